@@ -1,0 +1,14 @@
+// Installs what package-lock.json names, unless it is there: `npm start` and `npm test` need no other step.
+import { spawnSync } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+process.chdir(dirname(dirname(fileURLToPath(import.meta.url))));
+const changedAt = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+if (changedAt('node_modules/.package-lock.json') < changedAt('package-lock.json')) {
+  const npm = process.env.npm_execpath;
+  const [command, args] = npm ? [process.execPath, [npm, 'ci']] : ['npm', ['ci']];
+  const { status } = spawnSync(command, [...args, '--no-audit', '--no-fund'], { stdio: 'inherit' });
+  process.exitCode = status ?? 1;
+}

@@ -1,0 +1,99 @@
+import { existsSync } from 'node:fs';
+import { readSettings, type Settings, stateFolder } from '../config.js';
+import { type HookInput, parseHookInput, readStdin } from '../hook-input.js';
+import { fingerprint, otlpEndpoint } from '../langfuse/endpoint.js';
+import { Sender } from '../langfuse/send.js';
+import { type Log, openLog } from '../log.js';
+import { type Closing, type ExportTools, exportSession, type SessionExport } from '../session-export.js';
+import { takeLock } from '../state/lock.js';
+import { NEW_ENTRY, StateStore } from '../state/store.js';
+import { findPreviousSession } from '../transcript/previous-session.js';
+
+/** How long the answer's last line is waited for; it comes 7 to 154 ms after Stop hooks start. */
+const ANSWER_WAIT_MS = 2_000;
+
+/** Exports what a session has that Langfuse has not. Whatever happens, it ends well and prints nothing. */
+export async function hook(env: NodeJS.ProcessEnv): Promise<void> {
+  const startedAt = Date.now();
+  const settings = readSettings(env);
+  const folder = stateFolder(env);
+  const log = openLog(folder, settings);
+  try {
+    const deadline = startedAt + settings.timeoutMs;
+    const input = parseHookInput(await readStdin(deadline));
+    await exportTurns(input, settings, { folder, startedAt, deadline, log });
+  } catch (error) {
+    log.error(String(error instanceof Error ? error.message : error));
+  } finally {
+    await log.flush();
+  }
+}
+
+interface Run {
+  readonly folder: string;
+  readonly startedAt: number;
+  readonly deadline: number;
+  readonly log: Log;
+}
+
+async function exportTurns(input: HookInput, settings: Settings, { folder, startedAt, deadline, log }: Run) {
+  for (const problem of settings.problems) log.warn(problem);
+  const { langfuse } = settings;
+  if (!langfuse) return;
+  const { session_id: sessionId, transcript_path: path, hook_event_name: event } = input;
+  const store = new StateStore(folder, (keptAs) =>
+    log.error('the state file was corrupt, it is set aside', { keptAs }),
+  );
+  const destination = fingerprint(langfuse);
+  if (event === 'SessionStart') {
+    if (store.read(sessionId) === NEW_ENTRY) await store.update(sessionId, { path, destination });
+    return;
+  }
+  if (!existsSync(path)) throw new Error(`there is no transcript at ${path}`);
+  const sender = new Sender(otlpEndpoint(langfuse));
+  const tools = { store, sender, options: settings, destination, log };
+  try {
+    const previous = findPreviousSession(path, sessionId);
+    if (previous) {
+      const halfTime = startedAt + (deadline - startedAt) / 2;
+      await exportLocked({ ...previous, closing: { kind: 'everything' } }, { ...tools, deadline: halfTime });
+    }
+    await exportLocked({ sessionId, path, closing: closingOf(input, startedAt, deadline) }, { ...tools, deadline });
+  } finally {
+    await sender.close();
+  }
+}
+
+function closingOf(
+  { hook_event_name: event, last_assistant_message: text }: HookInput,
+  startedAt: number,
+  deadline: number,
+): Closing {
+  const isStop = event === 'Stop' || event === 'StopFailure';
+  if (!isStop && event !== 'SessionEnd' && event !== undefined) return { kind: 'nothing' };
+  if (!isStop || text === undefined) return { kind: 'everything' };
+  return { kind: 'answer', text, waitUntil: Math.min(startedAt + ANSWER_WAIT_MS, deadline) };
+}
+
+/** One run at a time works on a session; what fails is logged and stays to be sent. */
+async function exportLocked(what: SessionExport, tools: ExportTools): Promise<void> {
+  const { store, deadline, log } = tools;
+  const { sessionId: session, path: file } = what;
+  try {
+    const lock = await takeLock(store.lockPath(session), deadline).catch((error: Error) => {
+      log.error('the state folder cannot be written', { session, reason: error.message });
+      return { release() {} };
+    });
+    if (!lock) throw new Error('another run was at work on it all the time');
+    try {
+      const report = await exportSession(what, tools);
+      const { turns, observations, failure } = report;
+      if (failure !== undefined) log.warn(failure, { session });
+      log.debug('exported', { session, turns, observations });
+    } finally {
+      lock.release();
+    }
+  } catch (error) {
+    log.error(error instanceof Error ? error.message : String(error), { session, file });
+  }
+}

@@ -1,0 +1,145 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import * as z from 'zod/mini';
+import { isRecord } from './json.js';
+import type { Json } from './observations/model.js';
+
+/** Where the state and the log lie: beside Claude Code's own files. */
+export function stateFolder(env: NodeJS.ProcessEnv): string {
+  return join(env.CLAUDE_CONFIG_DIR || join(homedir(), '.claude'), 'state');
+}
+
+export interface Settings {
+  /** Undefined where keys or a good URL are missing: `problems` says which. */
+  readonly langfuse: Langfuse | undefined;
+  readonly userId: string | undefined;
+  readonly tags: readonly string[];
+  readonly metadata: { readonly [key: string]: Json };
+  readonly environment: string | undefined;
+  readonly release: string | undefined;
+  readonly timeoutMs: number;
+  readonly maxChars: number;
+  readonly debug: boolean;
+  /** A line for each setting that is missing or bad; none holds a value, since it may be a key. */
+  readonly problems: readonly string[];
+}
+
+export interface Langfuse {
+  readonly baseUrl: URL;
+  readonly publicKey: string;
+  readonly secretKey: string;
+}
+
+const text = z.string();
+const positive = z.pipe(
+  z.string().check(z.regex(/^[1-9]\d{0,8}$/, 'expected a whole number above 0')),
+  z.transform(Number),
+);
+const toggle = z.pipe(
+  z.string().check(z.regex(/^(?:true|false)$/i, 'expected true or false')),
+  z.transform((value) => value.toLowerCase() === 'true'),
+);
+const webUrl = z.pipe(
+  z
+    .string()
+    .check(z.refine((value) => /^https?:$/.test(urlOf(value)?.protocol ?? ''), 'expected an http or https URL')),
+  z.transform((value) => new URL(value)),
+);
+const list = z.pipe(
+  z.string(),
+  z.transform((value) =>
+    value
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== ''),
+  ),
+);
+const jsonObject = z.pipe(
+  z.string().check(z.refine((value) => isRecord(jsonOf(value)), 'expected a JSON object')),
+  z.transform((value) => jsonOf(value) as { [key: string]: Json }),
+);
+
+const Environment = z.object({
+  PUBLIC_KEY: z.optional(text),
+  SECRET_KEY: z.optional(text),
+  BASE_URL: z._default(webUrl, new URL('https://cloud.langfuse.com')),
+  USER_ID: z.optional(text),
+  TAGS: z._default(list, []),
+  METADATA: z._default(jsonObject, {}),
+  TRACING_ENVIRONMENT: z.optional(
+    text.check(
+      z.regex(
+        /^(?!langfuse)[a-z0-9-_]{1,40}$/,
+        'expected at most 40 of a-z, 0-9, - and _, not beginning with "langfuse"',
+      ),
+    ),
+  ),
+  RELEASE: z.optional(text),
+  TIMEOUT: z._default(positive, 10_000),
+  MAX_CHARS: z._default(positive, 200_000),
+  DEBUG: z._default(toggle, false),
+});
+type Name = keyof z.infer<typeof Environment>;
+
+/** Settings that the Langfuse SDKs do not have, or (`LANGFUSE_TIMEOUT`, in seconds there) mean otherwise. */
+const OURS_ONLY: readonly Name[] = ['TIMEOUT', 'MAX_CHARS', 'DEBUG'];
+const OTHER_NAMES: { readonly [name in Name]?: readonly string[] } = { BASE_URL: ['BASEURL', 'HOST'] };
+
+/** Reads the settings; a bad one is named, and its default stands. */
+export function readSettings(env: NodeJS.ProcessEnv): Settings {
+  const given: { [name: string]: string } = {};
+  const variables: { [name: string]: string } = {};
+  for (const name of Object.keys(Environment.shape) as Name[]) {
+    const variable = variablesOf(name).find((candidate) => (env[candidate] ?? '').trim() !== '');
+    if (variable === undefined) continue;
+    given[name] = (env[variable] ?? '').trim();
+    variables[name] = variable;
+  }
+  const problems: string[] = [];
+  const result = Environment.safeParse(given);
+  const bad = result.success ? [] : result.error.issues;
+  for (const {
+    path: [name],
+    message,
+  } of bad) {
+    problems.push(`${variables[String(name)]}: ${message}`);
+    delete given[String(name)];
+  }
+  const settings = Environment.parse(given);
+  const { PUBLIC_KEY: publicKey, SECRET_KEY: secretKey, BASE_URL: baseUrl } = settings;
+  if (publicKey === undefined) problems.push('LANGFUSE_PUBLIC_KEY is not set');
+  if (secretKey === undefined) problems.push('LANGFUSE_SECRET_KEY is not set');
+  // With a malformed URL nothing is sent: its default would be another's server.
+  const hasBadUrl = bad.some(({ path }) => path[0] === 'BASE_URL');
+  const isComplete = publicKey !== undefined && secretKey !== undefined && !hasBadUrl;
+  return {
+    langfuse: isComplete ? { baseUrl, publicKey, secretKey } : undefined,
+    userId: settings.USER_ID,
+    tags: settings.TAGS,
+    metadata: settings.METADATA,
+    environment: settings.TRACING_ENVIRONMENT,
+    release: settings.RELEASE,
+    timeoutMs: settings.TIMEOUT,
+    maxChars: settings.MAX_CHARS,
+    debug: settings.DEBUG,
+    problems,
+  };
+}
+
+function variablesOf(name: Name): string[] {
+  const names = [name, ...(OTHER_NAMES[name] ?? [])];
+  const ours = names.map((each) => `CC_LANGFUSE_${each}`);
+  return OURS_ONLY.includes(name) ? ours : [...ours, ...names.map((each) => `LANGFUSE_${each}`)];
+}
+
+function urlOf(value: string): URL | undefined {
+  return URL.canParse(value) ? new URL(value) : undefined;
+}
+
+function jsonOf(value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,83 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { version } from '../version.js';
+
+/** Where observations go, and what is said at the door. */
+export interface Endpoint {
+  readonly url: URL;
+  readonly headers: { readonly [name: string]: string };
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly retryAfterMs: number | undefined;
+}
+
+/** Posts JSON to an endpoint over one kept connection, through the proxy that the environment names. */
+export class Post {
+  readonly #endpoint: Endpoint;
+  #connection: Promise<Connection> | undefined;
+
+  constructor(endpoint: Endpoint) {
+    this.#endpoint = endpoint;
+  }
+
+  /** The server's answer; throws where none came in time. A redirect is an answer, it is not followed. */
+  async send(body: string, timeoutMs: number): Promise<Reply> {
+    const { url, headers } = this.#endpoint;
+    this.#connection ??= connect(url);
+    const [{ request, agent }, payload] = await Promise.all([this.#connection, promisify(gzip)(body)]);
+    return new Promise((resolve, reject) => {
+      const outgoing = request(
+        url,
+        {
+          agent,
+          method: 'POST',
+          headers: {
+            ...headers,
+            'content-type': 'application/json',
+            'content-encoding': 'gzip',
+            'content-length': payload.length,
+            'user-agent': `cc-langfuse/${version}`,
+          },
+        },
+        (incoming) => {
+          clearTimeout(timer);
+          incoming.resume();
+          incoming.on('error', () => {});
+          const { statusCode: status = 0, headers: answer } = incoming;
+          resolve({ status, retryAfterMs: retryAfter(answer['retry-after']) });
+        },
+      );
+      const timer = setTimeout(() => outgoing.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+      outgoing.on('error', (error) => {
+        clearTimeout(timer);
+        reject(error);
+      });
+      outgoing.end(payload);
+    });
+  }
+
+  async close(): Promise<void> {
+    (await this.#connection)?.agent.destroy();
+  }
+}
+
+interface Connection {
+  readonly request: typeof import('node:http').request;
+  readonly agent: import('node:http').Agent;
+}
+
+async function connect(url: URL): Promise<Connection> {
+  const { request, Agent } = url.protocol === 'https:' ? await import('node:https') : await import('node:http');
+  const hasProxy = Object.keys(process.env).some((name) => /^(?:https?|all)_proxy$/i.test(name));
+  const { proxyAgentFor } = hasProxy ? await import('./proxy.js') : { proxyAgentFor: () => undefined };
+  return { request, agent: proxyAgentFor(url) ?? new Agent({ keepAlive: true }) };
+}
+
+/** `Retry-After` is a number of seconds or a date. */
+function retryAfter(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+}

@@ -1,0 +1,24 @@
+import { mkdirSync, renameSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import pino, { type Logger } from 'pino';
+
+const ROTATE_AT_BYTES = 5_000_000;
+
+const open = new Map<string, Logger>();
+
+/** The log file, written synchronously: what has been logged outlives a kill. */
+export function logFile(path: string): Logger {
+  const logger = open.get(path) ?? create(path);
+  open.set(path, logger);
+  return logger;
+}
+
+function create(path: string): Logger {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (bytes > ROTATE_AT_BYTES) renameSync(path, `${path}.1`);
+  return pino(
+    { level: 'debug', timestamp: false, base: { pid: process.pid }, formatters: { level: (level) => ({ level }) } },
+    pino.destination({ dest: path, sync: true, mode: 0o600 }),
+  );
+}

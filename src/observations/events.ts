@@ -1,0 +1,55 @@
+import type { Note } from '../transcript/notes.js';
+import type { Observation } from './model.js';
+
+type EventContent = Pick<Observation, 'name' | 'input' | 'metadata' | 'level' | 'statusMessage'>;
+
+/** What Langfuse shows of a note; what only decides how a turn ended is no event. */
+export function eventOf(note: Note): EventContent | undefined {
+  switch (note.kind) {
+    case 'compaction':
+      return {
+        name: 'compaction',
+        level: 'DEFAULT',
+        metadata: withoutUndefined({ trigger: note.trigger, tokens_before: note.tokensBefore }),
+      };
+    case 'retry':
+      return {
+        name: 'api retry',
+        level: 'WARNING',
+        statusMessage: note.error,
+        metadata: withoutUndefined({
+          attempt: note.attempt,
+          max_attempts: note.maxAttempts,
+          wait_ms: note.waitMs,
+        }),
+      };
+    case 'absorbed-message':
+      return {
+        name: 'message while working',
+        level: 'DEFAULT',
+        input: [{ role: 'user', content: note.content }],
+        metadata: {},
+      };
+    case 'stop-hook-feedback':
+      return {
+        name: 'stop hook feedback',
+        level: 'DEFAULT',
+        input: [{ role: 'user', content: note.content }],
+        metadata: {},
+      };
+    case 'api-error':
+      return {
+        name: 'api error',
+        level: 'ERROR',
+        statusMessage: note.content,
+        metadata: withoutUndefined({ status: note.status }),
+      };
+    case 'interrupt':
+    case 'max-turns':
+      return undefined;
+  }
+}
+
+export function withoutUndefined<T>(values: { [key: string]: T | undefined }): { [key: string]: T } {
+  return Object.fromEntries(Object.entries(values).filter((entry): entry is [string, T] => entry[1] !== undefined));
+}

@@ -1,0 +1,40 @@
+import { textOf } from '../transcript/content.js';
+import type { Answered, Response } from '../transcript/responses.js';
+import { cut } from './limits.js';
+
+/** Of what a generation answers only the beginning is repeated here: the tool's own observation has it all. */
+const ANSWERED_CHARS = 2_000;
+
+/** What was said to the model, in the shape that Langfuse draws as a conversation. */
+export function inputMessages(answered: readonly Answered[]) {
+  return answered.map((message) =>
+    message.role === 'user'
+      ? { role: 'user', content: cut(message.content, ANSWERED_CHARS) }
+      : { role: 'tool', tool_call_id: message.toolCallId, content: cut(textOf(message.content), ANSWERED_CHARS) },
+  );
+}
+
+/** What the model said, in that same shape. Signatures of its thinking are not sent. */
+export function outputMessage(response: Response) {
+  const thinking = response.blocks.flatMap((block) =>
+    block.kind === 'thinking' && block.text !== '' ? [{ type: 'thinking', content: block.text }] : [],
+  );
+  const calls = response.calls.map(({ id, name, input }) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: JSON.stringify(input ?? {}) },
+  }));
+  return {
+    role: 'assistant',
+    content: answerText(response),
+    ...(thinking.length > 0 && { thinking }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+}
+
+export function answerText({ blocks }: Response): string {
+  return blocks
+    .flatMap((block) => (block.kind === 'text' ? [block.text] : []))
+    .filter((text) => text !== '')
+    .join('\n');
+}

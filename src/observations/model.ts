@@ -1,0 +1,40 @@
+/** What JSON can say. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+
+export type Level = 'DEFAULT' | 'WARNING' | 'ERROR';
+
+export type Usage = { readonly [kind: string]: number };
+
+/** What Langfuse reads of a trace from each of its observations: in v4 there is no other place for it. */
+export interface Trace {
+  readonly id: string;
+  readonly name: string;
+  readonly sessionId: string;
+  readonly userId: string | undefined;
+  readonly tags: readonly string[];
+  readonly environment: string | undefined;
+  readonly release: string | undefined;
+  readonly metadata: { readonly [key: string]: Json };
+}
+
+/** One thing that Langfuse shows: times are in ms since 1970, what is undefined is not sent. */
+export interface Observation {
+  readonly type: 'agent' | 'generation' | 'tool' | 'event';
+  readonly trace: Trace;
+  readonly id: string;
+  readonly parentId: string | undefined;
+  readonly name: string;
+  readonly startTime: number;
+  readonly endTime: number;
+  readonly completionStartTime?: number | undefined;
+  readonly input?: Json | undefined;
+  readonly output?: Json | undefined;
+  readonly metadata: { readonly [key: string]: Json };
+  readonly level: Level;
+  readonly statusMessage?: string | undefined;
+  readonly model?: string | undefined;
+  readonly modelParameters?: { readonly [name: string]: string | number } | undefined;
+  readonly usage?: Usage | undefined;
+  /** The last transcript line that it rests on: it is new where that line is. */
+  readonly line: number;
+}

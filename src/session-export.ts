@@ -1,0 +1,198 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { encodeSpan } from './langfuse/otlp.js';
+import type { Sender } from './langfuse/send.js';
+import type { Log } from './log.js';
+import { type BuildOptions, buildTurn } from './observations/build.js';
+import { type Item, Outbox } from './outbox.js';
+import type { Entry, StateStore } from './state/store.js';
+import { AnswerWatch } from './transcript/answer.js';
+import { toLine } from './transcript/line.js';
+import { type SourceLine, TranscriptReader } from './transcript/reader.js';
+import { type Position, type Turn, TurnGrouper } from './transcript/turns.js';
+
+/** Which turns are over: those that another has followed are; the last one is where something says so. */
+export type Closing =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'everything' }
+  /** The turn whose answer reads so, and all before it. The answer may still be on its way into the file. */
+  | { readonly kind: 'answer'; readonly text: string; readonly waitUntil: number };
+
+export interface SessionExport {
+  readonly sessionId: string;
+  readonly path: string;
+  readonly closing: Closing;
+}
+
+export interface ExportTools {
+  readonly store: StateStore;
+  readonly sender: Sender;
+  /** When to give up, in ms since 1970. */
+  readonly deadline: number;
+  readonly options: Omit<BuildOptions, 'sessionId'>;
+  readonly destination: string;
+  readonly log: Log;
+}
+
+export interface ExportReport {
+  readonly turns: number;
+  readonly observations: number;
+  /** Why something is still to be sent. */
+  readonly failure: string | undefined;
+}
+
+const POLL_MS = 10;
+/** A file that has not changed for this long belongs to a session that nobody works in. */
+const IDLE_MS = 10 * 60_000;
+
+/** The way of a session: read, group, build, send, and move the state on as far as the server has acknowledged. */
+export async function exportSession(what: SessionExport, tools: ExportTools): Promise<ExportReport> {
+  const entry = tools.store.read(what.sessionId);
+  for (const start of startsFor(entry)) {
+    const report = await exportFrom(start, what, entry, tools);
+    if (report) return report;
+    tools.log.warn('the last exported turn is not where it was, reading from farther back', { file: what.path });
+  }
+  return { turns: 0, observations: 0, failure: undefined };
+}
+
+/** Where to read from, and what has been acknowledged from there on. */
+interface Start extends Position {
+  readonly turnCount: number;
+  readonly lastLine: number;
+  readonly sentLine: number;
+  /** The first prompt that must be found there; without it the file is not what it was. */
+  readonly prompt: string | undefined;
+}
+
+/** The last exported turn is read again, since it may have grown: by its byte, else by its line, else from the top. */
+function startsFor(entry: Entry): Start[] {
+  const { last_line: lastLine, sent_line: sentLine = lastLine, turn_count, turn_line, offset = 0, prompt } = entry;
+  const top = { line: 1, offset: 0, turnCount: 0, lastLine: 0, sentLine: 0, prompt: undefined };
+  if (turn_line === undefined) {
+    return [{ ...top, line: lastLine + 1, turnCount: turn_count, lastLine, sentLine }];
+  }
+  const lastTurn = { line: turn_line, turnCount: turn_count - 1, lastLine, sentLine, prompt };
+  return [{ ...lastTurn, offset }, { ...lastTurn, offset: 0 }, top];
+}
+
+/** Undefined where the turn that the start promises is not there; nothing has been sent then. */
+async function exportFrom(
+  start: Start,
+  what: SessionExport,
+  entry: Entry,
+  tools: ExportTools,
+): Promise<ExportReport | undefined> {
+  const { sessionId, path } = what;
+  const { store, sender, deadline, log } = tools;
+  const origin = { path, destination: tools.destination };
+  const outbox = new Outbox(
+    (spans) => sender.send(spans, deadline),
+    (change) => store.update(sessionId, { ...origin, ...change }),
+    (span) => log.warn('the server refuses an observation, it is left out', { session: sessionId, ...idsOf(span) }),
+  );
+  const reader = TranscriptReader.open(path);
+  let turns = 0;
+  let closedLine: number | undefined;
+  let isWhereItWas = start.prompt === undefined;
+  try {
+    for await (const { turn, isClosed } of readTurns(reader, start, what, entry, log)) {
+      isWhereItWas ||= promptKey(turn) === start.prompt;
+      if (!isWhereItWas) return undefined;
+      if (!isClosed) break;
+      const items = itemsFor(turn, start, { ...tools.options, sessionId });
+      if (items.length > 0) turns += 1;
+      closedLine = turn.lineOffsets.at(-1);
+      await outbox.add(items);
+      if (outbox.failure !== undefined) break;
+    }
+    await outbox.flush();
+  } finally {
+    reader.close();
+  }
+  if (!isWhereItWas) return undefined;
+  const { failure } = outbox;
+  if (failure !== undefined) {
+    const { since = new Date().toISOString(), attempts = 0 } = entry.pending ?? {};
+    const pending = { since, attempts: attempts + 1, reason: failure, closed_line: closedLine };
+    await store.update(sessionId, { ...origin, pending });
+  } else if (entry.pending) {
+    await store.update(sessionId, { pending: undefined });
+  }
+  return { turns, observations: outbox.sent, failure };
+}
+
+/** The turns from the start on, as they end; last the one that no other has followed. */
+async function* readTurns(
+  reader: TranscriptReader,
+  start: Start,
+  { sessionId, path, closing }: SessionExport,
+  entry: Entry,
+  log: Log,
+): AsyncGenerator<{ turn: Turn; isClosed: boolean }> {
+  const position = reader.moveTo(start);
+  if (!position) return;
+  const time = () => entry.time ?? reader.status.bornAt;
+  const grouper = new TurnGrouper({ ...position, turnCount: start.turnCount, sessionId, time });
+  const watch = closing.kind === 'answer' ? new AnswerWatch(closing.text, start.sentLine) : undefined;
+  let readUpTo = 0;
+  const take = (source: SourceLine): Turn | undefined => {
+    const line = toLine(source);
+    readUpTo = source.number;
+    if (!line) return undefined;
+    watch?.see(line);
+    if (line.kind === 'unreadable' && source.number > start.sentLine) {
+      log.warn('a line cannot be read, it is left out', { file: path, line: source.number, reason: line.reason });
+    }
+    return grouper.push(line);
+  };
+  for (;;) {
+    for (const source of reader.lines()) {
+      const turn = take(source);
+      if (turn) yield { turn, isClosed: true };
+    }
+    if (closing.kind !== 'answer' || watch?.line !== undefined || Date.now() >= closing.waitUntil) break;
+    await sleep(POLL_MS);
+  }
+  const rest = reader.rest();
+  const turn = rest && take(rest);
+  if (turn) yield { turn, isClosed: true };
+  const open = grouper.open();
+  if (!open) return;
+  const promptLine = open.prompts[0].line;
+  const isClosed =
+    closing.kind === 'everything' ||
+    (closing.kind === 'answer' && promptLine <= (watch?.line ?? readUpTo)) ||
+    promptLine <= (entry.pending?.closed_line ?? 0) ||
+    Date.now() - reader.status.changedAt > IDLE_MS;
+  yield { turn: open, isClosed };
+}
+
+/** What is to be sent of a turn: the observations that rest on a new line, then, if the turn got any line, its root. */
+function itemsFor(turn: Turn, { lastLine, sentLine }: Start, options: BuildOptions): Item[] {
+  const last = turn.lineOffsets.at(-1) ?? 0;
+  if (last <= lastLine) return [];
+  const done: Partial<Entry> = {
+    last_line: last,
+    turn_count: turn.number,
+    turn_line: turn.start.line,
+    offset: turn.start.offset,
+    prompt: promptKey(turn),
+    time: turn.inheritedTime,
+    sent_line: last,
+  };
+  if (turn.copied) return [{ span: undefined, change: done }];
+  const { children, root } = buildTurn(turn, options);
+  const news = children
+    .filter(({ line }) => line > sentLine)
+    .map((child) => ({ span: encodeSpan(child), change: { sent_line: child.line } }));
+  return [...news, { span: encodeSpan(root), change: done }];
+}
+
+function promptKey({ prompts: [{ uuid, line }] }: Turn): string {
+  return uuid ?? `line ${line}`;
+}
+
+function idsOf(span: string): { trace: string; span: string } {
+  const { traceId: trace, spanId } = JSON.parse(span) as { traceId: string; spanId: string };
+  return { trace, span: spanId };
+}

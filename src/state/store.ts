@@ -1,0 +1,99 @@
+import { readFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import writeFileAtomic from 'write-file-atomic';
+import * as z from 'zod/mini';
+import { isRecord } from '../json.js';
+import { takeLock } from './lock.js';
+
+const count = z.number().check(z.int(), z.nonnegative());
+
+/**
+ * How far a session has been exported. The first three are what the first cc-langfuse wrote, and its file is read as it
+ * is; `last_line` and `turn_line` are 1-based line numbers.
+ */
+const Entry = z.object({
+  /** The last line of the last turn that the server has acknowledged whole. */
+  last_line: count,
+  turn_count: count,
+  updated: z.string(),
+  /** Where that turn starts, by line and by byte: the next run reads it again, since it may have grown. */
+  turn_line: z.optional(count),
+  offset: z.optional(count),
+  /** Its first prompt, to see that it is the same turn. */
+  prompt: z.optional(z.string()),
+  /** The time that its lines without one took over from the lines before. */
+  time: z.optional(count),
+  /** Up to which line observations are acknowledged; beyond `last_line` where a turn was sent in part. */
+  sent_line: z.optional(count),
+  path: z.optional(z.string()),
+  destination: z.optional(z.string()),
+  pending: z.optional(
+    z.object({ since: z.string(), attempts: count, reason: z.string(), closed_line: z.optional(count) }),
+  ),
+});
+export type Entry = z.infer<typeof Entry>;
+
+export const NEW_ENTRY: Entry = { last_line: 0, turn_count: 0, updated: '' };
+
+const LOCK_WAIT_MS = 5_000;
+
+/** The state file: an entry for each session. */
+export class StateStore {
+  readonly #folder: string;
+  readonly #path: string;
+  readonly #onCorrupt: (keptAs: string) => void;
+
+  constructor(folder: string, onCorrupt: (keptAs: string) => void) {
+    this.#folder = folder;
+    this.#path = join(folder, 'cc-langfuse_state.json');
+    this.#onCorrupt = onCorrupt;
+  }
+
+  read(sessionId: string): Entry {
+    const entry = Entry.safeParse(this.#readAll()[sessionId]);
+    return entry.success ? entry.data : NEW_ENTRY;
+  }
+
+  /** Changes a session's entry on disk, whatever other processes do meanwhile; what it does not know of stays. */
+  async update(sessionId: string, change: Partial<Entry>): Promise<void> {
+    const lock = await takeLock(`${this.#path}.lock`, Date.now() + LOCK_WAIT_MS);
+    if (!lock) throw new Error('the state file stayed locked');
+    try {
+      const all = this.#readAll();
+      const before = all[sessionId];
+      const entry = { ...NEW_ENTRY, ...(isRecord(before) ? before : {}), ...change, updated: new Date().toISOString() };
+      await writeFileAtomic(this.#path, `${JSON.stringify({ ...all, [sessionId]: entry })}\n`, { mode: 0o600 });
+    } finally {
+      lock.release();
+    }
+  }
+
+  lockPath(sessionId: string): string {
+    return join(this.#folder, 'cc-langfuse_locks', `${sessionId.replace(/[^\w-]/g, '_')}.lock`);
+  }
+
+  #readAll(): Record<string, unknown> {
+    let text: string;
+    try {
+      text = readFileSync(this.#path, 'utf8');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+      throw error;
+    }
+    const all = parse(text);
+    if (all) return all;
+    const keptAs = `${this.#path}.corrupt-${Date.now()}`;
+    renameSync(this.#path, keptAs);
+    this.#onCorrupt(keptAs);
+    return {};
+  }
+}
+
+function parse(text: string): Record<string, unknown> | undefined {
+  try {
+    const all: unknown = JSON.parse(text);
+    return isRecord(all) ? all : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,78 @@
+import { isRecord } from '../json.js';
+import { knownBlocks } from './schema.js';
+
+/** One piece of a message's content. */
+export type Block =
+  | { kind: 'text'; text: string }
+  | { kind: 'thinking'; text: string }
+  | { kind: 'redacted_thinking' }
+  | { kind: 'tool_use'; id: string | undefined; name: string; input: unknown }
+  | { kind: 'tool_result'; toolUseId: string | undefined; content: unknown; isError: boolean }
+  | { kind: 'other'; type: string; value: unknown };
+
+/** Content is a string, a list of blocks, or missing. */
+export function blocksOf(content: unknown): Block[] {
+  if (typeof content === 'string') return [{ kind: 'text', text: content }];
+  if (!Array.isArray(content)) return [];
+  return content.map(toBlock);
+}
+
+/** The text of content, blocks joined by a newline; what cannot be text leaves a short word in its place. */
+export function textOf(content: unknown): string {
+  return blocksOf(content)
+    .map((block) =>
+      block.kind === 'text' ? block.text : block.kind === 'other' ? placeholder(block.type, block.value) : '',
+    )
+    .filter((text) => text !== '')
+    .join('\n');
+}
+
+export function hasToolResult(content: unknown): boolean {
+  return Array.isArray(content) && content.some((block) => isRecord(block) && block.type === 'tool_result');
+}
+
+function toBlock(value: unknown): Block {
+  if (typeof value === 'string') return { kind: 'text', text: value };
+  const type = isRecord(value) && typeof value.type === 'string' ? value.type : 'unknown';
+  switch (type) {
+    case 'text': {
+      const block = knownBlocks.text.safeParse(value);
+      if (block.success) return { kind: 'text', text: block.data.text };
+      break;
+    }
+    case 'thinking': {
+      const block = knownBlocks.thinking.safeParse(value);
+      if (block.success) return { kind: 'thinking', text: block.data.thinking };
+      break;
+    }
+    case 'redacted_thinking':
+      return { kind: 'redacted_thinking' };
+    case 'tool_use': {
+      const block = knownBlocks.tool_use.safeParse(value);
+      if (block.success) return { kind: 'tool_use', id: block.data.id, name: block.data.name, input: block.data.input };
+      break;
+    }
+    case 'tool_result': {
+      const block = knownBlocks.tool_result.safeParse(value);
+      if (block.success) {
+        const { tool_use_id: toolUseId, content, is_error: isError = false } = block.data;
+        return { kind: 'tool_result', toolUseId, content, isError };
+      }
+      break;
+    }
+  }
+  return { kind: 'other', type, value };
+}
+
+function placeholder(type: string, value: unknown): string {
+  const source = isRecord(value) && isRecord(value.source) ? value.source : undefined;
+  if (!source) return `[${type}]`;
+  const mediaType = typeof source.media_type === 'string' ? ` ${source.media_type}` : '';
+  const size = typeof source.data === 'string' ? `, ${base64Bytes(source.data)} bytes` : '';
+  return `[${type}${mediaType}${size}]`;
+}
+
+function base64Bytes(data: string): number {
+  const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0;
+  return Math.floor((data.length * 3) / 4) - padding;
+}

@@ -1,0 +1,40 @@
+import { lstatSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type Line, toLine } from './line.js';
+import { TranscriptReader } from './reader.js';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const LINES_LOOKED_AT = 20;
+
+/**
+ * The session that a transcript took over from, whose own Stop may never have come: its first line, or its first user
+ * line where others stand before it, still names that session. The name becomes a path, so it must be a UUID.
+ */
+export function findPreviousSession(path: string, sessionId: string): { sessionId: string; path: string } | undefined {
+  const previous = namedAtTheHead(path, sessionId);
+  if (previous === undefined || !UUID.test(previous)) return undefined;
+  const previousPath = join(dirname(path), `${previous}.jsonl`);
+  const isThere = lstatSync(previousPath, { throwIfNoEntry: false })?.isFile();
+  return isThere ? { sessionId: previous, path: previousPath } : undefined;
+}
+
+function namedAtTheHead(path: string, sessionId: string): string | undefined {
+  const reader = TranscriptReader.open(path);
+  try {
+    for (const source of reader.lines()) {
+      const line = toLine(source);
+      const named = line && sessionOf(line);
+      const isTelling = source.number === 1 || line?.kind === 'user';
+      if (isTelling && named !== undefined && named !== sessionId) return named;
+      if (line?.kind === 'user' || line?.kind === 'assistant' || source.number >= LINES_LOOKED_AT) return undefined;
+    }
+    return undefined;
+  } finally {
+    reader.close();
+  }
+}
+
+function sessionOf(line: Line): string | undefined {
+  if (line.kind === 'other') return line.sessionId;
+  return line.kind === 'request' || line.kind === 'unreadable' ? undefined : line.fields.sessionId;
+}

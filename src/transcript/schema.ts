@@ -1,0 +1,115 @@
+import * as z from 'zod/mini';
+
+/**
+ * What the lines of a transcript hold, as far as it is used here. Every field is optional and a field of the wrong type
+ * counts as missing: Claude Code's files change weekly, and one odd field must not cost a turn.
+ */
+const optional = <T extends z.core.$ZodType>(schema: T) => z.catch(z.optional(schema), undefined);
+const text = optional(z.string());
+const flag = optional(z.boolean());
+const number = optional(z.number());
+const anything = z.optional(z.unknown());
+
+const envelope = {
+  uuid: text,
+  parentUuid: text,
+  sessionId: text,
+  timestamp: text,
+  isMeta: flag,
+  isSidechain: flag,
+  forkedFrom: anything,
+};
+
+export const UserLine = z.object({
+  ...envelope,
+  content: anything,
+  message: optional(z.object({ content: anything, timestamp: text })),
+  isCompactSummary: flag,
+  promptId: text,
+  origin: optional(z.object({ kind: text })),
+  permissionMode: text,
+  cwd: text,
+  gitBranch: text,
+  version: text,
+  slug: text,
+  entrypoint: text,
+  toolDenialKind: text,
+});
+export type UserLine = z.infer<typeof UserLine>;
+
+const TokenCounts = z.object({
+  input_tokens: number,
+  output_tokens: number,
+  cache_read_input_tokens: number,
+  cache_creation_input_tokens: number,
+  cache_creation: optional(z.object({ ephemeral_5m_input_tokens: number, ephemeral_1h_input_tokens: number })),
+  service_tier: text,
+  speed: text,
+});
+export type TokenCounts = z.infer<typeof TokenCounts>;
+
+export const AssistantLine = z.object({
+  ...envelope,
+  content: anything,
+  message: optional(
+    z.object({
+      id: text,
+      model: text,
+      content: anything,
+      stop_reason: text,
+      usage: optional(TokenCounts),
+      timestamp: text,
+    }),
+  ),
+  requestId: text,
+  requestRef: text,
+  requestSessionId: text,
+  apiBlockIndex: number,
+  thinkingDurationMs: number,
+  toolInputStreamMs: number,
+  effort: text,
+  isApiErrorMessage: flag,
+  apiErrorStatus: number,
+  isAbortedMidStream: flag,
+});
+export type AssistantLine = z.infer<typeof AssistantLine>;
+
+export const SystemLine = z.object({
+  ...envelope,
+  subtype: text,
+  content: anything,
+  compactMetadata: optional(z.object({ trigger: text, preTokens: number, postTokens: number, durationMs: number })),
+  error: optional(z.object({ status: number, formatted: text })),
+  retryInMs: number,
+  retryAttempt: number,
+  maxRetries: number,
+});
+export type SystemLine = z.infer<typeof SystemLine>;
+
+export const AttachmentLine = z.object({
+  ...envelope,
+  attachment: optional(z.object({ type: text, prompt: anything })),
+});
+export type AttachmentLine = z.infer<typeof AttachmentLine>;
+
+export const RequestLine = z.object({
+  id: text,
+  timestamp: text,
+  params: optional(
+    z.object({
+      max_tokens: number,
+      thinking: optional(z.object({ type: text })),
+      output_config: optional(z.object({ effort: text })),
+    }),
+  ),
+});
+export type RequestLine = z.infer<typeof RequestLine>;
+
+/** The kinds of content that are understood; any other block stays as it is. */
+export const knownBlocks = {
+  text: z.object({ type: z.literal('text'), text: z.string() }),
+  thinking: z.object({ type: z.literal('thinking'), thinking: z.string() }),
+  redacted_thinking: z.object({ type: z.literal('redacted_thinking') }),
+  tool_use: z.object({ type: z.literal('tool_use'), id: text, name: z.catch(z.string(), 'tool'), input: anything }),
+  tool_result: z.object({ type: z.literal('tool_result'), tool_use_id: text, content: anything, is_error: flag }),
+};

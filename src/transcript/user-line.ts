@@ -1,0 +1,44 @@
+import { hasToolResult, textOf } from './content.js';
+import type { Line } from './line.js';
+
+type User = Extract<Line, { kind: 'user' }>;
+
+/** What a user line is: only some of them were said by a user. */
+export type UserLineRole =
+  | 'prompt'
+  | 'tool-result'
+  | 'interrupt'
+  /** `/clear` and its like are lines without a mark of their own; a prompt unless their output follows. */
+  | 'command'
+  | 'command-output'
+  | 'stop-hook-feedback'
+  /** The harness asks again after an empty answer. */
+  | 'nudge'
+  | 'meta'
+  | 'compaction-summary';
+
+export function roleOf({ content, fields }: User): UserLineRole {
+  if (fields.isCompactSummary) return 'compaction-summary';
+  if (hasToolResult(content)) return 'tool-result';
+  const text = textOf(content);
+  if (fields.isMeta) {
+    if (text.startsWith('Stop hook feedback:')) return 'stop-hook-feedback';
+    return text.startsWith('[Your previous response had no visible output') ? 'nudge' : 'meta';
+  }
+  if (INTERRUPTS.includes(text)) return 'interrupt';
+  if (/^<(?:local-command-(?:stdout|stderr)|bash-(?:stdout|stderr))>/.test(text)) return 'command-output';
+  if (/^\s*<command-(?:name|message)>/.test(text) && fields.origin === undefined) return 'command';
+  return 'prompt';
+}
+
+const INTERRUPTS = ['[Request interrupted by user]', '[Request interrupted by user for tool use]'];
+
+export type Trigger = 'human' | 'command' | 'bash' | 'task-notification' | 'auto-continuation';
+
+export function triggerOf({ content, fields }: User): Trigger {
+  const kind = fields.origin?.kind;
+  if (kind === 'task-notification' || kind === 'auto-continuation') return kind;
+  const text = textOf(content);
+  if (/^\s*<command-(?:name|message)>/.test(text)) return 'command';
+  return text.startsWith('<bash-input>') ? 'bash' : 'human';
+}

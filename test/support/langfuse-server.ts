@@ -1,0 +1,243 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+
+/** An observation as the server keeps it: what the attributes of its span say. */
+export interface StoredObservation {
+  readonly traceId: string;
+  readonly id: string;
+  readonly parentId: string | undefined;
+  readonly name: string;
+  readonly startTime: number;
+  readonly endTime: number;
+  readonly type: string | undefined;
+  readonly level: string | undefined;
+  readonly statusMessage: string | undefined;
+  readonly completionStartTime: string | undefined;
+  readonly model: string | undefined;
+  readonly modelParameters: unknown;
+  readonly usage: { readonly [kind: string]: number } | undefined;
+  readonly input: unknown;
+  readonly output: unknown;
+  readonly metadata: { readonly [key: string]: unknown };
+  readonly trace: {
+    readonly name: unknown;
+    readonly sessionId: unknown;
+    readonly userId: unknown;
+    readonly tags: unknown;
+    readonly environment: unknown;
+    readonly release: unknown;
+    readonly metadata: { readonly [key: string]: unknown };
+  };
+}
+
+export interface ReceivedRequest {
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly bytes: number;
+  readonly status: number;
+  readonly spans: number;
+}
+
+/** What the server is to do with a request instead of taking it. */
+export interface Misbehaviour {
+  readonly status?: number;
+  readonly headers?: { readonly [name: string]: string };
+  readonly body?: string;
+  readonly delayMs?: number;
+  /** Ends the connection without an answer; what it has taken before is kept. */
+  readonly disconnect?: 'before taking' | 'after taking';
+}
+
+export const PUBLIC_KEY = 'pk-lf-embedded';
+export const SECRET_KEY = 'sk-lf-embedded';
+
+/**
+ * A stand-in for Langfuse 4 on loopback. It keeps observations as the real one does: a row for each trace, span id and
+ * start time, the last arrival standing; it refuses a request with one bad span, and one without the right keys.
+ */
+export class LangfuseServer {
+  /** Called with each request and its number, from 0 on. */
+  misbehave: (request: IncomingMessage, number: number, spans: readonly OtlpSpan[]) => Misbehaviour | undefined = () =>
+    undefined;
+  readonly requests: ReceivedRequest[] = [];
+  /** Spans that were taken with a 200 and never shown: the real server loses a whole flush for one of them. */
+  lost = 0;
+  /** How often each row has arrived. */
+  readonly arrivals = new Map<string, number>();
+  readonly #rows = new Map<string, StoredObservation>();
+  readonly #server: Server;
+
+  private constructor() {
+    this.#server = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('error', () => {});
+      request.on('end', () => this.#handle(request, response, Buffer.concat(chunks)));
+    });
+  }
+
+  static async start(port = 0): Promise<LangfuseServer> {
+    const server = new LangfuseServer();
+    await new Promise<void>((resolve) => server.#server.listen(port, '127.0.0.1', resolve));
+    return server;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  get observations(): StoredObservation[] {
+    return [...this.#rows.values()];
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
+    const number = this.requests.length;
+    const taken = this.#read(request, body);
+    const told = this.misbehave(request, number, taken.spans) ?? {};
+    const answer = () => {
+      const status = told.status ?? taken.status;
+      this.requests.push({
+        path: request.url ?? '',
+        headers: request.headers,
+        bytes: body.length,
+        status,
+        spans: taken.spans.length,
+      });
+      if (status < 300 && told.disconnect !== 'before taking') this.#keep(taken.spans);
+      if (told.disconnect) {
+        request.socket.destroy();
+        return;
+      }
+      response.writeHead(status, { 'content-type': 'application/json', ...told.headers });
+      response.end(told.body ?? '{}');
+    };
+    if (told.delayMs === undefined) answer();
+    else setTimeout(answer, told.delayMs);
+  }
+
+  #read(request: IncomingMessage, body: Buffer): { status: number; spans: OtlpSpan[] } {
+    const credentials = Buffer.from(`${PUBLIC_KEY}:${SECRET_KEY}`).toString('base64');
+    if (request.headers.authorization !== `Basic ${credentials}`) return { status: 401, spans: [] };
+    if (request.method !== 'POST' || request.url !== '/api/public/otel/v1/traces') return { status: 404, spans: [] };
+    try {
+      const json = request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body;
+      const spans = spansOf(JSON.parse(json.toString('utf8')));
+      return { status: spans.every(isAcceptable) ? 200 : 400, spans };
+    } catch {
+      return { status: 400, spans: [] };
+    }
+  }
+
+  #keep(spans: readonly OtlpSpan[]): void {
+    if (spans.some(losesItsFlush)) {
+      this.lost += spans.length;
+      return;
+    }
+    for (const span of spans) {
+      const row = stored(span);
+      const key = `${row.traceId} ${row.id} ${row.startTime}`;
+      this.arrivals.set(key, (this.arrivals.get(key) ?? 0) + 1);
+      this.#rows.set(key, row);
+    }
+  }
+}
+
+interface AnyValue {
+  readonly stringValue?: string;
+  readonly arrayValue?: { readonly values: readonly AnyValue[] };
+}
+
+export interface OtlpSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+  readonly attributes: readonly { readonly key: string; readonly value?: AnyValue | null }[];
+}
+
+interface OtlpRequest {
+  readonly resourceSpans: readonly { readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[] }[];
+}
+
+export function spansOf(request: OtlpRequest): OtlpSpan[] {
+  return request.resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans));
+}
+
+function isAcceptable({ traceId, spanId, attributes }: OtlpSpan): boolean {
+  return /^[0-9a-f]{32}$/.test(traceId) && /^[0-9a-f]{16}$/.test(spanId) && Array.isArray(attributes);
+}
+
+function losesItsFlush({ attributes }: OtlpSpan): boolean {
+  return attributes.some(({ value }) => !value || isIllFormed(parsedDeeply(value)));
+}
+
+function isIllFormed(node: unknown): boolean {
+  if (typeof node === 'string') return !node.isWellFormed();
+  return typeof node === 'object' && node !== null && Object.entries(node).flat().some(isIllFormed);
+}
+
+function parsedDeeply({ stringValue, arrayValue }: AnyValue): unknown {
+  return arrayValue ? arrayValue.values.map(parsedDeeply) : parsed(stringValue);
+}
+
+function parsed(text: unknown): unknown {
+  if (typeof text !== 'string') return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** A span by the names that Langfuse reads. */
+export function stored(span: OtlpSpan): StoredObservation {
+  const plain = ({ stringValue, arrayValue }: AnyValue): unknown => arrayValue?.values.map(plain) ?? stringValue;
+  const attributes = new Map(span.attributes.map(({ key, value }) => [key, value ? plain(value) : undefined]));
+  const text = (key: string) => attributes.get(key) as string | undefined;
+  const json = (key: string) => parsed(attributes.get(key));
+  const under = (prefix: string) =>
+    Object.fromEntries(
+      [...attributes].flatMap(([key, value]) =>
+        key.startsWith(prefix) ? [[key.slice(prefix.length), parsed(value)]] : [],
+      ),
+    );
+  return {
+    traceId: span.traceId,
+    id: span.spanId,
+    parentId: span.parentSpanId,
+    name: span.name,
+    startTime: Number(BigInt(span.startTimeUnixNano) / 1_000_000n),
+    endTime: Number(BigInt(span.endTimeUnixNano) / 1_000_000n),
+    type: text('langfuse.observation.type'),
+    level: text('langfuse.observation.level'),
+    statusMessage: text('langfuse.observation.status_message'),
+    completionStartTime: json('langfuse.observation.completion_start_time') as string | undefined,
+    model: text('langfuse.observation.model.name'),
+    modelParameters: json('langfuse.observation.model.parameters'),
+    usage: json('langfuse.observation.usage_details') as StoredObservation['usage'],
+    input: json('langfuse.observation.input'),
+    output: json('langfuse.observation.output'),
+    metadata: under('langfuse.observation.metadata.'),
+    trace: {
+      name: text('langfuse.trace.name'),
+      sessionId: text('session.id'),
+      userId: text('user.id'),
+      tags: attributes.get('langfuse.trace.tags'),
+      environment: text('langfuse.environment'),
+      release: text('langfuse.release'),
+      metadata: under('langfuse.trace.metadata.'),
+    },
+  };
+}

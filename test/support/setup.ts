@@ -1,0 +1,1 @@
+export { bundle as setup } from '../../scripts/bundle.js';

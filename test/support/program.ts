@@ -1,0 +1,96 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
+
+const PROGRAM = new URL('../../dist/cli.cjs', import.meta.url).pathname;
+
+export interface Ended {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly ms: number;
+}
+
+export type Environment = { readonly [name: string]: string | undefined };
+
+/** Runs the built program with nothing of the caller's environment. */
+export function run(args: readonly string[], env: Environment, stdin: string | Buffer = ''): Promise<Ended> {
+  return new Promise((resolve) => {
+    const startedAt = performance.now();
+    const child = spawn(process.execPath, [PROGRAM, ...args], {
+      env: { PATH: process.env.PATH, ...env },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      stdout += chunk;
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      stderr += chunk;
+    });
+    child.stdin.on('error', () => {});
+    child.stdin.end(stdin);
+    child.on('close', (exitCode) => resolve({ exitCode, stdout, stderr, ms: performance.now() - startedAt }));
+  });
+}
+
+/** A home of its own and a server of its own, and the hook between them. */
+export class Workplace {
+  readonly home = mkdtempSync(join(tmpdir(), 'cc-langfuse-'));
+  readonly server: LangfuseServer;
+  /** Set or unset what a test wants otherwise. */
+  env: Environment;
+
+  private constructor(server: LangfuseServer) {
+    this.server = server;
+    this.env = {
+      HOME: this.home,
+      TRACE_TO_LANGFUSE: 'true',
+      LANGFUSE_PUBLIC_KEY: PUBLIC_KEY,
+      LANGFUSE_SECRET_KEY: SECRET_KEY,
+      LANGFUSE_BASE_URL: server.url,
+    };
+  }
+
+  static async open(): Promise<Workplace> {
+    return new Workplace(await LangfuseServer.start());
+  }
+
+  hook(payload: unknown): Promise<Ended> {
+    return run(
+      ['hook'],
+      this.env,
+      typeof payload === 'string' || Buffer.isBuffer(payload) ? payload : JSON.stringify(payload),
+    );
+  }
+
+  get stateFolder(): string {
+    return join(this.home, '.claude', 'state');
+  }
+
+  /** The state file's entries. */
+  get state(): { [session: string]: { [field: string]: unknown } } {
+    return JSON.parse(readFileSync(join(this.stateFolder, 'cc-langfuse_state.json'), 'utf8'));
+  }
+
+  /** The log's lines. */
+  get log(): { level: string; msg: string; [detail: string]: unknown }[] {
+    try {
+      const text = readFileSync(join(this.stateFolder, 'cc-langfuse_hook.log'), 'utf8');
+      return text
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line));
+    } catch {
+      return [];
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.server.stop();
+    rmSync(this.home, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,84 @@
+import { basename } from 'node:path';
+import { encodeSpan } from '../../src/langfuse/otlp.js';
+import { type BuildOptions, buildTurn } from '../../src/observations/build.js';
+import { toLine } from '../../src/transcript/line.js';
+import { TranscriptReader } from '../../src/transcript/reader.js';
+import { type Turn, TurnGrouper } from '../../src/transcript/turns.js';
+import { type OtlpSpan, type StoredObservation, stored } from './langfuse-server.js';
+
+export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {
+  userId: undefined,
+  tags: [],
+  metadata: {},
+  environment: undefined,
+  release: undefined,
+  maxChars: 200_000,
+};
+
+/** The turns of a finished transcript. */
+export function turnsOf(path: string, sessionId = basename(path, '.jsonl')): Turn[] {
+  const reader = TranscriptReader.open(path);
+  try {
+    const time = () => reader.status.bornAt;
+    const grouper = new TurnGrouper({ sessionId, turnCount: 0, line: 1, offset: 0, time });
+    const turns: (Turn | undefined)[] = [];
+    for (const source of reader.lines()) {
+      const line = toLine(source);
+      if (line) turns.push(grouper.push(line));
+    }
+    const rest = reader.rest();
+    const line = rest && toLine(rest);
+    if (line) turns.push(grouper.push(line));
+    turns.push(grouper.open());
+    return turns.filter((turn) => turn !== undefined);
+  } finally {
+    reader.close();
+  }
+}
+
+/** What Langfuse would keep of a finished transcript. */
+export function observationsOf(path: string, sessionId = basename(path, '.jsonl')): StoredObservation[] {
+  return turnsOf(path, sessionId)
+    .filter(({ copied }) => !copied)
+    .flatMap((turn) => {
+      const { children, root } = buildTurn(turn, { ...OPTIONS, sessionId });
+      return [root, ...children];
+    })
+    .map((observation) => stored(JSON.parse(encodeSpan(observation)) as OtlpSpan));
+}
+
+/** Traces as text to be read and compared: what a trace's observations share stands once, at its head. */
+export function describeTraces(observations: readonly StoredObservation[]): string {
+  const traces = new Map<string, StoredObservation[]>();
+  for (const observation of observations) {
+    traces.set(observation.traceId, [...(traces.get(observation.traceId) ?? []), observation]);
+  }
+  const described = [...traces].map(([id, members]) => {
+    const shared = new Set(members.map(({ trace }) => JSON.stringify(trace)));
+    if (shared.size > 1)
+      throw new Error(`the observations of trace ${id} do not agree on it: ${[...shared].join('\n')}`);
+    const [first] = members;
+    return { id, ...first?.trace, observations: members.toSorted(byPlace).map(describe) };
+  });
+  return `${JSON.stringify(
+    described.toSorted((a, b) => startOf(a).localeCompare(startOf(b))),
+    null,
+    1,
+  )}\n`;
+}
+
+function describe({ traceId: _, trace: __, startTime, endTime, ...rest }: StoredObservation) {
+  const { id, parentId, type, name, ...more } = rest;
+  const time = (ms: number) => new Date(ms).toISOString();
+  return { type, name, id, parentId, start: time(startTime), end: time(endTime), ...more };
+}
+
+function startOf({ observations: [first] }: { observations: readonly { start: string }[] }): string {
+  return first?.start ?? '';
+}
+
+/** The root first, then by time; ids decide between equals. */
+function byPlace(a: StoredObservation, b: StoredObservation): number {
+  const rank = ({ parentId }: StoredObservation) => (parentId === undefined ? 0 : 1);
+  return rank(a) - rank(b) || a.startTime - b.startTime || a.id.localeCompare(b.id);
+}

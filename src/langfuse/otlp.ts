@@ -17,7 +17,7 @@ export function encodeSpan(observation: Observation): string {
     startTimeUnixNano: nanoseconds(startTime),
     endTimeUnixNano: nanoseconds(endTime),
     attributes: Object.entries(attributesOf(observation))
-      .filter((entry): entry is [string, string | readonly string[]] => entry[1] !== undefined && entry[1] !== '')
+      .filter((entry): entry is [string, string | readonly string[]] => entry[1] !== undefined)
       .map(([key, value]) => ({ key: key.toWellFormed(), value: anyValue(value) })),
     droppedAttributesCount: 0,
     events: [],
@@ -80,7 +80,9 @@ function attributesOf(observation: Observation): Attributes {
 }
 
 function prefixed(prefix: string, values: { readonly [key: string]: unknown }): Attributes {
-  return Object.fromEntries(Object.entries(values).map(([key, value]) => [`${prefix}.${key}`, serialize(value)]));
+  return Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [`${prefix}.${key}`, serialize(value) || undefined]),
+  );
 }
 
 function serialize(value: unknown): string | undefined {

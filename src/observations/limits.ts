@@ -7,6 +7,8 @@ export interface Limited {
 }
 
 const DEEPEST = 100;
+/** What is no longer than a mark, a role or an id, is not worth one. */
+const NEVER_CUT_CHARS = 40;
 
 /**
  * Makes a value fit to be sent: at most `maxChars` characters of text in all, what is cut carries a mark; every string is
@@ -17,7 +19,7 @@ export function limited(value: unknown, maxChars: number): Limited {
   let fullChars = 0;
   const limitedText = (text: string): string => {
     fullChars += text.length;
-    const start = cut(text, left);
+    const start = text.length <= NEVER_CUT_CHARS ? text.toWellFormed() : cut(text, left);
     left = Math.max(0, left - text.length);
     return start;
   };

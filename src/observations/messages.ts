@@ -1,6 +1,6 @@
 import { textOf } from '../transcript/content.js';
 import type { Answered, Response } from '../transcript/responses.js';
-import { cut } from './limits.js';
+import { cut, limited } from './limits.js';
 
 /** Of what a generation answers only the beginning is repeated here: the tool's own observation has it all. */
 const ANSWERED_CHARS = 2_000;
@@ -22,7 +22,7 @@ export function outputMessage(response: Response) {
   const calls = response.calls.map(({ id, name, input }) => ({
     id,
     type: 'function',
-    function: { name, arguments: JSON.stringify(input ?? {}) },
+    function: { name, arguments: JSON.stringify(limited(input ?? {}, Number.POSITIVE_INFINITY).value) },
   }));
   return {
     role: 'assistant',

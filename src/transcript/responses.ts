@@ -140,7 +140,7 @@ export class ResponseCollector {
     const blocks = blocksOf(line.content);
     const index = blocks.length === 1 ? line.fields.apiBlockIndex : undefined;
     for (const block of blocks) {
-      const key = keyOf(block, index);
+      const key = keyOf(block, index, pieces.length);
       const same = pieces.find((piece) => piece.key === key);
       if (same) same.block = block;
       else pieces.push({ key, index, block });
@@ -160,9 +160,16 @@ export class ResponseCollector {
 }
 
 /** What makes a block the same block when its line is repeated. */
-function keyOf(block: Block, index: number | undefined): string {
+function keyOf(block: Block, index: number | undefined, place: number): string {
   if (block.kind === 'tool_use' && block.id !== undefined) return `tool:${block.id}`;
-  return index === undefined ? JSON.stringify(block) : `block:${index}`;
+  if (index !== undefined) return `block:${index}`;
+  if (block.kind === 'text' || block.kind === 'thinking') return `${block.kind}:${block.text}`;
+  try {
+    return JSON.stringify(block);
+  } catch {
+    // nested more deeply than can be written
+    return `place:${place}`;
+  }
 }
 
 function inOrder(pieces: readonly Piece[]): readonly Piece[] {

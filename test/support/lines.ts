@@ -1,0 +1,61 @@
+import { type Line, toLine } from '../../src/transcript/line.js';
+import { type Turn, TurnGrouper } from '../../src/transcript/turns.js';
+
+export const SESSION = '11111111-1111-4111-8111-111111111111';
+export const BORN_AT = Date.UTC(2025, 0, 1);
+
+/** The lines of a transcript that holds these objects, or these texts as they are. */
+export function linesOf(contents: readonly (object | string)[]): Line[] {
+  let start = 0;
+  return contents.flatMap((content, index) => {
+    const bytes = Buffer.from(typeof content === 'string' ? content : JSON.stringify(content));
+    const end = start + bytes.length + 1;
+    const line = toLine({ number: index + 1, start, end, bytes });
+    start = end;
+    return line ? [line] : [];
+  });
+}
+
+export interface Grouped {
+  /** Those that another turn has followed. */
+  readonly ended: readonly Turn[];
+  /** The last one, where it counts. */
+  readonly open: Turn | undefined;
+  readonly all: readonly Turn[];
+}
+
+export function groupTurns(contents: readonly (object | string)[], sessionId = SESSION): Grouped {
+  const grouper = new TurnGrouper({ sessionId, turnCount: 0, line: 1, offset: 0, time: () => BORN_AT });
+  const ended = linesOf(contents).flatMap((line) => grouper.push(line) ?? []);
+  const open = grouper.open();
+  return { ended, open, all: open ? [...ended, open] : ended };
+}
+
+/** A moment of the day on which these tests play. */
+export function at(seconds: number): string {
+  return new Date(Date.UTC(2025, 0, 15, 10, 0, seconds)).toISOString();
+}
+
+export function ms(seconds: number): number {
+  return Date.parse(at(seconds));
+}
+
+export function user(content: unknown, more: object = {}): object {
+  return { type: 'user', message: { role: 'user', content }, ...more };
+}
+
+export function assistant(id: string | undefined, content: unknown, more: object = {}): object {
+  return { type: 'assistant', message: { role: 'assistant', model: 'claude-opus-5', id, content }, ...more };
+}
+
+export function text(words: string): object {
+  return { type: 'text', text: words };
+}
+
+export function toolUse(id: string, name = 'Read', input: unknown = {}): object {
+  return { type: 'tool_use', id, name, input };
+}
+
+export function toolResult(id: string, content: unknown = 'done', more: object = {}): object {
+  return { type: 'tool_result', tool_use_id: id, content, ...more };
+}

@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest';
+import { readSettings, stateFolder } from '../src/config.js';
+
+const KEYS = { LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
+
+describe('settings', () => {
+  test('have defaults', () => {
+    expect(readSettings(KEYS)).toEqual({
+      langfuse: { baseUrl: new URL('https://cloud.langfuse.com'), publicKey: 'pk', secretKey: 'sk' },
+      userId: undefined,
+      tags: [],
+      metadata: {},
+      environment: undefined,
+      release: undefined,
+      timeoutMs: 10_000,
+      maxChars: 200_000,
+      debug: false,
+      problems: [],
+    });
+  });
+
+  test('are all taken from the environment', () => {
+    const settings = readSettings({
+      LANGFUSE_PUBLIC_KEY: ' pk ',
+      LANGFUSE_SECRET_KEY: 'sk\n',
+      LANGFUSE_BASE_URL: 'http://localhost:3000/langfuse',
+      LANGFUSE_USER_ID: 'me',
+      LANGFUSE_TAGS: 'a, b,,c',
+      LANGFUSE_METADATA: '{"team":"x"}',
+      LANGFUSE_TRACING_ENVIRONMENT: 'ci',
+      LANGFUSE_RELEASE: 'v1',
+      CC_LANGFUSE_TIMEOUT: '2500',
+      CC_LANGFUSE_MAX_CHARS: '1000',
+      CC_LANGFUSE_DEBUG: 'TRUE',
+    });
+    expect(settings).toEqual({
+      langfuse: { baseUrl: new URL('http://localhost:3000/langfuse'), publicKey: 'pk', secretKey: 'sk' },
+      userId: 'me',
+      tags: ['a', 'b', 'c'],
+      metadata: { team: 'x' },
+      environment: 'ci',
+      release: 'v1',
+      timeoutMs: 2_500,
+      maxChars: 1_000,
+      debug: true,
+      problems: [],
+    });
+  });
+
+  test('CC_LANGFUSE_X wins over LANGFUSE_X, and an empty one counts as none', () => {
+    const env = { ...KEYS, CC_LANGFUSE_PUBLIC_KEY: 'ours', LANGFUSE_USER_ID: 'me', CC_LANGFUSE_USER_ID: '' };
+    expect(readSettings(env)).toMatchObject({ langfuse: { publicKey: 'ours', secretKey: 'sk' }, userId: 'me' });
+  });
+
+  test.each(['LANGFUSE_BASE_URL', 'LANGFUSE_BASEURL', 'LANGFUSE_HOST', 'CC_LANGFUSE_HOST'])(
+    '%s names the server',
+    (name) => {
+      expect(readSettings({ ...KEYS, [name]: 'https://example.com' }).langfuse?.baseUrl.host).toBe('example.com');
+    },
+  );
+
+  test("LANGFUSE_TIMEOUT is the SDKs' own, in seconds", () => {
+    expect(readSettings({ ...KEYS, LANGFUSE_TIMEOUT: '5' }).timeoutMs).toBe(10_000);
+  });
+
+  test.each([
+    ['CC_LANGFUSE_TIMEOUT', 'soon', 'timeoutMs', 10_000],
+    ['CC_LANGFUSE_TIMEOUT', '-1', 'timeoutMs', 10_000],
+    ['CC_LANGFUSE_MAX_CHARS', '0', 'maxChars', 200_000],
+    ['CC_LANGFUSE_DEBUG', 'yes', 'debug', false],
+    ['LANGFUSE_METADATA', '[1]', 'metadata', {}],
+    ['LANGFUSE_METADATA', '{', 'metadata', {}],
+    ['LANGFUSE_TRACING_ENVIRONMENT', 'Not Allowed!', 'environment', undefined],
+  ] as const)('%s=%s is named, and the default stands', (name, value, setting, fallback) => {
+    const settings = readSettings({ ...KEYS, [name]: value });
+    expect(settings[setting]).toEqual(fallback);
+    expect(settings.problems).toEqual([expect.stringMatching(new RegExp(`^${name}: expected `))]);
+    expect(settings.langfuse).toBeDefined();
+  });
+
+  test.each(['cloud.langfuse.com', 'ftp://x', 'https://', 'http://a b'])(
+    'with the URL %j nothing is sent: its default is another server',
+    (url) => {
+      const { langfuse, problems } = readSettings({ ...KEYS, LANGFUSE_BASE_URL: url });
+      expect(langfuse).toBeUndefined();
+      expect(problems).toEqual(['LANGFUSE_BASE_URL: expected an http or https URL']);
+    },
+  );
+
+  test('missing keys are named', () => {
+    expect(readSettings({})).toMatchObject({
+      langfuse: undefined,
+      problems: ['LANGFUSE_PUBLIC_KEY is not set', 'LANGFUSE_SECRET_KEY is not set'],
+    });
+  });
+
+  test("the state lies beside Claude Code's own files", () => {
+    expect(stateFolder({ CLAUDE_CONFIG_DIR: '/elsewhere' })).toBe('/elsewhere/state');
+    expect(stateFolder({})).toMatch(/\/\.claude\/state$/);
+  });
+});

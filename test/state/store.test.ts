@@ -1,0 +1,119 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { takeLock } from '../../src/state/lock.js';
+import { NEW_ENTRY, StateStore } from '../../src/state/store.js';
+
+let folder: string;
+let corrupt: string[];
+let store: StateStore;
+
+beforeEach(() => {
+  folder = join(mkdtempSync(join(tmpdir(), 'cc-langfuse-state-')), 'state');
+  corrupt = [];
+  store = new StateStore(folder, (keptAs) => corrupt.push(keptAs));
+});
+
+afterEach(() => {
+  rmSync(join(folder, '..'), { recursive: true, force: true });
+});
+
+const file = () => join(folder, 'cc-langfuse_state.json');
+
+describe('the state file', () => {
+  test('begins with nothing, and keeps what it is told', async () => {
+    expect(store.read('a')).toEqual(NEW_ENTRY);
+    await store.update('a', { last_line: 7, turn_count: 2, path: '/x' });
+    expect(store.read('a')).toEqual({ last_line: 7, turn_count: 2, path: '/x', updated: expect.stringMatching(/^20/) });
+    await store.update('a', { turn_count: 3 });
+    expect(store.read('a')).toMatchObject({ last_line: 7, turn_count: 3 });
+  });
+
+  test('is readable by its owner alone', async () => {
+    await store.update('a', { last_line: 1 });
+    expect([statSync(folder).mode & 0o777, statSync(file()).mode & 0o777]).toEqual([0o700, 0o600]);
+  });
+
+  test('of the first cc-langfuse is read as it is', async () => {
+    await store.update('other', {});
+    writeFileSync(file(), JSON.stringify({ a: { last_line: 12, turn_count: 3, updated: '2026-02-01T00:00:00.000Z' } }));
+    expect(store.read('a')).toEqual({ last_line: 12, turn_count: 3, updated: '2026-02-01T00:00:00.000Z' });
+  });
+
+  test('keeps what it does not know, of this session and of others', async () => {
+    await store.update('a', {});
+    writeFileSync(
+      file(),
+      JSON.stringify({ a: { last_line: 1, turn_count: 1, updated: 'x', newer: [1] }, b: 'of the future' }),
+    );
+    await store.update('a', { last_line: 2 });
+    expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual({
+      a: { last_line: 2, turn_count: 1, updated: expect.any(String), newer: [1] },
+      b: 'of the future',
+    });
+  });
+
+  test.each(['{"a": {"last_li', '[]', 'null', ''])('that is corrupt (%j) is set aside and begun anew', async (text) => {
+    await store.update('a', { last_line: 5 });
+    writeFileSync(file(), text);
+    expect(store.read('a')).toEqual(NEW_ENTRY);
+    expect(corrupt).toHaveLength(1);
+    expect(readFileSync(corrupt[0] ?? '', 'utf8')).toBe(text);
+    await store.update('a', { last_line: 6 });
+    expect(store.read('a')).toMatchObject({ last_line: 6 });
+  });
+
+  test.each([{ last_line: -1 }, { last_line: 1.5 }, { last_line: '7' }, { turn_count: null }, { offset: 'x' }])(
+    'an entry that cannot be (%j) counts as none',
+    async (wrong) => {
+      await store.update('b', { last_line: 3 });
+      const all = JSON.parse(readFileSync(file(), 'utf8'));
+      writeFileSync(file(), JSON.stringify({ ...all, a: { last_line: 1, turn_count: 1, updated: 'x', ...wrong } }));
+      expect(store.read('a')).toEqual(NEW_ENTRY);
+      expect(store.read('b')).toMatchObject({ last_line: 3 });
+    },
+  );
+
+  test('loses no change when many are made at once', async () => {
+    const sessions = Array.from({ length: 25 }, (_, n) => `session-${n}`);
+    await Promise.all(sessions.map((session, n) => store.update(session, { last_line: n })));
+    expect(sessions.map((session) => store.read(session).last_line)).toEqual(sessions.map((_, n) => n));
+    expect(readdirSync(folder)).toEqual(['cc-langfuse_state.json']);
+  });
+});
+
+describe('a lock', () => {
+  const path = () => join(folder, 'some.lock');
+
+  test('is had by one at a time', async () => {
+    const lock = await takeLock(path(), Date.now());
+    expect(lock).toBeDefined();
+    expect(await takeLock(path(), Date.now() + 50)).toBeUndefined();
+    lock?.release();
+    expect(await takeLock(path(), Date.now())).toBeDefined();
+  });
+
+  test('of a process that is gone is free', async () => {
+    await store.update('a', {});
+    const pid = execFileSync(process.execPath, ['-p', 'process.pid'], { encoding: 'utf8' }).trim();
+    writeFileSync(path(), `${pid} 1.1`);
+    expect(await takeLock(path(), Date.now() + 50)).toBeDefined();
+  });
+
+  test('of a process that lives is kept, also while its name is not written yet', async () => {
+    await store.update('a', {});
+    writeFileSync(path(), `${process.ppid} 1.1`);
+    expect(await takeLock(path(), Date.now() + 50)).toBeUndefined();
+    writeFileSync(path(), '');
+    expect(await takeLock(path(), Date.now() + 50)).toBeUndefined();
+  });
+
+  test('is not given back by one who lost it', async () => {
+    const lock = await takeLock(path(), Date.now());
+    writeFileSync(path(), `${process.ppid} 1.1`);
+    lock?.release();
+    expect(readFileSync(path(), 'utf8')).toBe(`${process.ppid} 1.1`);
+  });
+});

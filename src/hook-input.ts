@@ -1,12 +1,18 @@
 import * as z from 'zod/mini';
 
-const HookInput = z.object({
-  session_id: z.string().check(z.minLength(1)),
-  transcript_path: z.string().check(z.minLength(1)),
-  hook_event_name: z.catch(z.optional(z.string()), undefined),
-  /** The text of the answer, trimmed; missing where the answer is empty, and before 2.1.50. */
-  last_assistant_message: z.catch(z.optional(z.string()), undefined),
-});
+const name = z.string('expected a string').check(z.minLength(1, 'expected a string that is not empty'));
+
+const HookInput = z.object(
+  {
+    session_id: name,
+    transcript_path: name,
+    hook_event_name: z.catch(z.optional(z.string()), undefined),
+    prompt_id: z.catch(z.optional(z.string()), undefined),
+    /** The text of the answer, trimmed; missing where the answer is empty, and before 2.1.50. */
+    last_assistant_message: z.catch(z.optional(z.string()), undefined),
+  },
+  'expected a JSON object',
+);
 export type HookInput = z.infer<typeof HookInput>;
 
 /** What Claude Code tells a hook on stdin; throws with the reason where it is none of it. */
@@ -17,7 +23,7 @@ export function parseHookInput(text: string): HookInput {
   const result = HookInput.safeParse(value);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
-  throw new Error(`stdin: ${issue?.path.join('.') || 'the whole'}: ${issue?.message}`);
+  throw new Error(['stdin', ...(issue?.path ?? []), issue?.message].join(': '));
 }
 
 /** Reads stdin to its end, or to the end of one JSON object, or until the deadline (ms since 1970). */

@@ -15,7 +15,12 @@ export type Closing =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'everything' }
   /** The turn whose answer reads so, and all before it. The answer may still be on its way into the file. */
-  | { readonly kind: 'answer'; readonly text: string; readonly waitUntil: number };
+  | {
+      readonly kind: 'answer';
+      readonly text: string;
+      readonly promptId: string | undefined;
+      readonly waitUntil: number;
+    };
 
 export interface SessionExport {
   readonly sessionId: string;
@@ -133,7 +138,7 @@ async function* readTurns(
   if (!position) return;
   const time = () => entry.time ?? reader.status.bornAt;
   const grouper = new TurnGrouper({ ...position, turnCount: start.turnCount, sessionId, time });
-  const watch = closing.kind === 'answer' ? new AnswerWatch(closing.text, start.sentLine) : undefined;
+  const watch = closing.kind === 'answer' ? new AnswerWatch(closing, start.sentLine) : undefined;
   let readUpTo = 0;
   const take = (source: SourceLine): Turn | undefined => {
     const line = toLine(source);

@@ -53,7 +53,7 @@ async function exportTurns(input: HookInput, settings: Settings, { folder, start
   const sender = new Sender(otlpEndpoint(langfuse));
   const tools = { store, sender, options: settings, destination, log };
   try {
-    const previous = findPreviousSession(path, sessionId);
+    const previous = previousSession(path, sessionId);
     if (previous) {
       const halfTime = startedAt + (deadline - startedAt) / 2;
       await exportLocked({ ...previous, closing: { kind: 'everything' } }, { ...tools, deadline: halfTime });
@@ -64,15 +64,24 @@ async function exportTurns(input: HookInput, settings: Settings, { folder, start
   }
 }
 
+/** Where the transcript cannot be read there is none; the export of the session itself says why. */
+function previousSession(path: string, sessionId: string) {
+  try {
+    return findPreviousSession(path, sessionId);
+  } catch {
+    return undefined;
+  }
+}
+
 function closingOf(
-  { hook_event_name: event, last_assistant_message: text }: HookInput,
+  { hook_event_name: event, last_assistant_message: text, prompt_id: promptId }: HookInput,
   startedAt: number,
   deadline: number,
 ): Closing {
   const isStop = event === 'Stop' || event === 'StopFailure';
   if (!isStop && event !== 'SessionEnd' && event !== undefined) return { kind: 'nothing' };
   if (!isStop || text === undefined) return { kind: 'everything' };
-  return { kind: 'answer', text, waitUntil: Math.min(startedAt + ANSWER_WAIT_MS, deadline) };
+  return { kind: 'answer', text, promptId, waitUntil: Math.min(startedAt + ANSWER_WAIT_MS, deadline) };
 }
 
 /** One run at a time works on a session; what fails is logged and stays to be sent. */

@@ -77,7 +77,7 @@ export class StateStore {
     try {
       text = readFileSync(this.#path, 'utf8');
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+      if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return {};
       throw error;
     }
     const all = parse(text);

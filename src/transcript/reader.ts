@@ -13,6 +13,8 @@ export interface SourceLine extends Place {
 
 const NEWLINE = 0x0a;
 const CHUNK_BYTES = 1 << 18;
+// Windows has neither of the last two.
+const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /** Reads a growing file line by line, from any line's start on. A line is whole only at its newline. */
 export class TranscriptReader {
@@ -28,7 +30,7 @@ export class TranscriptReader {
 
   /** Opens a regular file, never a symlink and never a FIFO, which would hang. */
   static open(path: string): TranscriptReader {
-    const file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+    const file = openSync(path, OPEN_FLAGS);
     if (!fstatSync(file).isFile()) {
       closeSync(file);
       throw new Error('not a regular file');

@@ -15,8 +15,9 @@ export function logFile(path: string): Logger {
 
 function create(path: string): Logger {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-  if (bytes > ROTATE_AT_BYTES) renameSync(path, `${path}.1`);
+  const there = statSync(path, { throwIfNoEntry: false });
+  if (there && !there.isFile()) throw new Error(`${path} is not a regular file`);
+  if (there && there.size > ROTATE_AT_BYTES) renameSync(path, `${path}.1`);
   return pino(
     { level: 'debug', timestamp: false, base: { pid: process.pid }, formatters: { level: (level) => ({ level }) } },
     pino.destination({ dest: path, sync: true, mode: 0o600 }),

@@ -4,6 +4,7 @@ import type { Sender } from './langfuse/send.js';
 import type { Log } from './log.js';
 import { type BuildOptions, buildTurn } from './observations/build.js';
 import { type Item, Outbox } from './outbox.js';
+import { type Lock, takeLock } from './state/lock.js';
 import type { Entry, StateStore } from './state/store.js';
 import { AnswerWatch } from './transcript/answer.js';
 import { toLine } from './transcript/line.js';
@@ -48,16 +49,32 @@ export interface ExportReport {
 const POLL_MS = 10;
 /** A file that has not changed for this long belongs to a session that nobody works in. */
 const IDLE_MS = 10 * 60_000;
+const LINES_BETWEEN_LOOKS = 256;
+const UNREADABLE_LOGGED = 10;
 
 /** The way of a session: read, group, build, send, and move the state on as far as the server has acknowledged. */
 export async function exportSession(what: SessionExport, tools: ExportTools): Promise<ExportReport> {
-  const entry = tools.store.read(what.sessionId);
-  for (const start of startsFor(entry)) {
-    const report = await exportFrom(start, what, entry, tools);
-    if (report) return report;
-    tools.log.warn('the last exported turn is not where it was, reading from farther back', { file: what.path });
+  const lock = await lockSession(what.sessionId, tools);
+  try {
+    const entry = tools.store.read(what.sessionId);
+    for (const start of startsFor(entry)) {
+      const report = await exportFrom(start, { what, entry, tools, lock });
+      if (report) return report;
+      tools.log.warn('the transcript is not what it was, it is read from farther back', { file: what.path });
+    }
+    throw new Error('a transcript can always be read from its top');
+  } finally {
+    lock.release();
   }
-  return { turns: 0, observations: 0, failure: undefined };
+}
+
+/** One run at a time works on a session. Where there is no place for the state, what is sent now would be sent by every run. */
+async function lockSession(sessionId: string, { store, deadline }: ExportTools): Promise<Lock> {
+  const lock = await takeLock(store.lockPath(sessionId), deadline).catch((error: Error) => {
+    throw new Error(`the state folder cannot be written: ${error.message}`);
+  });
+  if (!lock) throw new Error('another run was at work on it all the time');
+  return lock;
 }
 
 /** Where to read from, and what has been acknowledged from there on. */
@@ -65,43 +82,60 @@ interface Start extends Position {
   readonly turnCount: number;
   readonly lastLine: number;
   readonly sentLine: number;
-  /** The first prompt that must be found there; without it the file is not what it was. */
+  readonly time: number | undefined;
+  /** The first prompt of the turn that must stand there; without it the file is not what it was. */
   readonly prompt: string | undefined;
 }
 
-/** The last exported turn is read again, since it may have grown: by its byte, else by its line, else from the top. */
+/** The last exported turn is read again, since it may have grown: by its byte, else by its line, else all from the top. */
 function startsFor(entry: Entry): Start[] {
-  const { last_line: lastLine, sent_line: sentLine = lastLine, turn_count, turn_line, offset = 0, prompt } = entry;
-  const top = { line: 1, offset: 0, turnCount: 0, lastLine: 0, sentLine: 0, prompt: undefined };
-  if (turn_line === undefined) {
-    return [{ ...top, line: lastLine + 1, turnCount: turn_count, lastLine, sentLine }];
-  }
-  const lastTurn = { line: turn_line, turnCount: turn_count - 1, lastLine, sentLine, prompt };
+  const {
+    last_line: lastLine,
+    sent_line: sentLine = lastLine,
+    turn_count,
+    turn_line,
+    offset = 0,
+    prompt,
+    time,
+  } = entry;
+  const top = { line: 1, offset: 0, turnCount: 0, lastLine: 0, sentLine: 0, time: undefined, prompt: undefined };
+  if (lastLine === 0) return [{ ...top, sentLine, time }];
+  if (turn_line === undefined) return [{ ...top, line: lastLine + 1, turnCount: turn_count, lastLine, sentLine }, top];
+  const lastTurn = { line: turn_line, turnCount: turn_count - 1, lastLine, sentLine, time, prompt };
   return [{ ...lastTurn, offset }, { ...lastTurn, offset: 0 }, top];
 }
 
-/** Undefined where the turn that the start promises is not there; nothing has been sent then. */
-async function exportFrom(
-  start: Start,
-  what: SessionExport,
-  entry: Entry,
-  tools: ExportTools,
-): Promise<ExportReport | undefined> {
+interface Run {
+  readonly what: SessionExport;
+  readonly entry: Entry;
+  readonly tools: ExportTools;
+  readonly lock: Lock;
+}
+
+/** Undefined where the start is not there, or not the turn that it promises; nothing has been sent then. */
+async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Promise<ExportReport | undefined> {
   const { sessionId, path } = what;
   const { store, sender, deadline, log } = tools;
-  const origin = { path, destination: tools.destination };
+  const save = (change: Partial<Entry>) => {
+    if (!lock.isHeld()) throw new Error('another run has taken over');
+    return store.update(sessionId, { path, destination: tools.destination, ...change });
+  };
   const outbox = new Outbox(
     (spans) => sender.send(spans, deadline),
-    (change) => store.update(sessionId, { ...origin, ...change }),
+    save,
     (span) => log.warn('the server refuses an observation, it is left out', { session: sessionId, ...idsOf(span) }),
   );
   const reader = TranscriptReader.open(path);
+  // Half of the time is for reading: what has been read by then is sent, and the next run goes on.
+  const reading = { until: (Date.now() + deadline) / 2, isCutShort: false };
   let turns = 0;
   let closedLine: number | undefined;
   let isWhereItWas = start.prompt === undefined;
   try {
-    for await (const { turn, isClosed } of readTurns(reader, start, what, entry, log)) {
-      isWhereItWas ||= promptKey(turn) === start.prompt;
+    const position = reader.moveTo(start);
+    if (!position) return undefined;
+    for await (const { turn, isClosed } of readTurns(reader, { ...start, ...position }, what, entry, reading, log)) {
+      isWhereItWas ||= promptKey(turn) === start.prompt && turn.lineOffsets.includes(start.lastLine);
       if (!isWhereItWas) return undefined;
       if (!isClosed) break;
       const items = itemsFor(turn, start, { ...tools.options, sessionId });
@@ -110,18 +144,17 @@ async function exportFrom(
       await outbox.add(items);
       if (outbox.failure !== undefined) break;
     }
+    if (!isWhereItWas && !reading.isCutShort) return undefined;
     await outbox.flush();
   } finally {
     reader.close();
   }
-  if (!isWhereItWas) return undefined;
-  const { failure } = outbox;
+  const failure = outbox.failure ?? (reading.isCutShort ? 'out of time while reading' : undefined);
   if (failure !== undefined) {
     const { since = new Date().toISOString(), attempts = 0 } = entry.pending ?? {};
-    const pending = { since, attempts: attempts + 1, reason: failure, closed_line: closedLine };
-    await store.update(sessionId, { ...origin, pending });
+    await save({ pending: { since, attempts: attempts + 1, reason: failure, closed_line: closedLine } });
   } else if (entry.pending) {
-    await store.update(sessionId, { pending: undefined });
+    await save({ pending: undefined });
   }
   return { turns, observations: outbox.sent, failure };
 }
@@ -132,21 +165,23 @@ async function* readTurns(
   start: Start,
   { sessionId, path, closing }: SessionExport,
   entry: Entry,
+  reading: { readonly until: number; isCutShort: boolean },
   log: Log,
 ): AsyncGenerator<{ turn: Turn; isClosed: boolean }> {
-  const position = reader.moveTo(start);
-  if (!position) return;
-  const time = () => entry.time ?? reader.status.bornAt;
-  const grouper = new TurnGrouper({ ...position, turnCount: start.turnCount, sessionId, time });
+  const time = () => start.time ?? reader.firstTime() ?? reader.status.bornAt;
+  const grouper = new TurnGrouper({ ...start, sessionId, time });
   const watch = closing.kind === 'answer' ? new AnswerWatch(closing, start.sentLine) : undefined;
   let readUpTo = 0;
+  let unreadable = 0;
   const take = (source: SourceLine): Turn | undefined => {
     const line = toLine(source);
     readUpTo = source.number;
     if (!line) return undefined;
     watch?.see(line);
     if (line.kind === 'unreadable' && source.number > start.sentLine) {
-      log.warn('a line cannot be read, it is left out', { file: path, line: source.number, reason: line.reason });
+      unreadable += 1;
+      const details = { file: path, line: source.number, reason: line.reason };
+      if (unreadable <= UNREADABLE_LOGGED) log.warn('a line cannot be read, it is left out', details);
     }
     return grouper.push(line);
   };
@@ -154,6 +189,10 @@ async function* readTurns(
     for (const source of reader.lines()) {
       const turn = take(source);
       if (turn) yield { turn, isClosed: true };
+      if (source.number % LINES_BETWEEN_LOOKS === 0 && Date.now() >= reading.until) {
+        reading.isCutShort = true;
+        return;
+      }
     }
     if (closing.kind !== 'answer' || watch?.line !== undefined || Date.now() >= closing.waitUntil) break;
     await sleep(POLL_MS);
@@ -161,6 +200,7 @@ async function* readTurns(
   const rest = reader.rest();
   const turn = rest && take(rest);
   if (turn) yield { turn, isClosed: true };
+  if (unreadable > UNREADABLE_LOGGED) log.warn('more lines cannot be read', { file: path, lines: unreadable });
   const open = grouper.open();
   if (!open) return;
   const promptLine = open.prompts[0].line;

@@ -5,7 +5,6 @@ import { fingerprint, otlpEndpoint } from '../langfuse/endpoint.js';
 import { Sender } from '../langfuse/send.js';
 import { type Log, openLog } from '../log.js';
 import { type Closing, type ExportTools, exportSession, type SessionExport } from '../session-export.js';
-import { takeLock } from '../state/lock.js';
 import { NEW_ENTRY, StateStore } from '../state/store.js';
 import { findPreviousSession } from '../transcript/previous-session.js';
 
@@ -56,9 +55,9 @@ async function exportTurns(input: HookInput, settings: Settings, { folder, start
     const previous = previousSession(path, sessionId);
     if (previous) {
       const halfTime = startedAt + (deadline - startedAt) / 2;
-      await exportLocked({ ...previous, closing: { kind: 'everything' } }, { ...tools, deadline: halfTime });
+      await exportAndLog({ ...previous, closing: { kind: 'everything' } }, { ...tools, deadline: halfTime });
     }
-    await exportLocked({ sessionId, path, closing: closingOf(input, startedAt, deadline) }, { ...tools, deadline });
+    await exportAndLog({ sessionId, path, closing: closingOf(input, startedAt, deadline) }, { ...tools, deadline });
   } finally {
     await sender.close();
   }
@@ -81,28 +80,22 @@ function closingOf(
   const isStop = event === 'Stop' || event === 'StopFailure';
   if (!isStop && event !== 'SessionEnd' && event !== undefined) return { kind: 'nothing' };
   if (!isStop || text === undefined) return { kind: 'everything' };
-  return { kind: 'answer', text, promptId, waitUntil: Math.min(startedAt + ANSWER_WAIT_MS, deadline) };
+  return {
+    kind: 'answer',
+    text,
+    promptId,
+    waitUntil: Math.min(startedAt + ANSWER_WAIT_MS, (startedAt + deadline) / 2),
+  };
 }
 
-/** One run at a time works on a session; what fails is logged and stays to be sent. */
-async function exportLocked(what: SessionExport, tools: ExportTools): Promise<void> {
-  const { store, deadline, log } = tools;
+/** What fails is logged and stays to be sent: it never stands in the way of another session, or of Claude Code. */
+async function exportAndLog(what: SessionExport, tools: ExportTools): Promise<void> {
   const { sessionId: session, path: file } = what;
   try {
-    const lock = await takeLock(store.lockPath(session), deadline).catch((error: Error) => {
-      log.error('the state folder cannot be written', { session, reason: error.message });
-      return { release() {} };
-    });
-    if (!lock) throw new Error('another run was at work on it all the time');
-    try {
-      const report = await exportSession(what, tools);
-      const { turns, observations, failure } = report;
-      if (failure !== undefined) log.warn(failure, { session });
-      log.debug('exported', { session, turns, observations });
-    } finally {
-      lock.release();
-    }
+    const { turns, observations, failure } = await exportSession(what, tools);
+    if (failure !== undefined) tools.log.warn(failure, { session, file });
+    tools.log.debug('exported', { session, turns, observations });
   } catch (error) {
-    log.error(error instanceof Error ? error.message : String(error), { session, file });
+    tools.log.error(error instanceof Error ? error.message : String(error), { session, file });
   }
 }

@@ -6,7 +6,7 @@ import type { Endpoint } from './post.js';
 /** Langfuse's OpenTelemetry endpoint: the one door that every server from 3.22 on keeps open. */
 export function otlpEndpoint({ baseUrl, publicKey, secretKey }: Langfuse): Endpoint {
   return {
-    url: new URL(`${baseUrl.href.replace(/\/+$/, '')}/api/public/otel/v1/traces`),
+    url: new URL(`${baseUrl.origin}${baseUrl.pathname.replace(/\/+$/, '')}/api/public/otel/v1/traces`),
     headers: {
       authorization: `Basic ${Buffer.from(`${publicKey}:${secretKey}`).toString('base64')}`,
       // Written straight to the events table: visible at once.

@@ -50,16 +50,19 @@ export class Post {
         },
       );
       const timer = setTimeout(() => outgoing.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
-      outgoing.on('error', (error) => {
+      const fail = (error: Error) => {
         clearTimeout(timer);
         reject(error);
-      });
+      };
+      outgoing.on('error', fail);
+      outgoing.on('close', () => fail(new Error('the connection was closed')));
       outgoing.end(payload);
     });
   }
 
   async close(): Promise<void> {
-    (await this.#connection)?.agent.destroy();
+    const connection = await this.#connection?.catch(() => undefined);
+    connection?.agent.destroy();
   }
 }
 

@@ -14,13 +14,16 @@ export interface SendReport {
 const ATTEMPTS = 4;
 const FIRST_WAIT_MS = 250;
 const REQUEST_TIMEOUT_MS = 10_000;
-/** A server that refuses whatever it is sent is not to be asked about each span. */
+/** A server that refuses whatever it is sent is not to be asked about each span: after as many it is asked once more. */
 const REFUSALS_WITHOUT_SUCCESS = 16;
+const REFUSES_EVERY_SPAN = 'the server refuses every span (400)';
 
 interface Delivery {
+  readonly spans: readonly string[];
   readonly deadline: number;
+  /** Places of spans. */
   readonly accepted: Set<number>;
-  readonly refused: number[];
+  readonly refused: Set<number>;
 }
 
 /** Sends spans and knows of each whether the server has acknowledged it. */
@@ -33,38 +36,44 @@ export class Sender {
 
   /** `deadline` is when to give up, in ms since 1970. */
   async send(spans: readonly string[], deadline: number): Promise<SendReport> {
-    const delivery: Delivery = { deadline, accepted: new Set(), refused: [] };
-    const failure = await this.#deliver(spans, 0, spans.length, delivery);
-    const isSpansFault = delivery.accepted.size > 0;
-    const dropped = isSpansFault ? delivery.refused : [];
-    let settled = 0;
-    while (settled < spans.length && (delivery.accepted.has(settled) || dropped.includes(settled))) settled += 1;
-    const refused = delivery.refused.length > 0 && !isSpansFault ? 'the server refuses every span (400)' : undefined;
-    return { settled, dropped: dropped.filter((place) => place < settled), failure: failure ?? refused };
+    const delivery: Delivery = { spans, deadline, accepted: new Set(), refused: new Set() };
+    const failure = await this.#deliver([...spans.keys()], delivery);
+    const { accepted, refused } = delivery;
+    if (accepted.size === 0) return { settled: 0, dropped: [], failure: failure ?? REFUSES_EVERY_SPAN };
+    const unsettled = spans.findIndex((_, place) => !accepted.has(place) && !refused.has(place));
+    const settled = unsettled < 0 ? spans.length : unsettled;
+    return { settled, dropped: [...refused].filter((place) => place < settled), failure };
   }
 
   close(): Promise<void> {
     return this.#post.close();
   }
 
-  /** Delivers the spans from `from` up to `to`; a request that is refused for its size or for one bad span is halved. */
-  async #deliver(spans: readonly string[], from: number, to: number, delivery: Delivery): Promise<string | undefined> {
-    const answer = await this.#request(encodeRequest(spans.slice(from, to)), delivery.deadline);
+  /** Delivers spans, by their places; a request that is refused for its size or for one bad span is halved. */
+  async #deliver(places: readonly number[], delivery: Delivery): Promise<string | undefined> {
+    const { spans, accepted, refused } = delivery;
+    const due = places.filter((place) => !accepted.has(place));
+    const [first] = due;
+    if (first === undefined) return undefined;
+    const answer = await this.#request(encodeRequest(due.map((place) => spans[place] ?? '')), delivery.deadline);
     if (typeof answer === 'string') return answer;
     const { status } = answer;
     if (status >= 200 && status < 300) {
-      for (let place = from; place < to; place += 1) delivery.accepted.add(place);
+      for (const place of due) accepted.add(place);
       return undefined;
     }
     if (status !== 400 && status !== 413) return refusal(status);
-    if (to - from > 1) {
-      const middle = from + Math.ceil((to - from) / 2);
-      return (await this.#deliver(spans, from, middle, delivery)) ?? (await this.#deliver(spans, middle, to, delivery));
+    if (due.length > 1) {
+      const middle = Math.ceil(due.length / 2);
+      return (
+        (await this.#deliver(due.slice(0, middle), delivery)) ?? (await this.#deliver(due.slice(middle), delivery))
+      );
     }
     if (status === 413) return 'the server refuses a single observation for its size (413)';
-    delivery.refused.push(from);
-    const isHopeless = delivery.accepted.size === 0 && delivery.refused.length >= REFUSALS_WITHOUT_SUCCESS;
-    return isHopeless ? 'the server refuses every span (400)' : undefined;
+    refused.add(first);
+    const last = spans.length - 1;
+    if (accepted.size > 0 || refused.size !== REFUSALS_WITHOUT_SUCCESS || first === last) return undefined;
+    return (await this.#deliver([last], delivery)) ?? (accepted.size === 0 ? REFUSES_EVERY_SPAN : undefined);
   }
 
   /** The server's last word, or why there was none. */

@@ -4,7 +4,7 @@ import type { Turn } from '../transcript/turns.js';
 import { endingOf } from './ending.js';
 import { eventOf, withoutUndefined } from './events.js';
 import { spanIdOf, traceIdOf } from './ids.js';
-import { limited } from './limits.js';
+import { cut, limited } from './limits.js';
 import { answerText, inputMessages, outputMessage } from './messages.js';
 import type { Json, Observation, Trace } from './model.js';
 import { usageOf } from './usage.js';
@@ -27,6 +27,9 @@ export interface TurnObservations {
 }
 
 const STATUS_CHARS = 500;
+/** Names and the metadata that every observation of a trace carries. */
+const NAME_CHARS = 200;
+const CONTEXT_CHARS = 1_000;
 
 /** What Langfuse is to show of a turn. The same turn always gives the same observations. */
 export function buildTurn(turn: Turn, options: BuildOptions): TurnObservations {
@@ -44,6 +47,22 @@ export function buildTurn(turn: Turn, options: BuildOptions): TurnObservations {
 
 function traceOf({ number, context }: Turn, id: string, options: BuildOptions): Trace {
   const { sessionId, userId, tags, environment, release } = options;
+  const metadata = {
+    ...options.metadata,
+    ...withoutUndefined<Json>({
+      source: 'claude-code',
+      turn_number: number,
+      session_id: sessionId,
+      prompt_id: context.promptId,
+      trigger: context.trigger,
+      cwd: context.cwd,
+      git_branch: context.gitBranch,
+      version: context.version,
+      slug: context.slug,
+      permission_mode: context.permissionMode,
+      entrypoint: context.entrypoint,
+    }),
+  };
   return {
     id,
     name: `Turn ${number}`,
@@ -52,24 +71,9 @@ function traceOf({ number, context }: Turn, id: string, options: BuildOptions): 
     tags,
     environment,
     release,
-    metadata: {
-      ...Object.fromEntries(
-        Object.entries(options.metadata).map(([key, value]) => [key, limited(value, options.maxChars).value]),
-      ),
-      ...withoutUndefined<Json>({
-        source: 'claude-code',
-        turn_number: number,
-        session_id: sessionId,
-        prompt_id: context.promptId,
-        trigger: context.trigger,
-        cwd: context.cwd,
-        git_branch: context.gitBranch,
-        version: context.version,
-        slug: context.slug,
-        permission_mode: context.permissionMode,
-        entrypoint: context.entrypoint,
-      }),
-    },
+    metadata: Object.fromEntries(
+      Object.entries(metadata).map(([key, value]) => [key, limited(value, CONTEXT_CHARS).value]),
+    ),
   };
 }
 
@@ -94,6 +98,7 @@ class Builder {
     const { statusMessage } = content;
     return {
       ...content,
+      name: cut(content.name, NAME_CHARS),
       trace: this.trace,
       input: input?.value,
       output: output?.value,
@@ -124,7 +129,7 @@ function root(turn: Turn, id: string, build: Builder): Observation {
     parentId: undefined,
     name: build.trace.name,
     startTime,
-    endTime: Math.max(startTime, ...times),
+    endTime: times.reduce((latest, time) => Math.max(latest, time), startTime),
     input: turn.prompts.map(({ content }) => ({ role: 'user', content })),
     output: answer === undefined ? null : { role: 'assistant', content: answer },
     metadata: {
@@ -151,8 +156,7 @@ function generationAndTools(response: Response, parentId: string, build: Builder
     name: model ?? 'generation',
     startTime,
     endTime: response.lastBlockAt,
-    completionStartTime:
-      firstBlockStartedAt !== undefined && firstBlockStartedAt >= startTime ? firstBlockStartedAt : undefined,
+    completionStartTime: isBetween(startTime, firstBlockStartedAt, firstBlockAt) ? firstBlockStartedAt : undefined,
     input: inputMessages(response.answered),
     output: outputMessage(response),
     metadata: withoutUndefined<Json>({
@@ -214,6 +218,10 @@ function events(turn: Turn, parentId: string, build: Builder): Observation[] {
     const id = build.idOf('event', uuid, line);
     return [build.observation({ ...event, type: 'event', id, parentId, startTime: at, endTime: at, line })];
   });
+}
+
+function isBetween(start: number, time: number | undefined, end: number): boolean {
+  return time !== undefined && time >= start && time <= end;
 }
 
 function firstLine(text: string): string {

@@ -10,7 +10,7 @@ export interface Ending {
 
 /** How a turn ended: what came last decides. */
 export function endingOf({ responses, notes }: Turn): Ending {
-  const lastResponseLine = Math.max(0, ...responses.map(({ lastLine }) => lastLine));
+  const lastResponseLine = responses.reduce((line, { lastLine }) => Math.max(line, lastLine), 0);
   const last = notes
     .filter(
       ({ kind, line }) =>

@@ -2,46 +2,88 @@ import type { Json } from './model.js';
 
 export interface Limited {
   readonly value: Json;
-  /** How long the field's text was before it was cut; undefined where nothing was cut. */
+  /** How much text the field had before it was cut; undefined where nothing was cut. */
   readonly fullChars: number | undefined;
 }
 
 const DEEPEST = 100;
 /** What is no longer than a mark, a role or an id, is not worth one. */
 const NEVER_CUT_CHARS = 40;
+/** Beyond its limit a field may still grow by this much in short texts and marks; then the rest is left out. */
+const SLACK_CHARS = 10_000;
 
 /**
- * Makes a value fit to be sent: at most `maxChars` characters of text in all, what is cut carries a mark; every string is
+ * Makes a value fit to be sent: about `maxChars` characters in all, what is cut carries a mark; every string is
  * well-formed Unicode, since one lone surrogate makes Langfuse lose the whole flush it arrives in (and cutting makes them).
  */
 export function limited(value: unknown, maxChars: number): Limited {
   let left = maxChars;
-  let fullChars = 0;
-  const limitedText = (text: string): string => {
-    fullChars += text.length;
-    const start = text.length <= NEVER_CUT_CHARS ? text.toWellFormed() : cut(text, left);
-    left = Math.max(0, left - text.length);
-    return start;
+  let isCut = false;
+
+  const text = (whole: string): string => {
+    const isKept = whole.length <= Math.max(left, NEVER_CUT_CHARS);
+    const kept = isKept ? whole.toWellFormed() : cut(whole, Math.max(left, 0));
+    isCut ||= !isKept;
+    left -= kept.length;
+    return kept;
+  };
+  const isFull = (): boolean => {
+    isCut ||= left < -SLACK_CHARS;
+    return left < -SLACK_CHARS;
+  };
+  const list = (items: readonly unknown[], depth: number): Json => {
+    const kept: Json[] = [];
+    for (const item of items) {
+      if (isFull()) return [...kept, `… [${items.length - kept.length} more]`];
+      kept.push(walk(item, depth + 1));
+    }
+    return kept;
+  };
+  const record = (entries: readonly [string, unknown][], depth: number): Json => {
+    const kept: [string, Json][] = [];
+    for (const [key, item] of entries) {
+      if (isFull()) return Object.fromEntries([...kept, ['…', `[${entries.length - kept.length} more]`]]);
+      kept.push([text(key), walk(item, depth + 1)]);
+    }
+    return Object.fromEntries(kept);
   };
   const walk = (node: unknown, depth: number): Json => {
-    if (typeof node === 'string') return limitedText(node);
+    if (typeof node === 'string') return text(node);
     if (typeof node === 'boolean' || node === null) return node;
-    if (typeof node === 'number') return Number.isFinite(node) ? node : null;
+    if (typeof node === 'number') {
+      left -= String(node).length;
+      return Number.isFinite(node) ? node : null;
+    }
     if (typeof node !== 'object') return null;
-    if (depth === DEEPEST) return '[nested too deeply]';
-    if (Array.isArray(node)) return node.map((item) => walk(item, depth + 1));
-    return Object.fromEntries(
-      Object.entries(node)
-        .filter(([, item]) => item !== undefined)
-        .map(([key, item]) => [key.toWellFormed(), walk(item, depth + 1)]),
+    if (depth === DEEPEST) {
+      isCut = true;
+      return '[nested too deeply]';
+    }
+    if (Array.isArray(node)) return list(node, depth);
+    return record(
+      Object.entries(node).filter(([, item]) => item !== undefined),
+      depth,
     );
   };
+
   const kept = walk(value, 0);
-  return { value: kept, fullChars: fullChars > maxChars ? fullChars : undefined };
+  return { value: kept, fullChars: isCut ? charsIn(value) : undefined };
 }
 
 /** The text, or its first `maxChars` characters with a mark that says how much is missing. */
 export function cut(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text.toWellFormed();
   return `${text.slice(0, maxChars).toWellFormed()}… [${text.length - maxChars} more characters]`;
+}
+
+/** How much text there is in a value, whatever its depth. */
+function charsIn(value: unknown): number {
+  let chars = 0;
+  const waiting = [value];
+  while (waiting.length > 0) {
+    const node = waiting.pop();
+    if (typeof node === 'string') chars += node.length;
+    else if (typeof node === 'object' && node !== null) for (const item of Object.values(node)) waiting.push(item);
+  }
+  return chars;
 }

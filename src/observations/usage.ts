@@ -8,14 +8,15 @@ import type { Usage } from './model.js';
  */
 export function usageOf(counts: TokenCounts | undefined): Usage | undefined {
   if (!counts) return undefined;
-  const { cache_creation: split } = counts;
+  const { ephemeral_5m_input_tokens: for5m, ephemeral_1h_input_tokens: for1h } = counts.cache_creation ?? {};
+  const isSplit = for5m !== undefined || for1h !== undefined;
   const kinds: Record<string, number | undefined> = {
     input: counts.input_tokens,
     output: counts.output_tokens,
     cache_read_input_tokens: counts.cache_read_input_tokens,
-    input_cache_creation_5m: split?.ephemeral_5m_input_tokens,
-    input_cache_creation_1h: split?.ephemeral_1h_input_tokens,
-    cache_creation_input_tokens: split ? undefined : counts.cache_creation_input_tokens,
+    input_cache_creation_5m: for5m,
+    input_cache_creation_1h: for1h,
+    cache_creation_input_tokens: isSplit ? undefined : counts.cache_creation_input_tokens,
   };
   const usage: Record<string, number> = {};
   for (const [kind, tokens] of Object.entries(kinds)) {

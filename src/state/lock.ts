@@ -11,18 +11,23 @@ import {
   utimesSync,
   writeSync,
 } from 'node:fs';
+import { uptime } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Something that one process at a time may do; given back with `release`. */
 export interface Lock {
+  /** Whether it is still ours: a process that was stopped for long may have lost it. */
+  isHeld(): boolean;
   release(): void;
 }
 
 const RETRY_MS = 10;
 const HEARTBEAT_MS = 2_000;
 /** Without a heartbeat for this long an owner is gone, even where another process has its number now. */
-const STALE_MS = 20_000;
+const STALE_MS = 60_000;
+/** An owner writes its name at once; a lock without one for this long was left by a process that died in between. */
+const NAMELESS_MS = 1_000;
 
 let taken = 0;
 
@@ -42,8 +47,14 @@ export async function takeLock(path: string, deadline: number): Promise<Lock | u
 function create(path: string, token: string): boolean {
   try {
     const file = openSync(path, 'wx', 0o600);
-    writeSync(file, token);
-    closeSync(file);
+    try {
+      writeSync(file, token);
+    } catch (error) {
+      rmSync(path, { force: true });
+      throw error;
+    } finally {
+      closeSync(file);
+    }
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
@@ -52,14 +63,20 @@ function create(path: string, token: string): boolean {
 }
 
 function hold(path: string, token: string): Lock {
+  const isHeld = () => ownerOf(path) === token;
   const heartbeat = setInterval(() => {
-    if (ownerOf(path) === token) utimesSync(path, new Date(), new Date());
+    try {
+      if (isHeld()) utimesSync(path, new Date(), new Date());
+    } catch {
+      // a disk that takes no heartbeat will not take anything else either, and says so there
+    }
   }, HEARTBEAT_MS);
   heartbeat.unref();
   return {
+    isHeld,
     release() {
       clearInterval(heartbeat);
-      if (ownerOf(path) === token) rmSync(path, { force: true });
+      if (isHeld()) rmSync(path, { force: true });
     },
   };
 }
@@ -87,10 +104,11 @@ function dropIfStale(path: string, token: string): boolean {
 }
 
 function isStale(path: string, owner: string): boolean {
-  const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
-  if (age > STALE_MS) return true;
+  const ageMs = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
+  const isFromBeforeTheBoot = ageMs > uptime() * 1_000;
+  if (ageMs > STALE_MS || isFromBeforeTheBoot) return true;
   const pid = Number.parseInt(owner, 10);
-  return pid > 0 && !isRunning(pid);
+  return Number.isNaN(pid) ? ageMs > NAMELESS_MS : !isRunning(pid);
 }
 
 function isRunning(pid: number): boolean {

@@ -6,6 +6,8 @@ import { isRecord } from '../json.js';
 import { takeLock } from './lock.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
+/** One field that cannot be must not cost what the others know. */
+const optional = <T extends z.core.$ZodType>(schema: T) => z.catch(z.optional(schema), undefined);
 
 /**
  * How far a session has been exported. The first three are what the first cc-langfuse wrote, and its file is read as it
@@ -15,27 +17,25 @@ const Entry = z.object({
   /** The last line of the last turn that the server has acknowledged whole. */
   last_line: count,
   turn_count: count,
-  updated: z.string(),
+  updated: z.catch(z.string(), ''),
   /** Where that turn starts, by line and by byte: the next run reads it again, since it may have grown. */
-  turn_line: z.optional(count),
-  offset: z.optional(count),
+  turn_line: optional(count),
+  offset: optional(count),
   /** Its first prompt, to see that it is the same turn. */
-  prompt: z.optional(z.string()),
+  prompt: optional(z.string()),
   /** The time that its lines without one took over from the lines before. */
-  time: z.optional(count),
+  time: optional(count),
   /** Up to which line observations are acknowledged; beyond `last_line` where a turn was sent in part. */
-  sent_line: z.optional(count),
-  path: z.optional(z.string()),
-  destination: z.optional(z.string()),
-  pending: z.optional(
-    z.object({ since: z.string(), attempts: count, reason: z.string(), closed_line: z.optional(count) }),
-  ),
+  sent_line: optional(count),
+  path: optional(z.string()),
+  destination: optional(z.string()),
+  pending: optional(z.object({ since: z.string(), attempts: count, reason: z.string(), closed_line: optional(count) })),
 });
 export type Entry = z.infer<typeof Entry>;
 
 export const NEW_ENTRY: Entry = { last_line: 0, turn_count: 0, updated: '' };
 
-const LOCK_WAIT_MS = 5_000;
+const LOCK_WAIT_MS = 2_000;
 
 /** The state file: an entry for each session. */
 export class StateStore {
@@ -77,8 +77,9 @@ export class StateStore {
     try {
       text = readFileSync(this.#path, 'utf8');
     } catch (error) {
-      if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return {};
-      throw error;
+      const { code = '' } = error as NodeJS.ErrnoException;
+      if (code === 'ENOENT') return {};
+      throw new Error(`the state file ${this.#path} cannot be read: ${code}`);
     }
     const all = parse(text);
     if (all) return all;

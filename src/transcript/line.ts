@@ -1,6 +1,7 @@
 import { isRecord } from '../json.js';
 import type { Place, SourceLine } from './reader.js';
 import { AssistantLine, AttachmentLine, RequestLine, SystemLine, UserLine } from './schema.js';
+import { timeOf } from './time.js';
 
 interface Timed {
   readonly place: Place;
@@ -49,24 +50,24 @@ function toKnownLine(value: Record<string, unknown>, place: Place): Line {
     case 'user': {
       const fields = UserLine.parse(value);
       const { content } = message ?? fields;
-      return { kind: 'user', content, fields, place, at: time(fields.timestamp ?? fields.message?.timestamp) };
+      return { kind: 'user', content, fields, place, at: timeOf(fields.timestamp ?? fields.message?.timestamp) };
     }
     case 'assistant': {
       const fields = AssistantLine.parse(value);
       const { content } = message ?? fields;
-      return { kind: 'assistant', content, fields, place, at: time(fields.timestamp ?? fields.message?.timestamp) };
+      return { kind: 'assistant', content, fields, place, at: timeOf(fields.timestamp ?? fields.message?.timestamp) };
     }
     case 'system': {
       const fields = SystemLine.parse(value);
-      return { kind: 'system', fields, place, at: time(fields.timestamp) };
+      return { kind: 'system', fields, place, at: timeOf(fields.timestamp) };
     }
     case 'attachment': {
       const fields = AttachmentLine.parse(value);
-      return { kind: 'attachment', type: fields.attachment?.type ?? '', fields, place, at: time(fields.timestamp) };
+      return { kind: 'attachment', type: fields.attachment?.type ?? '', fields, place, at: timeOf(fields.timestamp) };
     }
     case 'api-request': {
       const fields = RequestLine.parse(value);
-      return { kind: 'request', fields, place, at: time(fields.timestamp) };
+      return { kind: 'request', fields, place, at: timeOf(fields.timestamp) };
     }
     default: {
       const { timestamp, sessionId } = value;
@@ -75,7 +76,7 @@ function toKnownLine(value: Record<string, unknown>, place: Place): Line {
         type: String(role),
         sessionId: typeof sessionId === 'string' ? sessionId : undefined,
         place,
-        at: time(typeof timestamp === 'string' ? timestamp : undefined),
+        at: timeOf(typeof timestamp === 'string' ? timestamp : undefined),
       };
     }
   }
@@ -123,12 +124,4 @@ function wholeLineAtEnd(text: string): Record<string, unknown> | undefined {
     }
   }
   return undefined;
-}
-
-// Times in nanoseconds have 64 bits on the way to Langfuse: what lies beyond the year 2500, or before 1970, is no time.
-const LATEST_TIME_MS = Date.UTC(2500, 0);
-
-function time(timestamp: string | undefined): number | undefined {
-  const at = timestamp === undefined ? Number.NaN : Date.parse(timestamp);
-  return at >= 0 && at < LATEST_TIME_MS ? Math.trunc(at) : undefined;
 }

@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { timeOf } from './time.js';
 
 /** Where a line stands: its 1-based number and the bytes it takes, its newline included. */
 export interface Place {
@@ -64,6 +65,14 @@ export class TranscriptReader {
       if (length === 0) return;
       yield* this.#split(chunk.subarray(0, length));
     }
+  }
+
+  /** The first time that the file tells of, if it does so near its beginning. */
+  firstTime(): number | undefined {
+    const head = Buffer.alloc(CHUNK_BYTES);
+    const length = readSync(this.#file, head, 0, CHUNK_BYTES, 0);
+    const [, timestamp] = /"timestamp":"([^"]{1,40})"/.exec(head.toString('latin1', 0, length)) ?? [];
+    return timeOf(timestamp);
   }
 
   /** What stands behind the last newline: a line still being written, or one that never got its newline. */

@@ -58,19 +58,29 @@ export interface Response {
 }
 
 interface Piece {
-  readonly key: string;
   readonly index: number | undefined;
-  block: Block;
+  readonly block: Block;
 }
 
 /** Collects the lines of responses: one line per content block, all with the same message id and the same usage. */
 export class ResponseCollector {
-  readonly responses: Response[] = [];
+  readonly #responses: Response[] = [];
   readonly #byId = new Map<string, Response>();
-  readonly #pieces = new Map<Response, Piece[]>();
+  readonly #pieces = new Map<Response, Map<string, Piece>>();
   readonly #calls = new Map<string, ToolCall>();
   readonly #earlyResults = new Map<string, ToolResult>();
   #runIsBroken = true;
+
+  get isEmpty(): boolean {
+    return this.#responses.length === 0;
+  }
+
+  /** The responses as far as they have come. */
+  responses(): readonly Response[] {
+    for (const [response, pieces] of this.#pieces)
+      response.blocks = inOrder([...pieces.values()]).map(({ block }) => block);
+    return this.#responses;
+  }
 
   /** A user line ends a run of assistant lines; it matters only for lines without a message id. */
   breakRun(): void {
@@ -100,7 +110,7 @@ export class ResponseCollector {
   #find({ fields }: AssistantLine): Response | undefined {
     const id = fields.message?.id;
     if (id !== undefined) return this.#byId.get(id);
-    const last = this.responses.at(-1);
+    const last = this.#responses.at(-1);
     const continues = last && last.id === undefined && last.requestId === fields.requestId;
     return continues && (!this.#runIsBroken || fields.requestId !== undefined) ? last : undefined;
   }
@@ -129,24 +139,21 @@ export class ResponseCollector {
       lastLine: place.number,
       lastBlockAt: at,
     };
-    this.responses.push(response);
+    this.#responses.push(response);
     if (response.id !== undefined) this.#byId.set(response.id, response);
-    this.#pieces.set(response, []);
+    this.#pieces.set(response, new Map());
     return response;
   }
 
   #addBlocks(response: Response, line: AssistantLine, at: number): void {
-    const pieces = this.#pieces.get(response) ?? [];
+    const pieces = this.#pieces.get(response) ?? new Map<string, Piece>();
     const blocks = blocksOf(line.content);
     const index = blocks.length === 1 ? line.fields.apiBlockIndex : undefined;
     for (const block of blocks) {
-      const key = keyOf(block, index, pieces.length);
-      const same = pieces.find((piece) => piece.key === key);
-      if (same) same.block = block;
-      else pieces.push({ key, index, block });
-      if (block.kind === 'tool_use' && !same) this.#addCall(response, block, line.place.number, at);
+      const key = keyOf(block, index, pieces.size);
+      if (block.kind === 'tool_use' && !pieces.has(key)) this.#addCall(response, block, line.place.number, at);
+      pieces.set(key, { index, block });
     }
-    response.blocks = inOrder(pieces).map((piece) => piece.block);
   }
 
   #addCall(response: Response, { id, name, input }: Extract<Block, { kind: 'tool_use' }>, line: number, at: number) {
@@ -180,8 +187,10 @@ function inOrder(pieces: readonly Piece[]): readonly Piece[] {
 /** Every line of a response carries its usage; where they differ (2.0.50) the earlier ones are counts of a stream. */
 function largest(a: TokenCounts | undefined, b: TokenCounts | undefined): TokenCounts | undefined {
   if (!a || !b) return a ?? b;
-  const max = (x: number | undefined, y: number | undefined) =>
-    x === undefined ? y : y === undefined ? x : Math.max(x, y);
+  const max = (...counts: (number | undefined)[]) => {
+    const valid = counts.filter((count) => Number.isSafeInteger(count)) as number[];
+    return valid.length > 0 ? Math.max(...valid) : undefined;
+  };
   return {
     ...a,
     ...b,

@@ -70,6 +70,8 @@ interface OpenTurn {
   time: number | undefined;
   inherits: boolean;
   prompts: OpenPrompt[];
+  /** Where each of them stands in `prompts`, by its uuid. */
+  promptPlaces: Map<string, number>;
   readonly collector: ResponseCollector;
   readonly notes: Note[];
   /** Notes from before its prompt: of a turn that was never answered. */
@@ -172,6 +174,7 @@ export class TurnGrouper {
     const { promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint } = fields;
     const at = this.#time(line);
     const content = textOf(line.content);
+    if (fields.uuid !== undefined) this.#turn.promptPlaces.set(fields.uuid, this.#turn.prompts.length);
     this.#turn.prompts.push({
       uuid: fields.uuid,
       line: place.number,
@@ -188,23 +191,26 @@ export class TurnGrouper {
   /** A prompt that the next one does not descend from was taken back before it was answered. */
   #dropRetracted(parentUuid: string | undefined): void {
     const turn = this.#turn;
-    const kept = turn.prompts.filter(({ uuid }) => this.#descends(parentUuid, uuid));
+    const ancestor = this.#nearestPrompt(parentUuid);
+    const kept = turn.prompts.slice(0, ancestor + 1);
     if (kept.length === turn.prompts.length) return;
     turn.prompts = kept;
+    turn.promptPlaces = new Map(kept.flatMap(({ uuid }, place) => (uuid === undefined ? [] : [[uuid, place]])));
     turn.lineOffsets = kept.map(({ line }) => line);
     turn.answered = kept.map(({ content }) => ({ role: 'user', content }));
     turn.answeredAt = kept.at(-1)?.at;
     if (kept.length === 0) turn.start = this.#behind;
   }
 
-  #descends(parentUuid: string | undefined, ancestor: string | undefined): boolean {
-    if (ancestor === undefined) return false;
+  /** The place of the prompt from which a line descends, or -1; those before it are its own ancestors. */
+  #nearestPrompt(parentUuid: string | undefined): number {
     let uuid = parentUuid;
     for (let steps = 0; uuid !== undefined && steps <= this.#parents.size; steps += 1) {
-      if (uuid === ancestor) return true;
+      const place = this.#turn.promptPlaces.get(uuid);
+      if (place !== undefined) return place;
       uuid = this.#parents.get(uuid);
     }
-    return false;
+    return -1;
   }
 
   #onToolResults(line: UserLine): void {
@@ -322,6 +328,7 @@ export class TurnGrouper {
       time: this.#lastTime,
       inherits: false,
       prompts: [],
+      promptPlaces: new Map(),
       collector: new ResponseCollector(),
       notes: [],
       carried,
@@ -336,7 +343,7 @@ export class TurnGrouper {
   #toTurn(turn: OpenTurn): Turn {
     const [first, ...more] = turn.prompts;
     if (!first) throw new Error('a turn has a prompt');
-    const { responses } = turn.collector;
+    const responses = turn.collector.responses();
     return {
       number: this.#turnCount + 1,
       start: turn.start,
@@ -354,12 +361,12 @@ export class TurnGrouper {
 /** No more than prompts yet: the next prompt joins them. */
 function isUnanswered({ collector, notes, over, hasCopiedResponse }: OpenTurn): boolean {
   const parted = notes.some(({ kind }) => kind === 'api-error' || kind === 'interrupt' || kind === 'compaction');
-  return collector.responses.length === 0 && !over && !hasCopiedResponse && !parted;
+  return collector.isEmpty && !over && !hasCopiedResponse && !parted;
 }
 
 /** A turn without a response is not exported; but one may be over without any: an empty answer writes no line. */
 function counts({ prompts, collector, notes, over, hasCopiedResponse }: OpenTurn): boolean {
-  const isAnswered = collector.responses.length > 0 || notes.some(({ kind }) => kind === 'api-error');
+  const isAnswered = !collector.isEmpty || notes.some(({ kind }) => kind === 'api-error');
   return prompts.length > 0 && (isAnswered || over || hasCopiedResponse);
 }
 

@@ -169,6 +169,36 @@ describe('from one hook to the next', () => {
   });
 });
 
+describe('a transcript that is not what it was', () => {
+  test('cut, and grown again beyond where it was: nothing new is lost', async () => {
+    const calls = Array.from({ length: 20 }, (_, n) => [
+      assistant(`c${n}`, [toolUse(`t${n}`)]),
+      user([toolResult(`t${n}`)]),
+    ]);
+    write([...turn(1), ...calls.flat()]);
+    await workplace.hook(payload());
+    expect(workplace.state[SESSION]).toMatchObject({ last_line: 42, turn_count: 1 });
+    write(turn(1));
+    for (let n = 2; n < 25; n += 1) append(...turn(n));
+    await workplace.hook(payload());
+    const roots = workplace.server.observations.filter(({ parentId }) => parentId === undefined);
+    expect(roots.map(({ name }) => name)).toEqual(Array.from({ length: 24 }, (_, n) => `Turn ${n + 1}`));
+    expect(messages()).toContain('the transcript is not what it was, it is read from farther back');
+  });
+
+  test('shorter than the first cc-langfuse left it: it is read from the top', async () => {
+    write([...turn(1)]);
+    mkdirSync(workplace.stateFolder, { recursive: true });
+    const old = { [SESSION]: { last_line: 50, turn_count: 12, updated: '2026-02-01T00:00:00.000Z' } };
+    writeFileSync(join(workplace.stateFolder, 'cc-langfuse_state.json'), JSON.stringify(old));
+    await workplace.hook(payload());
+    append(...turn(2));
+    await workplace.hook(payload());
+    expect(names().filter((name) => name.startsWith('Turn'))).toEqual(['Turn 1', 'Turn 2']);
+    expect(arrivals().every((times) => times === 1)).toBe(true);
+  });
+});
+
 describe('the answer that is not in the file yet', () => {
   const stop = () => payload({ last_assistant_message: 'answer 1' });
 
@@ -447,14 +477,71 @@ describe('bad input: exit 0, nothing printed, a clear line in the log', () => {
     expect(workplace.state[SESSION]).toMatchObject({ turn_count: 2 });
   });
 
-  test('a state folder that cannot be is said on stderr, and the turn is sent all the same', async () => {
+  test('a state folder that cannot be: said on stderr, nothing is sent over and over, and all of it afterwards', async () => {
     write(turn(1));
     writeFileSync(workplace.stateFolder, 'a file');
-    const { exitCode, stdout, stderr } = await workplace.hook(payload());
-    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '' });
-    expect(stderr).toMatch(/cc-langfuse: the state folder cannot be written/);
+    for (let n = 0; n < 2; n += 1) {
+      const { exitCode, stdout, stderr } = await workplace.hook(payload());
+      expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '' });
+      expect(stderr).toMatch(/cc-langfuse: the state folder cannot be written/);
+    }
+    expect(workplace.server.requests).toEqual([]);
+    rmSync(workplace.stateFolder);
+    await workplace.hook(payload());
     expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
   });
+
+  test('a state file that is a folder is named', async () => {
+    write(turn(1));
+    mkdirSync(join(workplace.stateFolder, 'cc-langfuse_state.json'), { recursive: true });
+    expect(await workplace.hook(payload())).toMatchObject(quietly);
+    const path = join(workplace.stateFolder, 'cc-langfuse_state.json');
+    expect(messages()).toEqual([`the state file ${path} cannot be read: EISDIR`]);
+  });
+
+  test('a payload behind which stdin stays open, with or without a newline', async () => {
+    write(turn(1));
+    for (const end of ['', '\n']) {
+      const { ms } = await workplace.hookWithOpenStdin(`${JSON.stringify(payload())}${end}`);
+      expect(ms).toBeLessThan(2_000);
+    }
+    expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
+  });
+
+  test('stdin that says nothing ends the hook at its deadline', async () => {
+    workplace.env = { ...workplace.env, CC_LANGFUSE_TIMEOUT: '300' };
+    const { ms, exitCode } = await workplace.hookWithOpenStdin('');
+    expect(exitCode).toBe(0);
+    expect(ms).toBeLessThan(1_500);
+    expect(messages()).toEqual(['stdin did not end']);
+  });
+
+  test.each([
+    ['20,000 calls nested in one another', [user('go'), deepCall(20_000)]],
+    [
+      'a turn of 5,000 lines without ids',
+      [user('go'), ...Array.from({ length: 5_000 }, () => assistant(undefined, 'x'))],
+    ],
+    ['3,000 prompts before an answer', manyPrompts(3_000)],
+    ['20,000 lines that cannot be read', [...turn(1), ...Array.from({ length: 20_000 }, () => 'no JSON')]],
+  ])('%s', async (_, lines) => {
+    write(lines);
+    const { ms, ...ended } = await workplace.hook(payload());
+    expect(ended).toMatchObject(quietly);
+    expect(ms).toBeLessThan(5_000);
+    expect(names().at(-1)).toBe('Turn 1');
+    expect(workplace.log.length).toBeLessThan(20);
+  });
+
+  function deepCall(depth: number): string {
+    const nested = `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
+    return JSON.stringify(assistant('m1', [toolUse('t1', 'Deep', 'HERE')])).replace('"HERE"', nested);
+  }
+
+  function manyPrompts(count: number): object[] {
+    const prompts = Array.from({ length: count }, (_, n) => user(`p${n}`, { uuid: `u${n}`, parentUuid: `u${n - 1}` }));
+    return [...prompts, assistant('m1', 'answer')];
+  }
 
   test('missing keys', async () => {
     write(turn(1));

@@ -328,6 +328,61 @@ describe('what happened beside', () => {
   });
 });
 
+describe('figures that cannot be', () => {
+  const usageOf = (usage: object) =>
+    build([user('go'), { message: { id: 'm', role: 'assistant', model: 'x', usage } }])[1]?.usage;
+
+  test('tokens are whole numbers, by the names of the price list, and their sum is the total', () => {
+    const counts = {
+      input_tokens: 100,
+      output_tokens: 50,
+      cache_read_input_tokens: 20,
+      cache_creation_input_tokens: 30,
+    };
+    expect(usageOf({ input_tokens: 100, output_tokens: 50, cache_read_input_tokens: 20 })).toEqual({
+      input: 100,
+      output: 50,
+      cache_read_input_tokens: 20,
+      total: 170,
+    });
+    const split = { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 20 };
+    expect(usageOf({ ...counts, cache_creation: split })).toEqual({
+      input: 100,
+      output: 50,
+      cache_read_input_tokens: 20,
+      input_cache_creation_5m: 10,
+      input_cache_creation_1h: 20,
+      total: 200,
+    });
+    expect(usageOf({ ...counts, cache_creation: {} })).toMatchObject({ cache_creation_input_tokens: 30, total: 200 });
+    expect(usageOf({ input_tokens: -1, output_tokens: 1.5, cache_read_input_tokens: 2 ** 60 })).toBeUndefined();
+    expect(usageOf({ input_tokens: '9', output_tokens: 7 })).toEqual({ output: 7, total: 7 });
+  });
+
+  test('without usage there is none, and no model name that a price would be estimated for', () => {
+    const [, generation] = build([user('go'), assistant('m1', 'x')]);
+    expect(generation).toMatchObject({ name: 'claude-opus-5', usage: undefined, model: undefined });
+  });
+
+  test('the window that a model was asked for is no part of its name', () => {
+    const message = { id: 'm', role: 'assistant', model: 'claude-opus-5[1m]', usage: { input_tokens: 1 } };
+    const [, generation] = build([user('go'), { message }]);
+    expect(generation).toMatchObject({
+      name: 'claude-opus-5',
+      model: 'claude-opus-5',
+      metadata: { model: 'claude-opus-5[1m]' },
+    });
+  });
+
+  test.each([-1e300, -5, 1e300, 9_999_999])('a first block that streamed for %d ms did not', (thinkingDurationMs) => {
+    const [, generation] = build([
+      user('go', { timestamp: at(0) }),
+      assistant('m1', 'x', { timestamp: at(3), thinkingDurationMs }),
+    ]);
+    expect(generation?.completionStartTime).toBeUndefined();
+  });
+});
+
 describe('limits', () => {
   test('what a generation answers is repeated up to 2,000 characters', () => {
     const long = 'x'.repeat(2_500);
@@ -344,7 +399,7 @@ describe('limits', () => {
       ],
       { maxChars: 100 },
     );
-    expect(tool?.input).toEqual({ a: 'a'.repeat(60), b: `${'b'.repeat(40)}… [20 more characters]` });
+    expect(tool?.input).toEqual({ a: 'a'.repeat(60), b: `${'b'.repeat(38)}… [22 more characters]` });
     expect(tool?.output).toBe(`${'m'.repeat(100)}… [1 more characters]`);
     expect(tool?.metadata).toEqual({
       tool_name: 'Write',
@@ -362,10 +417,27 @@ describe('limits', () => {
 
   test('every string is well-formed, also where a cut goes through an emoji', () => {
     const prompt = `${'x'.repeat(45)}\uD83D\uDE00`;
-    const [root, generation] = build([user(prompt), assistant('m1', ['x', text('\uDC00!')])], { maxChars: 50 });
+    const [root, generation] = build([user(prompt), assistant('m1', ['x', text('\uDC00!')])], { maxChars: 61 });
     expect(root?.input).toEqual([{ role: 'user', content: `${'x'.repeat(45)}\uFFFD… [1 more characters]` }]);
     expect(generation?.output).toEqual({ role: 'assistant', content: 'x\n\uFFFD!' });
     expect(JSON.stringify([root, generation])).not.toMatch(/\\ud[89a-f]/i);
+  });
+
+  test('a field of countless short texts is bounded, too', () => {
+    const many = Array.from({ length: 300_000 }, () => 'x');
+    const [, , tool] = build([user('go'), assistant('m1', [toolUse('t1', 'Many', { many, after: many })])]);
+    expect(JSON.stringify(tool?.input).length).toBeLessThan(1_000_000);
+    expect(tool?.metadata).toMatchObject({ input_full_chars: 600_000 });
+    expect(tool?.input).toMatchObject({ '…': '[1 more]' });
+  });
+
+  test('names and what every observation carries are short', () => {
+    const [root, generation, tool] = build([
+      user('go', { cwd: '/x'.repeat(5_000) }),
+      assistant('m1', [toolUse('t1', 'N'.repeat(5_000))]),
+    ]);
+    expect(tool?.name.length).toBeLessThan(250);
+    for (const one of [root, generation]) expect(String(one?.trace.metadata.cwd).length).toBeLessThan(1_100);
   });
 
   test('a value that is nested ever deeper ends', () => {

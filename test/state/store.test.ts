@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir, uptime } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { takeLock } from '../../src/state/lock.js';
@@ -65,7 +65,7 @@ describe('the state file', () => {
     expect(store.read('a')).toMatchObject({ last_line: 6 });
   });
 
-  test.each([{ last_line: -1 }, { last_line: 1.5 }, { last_line: '7' }, { turn_count: null }, { offset: 'x' }])(
+  test.each([{ last_line: -1 }, { last_line: 1.5 }, { last_line: '7' }, { turn_count: null }])(
     'an entry that cannot be (%j) counts as none',
     async (wrong) => {
       await store.update('b', { last_line: 3 });
@@ -75,6 +75,13 @@ describe('the state file', () => {
       expect(store.read('b')).toMatchObject({ last_line: 3 });
     },
   );
+
+  test('a field of an entry that cannot be does not cost the others', async () => {
+    await store.update('a', { last_line: 3, turn_count: 1 });
+    const all = JSON.parse(readFileSync(file(), 'utf8'));
+    writeFileSync(file(), JSON.stringify({ a: { ...all.a, pending: 'oops', offset: 'foo', time: -1, updated: 7 } }));
+    expect(store.read('a')).toMatchObject({ last_line: 3, turn_count: 1, pending: undefined, offset: undefined });
+  });
 
   test('loses no change when many are made at once', async () => {
     const sessions = Array.from({ length: 25 }, (_, n) => `session-${n}`);
@@ -108,6 +115,28 @@ describe('a lock', () => {
     expect(await takeLock(path(), Date.now() + 50)).toBeUndefined();
     writeFileSync(path(), '');
     expect(await takeLock(path(), Date.now() + 50)).toBeUndefined();
+  });
+
+  test('without a name is free after a second: its owner died before it could write one', async () => {
+    await store.update('a', {});
+    writeFileSync(path(), '');
+    utimesSync(path(), new Date(), new Date(Date.now() - 1_500));
+    expect(await takeLock(path(), Date.now() + 50)).toBeDefined();
+  });
+
+  test('from before the machine was started is free, whoever has its number now', async () => {
+    await store.update('a', {});
+    writeFileSync(path(), `${process.ppid} 1.1`);
+    const beforeTheBoot = new Date(Date.now() - uptime() * 1_000 - 5_000);
+    utimesSync(path(), beforeTheBoot, beforeTheBoot);
+    expect(await takeLock(path(), Date.now() + 50)).toBeDefined();
+  });
+
+  test('knows when it was lost', async () => {
+    const lock = await takeLock(path(), Date.now());
+    expect(lock?.isHeld()).toBe(true);
+    writeFileSync(path(), `${process.ppid} 1.1`);
+    expect(lock?.isHeld()).toBe(false);
   });
 
   test('is not given back by one who lost it', async () => {

@@ -16,7 +16,12 @@ export interface Ended {
 export type Environment = { readonly [name: string]: string | undefined };
 
 /** Runs the built program with nothing of the caller's environment. */
-export function run(args: readonly string[], env: Environment, stdin: string | Buffer = ''): Promise<Ended> {
+export function run(
+  args: readonly string[],
+  env: Environment,
+  stdin: string | Buffer = '',
+  { keepStdinOpen = false } = {},
+): Promise<Ended> {
   return new Promise((resolve) => {
     const startedAt = performance.now();
     const child = spawn(process.execPath, [PROGRAM, ...args], {
@@ -32,7 +37,8 @@ export function run(args: readonly string[], env: Environment, stdin: string | B
       stderr += chunk;
     });
     child.stdin.on('error', () => {});
-    child.stdin.end(stdin);
+    child.stdin.write(stdin);
+    if (!keepStdinOpen) child.stdin.end();
     child.on('close', (exitCode) => resolve({ exitCode, stdout, stderr, ms: performance.now() - startedAt }));
   });
 }
@@ -65,6 +71,10 @@ export class Workplace {
       this.env,
       typeof payload === 'string' || Buffer.isBuffer(payload) ? payload : JSON.stringify(payload),
     );
+  }
+
+  hookWithOpenStdin(stdin: string): Promise<Ended> {
+    return run(['hook'], this.env, stdin, { keepStdinOpen: true });
   }
 
   get stateFolder(): string {

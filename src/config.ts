@@ -1,8 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
-import { isRecord } from './json.js';
-import type { Json } from './observations/model.js';
+import { isRecord, type Json, parseJson } from './json.js';
 
 /** Where the state and the log lie: beside Claude Code's own files. */
 export function stateFolder(env: NodeJS.ProcessEnv): string {
@@ -55,8 +54,8 @@ const list = z.pipe(
   ),
 );
 const jsonObject = z.pipe(
-  z.string().check(z.refine((value) => isRecord(jsonOf(value)), 'expected a JSON object')),
-  z.transform((value) => jsonOf(value) as { [key: string]: Json }),
+  z.string().check(z.refine((value) => isRecord(parseJson(value)), 'expected a JSON object')),
+  z.transform((value) => parseJson(value) as { [key: string]: Json }),
 );
 
 const Environment = z.object({
@@ -134,12 +133,4 @@ function variablesOf(name: Name): string[] {
 
 function urlOf(value: string): URL | undefined {
   return URL.canParse(value) ? new URL(value) : undefined;
-}
-
-function jsonOf(value: string): unknown {
-  try {
-    return JSON.parse(value);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,10 +1,19 @@
 import type { SendReport } from './langfuse/send.js';
 import type { Entry } from './state/store.js';
 
-/** What is true of the state once a span (or, where there is none, everything before) has been acknowledged. */
+/** A span to be sent, and what is true of the state then. Without a span: as soon as all before it has been sent. */
 export interface Item {
   readonly span: string | undefined;
+  /** What it is called in the log. */
+  readonly label: string;
   readonly change: Partial<Entry>;
+}
+
+export interface OutboxTools {
+  readonly send: (spans: readonly string[]) => Promise<SendReport>;
+  readonly advance: (change: Partial<Entry>) => Promise<void>;
+  /** Told of what the server refuses for what it is. */
+  readonly onDropped: (label: string) => void;
 }
 
 const REQUEST_BYTES = 4_000_000;
@@ -14,41 +23,35 @@ const REQUEST_BYTES = 4_000_000;
  * goes in one request where it fits.
  */
 export class Outbox {
-  readonly #send: (spans: readonly string[]) => Promise<SendReport>;
-  readonly #advance: (change: Partial<Entry>) => Promise<void>;
-  readonly #onDropped: (span: string) => void;
+  readonly #tools: OutboxTools;
   #items: Item[] = [];
   #bytes = 0;
   #sent = 0;
   #failure: string | undefined;
 
-  constructor(
-    send: (spans: readonly string[]) => Promise<SendReport>,
-    advance: (change: Partial<Entry>) => Promise<void>,
-    onDropped: (span: string) => void,
-  ) {
-    this.#send = send;
-    this.#advance = advance;
-    this.#onDropped = onDropped;
+  constructor(tools: OutboxTools) {
+    this.#tools = tools;
   }
 
+  /** Why something was not sent. Nothing more is sent then: what comes later must not be acknowledged before it. */
   get failure(): string | undefined {
     return this.#failure;
   }
 
+  /** How many spans the server has taken. */
   get sent(): number {
     return this.#sent;
   }
 
-  /** Once something has failed nothing more is taken: what comes later must not be acknowledged before it. */
   async add(items: readonly Item[]): Promise<void> {
-    const bytes = items.reduce((sum, { span = '' }) => sum + Buffer.byteLength(span), 0);
-    if (this.#bytes + bytes > REQUEST_BYTES) await this.flush();
-    for (const item of items) {
-      const itemBytes = Buffer.byteLength(item.span ?? '');
-      if (this.#bytes > 0 && this.#bytes + itemBytes > REQUEST_BYTES) await this.flush();
+    const sizes = items.map(({ span = '' }) => Buffer.byteLength(span));
+    const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
+    if (this.#bytes + total > REQUEST_BYTES) await this.flush();
+    for (const [place, item] of items.entries()) {
+      const bytes = sizes[place] ?? 0;
+      if (this.#bytes > 0 && this.#bytes + bytes > REQUEST_BYTES) await this.flush();
       this.#items.push(item);
-      this.#bytes += itemBytes;
+      this.#bytes += bytes;
     }
   }
 
@@ -57,13 +60,14 @@ export class Outbox {
     this.#items = [];
     this.#bytes = 0;
     if (this.#failure !== undefined || items.length === 0) return;
-    const spans = items.flatMap(({ span }) => (span === undefined ? [] : [span]));
-    const report = spans.length > 0 ? await this.#send(spans) : { settled: 0, dropped: [], failure: undefined };
-    for (const place of report.dropped) this.#onDropped(spans[place] ?? '');
+    const spanned = items.filter(({ span }) => span !== undefined);
+    const spans = spanned.map(({ span = '' }) => span);
+    const report = spans.length > 0 ? await this.#tools.send(spans) : { settled: 0, dropped: [], failure: undefined };
+    for (const place of report.dropped) this.#tools.onDropped(spanned[place]?.label ?? '');
     this.#sent += report.settled - report.dropped.length;
     this.#failure = report.failure;
     const change = changeUpTo(items, report.settled);
-    if (change) await this.#advance(change);
+    if (change) await this.#tools.advance(change);
   }
 }
 

@@ -3,13 +3,15 @@ import { encodeSpan } from './langfuse/otlp.js';
 import type { Sender } from './langfuse/send.js';
 import type { Log } from './log.js';
 import { type BuildOptions, buildTurn } from './observations/build.js';
+import type { Observation } from './observations/model.js';
 import { type Item, Outbox } from './outbox.js';
 import { type Lock, takeLock } from './state/lock.js';
-import type { Entry, StateStore } from './state/store.js';
+import { type Entry, NEW_ENTRY, type StateStore } from './state/store.js';
 import { AnswerWatch } from './transcript/answer.js';
 import { toLine } from './transcript/line.js';
 import { type SourceLine, TranscriptReader } from './transcript/reader.js';
-import { type Position, type Turn, TurnGrouper } from './transcript/turns.js';
+import type { Position, Turn } from './transcript/turn.js';
+import { TurnGrouper } from './transcript/turn-grouper.js';
 
 /** Which turns are over: those that another has followed are; the last one is where something says so. */
 export type Closing =
@@ -40,7 +42,7 @@ export interface ExportTools {
 }
 
 export interface ExportReport {
-  readonly turns: number;
+  /** How many the server has taken. */
   readonly observations: number;
   /** Why something is still to be sent. */
   readonly failure: string | undefined;
@@ -56,7 +58,7 @@ const UNREADABLE_LOGGED = 10;
 export async function exportSession(what: SessionExport, tools: ExportTools): Promise<ExportReport> {
   const lock = await lockSession(what.sessionId, tools);
   try {
-    const entry = tools.store.read(what.sessionId);
+    const entry = tools.store.read(what.sessionId) ?? NEW_ENTRY;
     for (const start of startsFor(entry)) {
       const report = await exportFrom(start, { what, entry, tools, lock });
       if (report) return report;
@@ -120,29 +122,25 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
     if (!lock.isHeld()) throw new Error('another run has taken over');
     return store.update(sessionId, { path, destination: tools.destination, ...change });
   };
-  const outbox = new Outbox(
-    (spans) => sender.send(spans, deadline),
-    save,
-    (span) => log.warn('the server refuses an observation, it is left out', { session: sessionId, ...idsOf(span) }),
-  );
+  const outbox = new Outbox({
+    send: (spans) => sender.send(spans, deadline),
+    advance: save,
+    onDropped: (span) => log.warn('the server refuses an observation, it is left out', { session: sessionId, span }),
+  });
   const reader = TranscriptReader.open(path);
   // Half of the time is for reading: what has been read by then is sent, and the next run goes on.
   const reading = { until: (Date.now() + deadline) / 2, isCutShort: false };
-  let turns = 0;
   let closedLine: number | undefined;
   let isWhereItWas = start.prompt === undefined;
   try {
     const position = reader.moveTo(start);
     if (!position) return undefined;
     for await (const { turn, isClosed } of readTurns(reader, { ...start, ...position }, what, entry, reading, log)) {
-      isWhereItWas ||= promptKey(turn) === start.prompt && turn.lineOffsets.includes(start.lastLine);
+      isWhereItWas ||= turn.key === start.prompt && turn.lineOffsets.includes(start.lastLine);
       if (!isWhereItWas) return undefined;
       if (!isClosed) break;
-      const items = itemsFor(turn, start, { ...tools.options, sessionId });
-      if (items.length > 0) turns += 1;
       closedLine = turn.lineOffsets.at(-1);
-      await outbox.add(items);
-      if (outbox.failure !== undefined) break;
+      if (outbox.failure === undefined) await outbox.add(itemsFor(turn, start, { ...tools.options, sessionId }));
     }
     if (!isWhereItWas && !reading.isCutShort) return undefined;
     await outbox.flush();
@@ -156,7 +154,7 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   } else if (entry.pending) {
     await save({ pending: undefined });
   }
-  return { turns, observations: outbox.sent, failure };
+  return { observations: outbox.sent, failure };
 }
 
 /** The turns from the start on, as they end; last the one that no other has followed. */
@@ -221,23 +219,24 @@ function itemsFor(turn: Turn, { lastLine, sentLine }: Start, options: BuildOptio
     turn_count: turn.number,
     turn_line: turn.start.line,
     offset: turn.start.offset,
-    prompt: promptKey(turn),
+    prompt: turn.key,
     time: turn.inheritedTime,
     sent_line: last,
   };
-  if (turn.copied) return [{ span: undefined, change: done }];
+  if (turn.copied) return [{ span: undefined, label: '', change: done }];
   const { children, root } = buildTurn(turn, options);
-  const news = children
-    .filter(({ line }) => line > sentLine)
-    .map((child) => ({ span: encodeSpan(child), change: { sent_line: child.line } }));
-  return [...news, { span: encodeSpan(root), change: done }];
+  const news = children.filter(({ line }) => line > sentLine);
+  return [
+    ...news.map((child, place) => ({
+      ...itemOf(child),
+      // Several may rest on one line: with the last of them the line is done.
+      change: news[place + 1]?.line === child.line ? {} : { sent_line: child.line },
+    })),
+    { ...itemOf(root), change: done },
+  ];
 }
 
-function promptKey({ prompts: [{ uuid, line }] }: Turn): string {
-  return uuid ?? `line ${line}`;
-}
-
-function idsOf(span: string): { trace: string; span: string } {
-  const { traceId: trace, spanId } = JSON.parse(span) as { traceId: string; spanId: string };
-  return { trace, span: spanId };
+function itemOf(observation: Observation): Pick<Item, 'span' | 'label'> {
+  const { type, id, trace } = observation;
+  return { span: encodeSpan(observation), label: `${type} ${id} of trace ${trace.id}` };
 }

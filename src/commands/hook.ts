@@ -1,11 +1,12 @@
-import { existsSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { readSettings, type Settings, stateFolder } from '../config.js';
-import { type HookInput, parseHookInput, readStdin } from '../hook-input.js';
+import { type HookInput, parseHookInput } from '../hook-input.js';
 import { fingerprint, otlpEndpoint } from '../langfuse/endpoint.js';
 import { Sender } from '../langfuse/send.js';
 import { type Log, openLog } from '../log.js';
 import { type Closing, type ExportTools, exportSession, type SessionExport } from '../session-export.js';
-import { NEW_ENTRY, StateStore } from '../state/store.js';
+import { StateStore } from '../state/store.js';
+import { readStdin } from '../stdin.js';
 import { findPreviousSession } from '../transcript/previous-session.js';
 
 /** How long the answer's last line is waited for; it comes 7 to 154 ms after Stop hooks start. */
@@ -45,10 +46,15 @@ async function exportTurns(input: HookInput, settings: Settings, { folder, start
   );
   const destination = fingerprint(langfuse);
   if (event === 'SessionStart') {
-    if (store.read(sessionId) === NEW_ENTRY) await store.update(sessionId, { path, destination });
+    if (!store.read(sessionId)) await store.update(sessionId, { path, destination });
     return;
   }
-  if (!existsSync(path)) throw new Error(`there is no transcript at ${path}`);
+  const file = lstatSync(path, { throwIfNoEntry: false });
+  if (!file || (file.isFile() && file.size === 0)) {
+    // A session that ended before its first prompt has none.
+    if (event !== 'SessionEnd') log.warn('the transcript is missing or empty', { file: path });
+    return;
+  }
   const sender = new Sender(otlpEndpoint(langfuse));
   const tools = { store, sender, options: settings, destination, log };
   try {
@@ -92,9 +98,9 @@ function closingOf(
 async function exportAndLog(what: SessionExport, tools: ExportTools): Promise<void> {
   const { sessionId: session, path: file } = what;
   try {
-    const { turns, observations, failure } = await exportSession(what, tools);
+    const { observations, failure } = await exportSession(what, tools);
     if (failure !== undefined) tools.log.warn(failure, { session, file });
-    tools.log.debug('exported', { session, turns, observations });
+    tools.log.debug('exported', { session, observations });
   } catch (error) {
     tools.log.error(error instanceof Error ? error.message : String(error), { session, file });
   }

@@ -1,4 +1,4 @@
-import type { Turn } from '../transcript/turns.js';
+import type { Turn } from '../transcript/turn.js';
 import { answerText } from './messages.js';
 import type { Level } from './model.js';
 

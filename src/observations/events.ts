@@ -1,3 +1,4 @@
+import { withoutUndefined } from '../json.js';
 import type { Note } from '../transcript/notes.js';
 import type { Observation } from './model.js';
 
@@ -48,8 +49,4 @@ export function eventOf(note: Note): EventContent | undefined {
     case 'max-turns':
       return undefined;
   }
-}
-
-export function withoutUndefined<T>(values: { [key: string]: T | undefined }): { [key: string]: T } {
-  return Object.fromEntries(Object.entries(values).filter((entry): entry is [string, T] => entry[1] !== undefined));
 }

@@ -1,4 +1,4 @@
-import type { Json } from './model.js';
+import type { Json } from '../json.js';
 
 export interface Limited {
   readonly value: Json;

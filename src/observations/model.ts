@@ -1,5 +1,4 @@
-/** What JSON can say. */
-export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+import type { Json } from '../json.js';
 
 export type Level = 'DEFAULT' | 'WARNING' | 'ERROR';
 

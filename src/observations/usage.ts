@@ -9,14 +9,15 @@ import type { Usage } from './model.js';
 export function usageOf(counts: TokenCounts | undefined): Usage | undefined {
   if (!counts) return undefined;
   const { ephemeral_5m_input_tokens: for5m, ephemeral_1h_input_tokens: for1h } = counts.cache_creation ?? {};
-  const isSplit = for5m !== undefined || for1h !== undefined;
+  const { cache_creation_input_tokens: written } = counts;
+  const isSplit = (for5m ?? 0) + (for1h ?? 0) > 0 || !written;
   const kinds: Record<string, number | undefined> = {
     input: counts.input_tokens,
     output: counts.output_tokens,
     cache_read_input_tokens: counts.cache_read_input_tokens,
-    input_cache_creation_5m: for5m,
-    input_cache_creation_1h: for1h,
-    cache_creation_input_tokens: isSplit ? undefined : counts.cache_creation_input_tokens,
+    input_cache_creation_5m: isSplit ? for5m : undefined,
+    input_cache_creation_1h: isSplit ? for1h : undefined,
+    cache_creation_input_tokens: isSplit ? undefined : written,
   };
   const usage: Record<string, number> = {};
   for (const [kind, tokens] of Object.entries(kinds)) {

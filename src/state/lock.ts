@@ -11,7 +11,7 @@ import {
   utimesSync,
   writeSync,
 } from 'node:fs';
-import { uptime } from 'node:os';
+import { hostname, uptime } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -35,7 +35,7 @@ let taken = 0;
 export async function takeLock(path: string, deadline: number): Promise<Lock | undefined> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   taken += 1;
-  const token = `${process.pid} ${process.hrtime.bigint()}.${taken}`;
+  const token = `${process.pid} ${hostname()} ${process.hrtime.bigint()}.${taken}`;
   for (;;) {
     if (create(path, token)) return hold(path, token);
     if (dropIfStale(path, token)) continue;
@@ -85,11 +85,12 @@ function dropIfStale(path: string, token: string): boolean {
   const owner = ownerOf(path);
   if (owner === undefined) return !existsSync(path);
   if (!isStale(path, owner)) return false;
-  const aside = `${path}.${token.replace(' ', '-')}`;
+  const aside = `${path}.${token.replace(/[^\w.]/g, '-')}`;
   try {
     renameSync(path, aside);
-  } catch {
-    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return true;
+    throw error;
   }
   // Another process may have dropped it and taken it in the meantime: then it is put back.
   if (ownerOf(aside) !== owner) {
@@ -107,8 +108,10 @@ function isStale(path: string, owner: string): boolean {
   const ageMs = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
   const isFromBeforeTheBoot = ageMs > uptime() * 1_000;
   if (ageMs > STALE_MS || isFromBeforeTheBoot) return true;
-  const pid = Number.parseInt(owner, 10);
-  return Number.isNaN(pid) ? ageMs > NAMELESS_MS : !isRunning(pid);
+  if (owner === '') return ageMs > NAMELESS_MS;
+  // Containers may share a home: only on its own host does a number say which process it is.
+  const [pid, host] = owner.split(' ');
+  return host === hostname() && !isRunning(Number(pid));
 }
 
 function isRunning(pid: number): boolean {

@@ -2,7 +2,7 @@ import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import * as z from 'zod/mini';
-import { isRecord } from '../json.js';
+import { isRecord, parseJson } from '../json.js';
 import { takeLock } from './lock.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
@@ -49,9 +49,10 @@ export class StateStore {
     this.#onCorrupt = onCorrupt;
   }
 
-  read(sessionId: string): Entry {
-    const entry = Entry.safeParse(this.#readAll()[sessionId]);
-    return entry.success ? entry.data : NEW_ENTRY;
+  /** What is known of a session; nothing where it is new. */
+  read(sessionId: string): Entry | undefined {
+    const entry = Entry.safeParse(this.#readAll()?.[sessionId]);
+    return entry.success ? entry.data : undefined;
   }
 
   /** Changes a session's entry on disk, whatever other processes do meanwhile; what it does not know of stays. */
@@ -59,7 +60,7 @@ export class StateStore {
     const lock = await takeLock(`${this.#path}.lock`, Date.now() + LOCK_WAIT_MS);
     if (!lock) throw new Error('the state file stayed locked');
     try {
-      const all = this.#readAll();
+      const all = this.#readAll() ?? this.#beginAnew();
       const before = all[sessionId];
       const entry = { ...NEW_ENTRY, ...(isRecord(before) ? before : {}), ...change, updated: new Date().toISOString() };
       await writeFileAtomic(this.#path, `${JSON.stringify({ ...all, [sessionId]: entry })}\n`, { mode: 0o600 });
@@ -72,7 +73,8 @@ export class StateStore {
     return join(this.#folder, 'cc-langfuse_locks', `${sessionId.replace(/[^\w-]/g, '_')}.lock`);
   }
 
-  #readAll(): Record<string, unknown> {
+  /** Every entry; undefined where the file is corrupt. */
+  #readAll(): Record<string, unknown> | undefined {
     let text: string;
     try {
       text = readFileSync(this.#path, 'utf8');
@@ -81,20 +83,14 @@ export class StateStore {
       if (code === 'ENOENT') return {};
       throw new Error(`the state file ${this.#path} cannot be read: ${code}`);
     }
-    const all = parse(text);
-    if (all) return all;
+    const all = parseJson(text);
+    return isRecord(all) ? all : undefined;
+  }
+
+  #beginAnew(): Record<string, unknown> {
     const keptAs = `${this.#path}.corrupt-${Date.now()}`;
     renameSync(this.#path, keptAs);
     this.#onCorrupt(keptAs);
     return {};
-  }
-}
-
-function parse(text: string): Record<string, unknown> | undefined {
-  try {
-    const all: unknown = JSON.parse(text);
-    return isRecord(all) ? all : undefined;
-  } catch {
-    return undefined;
   }
 }

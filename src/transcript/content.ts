@@ -5,7 +5,6 @@ import { knownBlocks } from './schema.js';
 export type Block =
   | { kind: 'text'; text: string }
   | { kind: 'thinking'; text: string }
-  | { kind: 'redacted_thinking' }
   | { kind: 'tool_use'; id: string | undefined; name: string; input: unknown }
   | { kind: 'tool_result'; toolUseId: string | undefined; content: unknown; isError: boolean }
   | { kind: 'other'; type: string; value: unknown };
@@ -45,8 +44,6 @@ function toBlock(value: unknown): Block {
       if (block.success) return { kind: 'thinking', text: block.data.thinking };
       break;
     }
-    case 'redacted_thinking':
-      return { kind: 'redacted_thinking' };
     case 'tool_use': {
       const block = knownBlocks.tool_use.safeParse(value);
       if (block.success) return { kind: 'tool_use', id: block.data.id, name: block.data.name, input: block.data.input };

@@ -1,6 +1,6 @@
-import { isRecord } from '../json.js';
+import { isRecord, parseJson } from '../json.js';
 import type { Place, SourceLine } from './reader.js';
-import { AssistantLine, AttachmentLine, RequestLine, SystemLine, UserLine } from './schema.js';
+import { AssistantLine, AttachmentLine, OtherLine, RequestLine, SystemLine, UserLine } from './schema.js';
 import { timeOf } from './time.js';
 
 interface Timed {
@@ -16,14 +16,14 @@ export type Line =
   | ({ kind: 'system'; fields: SystemLine } & Timed)
   | ({ kind: 'attachment'; type: string; fields: AttachmentLine } & Timed)
   | ({ kind: 'request'; fields: RequestLine } & Timed)
-  | ({ kind: 'other'; type: string; sessionId: string | undefined } & Timed)
+  | ({ kind: 'other'; type: string; fields: OtherLine } & Timed)
   | { kind: 'unreadable'; place: Place; reason: string };
 
 /**
  * Most of a file is the bodies of these lines, which nobody reads here: they are known by their first bytes and not
  * parsed (a session's first 135 KB are nearly all attachments and request shapes).
  */
-const SKIPPED = ['api-request-shape', 'api-request-blob', 'file-history-snapshot', 'file-history-delta', 'progress'];
+const SKIPPED = ['api-request-shape', 'api-request-blob', 'file-history-snapshot', 'file-history-delta'];
 const ATTACHMENTS_READ = ['queued_command', 'max_turns_reached'];
 const HEAD_BYTES = 256;
 
@@ -32,29 +32,47 @@ export function toLine(source: SourceLine): Line | undefined {
   const place = { number, start, end };
   const head = bytes.toString('latin1', 0, HEAD_BYTES);
   const skipped = SKIPPED.find((type) => head.startsWith(`{"type":"${type}"`));
-  if (skipped) return { kind: 'other', type: skipped, sessionId: undefined, place, at: undefined };
+  if (skipped) return { kind: 'other', type: skipped, fields: {}, place, at: undefined };
   const attachment = skippedAttachment(head, bytes);
   if (attachment) return { kind: 'attachment', ...attachment, place, at: undefined };
 
-  const text = bytes.toString('utf8').replace(/^\uFEFF/, '');
-  if (text.trim() === '') return undefined;
-  const parsed = parse(text);
-  if ('reason' in parsed) return { kind: 'unreadable', place, reason: parsed.reason };
-  return toKnownLine(parsed.value, place);
+  try {
+    const text = bytes.toString('utf8').replace(/^\uFEFF/, '');
+    return text.trim() === '' ? undefined : parseLine(text, place);
+  } catch (error) {
+    return { kind: 'unreadable', place, reason: String(error) };
+  }
 }
 
+/** A crash can leave a torn line with the next one written behind it, or a hole of NUL bytes: what is whole is taken. */
+function parseLine(text: string, place: Place): Line {
+  const value = parseJson(text);
+  if (isRecord(value)) return toKnownLine(value, place);
+  if (value !== undefined) return { kind: 'unreadable', place, reason: 'not a JSON object' };
+  const starts = [...text.matchAll(LINE_START)].map(({ index }) => index).filter((index) => index > 0);
+  for (const start of starts.slice(0, TORN_TRIES)) {
+    const tail = parseJson(text.slice(start));
+    const line = isRecord(tail) ? toKnownLine(tail, place) : undefined;
+    if (line && line.kind !== 'other') return line;
+  }
+  return { kind: 'unreadable', place, reason: 'not JSON' };
+}
+
+const LINE_START = /\{"(?:parentUuid|type|message|sessionId)":/g;
+const TORN_TRIES = 64;
+
 function toKnownLine(value: Record<string, unknown>, place: Place): Line {
-  const message = isRecord(value.message) ? value.message : undefined;
-  const role = value.type ?? message?.role;
-  switch (role) {
-    case 'user': {
-      const fields = UserLine.parse(value);
-      const { content } = message ?? fields;
-      return { kind: 'user', content, fields, place, at: timeOf(fields.timestamp ?? fields.message?.timestamp) };
-    }
+  const message = isRecord(value.message) ? value.message : {};
+  const type = value.type ?? message.role;
+  switch (type) {
+    case 'user':
     case 'assistant': {
+      const content = message.content ?? value.content;
+      if (type === 'user') {
+        const fields = UserLine.parse(value);
+        return { kind: 'user', content, fields, place, at: timeOf(fields.timestamp ?? fields.message?.timestamp) };
+      }
       const fields = AssistantLine.parse(value);
-      const { content } = message ?? fields;
       return { kind: 'assistant', content, fields, place, at: timeOf(fields.timestamp ?? fields.message?.timestamp) };
     }
     case 'system': {
@@ -70,14 +88,8 @@ function toKnownLine(value: Record<string, unknown>, place: Place): Line {
       return { kind: 'request', fields, place, at: timeOf(fields.timestamp) };
     }
     default: {
-      const { timestamp, sessionId } = value;
-      return {
-        kind: 'other',
-        type: String(role),
-        sessionId: typeof sessionId === 'string' ? sessionId : undefined,
-        place,
-        at: timeOf(typeof timestamp === 'string' ? timestamp : undefined),
-      };
+      const fields = OtherLine.parse(value);
+      return { kind: 'other', type: String(type), fields, place, at: timeOf(fields.timestamp) };
     }
   }
 }
@@ -97,31 +109,4 @@ function skippedAttachment(head: string, bytes: Buffer): { type: string; fields:
   const from = found + mark.length;
   const uuid = bytes.toString('latin1', from, bytes.indexOf('"', from));
   return { type, fields: { uuid, parentUuid } };
-}
-
-/** A crash can leave a torn line with the next one written behind it, or a hole of NUL bytes: what is whole is taken. */
-function parse(text: string): { value: Record<string, unknown> } | { reason: string } {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? { value } : { reason: 'not a JSON object' };
-  } catch (error) {
-    const value = wholeLineAtEnd(text);
-    return value ? { value } : { reason: error instanceof SyntaxError ? 'not JSON' : String(error) };
-  }
-}
-
-const LINE_START = /\{"(?:parentUuid|type|message|sessionId)":/g;
-const TORN_TRIES = 64;
-
-function wholeLineAtEnd(text: string): Record<string, unknown> | undefined {
-  const starts = [...text.matchAll(LINE_START)].map(({ index }) => index).filter((index) => index > 0);
-  for (const start of starts.slice(0, TORN_TRIES)) {
-    try {
-      const value: unknown = JSON.parse(text.slice(start));
-      if (isRecord(value)) return value;
-    } catch {
-      // not from here
-    }
-  }
-  return undefined;
 }

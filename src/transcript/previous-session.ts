@@ -35,6 +35,5 @@ function namedAtTheHead(path: string, sessionId: string): string | undefined {
 }
 
 function sessionOf(line: Line): string | undefined {
-  if (line.kind === 'other') return line.sessionId;
   return line.kind === 'request' || line.kind === 'unreadable' ? undefined : line.fields.sessionId;
 }

@@ -40,8 +40,8 @@ export class TranscriptReader {
   }
 
   get status() {
-    const { size, mtimeMs, birthtimeMs } = fstatSync(this.#file);
-    return { sizeBytes: size, changedAt: mtimeMs, bornAt: Math.trunc(birthtimeMs || mtimeMs) };
+    const { mtimeMs, birthtimeMs } = fstatSync(this.#file);
+    return { changedAt: mtimeMs, bornAt: Math.trunc(birthtimeMs || mtimeMs) };
   }
 
   /**

@@ -151,7 +151,8 @@ export class ResponseCollector {
     const index = blocks.length === 1 ? line.fields.apiBlockIndex : undefined;
     for (const block of blocks) {
       const key = keyOf(block, index, pieces.size);
-      if (block.kind === 'tool_use' && !pieces.has(key)) this.#addCall(response, block, line.place.number, at);
+      const isRepeated = pieces.has(key);
+      if (block.kind === 'tool_use' && !isRepeated) this.#addCall(response, block, line.place.number, at);
       pieces.set(key, { index, block });
     }
   }

@@ -20,10 +20,13 @@ const envelope = {
   forkedFrom: anything,
 };
 
+/** A line of any other type: some of them are links of the parent chain, too. */
+export const OtherLine = z.object(envelope);
+export type OtherLine = z.infer<typeof OtherLine>;
+
 export const UserLine = z.object({
   ...envelope,
-  content: anything,
-  message: optional(z.object({ content: anything, timestamp: text })),
+  message: optional(z.object({ timestamp: text })),
   isCompactSummary: flag,
   promptId: text,
   origin: optional(z.object({ kind: text })),
@@ -50,12 +53,10 @@ export type TokenCounts = z.infer<typeof TokenCounts>;
 
 export const AssistantLine = z.object({
   ...envelope,
-  content: anything,
   message: optional(
     z.object({
       id: text,
       model: text,
-      content: anything,
       stop_reason: text,
       usage: optional(TokenCounts),
       timestamp: text,
@@ -78,8 +79,8 @@ export const SystemLine = z.object({
   ...envelope,
   subtype: text,
   content: anything,
-  compactMetadata: optional(z.object({ trigger: text, preTokens: number, postTokens: number, durationMs: number })),
-  error: optional(z.object({ status: number, formatted: text })),
+  compactMetadata: optional(z.object({ trigger: text, preTokens: number })),
+  error: optional(z.object({ formatted: text })),
   retryInMs: number,
   retryAttempt: number,
   maxRetries: number,
@@ -109,7 +110,6 @@ export type RequestLine = z.infer<typeof RequestLine>;
 export const knownBlocks = {
   text: z.object({ type: z.literal('text'), text: z.string() }),
   thinking: z.object({ type: z.literal('thinking'), thinking: z.string() }),
-  redacted_thinking: z.object({ type: z.literal('redacted_thinking') }),
   tool_use: z.object({ type: z.literal('tool_use'), id: text, name: z.catch(z.string(), 'tool'), input: anything }),
   tool_result: z.object({ type: z.literal('tool_result'), tool_use_id: text, content: anything, is_error: flag }),
 };

@@ -327,6 +327,32 @@ describe('what is not acknowledged', () => {
     expect(workplace.state[SESSION]).toMatchObject({ last_line: 122, turn_count: 1 });
   });
 
+  test('though several rest on one line', async () => {
+    const calls = Array.from({ length: 6 }, (_, n) => toolUse(`t${n}`));
+    write([
+      user('go'),
+      assistant('m1', calls),
+      user(calls.map((_, n) => toolResult(`t${n}`))),
+      assistant('m2', 'done'),
+    ]);
+    workplace.server.misbehave = (_, number, spans) =>
+      number === 0 ? { status: 413 } : spans.some(({ name }) => name === 'Turn 1') ? { status: 401 } : undefined;
+    await workplace.hook(payload());
+    workplace.server.misbehave = () => undefined;
+    await workplace.hook(payload());
+    expect(names().toSorted()).toEqual([
+      'Read',
+      'Read',
+      'Read',
+      'Read',
+      'Read',
+      'Read',
+      'Turn 1',
+      'claude-opus-5',
+      'claude-opus-5',
+    ]);
+  });
+
   test('one observation that the server cannot take is left out, named in the log, and blocks nothing', async () => {
     write([...turn(1), ...turn(2)]);
     workplace.server.misbehave = (_, __, spans) => {
@@ -375,7 +401,6 @@ describe('bad input: exit 0, nothing printed, a clear line in the log', () => {
     ['{"transcript_path":"/x"}', 'stdin: session_id: expected a string'],
     ['{"session_id":7,"transcript_path":"/x"}', 'stdin: session_id: expected a string'],
     ['{"session_id":"x","transcript_path":["/x"]}', 'stdin: transcript_path: expected a string'],
-    ['{"session_id":"x","transcript_path":"/no/such.jsonl"}', 'there is no transcript at /no/such.jsonl'],
   ])('stdin %j', async (stdin, message) => {
     expect(await workplace.hook(stdin)).toMatchObject(quietly);
     expect(workplace.log).toMatchObject([{ level: 'error', msg: message }]);
@@ -410,7 +435,16 @@ describe('bad input: exit 0, nothing printed, a clear line in the log', () => {
     write([]);
     expect(await workplace.hook(payload())).toMatchObject(quietly);
     expect(workplace.server.requests).toEqual([]);
+    expect(workplace.log).toMatchObject([
+      { level: 'warn', msg: 'the transcript is missing or empty', file: transcript() },
+    ]);
+  });
+
+  test('a transcript that does not exist; at the end of a session without a prompt that is as it should be', async () => {
+    expect(await workplace.hook(payload({ hook_event_name: 'SessionEnd' }))).toMatchObject(quietly);
     expect(workplace.log).toEqual([]);
+    expect(await workplace.hook(payload())).toMatchObject(quietly);
+    expect(workplace.log).toMatchObject([{ msg: 'the transcript is missing or empty', file: transcript() }]);
   });
 
   test('holes, invalid UTF-8, a byte order mark, unknown lines: the turns are had all the same', async () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { buildTurn } from '../../src/observations/build.js';
 import type { Observation } from '../../src/observations/model.js';
-import type { Turn } from '../../src/transcript/turns.js';
+import type { Turn } from '../../src/transcript/turn.js';
 import { assistant, at, groupTurns, ms, SESSION, text, toolResult, toolUse, user } from '../support/lines.js';
 import { OPTIONS } from '../support/traces.js';
 
@@ -354,6 +354,11 @@ describe('figures that cannot be', () => {
       input_cache_creation_1h: 20,
       total: 200,
     });
+    const unsplit = { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 };
+    expect(usageOf({ ...counts, cache_creation: unsplit })).toMatchObject({
+      cache_creation_input_tokens: 30,
+      total: 200,
+    });
     expect(usageOf({ ...counts, cache_creation: {} })).toMatchObject({ cache_creation_input_tokens: 30, total: 200 });
     expect(usageOf({ input_tokens: -1, output_tokens: 1.5, cache_read_input_tokens: 2 ** 60 })).toBeUndefined();
     expect(usageOf({ input_tokens: '9', output_tokens: 7 })).toEqual({ output: 7, total: 7 });
@@ -438,6 +443,12 @@ describe('limits', () => {
     ]);
     expect(tool?.name.length).toBeLessThan(250);
     for (const one of [root, generation]) expect(String(one?.trace.metadata.cwd).length).toBeLessThan(1_100);
+  });
+
+  test('model parameters are well-formed, too', () => {
+    const message = { id: 'm', role: 'assistant', model: 'x', usage: { input_tokens: 1, speed: 'a\uD800' } };
+    const [, generation] = build([user('go'), { message }]);
+    expect(generation?.modelParameters).toEqual({ speed: 'a\uFFFD' });
   });
 
   test('a value that is nested ever deeper ends', () => {

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir, uptime } from 'node:os';
+import { hostname, tmpdir, uptime } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { takeLock } from '../../src/state/lock.js';
-import { NEW_ENTRY, StateStore } from '../../src/state/store.js';
+import { StateStore } from '../../src/state/store.js';
 
 let folder: string;
 let corrupt: string[];
@@ -24,7 +24,7 @@ const file = () => join(folder, 'cc-langfuse_state.json');
 
 describe('the state file', () => {
   test('begins with nothing, and keeps what it is told', async () => {
-    expect(store.read('a')).toEqual(NEW_ENTRY);
+    expect(store.read('a')).toBeUndefined();
     await store.update('a', { last_line: 7, turn_count: 2, path: '/x' });
     expect(store.read('a')).toEqual({ last_line: 7, turn_count: 2, path: '/x', updated: expect.stringMatching(/^20/) });
     await store.update('a', { turn_count: 3 });
@@ -58,10 +58,10 @@ describe('the state file', () => {
   test.each(['{"a": {"last_li', '[]', 'null', ''])('that is corrupt (%j) is set aside and begun anew', async (text) => {
     await store.update('a', { last_line: 5 });
     writeFileSync(file(), text);
-    expect(store.read('a')).toEqual(NEW_ENTRY);
+    expect(store.read('a')).toBeUndefined();
+    await store.update('a', { last_line: 6 });
     expect(corrupt).toHaveLength(1);
     expect(readFileSync(corrupt[0] ?? '', 'utf8')).toBe(text);
-    await store.update('a', { last_line: 6 });
     expect(store.read('a')).toMatchObject({ last_line: 6 });
   });
 
@@ -71,7 +71,7 @@ describe('the state file', () => {
       await store.update('b', { last_line: 3 });
       const all = JSON.parse(readFileSync(file(), 'utf8'));
       writeFileSync(file(), JSON.stringify({ ...all, a: { last_line: 1, turn_count: 1, updated: 'x', ...wrong } }));
-      expect(store.read('a')).toEqual(NEW_ENTRY);
+      expect(store.read('a')).toBeUndefined();
       expect(store.read('b')).toMatchObject({ last_line: 3 });
     },
   );
@@ -86,7 +86,7 @@ describe('the state file', () => {
   test('loses no change when many are made at once', async () => {
     const sessions = Array.from({ length: 25 }, (_, n) => `session-${n}`);
     await Promise.all(sessions.map((session, n) => store.update(session, { last_line: n })));
-    expect(sessions.map((session) => store.read(session).last_line)).toEqual(sessions.map((_, n) => n));
+    expect(sessions.map((session) => store.read(session)?.last_line)).toEqual(sessions.map((_, n) => n));
     expect(readdirSync(folder)).toEqual(['cc-langfuse_state.json']);
   });
 });
@@ -105,13 +105,21 @@ describe('a lock', () => {
   test('of a process that is gone is free', async () => {
     await store.update('a', {});
     const pid = execFileSync(process.execPath, ['-p', 'process.pid'], { encoding: 'utf8' }).trim();
-    writeFileSync(path(), `${pid} 1.1`);
+    writeFileSync(path(), `${pid} ${hostname()} 1.1`);
+    expect(await takeLock(path(), Date.now() + 50)).toBeDefined();
+  });
+
+  test('of another host is kept as long as it beats: its numbers say nothing here', async () => {
+    await store.update('a', {});
+    writeFileSync(path(), '999999999 elsewhere 1.1');
+    expect(await takeLock(path(), Date.now() + 50)).toBeUndefined();
+    utimesSync(path(), new Date(), new Date(Date.now() - 61_000));
     expect(await takeLock(path(), Date.now() + 50)).toBeDefined();
   });
 
   test('of a process that lives is kept, also while its name is not written yet', async () => {
     await store.update('a', {});
-    writeFileSync(path(), `${process.ppid} 1.1`);
+    writeFileSync(path(), `${process.ppid} ${hostname()} 1.1`);
     expect(await takeLock(path(), Date.now() + 50)).toBeUndefined();
     writeFileSync(path(), '');
     expect(await takeLock(path(), Date.now() + 50)).toBeUndefined();
@@ -126,7 +134,7 @@ describe('a lock', () => {
 
   test('from before the machine was started is free, whoever has its number now', async () => {
     await store.update('a', {});
-    writeFileSync(path(), `${process.ppid} 1.1`);
+    writeFileSync(path(), `${process.ppid} ${hostname()} 1.1`);
     const beforeTheBoot = new Date(Date.now() - uptime() * 1_000 - 5_000);
     utimesSync(path(), beforeTheBoot, beforeTheBoot);
     expect(await takeLock(path(), Date.now() + 50)).toBeDefined();
@@ -135,14 +143,14 @@ describe('a lock', () => {
   test('knows when it was lost', async () => {
     const lock = await takeLock(path(), Date.now());
     expect(lock?.isHeld()).toBe(true);
-    writeFileSync(path(), `${process.ppid} 1.1`);
+    writeFileSync(path(), `${process.ppid} ${hostname()} 1.1`);
     expect(lock?.isHeld()).toBe(false);
   });
 
   test('is not given back by one who lost it', async () => {
     const lock = await takeLock(path(), Date.now());
-    writeFileSync(path(), `${process.ppid} 1.1`);
+    writeFileSync(path(), `${process.ppid} ${hostname()} 1.1`);
     lock?.release();
-    expect(readFileSync(path(), 'utf8')).toBe(`${process.ppid} 1.1`);
+    expect(readFileSync(path(), 'utf8')).toBe(`${process.ppid} ${hostname()} 1.1`);
   });
 });

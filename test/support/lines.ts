@@ -1,5 +1,6 @@
 import { type Line, toLine } from '../../src/transcript/line.js';
-import { type Turn, TurnGrouper } from '../../src/transcript/turns.js';
+import type { Turn } from '../../src/transcript/turn.js';
+import { TurnGrouper } from '../../src/transcript/turn-grouper.js';
 
 export const SESSION = '11111111-1111-4111-8111-111111111111';
 export const BORN_AT = Date.UTC(2025, 0, 1);

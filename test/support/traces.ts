@@ -3,7 +3,8 @@ import { encodeSpan } from '../../src/langfuse/otlp.js';
 import { type BuildOptions, buildTurn } from '../../src/observations/build.js';
 import { toLine } from '../../src/transcript/line.js';
 import { TranscriptReader } from '../../src/transcript/reader.js';
-import { type Turn, TurnGrouper } from '../../src/transcript/turns.js';
+import type { Turn } from '../../src/transcript/turn.js';
+import { TurnGrouper } from '../../src/transcript/turn-grouper.js';
 import { type OtlpSpan, type StoredObservation, stored } from './langfuse-server.js';
 
 export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {

@@ -1,56 +1,15 @@
 import { blocksOf, textOf } from './content.js';
 import type { Line } from './line.js';
-import { type Note, type Noted, noteOf, toNote } from './notes.js';
-import { type Answered, type ModelRequest, type Response, ResponseCollector } from './responses.js';
-import { roleOf, type Trigger, triggerOf } from './user-line.js';
+import { type NotableLine, type Note, type Noted, noteOf, toNote } from './notes.js';
+import { ParentChain } from './parent-chain.js';
+import { type Answered, type ModelRequest, ResponseCollector } from './responses.js';
+import type { Position, Prompt, PromptContext, Turn } from './turn.js';
+import { roleOf, triggerOf } from './user-line.js';
 
 type UserLine = Extract<Line, { kind: 'user' }>;
 type AssistantLine = Extract<Line, { kind: 'assistant' }>;
 type SystemLine = Extract<Line, { kind: 'system' }>;
-type AttachmentLine = Extract<Line, { kind: 'attachment' }>;
-type ChainLine = UserLine | AssistantLine | SystemLine | AttachmentLine;
-
-export interface Prompt {
-  readonly uuid: string | undefined;
-  readonly line: number;
-  readonly at: number;
-  readonly content: string;
-}
-
-/** What was so when the prompt was given; it holds for the whole turn and never changes. */
-export interface PromptContext {
-  readonly trigger: Trigger;
-  readonly promptId: string | undefined;
-  readonly cwd: string | undefined;
-  readonly gitBranch: string | undefined;
-  readonly version: string | undefined;
-  readonly slug: string | undefined;
-  readonly permissionMode: string | undefined;
-  readonly entrypoint: string | undefined;
-}
-
-/** A place to read from: the number of a line and its first byte. */
-export interface Position {
-  readonly line: number;
-  readonly offset: number;
-}
-
-export interface Turn {
-  readonly number: number;
-  /** The first line that may belong to it: a request can stand before the prompt that it sends. */
-  readonly start: Position;
-  /** The time that its lines without one take over from the lines before; undefined where none needs it. */
-  readonly inheritedTime: number | undefined;
-  readonly context: PromptContext;
-  /** At least one; more where several queued prompts were answered together. */
-  readonly prompts: readonly [Prompt, ...Prompt[]];
-  readonly responses: readonly Response[];
-  readonly notes: readonly Note[];
-  /** History that another session has too: it counts here, and is exported there. */
-  readonly copied: boolean;
-  /** The 1-based numbers of the lines that made the turn, as they stand in the file. */
-  readonly lineOffsets: readonly number[];
-}
+type ChainLine = Exclude<Line, { kind: 'request' | 'unreadable' }>;
 
 export interface GroupingStart extends Position {
   readonly sessionId: string;
@@ -70,7 +29,7 @@ interface OpenTurn {
   time: number | undefined;
   inherits: boolean;
   prompts: OpenPrompt[];
-  /** Where each of them stands in `prompts`, by its uuid. */
+  /** How many prompts there are up to each of them, by its uuid: they are one another's ancestors. */
   promptPlaces: Map<string, number>;
   readonly collector: ResponseCollector;
   readonly notes: Note[];
@@ -89,7 +48,7 @@ interface OpenTurn {
 export class TurnGrouper {
   readonly #start: GroupingStart;
   readonly #requests = new Map<string, ModelRequest & { line: number }>();
-  readonly #parents = new Map<string, string | undefined>();
+  readonly #chain = new ParentChain();
   #turnCount: number;
   #lastTime: number | undefined;
   /** Behind the last line that belongs to a turn, or to a prompt that was dropped. */
@@ -107,24 +66,26 @@ export class TurnGrouper {
 
   /** Takes the next line; gives the turn that it ends, if it ends one that counts. */
   push(line: Line): Turn | undefined {
+    if (line.kind === 'unreadable') return undefined;
+    if (line.kind === 'request') {
+      const { id, params } = line.fields;
+      if (id !== undefined) this.#requests.set(id, { at: line.at, params, line: line.place.number });
+      return undefined;
+    }
+    if (line.fields.isSidechain) return undefined;
+    const { uuid, parentUuid } = line.fields;
+    if (uuid !== undefined) this.#chain.remember(uuid, parentUuid, line.place.number);
+    if (line.kind === 'other') return undefined;
+    this.#lastTime = line.at ?? this.#lastTime;
     switch (line.kind) {
       case 'user':
-        return line.fields.isSidechain ? undefined : this.#onUser(line);
+        return this.#onUser(line);
       case 'assistant':
-        return line.fields.isSidechain || line.fields.isMeta ? undefined : this.#onAssistant(line);
+        return line.fields.isMeta ? undefined : this.#onAssistant(line);
       case 'system':
-        if (!line.fields.isSidechain) this.#onSystem(line);
-        return undefined;
+        return this.#onSystem(line);
       case 'attachment':
-        if (!line.fields.isSidechain) this.#onAttachment(line);
-        return undefined;
-      case 'request': {
-        const { id, params } = line.fields;
-        if (id !== undefined) this.#requests.set(id, { at: line.at, params, line: line.place.number });
-        return undefined;
-      }
-      default:
-        return undefined;
+        return this.#onNote(line, noteOf(line));
     }
   }
 
@@ -134,11 +95,13 @@ export class TurnGrouper {
   }
 
   #onUser(line: UserLine): Turn | undefined {
-    this.#remember(line);
-    this.#turn.collector.breakRun();
-    switch (roleOf(line)) {
-      case 'prompt':
-        return this.#settleCommand() ?? this.#onPrompt(line);
+    const role = roleOf(line);
+    if (role !== 'meta') this.#turn.collector.breakRun();
+    switch (role) {
+      case 'prompt': {
+        const ended = this.#settleCommand();
+        return this.#onPrompt(line) ?? ended;
+      }
       case 'command': {
         const ended = this.#settleCommand();
         this.#command = line;
@@ -151,16 +114,11 @@ export class TurnGrouper {
         this.#onToolResults(line);
         return undefined;
       case 'interrupt':
-        this.#addNote(line, { kind: 'interrupt', content: textOf(line.content) });
-        return undefined;
-      case 'stop-hook-feedback': {
-        const content = textOf(line.content);
-        this.#addNote(line, { kind: 'stop-hook-feedback', content });
-        this.#answerNext({ role: 'user', content }, this.#time(line));
-        return undefined;
-      }
+      case 'stop-hook-feedback':
+        return this.#onNote(line, { kind: role, content: textOf(line.content) });
       case 'nudge':
         this.#turn.over = true;
+        this.#answerNext({ role: 'user', content: textOf(line.content) }, this.#time(line));
         return undefined;
       default:
         return undefined;
@@ -170,47 +128,41 @@ export class TurnGrouper {
   #onPrompt(line: UserLine): Turn | undefined {
     const { fields, place } = line;
     const ended = isUnanswered(this.#turn) ? undefined : this.#endTurn();
-    if (!ended) this.#dropRetracted(fields.parentUuid);
+    const copied = this.#isForeign(line);
+    if (!ended) this.#dropRetracted(fields.parentUuid, copied);
     const { promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint } = fields;
     const at = this.#time(line);
     const content = textOf(line.content);
-    if (fields.uuid !== undefined) this.#turn.promptPlaces.set(fields.uuid, this.#turn.prompts.length);
+    if (place.number < this.#turn.start.line) this.#turn.start = { line: place.number, offset: place.start };
     this.#turn.prompts.push({
       uuid: fields.uuid,
       line: place.number,
       at,
       content,
       context: { trigger: triggerOf(line), promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint },
-      copied: this.#isForeign(line),
+      copied,
     });
+    if (fields.uuid !== undefined) this.#turn.promptPlaces.set(fields.uuid, this.#turn.prompts.length);
     this.#answerNext({ role: 'user', content }, at);
     this.#own(line);
     return ended;
   }
 
-  /** A prompt that the next one does not descend from was taken back before it was answered. */
-  #dropRetracted(parentUuid: string | undefined): void {
+  /**
+   * A prompt that the next one does not descend from was taken back before it was answered; and a copied one that was
+   * never answered is no part of a turn of our own.
+   */
+  #dropRetracted(parentUuid: string | undefined, copied: boolean): void {
     const turn = this.#turn;
-    const ancestor = this.#nearestPrompt(parentUuid);
-    const kept = turn.prompts.slice(0, ancestor + 1);
+    const ancestors = this.#chain.nearestAncestor(parentUuid, turn.promptPlaces) ?? 0;
+    const kept = turn.prompts.slice(0, ancestors).filter((prompt) => prompt.copied === copied);
     if (kept.length === turn.prompts.length) return;
     turn.prompts = kept;
-    turn.promptPlaces = new Map(kept.flatMap(({ uuid }, place) => (uuid === undefined ? [] : [[uuid, place]])));
+    turn.promptPlaces = new Map(kept.flatMap(({ uuid }, place) => (uuid === undefined ? [] : [[uuid, place + 1]])));
     turn.lineOffsets = kept.map(({ line }) => line);
     turn.answered = kept.map(({ content }) => ({ role: 'user', content }));
     turn.answeredAt = kept.at(-1)?.at;
     if (kept.length === 0) turn.start = this.#behind;
-  }
-
-  /** The place of the prompt from which a line descends, or -1; those before it are its own ancestors. */
-  #nearestPrompt(parentUuid: string | undefined): number {
-    let uuid = parentUuid;
-    for (let steps = 0; uuid !== undefined && steps <= this.#parents.size; steps += 1) {
-      const place = this.#turn.promptPlaces.get(uuid);
-      if (place !== undefined) return place;
-      uuid = this.#parents.get(uuid);
-    }
-    return -1;
   }
 
   #onToolResults(line: UserLine): void {
@@ -229,7 +181,6 @@ export class TurnGrouper {
 
   #onAssistant(line: AssistantLine): Turn | undefined {
     const { fields } = line;
-    this.#remember(line);
     const ended = this.#settleCommand();
     if (this.#turn.prompts.length === 0) return ended;
     const note = noteOf(line);
@@ -251,21 +202,22 @@ export class TurnGrouper {
     return { answered, answeredAt, request: requestRef === undefined ? undefined : this.#requests.get(requestRef) };
   }
 
-  #onSystem(line: SystemLine): void {
+  #onSystem(line: SystemLine): Turn | undefined {
     const { subtype, content } = line.fields;
-    this.#remember(line);
     if (subtype === 'stop_hook_summary' || subtype === 'turn_duration') this.#turn.over = true;
     if (subtype === 'local_command' && textOf(content).startsWith('<local-command-')) this.#command = undefined;
-    const note = noteOf(line);
-    if (note) this.#addNote(line, note);
+    return this.#onNote(line, noteOf(line));
   }
 
-  #onAttachment(line: AttachmentLine): void {
-    this.#remember(line);
-    const note = noteOf(line);
-    if (!note) return;
+  #onNote(line: NotableLine, note: Noted<Note> | undefined): Turn | undefined {
+    if (!note) return undefined;
+    // A compaction is what a command may have asked for; anything else shows that the command was a prompt.
+    const ended = note.kind === 'compaction' ? undefined : this.#settleCommand();
     this.#addNote(line, note);
-    if (note.kind === 'absorbed-message') this.#answerNext({ role: 'user', content: note.content }, this.#time(line));
+    if (note.kind === 'absorbed-message' || note.kind === 'stop-hook-feedback') {
+      this.#answerNext({ role: 'user', content: note.content }, this.#time(line));
+    }
+    return ended;
   }
 
   /** A command that is followed by anything but its output was one of the user's own: a prompt. */
@@ -275,19 +227,17 @@ export class TurnGrouper {
     return command && this.#onPrompt(command);
   }
 
-  #addNote(line: ChainLine, noted: Noted<Note>): void {
-    this.#turn.notes.push(toNote(noted, line, this.#time(line)));
+  #addNote(line: NotableLine, noted: Noted<Note>): void {
+    const { notes } = this.#turn;
+    const { uuid } = line.fields;
+    if (uuid !== undefined && notes.some((note) => note.uuid === uuid)) return;
+    notes.push(toNote(noted, line, this.#time(line)));
     this.#own(line);
   }
 
   #answerNext(answered: Answered, at: number): void {
     this.#turn.answered.push(answered);
     this.#turn.answeredAt = Math.max(this.#turn.answeredAt ?? at, at);
-  }
-
-  #remember({ fields, at }: ChainLine): void {
-    if (fields.uuid !== undefined) this.#parents.set(fields.uuid, fields.parentUuid);
-    this.#lastTime = at ?? this.#lastTime;
   }
 
   /** A line without a time takes that of the nearest line before it that has one. */
@@ -301,7 +251,7 @@ export class TurnGrouper {
 
   #own({ place }: ChainLine): void {
     this.#turn.lineOffsets.push(place.number);
-    this.#behind = { line: place.number + 1, offset: place.end };
+    if (place.number >= this.#behind.line) this.#behind = { line: place.number + 1, offset: place.end };
   }
 
   #isForeign({ fields }: UserLine | AssistantLine): boolean {
@@ -316,7 +266,7 @@ export class TurnGrouper {
     const turn = this.#turn;
     const ended = counts(turn) ? this.#toTurn(turn) : undefined;
     if (ended) this.#turnCount += 1;
-    this.#parents.clear();
+    this.#chain.forgetBefore(this.#behind.line);
     for (const [id, { line }] of this.#requests) if (line < this.#behind.line) this.#requests.delete(id);
     this.#turn = this.#newTurn(ended ? [] : [...turn.carried, ...turn.notes.filter(outlivesItsTurn)]);
     return ended;
@@ -346,14 +296,15 @@ export class TurnGrouper {
     const responses = turn.collector.responses();
     return {
       number: this.#turnCount + 1,
+      key: first.uuid ?? `${this.#start.sessionId}:${first.line}`,
       start: turn.start,
       inheritedTime: turn.inherits ? turn.time : undefined,
       context: first.context,
       prompts: [first, ...more],
-      responses,
+      responses: [...responses],
       notes: [...turn.carried, ...turn.notes],
       copied: first.copied || (turn.hasCopiedResponse && responses.length === 0),
-      lineOffsets: turn.lineOffsets,
+      lineOffsets: [...turn.lineOffsets],
     };
   }
 }

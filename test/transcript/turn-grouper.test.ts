@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { answerText } from '../../src/observations/messages.js';
-import type { Turn } from '../../src/transcript/turns.js';
+import type { Turn } from '../../src/transcript/turn.js';
 import { assistant, at, groupTurns, ms, SESSION, text, toolResult, toolUse, user } from '../support/lines.js';
 
 /** A turn as who said what. */
@@ -91,6 +91,7 @@ describe('the worked examples of the transcript documents', () => {
     const { all } = groupTurns([
       user('go'),
       assistant(undefined, [text('a')]),
+      user('meta', { isMeta: true }),
       assistant(undefined, [toolUse('t1')]),
       user([toolResult('t1')]),
       assistant(undefined, [text('b')]),
@@ -200,6 +201,37 @@ describe('which lines are prompts', () => {
     ]);
   });
 
+  test('a prompt behind a command that never got its output is not swallowed', () => {
+    const command = '<command-name>/exit</command-name>';
+    const { all } = groupTurns([
+      user('one', { uuid: 'a' }),
+      assistant('m1', 'first', { uuid: 'b', parentUuid: 'a' }),
+      user(command, { uuid: 'c', parentUuid: 'b' }),
+      user('two', { uuid: 'd', parentUuid: 'b' }),
+      assistant('m2', 'second', { uuid: 'e', parentUuid: 'd' }),
+    ]);
+    expect(all.map(told)).toEqual([
+      { number: 1, prompts: ['one'], answers: ['first'], tools: [] },
+      { number: 2, prompts: ['two'], answers: ['second'], tools: [] },
+    ]);
+  });
+
+  test("what happens behind a command of one's own is of its turn, and the turn starts at the command", () => {
+    const { all } = groupTurns([
+      user('one'),
+      assistant('m1', 'first'),
+      user('<command-name>/fix</command-name>'),
+      { type: 'system', subtype: 'api_error', retryAttempt: 1 },
+      user('the body', { isMeta: true }),
+      assistant('m2', 'fixed'),
+      user('[Request interrupted by user]'),
+    ]);
+    expect(all.map(({ start, notes }) => ({ line: start.line, notes: notes.map(({ kind }) => kind) }))).toEqual([
+      { line: 1, notes: [] },
+      { line: 3, notes: ['retry', 'interrupt'] },
+    ]);
+  });
+
   test('the summary of a compaction and an interrupt are none', () => {
     const { all } = groupTurns([
       user('one'),
@@ -243,6 +275,17 @@ describe('prompts that follow one another', () => {
       user('one', { uuid: 'a' }),
       attachment('x', 'a'),
       user('two', { uuid: 'b', parentUuid: 'x' }),
+      assistant('m1', 'both', { parentUuid: 'b' }),
+    ]);
+    expect(all.map(told)).toEqual([{ number: 1, prompts: ['one', 'two'], answers: ['both'], tools: [] }]);
+  });
+
+  test('the chain may run through lines of any type', () => {
+    const { all } = groupTurns([
+      user('one', { uuid: 'a' }),
+      { type: 'progress', uuid: 'x', parentUuid: 'a', data: {} },
+      { parentUuid: 'x', type: 'brand-new', uuid: 'y' },
+      user('two', { uuid: 'b', parentUuid: 'y' }),
       assistant('m1', 'both', { parentUuid: 'b' }),
     ]);
     expect(all.map(told)).toEqual([{ number: 1, prompts: ['one', 'two'], answers: ['both'], tools: [] }]);
@@ -355,6 +398,17 @@ describe('history that was copied from another session', () => {
     expect(all.map(({ number, copied }) => ({ number, copied }))).toEqual([
       { number: 1, copied: true },
       { number: 2, copied: false },
+    ]);
+  });
+
+  test('a prompt of our own that descends from a foreign one which nobody answered is ours', () => {
+    const { all } = groupTurns([
+      user('planned elsewhere', { uuid: 'a', sessionId: other }),
+      user('here', { uuid: 'b', parentUuid: 'a', sessionId: SESSION }),
+      assistant('m1', 'answer', { parentUuid: 'b', sessionId: SESSION }),
+    ]);
+    expect(all.map(({ copied, prompts }) => ({ copied, prompts: prompts.map(({ content }) => content) }))).toEqual([
+      { copied: false, prompts: ['here'] },
     ]);
   });
 

@@ -1,0 +1,47 @@
+import type { Note } from './notes.js';
+import type { Response } from './responses.js';
+import type { Trigger } from './user-line.js';
+
+export interface Prompt {
+  readonly uuid: string | undefined;
+  readonly line: number;
+  readonly at: number;
+  readonly content: string;
+}
+
+/** What was so when the prompt was given; it holds for the whole turn and never changes. */
+export interface PromptContext {
+  readonly trigger: Trigger;
+  readonly promptId: string | undefined;
+  readonly cwd: string | undefined;
+  readonly gitBranch: string | undefined;
+  readonly version: string | undefined;
+  readonly slug: string | undefined;
+  readonly permissionMode: string | undefined;
+  readonly entrypoint: string | undefined;
+}
+
+/** A place to read from: the number of a line and its first byte. */
+export interface Position {
+  readonly line: number;
+  readonly offset: number;
+}
+
+export interface Turn {
+  readonly number: number;
+  /** What tells it from all others: its first prompt's uuid, or where that has none, its session and line. */
+  readonly key: string;
+  /** The first line that may belong to it: a request can stand before the prompt that it sends. */
+  readonly start: Position;
+  /** The time that its lines without one take over from the lines before; undefined where none needs it. */
+  readonly inheritedTime: number | undefined;
+  readonly context: PromptContext;
+  /** At least one; more where several queued prompts were answered together. */
+  readonly prompts: readonly [Prompt, ...Prompt[]];
+  readonly responses: readonly Response[];
+  readonly notes: readonly Note[];
+  /** History that another session has too: it counts here, and is exported there. */
+  readonly copied: boolean;
+  /** The 1-based numbers of the lines that made the turn, as they stand in the file. */
+  readonly lineOffsets: readonly number[];
+}

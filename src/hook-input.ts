@@ -9,6 +9,10 @@ const HookInput = z.object(
     transcript_path: name,
     hook_event_name: z.catch(z.optional(z.string()), undefined),
     prompt_id: z.catch(z.optional(z.string()), undefined),
+    background_tasks: z.catch(
+      z.optional(z.array(z.object({ id: z.string(), status: z.optional(z.string()) }))),
+      undefined,
+    ),
     /** The text of the answer, trimmed; missing where the answer is empty, and before 2.1.50. */
     last_assistant_message: z.catch(z.optional(z.string()), undefined),
   },

@@ -1,5 +1,5 @@
 import type { SendReport } from './langfuse/send.js';
-import type { Entry } from './state/store.js';
+import { type Entry, merged } from './state/store.js';
 
 /** A span to be sent, and what is true of the state then. Without a span: as soon as all before it has been sent. */
 export interface Item {
@@ -78,7 +78,7 @@ function changeUpTo(items: readonly Item[], settledSpans: number): Partial<Entry
   for (const item of items) {
     if (item.span !== undefined) spans += 1;
     if (spans > settledSpans) break;
-    change = { ...change, ...item.change };
+    change = merged(change ?? {}, item.change);
   }
   return change;
 }

@@ -7,6 +7,7 @@ import type { Observation } from './observations/model.js';
 import { type Item, Outbox } from './outbox.js';
 import { type Lock, takeLock } from './state/lock.js';
 import { type Entry, NEW_ENTRY, type StateStore } from './state/store.js';
+import { Subagents } from './subagent-export.js';
 import { AnswerWatch } from './transcript/answer.js';
 import { toLine } from './transcript/line.js';
 import { type SourceLine, TranscriptReader } from './transcript/reader.js';
@@ -29,6 +30,7 @@ export interface SessionExport {
   readonly sessionId: string;
   readonly path: string;
   readonly closing: Closing;
+  readonly agents: { readonly running: ReadonlySet<string>; readonly areOver: boolean };
 }
 
 export interface ExportTools {
@@ -127,6 +129,9 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
     advance: save,
     onDropped: (span) => log.warn('the server refuses an observation, it is left out', { session: sessionId, span }),
   });
+  const options = { ...tools.options, sessionId };
+  const status = { ...what.agents, idleBefore: Date.now() - IDLE_MS };
+  const subagents = new Subagents(path, start.lastLine > 0 ? entry.agents : undefined, status, options);
   const reader = TranscriptReader.open(path);
   // Half of the time is for reading: what has been read by then is sent, and the next run goes on.
   const reading = { until: (Date.now() + deadline) / 2, isCutShort: false };
@@ -140,9 +145,10 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
       if (!isWhereItWas) return undefined;
       if (!isClosed) break;
       closedLine = turn.lineOffsets.at(-1);
-      if (outbox.failure === undefined) await outbox.add(itemsFor(turn, start, { ...tools.options, sessionId }));
+      if (outbox.failure === undefined) await outbox.add(itemsFor(turn, start, subagents, options));
     }
     if (!isWhereItWas && !reading.isCutShort) return undefined;
+    if (!reading.isCutShort) await outbox.add([...subagents.due(), ...subagents.unplaced()].map(itemOf));
     await outbox.flush();
   } finally {
     reader.close();
@@ -167,7 +173,7 @@ async function* readTurns(
   log: Log,
 ): AsyncGenerator<{ turn: Turn; isClosed: boolean }> {
   const time = () => start.time ?? reader.firstTime() ?? reader.status.bornAt;
-  const grouper = new TurnGrouper({ ...start, sessionId, time });
+  const grouper = new TurnGrouper({ ...start, thread: 'main', sessionId, time });
   const watch = closing.kind === 'answer' ? new AnswerWatch(closing, start.sentLine) : undefined;
   let readUpTo = 0;
   let unreadable = 0;
@@ -210,10 +216,12 @@ async function* readTurns(
   yield { turn: open, isClosed };
 }
 
-/** What is to be sent of a turn: the observations that rest on a new line, then, if the turn got any line, its root. */
-function itemsFor(turn: Turn, { lastLine, sentLine }: Start, options: BuildOptions): Item[] {
+/**
+ * What is to be sent of a turn: the observations that rest on a new line, then what its subagents have, and last, if the
+ * turn itself got any line, its root.
+ */
+function itemsFor(turn: Turn, { lastLine, sentLine }: Start, subagents: Subagents, options: BuildOptions): Item[] {
   const last = turn.lineOffsets.at(-1) ?? 0;
-  if (last <= lastLine) return [];
   const done: Partial<Entry> = {
     last_line: last,
     turn_count: turn.number,
@@ -223,20 +231,26 @@ function itemsFor(turn: Turn, { lastLine, sentLine }: Start, options: BuildOptio
     time: turn.inheritedTime,
     sent_line: last,
   };
-  if (turn.copied) return [{ span: undefined, label: '', change: done }];
+  if (turn.copied) return last > lastLine ? [{ span: undefined, label: '', change: done }] : [];
   const { children, root } = buildTurn(turn, options);
-  const news = children.filter(({ line }) => line > sentLine);
+  const started = subagents.see(turn, root.trace);
+  const agents = subagents.due().map(itemOf);
+  if (last <= lastLine) return agents;
+  const news = [...children, ...subagents.lost(turn, root.trace)].filter(({ line }) => line > sentLine);
   return [
-    ...news.map((child, place) => ({
-      ...itemOf(child),
+    ...news.map((observation, place) =>
       // Several may rest on one line: with the last of them the line is done.
-      change: news[place + 1]?.line === child.line ? {} : { sent_line: child.line },
-    })),
-    { ...itemOf(root), change: done },
+      itemOf({
+        observation,
+        change: news[place + 1]?.line === observation.line ? {} : { sent_line: observation.line },
+      }),
+    ),
+    ...agents,
+    itemOf({ observation: root, change: { ...done, ...subagents.kept(started) } }),
   ];
 }
 
-function itemOf(observation: Observation): Pick<Item, 'span' | 'label'> {
+function itemOf({ observation, change }: { observation: Observation; change: Partial<Entry> }): Item {
   const { type, id, trace } = observation;
-  return { span: encodeSpan(observation), label: `${type} ${id} of trace ${trace.id}` };
+  return { span: encodeSpan(observation), label: `${type} ${id} of trace ${trace.id}`, change };
 }

@@ -61,9 +61,15 @@ async function exportTurns(input: HookInput, settings: Settings, { folder, start
     const previous = previousSession(path, sessionId);
     if (previous) {
       const halfTime = startedAt + (deadline - startedAt) / 2;
-      await exportAndLog({ ...previous, closing: { kind: 'everything' } }, { ...tools, deadline: halfTime });
+      const over = { running: new Set<string>(), areOver: true };
+      await exportAndLog(
+        { ...previous, closing: { kind: 'everything' }, agents: over },
+        { ...tools, deadline: halfTime },
+      );
     }
-    await exportAndLog({ sessionId, path, closing: closingOf(input, startedAt, deadline) }, { ...tools, deadline });
+    const closing = closingOf(input, startedAt, deadline);
+    const agents = { running: runningOf(input), areOver: event === 'SessionEnd' };
+    await exportAndLog({ sessionId, path, closing, agents }, { ...tools, deadline });
   } finally {
     await sender.close();
   }
@@ -92,6 +98,10 @@ function closingOf(
     promptId,
     waitUntil: Math.min(startedAt + ANSWER_WAIT_MS, (startedAt + deadline) / 2),
   };
+}
+
+function runningOf({ background_tasks: tasks = [] }: HookInput): Set<string> {
+  return new Set(tasks.flatMap(({ id, status }) => (status === 'running' ? [id] : [])));
 }
 
 /** What fails is logged and stays to be sent: it never stands in the way of another session, or of Claude Code. */

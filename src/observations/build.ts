@@ -1,8 +1,8 @@
-import { type Json, withoutUndefined } from '../json.js';
+import { isRecord, type Json, withoutUndefined } from '../json.js';
 import { textOf } from '../transcript/content.js';
 import type { Note } from '../transcript/notes.js';
 import type { Response, ToolCall } from '../transcript/responses.js';
-import type { Turn } from '../transcript/turn.js';
+import type { AgentThread, PromptContext, Turn } from '../transcript/turn.js';
 import { endingOf } from './ending.js';
 import { eventOf } from './events.js';
 import { spanIdOf, traceIdOf } from './ids.js';
@@ -36,51 +36,68 @@ const CONTEXT_CHARS = 1_000;
 /** What Langfuse is to show of a turn. The same turn always gives the same observations. */
 export function buildTurn(turn: Turn, options: BuildOptions): TurnObservations {
   const trace = traceOf(turn, options);
-  const context = { trace, maxChars: options.maxChars, rootId: spanIdOf(trace.id, 'agent', turn.key) };
-  const children = [
-    ...turn.notes.flatMap((note) => eventsOf(note, context)),
-    ...turn.responses.flatMap((response) => generationAndTools(response, context)),
-  ].toSorted((a, b) => a.line - b.line);
+  const context = { trace, maxChars: options.maxChars, agentSpan: spanIdOf(trace.id, 'agent', turn.key) };
+  const children = [...childrenOf(turn, context), ...sidechainsOf(turn, context)].toSorted((a, b) => a.line - b.line);
   return { children, root: rootOf(turn, context) };
 }
 
-/** What the observations of a turn have in common. */
+function childrenOf({ notes, responses }: Turn, context: Context): Observation[] {
+  return [
+    ...notes.flatMap((note) => eventsOf(note, context)),
+    ...responses.flatMap((response) => generationAndTools(response, context)),
+  ];
+}
+
+/** What the observations of a turn, or of a subagent, have in common. */
 interface Context {
   readonly trace: Trace;
-  readonly rootId: string;
+  /** The agent below which they hang. */
+  readonly agentSpan: string;
   readonly maxChars: number;
 }
 
 function traceOf({ number, key, context }: Turn, options: BuildOptions): Trace {
-  const { sessionId, userId, tags, environment, release } = options;
-  const metadata = {
-    ...options.metadata,
-    ...withoutUndefined<Json>({
-      source: 'claude-code',
-      turn_number: number,
-      session_id: sessionId,
-      prompt_id: context.promptId,
-      trigger: context.trigger,
-      cwd: context.cwd,
-      git_branch: context.gitBranch,
-      version: context.version,
-      slug: context.slug,
-      permission_mode: context.permissionMode,
-      entrypoint: context.entrypoint,
-    }),
-  };
+  const fixed = { ...contextOf(context, options), turn_number: number, trigger: context.trigger };
+  return toTrace(traceIdOf(key), `Turn ${number}`, fixed, options);
+}
+
+/** The trace of an agent that no tool call started. */
+export function traceOfAgent({ turns: [first] }: AgentThread, type: string | undefined, options: BuildOptions): Trace {
+  return toTrace(traceIdOf(first.key), `Agent ${type ?? ''}`.trim(), contextOf(first.context, options), options);
+}
+
+/** A trace as every one of its observations carries it. */
+export function toTrace(
+  id: string,
+  name: string,
+  fixed: { readonly [key: string]: Json },
+  { sessionId, userId, tags, environment, release, metadata }: BuildOptions,
+): Trace {
+  const entries = Object.entries({ ...metadata, ...fixed });
   return {
-    id: traceIdOf(key),
-    name: `Turn ${number}`,
+    id,
+    name,
     sessionId,
     userId,
     tags,
     environment,
     release,
-    metadata: Object.fromEntries(
-      Object.entries(metadata).map(([name, value]) => [name, limited(value, CONTEXT_CHARS).value]),
-    ),
+    metadata: Object.fromEntries(entries.map(([key, value]) => [key, limited(value, CONTEXT_CHARS).value])),
   };
+}
+
+function contextOf(context: PromptContext, { sessionId }: BuildOptions) {
+  return withoutUndefined<Json>({
+    source: 'claude-code',
+    session_id: sessionId,
+    prompt_id: context.promptId,
+    cwd: context.cwd,
+    git_branch: context.gitBranch,
+    version: context.version,
+    slug: context.slug,
+    permission_mode: context.permissionMode,
+    entrypoint: context.entrypoint,
+  });
 }
 
 /** An observation of the turn: its fields within their limits, its strings fit to be sent. */
@@ -115,37 +132,167 @@ function idOf(
 }
 
 function rootOf(turn: Turn, context: Context): Observation {
-  const { outcome, level, statusMessage } = endingOf(turn);
-  const answer = turn.responses.map(answerText).findLast((text) => text !== '');
-  const calls = turn.responses.flatMap((response) => response.calls);
-  const apiErrors = turn.notes.filter(({ kind }) => kind === 'api-error');
-  const startTime = turn.prompts[0].at;
-  const times = [
-    ...turn.responses.map(({ lastBlockAt }) => lastBlockAt),
-    ...calls.map(({ at, result }) => result?.at ?? at),
-    ...apiErrors.map(({ at }) => at),
-  ];
+  const { level, statusMessage, ...figures } = summaryOf([turn]);
   return observation(
     {
       type: 'agent',
-      id: context.rootId,
+      id: context.agentSpan,
       parentId: undefined,
       name: context.trace.name,
-      startTime,
-      endTime: times.reduce((latest, time) => Math.max(latest, time), startTime),
-      input: turn.prompts.map(({ content }) => ({ role: 'user', content })),
-      output: answer === undefined ? null : { role: 'assistant', content: answer },
-      metadata: {
-        outcome,
-        tool_count: calls.length,
-        error_count: calls.filter(({ result }) => result?.isError).length + apiErrors.length,
-      },
+      ...spanOf([turn]),
+      metadata: figures,
       level,
       statusMessage,
       line: turn.lineOffsets.at(-1) ?? turn.prompts[0].line,
     },
     context,
   );
+}
+
+/** A subagent, and what is known of it beside its own lines. */
+export interface Agent {
+  readonly thread: AgentThread;
+  readonly type: string | undefined;
+  readonly description: string | undefined;
+  readonly isBackground: boolean;
+}
+
+/** Where a subagent hangs: below the tool call that started it, or where none did, on its own. */
+export interface AgentPlace {
+  readonly trace: Trace;
+  readonly parentId: string | undefined;
+}
+
+export interface AgentObservations {
+  /** In the order of its own file's lines. */
+  readonly children: readonly Observation[];
+  readonly agent: Observation;
+}
+
+/** What Langfuse is to show of a subagent: its own generations and tools, below an agent observation. */
+export function buildAgent(agent: Agent, place: AgentPlace, maxChars: number): AgentObservations {
+  const { thread, type, description, isBackground } = agent;
+  const { turns, key, agentId } = thread;
+  const agentSpan = agentSpanOf(place.trace, key);
+  const context = { trace: place.trace, agentSpan, maxChars };
+  const { level, statusMessage, ...figures } = summaryOf(turns);
+  const last = turns.at(-1) ?? turns[0];
+  return {
+    children: turns.flatMap((turn) => childrenOf(turn, context)).toSorted((a, b) => a.line - b.line),
+    agent: observation(
+      {
+        type: 'agent',
+        id: agentSpan,
+        parentId: place.parentId,
+        name: place.parentId === undefined ? place.trace.name : (type ?? 'agent'),
+        ...spanOf(turns),
+        metadata: withoutUndefined<Json>({
+          agent_id: agentId,
+          agent_type: type,
+          description,
+          background: isBackground,
+          ...figures,
+        }),
+        level,
+        statusMessage,
+        line: last.lineOffsets.at(-1) ?? last.prompts[0].line,
+      },
+      context,
+    ),
+  };
+}
+
+/** A subagent of which nothing is left but what the result of its call tells. */
+export function buildLostAgent(call: ToolCall, place: AgentPlace, maxChars: number): Observation | undefined {
+  const { result } = call;
+  const { agentId, agentType, prompt, content, totalTokens, totalDurationMs, totalToolUseCount } =
+    result?.details ?? {};
+  if (!result || agentId === undefined) return undefined;
+  const agentSpan = agentSpanOf(place.trace, agentId);
+  const output = textOf(content);
+  return observation(
+    {
+      type: 'agent',
+      id: agentSpan,
+      parentId: place.parentId,
+      name: agentType ?? subagentTypeOf(call) ?? 'agent',
+      startTime: call.at,
+      endTime: Math.max(call.at, result.at),
+      input: prompt === undefined ? undefined : [{ role: 'user', content: prompt }],
+      output: output === '' ? null : { role: 'assistant', content: output },
+      metadata: withoutUndefined<Json>({
+        agent_id: agentId,
+        agent_type: agentType,
+        total_tokens: totalTokens,
+        total_duration_ms: totalDurationMs,
+        tool_count: totalToolUseCount,
+      }),
+      level: result.isError ? 'ERROR' : 'DEFAULT',
+      line: result.line,
+    },
+    { trace: place.trace, agentSpan, maxChars },
+  );
+}
+
+export function agentSpanOf(trace: Pick<Trace, 'id'>, agentKey: string): string {
+  return spanIdOf(trace.id, 'agent', agentKey);
+}
+
+export function toolSpanOf(trace: Pick<Trace, 'id'>, toolUseId: string): string {
+  return spanIdOf(trace.id, 'tool', toolUseId);
+}
+
+/** The kind of agent that a call asks for. */
+export function subagentTypeOf({ input }: ToolCall): string | undefined {
+  const type = isRecord(input) ? input.subagent_type : undefined;
+  return typeof type === 'string' && type !== '' ? type : undefined;
+}
+
+/** In 1.0 a subagent's lines stand in the main file, and only its prompt tells which call started it. */
+function sidechainsOf({ sidechains, responses }: Turn, context: Context): Observation[] {
+  const calls = responses.flatMap((response) => response.calls);
+  return sidechains.flatMap((thread) => {
+    const prompt = thread.turns[0].prompts[0].content;
+    const place = calls.findIndex(({ input }) => isRecord(input) && input.prompt === prompt);
+    const [call] = place < 0 ? [] : calls.splice(place, 1);
+    const parentId = call?.id === undefined ? context.agentSpan : toolSpanOf(context.trace, call.id);
+    const description = isRecord(call?.input) ? String(call.input.description ?? '') : '';
+    const agent = {
+      thread,
+      type: call && subagentTypeOf(call),
+      description: description || undefined,
+      isBackground: false,
+    };
+    const built = buildAgent(agent, { trace: context.trace, parentId }, context.maxChars);
+    return [...built.children, built.agent];
+  });
+}
+
+/** Input, output and times of an agent: of a turn, or of all the turns of a subagent. */
+function spanOf(turns: readonly [Turn, ...Turn[]]) {
+  const responses = turns.flatMap((turn) => turn.responses);
+  const answer = responses.map(answerText).findLast((text) => text !== '');
+  const startTime = turns[0].prompts[0].at;
+  const times = [
+    ...responses.map(({ lastBlockAt }) => lastBlockAt),
+    ...responses.flatMap(({ calls }) => calls.map(({ at, result }) => result?.at ?? at)),
+    ...turns.flatMap(({ notes }) => notes.filter(({ kind }) => kind === 'api-error').map(({ at }) => at)),
+  ];
+  return {
+    startTime,
+    endTime: times.reduce((latest, time) => Math.max(latest, time), startTime),
+    input: turns.flatMap(({ prompts }) => prompts.map(({ content }) => ({ role: 'user', content }))),
+    output: answer === undefined ? null : { role: 'assistant', content: answer },
+  };
+}
+
+/** How it ended, and how many tools it used. */
+function summaryOf(turns: readonly [Turn, ...Turn[]]) {
+  const { outcome, level, statusMessage } = endingOf(turns.at(-1) ?? turns[0]);
+  const calls = turns.flatMap(({ responses }) => responses.flatMap((response) => response.calls));
+  const errors = turns.flatMap(({ notes }) => notes.filter(({ kind }) => kind === 'api-error'));
+  const failed = calls.filter(({ result }) => result?.isError);
+  return { outcome, level, statusMessage, tool_count: calls.length, error_count: failed.length + errors.length };
 }
 
 function generationAndTools(response: Response, context: Context): Observation[] {
@@ -158,7 +305,7 @@ function generationAndTools(response: Response, context: Context): Observation[]
     {
       type: 'generation',
       id,
-      parentId: context.rootId,
+      parentId: context.agentSpan,
       name: model ?? 'generation',
       startTime,
       endTime: response.lastBlockAt,
@@ -227,7 +374,10 @@ function eventsOf(note: Note, context: Context): Observation[] {
   const { at, line, uuid } = note;
   const id = idOf(context, 'event', uuid, line);
   return [
-    observation({ ...event, type: 'event', id, parentId: context.rootId, startTime: at, endTime: at, line }, context),
+    observation(
+      { ...event, type: 'event', id, parentId: context.agentSpan, startTime: at, endTime: at, line },
+      context,
+    ),
   ];
 }
 

@@ -2,12 +2,32 @@ import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import * as z from 'zod/mini';
-import { isRecord, parseJson } from '../json.js';
+import { isRecord, type Json, parseJson } from '../json.js';
 import { takeLock } from './lock.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
 /** One field that cannot be must not cost what the others know. */
 const optional = <T extends z.core.$ZodType>(schema: T) => z.catch(z.optional(schema), undefined);
+
+/** How far a subagent has been exported, and where it hangs: it may end long after the turn that started it. */
+const AgentEntry = z.object({
+  last_line: count,
+  sent_line: optional(count),
+  /** How long its file was then: what has not grown has nothing new. */
+  bytes: optional(count),
+  trace: z.string(),
+  trace_name: z.string(),
+  trace_metadata: z.custom<{ readonly [key: string]: Json }>(isRecord),
+  /** The span of the call that started it; none where no call did. */
+  parent: optional(z.string()),
+  /** That call's id, and the task that a workflow is called by as long as it runs. */
+  call: optional(z.string()),
+  task: optional(z.string()),
+  type: optional(z.string()),
+  description: optional(z.string()),
+  background: optional(z.boolean()),
+});
+export type AgentEntry = z.infer<typeof AgentEntry>;
 
 /**
  * How far a session has been exported. The first three are what the first cc-langfuse wrote, and its file is read as it
@@ -27,11 +47,19 @@ const Entry = z.object({
   time: optional(count),
   /** Up to which line observations are acknowledged; beyond `last_line` where a turn was sent in part. */
   sent_line: optional(count),
+  /** By agent id; a workflow's, as `workflow <run id>`, tells where its steps hang. */
+  agents: optional(z.record(z.string(), z.catch(z.optional(AgentEntry), undefined))),
   path: optional(z.string()),
   destination: optional(z.string()),
   pending: optional(z.object({ since: z.string(), attempts: count, reason: z.string(), closed_line: optional(count) })),
 });
 export type Entry = z.infer<typeof Entry>;
+
+/** One change after the other; what they say of different agents stands side by side. */
+export function merged<T extends Partial<Entry>>(before: T, change: Partial<Entry>): T {
+  const agents = before.agents || change.agents ? { agents: { ...before.agents, ...change.agents } } : {};
+  return { ...before, ...change, ...agents };
+}
 
 export const NEW_ENTRY: Entry = { last_line: 0, turn_count: 0, updated: '' };
 
@@ -62,7 +90,8 @@ export class StateStore {
     try {
       const all = this.#readAll() ?? this.#beginAnew();
       const before = all[sessionId];
-      const entry = { ...NEW_ENTRY, ...(isRecord(before) ? before : {}), ...change, updated: new Date().toISOString() };
+      const known: Entry = { ...NEW_ENTRY, ...(isRecord(before) ? before : {}) };
+      const entry = { ...merged(known, change), updated: new Date().toISOString() };
       await writeFileAtomic(this.#path, `${JSON.stringify({ ...all, [sessionId]: entry })}\n`, { mode: 0o600 });
     } finally {
       lock.release();

@@ -1,6 +1,6 @@
 import { type Block, blocksOf } from './content.js';
 import type { Line } from './line.js';
-import type { TokenCounts } from './schema.js';
+import type { TokenCounts, ToolUseResult } from './schema.js';
 
 type AssistantLine = Extract<Line, { kind: 'assistant' }>;
 export type RequestParams = NonNullable<Extract<Line, { kind: 'request' }>['fields']['params']>;
@@ -15,6 +15,8 @@ export interface ToolResult {
   readonly isError: boolean;
   /** Why the call was refused, where it was. */
   readonly denied: string | undefined;
+  /** What is told of it beside its content: of an agent that it started, for one. */
+  readonly details: ToolUseResult | undefined;
   readonly line: number;
   readonly at: number;
 }

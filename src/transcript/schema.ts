@@ -24,6 +24,25 @@ const envelope = {
 export const OtherLine = z.object(envelope);
 export type OtherLine = z.infer<typeof OtherLine>;
 
+/** What a tool's result tells beside what the model is shown; of a failure it may be the text alone. */
+const ToolUseResult = z.object({
+  status: text,
+  isAsync: flag,
+  agentId: text,
+  agentType: text,
+  description: text,
+  prompt: text,
+  content: anything,
+  runId: text,
+  taskId: text,
+  totalTokens: number,
+  totalDurationMs: number,
+  totalToolUseCount: number,
+  persistedOutputPath: text,
+  persistedOutputSize: number,
+});
+export type ToolUseResult = z.infer<typeof ToolUseResult>;
+
 export const UserLine = z.object({
   ...envelope,
   message: optional(z.object({ timestamp: text })),
@@ -37,6 +56,7 @@ export const UserLine = z.object({
   slug: text,
   entrypoint: text,
   toolDenialKind: text,
+  toolUseResult: optional(z.union([z.string(), ToolUseResult])),
 });
 export type UserLine = z.infer<typeof UserLine>;
 
@@ -105,6 +125,10 @@ export const RequestLine = z.object({
   ),
 });
 export type RequestLine = z.infer<typeof RequestLine>;
+
+/** What lies beside an agent's file. */
+export const AgentMeta = z.object({ agentType: text, description: text, toolUseId: text, requestShape: text });
+export type AgentMeta = z.infer<typeof AgentMeta>;
 
 /** The kinds of content that are understood; any other block stays as it is. */
 export const knownBlocks = {

@@ -3,8 +3,8 @@ import type { Line } from './line.js';
 import { type NotableLine, type Note, type Noted, noteOf, toNote } from './notes.js';
 import { ParentChain } from './parent-chain.js';
 import { type Answered, type ModelRequest, ResponseCollector } from './responses.js';
-import type { Position, Prompt, PromptContext, Turn } from './turn.js';
-import { roleOf, triggerOf } from './user-line.js';
+import type { AgentThread, Position, Prompt, PromptContext, Turn } from './turn.js';
+import { roleOf, triggerOf, type UserLineRole } from './user-line.js';
 
 type UserLine = Extract<Line, { kind: 'user' }>;
 type AssistantLine = Extract<Line, { kind: 'assistant' }>;
@@ -13,6 +13,8 @@ type ChainLine = Exclude<Line, { kind: 'request' | 'unreadable' }>;
 
 export interface GroupingStart extends Position {
   readonly sessionId: string;
+  /** A subagent's lines are marked as such, its prompt may look like the harness's, and copies are no matter there. */
+  readonly thread: 'main' | 'agent';
   /** How many turns came before. */
   readonly turnCount: number;
   /** The time of lines that stand before any line that has one. */
@@ -42,6 +44,14 @@ interface OpenTurn {
   over: boolean;
   hasCopiedResponse: boolean;
   lineOffsets: number[];
+  readonly sidechains: Sidechain[];
+  readonly sidechainOf: Map<string, Sidechain>;
+}
+
+interface Sidechain {
+  readonly key: string;
+  readonly grouper: TurnGrouper;
+  readonly turns: Turn[];
 }
 
 /** Groups lines into turns: a turn starts at a prompt and ends before the next one. */
@@ -72,8 +82,11 @@ export class TurnGrouper {
       if (id !== undefined) this.#requests.set(id, { at: line.at, params, line: line.place.number });
       return undefined;
     }
-    if (line.fields.isSidechain) return undefined;
-    const { uuid, parentUuid } = line.fields;
+    const { uuid, parentUuid, isSidechain } = line.fields;
+    if (isSidechain && this.#start.thread === 'main') {
+      this.#onSidechain(line);
+      return undefined;
+    }
     if (uuid !== undefined) this.#chain.remember(uuid, parentUuid, line.place.number);
     if (line.kind === 'other') return undefined;
     this.#lastTime = line.at ?? this.#lastTime;
@@ -94,8 +107,25 @@ export class TurnGrouper {
     return counts(this.#turn) ? this.#toTurn(this.#turn) : undefined;
   }
 
+  /** Each subagent's lines are a chain of their own, which begins without a parent. */
+  #onSidechain(line: ChainLine): void {
+    const { uuid, parentUuid } = line.fields;
+    if (uuid === undefined || this.#turn.prompts.length === 0) return;
+    const { sidechains, sidechainOf } = this.#turn;
+    let chain = parentUuid === undefined ? undefined : sidechainOf.get(parentUuid);
+    if (!chain) {
+      const start = { line: line.place.number, offset: line.place.start, turnCount: 0, thread: 'agent' as const };
+      chain = { key: uuid, grouper: new TurnGrouper({ ...this.#start, ...start }), turns: [] };
+      sidechains.push(chain);
+    }
+    sidechainOf.set(uuid, chain);
+    const ended = chain.grouper.push(line);
+    if (ended) chain.turns.push(ended);
+    this.#own(line);
+  }
+
   #onUser(line: UserLine): Turn | undefined {
-    const role = roleOf(line);
+    const role = this.#roleOf(line);
     if (role !== 'meta') this.#turn.collector.breakRun();
     switch (role) {
       case 'prompt': {
@@ -123,6 +153,13 @@ export class TurnGrouper {
       default:
         return undefined;
     }
+  }
+
+  /** A skill that runs as an agent of its own has a prompt that is marked as the harness's. */
+  #roleOf(line: UserLine): UserLineRole {
+    const role = roleOf(line);
+    const isFirst = this.#turnCount === 0 && this.#turn.prompts.length === 0;
+    return role === 'meta' && this.#start.thread === 'agent' && isFirst ? 'prompt' : role;
   }
 
   #onPrompt(line: UserLine): Turn | undefined {
@@ -170,8 +207,8 @@ export class TurnGrouper {
     let isOwn = false;
     for (const block of blocksOf(line.content)) {
       if (block.kind !== 'tool_result') continue;
-      const { toolUseId, content, isError } = block;
-      const result = { content, isError, denied: line.fields.toolDenialKind, line: line.place.number, at };
+      const { toolUseId, content } = block;
+      const result = { ...outcomeOf(line, block.isError), content, line: line.place.number, at };
       if (!this.#turn.collector.addResult(toolUseId, result)) continue;
       this.#answerNext({ role: 'tool', toolCallId: toolUseId, content }, at);
       isOwn = true;
@@ -184,7 +221,7 @@ export class TurnGrouper {
     const ended = this.#settleCommand();
     if (this.#turn.prompts.length === 0) return ended;
     const note = noteOf(line);
-    if (this.#isForeign(line) || this.#isOther(fields.requestSessionId)) {
+    if (this.#isForeign(line) || (this.#start.thread === 'main' && this.#isOther(fields.requestSessionId))) {
       this.#turn.hasCopiedResponse = true;
       this.#own(line);
     } else if (note) {
@@ -255,6 +292,7 @@ export class TurnGrouper {
   }
 
   #isForeign({ fields }: UserLine | AssistantLine): boolean {
+    if (this.#start.thread === 'agent') return false;
     return (fields.forkedFrom !== undefined && fields.forkedFrom !== null) || this.#isOther(fields.sessionId);
   }
 
@@ -287,6 +325,8 @@ export class TurnGrouper {
       over: false,
       hasCopiedResponse: false,
       lineOffsets: [],
+      sidechains: [],
+      sidechainOf: new Map(),
     };
   }
 
@@ -303,6 +343,7 @@ export class TurnGrouper {
       prompts: [first, ...more],
       responses: [...responses],
       notes: [...turn.carried, ...turn.notes],
+      sidechains: turn.sidechains.flatMap(toThread),
       copied: first.copied || (turn.hasCopiedResponse && responses.length === 0),
       lineOffsets: [...turn.lineOffsets],
     };
@@ -324,4 +365,20 @@ function counts({ prompts, collector, notes, over, hasCopiedResponse }: OpenTurn
 /** That a prompt was interrupted before it was answered says nothing of the turn that comes after it. */
 function outlivesItsTurn({ kind }: Note): boolean {
   return kind !== 'interrupt' && kind !== 'max-turns';
+}
+
+function toThread({ key, grouper, turns }: Sidechain): AgentThread[] {
+  const open = grouper.open();
+  const [first, ...more] = open ? [...turns, open] : turns;
+  return first ? [{ key, agentId: undefined, turns: [first, ...more] }] : [];
+}
+
+/** Some failures are told only beside the result, as a text. */
+function outcomeOf({ fields: { toolUseResult, toolDenialKind: denied } }: UserLine, isError: boolean) {
+  const isToldAsText = typeof toolUseResult === 'string' && toolUseResult.startsWith('Error: ');
+  return {
+    isError: isError || isToldAsText,
+    denied,
+    details: typeof toolUseResult === 'object' ? toolUseResult : undefined,
+  };
 }

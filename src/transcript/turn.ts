@@ -40,8 +40,18 @@ export interface Turn {
   readonly prompts: readonly [Prompt, ...Prompt[]];
   readonly responses: readonly Response[];
   readonly notes: readonly Note[];
+  /** What subagents did, where they wrote it into the file of the main thread (1.0). */
+  readonly sidechains: readonly AgentThread[];
   /** History that another session has too: it counts here, and is exported there. */
   readonly copied: boolean;
   /** The 1-based numbers of the lines that made the turn, as they stand in the file. */
   readonly lineOffsets: readonly number[];
+}
+
+/** What one subagent did: a turn for its prompt, and one for each message that continued it. */
+export interface AgentThread {
+  /** The agent's id; in files that give it none, the uuid of its first line. */
+  readonly key: string;
+  readonly agentId: string | undefined;
+  readonly turns: readonly [Turn, ...Turn[]];
 }

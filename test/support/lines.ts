@@ -26,7 +26,7 @@ export interface Grouped {
 }
 
 export function groupTurns(contents: readonly (object | string)[], sessionId = SESSION): Grouped {
-  const grouper = new TurnGrouper({ sessionId, turnCount: 0, line: 1, offset: 0, time: () => BORN_AT });
+  const grouper = new TurnGrouper({ thread: 'main', sessionId, turnCount: 0, line: 1, offset: 0, time: () => BORN_AT });
   const ended = linesOf(contents).flatMap((line) => grouper.push(line) ?? []);
   const open = grouper.open();
   return { ended, open, all: open ? [...ended, open] : ended };

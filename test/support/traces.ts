@@ -21,7 +21,7 @@ export function turnsOf(path: string, sessionId = basename(path, '.jsonl')): Tur
   const reader = TranscriptReader.open(path);
   try {
     const time = () => reader.status.bornAt;
-    const grouper = new TurnGrouper({ sessionId, turnCount: 0, line: 1, offset: 0, time });
+    const grouper = new TurnGrouper({ thread: 'main', sessionId, turnCount: 0, line: 1, offset: 0, time });
     const turns: (Turn | undefined)[] = [];
     for (const source of reader.lines()) {
       const line = toLine(source);

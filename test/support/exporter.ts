@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { otlpEndpoint } from '../../src/langfuse/endpoint.js';
+import { Sender } from '../../src/langfuse/send.js';
+import { openLog } from '../../src/log.js';
+import { type ExportReport, exportSession } from '../../src/session-export.js';
+import { StateStore } from '../../src/state/store.js';
+import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
+import { OPTIONS } from './traces.js';
+
+/** The way of a session without a process around it: from a transcript to a server of its own. */
+export class Exporter {
+  readonly folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-export-'));
+  readonly server: LangfuseServer;
+  readonly #sender: Sender;
+
+  private constructor(server: LangfuseServer) {
+    this.server = server;
+    const baseUrl = new URL(server.url);
+    this.#sender = new Sender(otlpEndpoint({ baseUrl, publicKey: PUBLIC_KEY, secretKey: SECRET_KEY }));
+  }
+
+  static async open(): Promise<Exporter> {
+    return new Exporter(await LangfuseServer.start());
+  }
+
+  /** Exports a session as its SessionEnd would. */
+  export(path: string, options: Partial<typeof OPTIONS> = {}): Promise<ExportReport> {
+    return exportSession(
+      {
+        sessionId: basename(path, '.jsonl'),
+        path,
+        closing: { kind: 'everything' },
+        agents: { running: new Set(), areOver: true },
+      },
+      {
+        store: new StateStore(join(this.folder, 'state'), () => {}),
+        sender: this.#sender,
+        options: { ...OPTIONS, ...options },
+        destination: 'x',
+        log: openLog(join(this.folder, 'state'), { debug: false }),
+        deadline: Date.now() + 10_000,
+      },
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.#sender.close();
+    await this.server.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}

@@ -1,13 +1,6 @@
-import {
-  type BuildOptions,
-  buildAgent,
-  buildLostAgent,
-  subagentTypeOf,
-  toolSpanOf,
-  toTrace,
-  traceOfAgent,
-} from './observations/build.js';
+import { buildAgent, buildLostAgent, subagentTypeOf, toolSpanOf } from './observations/agents.js';
 import type { Observation, Trace } from './observations/model.js';
+import { type BuildOptions, toTrace, traceOfAgent } from './observations/trace.js';
 import type { AgentEntry, Entry } from './state/store.js';
 import { textOf } from './transcript/content.js';
 import type { ToolCall } from './transcript/responses.js';

@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { encodeSpan } from '../../src/langfuse/otlp.js';
-import { type BuildOptions, buildTurn } from '../../src/observations/build.js';
+import { buildTurn } from '../../src/observations/build.js';
+import type { BuildOptions } from '../../src/observations/trace.js';
 import { toLine } from '../../src/transcript/line.js';
 import { TranscriptReader } from '../../src/transcript/reader.js';
 import type { Turn } from '../../src/transcript/turn.js';

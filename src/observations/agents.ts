@@ -1,0 +1,127 @@
+import { isRecord, type Json, withoutUndefined } from '../json.js';
+import { textOf } from '../transcript/content.js';
+import type { ToolCall } from '../transcript/responses.js';
+import type { AgentThread, Turn } from '../transcript/turn.js';
+import { spanIdOf } from './ids.js';
+import type { Observation, Trace } from './model.js';
+import { type Context, observation } from './observation.js';
+import { childrenOf, spanOf, summaryOf } from './thread.js';
+
+/** A subagent, and what is known of it beside its own lines. */
+export interface Agent {
+  readonly thread: AgentThread;
+  readonly type: string | undefined;
+  readonly description: string | undefined;
+  readonly isBackground: boolean;
+}
+
+/** Where a subagent hangs: below the tool call that started it, or where none did, on its own. */
+export interface AgentPlace {
+  readonly trace: Trace;
+  readonly parentId: string | undefined;
+}
+
+export interface AgentObservations {
+  /** In the order of its own file's lines. */
+  readonly children: readonly Observation[];
+  readonly agent: Observation;
+}
+
+/** What Langfuse is to show of a subagent: its own generations and tools, below an agent observation. */
+export function buildAgent(agent: Agent, place: AgentPlace, maxChars: number): AgentObservations {
+  const { thread, type, description, isBackground } = agent;
+  const { turns, key, agentId } = thread;
+  const agentSpan = agentSpanOf(place.trace, key);
+  const context = { trace: place.trace, agentSpan, maxChars };
+  const { level, statusMessage, ...figures } = summaryOf(turns);
+  const last = turns.at(-1) ?? turns[0];
+  return {
+    children: turns.flatMap((turn) => childrenOf(turn, context)).toSorted((a, b) => a.line - b.line),
+    agent: observation(
+      {
+        type: 'agent',
+        id: agentSpan,
+        parentId: place.parentId,
+        name: place.parentId === undefined ? place.trace.name : (type ?? 'agent'),
+        ...spanOf(turns),
+        metadata: withoutUndefined<Json>({
+          agent_id: agentId,
+          agent_type: type,
+          description,
+          background: isBackground,
+          ...figures,
+        }),
+        level,
+        statusMessage,
+        line: last.lineOffsets.at(-1) ?? last.prompts[0].line,
+      },
+      context,
+    ),
+  };
+}
+
+/** A subagent of which nothing is left but what the result of its call tells. */
+export function buildLostAgent(call: ToolCall, place: AgentPlace, maxChars: number): Observation | undefined {
+  const { result } = call;
+  const { agentId, agentType, prompt, content, totalTokens, totalDurationMs, totalToolUseCount } =
+    result?.details ?? {};
+  if (!result || agentId === undefined) return undefined;
+  const agentSpan = agentSpanOf(place.trace, agentId);
+  const output = textOf(content);
+  return observation(
+    {
+      type: 'agent',
+      id: agentSpan,
+      parentId: place.parentId,
+      name: agentType ?? subagentTypeOf(call) ?? 'agent',
+      startTime: call.at,
+      endTime: Math.max(call.at, result.at),
+      input: prompt === undefined ? undefined : [{ role: 'user', content: prompt }],
+      output: output === '' ? null : { role: 'assistant', content: output },
+      metadata: withoutUndefined<Json>({
+        agent_id: agentId,
+        agent_type: agentType,
+        total_tokens: totalTokens,
+        total_duration_ms: totalDurationMs,
+        tool_count: totalToolUseCount,
+      }),
+      level: result.isError ? 'ERROR' : 'DEFAULT',
+      line: result.line,
+    },
+    { trace: place.trace, agentSpan, maxChars },
+  );
+}
+
+export function agentSpanOf(trace: Pick<Trace, 'id'>, agentKey: string): string {
+  return spanIdOf(trace.id, 'agent', agentKey);
+}
+
+export function toolSpanOf(trace: Pick<Trace, 'id'>, toolUseId: string): string {
+  return spanIdOf(trace.id, 'tool', toolUseId);
+}
+
+/** The kind of agent that a call asks for. */
+export function subagentTypeOf({ input }: ToolCall): string | undefined {
+  const type = isRecord(input) ? input.subagent_type : undefined;
+  return typeof type === 'string' && type !== '' ? type : undefined;
+}
+
+/** In 1.0 a subagent's lines stand in the main file, and only its prompt tells which call started it. */
+export function sidechainsOf({ sidechains, responses }: Turn, context: Context): Observation[] {
+  const calls = responses.flatMap((response) => response.calls);
+  return sidechains.flatMap((thread) => {
+    const prompt = thread.turns[0].prompts[0].content;
+    const place = calls.findIndex(({ input }) => isRecord(input) && input.prompt === prompt);
+    const [call] = place < 0 ? [] : calls.splice(place, 1);
+    const parentId = call?.id === undefined ? context.agentSpan : toolSpanOf(context.trace, call.id);
+    const description = isRecord(call?.input) ? String(call.input.description ?? '') : '';
+    const agent = {
+      thread,
+      type: call && subagentTypeOf(call),
+      description: description || undefined,
+      isBackground: false,
+    };
+    const built = buildAgent(agent, { trace: context.trace, parentId }, context.maxChars);
+    return [...built.children, built.agent];
+  });
+}

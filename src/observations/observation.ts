@@ -1,0 +1,53 @@
+import { withoutUndefined } from '../json.js';
+import { spanIdOf } from './ids.js';
+import { cut, limited } from './limits.js';
+import type { Observation, Trace } from './model.js';
+
+/** What the observations of a turn, or of a subagent, have in common. */
+export interface Context {
+  readonly trace: Trace;
+  /** The agent below which they hang. */
+  readonly agentSpan: string;
+  readonly maxChars: number;
+}
+
+const STATUS_CHARS = 500;
+const NAME_CHARS = 200;
+
+/** An observation of the turn: its fields within their limits, its strings fit to be sent. */
+export function observation(
+  content: Omit<Observation, 'trace' | 'input' | 'output'> & { input?: unknown; output?: unknown },
+  { trace, maxChars }: Context,
+): Observation {
+  const { statusMessage, modelParameters } = content;
+  const input = content.input === undefined ? undefined : limited(content.input, maxChars);
+  const output = content.output === undefined ? undefined : limited(content.output, maxChars);
+  const cutFields = withoutUndefined({ input_full_chars: input?.fullChars, output_full_chars: output?.fullChars });
+  return {
+    ...content,
+    name: cut(content.name, NAME_CHARS),
+    trace,
+    input: input?.value,
+    output: output?.value,
+    statusMessage: statusMessage && cut(statusMessage.trimStart().split('\n', 1).join(), STATUS_CHARS),
+    modelParameters: modelParameters && wellFormed(modelParameters),
+    metadata: { ...content.metadata, ...cutFields },
+  };
+}
+
+/** The id of a span by what the transcript calls it, or where it does not, by where it stands. */
+export function idOf(
+  { trace }: Context,
+  kind: 'generation' | 'tool' | 'event',
+  nativeId: string | undefined,
+  ...place: readonly number[]
+): string {
+  return spanIdOf(trace.id, kind, nativeId ?? [trace.sessionId, ...place].join(':'));
+}
+
+function wellFormed(values: { readonly [name: string]: string | number }): { [name: string]: string | number } {
+  const entries = Object.entries(values);
+  return Object.fromEntries(
+    entries.map(([key, value]) => [key, typeof value === 'string' ? cut(value, NAME_CHARS) : value]),
+  );
+}

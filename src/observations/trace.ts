@@ -1,0 +1,63 @@
+import { type Json, withoutUndefined } from '../json.js';
+import type { AgentThread, PromptContext, Turn } from '../transcript/turn.js';
+import { traceIdOf } from './ids.js';
+import { limited } from './limits.js';
+import type { Trace } from './model.js';
+
+/** What does not come from the transcript. */
+export interface BuildOptions {
+  readonly sessionId: string;
+  readonly userId: string | undefined;
+  readonly tags: readonly string[];
+  readonly metadata: { readonly [key: string]: Json };
+  readonly environment: string | undefined;
+  readonly release: string | undefined;
+  readonly maxChars: number;
+}
+
+/** What every observation of a trace carries is short. */
+const CONTEXT_CHARS = 1_000;
+
+export function traceOf({ number, key, context }: Turn, options: BuildOptions): Trace {
+  const fixed = { ...contextOf(context, options), turn_number: number, trigger: context.trigger };
+  return toTrace(traceIdOf(key), `Turn ${number}`, fixed, options);
+}
+
+/** The trace of an agent that no tool call started. */
+export function traceOfAgent({ turns: [first] }: AgentThread, type: string | undefined, options: BuildOptions): Trace {
+  return toTrace(traceIdOf(first.key), `Agent ${type ?? ''}`.trim(), contextOf(first.context, options), options);
+}
+
+/** A trace as every one of its observations carries it. */
+export function toTrace(
+  id: string,
+  name: string,
+  fixed: { readonly [key: string]: Json },
+  { sessionId, userId, tags, environment, release, metadata }: BuildOptions,
+): Trace {
+  const entries = Object.entries({ ...metadata, ...fixed });
+  return {
+    id,
+    name,
+    sessionId,
+    userId,
+    tags,
+    environment,
+    release,
+    metadata: Object.fromEntries(entries.map(([key, value]) => [key, limited(value, CONTEXT_CHARS).value])),
+  };
+}
+
+function contextOf(context: PromptContext, { sessionId }: BuildOptions) {
+  return withoutUndefined<Json>({
+    source: 'claude-code',
+    session_id: sessionId,
+    prompt_id: context.promptId,
+    cwd: context.cwd,
+    git_branch: context.gitBranch,
+    version: context.version,
+    slug: context.slug,
+    permission_mode: context.permissionMode,
+    entrypoint: context.entrypoint,
+  });
+}

@@ -12,7 +12,7 @@ import { Subagents } from './subagent-export.js';
 import { AnswerWatch } from './transcript/answer.js';
 import { toLine } from './transcript/line.js';
 import { type SourceLine, TranscriptReader } from './transcript/reader.js';
-import type { Position, Turn } from './transcript/turn.js';
+import { NO_FACTS, type Position, type SessionFacts, type Turn } from './transcript/turn.js';
 import { TurnGrouper } from './transcript/turn-grouper.js';
 
 /** Which turns are over: those that another has followed are; the last one is where something says so. */
@@ -88,26 +88,24 @@ interface Start extends Position {
   readonly lastLine: number;
   readonly sentLine: number;
   readonly time: number | undefined;
+  readonly session: SessionFacts;
+  readonly agents: Entry['agents'];
   /** The first prompt of the turn that must stand there; without it the file is not what it was. */
   readonly prompt: string | undefined;
 }
 
 /** The last exported turn is read again, since it may have grown: by its byte, else by its line, else all from the top. */
 function startsFor(entry: Entry): Start[] {
-  const {
-    last_line: lastLine,
-    sent_line: sentLine = lastLine,
-    turn_count,
-    turn_line,
-    offset = 0,
-    prompt,
-    time,
-  } = entry;
-  const top = { line: 1, offset: 0, turnCount: 0, lastLine: 0, sentLine: 0, time: undefined, prompt: undefined };
-  if (lastLine === 0) return [{ ...top, sentLine, time }];
-  if (turn_line === undefined) return [{ ...top, line: lastLine + 1, turnCount: turn_count, lastLine, sentLine }, top];
-  const lastTurn = { line: turn_line, turnCount: turn_count - 1, lastLine, sentLine, time, prompt };
-  return [{ ...lastTurn, offset }, { ...lastTurn, offset: 0 }, top];
+  const { last_line: lastLine, sent_line: sentLine = lastLine, turn_count: turnCount, turn_line, agents } = entry;
+  const top = { line: 1, offset: 0, turnCount: 0, lastLine: 0, sentLine: 0, session: NO_FACTS } as const;
+  const anew = { ...top, time: undefined, prompt: undefined, agents: undefined };
+  if (lastLine === 0) return [{ ...anew, sentLine, agents, time: entry.time }];
+  const read = { ...anew, turnCount, lastLine, sentLine, agents };
+  if (turn_line === undefined) return [{ ...read, line: lastLine + 1 }, anew];
+  const { prompt, time, titles = {}, pull_request: pullRequest } = entry;
+  const session = { titles, pullRequest };
+  const lastTurn = { ...read, line: turn_line, turnCount: turnCount - 1, time, prompt, session };
+  return [{ ...lastTurn, offset: entry.offset ?? 0 }, lastTurn, anew];
 }
 
 interface Run {
@@ -132,7 +130,7 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   });
   const options = { ...tools.options, sessionId };
   const status = { ...what.agents, idleBefore: Date.now() - IDLE_MS };
-  const subagents = new Subagents(path, start.lastLine > 0 ? entry.agents : undefined, status, options);
+  const subagents = new Subagents(path, start.agents, status, options);
   const reader = TranscriptReader.open(path);
   // Half of the time is for reading: what has been read by then is sent, and the next run goes on.
   const reading = { until: (Date.now() + deadline) / 2, isCutShort: false };
@@ -230,6 +228,8 @@ function itemsFor(turn: Turn, { lastLine, sentLine }: Start, subagents: Subagent
     offset: turn.start.offset,
     prompt: turn.key,
     time: turn.inheritedTime,
+    titles: turn.sessionBefore.titles,
+    pull_request: turn.sessionBefore.pullRequest,
     sent_line: last,
   };
   if (turn.copied) return last > lastLine ? [{ span: undefined, label: '', change: done }] : [];

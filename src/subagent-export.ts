@@ -136,7 +136,8 @@ export class Subagents {
   #itemsOf(file: AgentFile, thread: AgentThread, entry: AgentEntry): AgentItem[] {
     const { agentId, bytes, meta } = file;
     const { last_line: lastLine, sent_line: sentLine = lastLine, background = false, parent } = entry;
-    const trace = toTrace(entry.trace, entry.trace_name, entry.trace_metadata, this.#options);
+    const { trace_tags: tags = this.#options.tags } = entry;
+    const trace = toTrace(entry.trace, entry.trace_name, entry.trace_metadata, { ...this.#options, tags });
     const type = meta.agentType ?? entry.type;
     const agent = { thread, type, description: meta.description ?? entry.description, isBackground: background };
     const built = buildAgent(agent, { trace, parentId: parent }, this.#options.maxChars);
@@ -168,7 +169,8 @@ export class Subagents {
       last_line: 0,
       trace: trace.id,
       trace_name: trace.name,
-      trace_metadata: { ...trace.metadata },
+      trace_metadata: trace.metadata,
+      trace_tags: [...trace.tags],
       parent: toolSpanOf(trace, callId),
       call: callId,
       task: taskId,

@@ -1,4 +1,5 @@
-import type { Turn } from '../transcript/turn.js';
+import { type Json, withoutUndefined } from '../json.js';
+import { TITLE_KINDS, type Turn } from '../transcript/turn.js';
 import { sidechainsOf } from './agents.js';
 import { spanIdOf } from './ids.js';
 import type { Observation } from './model.js';
@@ -29,7 +30,11 @@ function rootOf(turn: Turn, context: Context): Observation {
       parentId: undefined,
       name: context.trace.name,
       ...spanOf([turn]),
-      metadata: figures,
+      metadata: withoutUndefined<Json>({
+        ...figures,
+        session_title: TITLE_KINDS.map((kind) => turn.session.titles[kind]).find((title) => title !== undefined),
+        pr: turn.session.pullRequest,
+      }),
       level,
       statusMessage,
       line: turn.lineOffsets.at(-1) ?? turn.prompts[0].line,

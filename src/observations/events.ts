@@ -47,6 +47,7 @@ export function eventOf(note: Note): EventContent | undefined {
       };
     case 'interrupt':
     case 'max-turns':
+    case 'nudge':
       return undefined;
   }
 }

@@ -19,6 +19,7 @@ export function outputMessage(response: Response) {
   const thinking = response.blocks.flatMap((block) =>
     block.kind === 'thinking' && block.text !== '' ? [{ type: 'thinking', content: block.text }] : [],
   );
+  const redacted = response.blocks.filter((block) => block.kind === 'other' && block.type === 'redacted_thinking');
   const calls = response.calls.map(({ id, name, input }) => ({
     id,
     type: 'function',
@@ -28,6 +29,9 @@ export function outputMessage(response: Response) {
     role: 'assistant',
     content: answerText(response),
     ...(thinking.length > 0 && { thinking }),
+    ...(redacted.length > 0 && {
+      redacted_thinking: redacted.map(() => ({ type: 'redacted_thinking', data: '[redacted]' })),
+    }),
     ...(calls.length > 0 && { tool_calls: calls }),
   };
 }

@@ -8,6 +8,7 @@ import { eventOf } from './events.js';
 import { answerText, inputMessages, outputMessage } from './messages.js';
 import type { Observation } from './model.js';
 import { type Context, idOf, observation } from './observation.js';
+import { summaryOfCall } from './summary.js';
 import { usageOf } from './usage.js';
 
 /** Events, generations and tools of a turn, below its agent. */
@@ -68,6 +69,7 @@ function generationAndTools(response: Response, context: Context): Observation[]
         request_id: response.requestId,
         stop_reason: response.stopReason,
         model: model === response.model ? undefined : response.model,
+        web_search_requests: counts?.server_tool_use?.web_search_requests || undefined,
       }),
       level: response.aborted ? 'WARNING' : 'DEFAULT',
       statusMessage: response.aborted ? 'aborted while streaming' : undefined,
@@ -88,12 +90,8 @@ function generationAndTools(response: Response, context: Context): Observation[]
   return [generation, ...response.calls.map((call, index) => toolOf(call, index, id, context))];
 }
 
-function toolOf(
-  { id, name, input, line, at, result }: ToolCall,
-  index: number,
-  parentId: string,
-  context: Context,
-): Observation {
+function toolOf(call: ToolCall, index: number, parentId: string, context: Context): Observation {
+  const { id, name, input, line, at, result } = call;
   const output = result === undefined ? null : outputOf(result.content);
   return observation(
     {
@@ -105,7 +103,14 @@ function toolOf(
       endTime: Math.max(at, result?.at ?? at),
       input: input ?? null,
       output,
-      metadata: withoutUndefined<Json>({ tool_name: name, tool_id: id, denied: result?.denied }),
+      metadata: withoutUndefined<Json>({
+        tool_name: name,
+        tool_id: id,
+        summary: summaryOfCall(call),
+        denied: result?.denied,
+        stored_path: result?.details?.persistedOutputPath,
+        stored_size: result?.details?.persistedOutputSize,
+      }),
       level: result?.isError ? 'ERROR' : 'DEFAULT',
       statusMessage: result?.isError ? textOf(result.content) : undefined,
       line: Math.max(line, result?.line ?? line),

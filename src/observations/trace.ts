@@ -18,9 +18,10 @@ export interface BuildOptions {
 /** What every observation of a trace carries is short. */
 const CONTEXT_CHARS = 1_000;
 
-export function traceOf({ number, key, context }: Turn, options: BuildOptions): Trace {
+export function traceOf({ number, key, context, skill }: Turn, options: BuildOptions): Trace {
   const fixed = { ...contextOf(context, options), turn_number: number, trigger: context.trigger };
-  return toTrace(traceIdOf(key), `Turn ${number}`, fixed, options);
+  const tags = skill === undefined ? options.tags : [...options.tags, `skill:${skill}`];
+  return toTrace(traceIdOf(key), `Turn ${number}`, fixed, { ...options, tags });
 }
 
 /** The trace of an agent that no tool call started. */
@@ -59,5 +60,6 @@ function contextOf(context: PromptContext, { sessionId }: BuildOptions) {
     slug: context.slug,
     permission_mode: context.permissionMode,
     entrypoint: context.entrypoint,
+    ide: context.ide,
   });
 }

@@ -18,6 +18,7 @@ const AgentEntry = z.object({
   trace: z.string(),
   trace_name: z.string(),
   trace_metadata: z.custom<{ readonly [key: string]: Json }>(isRecord),
+  trace_tags: optional(z.array(z.string())),
   /** The span of the call that started it; none where no call did. */
   parent: optional(z.string()),
   /** That call's id, and the task that a workflow is called by as long as it runs. */
@@ -47,6 +48,9 @@ const Entry = z.object({
   time: optional(count),
   /** Up to which line observations are acknowledged; beyond `last_line` where a turn was sent in part. */
   sent_line: optional(count),
+  /** What lines of their own had told of the session before that turn. */
+  titles: optional(z.record(z.string(), optional(z.string()))),
+  pull_request: optional(z.string()),
   /** By agent id; a workflow's, as `workflow <run id>`, tells where its steps hang. */
   agents: optional(z.record(z.string(), z.catch(z.optional(AgentEntry), undefined))),
   path: optional(z.string()),

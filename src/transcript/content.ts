@@ -44,12 +44,15 @@ function toBlock(value: unknown): Block {
       if (block.success) return { kind: 'thinking', text: block.data.thinking };
       break;
     }
-    case 'tool_use': {
+    case 'tool_use':
+    case 'server_tool_use': {
       const block = knownBlocks.tool_use.safeParse(value);
       if (block.success) return { kind: 'tool_use', id: block.data.id, name: block.data.name, input: block.data.input };
       break;
     }
-    case 'tool_result': {
+    case 'tool_result':
+    case 'web_search_tool_result':
+    case 'web_fetch_tool_result': {
       const block = knownBlocks.tool_result.safeParse(value);
       if (block.success) {
         const { tool_use_id: toolUseId, content, is_error: isError = false } = block.data;
@@ -62,6 +65,7 @@ function toBlock(value: unknown): Block {
 }
 
 function placeholder(type: string, value: unknown): string {
+  if (type === 'web_search_result' && isRecord(value)) return [value.title, value.url].filter((part) => part).join(' ');
   const source = isRecord(value) && isRecord(value.source) ? value.source : undefined;
   if (!source) return `[${type}]`;
   const mediaType = typeof source.media_type === 'string' ? ` ${source.media_type}` : '';

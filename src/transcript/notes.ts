@@ -15,6 +15,8 @@ export type Note = { readonly line: number; readonly at: number; readonly uuid: 
   | { readonly kind: 'stop-hook-feedback'; readonly content: string }
   | { readonly kind: 'interrupt'; readonly content: string }
   | { readonly kind: 'max-turns' }
+  /** The harness asked again, since the answer was empty. */
+  | { readonly kind: 'nudge'; readonly content: string }
   | { readonly kind: 'api-error'; readonly content: string; readonly status: number | undefined }
 );
 

@@ -155,8 +155,14 @@ export class ResponseCollector {
       const key = keyOf(block, index, pieces.size);
       const isRepeated = pieces.has(key);
       if (block.kind === 'tool_use' && !isRepeated) this.#addCall(response, block, line.place.number, at);
+      if (block.kind === 'tool_result') this.#addServerResult(block, line.place.number, at);
       pieces.set(key, { index, block });
     }
+  }
+
+  /** What a tool of the server's own found stands in the response itself. */
+  #addServerResult({ toolUseId, content, isError }: Extract<Block, { kind: 'tool_result' }>, line: number, at: number) {
+    this.addResult(toolUseId, { content, isError, denied: undefined, details: undefined, line, at });
   }
 
   #addCall(response: Response, { id, name, input }: Extract<Block, { kind: 'tool_use' }>, line: number, at: number) {

@@ -21,7 +21,7 @@ const envelope = {
 };
 
 /** A line of any other type: some of them are links of the parent chain, too. */
-export const OtherLine = z.object(envelope);
+export const OtherLine = z.object({ ...envelope, customTitle: text, aiTitle: text, summary: text, prUrl: text });
 export type OtherLine = z.infer<typeof OtherLine>;
 
 /** What a tool's result tells beside what the model is shown; of a failure it may be the text alone. */
@@ -68,6 +68,7 @@ const TokenCounts = z.object({
   cache_creation: optional(z.object({ ephemeral_5m_input_tokens: number, ephemeral_1h_input_tokens: number })),
   service_tier: text,
   speed: text,
+  server_tool_use: optional(z.object({ web_search_requests: number })),
 });
 export type TokenCounts = z.infer<typeof TokenCounts>;
 
@@ -134,6 +135,6 @@ export type AgentMeta = z.infer<typeof AgentMeta>;
 export const knownBlocks = {
   text: z.object({ type: z.literal('text'), text: z.string() }),
   thinking: z.object({ type: z.literal('thinking'), thinking: z.string() }),
-  tool_use: z.object({ type: z.literal('tool_use'), id: text, name: z.catch(z.string(), 'tool'), input: anything }),
-  tool_result: z.object({ type: z.literal('tool_result'), tool_use_id: text, content: anything, is_error: flag }),
+  tool_use: z.object({ type: z.string(), id: text, name: z.catch(z.string(), 'tool'), input: anything }),
+  tool_result: z.object({ type: z.string(), tool_use_id: text, content: anything, is_error: flag }),
 };

@@ -4,7 +4,7 @@ import { parseJson } from '../json.js';
 import { toLine } from './line.js';
 import { TranscriptReader } from './reader.js';
 import { AgentMeta } from './schema.js';
-import type { AgentThread, Turn } from './turn.js';
+import { type AgentThread, NO_FACTS, type Turn } from './turn.js';
 import { TurnGrouper } from './turn-grouper.js';
 
 export interface AgentFile {
@@ -45,7 +45,15 @@ export function readAgent({ agentId, path }: AgentFile, sessionId: string): Agen
   const reader = TranscriptReader.open(path);
   try {
     const time = () => reader.firstTime() ?? reader.status.bornAt;
-    const grouper = new TurnGrouper({ thread: 'agent', sessionId, turnCount: 0, line: 1, offset: 0, time });
+    const grouper = new TurnGrouper({
+      session: NO_FACTS,
+      thread: 'agent',
+      sessionId,
+      turnCount: 0,
+      line: 1,
+      offset: 0,
+      time,
+    });
     const turns: Turn[] = [];
     for (const source of reader.lines()) {
       const line = toLine(source);

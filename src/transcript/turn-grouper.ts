@@ -2,9 +2,19 @@ import { blocksOf, textOf } from './content.js';
 import type { Line } from './line.js';
 import { type NotableLine, type Note, type Noted, noteOf, toNote } from './notes.js';
 import { ParentChain } from './parent-chain.js';
+import { bashOutputOf, promptTextOf } from './prompt.js';
 import { type Answered, type ModelRequest, ResponseCollector } from './responses.js';
-import type { AgentThread, Position, Prompt, PromptContext, Turn } from './turn.js';
-import { roleOf, triggerOf, type UserLineRole } from './user-line.js';
+import {
+  type AgentThread,
+  type Position,
+  type Prompt,
+  type PromptContext,
+  type SessionFacts,
+  TITLE_KINDS,
+  type TitleKind,
+  type Turn,
+} from './turn.js';
+import { roleOf, type UserLineRole } from './user-line.js';
 
 type UserLine = Extract<Line, { kind: 'user' }>;
 type AssistantLine = Extract<Line, { kind: 'assistant' }>;
@@ -12,6 +22,8 @@ type SystemLine = Extract<Line, { kind: 'system' }>;
 type ChainLine = Exclude<Line, { kind: 'request' | 'unreadable' }>;
 
 export interface GroupingStart extends Position {
+  /** What the lines before have told. */
+  readonly session: SessionFacts;
   readonly sessionId: string;
   /** A subagent's lines are marked as such, its prompt may look like the harness's, and copies are no matter there. */
   readonly thread: 'main' | 'agent';
@@ -22,6 +34,7 @@ export interface GroupingStart extends Position {
 }
 
 interface OpenPrompt extends Prompt {
+  readonly command: string | undefined;
   readonly context: PromptContext;
   readonly copied: boolean;
 }
@@ -43,7 +56,11 @@ interface OpenTurn {
   /** The harness says that it ended, with or without an answer. */
   over: boolean;
   hasCopiedResponse: boolean;
+  hasSkillBody: boolean;
   lineOffsets: number[];
+  /** What was known of the session at its last line, and before its first. */
+  session: SessionFacts;
+  readonly sessionBefore: SessionFacts;
   readonly sidechains: Sidechain[];
   readonly sidechainOf: Map<string, Sidechain>;
 }
@@ -59,6 +76,7 @@ export class TurnGrouper {
   readonly #start: GroupingStart;
   readonly #requests = new Map<string, ModelRequest & { line: number }>();
   readonly #chain = new ParentChain();
+  #session: SessionFacts;
   #turnCount: number;
   #lastTime: number | undefined;
   /** Behind the last line that belongs to a turn, or to a prompt that was dropped. */
@@ -69,6 +87,7 @@ export class TurnGrouper {
 
   constructor(start: GroupingStart) {
     this.#start = start;
+    this.#session = start.session;
     this.#turnCount = start.turnCount;
     this.#behind = { line: start.line, offset: start.offset };
     this.#turn = this.#newTurn([]);
@@ -88,7 +107,10 @@ export class TurnGrouper {
       return undefined;
     }
     if (uuid !== undefined) this.#chain.remember(uuid, parentUuid, line.place.number);
-    if (line.kind === 'other') return undefined;
+    if (line.kind === 'other') {
+      this.#onOther(line);
+      return undefined;
+    }
     this.#lastTime = line.at ?? this.#lastTime;
     switch (line.kind) {
       case 'user':
@@ -105,6 +127,14 @@ export class TurnGrouper {
   /** The turn that no other has followed, as far as it has come; none where nothing has been answered yet. */
   open(): Turn | undefined {
     return counts(this.#turn) ? this.#toTurn(this.#turn) : undefined;
+  }
+
+  #onOther({ type, fields }: Extract<Line, { kind: 'other' }>): void {
+    const { titles, pullRequest } = this.#session;
+    if (type === 'pr-link') this.#session = { titles, pullRequest: fields.prUrl ?? pullRequest };
+    if (!isTitle(type)) return;
+    const title = fields.customTitle ?? fields.aiTitle ?? fields.summary;
+    this.#session = { titles: { ...titles, [type]: title }, pullRequest };
   }
 
   /** Each subagent's lines are a chain of their own, which begins without a parent. */
@@ -143,13 +173,20 @@ export class TurnGrouper {
       case 'tool-result':
         this.#onToolResults(line);
         return undefined;
+      case 'bash-output':
+        this.#answerNext({ role: 'user', content: bashOutputOf(textOf(line.content)) }, this.#time(line));
+        return undefined;
       case 'interrupt':
       case 'stop-hook-feedback':
         return this.#onNote(line, { kind: role, content: textOf(line.content) });
       case 'nudge':
         this.#turn.over = true;
-        this.#answerNext({ role: 'user', content: textOf(line.content) }, this.#time(line));
-        return undefined;
+        return this.#onNote(line, { kind: role, content: textOf(line.content) });
+      case 'skill-body': {
+        const ended = this.#settleCommand();
+        this.#turn.hasSkillBody ||= this.#turn.collector.isEmpty;
+        return ended;
+      }
       default:
         return undefined;
     }
@@ -169,14 +206,15 @@ export class TurnGrouper {
     if (!ended) this.#dropRetracted(fields.parentUuid, copied);
     const { promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint } = fields;
     const at = this.#time(line);
-    const content = textOf(line.content);
+    const { content, command, ...spoken } = promptTextOf(line);
     if (place.number < this.#turn.start.line) this.#turn.start = { line: place.number, offset: place.start };
     this.#turn.prompts.push({
       uuid: fields.uuid,
       line: place.number,
       at,
       content,
-      context: { trigger: triggerOf(line), promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint },
+      command,
+      context: { ...spoken, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint },
       copied,
     });
     if (fields.uuid !== undefined) this.#turn.promptPlaces.set(fields.uuid, this.#turn.prompts.length);
@@ -251,7 +289,7 @@ export class TurnGrouper {
     // A compaction is what a command may have asked for; anything else shows that the command was a prompt.
     const ended = note.kind === 'compaction' ? undefined : this.#settleCommand();
     this.#addNote(line, note);
-    if (note.kind === 'absorbed-message' || note.kind === 'stop-hook-feedback') {
+    if (note.kind === 'absorbed-message' || note.kind === 'stop-hook-feedback' || note.kind === 'nudge') {
       this.#answerNext({ role: 'user', content: note.content }, this.#time(line));
     }
     return ended;
@@ -287,6 +325,7 @@ export class TurnGrouper {
   }
 
   #own({ place }: ChainLine): void {
+    this.#turn.session = this.#session;
     this.#turn.lineOffsets.push(place.number);
     if (place.number >= this.#behind.line) this.#behind = { line: place.number + 1, offset: place.end };
   }
@@ -324,7 +363,10 @@ export class TurnGrouper {
       answeredAt: undefined,
       over: false,
       hasCopiedResponse: false,
+      hasSkillBody: false,
       lineOffsets: [],
+      session: this.#session,
+      sessionBefore: this.#session,
       sidechains: [],
       sidechainOf: new Map(),
     };
@@ -339,7 +381,10 @@ export class TurnGrouper {
       key: first.uuid ?? `${this.#start.sessionId}:${first.line}`,
       start: turn.start,
       inheritedTime: turn.inherits ? turn.time : undefined,
+      sessionBefore: turn.sessionBefore,
       context: first.context,
+      skill: turn.hasSkillBody ? first.command : undefined,
+      session: turn.session,
       prompts: [first, ...more],
       responses: [...responses],
       notes: [...turn.carried, ...turn.notes],
@@ -364,7 +409,7 @@ function counts({ prompts, collector, notes, over, hasCopiedResponse }: OpenTurn
 
 /** That a prompt was interrupted before it was answered says nothing of the turn that comes after it. */
 function outlivesItsTurn({ kind }: Note): boolean {
-  return kind !== 'interrupt' && kind !== 'max-turns';
+  return kind !== 'interrupt' && kind !== 'max-turns' && kind !== 'nudge';
 }
 
 function toThread({ key, grouper, turns }: Sidechain): AgentThread[] {
@@ -381,4 +426,8 @@ function outcomeOf({ fields: { toolUseResult, toolDenialKind: denied } }: UserLi
     denied,
     details: typeof toolUseResult === 'object' ? toolUseResult : undefined,
   };
+}
+
+function isTitle(type: string): type is TitleKind {
+  return TITLE_KINDS.some((kind) => kind === type);
 }

@@ -1,6 +1,18 @@
 import type { Note } from './notes.js';
+import type { PromptText, Trigger } from './prompt.js';
 import type { Response } from './responses.js';
-import type { Trigger } from './user-line.js';
+
+/** What lines of their own tell of the whole session. */
+export interface SessionFacts {
+  /** By who gave it: the user, the program, or an older program. */
+  readonly titles: { readonly [kind in TitleKind]?: string | undefined };
+  readonly pullRequest?: string | undefined;
+}
+
+export const TITLE_KINDS = ['custom-title', 'ai-title', 'summary'] as const;
+export type TitleKind = (typeof TITLE_KINDS)[number];
+
+export const NO_FACTS: SessionFacts = { titles: {} };
 
 export interface Prompt {
   readonly uuid: string | undefined;
@@ -12,6 +24,7 @@ export interface Prompt {
 /** What was so when the prompt was given; it holds for the whole turn and never changes. */
 export interface PromptContext {
   readonly trigger: Trigger;
+  readonly ide: PromptText['ide'];
   readonly promptId: string | undefined;
   readonly cwd: string | undefined;
   readonly gitBranch: string | undefined;
@@ -35,7 +48,13 @@ export interface Turn {
   readonly start: Position;
   /** The time that its lines without one take over from the lines before; undefined where none needs it. */
   readonly inheritedTime: number | undefined;
+  /** The session's title and pull request, as they were known before it. */
+  readonly sessionBefore: SessionFacts;
   readonly context: PromptContext;
+  /** The skill that the prompt calls. */
+  readonly skill: string | undefined;
+  /** The session's title and pull request, as they were known at its last line. */
+  readonly session: SessionFacts;
   /** At least one; more where several queued prompts were answered together. */
   readonly prompts: readonly [Prompt, ...Prompt[]];
   readonly responses: readonly Response[];

@@ -1,5 +1,6 @@
 import { hasToolResult, textOf } from './content.js';
 import type { Line } from './line.js';
+import { COMMAND, isSkillBody } from './prompt.js';
 
 type User = Extract<Line, { kind: 'user' }>;
 
@@ -11,9 +12,11 @@ export type UserLineRole =
   /** `/clear` and its like are lines without a mark of their own; a prompt unless their output follows. */
   | 'command'
   | 'command-output'
+  | 'bash-output'
   | 'stop-hook-feedback'
   /** The harness asks again after an empty answer. */
   | 'nudge'
+  | 'skill-body'
   | 'meta'
   | 'compaction-summary';
 
@@ -23,22 +26,14 @@ export function roleOf({ content, fields }: User): UserLineRole {
   const text = textOf(content);
   if (fields.isMeta) {
     if (text.startsWith('Stop hook feedback:')) return 'stop-hook-feedback';
-    return text.startsWith('[Your previous response had no visible output') ? 'nudge' : 'meta';
+    if (text.startsWith('[Your previous response had no visible output')) return 'nudge';
+    return isSkillBody(text) ? 'skill-body' : 'meta';
   }
   if (INTERRUPTS.includes(text)) return 'interrupt';
-  if (/^<(?:local-command-(?:stdout|stderr)|bash-(?:stdout|stderr))>/.test(text)) return 'command-output';
-  if (/^\s*<command-(?:name|message)>/.test(text) && fields.origin === undefined) return 'command';
+  if (/^<local-command-(?:stdout|stderr)>/.test(text)) return 'command-output';
+  if (/^<bash-(?:stdout|stderr)>/.test(text)) return 'bash-output';
+  if (COMMAND.test(text) && fields.origin === undefined) return 'command';
   return 'prompt';
 }
 
 const INTERRUPTS = ['[Request interrupted by user]', '[Request interrupted by user for tool use]'];
-
-export type Trigger = 'human' | 'command' | 'bash' | 'task-notification' | 'auto-continuation';
-
-export function triggerOf({ content, fields }: User): Trigger {
-  const kind = fields.origin?.kind;
-  if (kind === 'task-notification' || kind === 'auto-continuation') return kind;
-  const text = textOf(content);
-  if (/^\s*<command-(?:name|message)>/.test(text)) return 'command';
-  return text.startsWith('<bash-input>') ? 'bash' : 'human';
-}

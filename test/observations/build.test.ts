@@ -115,7 +115,7 @@ describe('the trace of a turn', () => {
     expect(root?.metadata).toEqual({ outcome: 'completed', tool_count: 1, error_count: 0 });
     expect(first?.metadata).toEqual({ tool_count: 1, message_id: 'm1', request_id: 'r1' });
     expect(first?.modelParameters).toEqual({ max_tokens: 32_000, thinking: 'adaptive', effort: 'high' });
-    expect(tool?.metadata).toEqual({ tool_name: 'Read', tool_id: 't1' });
+    expect(tool?.metadata).toEqual({ tool_name: 'Read', tool_id: 't1', summary: 'path' });
   });
 
   test('has the user, tags, metadata, environment and release of the settings on every observation', () => {
@@ -205,14 +205,67 @@ describe('tools', () => {
   });
 });
 
+describe('the summary of a call', () => {
+  test.each([
+    ['Bash', { command: 'ls -la', description: 'List files' }, 'ls -la # List files'],
+    ['Bash', { command: 'a\n  b' }, 'a b'],
+    ['Read', { file_path: '/a.txt', limit: 9 }, '/a.txt'],
+    ['Edit', { file_path: '/a.txt', old_string: 'x' }, '/a.txt (edit)'],
+    ['Write', { file_path: '/a.txt', content: 'häh' }, '/a.txt (4 bytes)'],
+    ['Grep', { pattern: 'x+', path: 'src' }, '/x+/ in src'],
+    ['Grep', { pattern: 'x+' }, '/x+/'],
+    ['Glob', { pattern: '**/*.ts' }, '**/*.ts'],
+    ['Task', { subagent_type: 'Explore', description: 'Look', prompt: 'p' }, '[Explore] Look'],
+    ['Agent', { description: 'Look' }, 'Look'],
+    ['mcp__server__tool', { query: 'x', limit: 1 }, 'query, limit'],
+    ['Read', { path: '/old' }, 'path'],
+    ['Read', undefined, undefined],
+  ])('%s %j', (name, input, summary) => {
+    const [, , tool] = build([user('go'), assistant('m1', [{ type: 'tool_use', id: 't1', name, input }])]);
+    expect(tool?.metadata.summary || undefined).toBe(summary);
+  });
+});
+
 describe('how a turn ended', () => {
   const root = (lines: readonly object[]) => build(lines)[0];
 
   test('completed, with its last words', () => {
-    expect(root([user('go'), assistant('m1', 'thinking aloud'), assistant('m2', [toolUse('t1')])])).toMatchObject({
+    expect(root([user('go'), assistant('m1', 'first words'), assistant('m2', 'last words')])).toMatchObject({
       level: 'DEFAULT',
-      output: { role: 'assistant', content: 'thinking aloud' },
+      output: { role: 'assistant', content: 'last words' },
       metadata: { outcome: 'completed' },
+    });
+  });
+
+  test.each([
+    ['max_tokens', 'the answer was cut at max_tokens'],
+    ['refusal', 'the model refused'],
+  ])('with the stop reason %s', (stop_reason, statusMessage) => {
+    const message = { id: 'm1', role: 'assistant', content: 'I', stop_reason };
+    expect(root([user('go'), { message }])).toMatchObject({ level: 'WARNING', statusMessage });
+  });
+
+  test('cut while it streamed, without anyone having interrupted it', () => {
+    expect(root([user('go'), assistant('m1', 'par', { isAbortedMidStream: true })])).toMatchObject({
+      level: 'WARNING',
+      metadata: { outcome: 'cut' },
+    });
+  });
+
+  test('after a tool call, because the program was killed', () => {
+    expect(root([user('go'), assistant('m1', 'I will'), assistant('m2', [toolUse('t1')])])).toMatchObject({
+      level: 'WARNING',
+      output: { content: 'I will' },
+      metadata: { outcome: 'unfinished' },
+    });
+  });
+
+  test('empty, also when asked again', () => {
+    const nudge = user('[Your previous response had no visible output. Please continue]', { isMeta: true });
+    expect(root([user('go'), assistant('m1', [toolUse('t1')]), user([toolResult('t1')]), nudge])).toMatchObject({
+      level: 'WARNING',
+      output: null,
+      metadata: { outcome: 'empty' },
     });
   });
 
@@ -409,6 +462,7 @@ describe('limits', () => {
     expect(tool?.metadata).toEqual({
       tool_name: 'Write',
       tool_id: 't1',
+      summary: 'a, b',
       input_full_chars: 120,
       output_full_chars: 101,
     });

@@ -1,5 +1,5 @@
 import { type Line, toLine } from '../../src/transcript/line.js';
-import type { Turn } from '../../src/transcript/turn.js';
+import { NO_FACTS, type Turn } from '../../src/transcript/turn.js';
 import { TurnGrouper } from '../../src/transcript/turn-grouper.js';
 
 export const SESSION = '11111111-1111-4111-8111-111111111111';
@@ -26,7 +26,15 @@ export interface Grouped {
 }
 
 export function groupTurns(contents: readonly (object | string)[], sessionId = SESSION): Grouped {
-  const grouper = new TurnGrouper({ thread: 'main', sessionId, turnCount: 0, line: 1, offset: 0, time: () => BORN_AT });
+  const grouper = new TurnGrouper({
+    session: NO_FACTS,
+    thread: 'main',
+    sessionId,
+    turnCount: 0,
+    line: 1,
+    offset: 0,
+    time: () => BORN_AT,
+  });
   const ended = linesOf(contents).flatMap((line) => grouper.push(line) ?? []);
   const open = grouper.open();
   return { ended, open, all: open ? [...ended, open] : ended };

@@ -4,7 +4,7 @@ import { buildTurn } from '../../src/observations/build.js';
 import type { BuildOptions } from '../../src/observations/trace.js';
 import { toLine } from '../../src/transcript/line.js';
 import { TranscriptReader } from '../../src/transcript/reader.js';
-import type { Turn } from '../../src/transcript/turn.js';
+import { NO_FACTS, type Turn } from '../../src/transcript/turn.js';
 import { TurnGrouper } from '../../src/transcript/turn-grouper.js';
 import { type OtlpSpan, type StoredObservation, stored } from './langfuse-server.js';
 
@@ -22,7 +22,15 @@ export function turnsOf(path: string, sessionId = basename(path, '.jsonl')): Tur
   const reader = TranscriptReader.open(path);
   try {
     const time = () => reader.status.bornAt;
-    const grouper = new TurnGrouper({ thread: 'main', sessionId, turnCount: 0, line: 1, offset: 0, time });
+    const grouper = new TurnGrouper({
+      session: NO_FACTS,
+      thread: 'main',
+      sessionId,
+      turnCount: 0,
+      line: 1,
+      offset: 0,
+      time,
+    });
     const turns: (Turn | undefined)[] = [];
     for (const source of reader.lines()) {
       const line = toLine(source);

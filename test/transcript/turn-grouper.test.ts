@@ -197,7 +197,7 @@ describe('which lines are prompts', () => {
     ]);
     expect(all.map(told)).toEqual([
       { number: 1, prompts: ['one'], answers: ['first'], tools: [] },
-      { number: 2, prompts: [command], answers: ['fixed'], tools: [] },
+      { number: 2, prompts: ['/fix'], answers: ['fixed'], tools: [] },
     ]);
   });
 
@@ -259,6 +259,63 @@ describe('which lines are prompts', () => {
       assistant('m2', 'done'),
     ]);
     expect(all.map(told)).toEqual([{ number: 1, prompts: ['go'], answers: ['', 'done'], tools: [['t1', 'done']] }]);
+  });
+});
+
+describe('what a prompt says to a person', () => {
+  const prompt = (content: unknown, more: object = {}, ...lines: object[]) => {
+    const [turn] = groupTurns([user(content, more), ...lines, assistant('m1', 'ok')]).all;
+    const { content: words = '' } = turn?.prompts[0] ?? {};
+    return { words, trigger: turn?.context.trigger, ide: turn?.context.ide, skill: turn?.skill };
+  };
+  const human = { origin: { kind: 'human' } };
+  const call = (name: string, args: string) =>
+    `<command-message>${name}</command-message>\n<command-name>/${name}</command-name>\n<command-args>${args}</command-args>`;
+
+  test('a command and its arguments as they were typed', () => {
+    expect(prompt(call('mycmd', 'foo bar'), human)).toEqual({ words: '/mycmd foo bar', trigger: 'command' });
+    expect(prompt(call('mycmd', ''), human)).toEqual({ words: '/mycmd', trigger: 'command' });
+  });
+
+  test('a skill is known by its body', () => {
+    const body = user([text('Base directory for this skill: /x\n\nBody')], { isMeta: true, turnCompanion: true });
+    expect(prompt(call('myskill', 'a b'), human, body)).toEqual({
+      words: '/myskill a b',
+      trigger: 'command',
+      skill: 'myskill',
+    });
+  });
+
+  test('what was run with ! before it is answered', () => {
+    const output = user('<bash-stdout>out</bash-stdout><bash-stderr>err</bash-stderr>');
+    const [turn] = groupTurns([user('<bash-input>echo out</bash-input>'), output, assistant('m1', 'ok')]).all;
+    expect(turn?.prompts.map(({ content }) => content)).toEqual(['!echo out']);
+    expect(turn?.responses[0]?.answered).toEqual([
+      { role: 'user', content: '!echo out' },
+      { role: 'user', content: 'out\nerr' },
+    ]);
+  });
+
+  test('the result of a background task, and a plan that starts by itself, say so', () => {
+    expect(prompt('<task-notification>…', { origin: { kind: 'task-notification' } }).trigger).toBe('task-notification');
+    expect(prompt('Implement the plan', { origin: { kind: 'auto-continuation' } }).trigger).toBe('auto-continuation');
+  });
+
+  test('what was selected or open in the editor is not said by the user', () => {
+    const content = [
+      text('<ide_selection>The user selected line 7</ide_selection>'),
+      text('<ide_opened_file>The user opened a.ts</ide_opened_file>'),
+      text('fix this'),
+    ];
+    expect(prompt(content)).toEqual({
+      words: 'fix this',
+      trigger: 'human',
+      ide: { selection: 'The user selected line 7', opened_file: 'The user opened a.ts' },
+    });
+    expect(prompt('<ide_opened_file>b.ts</ide_opened_file>\ngo on')).toMatchObject({ words: 'go on' });
+    expect(prompt('say <ide_selection>x</ide_selection>')).toMatchObject({
+      words: 'say <ide_selection>x</ide_selection>',
+    });
   });
 });
 

@@ -228,7 +228,7 @@ function itemsFor(turn: Turn, { lastLine, sentLine }: Start, subagents: Subagent
     offset: turn.start.offset,
     prompt: turn.key,
     time: turn.inheritedTime,
-    titles: turn.sessionBefore.titles,
+    titles: Object.keys(turn.sessionBefore.titles).length > 0 ? turn.sessionBefore.titles : undefined,
     pull_request: turn.sessionBefore.pullRequest,
     sent_line: last,
   };

@@ -66,12 +66,23 @@ interface Piece {
 
 /** Collects the lines of responses: one line per content block, all with the same message id and the same usage. */
 export class ResponseCollector {
+  /** The message and tool call ids of earlier turns: a line that is repeated is not collected again. */
+  readonly #seen: ReadonlySet<string>;
   readonly #responses: Response[] = [];
   readonly #byId = new Map<string, Response>();
   readonly #pieces = new Map<Response, Map<string, Piece>>();
   readonly #calls = new Map<string, ToolCall>();
   readonly #earlyResults = new Map<string, ToolResult>();
   #runIsBroken = true;
+
+  constructor(seen: ReadonlySet<string>) {
+    this.#seen = seen;
+  }
+
+  /** The ids that no later turn may bring again. */
+  ids(): string[] {
+    return [...this.#byId.keys(), ...this.#calls.keys()];
+  }
 
   get isEmpty(): boolean {
     return this.#responses.length === 0;
@@ -89,8 +100,14 @@ export class ResponseCollector {
     this.#runIsBroken = true;
   }
 
-  add(line: AssistantLine, at: number, opening: () => Pick<Response, 'answered' | 'answeredAt' | 'request'>): void {
+  /** Whether the line was taken: not where it repeats one of an earlier turn. */
+  add(
+    line: AssistantLine,
+    at: number,
+    opening: () => Pick<Response, 'answered' | 'answeredAt' | 'request'>,
+  ): boolean {
     const { fields } = line;
+    if (fields.message?.id !== undefined && this.#seen.has(fields.message.id)) return false;
     const response = this.#find(line) ?? this.#open(line, at, opening());
     this.#runIsBroken = false;
     response.lastLine = line.place.number;
@@ -100,6 +117,7 @@ export class ResponseCollector {
     response.aborted ||= fields.isAbortedMidStream === true;
     response.usage = largest(response.usage, fields.message?.usage);
     this.#addBlocks(response, line, at);
+    return true;
   }
 
   addResult(toolUseId: string | undefined, result: ToolResult): boolean {
@@ -166,7 +184,7 @@ export class ResponseCollector {
   }
 
   #addCall(response: Response, { id, name, input }: Extract<Block, { kind: 'tool_use' }>, line: number, at: number) {
-    if (id !== undefined && this.#calls.has(id)) return;
+    if (id !== undefined && (this.#calls.has(id) || this.#seen.has(id))) return;
     const call: ToolCall = { id, name, input, line, at, result: undefined };
     response.calls.push(call);
     if (id === undefined) return;

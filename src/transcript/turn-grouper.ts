@@ -76,6 +76,8 @@ export class TurnGrouper {
   readonly #start: GroupingStart;
   readonly #requests = new Map<string, ModelRequest & { line: number }>();
   readonly #chain = new ParentChain();
+  /** What earlier turns were made of: prompts, messages and calls, by their ids. */
+  readonly #seen = new Set<string>();
   #session: SessionFacts;
   #turnCount: number;
   #lastTime: number | undefined;
@@ -196,11 +198,15 @@ export class TurnGrouper {
   #roleOf(line: UserLine): UserLineRole {
     const role = roleOf(line);
     const isFirst = this.#turnCount === 0 && this.#turn.prompts.length === 0;
-    return role === 'meta' && this.#start.thread === 'agent' && isFirst ? 'prompt' : role;
+    const isMeta = role === 'meta' || role === 'skill-body';
+    return isMeta && this.#start.thread === 'agent' && isFirst ? 'prompt' : role;
   }
 
   #onPrompt(line: UserLine): Turn | undefined {
     const { fields, place } = line;
+    if (fields.uuid !== undefined && (this.#seen.has(fields.uuid) || this.#turn.promptPlaces.has(fields.uuid))) {
+      return undefined;
+    }
     const ended = isUnanswered(this.#turn) ? undefined : this.#endTurn();
     const copied = this.#isForeign(line);
     if (!ended) this.#dropRetracted(fields.parentUuid, copied);
@@ -265,8 +271,8 @@ export class TurnGrouper {
     } else if (note) {
       this.#addNote(line, note);
     } else if (fields.message?.model !== '<synthetic>') {
-      this.#turn.collector.add(line, this.#time(line), () => this.#takeAnswered(fields.requestRef));
-      this.#own(line);
+      const opening = () => this.#takeAnswered(fields.requestRef);
+      if (this.#turn.collector.add(line, this.#time(line), opening)) this.#own(line);
     }
     return ended;
   }
@@ -343,6 +349,7 @@ export class TurnGrouper {
     const turn = this.#turn;
     const ended = counts(turn) ? this.#toTurn(turn) : undefined;
     if (ended) this.#turnCount += 1;
+    for (const id of [...turn.promptPlaces.keys(), ...turn.collector.ids()]) this.#seen.add(id);
     this.#chain.forgetBefore(this.#behind.line);
     for (const [id, { line }] of this.#requests) if (line < this.#behind.line) this.#requests.delete(id);
     this.#turn = this.#newTurn(ended ? [] : [...turn.carried, ...turn.notes.filter(outlivesItsTurn)]);
@@ -356,7 +363,7 @@ export class TurnGrouper {
       inherits: false,
       prompts: [],
       promptPlaces: new Map(),
-      collector: new ResponseCollector(),
+      collector: new ResponseCollector(this.#seen),
       notes: [],
       carried,
       answered: [],

@@ -1,4 +1,4 @@
-import { withoutUndefined } from '../json.js';
+import { type Json, withoutUndefined } from '../json.js';
 import type { Note } from '../transcript/notes.js';
 import type { Observation } from './model.js';
 
@@ -11,7 +11,14 @@ export function eventOf(note: Note): EventContent | undefined {
       return {
         name: 'compaction',
         level: 'DEFAULT',
-        metadata: withoutUndefined({ trigger: note.trigger, tokens_before: note.tokensBefore }),
+        metadata: withoutUndefined<Json>({
+          trigger: note.trigger,
+          tokens_before: note.tokensBefore,
+          input_tokens: note.cost?.tokens.input,
+          output_tokens: note.cost?.tokens.output,
+          cache_read_tokens: note.cost?.tokens.cacheRead,
+          cache_write_tokens: note.cost?.tokens.cacheWritten,
+        }),
       };
     case 'retry':
       return {

@@ -126,8 +126,9 @@ function outputOf(content: unknown): unknown {
 function eventsOf(note: Note, context: Context): Observation[] {
   const event = eventOf(note);
   if (!event) return [];
-  const { at, line, uuid } = note;
-  const id = idOf(context, 'event', uuid, line);
+  const { at, uuid } = note;
+  const id = idOf(context, 'event', uuid, note.line);
+  const line = note.kind === 'compaction' ? (note.cost?.line ?? note.line) : note.line;
   return [
     observation(
       { ...event, type: 'event', id, parentId: context.agentSpan, startTime: at, endTime: at, line },

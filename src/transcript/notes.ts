@@ -1,9 +1,16 @@
+import type { CompactionTokens } from './compaction-cost.js';
 import { textOf } from './content.js';
 import type { Line } from './line.js';
 
 /** What happened in a turn beside prompts, responses and tools. */
 export type Note = { readonly line: number; readonly at: number; readonly uuid: string | undefined } & (
-  | { readonly kind: 'compaction'; readonly trigger: string | undefined; readonly tokensBefore: number | undefined }
+  | {
+      readonly kind: 'compaction';
+      readonly trigger: string | undefined;
+      readonly tokensBefore: number | undefined;
+      /** What its own call cost, and the line that tells. */
+      readonly cost?: { readonly tokens: CompactionTokens; readonly line: number };
+    }
   | {
       readonly kind: 'retry';
       readonly attempt: number | undefined;

@@ -20,8 +20,24 @@ const envelope = {
   forkedFrom: anything,
 };
 
+/** Claude Code's running account of a session's tokens. */
+const ModelAccount = z.object({
+  inputTokens: number,
+  outputTokens: number,
+  cacheReadInputTokens: number,
+  cacheCreationInputTokens: number,
+});
+export type ModelAccount = z.infer<typeof ModelAccount>;
+
 /** A line of any other type: some of them are links of the parent chain, too. */
-export const OtherLine = z.object({ ...envelope, customTitle: text, aiTitle: text, summary: text, prUrl: text });
+export const OtherLine = z.object({
+  ...envelope,
+  customTitle: text,
+  aiTitle: text,
+  summary: text,
+  prUrl: text,
+  modelUsage: optional(z.record(z.string(), ModelAccount)),
+});
 export type OtherLine = z.infer<typeof OtherLine>;
 
 /** What a tool's result tells beside what the model is shown; of a failure it may be the text alone. */

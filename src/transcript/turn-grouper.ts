@@ -1,9 +1,11 @@
+import { CompactionCost } from './compaction-cost.js';
 import { blocksOf, textOf } from './content.js';
 import type { Line } from './line.js';
 import { type NotableLine, type Note, type Noted, noteOf, toNote } from './notes.js';
 import { ParentChain } from './parent-chain.js';
 import { bashOutputOf, promptTextOf } from './prompt.js';
 import { type Answered, type ModelRequest, ResponseCollector } from './responses.js';
+import type { ModelAccount } from './schema.js';
 import {
   type AgentThread,
   type Position,
@@ -78,6 +80,7 @@ export class TurnGrouper {
   readonly #chain = new ParentChain();
   /** What earlier turns were made of: prompts, messages and calls, by their ids. */
   readonly #seen = new Set<string>();
+  readonly #compactionCost = new CompactionCost();
   #session: SessionFacts;
   #turnCount: number;
   #lastTime: number | undefined;
@@ -131,12 +134,24 @@ export class TurnGrouper {
     return counts(this.#turn) ? this.#toTurn(this.#turn) : undefined;
   }
 
-  #onOther({ type, fields }: Extract<Line, { kind: 'other' }>): void {
+  #onOther(line: Extract<Line, { kind: 'other' }>): void {
+    const { type, fields } = line;
+    if (type === 'cost-state' && fields.modelUsage) this.#onAccount(line, fields.modelUsage);
     const { titles, pullRequest } = this.#session;
     if (type === 'pr-link') this.#session = { titles, pullRequest: fields.prUrl ?? pullRequest };
     if (!isTitle(type)) return;
     const title = fields.customTitle ?? fields.aiTitle ?? fields.summary;
     this.#session = { titles: { ...titles, [type]: title }, pullRequest };
+  }
+
+  #onAccount(line: ChainLine, models: { readonly [model: string]: ModelAccount }): void {
+    const tokens = this.#compactionCost.onAccount(models);
+    const { notes } = this.#turn;
+    const place = notes.findLastIndex(({ kind }) => kind === 'compaction');
+    const note = notes[place];
+    if (!tokens || note?.kind !== 'compaction') return;
+    notes[place] = { ...note, cost: { tokens, line: line.place.number } };
+    this.#own(line);
   }
 
   /** Each subagent's lines are a chain of their own, which begins without a parent. */
@@ -272,7 +287,10 @@ export class TurnGrouper {
       this.#addNote(line, note);
     } else if (fields.message?.model !== '<synthetic>') {
       const opening = () => this.#takeAnswered(fields.requestRef);
-      if (this.#turn.collector.add(line, this.#time(line), opening)) this.#own(line);
+      const response = this.#turn.collector.add(line, this.#time(line), opening);
+      if (!response) return ended;
+      if (response.firstLine === line.place.number) this.#compactionCost.onResponse(response);
+      this.#own(line);
     }
     return ended;
   }
@@ -312,6 +330,7 @@ export class TurnGrouper {
     const { notes } = this.#turn;
     const { uuid } = line.fields;
     if (uuid !== undefined && notes.some((note) => note.uuid === uuid)) return;
+    if (noted.kind === 'compaction') this.#compactionCost.onCompaction();
     notes.push(toNote(noted, line, this.#time(line)));
     this.#own(line);
   }

@@ -5,6 +5,7 @@ type Level = 'debug' | 'warn' | 'error';
 
 /** The log of one run. It holds no content and no keys; the file is opened only when there is something to write. */
 export interface Log {
+  readonly isDebug: boolean;
   debug(message: string, details?: Details): void;
   warn(message: string, details?: Details): void;
   error(message: string, details?: Details): void;
@@ -30,6 +31,7 @@ export function openLog(folder: string, options: { debug: boolean }): Log {
       });
   };
   return {
+    isDebug: options.debug,
     debug: (message, details) => write('debug', message, details),
     warn: (message, details) => write('warn', message, details),
     error: (message, details) => write('error', message, details),

@@ -10,10 +10,12 @@ import { type Lock, takeLock } from './state/lock.js';
 import { type Entry, NEW_ENTRY, type StateStore } from './state/store.js';
 import { Subagents } from './subagent-export.js';
 import { AnswerWatch } from './transcript/answer.js';
+import { userLinesOf } from './transcript/fork.js';
 import { toLine } from './transcript/line.js';
 import { type SourceLine, TranscriptReader } from './transcript/reader.js';
 import { NO_FACTS, type Position, type SessionFacts, type Turn } from './transcript/turn.js';
 import { TurnGrouper } from './transcript/turn-grouper.js';
+import { unknownIn } from './transcript/unknown.js';
 
 /** Which turns are over: those that another has followed are; the last one is where something says so. */
 export type Closing =
@@ -135,6 +137,7 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   // Half of the time is for reading: what has been read by then is sent, and the next run goes on.
   const reading = { until: (Date.now() + deadline) / 2, isCutShort: false };
   let closedLine: number | undefined;
+  let forked: ReadonlySet<string> | undefined;
   let isWhereItWas = start.prompt === undefined;
   try {
     const position = reader.moveTo(start);
@@ -144,7 +147,10 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
       if (!isWhereItWas) return undefined;
       if (!isClosed) break;
       closedLine = turn.lineOffsets.at(-1);
-      if (outbox.failure === undefined) await outbox.add(itemsFor(turn, start, subagents, options));
+      if (outbox.failure !== undefined) continue;
+      forked ??= start.line === 1 ? promptsOfOriginal(turn, what, store) : new Set();
+      const own = forked.has(turn.key) ? { ...turn, copied: true } : turn;
+      await outbox.add(itemsFor(own, start, subagents, options));
     }
     if (!isWhereItWas && !reading.isCutShort) return undefined;
     if (!reading.isCutShort) await outbox.add([...subagents.due(), ...subagents.unplaced()].map(itemOf));
@@ -176,11 +182,13 @@ async function* readTurns(
   const watch = closing.kind === 'answer' ? new AnswerWatch(closing, start.sentLine) : undefined;
   let readUpTo = 0;
   let unreadable = 0;
+  const unknown = new Map<string, number>();
   const take = (source: SourceLine): Turn | undefined => {
     const line = toLine(source);
     readUpTo = source.number;
     if (!line) return undefined;
     watch?.see(line);
+    if (log.isDebug) for (const what of unknownIn(line)) unknown.set(what, (unknown.get(what) ?? 0) + 1);
     if (line.kind === 'unreadable' && source.number > start.sentLine) {
       unreadable += 1;
       const details = { file: path, line: source.number, reason: line.reason };
@@ -204,6 +212,7 @@ async function* readTurns(
   const turn = rest && take(rest);
   if (turn) yield { turn, isClosed: true };
   if (unreadable > UNREADABLE_LOGGED) log.warn('more lines cannot be read', { file: path, lines: unreadable });
+  for (const [what, times] of unknown) log.debug('never seen before, left out', { file: path, what, times });
   const open = grouper.open();
   if (!open) return;
   const promptLine = open.prompts[0].line;
@@ -213,6 +222,19 @@ async function* readTurns(
     promptLine <= (entry.pending?.closed_line ?? 0) ||
     Date.now() - reader.status.changedAt > IDLE_MS;
   yield { turn: open, isClosed };
+}
+
+/**
+ * Up to 2.1.197 a fork bears no mark: it begins with the same prompt as another session, whose own turns are its copies.
+ */
+function promptsOfOriginal({ key }: Turn, { sessionId }: SessionExport, store: StateStore): ReadonlySet<string> {
+  const path = store.pathOfSessionWithFirst(key, sessionId);
+  try {
+    return path === undefined ? new Set() : userLinesOf(path);
+  } catch {
+    // gone by now: what it had was exported, as far as its file still had it
+    return new Set([key]);
+  }
 }
 
 /**
@@ -231,6 +253,7 @@ function itemsFor(turn: Turn, { lastLine, sentLine }: Start, subagents: Subagent
     titles: Object.keys(turn.sessionBefore.titles).length > 0 ? turn.sessionBefore.titles : undefined,
     pull_request: turn.sessionBefore.pullRequest,
     sent_line: last,
+    ...(turn.number === 1 && { first: turn.key }),
   };
   if (turn.copied) return last > lastLine ? [{ span: undefined, label: '', change: done }] : [];
   const { children, root } = buildTurn(turn, options);

@@ -44,6 +44,8 @@ const Entry = z.object({
   offset: optional(count),
   /** Its first prompt, to see that it is the same turn. */
   prompt: optional(z.string()),
+  /** The first prompt of the session: one that begins with the same is its fork. */
+  first: optional(z.string()),
   /** The time that its lines without one took over from the lines before. */
   time: optional(count),
   /** Up to which line observations are acknowledged; beyond `last_line` where a turn was sent in part. */
@@ -85,6 +87,14 @@ export class StateStore {
   read(sessionId: string): Entry | undefined {
     const entry = Entry.safeParse(this.#readAll()?.[sessionId]);
     return entry.success ? entry.data : undefined;
+  }
+
+  /** The transcript of the other session that begins with this prompt, if one does. */
+  pathOfSessionWithFirst(first: string, sessionId: string): string | undefined {
+    const others = Object.entries(this.#readAll() ?? {}).filter(([id]) => id !== sessionId);
+    const found = others.find(([, entry]) => isRecord(entry) && entry.first === first);
+    const [, entry] = found ?? [];
+    return isRecord(entry) && typeof entry.path === 'string' ? entry.path : undefined;
   }
 
   /** Changes a session's entry on disk, whatever other processes do meanwhile; what it does not know of stays. */

@@ -77,6 +77,7 @@ describe('from one hook to the next', () => {
       turn_line: 5,
       offset: statSync(transcript()).size - turn(3).map(asLine).join('').length,
       prompt: 'u3',
+      first: 'u1',
       path: transcript(),
       destination: expect.stringMatching(/^[0-9a-f]{16}$/),
       updated: expect.any(String),
@@ -280,6 +281,29 @@ describe('the session before', () => {
     expect(workplace.log).toMatchObject([{ msg: 'the server refuses the keys (401)', session: previous }]);
     await workplace.hook(payload());
     expect(arrivals()).toEqual([1, 1, 1, 1]);
+  });
+});
+
+describe('a fork without a mark', () => {
+  const fork = '33333333-3333-4333-8333-333333333333';
+  const inSession = (lines: object[], sessionId: string) => lines.map((line) => ({ ...line, sessionId }));
+
+  test('does not export again what the session it was forked from has', async () => {
+    write(inSession([...turn(1), ...turn(2)], SESSION));
+    await workplace.hook(payload());
+    write(inSession([...turn(1), ...turn(2), ...turn(3)], fork), fork);
+    const hook = { session_id: fork, transcript_path: transcript(fork), hook_event_name: 'Stop' };
+    await workplace.hook(hook);
+    appendFileSync(transcript(fork), inSession(turn(4), fork).map(asLine).join(''));
+    await workplace.hook(hook);
+    const roots = workplace.server.observations.filter(({ parentId }) => parentId === undefined);
+    expect(roots.map(({ name, trace }) => [name, trace.sessionId])).toEqual([
+      ['Turn 1', SESSION],
+      ['Turn 2', SESSION],
+      ['Turn 3', fork],
+      ['Turn 4', fork],
+    ]);
+    expect(arrivals().every((times) => times === 1)).toBe(true);
   });
 });
 
@@ -616,6 +640,26 @@ describe('bad input: exit 0, nothing printed, a clear line in the log', () => {
       .join('');
     expect(written).not.toMatch(/embedded|secret words|question 1|answer 1/);
     expect(workplace.log.length).toBeGreaterThan(2);
+  });
+});
+
+describe('with CC_LANGFUSE_DEBUG', () => {
+  test('the log counts what was never seen before, and what was exported', async () => {
+    const strange = { type: 'hologram', data: 1 };
+    write([
+      { type: 'brand-new' },
+      user('go'),
+      { type: 'brand-new' },
+      { type: 'mode', mode: 'normal' },
+      assistant('m1', [text('ok'), strange]),
+    ]);
+    workplace.env = { ...workplace.env, CC_LANGFUSE_DEBUG: 'true' };
+    expect(await workplace.hook(payload())).toMatchObject(quietly);
+    expect(workplace.log).toMatchObject([
+      { level: 'debug', msg: 'never seen before, left out', what: 'line brand-new', times: 2 },
+      { level: 'debug', msg: 'never seen before, left out', what: 'block hologram', times: 1 },
+      { level: 'debug', msg: 'exported', session: SESSION, observations: 2 },
+    ]);
   });
 });
 

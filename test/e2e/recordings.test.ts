@@ -24,8 +24,9 @@ describe('the built hook, called as it was when the session was recorded', () =>
         runs.map(() => ({ exitCode: 0, stdout: '', stderr: '' })),
       );
       const sentAgain = observations.filter(
-        ({ traceId, id, startTime, parentId }) =>
-          parentId !== undefined && arrivals.get(`${traceId} ${id} ${startTime}`) !== 1,
+        // Of a turn that went on the root comes again, and of a compaction the event, once its cost is told.
+        ({ traceId, id, startTime, parentId, name }) =>
+          parentId !== undefined && name !== 'compaction' && arrivals.get(`${traceId} ${id} ${startTime}`) !== 1,
       );
       expect(sentAgain).toEqual([]);
       expect({ lost, log: workplace.log }).toEqual({ lost: 0, log: [] });

@@ -175,3 +175,10 @@ function grow(file: Growing, upTo: number): void {
   appendFileSync(file.path, text.join(''));
   file.written = upTo;
 }
+
+/** The files of subagents anywhere below a folder. */
+export function agentFilesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => /(^|\/)agent-[^/]+\.jsonl$/.test(file))
+    .map((file) => join(folder, file));
+}

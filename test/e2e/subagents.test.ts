@@ -1,0 +1,295 @@
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { StoredObservation } from '../support/langfuse-server.js';
+import { assistant, at, SESSION, toolResult, toolUse, user } from '../support/lines.js';
+import { Workplace } from '../support/program.js';
+
+let workplace: Workplace;
+
+beforeEach(async () => {
+  workplace = await Workplace.open();
+});
+
+afterEach(() => workplace.close());
+
+const project = () => join(workplace.home, '.claude', 'projects', '-work');
+const transcript = () => join(project(), `${SESSION}.jsonl`);
+const agentPath = (id: string) => join(project(), SESSION, 'subagents', `agent-${id}.jsonl`);
+
+function append(path: string, ...lines: (object | string)[]): void {
+  mkdirSync(dirname(path), { recursive: true });
+  appendFileSync(path, lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join(''));
+}
+
+function writeMeta(id: string, meta: object): void {
+  mkdirSync(dirname(agentPath(id)), { recursive: true });
+  writeFileSync(agentPath(id).replace('.jsonl', '.meta.json'), JSON.stringify(meta));
+}
+
+/** What an agent writes: its prompt, a call, its result, its last words. */
+function agentLines(id: string, from = 10): object[] {
+  const own = { isSidechain: true, agentId: id };
+  return [
+    user(`do ${id}`, { ...own, uuid: `${id}-p`, timestamp: at(from) }),
+    assistant(`${id}-m1`, [toolUse(`${id}-t1`)], { ...own, timestamp: at(from + 1) }),
+    user([toolResult(`${id}-t1`)], { ...own, timestamp: at(from + 2) }),
+    assistant(`${id}-m2`, `${id} is done`, { ...own, timestamp: at(from + 3) }),
+  ];
+}
+
+const start = [
+  user('go', { uuid: 'u1', timestamp: at(0) }),
+  assistant('m1', [toolUse('call', 'Agent', { subagent_type: 'Explore' })], { timestamp: at(1) }),
+];
+const answer = (id: string, seconds: number) => assistant(id, `answer ${id}`, { timestamp: at(seconds) });
+const launched = user([toolResult('call', 'Async agent launched successfully.')], {
+  timestamp: at(2),
+  toolUseResult: { isAsync: true, status: 'async_launched', agentId: 'a1' },
+});
+const notification = (id: string, seconds: number) =>
+  user(`<task-notification>\n<task-id>${id}</task-id>\n<tool-use-id>call</tool-use-id>`, {
+    uuid: `n-${id}-${seconds}`,
+    origin: { kind: 'task-notification' },
+    timestamp: at(seconds),
+  });
+
+const stop = (more: object = {}) =>
+  workplace.hook({ session_id: SESSION, transcript_path: transcript(), hook_event_name: 'Stop', ...more });
+const running = (...ids: string[]) => ({
+  background_tasks: ids.map((id) => ({ id, type: 'subagent', status: 'running' })),
+});
+
+const agentNamed = (id: string) => workplace.server.observations.find(({ metadata }) => metadata.agent_id === id);
+const arrivals = () => [...workplace.server.arrivals.values()];
+
+/** From an observation up to its root. */
+function lineage(observation: StoredObservation | undefined): string[] {
+  if (!observation) return [];
+  const parent = workplace.server.observations.find(
+    ({ traceId, id }) => traceId === observation.traceId && id === observation.parentId,
+  );
+  return [`${observation.type} ${observation.name}`, ...lineage(parent)];
+}
+
+describe('an agent in the background', () => {
+  test('is sent when its end is told, below the call of a turn that ended long before', async () => {
+    append(transcript(), ...start, launched, answer('m2', 3));
+    writeMeta('a1', { agentType: 'Explore', description: 'Look', toolUseId: 'call', requestShape: 'background' });
+    append(agentPath('a1'), ...agentLines('a1').slice(0, 2));
+    await stop(running('a1'));
+    expect(agentNamed('a1')).toBeUndefined();
+    append(transcript(), user('meanwhile', { uuid: 'u2', timestamp: at(5) }), answer('m3', 6));
+    await stop(running('a1'));
+    expect(agentNamed('a1')).toBeUndefined();
+    append(agentPath('a1'), ...agentLines('a1').slice(2));
+    append(transcript(), notification('a1', 20), answer('m4', 21));
+    await stop(running());
+    expect(agentNamed('a1')).toMatchObject({
+      name: 'Explore',
+      startTime: Date.parse(at(10)),
+      endTime: Date.parse(at(13)),
+      input: [{ role: 'user', content: 'do a1' }],
+      output: { role: 'assistant', content: 'a1 is done' },
+      metadata: { agent_id: 'a1', agent_type: 'Explore', description: 'Look', background: true, tool_count: 1 },
+      trace: { name: 'Turn 1', sessionId: SESSION },
+    });
+    expect(lineage(agentNamed('a1'))).toEqual([
+      'agent Explore',
+      'tool Agent',
+      'generation claude-opus-5',
+      'agent Turn 1',
+    ]);
+    await stop(running());
+    expect(arrivals().every((times) => times === 1)).toBe(true);
+  });
+
+  test('that is continued later sends what is new, and goes again itself with its new end', async () => {
+    append(transcript(), ...start, launched, answer('m2', 3), notification('a1', 20), answer('m3', 21));
+    append(agentPath('a1'), ...agentLines('a1'));
+    await stop(running());
+    append(
+      agentPath('a1'),
+      user('more of a1', { isSidechain: true, agentId: 'a1', uuid: 'more', timestamp: at(30) }),
+      assistant('a1-m3', 'a1 did more', { isSidechain: true, agentId: 'a1', timestamp: at(31) }),
+    );
+    await stop(running('a1'));
+    expect(agentNamed('a1')).toMatchObject({ output: { content: 'a1 is done' } });
+    append(transcript(), notification('a1', 32), answer('m4', 33));
+    await stop(running());
+    const agent = agentNamed('a1');
+    expect(agent).toMatchObject({
+      output: { content: 'a1 did more' },
+      startTime: Date.parse(at(10)),
+      endTime: Date.parse(at(31)),
+    });
+    const sentAgain = workplace.server.observations.filter(
+      ({ traceId, id, startTime }) => workplace.server.arrivals.get(`${traceId} ${id} ${startTime}`) !== 1,
+    );
+    expect(sentAgain).toEqual([agent]);
+  });
+
+  test('that still runs when the session ends is sent as far as it has come', async () => {
+    append(transcript(), ...start, launched, answer('m2', 3));
+    append(agentPath('a1'), ...agentLines('a1').slice(0, 2));
+    await stop(running('a1'));
+    await stop({ hook_event_name: 'SessionEnd', ...running('a1') });
+    expect(agentNamed('a1')).toMatchObject({ metadata: { outcome: 'unfinished' }, level: 'WARNING' });
+  });
+
+  test('whose agent of its own ends after it is followed by that one', async () => {
+    const own = { isSidechain: true, agentId: 'a1' };
+    append(transcript(), ...start, launched, answer('m2', 3), notification('a1', 20), answer('m3', 21));
+    append(
+      agentPath('a1'),
+      user('do a1', { ...own, uuid: 'a1-p', timestamp: at(10) }),
+      assistant('a1-m1', [toolUse('inner', 'Agent')], { ...own, timestamp: at(11) }),
+      user([toolResult('inner', 'Async agent launched successfully.')], { ...own, timestamp: at(12) }),
+      assistant('a1-m2', 'a1 is done', { ...own, timestamp: at(13) }),
+    );
+    writeMeta('a2', { agentType: 'Plan', toolUseId: 'inner', parentAgentId: 'a1', requestShape: 'background' });
+    append(agentPath('a2'), ...agentLines('a2', 12));
+    await stop(running('a2'));
+    expect([agentNamed('a1')?.name, agentNamed('a2')]).toEqual(['Explore', undefined]);
+    append(transcript(), notification('a2', 40), answer('m4', 41));
+    await stop(running());
+    expect(lineage(agentNamed('a2')).slice(0, 4)).toEqual([
+      'agent Plan',
+      'tool Agent',
+      'generation claude-opus-5',
+      'agent Explore',
+    ]);
+    expect(arrivals().every((times) => times === 1)).toBe(true);
+  });
+});
+
+describe('an agent in the foreground', () => {
+  const result = (details: object = {}) =>
+    user([toolResult('call', 'a1 is done')], {
+      timestamp: at(15),
+      toolUseResult: {
+        status: 'completed',
+        agentId: 'a1',
+        agentType: 'Explore',
+        prompt: 'do a1',
+        content: [{ type: 'text', text: 'a1 is done' }],
+        ...details,
+      },
+    });
+
+  test.each([
+    ["in the session's folder", () => agentPath('a1')],
+    ['beside the transcript', () => join(project(), 'agent-a1.jsonl')],
+    ['in a common folder', () => join(project(), 'subagents', 'agent-a1.jsonl')],
+  ])('is sent with its turn, wherever its file lies: %s', async (_, path) => {
+    append(path(), ...agentLines('a1'));
+    append(transcript(), ...start, result(), answer('m2', 16));
+    await stop();
+    expect(lineage(agentNamed('a1'))).toEqual([
+      'agent Explore',
+      'tool Agent',
+      'generation claude-opus-5',
+      'agent Turn 1',
+    ]);
+    expect(workplace.server.observations).toHaveLength(8);
+    await stop({ hook_event_name: 'SessionEnd' });
+    expect(arrivals().every((times) => times === 1)).toBe(true);
+  });
+
+  test('whose file is gone is made of what its result tells', async () => {
+    append(
+      transcript(),
+      ...start,
+      result({ totalTokens: 12_277, totalDurationMs: 1_340, totalToolUseCount: 2 }),
+      answer('m2', 16),
+    );
+    await stop();
+    expect(agentNamed('a1')).toMatchObject({
+      name: 'Explore',
+      input: [{ role: 'user', content: 'do a1' }],
+      output: { role: 'assistant', content: 'a1 is done' },
+      metadata: { agent_id: 'a1', total_tokens: 12_277, total_duration_ms: 1_340, tool_count: 2 },
+      startTime: Date.parse(at(1)),
+      endTime: Date.parse(at(15)),
+    });
+    expect(lineage(agentNamed('a1')).slice(0, 2)).toEqual(['agent Explore', 'tool Agent']);
+  });
+
+  test('whose file is torn costs nothing else', async () => {
+    append(agentPath('a1'), '{"torn', ...agentLines('a1').slice(0, 2), 'no JSON', ...agentLines('a1').slice(3));
+    append(transcript(), ...start, result(), answer('m2', 16));
+    expect(await stop()).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(agentNamed('a1')).toMatchObject({ output: { content: 'a1 is done' } });
+    const tool = workplace.server.observations.find(({ metadata }) => metadata.tool_id === 'a1-t1');
+    expect(tool).toMatchObject({ output: undefined });
+  });
+
+  test('whose file is empty or a folder costs nothing else', async () => {
+    writeMeta('a1', { toolUseId: 'call' });
+    mkdirSync(agentPath('a1'));
+    append(agentPath('a2'));
+    append(transcript(), ...start, result(), answer('m2', 16));
+    expect(await stop()).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(workplace.log).toEqual([]);
+    expect(workplace.server.observations.map(({ name }) => name)).toContain('Turn 1');
+  });
+
+  test('stays to be sent where the server refuses it, and the turn is not counted as done before', async () => {
+    append(agentPath('a1'), ...agentLines('a1'));
+    append(transcript(), ...start, result(), answer('m2', 16));
+    workplace.server.misbehave = (_, __, spans) => {
+      if (spans.length > 2) return { status: 413 };
+      return spans.some(({ name }) => name === 'Explore') ? { status: 401 } : undefined;
+    };
+    await stop();
+    expect(workplace.state[SESSION]).toMatchObject({ last_line: 0, turn_count: 0 });
+    workplace.server.misbehave = () => undefined;
+    await stop();
+    expect(workplace.server.observations).toHaveLength(8);
+    expect(arrivals().every((times) => times === 1)).toBe(true);
+  });
+});
+
+describe('an agent that no call started', () => {
+  test('has a trace of its own, once the session is over', async () => {
+    append(transcript(), user('hello', { uuid: 'u1', timestamp: at(0) }), answer('m1', 1));
+    append(agentPath('w1'), ...agentLines('w1'));
+    writeMeta('w1', { agentType: 'Warmup' });
+    await stop();
+    expect(agentNamed('w1')).toBeUndefined();
+    await stop({ hook_event_name: 'SessionEnd' });
+    await stop({ hook_event_name: 'SessionEnd' });
+    expect(agentNamed('w1')).toMatchObject({
+      name: 'Agent Warmup',
+      parentId: undefined,
+      trace: { name: 'Agent Warmup', sessionId: SESSION, metadata: { source: 'claude-code', session_id: SESSION } },
+    });
+    expect(arrivals().every((times) => times === 1)).toBe(true);
+  });
+
+  test('beside the transcript is of the session that its answers name', async () => {
+    append(transcript(), user('hello', { uuid: 'u1', timestamp: at(0) }), answer('m1', 1));
+    const of = (session: string) =>
+      agentLines('x').map((line, place) => ({ ...line, sessionId: place === 0 ? 'thrown-away' : session }));
+    append(join(project(), 'agent-aaa.jsonl'), ...of(SESSION));
+    append(join(project(), 'agent-bbb.jsonl'), ...of('another'));
+    await stop({ hook_event_name: 'SessionEnd' });
+    expect([agentNamed('aaa')?.name, agentNamed('bbb')]).toEqual(['Agent', undefined]);
+  });
+});
+
+test('an agent whose launching turn has long been exported is placed without reading that turn again', async () => {
+  append(transcript(), ...start, launched, answer('m2', 3));
+  await stop(running('a1'));
+  for (let n = 3; n < 6; n += 1) {
+    append(transcript(), user(`u${n}`, { uuid: `u${n}`, timestamp: at(n * 2) }), answer(`m${n}`, n * 2 + 1));
+    await stop(running('a1'));
+  }
+  append(agentPath('a1'), ...agentLines('a1', 20));
+  append(transcript(), notification('a1', 30), answer('m9', 31));
+  await stop(running());
+  expect(lineage(agentNamed('a1')).at(-1)).toBe('agent Turn 1');
+  rmSync(agentPath('a1'));
+  await stop(running());
+  expect(arrivals().every((times) => times === 1)).toBe(true);
+});

@@ -1,6 +1,6 @@
 import type { StoredObservation } from '../test/support/langfuse-server.js';
 
-const TEXT_COLUMNS = 60;
+const TEXT_COLUMNS = 50;
 
 /** Sessions, their turns and what happened in them, as a tree with durations and tokens. */
 export function traceTree(observations: readonly StoredObservation[]): string {
@@ -27,13 +27,14 @@ function branches(siblings: readonly StoredObservation[], all: readonly StoredOb
 }
 
 function label(observation: StoredObservation, all: readonly StoredObservation[]): string {
-  const { type, name, level, statusMessage, usage, traceId, parentId } = observation;
+  const { type, name, level, statusMessage, usage, traceId, parentId, metadata } = observation;
   const members = parentId === undefined ? all.filter((other) => other.traceId === traceId) : [observation];
   const total = members.reduce((sum, member) => sum + (member.usage?.total ?? 0), 0);
   const mark = level === 'ERROR' ? ' ✗' : level === 'WARNING' ? ' !' : '';
   const reason = mark && statusMessage ? ` ${short(statusMessage)}` : '';
   const tokens = total > 0 ? ` · ${total.toLocaleString('en')} tokens${usage ? ` (${split(usage)})` : ''}` : '';
-  return `${type} ${name}${mark}${reason} · ${duration(observation)}${tokens}`;
+  const summary = typeof metadata.summary === 'string' ? ` ${short(metadata.summary)}` : '';
+  return `${type} ${name}${summary}${mark}${reason} · ${duration(observation)}${tokens}`;
 }
 
 /** What was asked and answered, below a turn's own line. */

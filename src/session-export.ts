@@ -253,7 +253,7 @@ function itemsFor(turn: Turn, { lastLine, sentLine }: Start, subagents: Subagent
     titles: Object.keys(turn.sessionBefore.titles).length > 0 ? turn.sessionBefore.titles : undefined,
     pull_request: turn.sessionBefore.pullRequest,
     sent_line: last,
-    ...(turn.number === 1 && { first: turn.key }),
+    ...(turn.number === 1 && !turn.copied && { first: turn.key }),
   };
   if (turn.copied) return last > lastLine ? [{ span: undefined, label: '', change: done }] : [];
   const { children, root } = buildTurn(turn, options);

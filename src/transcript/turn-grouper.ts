@@ -2,20 +2,12 @@ import { CompactionCost } from './compaction-cost.js';
 import { blocksOf, textOf } from './content.js';
 import type { Line } from './line.js';
 import { type NotableLine, type Note, type Noted, noteOf, toNote } from './notes.js';
+import { OpenTurn } from './open-turn.js';
 import { ParentChain } from './parent-chain.js';
 import { bashOutputOf, promptTextOf } from './prompt.js';
-import { type Answered, type ModelRequest, ResponseCollector } from './responses.js';
+import type { ModelRequest } from './responses.js';
 import type { ModelAccount } from './schema.js';
-import {
-  type AgentThread,
-  type Position,
-  type Prompt,
-  type PromptContext,
-  type SessionFacts,
-  TITLE_KINDS,
-  type TitleKind,
-  type Turn,
-} from './turn.js';
+import { type AgentThread, type Position, type SessionFacts, TITLE_KINDS, type TitleKind, type Turn } from './turn.js';
 import { roleOf, type UserLineRole } from './user-line.js';
 
 type UserLine = Extract<Line, { kind: 'user' }>;
@@ -35,38 +27,7 @@ export interface GroupingStart extends Position {
   readonly time: () => number;
 }
 
-interface OpenPrompt extends Prompt {
-  readonly command: string | undefined;
-  readonly context: PromptContext;
-  readonly copied: boolean;
-}
-
-interface OpenTurn {
-  start: Position;
-  time: number | undefined;
-  inherits: boolean;
-  prompts: OpenPrompt[];
-  /** How many prompts there are up to each of them, by its uuid: they are one another's ancestors. */
-  promptPlaces: Map<string, number>;
-  readonly collector: ResponseCollector;
-  readonly notes: Note[];
-  /** Notes from before its prompt: of a turn that was never answered. */
-  readonly carried: readonly Note[];
-  /** What was said to the model and no response has taken up yet. */
-  answered: Answered[];
-  answeredAt: number | undefined;
-  /** The harness says that it ended, with or without an answer. */
-  over: boolean;
-  hasCopiedResponse: boolean;
-  hasSkillBody: boolean;
-  lineOffsets: number[];
-  /** What was known of the session at its last line, and before its first. */
-  session: SessionFacts;
-  readonly sessionBefore: SessionFacts;
-  readonly sidechains: Sidechain[];
-  readonly sidechainOf: Map<string, Sidechain>;
-}
-
+/** What one subagent wrote into the main file. */
 interface Sidechain {
   readonly key: string;
   readonly grouper: TurnGrouper;
@@ -89,6 +50,8 @@ export class TurnGrouper {
   #turn: OpenTurn;
   /** A command line, as long as it is open whether its output follows or an answer. */
   #command: UserLine | undefined;
+  /** Subagents in the main file, by every line that they wrote. */
+  #sidechains = new Map<string, Sidechain>();
 
   constructor(start: GroupingStart) {
     this.#start = start;
@@ -131,7 +94,7 @@ export class TurnGrouper {
 
   /** The turn that no other has followed, as far as it has come; none where nothing has been answered yet. */
   open(): Turn | undefined {
-    return counts(this.#turn) ? this.#toTurn(this.#turn) : undefined;
+    return this.#turn.counts ? this.#toTurn() : undefined;
   }
 
   #onOther(line: Extract<Line, { kind: 'other' }>): void {
@@ -157,15 +120,15 @@ export class TurnGrouper {
   /** Each subagent's lines are a chain of their own, which begins without a parent. */
   #onSidechain(line: ChainLine): void {
     const { uuid, parentUuid } = line.fields;
-    if (uuid === undefined || this.#turn.prompts.length === 0) return;
-    const { sidechains, sidechainOf } = this.#turn;
-    let chain = parentUuid === undefined ? undefined : sidechainOf.get(parentUuid);
-    if (!chain) {
-      const start = { line: line.place.number, offset: line.place.start, turnCount: 0, thread: 'agent' as const };
-      chain = { key: uuid, grouper: new TurnGrouper({ ...this.#start, ...start }), turns: [] };
-      sidechains.push(chain);
-    }
-    sidechainOf.set(uuid, chain);
+    if (uuid === undefined || !this.#turn.hasPrompt) return;
+    const { number, start: offset } = line.place;
+    const start = { ...this.#start, line: number, offset, turnCount: 0, thread: 'agent' as const };
+    const chain = (parentUuid !== undefined && this.#sidechains.get(parentUuid)) || {
+      key: uuid,
+      grouper: new TurnGrouper(start),
+      turns: [],
+    };
+    this.#sidechains.set(uuid, chain);
     const ended = chain.grouper.push(line);
     if (ended) chain.turns.push(ended);
     this.#own(line);
@@ -191,13 +154,13 @@ export class TurnGrouper {
         this.#onToolResults(line);
         return undefined;
       case 'bash-output':
-        this.#answerNext({ role: 'user', content: bashOutputOf(textOf(line.content)) }, this.#time(line));
+        this.#turn.answerNext({ role: 'user', content: bashOutputOf(textOf(line.content)) }, this.#time(line));
         return undefined;
       case 'interrupt':
       case 'stop-hook-feedback':
         return this.#onNote(line, { kind: role, content: textOf(line.content) });
       case 'nudge':
-        this.#turn.over = true;
+        this.#turn.isOver = true;
         return this.#onNote(line, { kind: role, content: textOf(line.content) });
       case 'skill-body': {
         const ended = this.#settleCommand();
@@ -212,53 +175,25 @@ export class TurnGrouper {
   /** A skill that runs as an agent of its own has a prompt that is marked as the harness's. */
   #roleOf(line: UserLine): UserLineRole {
     const role = roleOf(line);
-    const isFirst = this.#turnCount === 0 && this.#turn.prompts.length === 0;
+    const isFirst = this.#turnCount === 0 && !this.#turn.hasPrompt;
     const isMeta = role === 'meta' || role === 'skill-body';
     return isMeta && this.#start.thread === 'agent' && isFirst ? 'prompt' : role;
   }
 
   #onPrompt(line: UserLine): Turn | undefined {
     const { fields, place } = line;
-    if (fields.uuid !== undefined && (this.#seen.has(fields.uuid) || this.#turn.promptPlaces.has(fields.uuid))) {
-      return undefined;
-    }
-    const ended = isUnanswered(this.#turn) ? undefined : this.#endTurn();
+    const { uuid, parentUuid } = fields;
+    if (uuid !== undefined && (this.#seen.has(uuid) || this.#turn.hasPromptWith(uuid))) return undefined;
+    const ended = this.#turn.isUnanswered ? undefined : this.#endTurn();
     const copied = this.#isForeign(line);
-    if (!ended) this.#dropRetracted(fields.parentUuid, copied);
+    if (!ended) this.#turn.dropRetracted(this.#chain, { parentUuid, copied }, this.#behind);
     const { promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint } = fields;
-    const at = this.#time(line);
     const { content, command, ...spoken } = promptTextOf(line);
-    if (place.number < this.#turn.start.line) this.#turn.start = { line: place.number, offset: place.start };
-    this.#turn.prompts.push({
-      uuid: fields.uuid,
-      line: place.number,
-      at,
-      content,
-      command,
-      context: { ...spoken, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint },
-      copied,
-    });
-    if (fields.uuid !== undefined) this.#turn.promptPlaces.set(fields.uuid, this.#turn.prompts.length);
-    this.#answerNext({ role: 'user', content }, at);
+    const context = { ...spoken, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint };
+    const prompt = { uuid, line: place.number, at: this.#time(line), content, command, context, copied };
+    this.#turn.addPrompt(prompt, place.start);
     this.#own(line);
     return ended;
-  }
-
-  /**
-   * A prompt that the next one does not descend from was taken back before it was answered; and a copied one that was
-   * never answered is no part of a turn of our own.
-   */
-  #dropRetracted(parentUuid: string | undefined, copied: boolean): void {
-    const turn = this.#turn;
-    const ancestors = this.#chain.nearestAncestor(parentUuid, turn.promptPlaces) ?? 0;
-    const kept = turn.prompts.slice(0, ancestors).filter((prompt) => prompt.copied === copied);
-    if (kept.length === turn.prompts.length) return;
-    turn.prompts = kept;
-    turn.promptPlaces = new Map(kept.flatMap(({ uuid }, place) => (uuid === undefined ? [] : [[uuid, place + 1]])));
-    turn.lineOffsets = kept.map(({ line }) => line);
-    turn.answered = kept.map(({ content }) => ({ role: 'user', content }));
-    turn.answeredAt = kept.at(-1)?.at;
-    if (kept.length === 0) turn.start = this.#behind;
   }
 
   #onToolResults(line: UserLine): void {
@@ -269,7 +204,7 @@ export class TurnGrouper {
       const { toolUseId, content } = block;
       const result = { ...outcomeOf(line, block.isError), content, line: line.place.number, at };
       if (!this.#turn.collector.addResult(toolUseId, result)) continue;
-      this.#answerNext({ role: 'tool', toolCallId: toolUseId, content }, at);
+      this.#turn.answerNext({ role: 'tool', toolCallId: toolUseId, content }, at);
       isOwn = true;
     }
     if (isOwn) this.#own(line);
@@ -278,7 +213,7 @@ export class TurnGrouper {
   #onAssistant(line: AssistantLine): Turn | undefined {
     const { fields } = line;
     const ended = this.#settleCommand();
-    if (this.#turn.prompts.length === 0) return ended;
+    if (!this.#turn.hasPrompt) return ended;
     const note = noteOf(line);
     if (this.#isForeign(line) || (this.#start.thread === 'main' && this.#isOther(fields.requestSessionId))) {
       this.#turn.hasCopiedResponse = true;
@@ -286,8 +221,11 @@ export class TurnGrouper {
     } else if (note) {
       this.#addNote(line, note);
     } else if (fields.message?.model !== '<synthetic>') {
-      const opening = () => this.#takeAnswered(fields.requestRef);
-      const response = this.#turn.collector.add(line, this.#time(line), opening);
+      const request = fields.requestRef === undefined ? undefined : this.#requests.get(fields.requestRef);
+      const response = this.#turn.collector.add(line, this.#time(line), () => ({
+        ...this.#turn.takeAnswered(),
+        request,
+      }));
       if (!response) return ended;
       if (response.firstLine === line.place.number) this.#compactionCost.onResponse(response);
       this.#own(line);
@@ -295,15 +233,9 @@ export class TurnGrouper {
     return ended;
   }
 
-  #takeAnswered(requestRef: string | undefined) {
-    const { answered, answeredAt } = this.#turn;
-    this.#turn.answered = [];
-    return { answered, answeredAt, request: requestRef === undefined ? undefined : this.#requests.get(requestRef) };
-  }
-
   #onSystem(line: SystemLine): Turn | undefined {
     const { subtype, content } = line.fields;
-    if (subtype === 'stop_hook_summary' || subtype === 'turn_duration') this.#turn.over = true;
+    if (subtype === 'stop_hook_summary' || subtype === 'turn_duration') this.#turn.isOver = true;
     if (subtype === 'local_command' && textOf(content).startsWith('<local-command-')) this.#command = undefined;
     return this.#onNote(line, noteOf(line));
   }
@@ -314,7 +246,7 @@ export class TurnGrouper {
     const ended = note.kind === 'compaction' ? undefined : this.#settleCommand();
     this.#addNote(line, note);
     if (note.kind === 'absorbed-message' || note.kind === 'stop-hook-feedback' || note.kind === 'nudge') {
-      this.#answerNext({ role: 'user', content: note.content }, this.#time(line));
+      this.#turn.answerNext({ role: 'user', content: note.content }, this.#time(line));
     }
     return ended;
   }
@@ -335,23 +267,16 @@ export class TurnGrouper {
     this.#own(line);
   }
 
-  #answerNext(answered: Answered, at: number): void {
-    this.#turn.answered.push(answered);
-    this.#turn.answeredAt = Math.max(this.#turn.answeredAt ?? at, at);
-  }
-
   /** A line without a time takes that of the nearest line before it that has one. */
   #time({ at }: ChainLine): number {
     if (at !== undefined) return at;
     this.#lastTime ??= this.#start.time();
-    this.#turn.time ??= this.#lastTime;
-    this.#turn.inherits = true;
+    this.#turn.inherit(this.#lastTime);
     return this.#lastTime;
   }
 
   #own({ place }: ChainLine): void {
-    this.#turn.session = this.#session;
-    this.#turn.lineOffsets.push(place.number);
+    this.#turn.own(place.number, this.#session);
     if (place.number >= this.#behind.line) this.#behind = { line: place.number + 1, offset: place.end };
   }
 
@@ -366,76 +291,30 @@ export class TurnGrouper {
 
   #endTurn(): Turn | undefined {
     const turn = this.#turn;
-    const ended = counts(turn) ? this.#toTurn(turn) : undefined;
+    const ended = turn.counts ? this.#toTurn() : undefined;
     if (ended) this.#turnCount += 1;
-    for (const id of [...turn.promptPlaces.keys(), ...turn.collector.ids()]) this.#seen.add(id);
+    for (const id of turn.ids) this.#seen.add(id);
     this.#chain.forgetBefore(this.#behind.line);
     for (const [id, { line }] of this.#requests) if (line < this.#behind.line) this.#requests.delete(id);
-    this.#turn = this.#newTurn(ended ? [] : [...turn.carried, ...turn.notes.filter(outlivesItsTurn)]);
+    this.#sidechains.clear();
+    this.#turn = this.#newTurn(ended ? [] : turn.outlivingNotes);
     return ended;
   }
 
   #newTurn(carried: readonly Note[]): OpenTurn {
-    return {
+    return new OpenTurn({
       start: this.#behind,
       time: this.#lastTime,
-      inherits: false,
-      prompts: [],
-      promptPlaces: new Map(),
-      collector: new ResponseCollector(this.#seen),
-      notes: [],
-      carried,
-      answered: [],
-      answeredAt: undefined,
-      over: false,
-      hasCopiedResponse: false,
-      hasSkillBody: false,
-      lineOffsets: [],
       session: this.#session,
-      sessionBefore: this.#session,
-      sidechains: [],
-      sidechainOf: new Map(),
-    };
+      seen: this.#seen,
+      carried,
+    });
   }
 
-  #toTurn(turn: OpenTurn): Turn {
-    const [first, ...more] = turn.prompts;
-    if (!first) throw new Error('a turn has a prompt');
-    const responses = turn.collector.responses();
-    return {
-      number: this.#turnCount + 1,
-      key: first.uuid ?? `${this.#start.sessionId}:${first.line}`,
-      start: turn.start,
-      inheritedTime: turn.inherits ? turn.time : undefined,
-      sessionBefore: turn.sessionBefore,
-      context: first.context,
-      skill: turn.hasSkillBody ? first.command : undefined,
-      session: turn.session,
-      prompts: [first, ...more],
-      responses: [...responses],
-      notes: [...turn.carried, ...turn.notes],
-      sidechains: turn.sidechains.flatMap(toThread),
-      copied: first.copied || (turn.hasCopiedResponse && responses.length === 0),
-      lineOffsets: [...turn.lineOffsets],
-    };
+  #toTurn(): Turn {
+    const threads = [...new Set(this.#sidechains.values())].flatMap(toThread);
+    return this.#turn.toTurn(this.#turnCount + 1, this.#start.sessionId, threads);
   }
-}
-
-/** No more than prompts yet: the next prompt joins them. */
-function isUnanswered({ collector, notes, over, hasCopiedResponse }: OpenTurn): boolean {
-  const parted = notes.some(({ kind }) => kind === 'api-error' || kind === 'interrupt' || kind === 'compaction');
-  return collector.isEmpty && !over && !hasCopiedResponse && !parted;
-}
-
-/** A turn without a response is not exported; but one may be over without any: an empty answer writes no line. */
-function counts({ prompts, collector, notes, over, hasCopiedResponse }: OpenTurn): boolean {
-  const isAnswered = !collector.isEmpty || notes.some(({ kind }) => kind === 'api-error');
-  return prompts.length > 0 && (isAnswered || over || hasCopiedResponse);
-}
-
-/** That a prompt was interrupted before it was answered says nothing of the turn that comes after it. */
-function outlivesItsTurn({ kind }: Note): boolean {
-  return kind !== 'interrupt' && kind !== 'max-turns' && kind !== 'nudge';
 }
 
 function toThread({ key, grouper, turns }: Sidechain): AgentThread[] {

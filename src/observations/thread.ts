@@ -52,6 +52,7 @@ function generationAndTools(response: Response, context: Context): Observation[]
   const startTime = Math.min(request?.at ?? response.answeredAt ?? firstBlockAt, firstBlockAt);
   const model = response.model?.replace(/\[1m\]$/, '');
   const usage = usageOf(counts);
+  const flaw = flawOf(response);
   const generation = observation(
     {
       type: 'generation',
@@ -71,8 +72,8 @@ function generationAndTools(response: Response, context: Context): Observation[]
         model: model === response.model ? undefined : response.model,
         web_search_requests: counts?.server_tool_use?.web_search_requests || undefined,
       }),
-      level: response.aborted ? 'WARNING' : 'DEFAULT',
-      statusMessage: response.aborted ? 'aborted while streaming' : undefined,
+      level: flaw === undefined ? 'DEFAULT' : 'WARNING',
+      statusMessage: flaw,
       // A generation with a model's name and no usage would get an estimated one.
       model: usage && model,
       modelParameters: withoutUndefined<string | number>({
@@ -88,6 +89,13 @@ function generationAndTools(response: Response, context: Context): Observation[]
     context,
   );
   return [generation, ...response.calls.map((call, index) => toolOf(call, index, id, context))];
+}
+
+/** What is wrong with a response, in words. */
+function flawOf({ aborted, stopReason }: Response): string | undefined {
+  if (aborted) return 'aborted while streaming';
+  if (stopReason === 'refusal') return 'the model refused';
+  return stopReason === 'max_tokens' ? 'cut at max_tokens' : undefined;
 }
 
 function toolOf(call: ToolCall, index: number, parentId: string, context: Context): Observation {

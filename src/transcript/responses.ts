@@ -120,6 +120,14 @@ export class ResponseCollector {
     return response;
   }
 
+  /** The line that says so tells that the last response was cut off while it streamed. */
+  cutLast(line: number): void {
+    const last = this.#responses.at(-1);
+    if (!last) return;
+    last.aborted = true;
+    last.lastLine = line;
+  }
+
   addResult(toolUseId: string | undefined, result: ToolResult): boolean {
     const call = toolUseId === undefined ? undefined : this.#calls.get(toolUseId);
     if (call) call.result ??= result;

@@ -162,6 +162,13 @@ export class TurnGrouper {
       case 'nudge':
         this.#turn.isOver = true;
         return this.#onNote(line, { kind: role, content: textOf(line.content) });
+      case 'resume': {
+        const content = textOf(line.content);
+        if (content.includes('cut off mid-stream')) this.#turn.collector.cutLast(line.place.number);
+        this.#turn.answerNext({ role: 'user', content }, this.#time(line));
+        this.#own(line);
+        return undefined;
+      }
       case 'skill-body': {
         const ended = this.#settleCommand();
         this.#turn.hasSkillBody ||= this.#turn.collector.isEmpty;

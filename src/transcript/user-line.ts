@@ -17,6 +17,8 @@ export type UserLineRole =
   /** The harness asks again after an empty answer. */
   | 'nudge'
   | 'skill-body'
+  /** The harness asks the model to go on after an answer that was cut, or refused. */
+  | 'resume'
   | 'meta'
   | 'compaction-summary';
 
@@ -27,6 +29,7 @@ export function roleOf({ content, fields }: User): UserLineRole {
   if (fields.isMeta) {
     if (text.startsWith('Stop hook feedback:')) return 'stop-hook-feedback';
     if (text.startsWith('[Your previous response had no visible output')) return 'nudge';
+    if (text.startsWith('Your response above was ')) return 'resume';
     return isSkillBody(text) ? 'skill-body' : 'meta';
   }
   if (INTERRUPTS.includes(text)) return 'interrupt';

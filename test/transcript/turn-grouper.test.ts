@@ -438,6 +438,22 @@ describe('how a turn ends without a plain answer', () => {
   });
 });
 
+describe('an answer that the model is asked to go on with', () => {
+  test('was cut while it streamed; the next one answers that', () => {
+    const again = 'Your response above was cut off mid-stream. Resume directly from where it stops';
+    const { all } = groupTurns([
+      user('go'),
+      assistant('m1', 'partial'),
+      user(again, { isMeta: true, turnCompanion: true }),
+      assistant('m2', 'the rest'),
+    ]);
+    expect(all[0]?.responses.map(({ aborted, answered }) => ({ aborted, answered }))).toEqual([
+      { aborted: true, answered: [{ role: 'user', content: 'go' }] },
+      { aborted: false, answered: [{ role: 'user', content: again }] },
+    ]);
+  });
+});
+
 describe('history that was copied from another session', () => {
   const other = '22222222-2222-4222-8222-222222222222';
 

@@ -23,7 +23,12 @@ try {
   const forget = () => rmSync(workplace.stateFolder, { recursive: true, force: true });
   const hook: Case = { name: 'hook, one turn', args: [PROGRAM, 'hook'], env: workplace.env, stdin, prepare: forget };
   const off: Case = { name: 'hook, tracing off', args: [PROGRAM, 'hook'], stdin };
-  const times = await measure([{ name: BARE, args: ['-e', '0'] }, off, hook], RUNS);
+  const terminal: Case = {
+    ...hook,
+    name: 'hook, in the terminal',
+    env: { ...workplace.env, CLAUDE_CODE_ENTRYPOINT: 'cli', LANGFUSE_PUBLIC_KEY: undefined },
+  };
+  const times = await measure([{ name: BARE, args: ['-e', '0'] }, off, terminal, hook], RUNS);
   report(times);
 } finally {
   await workplace.close();
@@ -34,7 +39,7 @@ function report(times: Map<string, number[]>): void {
   const rows = [...times].map(([name, values]) => ({ name, medianMs: median(values), ratio: median(values) / bare }));
   for (const { name, medianMs, ratio } of rows) {
     process.stdout.write(
-      `${name.padEnd(20)} ${medianMs.toFixed(1).padStart(7)} ms  ${ratio.toFixed(2).padStart(5)} ×\n`,
+      `${name.padEnd(24)} ${medianMs.toFixed(1).padStart(7)} ms  ${ratio.toFixed(2).padStart(5)} ×\n`,
     );
   }
   process.stdout.write(`medians of ${RUNS}, by turns\n`);

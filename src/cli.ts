@@ -1,18 +1,34 @@
 #!/usr/bin/env node
+import { handOver, isWaitedFor } from './hand-over.js';
+import { readStdin } from './stdin.js';
+
 const [command] = process.argv.slice(2);
+const STDIN_WAIT_MS = 5_000;
+/** Nobody waits for a worker, so it may take its time; but it ends. */
+const WORKER_MS = 50_000;
+const WORKER_ENDS_MS = 58_000;
 
 async function main(): Promise<void> {
-  if (command === 'hook') {
-    // Before anything is loaded: where tracing is off the hook must cost nothing.
-    if (process.env.TRACE_TO_LANGFUSE !== 'true') return;
-    const { hook } = await import('./commands/hook.js');
-    return hook(process.env);
+  const { env, argv } = process;
+  switch (command) {
+    case 'hook': {
+      // Before anything else: where tracing is off the hook must cost nothing.
+      if (env.TRACE_TO_LANGFUSE !== 'true') return;
+      if (isWaitedFor(env)) return handOver(argv[1] ?? '', await readStdin(Date.now() + STDIN_WAIT_MS));
+      const { hook } = await import('./commands/hook.js');
+      return hook(env);
+    }
+    case 'worker': {
+      setTimeout(() => process.exit(), WORKER_ENDS_MS).unref();
+      const { hook } = await import('./commands/hook.js');
+      return hook(env, WORKER_MS);
+    }
+    default:
+      process.stderr.write('usage: cc-langfuse hook   (Claude Code starts it; see the README)\n');
+      process.exitCode = 2;
   }
-  process.stderr.write('usage: cc-langfuse hook   (Claude Code starts it; see the README)\n');
-  process.exitCode = 2;
 }
 
 main().catch((error: unknown) => {
   process.stderr.write(`cc-langfuse: ${error instanceof Error ? error.message : String(error)}\n`);
-  if (command !== 'hook') process.exitCode = 1;
 });

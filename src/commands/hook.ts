@@ -13,13 +13,13 @@ import { findPreviousSession } from '../transcript/previous-session.js';
 const ANSWER_WAIT_MS = 2_000;
 
 /** Exports what a session has that Langfuse has not. Whatever happens, it ends well and prints nothing. */
-export async function hook(env: NodeJS.ProcessEnv): Promise<void> {
+export async function hook(env: NodeJS.ProcessEnv, atLeastMs = 0): Promise<void> {
   const startedAt = Date.now();
   const settings = readSettings(env);
   const folder = stateFolder(env);
   const log = openLog(folder, settings);
   try {
-    const deadline = startedAt + settings.timeoutMs;
+    const deadline = startedAt + Math.max(settings.timeoutMs, atLeastMs);
     const input = parseHookInput(await readStdin(deadline));
     await exportTurns(input, settings, { folder, startedAt, deadline, log });
   } catch (error) {

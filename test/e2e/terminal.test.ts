@@ -1,0 +1,90 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Workplace } from '../support/program.js';
+import { play, recording } from '../support/recording.js';
+import { describeTraces } from '../support/traces.js';
+
+let workplace: Workplace;
+
+beforeEach(async () => {
+  workplace = await Workplace.open();
+  workplace.env = { ...workplace.env, CLAUDE_CODE_ENTRYPOINT: 'cli' };
+});
+
+afterEach(() => workplace.close());
+
+/** Waits until the server has as many observations as the recording is to become. */
+async function arrived(expected: string): Promise<void> {
+  for (let tries = 0; tries < 200; tries += 1) {
+    if (describeTraces(workplace.server.observations) === expected) return;
+    await sleep(50);
+  }
+}
+
+describe('in the terminal', () => {
+  test.each(['p-simple', 'i-simple', 'p-agent2', 'h-block1'])(
+    '%s: the hook is gone at once, and all arrives',
+    async (name) => {
+      const played = recording(name);
+      const waits: number[] = [];
+      workplace.server.misbehave = () => ({ delayMs: 400 });
+      await play(played, workplace.home, async ({ payload }) => {
+        const { exitCode, stdout, stderr, ms } = await workplace.hook(payload);
+        expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+        waits.push(ms);
+      });
+      const expected = readFileSync(join(played.folder, 'expected.json'), 'utf8');
+      await arrived(expected);
+      expect(describeTraces(workplace.server.observations)).toBe(expected);
+      expect(Math.max(...waits)).toBeLessThan(400);
+      expect(workplace.log).toEqual([]);
+    },
+  );
+
+  test('the worker outlives what started it, and its whole group', async () => {
+    const played = recording('p-simple');
+    const expected = readFileSync(join(played.folder, 'expected.json'), 'utf8');
+    workplace.server.misbehave = () => ({ delayMs: 800 });
+    await play(played, workplace.home, async ({ event, payload }) => {
+      if (event !== 'Stop') return;
+      const program = new URL('../../dist/cli.cjs', import.meta.url).pathname;
+      const shell = spawn('sh', ['-c', `"${process.execPath}" "${program}" hook; sleep 30`], {
+        detached: true,
+        env: { PATH: process.env.PATH, ...workplace.env },
+        stdio: ['pipe', 'ignore', 'ignore'],
+      });
+      shell.stdin?.end(JSON.stringify(payload));
+      await sleep(400);
+      process.kill(-(shell.pid ?? 0), 'SIGKILL');
+    });
+    await arrived(expected);
+    expect(describeTraces(workplace.server.observations)).toBe(expected);
+  });
+
+  test('ends well whatever it is fed', async () => {
+    for (const stdin of ['', 'no JSON', '{}']) {
+      expect(await workplace.hook(stdin)).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
+    }
+    for (let tries = 0; tries < 60 && workplace.log.length < 3; tries += 1) await sleep(50);
+    expect(workplace.log.map(({ level }) => level)).toEqual(['error', 'error', 'error']);
+  });
+});
+
+describe('headless, in CI, and by hand', () => {
+  test.each([
+    { CLAUDE_CODE_ENTRYPOINT: 'sdk-cli' },
+    { CI: 'true' },
+    { CC_LANGFUSE_WAIT: '1' },
+    { CLAUDE_CODE_ENTRYPOINT: undefined },
+  ])('%j: the hook does the work itself', async (env) => {
+    const played = recording('p-simple');
+    workplace.env = { ...workplace.env, ...env };
+    await play(played, workplace.home, async ({ event, payload }) => {
+      await workplace.hook(payload);
+      if (event === 'Stop') expect(workplace.server.observations).toHaveLength(2);
+    });
+  });
+});

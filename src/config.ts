@@ -2,6 +2,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 import { isRecord, type Json, parseJson } from './json.js';
+import { REDACTED, type Redact, redactor } from './observations/redact.js';
 
 /** Where the state and the log lie: beside Claude Code's own files. */
 export function stateFolder(env: NodeJS.ProcessEnv): string {
@@ -18,6 +19,8 @@ export interface Settings {
   readonly release: string | undefined;
   readonly timeoutMs: number;
   readonly maxChars: number;
+  /** None where secrets are to be sent as they are. */
+  readonly redact: Redact | undefined;
   readonly debug: boolean;
   /** A line for each setting that is missing or bad; none holds a value, since it may be a key. */
   readonly problems: readonly string[];
@@ -58,6 +61,24 @@ const jsonObject = z.pipe(
   z.transform((value) => parseJson(value) as { [key: string]: Json }),
 );
 
+const Rule = z.object({ pattern: z.string(), replace: z._default(z.string(), REDACTED) });
+const rules = z.pipe(
+  z.string(),
+  z.transform((value, context) => {
+    const parsed = z.array(Rule).safeParse(parseJson(value));
+    if (!parsed.success) {
+      context.issues.push({ code: 'custom', input: '', message: 'expected a JSON array of {"pattern", "replace"}' });
+      return [];
+    }
+    return parsed.data.flatMap(({ pattern, replace }, place) => {
+      const rule = regularExpression(pattern);
+      if (rule) return [{ pattern: rule, replace }];
+      context.issues.push({ code: 'custom', input: '', message: `rule ${place + 1} is no regular expression` });
+      return [];
+    });
+  }),
+);
+
 const Environment = z.object({
   PUBLIC_KEY: z.optional(text),
   SECRET_KEY: z.optional(text),
@@ -77,11 +98,13 @@ const Environment = z.object({
   TIMEOUT: z._default(positive, 10_000),
   MAX_CHARS: z._default(positive, 200_000),
   DEBUG: z._default(toggle, false),
+  REDACT: z._default(toggle, true),
+  REDACT_EXTRA: z._default(rules, []),
 });
 type Name = keyof z.infer<typeof Environment>;
 
 /** Settings that the Langfuse SDKs do not have, or (`LANGFUSE_TIMEOUT`, in seconds there) mean otherwise. */
-const OURS_ONLY: readonly Name[] = ['TIMEOUT', 'MAX_CHARS', 'DEBUG'];
+const OURS_ONLY: readonly Name[] = ['TIMEOUT', 'MAX_CHARS', 'DEBUG', 'REDACT', 'REDACT_EXTRA'];
 const OTHER_NAMES: { readonly [name in Name]?: readonly string[] } = { BASE_URL: ['BASEURL', 'HOST'] };
 
 /** Reads the settings; a bad one is named, and its default stands. */
@@ -120,9 +143,18 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     release: settings.RELEASE,
     timeoutMs: settings.TIMEOUT,
     maxChars: settings.MAX_CHARS,
+    redact: settings.REDACT ? redactor(settings.REDACT_EXTRA) : undefined,
     debug: settings.DEBUG,
     problems,
   };
+}
+
+function regularExpression(pattern: string): RegExp | undefined {
+  try {
+    return new RegExp(pattern, 'g');
+  } catch {
+    return undefined;
+  }
 }
 
 function variablesOf(name: Name): string[] {

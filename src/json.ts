@@ -17,3 +17,7 @@ export function parseJson(text: string): unknown {
 export function withoutUndefined<T>(values: { readonly [key: string]: T | undefined }): { [key: string]: T } {
   return Object.fromEntries(Object.entries(values).filter((entry): entry is [string, T] => entry[1] !== undefined));
 }
+
+export function mapValues<T, U>(values: { readonly [key: string]: T }, change: (value: T) => U): { [key: string]: U } {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, change(value)]));
+}

@@ -1,4 +1,5 @@
 import { buildAgent, buildLostAgent, subagentTypeOf, toolSpanOf } from './observations/agents.js';
+import { type Fit, fitting } from './observations/limits.js';
 import type { Observation, Trace } from './observations/model.js';
 import { type BuildOptions, toTrace, traceOfAgent } from './observations/trace.js';
 import type { AgentEntry, Entry } from './state/store.js';
@@ -38,6 +39,7 @@ export class Subagents {
   readonly #transcriptPath: string;
   readonly #status: AgentStatus;
   readonly #options: BuildOptions;
+  readonly #limits: { readonly maxChars: number; readonly fit: Fit };
   readonly #entries: Map<string, AgentEntry>;
   readonly #calls = new Map<string, { trace: Trace; call: ToolCall }>();
   /** Calls and agents whose end has been told. */
@@ -48,6 +50,7 @@ export class Subagents {
     this.#transcriptPath = transcriptPath;
     this.#status = status;
     this.#options = options;
+    this.#limits = { maxChars: options.maxChars, fit: fitting(options.redact) };
     const entries = Object.entries(known ?? {}).filter(
       (entry): entry is [string, AgentEntry] => entry[1] !== undefined,
     );
@@ -92,7 +95,7 @@ export class Subagents {
       calls.flatMap((call) => {
         const agentId = call.result?.details?.agentId;
         if (call.id === undefined || isAsync(call) || files.some((file) => file.agentId === agentId)) return [];
-        return buildLostAgent(call, { trace, parentId: toolSpanOf(trace, call.id) }, this.#options.maxChars) ?? [];
+        return buildLostAgent(call, { trace, parentId: toolSpanOf(trace, call.id) }, this.#limits) ?? [];
       }),
     );
   }
@@ -140,7 +143,7 @@ export class Subagents {
     const trace = toTrace(entry.trace, entry.trace_name, entry.trace_metadata, { ...this.#options, tags });
     const type = meta.agentType ?? entry.type;
     const agent = { thread, type, description: meta.description ?? entry.description, isBackground: background };
-    const built = buildAgent(agent, { trace, parentId: parent }, this.#options.maxChars);
+    const built = buildAgent(agent, { trace, parentId: parent }, this.#limits);
     const started = thread.turns.flatMap((turn) => this.see(turn, trace));
     const last = built.agent.line;
     const done = { ...entry, last_line: last, sent_line: last, bytes };

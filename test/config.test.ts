@@ -14,6 +14,7 @@ describe('settings', () => {
       release: undefined,
       timeoutMs: 10_000,
       maxChars: 200_000,
+      redact: expect.any(Function),
       debug: false,
       problems: [],
     });
@@ -32,6 +33,7 @@ describe('settings', () => {
       CC_LANGFUSE_TIMEOUT: '2500',
       CC_LANGFUSE_MAX_CHARS: '1000',
       CC_LANGFUSE_DEBUG: 'TRUE',
+      CC_LANGFUSE_REDACT: 'false',
     });
     expect(settings).toEqual({
       langfuse: { baseUrl: new URL('http://localhost:3000/langfuse'), publicKey: 'pk', secretKey: 'sk' },
@@ -42,6 +44,7 @@ describe('settings', () => {
       release: 'v1',
       timeoutMs: 2_500,
       maxChars: 1_000,
+      redact: undefined,
       debug: true,
       problems: [],
     });
@@ -76,6 +79,19 @@ describe('settings', () => {
     expect(settings[setting]).toEqual(fallback);
     expect(settings.problems).toEqual([expect.stringMatching(new RegExp(`^${name}: expected `))]);
     expect(settings.langfuse).toBeDefined();
+  });
+
+  test("rules of the user's own for what is to be taken out", () => {
+    const rules = (value: string) => readSettings({ ...KEYS, CC_LANGFUSE_REDACT_EXTRA: value });
+    expect(rules('[{"pattern":"CUST-\\\\d+","replace":"C"},{"pattern":"x{3}"}]').redact?.('CUST-12 xxx')).toBe(
+      'C [redacted]',
+    );
+    const bad = rules('[{"pattern":"ok"},{"pattern":"("}]');
+    expect(bad.problems).toEqual(['CC_LANGFUSE_REDACT_EXTRA: rule 2 is no regular expression']);
+    expect(bad.redact?.('DB_PASSWORD=hunter2')).toBe('DB_PASSWORD=[redacted]');
+    expect(rules('{"pattern":1}').problems).toEqual([
+      'CC_LANGFUSE_REDACT_EXTRA: expected a JSON array of {"pattern", "replace"}',
+    ]);
   });
 
   test.each(['cloud.langfuse.com', 'ftp://x', 'https://', 'http://a b'])(

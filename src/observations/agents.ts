@@ -28,11 +28,15 @@ export interface AgentObservations {
 }
 
 /** What Langfuse is to show of a subagent: its own generations and tools, below an agent observation. */
-export function buildAgent(agent: Agent, place: AgentPlace, maxChars: number): AgentObservations {
+export function buildAgent(
+  agent: Agent,
+  place: AgentPlace,
+  limits: Pick<Context, 'maxChars' | 'fit'>,
+): AgentObservations {
   const { thread, type, description, isBackground } = agent;
   const { turns, key, agentId } = thread;
   const agentSpan = agentSpanOf(place.trace, key);
-  const context = { trace: place.trace, agentSpan, maxChars };
+  const context = { trace: place.trace, agentSpan, maxChars: limits.maxChars, fit: limits.fit };
   const { level, statusMessage, ...figures } = summaryOf(turns);
   const last = turns.at(-1) ?? turns[0];
   return {
@@ -61,7 +65,11 @@ export function buildAgent(agent: Agent, place: AgentPlace, maxChars: number): A
 }
 
 /** A subagent of which nothing is left but what the result of its call tells. */
-export function buildLostAgent(call: ToolCall, place: AgentPlace, maxChars: number): Observation | undefined {
+export function buildLostAgent(
+  call: ToolCall,
+  place: AgentPlace,
+  limits: Pick<Context, 'maxChars' | 'fit'>,
+): Observation | undefined {
   const { result } = call;
   const { agentId, agentType, prompt, content, totalTokens, totalDurationMs, totalToolUseCount } =
     result?.details ?? {};
@@ -88,7 +96,7 @@ export function buildLostAgent(call: ToolCall, place: AgentPlace, maxChars: numb
       level: result.isError ? 'ERROR' : 'DEFAULT',
       line: result.line,
     },
-    { trace: place.trace, agentSpan, maxChars },
+    { trace: place.trace, agentSpan, maxChars: limits.maxChars, fit: limits.fit },
   );
 }
 
@@ -121,7 +129,7 @@ export function sidechainsOf({ sidechains, responses }: Turn, context: Context):
       description: description || undefined,
       isBackground: false,
     };
-    const built = buildAgent(agent, { trace: context.trace, parentId }, context.maxChars);
+    const built = buildAgent(agent, { trace: context.trace, parentId }, context);
     return [...built.children, built.agent];
   });
 }

@@ -2,6 +2,7 @@ import { type Json, withoutUndefined } from '../json.js';
 import { TITLE_KINDS, type Turn } from '../transcript/turn.js';
 import { sidechainsOf } from './agents.js';
 import { spanIdOf } from './ids.js';
+import { fitting } from './limits.js';
 import type { Observation } from './model.js';
 import { type Context, observation } from './observation.js';
 import { childrenOf, spanOf, summaryOf } from './thread.js';
@@ -16,7 +17,8 @@ export interface TurnObservations {
 /** What Langfuse is to show of a turn. The same turn always gives the same observations. */
 export function buildTurn(turn: Turn, options: BuildOptions): TurnObservations {
   const trace = traceOf(turn, options);
-  const context = { trace, maxChars: options.maxChars, agentSpan: spanIdOf(trace.id, 'agent', turn.key) };
+  const { maxChars, redact } = options;
+  const context = { trace, maxChars, fit: fitting(redact), agentSpan: spanIdOf(trace.id, 'agent', turn.key) };
   const children = [...childrenOf(turn, context), ...sidechainsOf(turn, context)].toSorted((a, b) => a.line - b.line);
   return { children, root: rootOf(turn, context) };
 }

@@ -1,4 +1,5 @@
 import type { Json } from '../json.js';
+import { isSecretName, REDACTED, type Redact } from './redact.js';
 
 export interface Limited {
   readonly value: Json;
@@ -12,15 +13,30 @@ const NEVER_CUT_CHARS = 40;
 /** Beyond its limit a field may still grow by this much in short texts and marks; then the rest is left out. */
 const SLACK_CHARS = 10_000;
 
+/** Makes what is said of something fit to be sent: without secrets, within limits, well-formed. */
+export interface Fit {
+  /** The text without its secrets, at most `maxChars` of it. */
+  text(text: string, maxChars: number): string;
+  value(value: unknown, maxChars: number): Limited;
+}
+
+export function fitting(redact: Redact | undefined): Fit {
+  return {
+    text: (text, maxChars) => cut(redact ? redact(text) : text, maxChars),
+    value: (value, maxChars) => limited(value, maxChars, redact),
+  };
+}
+
 /**
- * Makes a value fit to be sent: about `maxChars` characters in all, what is cut carries a mark; every string is
- * well-formed Unicode, since one lone surrogate makes Langfuse lose the whole flush it arrives in (and cutting makes them).
+ * About `maxChars` characters in all, what is cut carries a mark; every string is well-formed Unicode, since one lone
+ * surrogate makes Langfuse lose the whole flush it arrives in (and cutting makes them). Secrets go before anything is cut.
  */
-export function limited(value: unknown, maxChars: number): Limited {
+function limited(value: unknown, maxChars: number, redact: Redact | undefined): Limited {
   let left = maxChars;
   let isCut = false;
 
-  const text = (whole: string): string => {
+  const text = (original: string): string => {
+    const whole = redact ? redact(original) : original;
     const isKept = whole.length <= Math.max(left, NEVER_CUT_CHARS);
     const kept = isKept ? whole.toWellFormed() : cut(whole, Math.max(left, 0));
     isCut ||= !isKept;
@@ -43,7 +59,8 @@ export function limited(value: unknown, maxChars: number): Limited {
     const kept: [string, Json][] = [];
     for (const [key, item] of entries) {
       if (isFull()) return Object.fromEntries([...kept, ['…', `[${entries.length - kept.length} more]`]]);
-      kept.push([text(key), walk(item, depth + 1)]);
+      const isSecret = redact !== undefined && typeof item === 'string' && item !== '' && isSecretName(key);
+      kept.push([text(key), isSecret ? REDACTED : walk(item, depth + 1)]);
     }
     return Object.fromEntries(kept);
   };

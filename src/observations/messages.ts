@@ -1,21 +1,21 @@
 import { textOf } from '../transcript/content.js';
 import type { Answered, Response } from '../transcript/responses.js';
-import { cut, limited } from './limits.js';
+import type { Fit } from './limits.js';
 
 /** Of what a generation answers only the beginning is repeated here: the tool's own observation has it all. */
 const ANSWERED_CHARS = 2_000;
 
 /** What was said to the model, in the shape that Langfuse draws as a conversation. */
-export function inputMessages(answered: readonly Answered[]) {
+export function inputMessages(answered: readonly Answered[], fit: Fit) {
   return answered.map((message) =>
     message.role === 'user'
-      ? { role: 'user', content: cut(message.content, ANSWERED_CHARS) }
-      : { role: 'tool', tool_call_id: message.toolCallId, content: cut(textOf(message.content), ANSWERED_CHARS) },
+      ? { role: 'user', content: fit.text(message.content, ANSWERED_CHARS) }
+      : { role: 'tool', tool_call_id: message.toolCallId, content: fit.text(textOf(message.content), ANSWERED_CHARS) },
   );
 }
 
 /** What the model said, in that same shape. Signatures of its thinking are not sent. */
-export function outputMessage(response: Response) {
+export function outputMessage(response: Response, fit: Fit) {
   const thinking = response.blocks.flatMap((block) =>
     block.kind === 'thinking' && block.text !== '' ? [{ type: 'thinking', content: block.text }] : [],
   );
@@ -23,7 +23,7 @@ export function outputMessage(response: Response) {
   const calls = response.calls.map(({ id, name, input }) => ({
     id,
     type: 'function',
-    function: { name, arguments: JSON.stringify(limited(input ?? {}, Number.POSITIVE_INFINITY).value) },
+    function: { name, arguments: JSON.stringify(fit.value(input ?? {}, Number.POSITIVE_INFINITY).value) },
   }));
   return {
     role: 'assistant',

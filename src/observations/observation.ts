@@ -1,6 +1,6 @@
-import { withoutUndefined } from '../json.js';
+import { mapValues, withoutUndefined } from '../json.js';
 import { spanIdOf } from './ids.js';
-import { cut, limited } from './limits.js';
+import { cut, type Fit } from './limits.js';
 import type { Observation, Trace } from './model.js';
 
 /** What the observations of a turn, or of a subagent, have in common. */
@@ -9,19 +9,21 @@ export interface Context {
   /** The agent below which they hang. */
   readonly agentSpan: string;
   readonly maxChars: number;
+  readonly fit: Fit;
 }
 
 const STATUS_CHARS = 500;
 const NAME_CHARS = 200;
+const METADATA_CHARS = 1_000;
 
 /** An observation of the turn: its fields within their limits, its strings fit to be sent. */
 export function observation(
   content: Omit<Observation, 'trace' | 'input' | 'output'> & { input?: unknown; output?: unknown },
-  { trace, maxChars }: Context,
+  { trace, maxChars, fit }: Context,
 ): Observation {
   const { statusMessage, modelParameters } = content;
-  const input = content.input === undefined ? undefined : limited(content.input, maxChars);
-  const output = content.output === undefined ? undefined : limited(content.output, maxChars);
+  const input = content.input === undefined ? undefined : fit.value(content.input, maxChars);
+  const output = content.output === undefined ? undefined : fit.value(content.output, maxChars);
   const cutFields = withoutUndefined({ input_full_chars: input?.fullChars, output_full_chars: output?.fullChars });
   return {
     ...content,
@@ -29,9 +31,11 @@ export function observation(
     trace,
     input: input?.value,
     output: output?.value,
-    statusMessage: statusMessage && cut(statusMessage.trimStart().split('\n', 1).join(), STATUS_CHARS),
-    modelParameters: modelParameters && wellFormed(modelParameters),
-    metadata: { ...content.metadata, ...cutFields },
+    statusMessage: statusMessage && fit.text(statusMessage.trimStart().split('\n', 1).join(), STATUS_CHARS),
+    modelParameters:
+      modelParameters &&
+      mapValues(modelParameters, (value) => (typeof value === 'string' ? cut(value, NAME_CHARS) : value)),
+    metadata: { ...mapValues(content.metadata, (value) => fit.value(value, METADATA_CHARS).value), ...cutFields },
   };
 }
 
@@ -43,11 +47,4 @@ export function idOf(
   ...place: readonly number[]
 ): string {
   return spanIdOf(trace.id, kind, nativeId ?? [trace.sessionId, ...place].join(':'));
-}
-
-function wellFormed(values: { readonly [name: string]: string | number }): { [name: string]: string | number } {
-  const entries = Object.entries(values);
-  return Object.fromEntries(
-    entries.map(([key, value]) => [key, typeof value === 'string' ? cut(value, NAME_CHARS) : value]),
-  );
 }

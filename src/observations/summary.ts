@@ -1,14 +1,14 @@
 import { isRecord } from '../json.js';
 import type { ToolCall } from '../transcript/responses.js';
-import { cut } from './limits.js';
+import type { Fit } from './limits.js';
 
 const SUMMARY_CHARS = 200;
 
 /** What a call does, in one line; of tools that are not known, what it was given. */
-export function summaryOfCall({ name, input }: ToolCall): string {
+export function summaryOfCall({ name, input }: ToolCall, fit: Fit): string {
   const fields = isRecord(input) ? input : {};
   const line = knownLine(name, fields) ?? Object.keys(fields).join(', ');
-  return cut(line.replace(/\s+/g, ' ').trim(), SUMMARY_CHARS);
+  return fit.text(line.replace(/\s+/g, ' ').trim(), SUMMARY_CHARS);
 }
 
 function knownLine(name: string, fields: Record<string, unknown>): string | undefined {

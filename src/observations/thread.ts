@@ -62,8 +62,8 @@ function generationAndTools(response: Response, context: Context): Observation[]
       startTime,
       endTime: response.lastBlockAt,
       completionStartTime: isBetween(startTime, firstBlockStartedAt, firstBlockAt) ? firstBlockStartedAt : undefined,
-      input: inputMessages(response.answered),
-      output: outputMessage(response),
+      input: inputMessages(response.answered, context.fit),
+      output: outputMessage(response, context.fit),
       metadata: withoutUndefined<Json>({
         tool_count: response.calls.length,
         message_id: response.id,
@@ -114,7 +114,7 @@ function toolOf(call: ToolCall, index: number, parentId: string, context: Contex
       metadata: withoutUndefined<Json>({
         tool_name: name,
         tool_id: id,
-        summary: summaryOfCall(call),
+        summary: summaryOfCall(call, context.fit),
         denied: result?.denied,
         stored_path: result?.details?.persistedOutputPath,
         stored_size: result?.details?.persistedOutputSize,

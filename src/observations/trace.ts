@@ -1,8 +1,9 @@
-import { type Json, withoutUndefined } from '../json.js';
+import { type Json, mapValues, withoutUndefined } from '../json.js';
 import type { AgentThread, PromptContext, Turn } from '../transcript/turn.js';
 import { traceIdOf } from './ids.js';
-import { limited } from './limits.js';
+import { fitting } from './limits.js';
 import type { Trace } from './model.js';
+import type { Redact } from './redact.js';
 
 /** What does not come from the transcript. */
 export interface BuildOptions {
@@ -13,6 +14,8 @@ export interface BuildOptions {
   readonly environment: string | undefined;
   readonly release: string | undefined;
   readonly maxChars: number;
+  /** None where secrets are to be sent as they are. */
+  readonly redact: Redact | undefined;
 }
 
 /** What every observation of a trace carries is short. */
@@ -34,9 +37,9 @@ export function toTrace(
   id: string,
   name: string,
   fixed: { readonly [key: string]: Json },
-  { sessionId, userId, tags, environment, release, metadata }: BuildOptions,
+  { sessionId, userId, tags, environment, release, metadata, redact }: BuildOptions,
 ): Trace {
-  const entries = Object.entries({ ...metadata, ...fixed });
+  const fit = fitting(redact);
   return {
     id,
     name,
@@ -45,7 +48,7 @@ export function toTrace(
     tags,
     environment,
     release,
-    metadata: Object.fromEntries(entries.map(([key, value]) => [key, limited(value, CONTEXT_CHARS).value])),
+    metadata: mapValues({ ...metadata, ...fixed }, (value) => fit.value(value, CONTEXT_CHARS).value),
   };
 }
 

@@ -15,6 +15,7 @@ export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {
   environment: undefined,
   release: undefined,
   maxChars: 200_000,
+  redact: undefined,
 };
 
 /** The turns of a finished transcript. */

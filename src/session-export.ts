@@ -55,7 +55,7 @@ export interface ExportReport {
 
 const POLL_MS = 10;
 /** A file that has not changed for this long belongs to a session that nobody works in. */
-const IDLE_MS = 10 * 60_000;
+export const IDLE_MS = 10 * 60_000;
 const LINES_BETWEEN_LOOKS = 256;
 const UNREADABLE_LOGGED = 10;
 
@@ -121,9 +121,13 @@ interface Run {
 async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Promise<ExportReport | undefined> {
   const { sessionId, path } = what;
   const { store, sender, deadline, log } = tools;
+  const reader = TranscriptReader.open(path);
+  const { bytes } = reader.status;
+  let isSaved = false;
   const save = (change: Partial<Entry>) => {
     if (!lock.isHeld()) throw new Error('another run has taken over');
-    return store.update(sessionId, { path, destination: tools.destination, ...change });
+    isSaved = true;
+    return store.update(sessionId, { path, destination: tools.destination, bytes, ...change });
   };
   const outbox = new Outbox({
     send: (spans) => sender.send(spans, deadline),
@@ -133,7 +137,6 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   const options = { ...tools.options, sessionId };
   const status = { ...what.agents, idleBefore: Date.now() - IDLE_MS };
   const subagents = new Subagents(path, start.agents, status, options);
-  const reader = TranscriptReader.open(path);
   // Half of the time is for reading: what has been read by then is sent, and the next run goes on.
   const reading = { until: (Date.now() + deadline) / 2, isCutShort: false };
   let closedLine: number | undefined;
@@ -159,10 +162,12 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
     reader.close();
   }
   const failure = outbox.failure ?? (reading.isCutShort ? 'out of time while reading' : undefined);
+  // Of a session that is over or idle nothing more may come: it need not be looked at again.
+  const isLast = what.agents.areOver || what.closing.kind === 'nothing';
   if (failure !== undefined) {
     const { since = new Date().toISOString(), attempts = 0 } = entry.pending ?? {};
     await save({ pending: { since, attempts: attempts + 1, reason: failure, closed_line: closedLine } });
-  } else if (entry.pending) {
+  } else if (entry.pending || (isLast && !isSaved && entry.bytes !== bytes)) {
     await save({ pending: undefined });
   }
   return { observations: outbox.sent, failure };

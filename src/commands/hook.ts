@@ -4,7 +4,8 @@ import { type HookInput, parseHookInput } from '../hook-input.js';
 import { fingerprint, otlpEndpoint } from '../langfuse/endpoint.js';
 import { Sender } from '../langfuse/send.js';
 import { type Log, openLog } from '../log.js';
-import { type Closing, type ExportTools, exportSession, type SessionExport } from '../session-export.js';
+import { recoverable } from '../recovery.js';
+import { type Closing, type ExportTools, exportSession, IDLE_MS, type SessionExport } from '../session-export.js';
 import { StateStore } from '../state/store.js';
 import { readStdin } from '../stdin.js';
 import { findPreviousSession } from '../transcript/previous-session.js';
@@ -69,9 +70,23 @@ async function exportTurns(input: HookInput, settings: Settings, { folder, start
     }
     const closing = closingOf(input, startedAt, deadline);
     const agents = { running: runningOf(input), areOver: event === 'SessionEnd' };
-    await exportAndLog({ sessionId, path, closing, agents }, { ...tools, deadline });
+    const isDone = await exportAndLog({ sessionId, path, closing, agents }, { ...tools, deadline });
+    // Where the session's own turns do not go through, no other's will.
+    if (isDone) await recover(input, { ...tools, deadline });
   } finally {
     await sender.close();
+  }
+}
+
+/** Brings what other sessions still have to be sent. None of them stands in the way of another. */
+async function recover({ session_id: sessionId, transcript_path: transcriptPath }: HookInput, tools: ExportTools) {
+  const { store, destination, deadline, log } = tools;
+  const scope = { sessionId, transcriptPath, destination, idleBefore: Date.now() - IDLE_MS };
+  for (const session of recoverable(store.entries(), scope)) {
+    if (Date.now() >= deadline) return;
+    log.debug('recovering', { session: session.sessionId });
+    const agents = { running: new Set<string>(), areOver: false };
+    await exportAndLog({ ...session, closing: { kind: 'nothing' }, agents }, tools);
   }
 }
 
@@ -105,13 +120,15 @@ function runningOf({ background_tasks: tasks = [] }: HookInput): Set<string> {
 }
 
 /** What fails is logged and stays to be sent: it never stands in the way of another session, or of Claude Code. */
-async function exportAndLog(what: SessionExport, tools: ExportTools): Promise<void> {
+async function exportAndLog(what: SessionExport, tools: ExportTools): Promise<boolean> {
   const { sessionId: session, path: file } = what;
   try {
     const { observations, failure } = await exportSession(what, tools);
     if (failure !== undefined) tools.log.warn(failure, { session, file });
     tools.log.debug('exported', { session, observations });
+    return failure === undefined;
   } catch (error) {
     tools.log.error(error instanceof Error ? error.message : String(error), { session, file });
+    return false;
   }
 }

@@ -50,6 +50,8 @@ const Entry = z.object({
   time: optional(count),
   /** Up to which line observations are acknowledged; beyond `last_line` where a turn was sent in part. */
   sent_line: optional(count),
+  /** How long its transcript was when it was last read. */
+  bytes: optional(count),
   /** What lines of their own had told of the session before that turn. */
   titles: optional(z.record(z.string(), optional(z.string()))),
   pull_request: optional(z.string()),
@@ -87,6 +89,14 @@ export class StateStore {
   read(sessionId: string): Entry | undefined {
     const entry = Entry.safeParse(this.#readAll()?.[sessionId]);
     return entry.success ? entry.data : undefined;
+  }
+
+  /** Every session that is known. */
+  *entries(): Generator<[string, Entry]> {
+    for (const [sessionId, value] of Object.entries(this.#readAll() ?? {})) {
+      const entry = Entry.safeParse(value);
+      if (entry.success) yield [sessionId, entry.data];
+    }
   }
 
   /** The transcript of the other session that begins with this prompt, if one does. */

@@ -40,8 +40,8 @@ export class TranscriptReader {
   }
 
   get status() {
-    const { mtimeMs, birthtimeMs } = fstatSync(this.#file);
-    return { changedAt: mtimeMs, bornAt: Math.trunc(birthtimeMs || mtimeMs) };
+    const { size, mtimeMs, birthtimeMs } = fstatSync(this.#file);
+    return { bytes: size, changedAt: mtimeMs, bornAt: Math.trunc(birthtimeMs || mtimeMs) };
   }
 
   /**

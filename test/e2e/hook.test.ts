@@ -78,6 +78,7 @@ describe('from one hook to the next', () => {
       offset: statSync(transcript()).size - turn(3).map(asLine).join('').length,
       prompt: 'u3',
       first: 'u1',
+      bytes: statSync(transcript()).size,
       path: transcript(),
       destination: expect.stringMatching(/^[0-9a-f]{16}$/),
       updated: expect.any(String),
@@ -272,12 +273,13 @@ describe('the session before', () => {
     expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
   });
 
-  test('whose spans the server refuses does not stand in the way', async () => {
+  test('whose spans the server refuses does not stand in the way, and is tried again behind it', async () => {
     write(turn(1, { sessionId: previous }), previous);
     write([user('planned', { sessionId: previous }), ...turn(2)]);
     workplace.server.misbehave = (_, number) => (number === 0 ? { status: 401 } : undefined);
     await workplace.hook(payload());
-    expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
+    const sessions = workplace.server.observations.map(({ trace }) => trace.sessionId);
+    expect(sessions).toEqual([SESSION, SESSION, previous, previous]);
     expect(workplace.log).toMatchObject([{ msg: 'the server refuses the keys (401)', session: previous }]);
     await workplace.hook(payload());
     expect(arrivals()).toEqual([1, 1, 1, 1]);

@@ -1,5 +1,7 @@
 #!/usr/bin/env node
 import { handOver, isWaitedFor } from './hand-over.js';
+import { isRecord, parseJson } from './json.js';
+import { noticeFor } from './notice.js';
 import { readStdin } from './stdin.js';
 
 const [command] = process.argv.slice(2);
@@ -14,7 +16,11 @@ async function main(): Promise<void> {
     case 'hook': {
       // Before anything else: where tracing is off the hook must cost nothing.
       if (env.TRACE_TO_LANGFUSE !== 'true') return;
-      if (isWaitedFor(env)) return handOver(argv[1] ?? '', await readStdin(Date.now() + STDIN_WAIT_MS));
+      if (isWaitedFor(env)) {
+        const payload = await readStdin(Date.now() + STDIN_WAIT_MS);
+        tell(noticeFor(env, sessionOf(payload)));
+        return handOver(argv[1] ?? '', payload);
+      }
       const { hook } = await import('./commands/hook.js');
       return hook(env);
     }
@@ -27,6 +33,16 @@ async function main(): Promise<void> {
       process.stderr.write('usage: cc-langfuse hook   (Claude Code starts it; see the README)\n');
       process.exitCode = 2;
   }
+}
+
+/** The one thing that a hook ever prints: Claude Code shows it to the user. */
+function tell(systemMessage: string | undefined): void {
+  if (systemMessage !== undefined) process.stdout.write(`${JSON.stringify({ systemMessage })}\n`);
+}
+
+function sessionOf(payload: string): string {
+  const input = parseJson(payload);
+  return isRecord(input) && typeof input.session_id === 'string' ? input.session_id : '';
 }
 
 main().catch((error: unknown) => {

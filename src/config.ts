@@ -1,13 +1,6 @@
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import * as z from 'zod/mini';
 import { isRecord, type Json, parseJson } from './json.js';
 import { REDACTED, type Redact, redactor } from './observations/redact.js';
-
-/** Where the state and the log lie: beside Claude Code's own files. */
-export function stateFolder(env: NodeJS.ProcessEnv): string {
-  return join(env.CLAUDE_CONFIG_DIR || join(homedir(), '.claude'), 'state');
-}
 
 export interface Settings {
   /** Undefined where keys or a good URL are missing: `problems` says which. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { readSettings, stateFolder } from '../src/config.js';
+import { readSettings } from '../src/config.js';
+import { stateFolder } from '../src/state-folder.js';
 
 const KEYS = { LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
 

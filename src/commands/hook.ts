@@ -1,12 +1,14 @@
 import { lstatSync } from 'node:fs';
-import { readSettings, type Settings, stateFolder } from '../config.js';
+import { readSettings, type Settings } from '../config.js';
 import { type HookInput, parseHookInput } from '../hook-input.js';
 import { fingerprint, otlpEndpoint } from '../langfuse/endpoint.js';
 import { Sender } from '../langfuse/send.js';
 import { type Log, openLog } from '../log.js';
+import { keepRefusal } from '../notice.js';
 import { recoverable } from '../recovery.js';
 import { type Closing, type ExportTools, exportSession, IDLE_MS, type SessionExport } from '../session-export.js';
 import { StateStore } from '../state/store.js';
+import { stateFolder } from '../state-folder.js';
 import { readStdin } from '../stdin.js';
 import { findPreviousSession } from '../transcript/previous-session.js';
 
@@ -71,6 +73,9 @@ async function exportTurns(input: HookInput, settings: Settings, { folder, start
     const closing = closingOf(input, startedAt, deadline);
     const agents = { running: runningOf(input), areOver: event === 'SessionEnd' };
     const isDone = await exportAndLog({ sessionId, path, closing, agents }, { ...tools, deadline });
+    const refusal =
+      sender.refusedKeys && `Langfuse refused the keys (${sender.refusedKeys}) at ${langfuse.baseUrl.host}`;
+    keepRefusal(folder, refusal);
     // Where the session's own turns do not go through, no other's will.
     if (isDone) await recover(input, { ...tools, deadline });
   } finally {

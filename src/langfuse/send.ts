@@ -29,6 +29,7 @@ interface Delivery {
 /** Sends spans and knows of each whether the server has acknowledged it. */
 export class Sender {
   readonly #post: Post;
+  #refusedKeys: 401 | 403 | undefined;
 
   constructor(endpoint: Endpoint) {
     this.#post = new Post(endpoint);
@@ -45,6 +46,11 @@ export class Sender {
     return { settled, dropped: [...refused].filter((place) => place < settled), failure };
   }
 
+  /** The status with which the server refused the keys, where its last answer was that. */
+  get refusedKeys(): 401 | 403 | undefined {
+    return this.#refusedKeys;
+  }
+
   close(): Promise<void> {
     return this.#post.close();
   }
@@ -58,6 +64,7 @@ export class Sender {
     const answer = await this.#request(encodeRequest(due.map((place) => spans[place] ?? '')), delivery.deadline);
     if (typeof answer === 'string') return answer;
     const { status } = answer;
+    this.#refusedKeys = status === 401 || status === 403 ? status : undefined;
     if (status >= 200 && status < 300) {
       for (const place of due) accepted.add(place);
       return undefined;

@@ -73,6 +73,49 @@ describe('in the terminal', () => {
   });
 });
 
+describe('a word to the user', () => {
+  const payload = (session: string) => ({
+    session_id: session,
+    transcript_path: '/none.jsonl',
+    hook_event_name: 'Stop',
+  });
+  const told = async (session: string) => {
+    const { stdout, exitCode } = await workplace.hook(payload(session));
+    expect(exitCode).toBe(0);
+    return stdout === '' ? undefined : JSON.parse(stdout).systemMessage;
+  };
+
+  test('that keys are missing, once in a session', async () => {
+    const { LANGFUSE_SECRET_KEY: _, ...env } = workplace.env;
+    workplace.env = env;
+    const message = 'cc-langfuse: LANGFUSE_SECRET_KEY not set. Nothing is exported; see the settings in its README.';
+    expect([await told('one'), await told('one'), await told('two')]).toEqual([message, undefined, message]);
+  });
+
+  test('that the keys were refused, by the hook after; no more once they are taken', async () => {
+    const played = recording('p-simple');
+    workplace.env = { ...workplace.env, CC_LANGFUSE_WAIT: '1' };
+    workplace.server.misbehave = () => ({ status: 401 });
+    const message = `cc-langfuse: Langfuse refused the keys (401) at 127.0.0.1:${workplace.server.port}. Nothing is exported; see the settings in its README.`;
+    await play(played, workplace.home, async ({ event, payload: stop }) => {
+      if (event !== 'Stop') return;
+      expect(await workplace.hook(stop)).toMatchObject({ stdout: '' });
+      workplace.env = { ...workplace.env, CC_LANGFUSE_WAIT: '0' };
+      expect([await told('one'), await told('one')]).toEqual([message, undefined]);
+      workplace.env = { ...workplace.env, CC_LANGFUSE_WAIT: '1' };
+      workplace.server.misbehave = () => undefined;
+      expect(await workplace.hook(stop)).toMatchObject({ stdout: '' });
+      workplace.env = { ...workplace.env, CC_LANGFUSE_WAIT: '0' };
+      expect(await told('two')).toBeUndefined();
+    });
+  });
+
+  test('not headless: there it would stand in the output', async () => {
+    workplace.env = { HOME: workplace.home, TRACE_TO_LANGFUSE: 'true', CLAUDE_CODE_ENTRYPOINT: 'sdk-cli' };
+    expect(await told('one')).toBeUndefined();
+  });
+});
+
 describe('headless, in CI, and by hand', () => {
   test.each([
     { CLAUDE_CODE_ENTRYPOINT: 'sdk-cli' },

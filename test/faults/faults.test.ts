@@ -1,0 +1,45 @@
+import { appendFileSync, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { assistant, at, SESSION, user } from '../support/lines.js';
+import { Workplace } from '../support/program.js';
+import { disturb } from './kills.js';
+
+test('hooks that are killed at random, on a server that fails at random, lose nothing and double nothing', async () => {
+  const figures = await disturb(60, 20_261_118);
+  expect(figures).toMatchObject({ lost: 0, duplicates: 0, exitsOtherThanZero: 0, bytesOnStdout: 0 });
+  expect(figures.kills).toBeGreaterThanOrEqual(60);
+}, 120_000);
+
+test('fifty hooks at once, for one session and for many, send each observation once', async () => {
+  const workplace = await Workplace.open();
+  try {
+    const pathOf = (session: string) => join(workplace.home, '.claude', 'projects', '-work', `${session}.jsonl`);
+    const sessions = [
+      SESSION,
+      ...Array.from({ length: 10 }, (_, n) => `44444444-4444-4444-8444-${String(n).padStart(12, '0')}`),
+    ];
+    for (const session of sessions) {
+      mkdirSync(dirname(pathOf(session)), { recursive: true });
+      for (let n = 0; n < 3; n += 1) {
+        const lines = [
+          user(`q${n}`, { uuid: `${session}-u${n}`, timestamp: at(n * 10) }),
+          assistant(`${session}-m${n}`, 'a', { timestamp: at(n * 10 + 1) }),
+        ];
+        appendFileSync(pathOf(session), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+      }
+    }
+    const all = [...Array.from({ length: 40 }, () => SESSION), ...sessions.slice(1)];
+    const hooks = all.map((session) =>
+      workplace.hook({ session_id: session, transcript_path: pathOf(session), hook_event_name: 'Stop' }),
+    );
+    for (const { exitCode, stdout } of await Promise.all(hooks))
+      expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '' });
+    expect(workplace.server.observations).toHaveLength(sessions.length * 6);
+    expect([...workplace.server.arrivals.values()].every((times) => times === 1)).toBe(true);
+    expect(Object.keys(workplace.state).toSorted()).toEqual(sessions.toSorted());
+    for (const session of sessions) expect(workplace.state[session]).toMatchObject({ last_line: 6, turn_count: 3 });
+  } finally {
+    await workplace.close();
+  }
+}, 120_000);

@@ -1,0 +1,135 @@
+import { spawn } from 'node:child_process';
+import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { Misbehaviour } from '../support/langfuse-server.js';
+import { Workplace } from '../support/program.js';
+import { recording, transcriptsOf } from '../support/recording.js';
+import { describeTraces } from '../support/traces.js';
+
+export interface Figures {
+  readonly kills: number;
+  readonly faults: number;
+  readonly turns: number;
+  readonly lost: number;
+  /** Spans that stand twice, under another start or in another trace. */
+  readonly duplicates: number;
+  /** Rows that arrived again: of turns that went on, and of requests whose answer the kill or the fault kept away. */
+  readonly resent: number;
+  readonly exitsOtherThanZero: number;
+  readonly bytesOnStdout: number;
+}
+
+const PROGRAM = new URL('../../dist/cli.cjs', import.meta.url).pathname;
+const SOURCES = ['i-simple', 'i-queue', 'p-toolloop', 'h-block1', 'p-streamjson', 'i-interrupt'];
+/** A run takes about as long; later it has ended by itself. */
+const KILLED_WITHIN_MS = 110;
+
+/**
+ * Exports recorded sessions while their hooks are killed at random moments and the server fails at random; then, when the
+ * cause is gone, once more in peace. What has arrived must be what one undisturbed export gives.
+ */
+export async function disturb(kills: number, seed: number): Promise<Figures> {
+  const random = numbersFrom(seed);
+  const sum = {
+    kills: 0,
+    faults: 0,
+    turns: 0,
+    lost: 0,
+    duplicates: 0,
+    resent: 0,
+    exitsOtherThanZero: 0,
+    bytesOnStdout: 0,
+  };
+  for (let round = 0; sum.kills < kills; round += 1) {
+    const source = recording(SOURCES[round % SOURCES.length] ?? '');
+    const workplace = await Workplace.open();
+    try {
+      workplace.server.misbehave = () => {
+        const fault = faultFor(random());
+        if (fault) sum.faults += 1;
+        return fault;
+      };
+      const [from = ''] = transcriptsOf(source);
+      const path = join(workplace.home, '.claude', 'projects', basename(dirname(from)), basename(from));
+      const payload = JSON.stringify({
+        session_id: basename(from, '.jsonl'),
+        transcript_path: path,
+        hook_event_name: 'Stop',
+      });
+      mkdirSync(dirname(path), { recursive: true });
+      for (const part of parts(readFileSync(from, 'utf8'), random)) {
+        appendFileSync(path, part);
+        const ended = await runAndKill(workplace.env, payload, random() * KILLED_WITHIN_MS);
+        if (ended.isKilled) sum.kills += 1;
+        else if (ended.exitCode !== 0) sum.exitsOtherThanZero += 1;
+        sum.bytesOnStdout += ended.stdoutBytes;
+      }
+      workplace.server.misbehave = () => undefined;
+      const { exitCode, stdout } = await workplace.hook(payload);
+      if (exitCode !== 0) sum.exitsOtherThanZero += 1;
+      sum.bytesOnStdout += stdout.length;
+      const { observations, arrivals } = workplace.server;
+      const expected: { observations: { id: string }[] }[] = JSON.parse(
+        readFileSync(join(source.folder, 'expected.json'), 'utf8'),
+      );
+      const expectedIds = expected.flatMap((trace) => trace.observations.map(({ id }) => `${id}`));
+      const ids = observations.map(({ id }) => id);
+      sum.turns += expected.length;
+      sum.lost += expectedIds.filter((id) => !ids.includes(id)).length;
+      sum.duplicates += ids.length - new Set(ids).size;
+      sum.resent += [...arrivals.values()].reduce((times, one) => times + one - 1, 0);
+      if (describeTraces(observations) !== readFileSync(join(source.folder, 'expected.json'), 'utf8')) sum.lost += 1;
+    } finally {
+      await workplace.close();
+    }
+  }
+  return sum;
+}
+
+function faultFor(part: number): Misbehaviour | undefined {
+  if (part < 0.1) return { status: 500 };
+  if (part < 0.15) return { status: 502, body: '<html>Bad Gateway</html>' };
+  if (part < 0.2) return { status: 429, headers: { 'retry-after': '0' } };
+  if (part < 0.25) return { disconnect: 'before taking' };
+  if (part < 0.3) return { disconnect: 'after taking' };
+  return part < 0.4 ? { delayMs: 50 } : undefined;
+}
+
+/** The file in pieces that end anywhere, in the middle of a line too. */
+function parts(text: string, random: () => number): string[] {
+  const pieces: string[] = [];
+  for (let from = 0; from < text.length; ) {
+    const to = from + Math.ceil(random() * (text.length / 6));
+    pieces.push(text.slice(from, to));
+    from = to;
+  }
+  return pieces;
+}
+
+function runAndKill(env: Workplace['env'], payload: string, afterMs: number) {
+  return new Promise<{ isKilled: boolean; exitCode: number | null; stdoutBytes: number }>((resolve) => {
+    const child = spawn(process.execPath, [PROGRAM, 'hook'], {
+      env: { PATH: process.env.PATH, ...env },
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+    let stdoutBytes = 0;
+    child.stdout.on('data', (chunk: Buffer) => {
+      stdoutBytes += chunk.length;
+    });
+    child.stdin.on('error', () => {});
+    child.stdin.end(payload);
+    const timer = setTimeout(() => child.kill('SIGKILL'), afterMs);
+    child.on('close', (exitCode, signal) => {
+      clearTimeout(timer);
+      resolve({ isKilled: signal === 'SIGKILL', exitCode, stdoutBytes });
+    });
+  });
+}
+
+function numbersFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+    return state / 2 ** 31;
+  };
+}

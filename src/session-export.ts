@@ -1,14 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { encodeSpan } from './langfuse/otlp.js';
 import type { Sender } from './langfuse/send.js';
 import type { Log } from './log.js';
+import { withMarks } from './marks.js';
 import { buildTurn } from './observations/build.js';
-import type { Observation } from './observations/model.js';
 import type { BuildOptions } from './observations/trace.js';
 import { type Item, Outbox } from './outbox.js';
 import { type Lock, takeLock } from './state/lock.js';
 import { type Entry, NEW_ENTRY, type StateStore } from './state/store.js';
-import { Subagents } from './subagent-export.js';
+import { type AgentItem, Subagents } from './subagent-export.js';
 import { AnswerWatch } from './transcript/answer.js';
 import { userLinesOf } from './transcript/fork.js';
 import { toLine } from './transcript/line.js';
@@ -104,8 +105,7 @@ function startsFor(entry: Entry): Start[] {
   if (lastLine === 0) return [{ ...anew, sentLine, agents, time: entry.time }];
   const read = { ...anew, turnCount, lastLine, sentLine, agents };
   if (turn_line === undefined) return [{ ...read, line: lastLine + 1 }, anew];
-  const { prompt, time, titles = {}, pull_request: pullRequest } = entry;
-  const session = { titles, pullRequest };
+  const { prompt, time, session = NO_FACTS } = entry;
   const lastTurn = { ...read, line: turn_line, turnCount: turnCount - 1, time, prompt, session };
   return [{ ...lastTurn, offset: entry.offset ?? 0 }, lastTurn, anew];
 }
@@ -136,11 +136,18 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   });
   const options = { ...tools.options, sessionId };
   const status = { ...what.agents, idleBefore: Date.now() - IDLE_MS };
-  const subagents = new Subagents(path, start.agents, status, options);
+  const subagents = new Subagents({
+    transcriptPath: path,
+    known: start.agents,
+    unknownBefore: Date.parse(takenOverAt(entry) ?? '') || 0,
+    status,
+    options,
+    onUnreadable: (file, line, reason) => log.warn('a line cannot be read, it is left out', { file, line, reason }),
+  });
   // Half of the time is for reading: what has been read by then is sent, and the next run goes on.
   const reading = { until: (Date.now() + deadline) / 2, isCutShort: false };
   let closedLine: number | undefined;
-  let forked: ReadonlySet<string> | undefined;
+  let family: ReadonlySet<string> | undefined;
   let isWhereItWas = start.prompt === undefined;
   try {
     const position = reader.moveTo(start);
@@ -151,12 +158,13 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
       if (!isClosed) break;
       closedLine = turn.lineOffsets.at(-1);
       if (outbox.failure !== undefined) continue;
-      forked ??= start.line === 1 ? promptsOfOriginal(turn, what, store) : new Set();
-      const own = forked.has(turn.key) ? { ...turn, copied: true } : turn;
-      await outbox.add(itemsFor(own, start, subagents, options));
+      family ??= turnsOfFamily(entry.first ?? turn.key, what, store);
+      await addTurn(turn, { start, entry, family, subagents, options, outbox, reading });
+      if (reading.isCutShort) break;
     }
     if (!isWhereItWas && !reading.isCutShort) return undefined;
-    if (!reading.isCutShort) await outbox.add([...subagents.due(), ...subagents.unplaced()].map(itemOf));
+    if (!reading.isCutShort) await addAgents(subagents.due(), outbox, reading);
+    if (!reading.isCutShort) await addAgents(subagents.unplaced(), outbox, reading);
     await outbox.flush();
   } finally {
     reader.close();
@@ -179,7 +187,7 @@ async function* readTurns(
   start: Start,
   { sessionId, path, closing }: SessionExport,
   entry: Entry,
-  reading: { readonly until: number; isCutShort: boolean },
+  reading: Reading,
   log: Log,
 ): AsyncGenerator<{ turn: Turn; isClosed: boolean }> {
   const time = () => start.time ?? reader.firstTime() ?? reader.status.bornAt;
@@ -230,24 +238,53 @@ async function* readTurns(
 }
 
 /**
- * Up to 2.1.197 a fork bears no mark: it begins with the same prompt as another session, whose own turns are its copies.
+ * Up to 2.1.197 a fork bears no mark: it begins with the same prompt as another session. What that one has exported is not
+ * exported again.
  */
-function promptsOfOriginal({ key }: Turn, { sessionId }: SessionExport, store: StateStore): ReadonlySet<string> {
-  const path = store.pathOfSessionWithFirst(key, sessionId);
-  try {
-    return path === undefined ? new Set() : userLinesOf(path);
-  } catch {
-    // gone by now: what it had was exported, as far as its file still had it
-    return new Set([key]);
-  }
+function turnsOfFamily(first: string, { sessionId }: SessionExport, store: StateStore): ReadonlySet<string> {
+  const exported = store.sessionsWithFirst(first, sessionId).map(({ path, afterLine, upToLine }) => {
+    try {
+      return userLinesOf(path, afterLine, upToLine);
+    } catch {
+      // gone by now; at least its first turn was exported
+      return [first];
+    }
+  });
+  return new Set(exported.flatMap((uuids) => [...uuids]));
+}
+
+/** When a session of the first cc-langfuse was taken over: what it knew last. */
+function takenOverAt({ last_line, turn_line, updated, agents_since }: Entry): string | undefined {
+  return agents_since ?? (last_line > 0 && turn_line === undefined ? updated : undefined);
+}
+
+interface Reading {
+  readonly until: number;
+  isCutShort: boolean;
+}
+
+interface TurnExport {
+  readonly start: Start;
+  readonly entry: Entry;
+  /** Turns that other sessions have exported. */
+  readonly family: ReadonlySet<string>;
+  readonly subagents: Subagents;
+  readonly options: BuildOptions;
+  readonly outbox: Outbox;
+  readonly reading: Reading;
 }
 
 /**
  * What is to be sent of a turn: the observations that rest on a new line, then what its subagents have, and last, if the
  * turn itself got any line, its root.
  */
-function itemsFor(turn: Turn, { lastLine, sentLine }: Start, subagents: Subagents, options: BuildOptions): Item[] {
+async function addTurn(
+  turn: Turn,
+  { start, entry, family, subagents, options, outbox, reading }: TurnExport,
+): Promise<void> {
   const last = turn.lineOffsets.at(-1) ?? 0;
+  const isNew = last > start.lastLine;
+  const isOfFamily = family.has(turn.key);
   const done: Partial<Entry> = {
     last_line: last,
     turn_count: turn.number,
@@ -255,31 +292,42 @@ function itemsFor(turn: Turn, { lastLine, sentLine }: Start, subagents: Subagent
     offset: turn.start.offset,
     prompt: turn.key,
     time: turn.inheritedTime,
-    titles: Object.keys(turn.sessionBefore.titles).length > 0 ? turn.sessionBefore.titles : undefined,
-    pull_request: turn.sessionBefore.pullRequest,
+    session: isDeepStrictEqual(turn.sessionBefore, NO_FACTS) ? undefined : turn.sessionBefore,
     sent_line: last,
+    agents_since: takenOverAt(entry),
     ...(turn.number === 1 && !turn.copied && { first: turn.key }),
+    ...(isOfFamily && { copied_line: last }),
   };
-  if (turn.copied) return last > lastLine ? [{ span: undefined, label: '', change: done }] : [];
+  if (turn.copied || isOfFamily) {
+    if (isNew) await outbox.add([{ span: undefined, label: '', change: done }]);
+    return;
+  }
   const { children, root } = buildTurn(turn, options);
   const started = subagents.see(turn, root.trace);
-  const agents = subagents.due().map(itemOf);
-  if (last <= lastLine) return agents;
-  const news = [...children, ...subagents.lost(turn, root.trace)].filter(({ line }) => line > sentLine);
-  return [
-    ...news.map((observation, place) =>
-      // Several may rest on one line: with the last of them the line is done.
-      itemOf({
-        observation,
-        change: news[place + 1]?.line === observation.line ? {} : { sent_line: observation.line },
-      }),
-    ),
-    ...agents,
-    itemOf({ observation: root, change: { ...done, ...subagents.kept(started) } }),
-  ];
+  if (isNew) {
+    const all = [...children, ...subagents.lost(turn, root.trace)].toSorted((a, b) => a.line - b.line);
+    const news = withMarks(
+      all.filter(({ line }) => line > start.sentLine),
+      (line) => ({ sent_line: line }),
+    );
+    await outbox.add(news.map(({ observation, mark = {} }) => itemOf({ observation, change: mark })));
+  }
+  await addAgents(subagents.due(), outbox, reading);
+  if (!isNew || reading.isCutShort) return;
+  await outbox.add([itemOf({ observation: root, change: { ...done, ...subagents.kept(started) } })]);
 }
 
-function itemOf({ observation, change }: { observation: Observation; change: Partial<Entry> }): Item {
+/** One agent after the other, as long as there is time to read them. */
+async function addAgents(agents: Iterable<readonly AgentItem[]>, outbox: Outbox, reading: Reading): Promise<void> {
+  for (const items of agents) {
+    await outbox.add(items.map(itemOf));
+    if (outbox.failure !== undefined) return;
+    reading.isCutShort = Date.now() >= reading.until;
+    if (reading.isCutShort) return;
+  }
+}
+
+function itemOf({ observation, change }: AgentItem): Item {
   const { type, id, trace } = observation;
   return { span: encodeSpan(observation), label: `${type} ${id} of trace ${trace.id}`, change };
 }

@@ -1,3 +1,4 @@
+import { withMarks } from './marks.js';
 import { buildAgent, buildLostAgent, subagentTypeOf, toolSpanOf } from './observations/agents.js';
 import { type Fit, fitting } from './observations/limits.js';
 import type { Observation, Trace } from './observations/model.js';
@@ -31,50 +32,62 @@ export interface AgentStatus {
   readonly idleBefore: number;
 }
 
+export interface SubagentTools {
+  readonly transcriptPath: string;
+  readonly known: Entry['agents'];
+  /** Agents from before this moment, in ms since 1970, are not known: another exporter has seen to them. */
+  readonly unknownBefore: number;
+  readonly status: AgentStatus;
+  readonly options: BuildOptions;
+  readonly onUnreadable: (file: string, line: number, reason: string) => void;
+}
+
+/** What is kept of a call that may have started an agent. */
+type Launch = Pick<AgentEntry, 'type' | 'description' | 'background' | 'task'> & { trace: Trace };
+
+const NAME_CHARS = 200;
+
 /**
  * The subagents of a session: which call started each, whether it is done, and what it has that was not sent yet. One
  * may end long after its turn, so the state keeps where it hangs.
  */
 export class Subagents {
-  readonly #transcriptPath: string;
-  readonly #status: AgentStatus;
-  readonly #options: BuildOptions;
+  readonly #tools: SubagentTools;
   readonly #limits: { readonly maxChars: number; readonly fit: Fit };
-  readonly #entries: Map<string, AgentEntry>;
-  readonly #calls = new Map<string, { trace: Trace; call: ToolCall }>();
+  readonly #entries = new Map<string, AgentEntry>();
+  /** Agents of which the state has something that cannot be read: they may have been sent. */
+  readonly #leftAlone = new Set<string>();
+  readonly #launches = new Map<string, Launch>();
   /** Calls and agents whose end has been told. */
   readonly #ended = new Set<string>();
-  #listed: AgentFile[] | undefined;
+  readonly #files = new Map<string, AgentFile | undefined>();
+  #isListed = false;
 
-  constructor(transcriptPath: string, known: Entry['agents'], status: AgentStatus, options: BuildOptions) {
-    this.#transcriptPath = transcriptPath;
-    this.#status = status;
-    this.#options = options;
+  constructor(tools: SubagentTools) {
+    const { options, known = {} } = tools;
+    this.#tools = tools;
     this.#limits = { maxChars: options.maxChars, fit: fitting(options.redact) };
-    const entries = Object.entries(known ?? {}).filter(
-      (entry): entry is [string, AgentEntry] => entry[1] !== undefined,
-    );
-    this.#entries = new Map(entries);
+    for (const [agentId, entry] of Object.entries(known)) {
+      if (entry) this.#entries.set(agentId, entry);
+      else this.#leftAlone.add(agentId);
+    }
   }
 
   /** Takes note of a turn's calls, and of the ends that it tells of; gives the agents that it started. */
   see(turn: Turn, trace: Trace): string[] {
-    const absorbed = turn.notes.flatMap((note) => (note.kind === 'absorbed-message' ? [note.content] : []));
-    for (const content of [...turn.prompts.map((prompt) => prompt.content), ...absorbed])
-      this.#readNotification(content);
+    for (const { content } of turn.prompts) this.#readNotification(content);
+    for (const note of turn.notes) if (note.kind === 'absorbed-message') this.#readNotification(note.content);
     const started: string[] = [];
     for (const call of turn.responses.flatMap(({ calls }) => calls)) {
       if (call.id === undefined) continue;
-      this.#calls.set(call.id, { trace, call });
+      this.#launches.set(call.id, launchOf(call, trace));
       if (call.result && !isAsync(call)) this.#ended.add(call.id);
       const { agentId, runId } = call.result?.details ?? {};
       if (agentId !== undefined) started.push(...this.#place(agentId, call.id));
       if (runId !== undefined) started.push(...this.#place(workflowKey(runId), call.id));
     }
-    for (const file of this.#files()) {
-      if (this.#entries.has(file.agentId)) continue;
-      const { toolUseId } = file.meta;
-      if (toolUseId !== undefined) started.push(...this.#place(file.agentId, toolUseId));
+    for (const { agentId, meta } of this.#listed()) {
+      if (meta.toolUseId !== undefined) started.push(...this.#place(agentId, meta.toolUseId));
     }
     return started;
   }
@@ -88,87 +101,98 @@ export class Subagents {
     return entries.length > 0 ? { agents: Object.fromEntries(entries) } : {};
   }
 
-  /** What the results of a turn's calls tell of agents whose files are gone. */
+  /** What the results of a turn's calls tell of agents whose files are gone, or hold nothing. */
   lost(turn: Turn, trace: Trace): Observation[] {
-    const files = this.#files();
     return turn.responses.flatMap(({ calls }) =>
       calls.flatMap((call) => {
         const agentId = call.result?.details?.agentId;
-        if (call.id === undefined || isAsync(call) || files.some((file) => file.agentId === agentId)) return [];
+        if (call.id === undefined || agentId === undefined || isAsync(call)) return [];
+        if (this.#leftAlone.has(agentId) || this.#entries.get(agentId)?.last_line) return [];
+        const file = this.#fileOf(agentId);
+        if (file && this.#read(file)) return [];
+        const entry = this.#entries.get(agentId);
+        if (entry?.lost) return [];
+        if (entry) this.#entries.set(agentId, { ...entry, lost: true });
         return buildLostAgent(call, { trace, parentId: toolSpanOf(trace, call.id) }, this.#limits) ?? [];
       }),
     );
   }
 
-  /** What the agents that are done have that was not sent, those that they started in turn included. */
-  due(): AgentItem[] {
-    const items: AgentItem[] = [];
-    for (let more = this.#dueNow(); more.length > 0; more = this.#dueNow()) items.push(...more);
-    return items;
+  /** What the agents that are done have that was not sent, one agent after the other, and those that they started. */
+  *due(): Generator<AgentItem[], void, undefined> {
+    for (let isMore = true; isMore; ) {
+      isMore = false;
+      for (const [file, entry] of this.#doneWithNews()) {
+        const thread = this.#read(file);
+        this.#entries.set(file.agentId, { ...entry, bytes: file.bytes });
+        if (!thread) continue;
+        isMore = true;
+        yield this.#itemsOf(file, thread, entry);
+      }
+    }
   }
 
   /** Those that no call started, each with a trace of its own, once nobody works on them any more. */
-  unplaced(): AgentItem[] {
-    const beside = this.#status.areOver
-      ? agentFilesBeside(this.#transcriptPath).filter((file) => sessionOfAgent(file) === this.#options.sessionId)
-      : [];
-    return [...this.#files(), ...beside].flatMap((file) => {
-      const isPlaced = this.#entries.has(file.agentId) || this.#workflowOf(file) !== undefined;
-      if (isPlaced || !(this.#status.areOver || this.#isIdle(file))) return [];
-      const thread = readAgent(file, this.#options.sessionId);
-      if (!thread) return [];
-      const { agentType, description } = file.meta;
-      const trace = traceOfAgent(thread, agentType, this.#options);
+  *unplaced(): Generator<AgentItem[], void, undefined> {
+    const { transcriptPath, status, options, unknownBefore } = this.#tools;
+    const isOurs = (file: AgentFile) => sessionOfAgent(file) === options.sessionId;
+    const beside = status.areOver ? agentFilesBeside(transcriptPath).filter(isOurs) : [];
+    for (const file of [...this.#listed(), ...beside]) {
+      const { agentId, meta, workflowRunId, changedAt } = file;
+      // One that a call started hangs below that call, or waits until the call is known.
+      const hasCall = meta.toolUseId !== undefined || meta.parentAgentId !== undefined || workflowRunId !== undefined;
+      if (hasCall || this.#entries.has(agentId) || this.#leftAlone.has(agentId) || changedAt < unknownBefore) continue;
+      if (!status.areOver && !this.#isIdle(file)) continue;
+      const thread = this.#read(file);
+      if (!thread) continue;
+      const trace = traceOfAgent(thread, meta.agentType, options);
       const place = { trace: trace.id, trace_name: trace.name, trace_metadata: trace.metadata };
-      const entry = { ...place, last_line: 0, type: agentType, description };
-      this.#entries.set(file.agentId, entry);
-      return this.#itemsOf(file, thread, entry);
-    });
+      yield this.#itemsOf(file, thread, { ...place, last_line: 0, type: meta.agentType });
+    }
   }
 
-  #dueNow(): AgentItem[] {
-    return this.#files().flatMap((file) => {
-      const workflow = this.#workflowOf(file);
-      const entry = this.#entries.get(file.agentId) ?? (workflow && { ...workflow, type: file.meta.agentType });
-      if (!entry || entry.bytes === file.bytes || !this.#isDone(file, entry)) return [];
-      const thread = readAgent(file, this.#options.sessionId);
-      return thread ? this.#itemsOf(file, thread, entry) : [];
-    });
+  *#doneWithNews(): Generator<[AgentFile, AgentEntry], void, undefined> {
+    for (const agentId of this.#entries.keys()) this.#fileOf(agentId);
+    for (const file of this.#listed()) {
+      const entry = this.#entries.get(file.agentId) ?? this.#stepOfWorkflow(file);
+      const isKnown = entry?.bytes === file.bytes || entry?.lost || this.#leftAlone.has(file.agentId);
+      if (entry && !isKnown && this.#isDone(file, entry)) yield [file, entry];
+    }
   }
 
   #itemsOf(file: AgentFile, thread: AgentThread, entry: AgentEntry): AgentItem[] {
     const { agentId, bytes, meta } = file;
+    const { options } = this.#tools;
     const { last_line: lastLine, sent_line: sentLine = lastLine, background = false, parent } = entry;
-    const { trace_tags: tags = this.#options.tags } = entry;
-    const trace = toTrace(entry.trace, entry.trace_name, entry.trace_metadata, { ...this.#options, tags });
-    const type = meta.agentType ?? entry.type;
-    const agent = { thread, type, description: meta.description ?? entry.description, isBackground: background };
+    const { trace_tags: tags = options.tags } = entry;
+    const trace = toTrace(entry.trace, entry.trace_name, entry.trace_metadata, { ...options, tags });
+    const description = meta.description ?? entry.description;
+    const agent = { thread, type: meta.agentType ?? entry.type, description, isBackground: background };
     const built = buildAgent(agent, { trace, parentId: parent }, this.#limits);
     const started = thread.turns.flatMap((turn) => this.see(turn, trace));
     const last = built.agent.line;
-    const done = { ...entry, last_line: last, sent_line: last, bytes };
-    this.#entries.set(agentId, done);
+    this.#entries.set(agentId, { ...entry, last_line: last, sent_line: last, bytes });
     if (last <= lastLine) return [];
-    const news = built.children.filter(({ line }) => line > sentLine);
+    const news = withMarks(
+      built.children.filter(({ line }) => line > sentLine),
+      (line) => ({ agents: { [agentId]: { ...entry, sent_line: line } } }),
+    );
     return [
-      ...news.map((observation, place) => ({
-        observation,
-        change:
-          news[place + 1]?.line === observation.line
-            ? {}
-            : { agents: { [agentId]: { ...entry, sent_line: observation.line } } },
-      })),
+      ...news.map(({ observation, mark = {} }) => ({ observation, change: mark })),
       { observation: built.agent, change: this.kept([...started, agentId]) },
     ];
   }
 
   /** Hangs an agent, or a workflow, below the call that started it. */
   #place(key: string, callId: string): string[] {
-    const known = this.#calls.get(callId);
-    if (!known || this.#entries.has(key)) return [];
-    const { trace, call } = known;
-    const { agentType, description, taskId } = call.result?.details ?? {};
-    const entry = {
+    const launch = this.#launches.get(callId);
+    const known = this.#entries.get(key);
+    // The result of the call may have come after the agent was placed by its own file.
+    if (known && launch?.background && known.call === callId) this.#entries.set(key, { ...known, background: true });
+    if (!launch || known || this.#leftAlone.has(key)) return [];
+    const { trace, ...details } = launch;
+    this.#entries.set(key, {
+      ...details,
       last_line: 0,
       trace: trace.id,
       trace_name: trace.name,
@@ -176,30 +200,26 @@ export class Subagents {
       trace_tags: [...trace.tags],
       parent: toolSpanOf(trace, callId),
       call: callId,
-      task: taskId,
-      type: agentType ?? subagentTypeOf(call),
-      description,
-      background: isAsync(call),
-    };
-    this.#entries.set(key, entry);
+    });
     return [key];
   }
 
   #isDone(file: AgentFile, entry: AgentEntry): boolean {
-    const { running, areOver } = this.#status;
-    if (areOver || this.#isIdle(file)) return true;
+    const { running, areOver } = this.#tools.status;
+    if (areOver) return true;
     if (running.has(file.agentId) || (entry.task !== undefined && running.has(entry.task))) return false;
     const isToldByItsCall = file.meta.requestShape !== 'background' || file.workflowRunId !== undefined;
     const isCallOver = entry.call !== undefined && this.#ended.has(entry.call);
-    return this.#ended.has(file.agentId) || (isToldByItsCall && isCallOver);
+    return this.#ended.has(file.agentId) || (isToldByItsCall && isCallOver) || this.#isIdle(file);
   }
 
   #isIdle({ changedAt }: AgentFile): boolean {
-    return changedAt < this.#status.idleBefore;
+    return changedAt < this.#tools.status.idleBefore;
   }
 
-  #workflowOf({ workflowRunId }: AgentFile): AgentEntry | undefined {
-    return workflowRunId === undefined ? undefined : this.#entries.get(workflowKey(workflowRunId));
+  #stepOfWorkflow({ workflowRunId, meta }: AgentFile): AgentEntry | undefined {
+    const workflow = workflowRunId === undefined ? undefined : this.#entries.get(workflowKey(workflowRunId));
+    return workflow && { ...workflow, type: meta.agentType };
   }
 
   /** The end of a background agent, or of a workflow, comes as a message that names its task and its call. */
@@ -208,19 +228,37 @@ export class Subagents {
     for (const [, id = ''] of content.matchAll(/<(?:task-id|tool-use-id)>([^<]+)</g)) this.#ended.add(id);
   }
 
-  #files(): AgentFile[] {
-    this.#listed ??= agentFilesOf(this.#transcriptPath);
-    const listed = this.#listed;
-    const older = [...this.#entries.keys()].flatMap((agentId) => {
-      if (listed.some((file) => file.agentId === agentId) || agentId.startsWith('workflow ')) return [];
-      return olderAgentFile(this.#transcriptPath, agentId) ?? [];
-    });
-    return [...listed, ...older];
+  #read(file: AgentFile): AgentThread | undefined {
+    return readAgent(file, (line, reason) => this.#tools.onUnreadable(file.path, line, reason));
+  }
+
+  #listed(): AgentFile[] {
+    if (!this.#isListed)
+      for (const file of agentFilesOf(this.#tools.transcriptPath)) this.#files.set(file.agentId, file);
+    this.#isListed = true;
+    return [...this.#files.values()].filter((file) => file !== undefined);
+  }
+
+  #fileOf(agentId: string): AgentFile | undefined {
+    this.#listed();
+    if (!this.#files.has(agentId)) this.#files.set(agentId, olderAgentFile(this.#tools.transcriptPath, agentId));
+    return this.#files.get(agentId);
   }
 }
 
 function workflowKey(runId: string): string {
   return `workflow ${runId}`;
+}
+
+function launchOf(call: ToolCall, trace: Trace): Launch {
+  const { agentType, description, taskId } = call.result?.details ?? {};
+  return {
+    trace,
+    type: (agentType ?? subagentTypeOf(call))?.slice(0, NAME_CHARS),
+    description: description?.slice(0, NAME_CHARS),
+    background: isAsync(call),
+    task: taskId,
+  };
 }
 
 /** Whether a call's result says no more than that something has been started. */

@@ -36,7 +36,7 @@ export function buildAgent(
   const { thread, type, description, isBackground } = agent;
   const { turns, key, agentId } = thread;
   const agentSpan = agentSpanOf(place.trace, key);
-  const context = { trace: place.trace, agentSpan, maxChars: limits.maxChars, fit: limits.fit };
+  const context = { trace: place.trace, agentSpan, place: key, maxChars: limits.maxChars, fit: limits.fit };
   const { level, statusMessage, ...figures } = summaryOf(turns);
   const last = turns.at(-1) ?? turns[0];
   return {
@@ -71,17 +71,17 @@ export function buildLostAgent(
   limits: Pick<Context, 'maxChars' | 'fit'>,
 ): Observation | undefined {
   const { result } = call;
-  const { agentId, agentType, prompt, content, totalTokens, totalDurationMs, totalToolUseCount } =
+  const { agentId, agentType, prompt, content, totalTokens, totalDurationMs, totalToolUseCount, ...more } =
     result?.details ?? {};
   if (!result || agentId === undefined) return undefined;
   const agentSpan = agentSpanOf(place.trace, agentId);
-  const output = textOf(content);
+  const output = textOf(content) || (more.result ?? '');
   return observation(
     {
       type: 'agent',
       id: agentSpan,
       parentId: place.parentId,
-      name: agentType ?? subagentTypeOf(call) ?? 'agent',
+      name: agentType ?? subagentTypeOf(call) ?? more.commandName ?? 'agent',
       startTime: call.at,
       endTime: Math.max(call.at, result.at),
       input: prompt === undefined ? undefined : [{ role: 'user', content: prompt }],
@@ -96,7 +96,7 @@ export function buildLostAgent(
       level: result.isError ? 'ERROR' : 'DEFAULT',
       line: result.line,
     },
-    { trace: place.trace, agentSpan, maxChars: limits.maxChars, fit: limits.fit },
+    { trace: place.trace, agentSpan, place: agentId, maxChars: limits.maxChars, fit: limits.fit },
   );
 }
 

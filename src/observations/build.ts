@@ -18,7 +18,13 @@ export interface TurnObservations {
 export function buildTurn(turn: Turn, options: BuildOptions): TurnObservations {
   const trace = traceOf(turn, options);
   const { maxChars, redact } = options;
-  const context = { trace, maxChars, fit: fitting(redact), agentSpan: spanIdOf(trace.id, 'agent', turn.key) };
+  const context = {
+    trace,
+    place: trace.sessionId,
+    maxChars,
+    fit: fitting(redact),
+    agentSpan: spanIdOf(trace.id, 'agent', turn.key),
+  };
   const children = [...childrenOf(turn, context), ...sidechainsOf(turn, context)].toSorted((a, b) => a.line - b.line);
   return { children, root: rootOf(turn, context) };
 }

@@ -8,6 +8,8 @@ export interface Context {
   readonly trace: Trace;
   /** The agent below which they hang. */
   readonly agentSpan: string;
+  /** What its lines are called by where they have no name: the session, or the agent. */
+  readonly place: string;
   readonly maxChars: number;
   readonly fit: Fit;
 }
@@ -41,10 +43,10 @@ export function observation(
 
 /** The id of a span by what the transcript calls it, or where it does not, by where it stands. */
 export function idOf(
-  { trace }: Context,
+  { trace, place }: Context,
   kind: 'generation' | 'tool' | 'event',
   nativeId: string | undefined,
-  ...place: readonly number[]
+  ...lineAndIndex: readonly number[]
 ): string {
-  return spanIdOf(trace.id, kind, nativeId ?? [trace.sessionId, ...place].join(':'));
+  return spanIdOf(trace.id, kind, nativeId ?? [place, ...lineAndIndex].join(':'));
 }

@@ -1,4 +1,4 @@
-import { type Json, withoutUndefined } from '../json.js';
+import { isRecord, type Json, withoutUndefined } from '../json.js';
 import { textOf } from '../transcript/content.js';
 import type { Note } from '../transcript/notes.js';
 import type { Response, ToolCall } from '../transcript/responses.js';
@@ -128,6 +128,8 @@ function toolOf(call: ToolCall, index: number, parentId: string, context: Contex
 }
 
 function outputOf(content: unknown): unknown {
+  // A single block, a document for one, is drawn as a list of one.
+  if (isRecord(content) && typeof content.type === 'string') return textOf([content]);
   return Array.isArray(content) ? textOf(content) : (content ?? null);
 }
 

@@ -24,22 +24,22 @@ const CONTEXT_CHARS = 1_000;
 export function traceOf({ number, key, context, skill }: Turn, options: BuildOptions): Trace {
   const fixed = { ...contextOf(context, options), turn_number: number, trigger: context.trigger };
   const tags = skill === undefined ? options.tags : [...options.tags, `skill:${skill}`];
-  return toTrace(traceIdOf(key), `Turn ${number}`, fixed, { ...options, tags });
+  return toTrace(traceIdOf(key), `Turn ${number}`, fitted(fixed, options), { ...options, tags });
 }
 
 /** The trace of an agent that no tool call started. */
 export function traceOfAgent({ turns: [first] }: AgentThread, type: string | undefined, options: BuildOptions): Trace {
-  return toTrace(traceIdOf(first.key), `Agent ${type ?? ''}`.trim(), contextOf(first.context, options), options);
+  const metadata = fitted(contextOf(first.context, options), options);
+  return toTrace(traceIdOf(first.key), `Agent ${type ?? ''}`.trim(), metadata, options);
 }
 
-/** A trace as every one of its observations carries it. */
+/** A trace as every one of its observations carries it, its metadata being fit to be sent. */
 export function toTrace(
   id: string,
   name: string,
   fixed: { readonly [key: string]: Json },
-  { sessionId, userId, tags, environment, release, metadata, redact }: BuildOptions,
+  { sessionId, userId, tags, environment, release }: BuildOptions,
 ): Trace {
-  const fit = fitting(redact);
   return {
     id,
     name,
@@ -48,8 +48,13 @@ export function toTrace(
     tags,
     environment,
     release,
-    metadata: mapValues({ ...metadata, ...fixed }, (value) => fit.value(value, CONTEXT_CHARS).value),
+    metadata: fixed,
   };
+}
+
+function fitted(fixed: { readonly [key: string]: Json }, { metadata, redact }: BuildOptions) {
+  const fit = fitting(redact);
+  return mapValues({ ...metadata, ...fixed }, (value) => fit.value(value, CONTEXT_CHARS).value);
 }
 
 function contextOf(context: PromptContext, { sessionId }: BuildOptions) {

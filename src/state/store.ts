@@ -9,6 +9,24 @@ const count = z.number().check(z.int(), z.nonnegative());
 /** One field that cannot be must not cost what the others know. */
 const optional = <T extends z.core.$ZodType>(schema: T) => z.catch(z.optional(schema), undefined);
 
+const Tokens = z.object({ input: z.number(), output: z.number(), cacheRead: z.number(), cacheWritten: z.number() });
+
+const Facts = z.object({
+  titles: z.object({
+    'custom-title': optional(z.string()),
+    'ai-title': optional(z.string()),
+    summary: optional(z.string()),
+  }),
+  pullRequest: optional(z.string()),
+  account: z.object({
+    told: optional(Tokens),
+    line: count,
+    since: Tokens,
+    compactions: count,
+    hasAgents: z.boolean(),
+  }),
+});
+
 /** How far a subagent has been exported, and where it hangs: it may end long after the turn that started it. */
 const AgentEntry = z.object({
   last_line: count,
@@ -27,6 +45,8 @@ const AgentEntry = z.object({
   type: optional(z.string()),
   description: optional(z.string()),
   background: optional(z.boolean()),
+  /** It was made of what its call's result told: its file was gone. */
+  lost: optional(z.boolean()),
 });
 export type AgentEntry = z.infer<typeof AgentEntry>;
 
@@ -46,6 +66,8 @@ const Entry = z.object({
   prompt: optional(z.string()),
   /** The first prompt of the session: one that begins with the same is its fork. */
   first: optional(z.string()),
+  /** Up to where it is a fork: what stands there is exported by another session. */
+  copied_line: optional(count),
   /** The time that its lines without one took over from the lines before. */
   time: optional(count),
   /** Up to which line observations are acknowledged; beyond `last_line` where a turn was sent in part. */
@@ -53,8 +75,9 @@ const Entry = z.object({
   /** How long its transcript was when it was last read. */
   bytes: optional(count),
   /** What lines of their own had told of the session before that turn. */
-  titles: optional(z.record(z.string(), optional(z.string()))),
-  pull_request: optional(z.string()),
+  session: optional(Facts),
+  /** When the session was taken over from the first cc-langfuse, which saw to the agents before. */
+  agents_since: optional(z.string()),
   /** By agent id; a workflow's, as `workflow <run id>`, tells where its steps hang. */
   agents: optional(z.record(z.string(), z.catch(z.optional(AgentEntry), undefined))),
   path: optional(z.string()),
@@ -99,12 +122,11 @@ export class StateStore {
     }
   }
 
-  /** The transcript of the other session that begins with this prompt, if one does. */
-  pathOfSessionWithFirst(first: string, sessionId: string): string | undefined {
-    const others = Object.entries(this.#readAll() ?? {}).filter(([id]) => id !== sessionId);
-    const found = others.find(([, entry]) => isRecord(entry) && entry.first === first);
-    const [, entry] = found ?? [];
-    return isRecord(entry) && typeof entry.path === 'string' ? entry.path : undefined;
+  /** The other sessions that begin with this prompt, as far as they have been exported. */
+  sessionsWithFirst(first: string, sessionId: string): { path: string; afterLine: number; upToLine: number }[] {
+    return [...this.entries()].flatMap(([id, { path, last_line: upToLine, copied_line: afterLine = 0, ...entry }]) =>
+      id !== sessionId && entry.first === first && path !== undefined ? [{ path, afterLine, upToLine }] : [],
+    );
   }
 
   /** Changes a session's entry on disk, whatever other processes do meanwhile; what it does not know of stays. */

@@ -1,59 +1,62 @@
 import type { Response } from './responses.js';
 import type { ModelAccount } from './schema.js';
 
-export interface CompactionTokens {
+export interface Tokens {
   readonly input: number;
   readonly output: number;
   readonly cacheRead: number;
   readonly cacheWritten: number;
 }
 
-/**
- * What a compaction cost. Its call writes no line; it shows only in Claude Code's running account, as what the account
- * grew by from one of its lines to the next, less the responses between them.
- */
-export class CompactionCost {
-  #before: CompactionTokens | undefined;
-  #responses: Response[] = [];
-  #compactions = 0;
-
-  onResponse(response: Response): void {
-    this.#responses.push(response);
-  }
-
-  onCompaction(): void {
-    this.#compactions += 1;
-  }
-
-  /** Undefined where more than one compaction, or a subagent, had a part in it. */
-  onAccount(models: { readonly [model: string]: ModelAccount }): CompactionTokens | undefined {
-    const before = this.#before;
-    const responses = this.#responses;
-    const isOne =
-      this.#compactions === 1 && !responses.some(({ calls }) => calls.some(({ name }) => STARTS_OTHERS.has(name)));
-    this.#before = sum(Object.values(models).map(fromAccount));
-    this.#responses = [];
-    this.#compactions = 0;
-    if (!before || !isOne) return undefined;
-    const told = sum(responses.map(fromResponse));
-    const tokens = sum([this.#before, negative(before), negative(told)]);
-    return Object.values(tokens).every((count) => count >= 0) ? tokens : undefined;
-  }
+/** What is known of Claude Code's running account at some line. */
+export interface Account {
+  /** What its last line said, and where that stood. */
+  readonly told?: Tokens | undefined;
+  readonly line: number;
+  /** What responses have used since. */
+  readonly since: Tokens;
+  readonly compactions: number;
+  /** Agents use tokens too, and nobody tells when. */
+  readonly hasAgents: boolean;
 }
 
-const STARTS_OTHERS = new Set(['Agent', 'Task', 'Workflow', 'Skill', 'SendMessage']);
+const NONE: Tokens = { input: 0, output: 0, cacheRead: 0, cacheWritten: 0 };
+export const NO_ACCOUNT: Account = { told: undefined, line: 0, since: NONE, compactions: 0, hasAgents: false };
 
-function fromAccount(account: ModelAccount): CompactionTokens {
-  const { inputTokens = 0, outputTokens = 0, cacheReadInputTokens = 0, cacheCreationInputTokens = 0 } = account;
+/** The account, with a turn's responses added to what was used since its last line. */
+export function withResponses(account: Account, responses: readonly Response[]): Account {
+  const since = responses.filter(({ firstLine }) => firstLine > account.line);
   return {
-    input: inputTokens,
-    output: outputTokens,
-    cacheRead: cacheReadInputTokens,
-    cacheWritten: cacheCreationInputTokens,
+    ...account,
+    since: [account.since, ...since.map(usedBy)].reduce(plus),
+    hasAgents: account.hasAgents || since.some(({ calls }) => calls.some(({ name }) => STARTS_AGENTS.has(name))),
   };
 }
 
-function fromResponse({ usage }: Response): CompactionTokens {
+/**
+ * What a compaction cost. Its call writes no line; it shows only as what the account grew by from one of its lines to the
+ * next, less what the responses between them used. Undefined where something else had a part in it.
+ */
+export function costOfCompaction({ told, since, compactions, hasAgents }: Account, now: Tokens): Tokens | undefined {
+  if (!told || compactions !== 1 || hasAgents) return undefined;
+  const cost = [now, negative(told), negative(since)].reduce(plus);
+  return Object.values(cost).every((count) => count >= 0) ? cost : undefined;
+}
+
+export function tokensIn(models: { readonly [model: string]: ModelAccount }): Tokens {
+  return Object.values(models)
+    .map(({ inputTokens = 0, outputTokens = 0, cacheReadInputTokens = 0, cacheCreationInputTokens = 0 }) => ({
+      input: inputTokens,
+      output: outputTokens,
+      cacheRead: cacheReadInputTokens,
+      cacheWritten: cacheCreationInputTokens,
+    }))
+    .reduce(plus, NONE);
+}
+
+const STARTS_AGENTS = new Set(['Agent', 'Task', 'Workflow', 'Skill', 'SendMessage']);
+
+function usedBy({ usage }: Response): Tokens {
   return {
     input: usage?.input_tokens ?? 0,
     output: usage?.output_tokens ?? 0,
@@ -62,18 +65,15 @@ function fromResponse({ usage }: Response): CompactionTokens {
   };
 }
 
-function negative({ input, output, cacheRead, cacheWritten }: CompactionTokens): CompactionTokens {
+function negative({ input, output, cacheRead, cacheWritten }: Tokens): Tokens {
   return { input: -input, output: -output, cacheRead: -cacheRead, cacheWritten: -cacheWritten };
 }
 
-function sum(all: readonly CompactionTokens[]): CompactionTokens {
-  return all.reduce(
-    (total, one) => ({
-      input: total.input + one.input,
-      output: total.output + one.output,
-      cacheRead: total.cacheRead + one.cacheRead,
-      cacheWritten: total.cacheWritten + one.cacheWritten,
-    }),
-    { input: 0, output: 0, cacheRead: 0, cacheWritten: 0 },
-  );
+function plus(a: Tokens, b: Tokens): Tokens {
+  return {
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cacheRead: a.cacheRead + b.cacheRead,
+    cacheWritten: a.cacheWritten + b.cacheWritten,
+  };
 }

@@ -33,43 +33,40 @@ export function hasToolResult(content: unknown): boolean {
 function toBlock(value: unknown): Block {
   if (typeof value === 'string') return { kind: 'text', text: value };
   const type = isRecord(value) && typeof value.type === 'string' ? value.type : 'unknown';
-  switch (type) {
-    case 'text': {
-      const block = knownBlocks.text.safeParse(value);
-      if (block.success) return { kind: 'text', text: block.data.text };
-      break;
-    }
-    case 'thinking': {
-      const block = knownBlocks.thinking.safeParse(value);
-      if (block.success) return { kind: 'thinking', text: block.data.thinking };
-      break;
-    }
-    case 'tool_use':
-    case 'server_tool_use': {
-      const block = knownBlocks.tool_use.safeParse(value);
-      if (block.success) return { kind: 'tool_use', id: block.data.id, name: block.data.name, input: block.data.input };
-      break;
-    }
-    case 'tool_result':
-    case 'web_search_tool_result':
-    case 'web_fetch_tool_result': {
-      const block = knownBlocks.tool_result.safeParse(value);
-      if (block.success) {
-        const { tool_use_id: toolUseId, content, is_error: isError = false } = block.data;
-        return { kind: 'tool_result', toolUseId, content, isError };
-      }
-      break;
+  if (type === 'text') {
+    const block = knownBlocks.text.safeParse(value);
+    if (block.success) return { kind: 'text', text: block.data.text };
+  } else if (type === 'thinking') {
+    const block = knownBlocks.thinking.safeParse(value);
+    if (block.success) return { kind: 'thinking', text: block.data.thinking };
+  } else if (type.endsWith('tool_use')) {
+    // the client's own, the server's, those of an MCP connector
+    const block = knownBlocks.tool_use.safeParse(value);
+    if (block.success) return { kind: 'tool_use', id: block.data.id, name: block.data.name, input: block.data.input };
+  } else if (type.endsWith('tool_result')) {
+    const block = knownBlocks.tool_result.safeParse(value);
+    if (block.success) {
+      const { tool_use_id: toolUseId, content, is_error } = block.data;
+      return { kind: 'tool_result', toolUseId, content, isError: is_error ?? isErrorBlock(content) };
     }
   }
   return { kind: 'other', type, value };
 }
 
+/** A failure of a tool of the server's own is a block that says so. */
+function isErrorBlock(content: unknown): boolean {
+  return isRecord(content) && typeof content.type === 'string' && content.type.endsWith('_error');
+}
+
 function placeholder(type: string, value: unknown): string {
+  if (isErrorBlock(value) && isRecord(value)) return `[${type}: ${String(value.error_code ?? 'unknown')}]`;
+  if (type === 'web_fetch_result' && isRecord(value)) return `[web_fetch_result ${String(value.url ?? '')}]`;
   if (type === 'web_search_result' && isRecord(value)) return [value.title, value.url].filter((part) => part).join(' ');
   const source = isRecord(value) && isRecord(value.source) ? value.source : undefined;
   if (!source) return `[${type}]`;
   const mediaType = typeof source.media_type === 'string' ? ` ${source.media_type}` : '';
-  const size = typeof source.data === 'string' ? `, ${base64Bytes(source.data)} bytes` : '';
+  const bytes = source.type === 'text' ? Buffer.byteLength : base64Bytes;
+  const size = typeof source.data === 'string' ? `, ${bytes(source.data)} bytes` : '';
   return `[${type}${mediaType}${size}]`;
 }
 

@@ -1,17 +1,12 @@
-import { toLine } from './line.js';
-import { TranscriptReader } from './reader.js';
+import { linesIn } from './lines.js';
 
-/** The uuids of a transcript's user lines: a fork takes them over with the lines. */
-export function userLinesOf(path: string): Set<string> {
-  const reader = TranscriptReader.open(path);
+/** The uuids of the user lines in a part of a transcript: a fork takes them over with the lines. */
+export function userLinesOf(path: string, afterLine: number, upToLine: number): Set<string> {
   const uuids = new Set<string>();
-  try {
-    for (const source of reader.lines()) {
-      const line = toLine(source);
-      if (line?.kind === 'user' && line.fields.uuid !== undefined) uuids.add(line.fields.uuid);
-    }
-    return uuids;
-  } finally {
-    reader.close();
+  for (const line of linesIn(path)) {
+    if (line.place.number > upToLine) break;
+    if (line.place.number > afterLine && line.kind === 'user' && line.fields.uuid !== undefined)
+      uuids.add(line.fields.uuid);
   }
+  return uuids;
 }

@@ -1,4 +1,4 @@
-import type { CompactionTokens } from './compaction-cost.js';
+import type { Tokens } from './compaction-cost.js';
 import { textOf } from './content.js';
 import type { Line } from './line.js';
 
@@ -9,7 +9,7 @@ export type Note = { readonly line: number; readonly at: number; readonly uuid: 
       readonly trigger: string | undefined;
       readonly tokensBefore: number | undefined;
       /** What its own call cost, and the line that tells. */
-      readonly cost?: { readonly tokens: CompactionTokens; readonly line: number };
+      readonly cost?: { readonly tokens: Tokens; readonly line: number };
     }
   | {
       readonly kind: 'retry';

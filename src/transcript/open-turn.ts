@@ -134,7 +134,7 @@ export class OpenTurn {
       sessionBefore: this.#opening.session,
       session: this.#session,
       context: first.context,
-      skill: this.hasSkillBody ? first.command : undefined,
+      skill: this.hasSkillBody ? this.#prompts.findLast(({ command }) => command !== undefined)?.command : undefined,
       prompts: [first, ...more],
       responses: [...responses],
       notes: [...this.#opening.carried, ...this.notes],

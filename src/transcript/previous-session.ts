@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Line, toLine } from './line.js';
-import { TranscriptReader } from './reader.js';
+import type { Line } from './line.js';
+import { linesIn } from './lines.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const LINES_LOOKED_AT = 20;
@@ -19,19 +19,13 @@ export function findPreviousSession(path: string, sessionId: string): { sessionI
 }
 
 function namedAtTheHead(path: string, sessionId: string): string | undefined {
-  const reader = TranscriptReader.open(path);
-  try {
-    for (const source of reader.lines()) {
-      const line = toLine(source);
-      const named = line && sessionOf(line);
-      const isTelling = source.number === 1 || line?.kind === 'user';
-      if (isTelling && named !== undefined && named !== sessionId) return named;
-      if (line?.kind === 'user' || line?.kind === 'assistant' || source.number >= LINES_LOOKED_AT) return undefined;
-    }
-    return undefined;
-  } finally {
-    reader.close();
+  for (const line of linesIn(path)) {
+    const named = sessionOf(line);
+    const isTelling = line.place.number === 1 || line.kind === 'user';
+    if (isTelling && named !== undefined && named !== sessionId) return named;
+    if (line.kind === 'user' || line.kind === 'assistant' || line.place.number >= LINES_LOOKED_AT) return undefined;
   }
+  return undefined;
 }
 
 function sessionOf(line: Line): string | undefined {

@@ -47,14 +47,14 @@ export function isSkillBody(text: string): boolean {
 const IDE_CONTEXT = /^\s*<ide_(\w+)>([\s\S]*?)<\/ide_\1>\s*/;
 
 function withoutIdeContext(text: string): Pick<PromptText, 'ide'> & { text: string } {
-  const found: [string, string][] = [];
+  const ide: { [kind: string]: string } = {};
   let rest = text;
   for (let match = IDE_CONTEXT.exec(rest); match; match = IDE_CONTEXT.exec(rest)) {
     const [whole, kind = '', words = ''] = match;
-    found.push([kind, words.trim()]);
+    ide[kind] = [ide[kind], words.trim()].filter((part) => part).join('\n');
     rest = rest.slice(whole.length);
   }
-  return { text: rest, ide: found.length > 0 ? Object.fromEntries(found) : undefined };
+  return { text: rest, ide: Object.keys(ide).length > 0 ? ide : undefined };
 }
 
 function tag(name: string, text: string): string | undefined {

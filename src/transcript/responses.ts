@@ -100,14 +100,10 @@ export class ResponseCollector {
     this.#runIsBroken = true;
   }
 
-  /** The response that the line belongs to; none where it repeats a line of an earlier turn. */
-  add(
-    line: AssistantLine,
-    at: number,
-    opening: () => Pick<Response, 'answered' | 'answeredAt' | 'request'>,
-  ): Response | undefined {
+  /** Whether the line was taken: not where it repeats one of an earlier turn. */
+  add(line: AssistantLine, at: number, opening: () => Pick<Response, 'answered' | 'answeredAt' | 'request'>): boolean {
     const { fields } = line;
-    if (fields.message?.id !== undefined && this.#seen.has(fields.message.id)) return undefined;
+    if (fields.message?.id !== undefined && this.#seen.has(fields.message.id)) return false;
     const response = this.#find(line) ?? this.#open(line, at, opening());
     this.#runIsBroken = false;
     response.lastLine = line.place.number;
@@ -117,7 +113,7 @@ export class ResponseCollector {
     response.aborted ||= fields.isAbortedMidStream === true;
     response.usage = largest(response.usage, fields.message?.usage);
     this.#addBlocks(response, line, at);
-    return response;
+    return true;
   }
 
   /** The line that says so tells that the last response was cut off while it streamed. */

@@ -54,6 +54,8 @@ const ToolUseResult = z.object({
   totalTokens: number,
   totalDurationMs: number,
   totalToolUseCount: number,
+  result: text,
+  commandName: text,
   persistedOutputPath: text,
   persistedOutputSize: number,
 });
@@ -144,7 +146,13 @@ export const RequestLine = z.object({
 export type RequestLine = z.infer<typeof RequestLine>;
 
 /** What lies beside an agent's file. */
-export const AgentMeta = z.object({ agentType: text, description: text, toolUseId: text, requestShape: text });
+export const AgentMeta = z.object({
+  agentType: text,
+  description: text,
+  toolUseId: text,
+  parentAgentId: text,
+  requestShape: text,
+});
 export type AgentMeta = z.infer<typeof AgentMeta>;
 
 /** The kinds of content that are understood; any other block stays as it is. */

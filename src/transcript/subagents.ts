@@ -1,8 +1,7 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { parseJson } from '../json.js';
-import { toLine } from './line.js';
-import { TranscriptReader } from './reader.js';
+import { firstTimeIn, linesIn } from './lines.js';
 import { AgentMeta } from './schema.js';
 import { type AgentThread, NO_FACTS, type Turn } from './turn.js';
 import { TurnGrouper } from './turn-grouper.js';
@@ -22,69 +21,81 @@ const AGENT_FILE = /^agent-([\w-]+)\.jsonl$/;
 
 /** The files of a session's subagents, in the folder that bears its name; workflows keep theirs in folders of their own. */
 export function agentFilesOf(transcriptPath: string): AgentFile[] {
-  const folder = join(dirname(transcriptPath), basename(transcriptPath, '.jsonl'), 'subagents');
-  return listed(folder, true).flatMap((name) => agentFile(join(folder, name)));
+  return agentFilesIn(join(dirname(transcriptPath), basename(transcriptPath, '.jsonl'), 'subagents'), FOLDERS_DEEP);
 }
 
 /** The file of an agent in the places where versions before 2.1 put it: beside the transcript, or in a common folder. */
 export function olderAgentFile(transcriptPath: string, agentId: string): AgentFile | undefined {
   const folder = dirname(transcriptPath);
   const name = `agent-${agentId}.jsonl`;
-  if (!AGENT_FILE.test(name)) return undefined;
+  if (!AGENT_FILE.test(name) || name.length > LONGEST_NAME) return undefined;
   return [join(folder, name), join(folder, 'subagents', name)].flatMap(agentFile)[0];
 }
 
 /** The agents beside a transcript that no tool call may ever name: 2.0 warms itself up with some. */
 export function agentFilesBeside(transcriptPath: string): AgentFile[] {
-  const folder = dirname(transcriptPath);
-  return listed(folder, false).flatMap((name) => agentFile(join(folder, name)));
+  return agentFilesIn(dirname(transcriptPath), 0);
 }
 
-/** What the agent did, as far as its file tells: nothing where it holds no answer. */
-export function readAgent({ agentId, path }: AgentFile, sessionId: string): AgentThread | undefined {
-  const reader = TranscriptReader.open(path);
+/**
+ * What the agent did, as far as its file tells; nothing where it holds no answer, or cannot be read. Lines that cannot be
+ * read are told of.
+ */
+export function readAgent(
+  { agentId, path }: AgentFile,
+  onUnreadable: (line: number, reason: string) => void,
+): AgentThread | undefined {
+  const turns: Turn[] = [];
   try {
-    const time = () => reader.firstTime() ?? reader.status.bornAt;
-    const grouper = new TurnGrouper({
-      session: NO_FACTS,
-      thread: 'agent',
-      sessionId,
-      turnCount: 0,
-      line: 1,
-      offset: 0,
-      time,
-    });
-    const turns: Turn[] = [];
-    for (const source of reader.lines()) {
-      const line = toLine(source);
-      const ended = line && grouper.push(line);
+    const time = firstTimeIn(path);
+    // Its lines need a name where they have none, and no other agent's may be the same.
+    const start = { session: NO_FACTS, sessionId: agentId, turnCount: 0, line: 1, offset: 0, time };
+    const grouper = new TurnGrouper({ ...start, thread: 'agent' });
+    for (const line of linesIn(path)) {
+      if (line.kind === 'unreadable') onUnreadable(line.place.number, line.reason);
+      const ended = grouper.push(line);
       if (ended) turns.push(ended);
     }
     const open = grouper.open();
-    const [first, ...more] = open ? [...turns, open] : turns;
-    return first && { key: agentId, agentId, turns: [first, ...more] };
-  } finally {
-    reader.close();
+    if (open) turns.push(open);
+  } catch (error) {
+    onUnreadable(0, error instanceof Error ? error.message : String(error));
   }
+  const [first, ...more] = turns;
+  return first && { key: agentId, agentId, turns: [first, ...more] };
 }
 
 /** The session that an agent's answers name; its first line may name one that was thrown away. */
 export function sessionOfAgent({ path }: AgentFile): string | undefined {
-  const reader = TranscriptReader.open(path);
   try {
-    for (const source of reader.lines()) {
-      const line = toLine(source);
-      if (line?.kind === 'assistant') return line.fields.sessionId;
-    }
+    for (const line of linesIn(path)) if (line.kind === 'assistant') return line.fields.sessionId;
     return undefined;
-  } finally {
-    reader.close();
+  } catch {
+    return undefined;
+  }
+}
+
+const FOLDERS_DEEP = 3;
+const LONGEST_NAME = 200;
+
+/** Only real folders are gone into: a link may lead in a circle. */
+function agentFilesIn(folder: string, deep: number): AgentFile[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .toSorted((a, b) => a.name.localeCompare(b.name))
+      .flatMap((entry) => {
+        const path = join(folder, entry.name);
+        if (entry.isDirectory()) return deep > 0 ? agentFilesIn(path, deep - 1) : [];
+        return entry.isFile() ? agentFile(path) : [];
+      });
+  } catch {
+    return [];
   }
 }
 
 function agentFile(path: string): AgentFile[] {
   const [, agentId] = AGENT_FILE.exec(basename(path)) ?? [];
-  const status = lstatSync(path, { throwIfNoEntry: false });
+  const status = statusOf(path);
   if (agentId === undefined || !status?.isFile()) return [];
   const [, workflowRunId] = /\/workflows\/([^/]+)\/[^/]+$/.exec(path.replaceAll('\\', '/')) ?? [];
   let meta: AgentMeta | undefined;
@@ -112,10 +123,10 @@ function readMeta(path: string): AgentMeta {
   }
 }
 
-function listed(folder: string, recursive: boolean): string[] {
+function statusOf(path: string) {
   try {
-    return readdirSync(folder, { recursive, encoding: 'utf8' }).toSorted();
+    return lstatSync(path, { throwIfNoEntry: false });
   } catch {
-    return [];
+    return undefined;
   }
 }

@@ -1,4 +1,4 @@
-import { CompactionCost } from './compaction-cost.js';
+import { costOfCompaction, NO_ACCOUNT, type Tokens, tokensIn, withResponses } from './compaction-cost.js';
 import { blocksOf, textOf } from './content.js';
 import type { Line } from './line.js';
 import { type NotableLine, type Note, type Noted, noteOf, toNote } from './notes.js';
@@ -6,8 +6,15 @@ import { OpenTurn } from './open-turn.js';
 import { ParentChain } from './parent-chain.js';
 import { bashOutputOf, promptTextOf } from './prompt.js';
 import type { ModelRequest } from './responses.js';
-import type { ModelAccount } from './schema.js';
-import { type AgentThread, type Position, type SessionFacts, TITLE_KINDS, type TitleKind, type Turn } from './turn.js';
+import {
+  type AgentThread,
+  type Position,
+  type PromptContext,
+  type SessionFacts,
+  TITLE_KINDS,
+  type TitleKind,
+  type Turn,
+} from './turn.js';
 import { roleOf, type UserLineRole } from './user-line.js';
 
 type UserLine = Extract<Line, { kind: 'user' }>;
@@ -41,7 +48,6 @@ export class TurnGrouper {
   readonly #chain = new ParentChain();
   /** What earlier turns were made of: prompts, messages and calls, by their ids. */
   readonly #seen = new Set<string>();
-  readonly #compactionCost = new CompactionCost();
   #session: SessionFacts;
   #turnCount: number;
   #lastTime: number | undefined;
@@ -99,17 +105,22 @@ export class TurnGrouper {
 
   #onOther(line: Extract<Line, { kind: 'other' }>): void {
     const { type, fields } = line;
-    if (type === 'cost-state' && fields.modelUsage) this.#onAccount(line, fields.modelUsage);
     const { titles, pullRequest } = this.#session;
-    if (type === 'pr-link') this.#session = { titles, pullRequest: fields.prUrl ?? pullRequest };
+    if (type === 'cost-state' && fields.modelUsage) this.#onAccount(line, tokensIn(fields.modelUsage));
+    if (type === 'pr-link') this.#session = { ...this.#session, pullRequest: fields.prUrl ?? pullRequest };
     if (!isTitle(type)) return;
     const title = fields.customTitle ?? fields.aiTitle ?? fields.summary;
-    this.#session = { titles: { ...titles, [type]: title }, pullRequest };
+    this.#session = { ...this.#session, titles: { ...titles, [type]: title } };
   }
 
-  #onAccount(line: ChainLine, models: { readonly [model: string]: ModelAccount }): void {
-    const tokens = this.#compactionCost.onAccount(models);
-    const { notes } = this.#turn;
+  #onAccount(line: ChainLine, told: Tokens): void {
+    const { notes, collector } = this.#turn;
+    const account = withResponses(this.#session.account, collector.responses());
+    const tokens = costOfCompaction(account, told);
+    this.#session = {
+      ...this.#session,
+      account: { ...NO_ACCOUNT, told, line: line.place.number, hasAgents: account.hasAgents },
+    };
     const place = notes.findLastIndex(({ kind }) => kind === 'compaction');
     const note = notes[place];
     if (!tokens || note?.kind !== 'compaction') return;
@@ -120,7 +131,7 @@ export class TurnGrouper {
   /** Each subagent's lines are a chain of their own, which begins without a parent. */
   #onSidechain(line: ChainLine): void {
     const { uuid, parentUuid } = line.fields;
-    if (uuid === undefined || !this.#turn.hasPrompt) return;
+    if (uuid === undefined || !this.#turn.hasPrompt || this.#sidechains.has(uuid)) return;
     const { number, start: offset } = line.place;
     const start = { ...this.#start, line: number, offset, turnCount: 0, thread: 'agent' as const };
     const chain = (parentUuid !== undefined && this.#sidechains.get(parentUuid)) || {
@@ -220,6 +231,7 @@ export class TurnGrouper {
   #onAssistant(line: AssistantLine): Turn | undefined {
     const { fields } = line;
     const ended = this.#settleCommand();
+    if (!this.#turn.hasPrompt && this.#start.thread === 'agent') this.#addLostPrompt(line);
     if (!this.#turn.hasPrompt) return ended;
     const note = noteOf(line);
     if (this.#isForeign(line) || (this.#start.thread === 'main' && this.#isOther(fields.requestSessionId))) {
@@ -229,15 +241,25 @@ export class TurnGrouper {
       this.#addNote(line, note);
     } else if (fields.message?.model !== '<synthetic>') {
       const request = fields.requestRef === undefined ? undefined : this.#requests.get(fields.requestRef);
-      const response = this.#turn.collector.add(line, this.#time(line), () => ({
-        ...this.#turn.takeAnswered(),
-        request,
-      }));
-      if (!response) return ended;
-      if (response.firstLine === line.place.number) this.#compactionCost.onResponse(response);
-      this.#own(line);
+      const opening = () => ({ ...this.#turn.takeAnswered(), request });
+      if (this.#turn.collector.add(line, this.#time(line), opening)) this.#own(line);
     }
     return ended;
+  }
+
+  /** Of a torn file the prompt may be missing; what the agent did is no less for it. */
+  #addLostPrompt(line: AssistantLine): void {
+    const { number, start } = line.place;
+    const prompt = {
+      uuid: undefined,
+      line: number,
+      at: this.#time(line),
+      content: '',
+      command: undefined,
+      context: NO_CONTEXT,
+      copied: false,
+    };
+    this.#turn.addPrompt(prompt, start);
   }
 
   #onSystem(line: SystemLine): Turn | undefined {
@@ -269,7 +291,7 @@ export class TurnGrouper {
     const { notes } = this.#turn;
     const { uuid } = line.fields;
     if (uuid !== undefined && notes.some((note) => note.uuid === uuid)) return;
-    if (noted.kind === 'compaction') this.#compactionCost.onCompaction();
+    if (noted.kind === 'compaction') this.#countCompaction();
     notes.push(toNote(noted, line, this.#time(line)));
     this.#own(line);
   }
@@ -296,8 +318,15 @@ export class TurnGrouper {
     return sessionId !== undefined && sessionId !== this.#start.sessionId;
   }
 
+  #countCompaction(): void {
+    const { account } = this.#session;
+    this.#session = { ...this.#session, account: { ...account, compactions: account.compactions + 1 } };
+  }
+
   #endTurn(): Turn | undefined {
     const turn = this.#turn;
+    const account = withResponses(this.#session.account, turn.collector.responses());
+    this.#session = { ...this.#session, account };
     const ended = turn.counts ? this.#toTurn() : undefined;
     if (ended) this.#turnCount += 1;
     for (const id of turn.ids) this.#seen.add(id);
@@ -323,6 +352,18 @@ export class TurnGrouper {
     return this.#turn.toTurn(this.#turnCount + 1, this.#start.sessionId, threads);
   }
 }
+
+const NO_CONTEXT: PromptContext = {
+  trigger: 'human',
+  ide: undefined,
+  promptId: undefined,
+  cwd: undefined,
+  gitBranch: undefined,
+  version: undefined,
+  slug: undefined,
+  permissionMode: undefined,
+  entrypoint: undefined,
+};
 
 function toThread({ key, grouper, turns }: Sidechain): AgentThread[] {
   const open = grouper.open();

@@ -1,3 +1,4 @@
+import { type Account, NO_ACCOUNT } from './compaction-cost.js';
 import type { Note } from './notes.js';
 import type { PromptText, Trigger } from './prompt.js';
 import type { Response } from './responses.js';
@@ -7,12 +8,13 @@ export interface SessionFacts {
   /** By who gave it: the user, the program, or an older program. */
   readonly titles: { readonly [kind in TitleKind]?: string | undefined };
   readonly pullRequest?: string | undefined;
+  readonly account: Account;
 }
 
 export const TITLE_KINDS = ['custom-title', 'ai-title', 'summary'] as const;
 export type TitleKind = (typeof TITLE_KINDS)[number];
 
-export const NO_FACTS: SessionFacts = { titles: {} };
+export const NO_FACTS: SessionFacts = { titles: {}, account: NO_ACCOUNT };
 
 export interface Prompt {
   readonly uuid: string | undefined;

@@ -23,17 +23,19 @@ const KNOWN_TYPES = new Set([
   'tools-used',
   'worktree-state',
 ]);
+/** A type is a name; what is longer may be anything. */
+const NAME_CHARS = 60;
 const KNOWN_BLOCKS = new Set(['image', 'document', 'redacted_thinking', 'web_search_result', 'tool_reference']);
 
 /** What of a line has never been seen before: the type of the line, or of blocks in it. */
 export function unknownIn(line: Line): string[] {
   switch (line.kind) {
     case 'other':
-      return KNOWN_TYPES.has(line.type) ? [] : [`line ${line.type}`];
+      return KNOWN_TYPES.has(line.type) ? [] : [`line ${line.type.slice(0, NAME_CHARS)}`];
     case 'user':
     case 'assistant':
       return blocksOf(line.content).flatMap((block) =>
-        block.kind === 'other' && !KNOWN_BLOCKS.has(block.type) ? [`block ${block.type}`] : [],
+        block.kind === 'other' && !KNOWN_BLOCKS.has(block.type) ? [`block ${block.type.slice(0, NAME_CHARS)}`] : [],
       );
     default:
       return [];

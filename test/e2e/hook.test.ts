@@ -288,24 +288,63 @@ describe('the session before', () => {
 
 describe('a fork without a mark', () => {
   const fork = '33333333-3333-4333-8333-333333333333';
+  const forkOfFork = '55555555-5555-4555-8555-555555555555';
   const inSession = (lines: object[], sessionId: string) => lines.map((line) => ({ ...line, sessionId }));
+  const stop = (sessionId: string) =>
+    workplace.hook({ session_id: sessionId, transcript_path: transcript(sessionId), hook_event_name: 'Stop' });
+  const roots = () =>
+    workplace.server.observations
+      .filter(({ parentId }) => parentId === undefined)
+      .map(({ name, trace }) => [name, trace.sessionId]);
 
   test('does not export again what the session it was forked from has', async () => {
     write(inSession([...turn(1), ...turn(2)], SESSION));
-    await workplace.hook(payload());
+    await stop(SESSION);
     write(inSession([...turn(1), ...turn(2), ...turn(3)], fork), fork);
-    const hook = { session_id: fork, transcript_path: transcript(fork), hook_event_name: 'Stop' };
-    await workplace.hook(hook);
+    await stop(fork);
+    write(inSession([...turn(1), ...turn(2), ...turn(3), ...turn(5)], forkOfFork), forkOfFork);
+    await stop(forkOfFork);
     appendFileSync(transcript(fork), inSession(turn(4), fork).map(asLine).join(''));
-    await workplace.hook(hook);
-    const roots = workplace.server.observations.filter(({ parentId }) => parentId === undefined);
-    expect(roots.map(({ name, trace }) => [name, trace.sessionId])).toEqual([
+    await stop(fork);
+    append(...inSession(turn(6), SESSION));
+    await stop(SESSION);
+    expect(roots()).toEqual([
       ['Turn 1', SESSION],
       ['Turn 2', SESSION],
       ['Turn 3', fork],
+      ['Turn 4', forkOfFork],
       ['Turn 4', fork],
+      ['Turn 3', SESSION],
     ]);
     expect(arrivals().every((times) => times === 1)).toBe(true);
+  });
+
+  test('takes a turn that the other has never exported, and the other does not send it again', async () => {
+    write(inSession(turn(1), SESSION));
+    await stop(SESSION);
+    append(...inSession(turn(2), SESSION));
+    write(inSession([...turn(1), ...turn(2), ...turn(3)], fork), fork);
+    await stop(fork);
+    await stop(SESSION);
+    expect(roots()).toEqual([
+      ['Turn 1', SESSION],
+      ['Turn 2', fork],
+      ['Turn 3', fork],
+    ]);
+    expect(arrivals().every((times) => times === 1)).toBe(true);
+  });
+
+  test('with a mark takes nothing from the session that it was branched from, whichever is exported first', async () => {
+    const copied = inSession(turn(1), fork).map((line) => ({ ...line, forkedFrom: { sessionId: SESSION } }));
+    write([...copied, ...inSession(turn(2), fork)], fork);
+    await stop(fork);
+    write(inSession([...turn(1), ...turn(3)], SESSION));
+    await stop(SESSION);
+    expect(roots()).toEqual([
+      ['Turn 2', fork],
+      ['Turn 1', SESSION],
+      ['Turn 2', SESSION],
+    ]);
   });
 });
 

@@ -305,9 +305,8 @@ async function addTurn(
   const { children, root } = buildTurn(turn, options);
   const started = subagents.see(turn, root.trace);
   if (isNew) {
-    const all = [...children, ...subagents.lost(turn, root.trace)].toSorted((a, b) => a.line - b.line);
     const news = withMarks(
-      all.filter(({ line }) => line > start.sentLine),
+      children.filter(({ line }) => line > start.sentLine),
       (line) => ({ sent_line: line }),
     );
     await outbox.add(news.map(({ observation, mark = {} }) => itemOf({ observation, change: mark })));

@@ -61,6 +61,8 @@ export class Subagents {
   /** Calls and agents whose end has been told. */
   readonly #ended = new Set<string>();
   readonly #files = new Map<string, AgentFile | undefined>();
+  /** What calls told of agents since they were last asked for. */
+  readonly #results = new Map<string, { call: ToolCall; trace: Trace }>();
   #isListed = false;
 
   constructor(tools: SubagentTools) {
@@ -84,6 +86,7 @@ export class Subagents {
       if (call.result && !isAsync(call)) this.#ended.add(call.id);
       const { agentId, runId } = call.result?.details ?? {};
       if (agentId !== undefined) started.push(...this.#place(agentId, call.id));
+      if (agentId !== undefined && !isAsync(call)) this.#results.set(agentId, { call, trace });
       if (runId !== undefined) started.push(...this.#place(workflowKey(runId), call.id));
     }
     for (const { agentId, meta } of this.#listed()) {
@@ -101,23 +104,6 @@ export class Subagents {
     return entries.length > 0 ? { agents: Object.fromEntries(entries) } : {};
   }
 
-  /** What the results of a turn's calls tell of agents whose files are gone, or hold nothing. */
-  lost(turn: Turn, trace: Trace): Observation[] {
-    return turn.responses.flatMap(({ calls }) =>
-      calls.flatMap((call) => {
-        const agentId = call.result?.details?.agentId;
-        if (call.id === undefined || agentId === undefined || isAsync(call)) return [];
-        if (this.#leftAlone.has(agentId) || this.#entries.get(agentId)?.last_line) return [];
-        const file = this.#fileOf(agentId);
-        if (file && this.#read(file)) return [];
-        const entry = this.#entries.get(agentId);
-        if (entry?.lost) return [];
-        if (entry) this.#entries.set(agentId, { ...entry, lost: true });
-        return buildLostAgent(call, { trace, parentId: toolSpanOf(trace, call.id) }, this.#limits) ?? [];
-      }),
-    );
-  }
-
   /** What the agents that are done have that was not sent, one agent after the other, and those that they started. */
   *due(): Generator<AgentItem[], void, undefined> {
     for (let isMore = true; isMore; ) {
@@ -130,6 +116,18 @@ export class Subagents {
         yield this.#itemsOf(file, thread, entry);
       }
     }
+    for (const [agentId, result] of this.#results) {
+      const entry = this.#entries.get(agentId);
+      if (entry?.last_line === 0 && !entry.lost) yield this.#lost(agentId, entry, result);
+    }
+    this.#results.clear();
+  }
+
+  /** An agent whose file is gone, or holds nothing, is made of what the result of its call tells. */
+  #lost(agentId: string, entry: AgentEntry, { call, trace }: { call: ToolCall; trace: Trace }): AgentItem[] {
+    this.#entries.set(agentId, { ...entry, lost: true });
+    const observation = buildLostAgent(call, { trace, parentId: entry.parent }, this.#limits);
+    return observation ? [{ observation, change: this.kept([agentId]) }] : [];
   }
 
   /** Those that no call started, each with a trace of its own, once nobody works on them any more. */

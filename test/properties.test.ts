@@ -79,16 +79,36 @@ function retyped(line: string, part: number, value: unknown): string {
   }
 }
 
-/** The largest figures that the file holds for each message, added up. */
+const COUNTS = ['input_tokens', 'output_tokens', 'cache_read_input_tokens'] as const;
+interface Counted {
+  readonly message?: { readonly id?: unknown; readonly usage?: { readonly [kind: string]: unknown } };
+}
+
+/** The largest figures that the lines hold for each message, added up; lines without an id count each for itself. */
 function tokensIn(lines: readonly string[]): number {
-  const kinds = ['input_tokens', 'output_tokens', 'cache_read_input_tokens'] as const;
-  let sum = 0;
-  for (const line of lines) {
-    for (const kind of kinds) {
-      for (const [, count] of line.matchAll(new RegExp(`"${kind}":(\\d+)`, 'g'))) sum += Number(count);
+  const largest = new Map<string, number>();
+  for (const [place, line] of lines.entries()) {
+    for (const { message } of objectsIn(line)) {
+      for (const kind of COUNTS) {
+        const count = message?.usage?.[kind];
+        const key = `${typeof message?.id === 'string' ? message.id : place} ${kind}`;
+        if (typeof count === 'number') largest.set(key, Math.max(largest.get(key) ?? 0, count));
+      }
     }
   }
-  return sum;
+  return [...largest.values()].reduce((sum, count) => sum + count, 0);
+}
+
+/** What a line holds, also behind a piece that was torn. */
+function objectsIn(line: string): Counted[] {
+  const starts = [0, ...[...line.matchAll(/\{"(?:parentUuid|type|message|sessionId)":/g)].map(({ index }) => index)];
+  return starts.flatMap((start) => {
+    try {
+      return [JSON.parse(line.slice(start)) as Counted];
+    } catch {
+      return [];
+    }
+  });
 }
 
 function expectSound(observations: readonly StoredObservation[], session: string, lines: readonly string[]): void {

@@ -1,3 +1,4 @@
+import type { IdRegister } from './id-register.js';
 import type { Note } from './notes.js';
 import type { ParentChain } from './parent-chain.js';
 import { type Answered, ResponseCollector } from './responses.js';
@@ -16,8 +17,7 @@ export interface TurnOpening {
   readonly session: SessionFacts;
   /** Notes from before its prompt: of a turn that was never answered. */
   readonly carried: readonly Note[];
-  /** What earlier turns were made of: prompts, messages and calls, by their ids. */
-  readonly seen: ReadonlySet<string>;
+  readonly ids: IdRegister;
 }
 
 /** A turn that still takes lines. */
@@ -44,7 +44,7 @@ export class OpenTurn {
     this.#opening = opening;
     this.#start = opening.start;
     this.#session = opening.session;
-    this.collector = new ResponseCollector(opening.seen);
+    this.collector = new ResponseCollector(opening.ids);
   }
 
   get hasPrompt(): boolean {
@@ -64,8 +64,8 @@ export class OpenTurn {
   }
 
   /** What no later turn may bring again. */
-  get ids(): string[] {
-    return [...this.#promptPlaces.keys(), ...this.collector.ids()];
+  get promptIds(): string[] {
+    return [...this.#promptPlaces.keys()];
   }
 
   /** Notes that go to the next turn where this one does not count; that it was interrupted says nothing of the next. */

@@ -1,4 +1,5 @@
 import { type Block, blocksOf } from './content.js';
+import type { IdRegister } from './id-register.js';
 import type { Line } from './line.js';
 import type { TokenCounts, ToolUseResult } from './schema.js';
 
@@ -66,8 +67,8 @@ interface Piece {
 
 /** Collects the lines of responses: one line per content block, all with the same message id and the same usage. */
 export class ResponseCollector {
-  /** The message and tool call ids of earlier turns: a line that is repeated is not collected again. */
-  readonly #seen: ReadonlySet<string>;
+  readonly #ids: IdRegister;
+  readonly #owner: number;
   readonly #responses: Response[] = [];
   readonly #byId = new Map<string, Response>();
   readonly #pieces = new Map<Response, Map<string, Piece>>();
@@ -75,13 +76,9 @@ export class ResponseCollector {
   readonly #earlyResults = new Map<string, ToolResult>();
   #runIsBroken = true;
 
-  constructor(seen: ReadonlySet<string>) {
-    this.#seen = seen;
-  }
-
-  /** The ids that no later turn may bring again. */
-  ids(): string[] {
-    return [...this.#byId.keys(), ...this.#calls.keys()];
+  constructor(ids: IdRegister) {
+    this.#ids = ids;
+    this.#owner = ids.newOwner();
   }
 
   get isEmpty(): boolean {
@@ -100,10 +97,11 @@ export class ResponseCollector {
     this.#runIsBroken = true;
   }
 
-  /** Whether the line was taken: not where it repeats one of an earlier turn. */
+  /** Whether the line was taken: not where it repeats one of another turn, or of a subagent. */
   add(line: AssistantLine, at: number, opening: () => Pick<Response, 'answered' | 'answeredAt' | 'request'>): boolean {
     const { fields } = line;
-    if (fields.message?.id !== undefined && this.#seen.has(fields.message.id)) return false;
+    const { id } = fields.message ?? {};
+    if (id !== undefined && !this.#ids.take(id, this.#owner)) return false;
     const response = this.#find(line) ?? this.#open(line, at, opening());
     this.#runIsBroken = false;
     response.lastLine = line.place.number;
@@ -188,7 +186,7 @@ export class ResponseCollector {
   }
 
   #addCall(response: Response, { id, name, input }: Extract<Block, { kind: 'tool_use' }>, line: number, at: number) {
-    if (id !== undefined && (this.#calls.has(id) || this.#seen.has(id))) return;
+    if (id !== undefined && (this.#calls.has(id) || !this.#ids.take(id, this.#owner))) return;
     const call: ToolCall = { id, name, input, line, at, result: undefined };
     response.calls.push(call);
     if (id === undefined) return;

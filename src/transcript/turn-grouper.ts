@@ -1,5 +1,6 @@
 import { costOfCompaction, NO_ACCOUNT, type Tokens, tokensIn, withResponses } from './compaction-cost.js';
 import { blocksOf, textOf } from './content.js';
+import { IdRegister } from './id-register.js';
 import type { Line } from './line.js';
 import { type NotableLine, type Note, type Noted, noteOf, toNote } from './notes.js';
 import { OpenTurn } from './open-turn.js';
@@ -32,6 +33,8 @@ export interface GroupingStart extends Position {
   readonly turnCount: number;
   /** The time of lines that stand before any line that has one. */
   readonly time: () => number;
+  /** Shared by the threads of one file. */
+  readonly ids?: IdRegister;
 }
 
 /** What one subagent wrote into the main file. */
@@ -46,8 +49,9 @@ export class TurnGrouper {
   readonly #start: GroupingStart;
   readonly #requests = new Map<string, ModelRequest & { line: number }>();
   readonly #chain = new ParentChain();
-  /** What earlier turns were made of: prompts, messages and calls, by their ids. */
+  /** The prompts of earlier turns, and the lines that have been noted. */
   readonly #seen = new Set<string>();
+  readonly #ids: IdRegister;
   #session: SessionFacts;
   #turnCount: number;
   #lastTime: number | undefined;
@@ -61,6 +65,7 @@ export class TurnGrouper {
 
   constructor(start: GroupingStart) {
     this.#start = start;
+    this.#ids = start.ids ?? new IdRegister();
     this.#session = start.session;
     this.#turnCount = start.turnCount;
     this.#behind = { line: start.line, offset: start.offset };
@@ -133,7 +138,7 @@ export class TurnGrouper {
     const { uuid, parentUuid } = line.fields;
     if (uuid === undefined || !this.#turn.hasPrompt || this.#sidechains.has(uuid)) return;
     const { number, start: offset } = line.place;
-    const start = { ...this.#start, line: number, offset, turnCount: 0, thread: 'agent' as const };
+    const start = { ...this.#start, line: number, offset, turnCount: 0, thread: 'agent' as const, ids: this.#ids };
     const chain = (parentUuid !== undefined && this.#sidechains.get(parentUuid)) || {
       key: uuid,
       grouper: new TurnGrouper(start),
@@ -290,7 +295,8 @@ export class TurnGrouper {
   #addNote(line: NotableLine, noted: Noted<Note>): void {
     const { notes } = this.#turn;
     const { uuid } = line.fields;
-    if (uuid !== undefined && notes.some((note) => note.uuid === uuid)) return;
+    if (uuid !== undefined && this.#seen.has(uuid)) return;
+    if (uuid !== undefined) this.#seen.add(uuid);
     if (noted.kind === 'compaction') this.#countCompaction();
     notes.push(toNote(noted, line, this.#time(line)));
     this.#own(line);
@@ -329,7 +335,7 @@ export class TurnGrouper {
     this.#session = { ...this.#session, account };
     const ended = turn.counts ? this.#toTurn() : undefined;
     if (ended) this.#turnCount += 1;
-    for (const id of turn.ids) this.#seen.add(id);
+    for (const id of turn.promptIds) this.#seen.add(id);
     this.#chain.forgetBefore(this.#behind.line);
     for (const [id, { line }] of this.#requests) if (line < this.#behind.line) this.#requests.delete(id);
     this.#sidechains.clear();
@@ -342,7 +348,7 @@ export class TurnGrouper {
       start: this.#behind,
       time: this.#lastTime,
       session: this.#session,
-      seen: this.#seen,
+      ids: this.#ids,
       carried,
     });
   }

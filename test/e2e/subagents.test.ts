@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { StoredObservation } from '../support/langfuse-server.js';
@@ -25,6 +25,11 @@ function append(path: string, ...lines: (object | string)[]): void {
 function writeMeta(id: string, meta: object): void {
   mkdirSync(dirname(agentPath(id)), { recursive: true });
   writeFileSync(agentPath(id).replace('.jsonl', '.meta.json'), JSON.stringify(meta));
+}
+
+function letIdle(path: string): void {
+  const before = new Date(Date.now() - 11 * 60_000);
+  utimesSync(path, before, before);
 }
 
 /** What an agent writes: its prompt, a call, its result, its last words. */
@@ -248,6 +253,172 @@ describe('an agent in the foreground', () => {
     expect(workplace.server.observations).toHaveLength(8);
     expect(arrivals().every((times) => times === 1)).toBe(true);
   });
+});
+
+describe('whatever is wrong with the files of agents', () => {
+  const completed = (agentId: string, more: object = {}) =>
+    user([toolResult('call', 'done')], { timestamp: at(15), toolUseResult: { status: 'completed', agentId, ...more } });
+
+  test.each([
+    ['a name that is too long', () => append(transcript(), ...start, completed('a'.repeat(300)), answer('m2', 16))],
+    [
+      'a common folder that is a file',
+      () => {
+        append(join(project(), 'subagents'));
+        append(transcript(), ...start, completed('a1'), answer('m2', 16));
+      },
+    ],
+    [
+      'folders that are links in a circle',
+      () => {
+        append(agentPath('a1'), ...agentLines('a1'));
+        symlinkSync('.', join(dirname(agentPath('a1')), 'x'));
+        symlinkSync('.', join(dirname(agentPath('a1')), 'y'));
+        append(transcript(), ...start, completed('a1'), answer('m2', 16));
+      },
+    ],
+    [
+      'meta that is no JSON, and a result of the wrong types',
+      () => {
+        append(agentPath('a1'), ...agentLines('a1'));
+        writeFileSync(agentPath('a1').replace('.jsonl', '.meta.json'), '{"toolUseId": 7');
+        append(transcript(), ...start, completed('a1', { totalTokens: 'x', content: 5 }), answer('m2', 16));
+      },
+    ],
+  ])('%s: the turn is sent', async (_, make) => {
+    make();
+    const { ms, ...ended } = await stop();
+    expect(ended).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
+    expect(ms).toBeLessThan(2_000);
+    expect(workplace.server.observations.map(({ name }) => name)).toContain('Turn 1');
+    expect(workplace.log).toEqual([]);
+  });
+
+  test('without its prompt an agent still shows what it did; the last line may lack its newline', async () => {
+    const [, ...rest] = agentLines('a1');
+    append(agentPath('a1'), '{"torn', ...rest.slice(0, 2));
+    appendFileSync(agentPath('a1'), JSON.stringify(rest[2]));
+    append(transcript(), ...start, completed('a1'), answer('m2', 16));
+    await stop();
+    expect(agentNamed('a1')).toMatchObject({ output: { content: 'a1 is done' }, metadata: { outcome: 'completed' } });
+    expect(workplace.server.observations).toHaveLength(8);
+    expect(workplace.log).toMatchObject([
+      { msg: 'a line cannot be read, it is left out', file: agentPath('a1'), line: 1 },
+    ]);
+  });
+
+  test('with an empty file an agent is made of what its result tells', async () => {
+    append(agentPath('a1'));
+    append(transcript(), ...start, completed('a1', { prompt: 'do a1', result: 'as told' }), answer('m2', 16));
+    await stop();
+    expect(agentNamed('a1')).toMatchObject({ input: [{ content: 'do a1' }], output: { content: 'as told' } });
+    append(agentPath('a1'), ...agentLines('a1'));
+    await stop({ hook_event_name: 'SessionEnd' });
+    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expect(workplace.server.observations.filter(({ metadata }) => metadata.agent_id === 'a1')).toHaveLength(1);
+  });
+
+  test('of the lost ones each keeps its place in the order of lines', async () => {
+    const big = 'x'.repeat(150_000);
+    const calls = Array.from({ length: 30 }, (_, n) => [
+      assistant(`c${n}`, [toolUse(`t${n}`)]),
+      user([toolResult(`t${n}`, big)]),
+    ]);
+    append(transcript(), ...start, completed('a1'), ...calls.flat(), answer('end', 50));
+    workplace.server.misbehave = (_, number) => (number === 1 ? { status: 401 } : undefined);
+    await stop();
+    await stop();
+    expect(agentNamed('a1')).toBeDefined();
+    expect(workplace.server.observations).toHaveLength(2 + 1 + 60 + 1 + 1);
+    expect(arrivals().every((times) => times === 1)).toBe(true);
+  });
+});
+
+describe('an agent whose call is not known yet', () => {
+  test('waits, however idle its file is, and is placed when its parent has ended', async () => {
+    const own = { isSidechain: true, agentId: 'a1' };
+    append(transcript(), ...start, launched, answer('m2', 3));
+    append(
+      agentPath('a1'),
+      user('do a1', { ...own, uuid: 'a1-p', timestamp: at(10) }),
+      assistant('a1-m1', [toolUse('inner', 'Agent')], { ...own, timestamp: at(11) }),
+    );
+    writeMeta('a2', { agentType: 'Plan', toolUseId: 'inner', parentAgentId: 'a1' });
+    append(agentPath('a2'), ...agentLines('a2', 12));
+    letIdle(agentPath('a2'));
+    await stop(running('a1'));
+    expect(agentNamed('a2')).toBeUndefined();
+    append(
+      agentPath('a1'),
+      user([toolResult('inner')], { ...own, timestamp: at(17) }),
+      assistant('a1-m2', 'done', { ...own, timestamp: at(18) }),
+    );
+    append(transcript(), notification('a1', 20), answer('m3', 21));
+    await stop(running());
+    expect(lineage(agentNamed('a2')).slice(0, 4)).toEqual([
+      'agent Plan',
+      'tool Agent',
+      'generation claude-opus-5',
+      'agent Explore',
+    ]);
+  });
+
+  test('that is listed as running is not done, however idle its file is', async () => {
+    append(transcript(), ...start, launched, answer('m2', 3));
+    append(agentPath('a1'), ...agentLines('a1').slice(0, 2));
+    letIdle(agentPath('a1'));
+    await stop(running('a1'));
+    expect(agentNamed('a1')).toBeUndefined();
+    await stop(running());
+    expect(agentNamed('a1')).toMatchObject({ metadata: { outcome: 'unfinished' } });
+  });
+
+  test('of a turn that the first cc-langfuse exported is not sent', async () => {
+    append(transcript(), ...start, user([toolResult('call', 'done')], { timestamp: at(5) }), answer('m2', 6));
+    append(join(project(), 'agent-old.jsonl'), ...agentLines('old').map((line) => ({ ...line, sessionId: SESSION })));
+    letIdle(join(project(), 'agent-old.jsonl'));
+    mkdirSync(workplace.stateFolder, { recursive: true });
+    const state = { [SESSION]: { last_line: 4, turn_count: 1, updated: new Date().toISOString() } };
+    writeFileSync(join(workplace.stateFolder, 'cc-langfuse_state.json'), JSON.stringify(state));
+    append(transcript(), user('two', { uuid: 'u2', timestamp: at(20) }), answer('m3', 21));
+    await stop();
+    await stop({ hook_event_name: 'SessionEnd' });
+    expect(agentNamed('old')).toBeUndefined();
+    expect(workplace.server.observations.map(({ name }) => name)).toContain('Turn 2');
+  });
+
+  test('of which the state has something that cannot be read is left alone', async () => {
+    append(transcript(), ...start, launched, answer('m2', 3), notification('a1', 20), answer('m3', 21));
+    append(agentPath('a1'), ...agentLines('a1'));
+    await stop(running());
+    const path = join(workplace.stateFolder, 'cc-langfuse_state.json');
+    const entry = workplace.state[SESSION] ?? {};
+    writeFileSync(path, JSON.stringify({ [SESSION]: { ...entry, agents: { a1: { trace_name: 5 } } } }));
+    await stop({ hook_event_name: 'SessionEnd' });
+    expect(arrivals().every((times) => times === 1)).toBe(true);
+  });
+});
+
+test('what every observation of a trace carries is the same for its agents, also where it was cut', async () => {
+  const long = `<ide_selection>${'x'.repeat(3_000)}</ide_selection>\ngo`;
+  const skill = { origin: { kind: 'human' } };
+  const command = '<command-message>s</command-message>\n<command-name>/s</command-name>';
+  append(
+    transcript(),
+    user(`${long.replace('go', '')}${command}`, { ...skill, uuid: 'u1', timestamp: at(0) }),
+    user('Base directory for this skill: /s', { isMeta: true }),
+    ...start.slice(1),
+    launched,
+    answer('m2', 3),
+  );
+  await stop(running('a1'));
+  append(agentPath('a1'), ...agentLines('a1'));
+  append(transcript(), notification('a1', 20), answer('m3', 21));
+  await stop(running());
+  const ofTurn1 = workplace.server.observations.filter(({ trace }) => trace.name === 'Turn 1');
+  expect(ofTurn1).toHaveLength(8);
+  expect(new Set(ofTurn1.map(({ trace }) => JSON.stringify(trace))).size).toBe(1);
+  expect(ofTurn1[0]?.trace.tags).toEqual(['skill:s']);
 });
 
 describe('an agent that no call started', () => {

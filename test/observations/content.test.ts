@@ -117,6 +117,43 @@ describe('tools of others', () => {
   });
 });
 
+describe("what the server's own tools found", () => {
+  const toolFor = (type: string, content: unknown) =>
+    build(
+      user('go'),
+      assistant('m1', [
+        { type: 'server_tool_use', id: 's1', name: 'x', input: {} },
+        { type, tool_use_id: 's1', content },
+      ]),
+    ).find((observation) => observation.type === 'tool');
+  const fetched = (source: object) => ({
+    type: 'web_fetch_result',
+    url: 'https://a.example',
+    content: { type: 'document', source },
+  });
+
+  test('is never sent as base64', () => {
+    const tool = toolFor(
+      'web_fetch_tool_result',
+      fetched({ type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' }),
+    );
+    expect(tool?.output).toBe('[web_fetch_result https://a.example]');
+    const document = { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'hällo' } };
+    expect(toolWith(toolResult('t1', document))?.output).toBe('[document text/plain, 6 bytes]');
+  });
+
+  test('of any tool is its result, and a failure is an error', () => {
+    expect(toolFor('code_execution_tool_result', [text('42')])?.output).toBe('42');
+    const failed = { type: 'web_search_tool_result_error', error_code: 'max_uses_exceeded' };
+    expect(toolFor('web_search_tool_result', failed)).toMatchObject({
+      level: 'ERROR',
+      output: '[web_search_tool_result_error: max_uses_exceeded]',
+    });
+    const mcp = build(user('go'), assistant('m1', [{ type: 'mcp_tool_use', id: 'p1', name: 'find', input: { q: 1 } }]));
+    expect(mcp.at(-1)).toMatchObject({ type: 'tool', name: 'find', input: { q: 1 } });
+  });
+});
+
 describe('what lines of their own tell of the session', () => {
   test("the user's title wins over the program's, and both, with the pull request, are told on the root", () => {
     const [root] = build(

@@ -118,7 +118,10 @@ export class Subagents {
     }
     for (const [agentId, result] of this.#results) {
       const entry = this.#entries.get(agentId);
-      if (entry?.last_line === 0 && !entry.lost) yield this.#lost(agentId, entry, result);
+      const file = this.#fileOf(agentId);
+      // With a file that is not read yet it is still at work, or is continued.
+      const isGone = file === undefined || entry?.bytes === file.bytes;
+      if (entry?.last_line === 0 && !entry.lost && isGone) yield this.#lost(agentId, entry, result);
     }
     this.#results.clear();
   }

@@ -25,6 +25,8 @@ export type UserLineRole =
 export function roleOf({ content, fields }: User): UserLineRole {
   if (fields.isCompactSummary) return 'compaction-summary';
   if (hasToolResult(content)) return 'tool-result';
+  // What an agent is continued with is marked as the harness's, too.
+  if (fields.origin?.kind === 'coordinator') return 'prompt';
   const text = textOf(content);
   if (fields.isMeta) {
     if (text.startsWith('Stop hook feedback:')) return 'stop-hook-feedback';

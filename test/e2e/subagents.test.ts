@@ -201,6 +201,40 @@ describe('an agent in the foreground', () => {
     expect(arrivals().every((times) => times === 1)).toBe(true);
   });
 
+  test('that is continued before its turn ends is sent whole, when its second end is told', async () => {
+    const own = { isSidechain: true, agentId: 'a1' };
+    append(agentPath('a1'), ...agentLines('a1'));
+    writeMeta('a1', { agentType: 'Explore', toolUseId: 'call', requestShape: 'foreground' });
+    append(
+      transcript(),
+      ...start,
+      result(),
+      assistant('m2', [toolUse('send', 'SendMessage', { to: 'a1' })], { timestamp: at(16) }),
+      user([toolResult('send', 'Resuming')], { timestamp: at(17), toolUseResult: { success: true } }),
+      answer('m3', 18),
+    );
+    await stop(running('a1'));
+    expect(agentNamed('a1')).toBeUndefined();
+    append(
+      agentPath('a1'),
+      user('The coordinator sent a message: more', {
+        ...own,
+        isMeta: true,
+        origin: { kind: 'coordinator' },
+        timestamp: at(20),
+      }),
+      assistant('a1-m3', 'a1 did more', { ...own, timestamp: at(21) }),
+    );
+    append(transcript(), notification('a1', 22), answer('m4', 23));
+    await stop(running());
+    expect(agentNamed('a1')).toMatchObject({
+      input: [{ content: 'do a1' }, { content: 'The coordinator sent a message: more' }],
+      output: { content: 'a1 did more' },
+      endTime: Date.parse(at(21)),
+    });
+    expect(arrivals().every((times) => times === 1)).toBe(true);
+  });
+
   test('whose file is gone is made of what its result tells', async () => {
     append(
       transcript(),

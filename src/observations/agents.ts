@@ -122,11 +122,11 @@ export function sidechainsOf({ sidechains, responses }: Turn, context: Context):
     const place = calls.findIndex(({ input }) => isRecord(input) && input.prompt === prompt);
     const [call] = place < 0 ? [] : calls.splice(place, 1);
     const parentId = call?.id === undefined ? context.agentSpan : toolSpanOf(context.trace, call.id);
-    const description = isRecord(call?.input) ? String(call.input.description ?? '') : '';
+    const description = isRecord(call?.input) ? call.input.description : undefined;
     const agent = {
       thread,
       type: call && subagentTypeOf(call),
-      description: description || undefined,
+      description: typeof description === 'string' ? description : undefined,
       isBackground: false,
     };
     const built = buildAgent(agent, { trace: context.trace, parentId }, context);

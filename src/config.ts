@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { isRecord, type Json, parseJson } from './json.js';
+import type { Capture } from './observations/capture.js';
 import { REDACTED, type Redact, redactor } from './observations/redact.js';
 
 export interface Settings {
@@ -14,6 +15,7 @@ export interface Settings {
   readonly maxChars: number;
   /** None where secrets are to be sent as they are. */
   readonly redact: Redact | undefined;
+  readonly capture: Capture;
   readonly debug: boolean;
   /** A line for each setting that is missing or bad; none holds a value, since it may be a key. */
   readonly problems: readonly string[];
@@ -91,13 +93,14 @@ const Environment = z.object({
   TIMEOUT: z._default(positive, 10_000),
   MAX_CHARS: z._default(positive, 200_000),
   DEBUG: z._default(toggle, false),
+  CAPTURE: z._default(z.enum(['full', 'no_tool_io', 'metadata'], 'expected full, no_tool_io or metadata'), 'full'),
   REDACT: z._default(toggle, true),
   REDACT_EXTRA: z._default(rules, []),
 });
 type Name = keyof z.infer<typeof Environment>;
 
 /** Settings that the Langfuse SDKs do not have, or (`LANGFUSE_TIMEOUT`, in seconds there) mean otherwise. */
-const OURS_ONLY: readonly Name[] = ['TIMEOUT', 'MAX_CHARS', 'DEBUG', 'REDACT', 'REDACT_EXTRA'];
+const OURS_ONLY: readonly Name[] = ['TIMEOUT', 'MAX_CHARS', 'DEBUG', 'CAPTURE', 'REDACT', 'REDACT_EXTRA'];
 const OTHER_NAMES: { readonly [name in Name]?: readonly string[] } = { BASE_URL: ['BASEURL', 'HOST'] };
 
 /** Reads the settings; a bad one is named, and its default stands. */
@@ -136,6 +139,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     release: settings.RELEASE,
     timeoutMs: settings.TIMEOUT,
     maxChars: settings.MAX_CHARS,
+    capture: settings.CAPTURE,
     redact: settings.REDACT ? redactor(settings.REDACT_EXTRA) : undefined,
     debug: settings.DEBUG,
     problems,

@@ -1,6 +1,6 @@
 import { withMarks } from './marks.js';
-import { buildAgent, buildLostAgent, subagentTypeOf, toolSpanOf } from './observations/agents.js';
-import { type Fit, fitting } from './observations/limits.js';
+import { buildAgent, buildLostAgent, type Limits, subagentTypeOf, toolSpanOf } from './observations/agents.js';
+import { fitting } from './observations/limits.js';
 import type { Observation, Trace } from './observations/model.js';
 import { type BuildOptions, toTrace, traceOfAgent } from './observations/trace.js';
 import type { AgentEntry, Entry } from './state/store.js';
@@ -53,7 +53,7 @@ const NAME_CHARS = 200;
  */
 export class Subagents {
   readonly #tools: SubagentTools;
-  readonly #limits: { readonly maxChars: number; readonly fit: Fit };
+  readonly #limits: Limits;
   readonly #entries = new Map<string, AgentEntry>();
   /** Agents of which the state has something that cannot be read: they may have been sent. */
   readonly #leftAlone = new Set<string>();
@@ -68,7 +68,8 @@ export class Subagents {
   constructor(tools: SubagentTools) {
     const { options, known = {} } = tools;
     this.#tools = tools;
-    this.#limits = { maxChars: options.maxChars, fit: fitting(options.redact) };
+    const { maxChars, redact, capture } = options;
+    this.#limits = { maxChars, fit: fitting(redact), capture };
     for (const [agentId, entry] of Object.entries(known)) {
       if (entry) this.#entries.set(agentId, entry);
       else this.#leftAlone.add(agentId);

@@ -16,6 +16,7 @@ describe('settings', () => {
       timeoutMs: 10_000,
       maxChars: 200_000,
       redact: expect.any(Function),
+      capture: 'full',
       debug: false,
       problems: [],
     });
@@ -35,6 +36,7 @@ describe('settings', () => {
       CC_LANGFUSE_MAX_CHARS: '1000',
       CC_LANGFUSE_DEBUG: 'TRUE',
       CC_LANGFUSE_REDACT: 'false',
+      CC_LANGFUSE_CAPTURE: 'no_tool_io',
     });
     expect(settings).toEqual({
       langfuse: { baseUrl: new URL('http://localhost:3000/langfuse'), publicKey: 'pk', secretKey: 'sk' },
@@ -46,6 +48,7 @@ describe('settings', () => {
       timeoutMs: 2_500,
       maxChars: 1_000,
       redact: undefined,
+      capture: 'no_tool_io',
       debug: true,
       problems: [],
     });
@@ -72,6 +75,7 @@ describe('settings', () => {
     ['CC_LANGFUSE_TIMEOUT', '-1', 'timeoutMs', 10_000],
     ['CC_LANGFUSE_MAX_CHARS', '0', 'maxChars', 200_000],
     ['CC_LANGFUSE_DEBUG', 'yes', 'debug', false],
+    ['CC_LANGFUSE_CAPTURE', 'some', 'capture', 'full'],
     ['LANGFUSE_METADATA', '[1]', 'metadata', {}],
     ['LANGFUSE_METADATA', '{', 'metadata', {}],
     ['LANGFUSE_TRACING_ENVIRONMENT', 'Not Allowed!', 'environment', undefined],

@@ -28,15 +28,11 @@ export interface AgentObservations {
 }
 
 /** What Langfuse is to show of a subagent: its own generations and tools, below an agent observation. */
-export function buildAgent(
-  agent: Agent,
-  place: AgentPlace,
-  limits: Pick<Context, 'maxChars' | 'fit'>,
-): AgentObservations {
+export function buildAgent(agent: Agent, place: AgentPlace, limits: Limits): AgentObservations {
   const { thread, type, description, isBackground } = agent;
   const { turns, key, agentId } = thread;
   const agentSpan = agentSpanOf(place.trace, key);
-  const context = { trace: place.trace, agentSpan, place: key, maxChars: limits.maxChars, fit: limits.fit };
+  const context = { trace: place.trace, agentSpan, place: key, ...limitsOf(limits) };
   const { level, statusMessage, ...figures } = summaryOf(turns);
   const last = turns.at(-1) ?? turns[0];
   return {
@@ -65,11 +61,7 @@ export function buildAgent(
 }
 
 /** A subagent of which nothing is left but what the result of its call tells. */
-export function buildLostAgent(
-  call: ToolCall,
-  place: AgentPlace,
-  limits: Pick<Context, 'maxChars' | 'fit'>,
-): Observation | undefined {
+export function buildLostAgent(call: ToolCall, place: AgentPlace, limits: Limits): Observation | undefined {
   const { result } = call;
   const { agentId, agentType, prompt, content, totalTokens, totalDurationMs, totalToolUseCount, ...more } =
     result?.details ?? {};
@@ -96,8 +88,15 @@ export function buildLostAgent(
       level: result.isError ? 'ERROR' : 'DEFAULT',
       line: result.line,
     },
-    { trace: place.trace, agentSpan, place: agentId, maxChars: limits.maxChars, fit: limits.fit },
+    { trace: place.trace, agentSpan, place: agentId, ...limitsOf(limits) },
   );
+}
+
+/** What of a turn's context holds for its agents, too. */
+export type Limits = Pick<Context, 'maxChars' | 'fit' | 'capture'>;
+
+function limitsOf({ maxChars, fit, capture }: Limits): Limits {
+  return { maxChars, fit, capture };
 }
 
 export function agentSpanOf(trace: Pick<Trace, 'id'>, agentKey: string): string {

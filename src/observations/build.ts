@@ -17,12 +17,13 @@ export interface TurnObservations {
 /** What Langfuse is to show of a turn. The same turn always gives the same observations. */
 export function buildTurn(turn: Turn, options: BuildOptions): TurnObservations {
   const trace = traceOf(turn, options);
-  const { maxChars, redact } = options;
+  const { maxChars, redact, capture } = options;
   const context = {
     trace,
     place: trace.sessionId,
     maxChars,
     fit: fitting(redact),
+    capture,
     agentSpan: spanIdOf(trace.id, 'agent', turn.key),
   };
   const children = [...childrenOf(turn, context), ...sidechainsOf(turn, context)].toSorted((a, b) => a.line - b.line);

@@ -1,4 +1,5 @@
 import { mapValues, withoutUndefined } from '../json.js';
+import { type Capture, type Content, captured } from './capture.js';
 import { spanIdOf } from './ids.js';
 import { cut, type Fit } from './limits.js';
 import type { Observation, Trace } from './model.js';
@@ -12,6 +13,7 @@ export interface Context {
   readonly place: string;
   readonly maxChars: number;
   readonly fit: Fit;
+  readonly capture: Capture;
 }
 
 const STATUS_CHARS = 500;
@@ -19,10 +21,8 @@ const NAME_CHARS = 200;
 const METADATA_CHARS = 1_000;
 
 /** An observation of the turn: its fields within their limits, its strings fit to be sent. */
-export function observation(
-  content: Omit<Observation, 'trace' | 'input' | 'output'> & { input?: unknown; output?: unknown },
-  { trace, maxChars, fit }: Context,
-): Observation {
+export function observation(whole: Content, { trace, maxChars, fit, capture }: Context): Observation {
+  const content = captured(whole, capture);
   const { statusMessage, modelParameters } = content;
   const input = content.input === undefined ? undefined : fit.value(content.input, maxChars);
   const output = content.output === undefined ? undefined : fit.value(content.output, maxChars);

@@ -1,5 +1,6 @@
 import { type Json, mapValues, withoutUndefined } from '../json.js';
 import type { AgentThread, PromptContext, Turn } from '../transcript/turn.js';
+import type { Capture } from './capture.js';
 import { traceIdOf } from './ids.js';
 import { fitting } from './limits.js';
 import type { Trace } from './model.js';
@@ -16,6 +17,7 @@ export interface BuildOptions {
   readonly maxChars: number;
   /** None where secrets are to be sent as they are. */
   readonly redact: Redact | undefined;
+  readonly capture: Capture;
 }
 
 /** What every observation of a trace carries is short. */
@@ -52,9 +54,11 @@ export function toTrace(
   };
 }
 
-function fitted(fixed: { readonly [key: string]: Json }, { metadata, redact }: BuildOptions) {
+function fitted(fixed: { readonly [key: string]: Json }, { metadata, redact, capture }: BuildOptions) {
   const fit = fitting(redact);
-  return mapValues({ ...metadata, ...fixed }, (value) => fit.value(value, CONTEXT_CHARS).value);
+  // What was selected in the editor is content.
+  const shown = capture === 'metadata' ? Object.entries(fixed).filter(([key]) => key !== 'ide') : Object.entries(fixed);
+  return mapValues({ ...metadata, ...Object.fromEntries(shown) }, (value) => fit.value(value, CONTEXT_CHARS).value);
 }
 
 function contextOf(context: PromptContext, { sessionId }: BuildOptions) {

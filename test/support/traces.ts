@@ -16,6 +16,7 @@ export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {
   release: undefined,
   maxChars: 200_000,
   redact: undefined,
+  capture: 'full',
 };
 
 /** The turns of a finished transcript. */

@@ -7,6 +7,21 @@ export interface Recoverable {
   readonly path: string;
 }
 
+const FORGOTTEN_AFTER_MS = 7 * 24 * 60 * 60_000;
+
+/** Sessions of which nothing has been heard for a week, and whose transcript is gone: Claude Code deletes them in time. */
+export function forgettable(entries: Iterable<[string, Entry]>, now: number): string[] {
+  const isOld = ([, { updated }]: [string, Entry]) => now - (Date.parse(updated) || 0) > FORGOTTEN_AFTER_MS;
+  return [...entries]
+    .filter(isOld)
+    .toSorted(([, a], [, b]) => a.updated.localeCompare(b.updated))
+    .slice(0, LOOKED_AT)
+    .flatMap(([sessionId, { path }]) => {
+      const isThere = path === undefined || lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+      return isThere ? [] : [sessionId];
+    });
+}
+
 export interface RecoveryScope {
   readonly sessionId: string;
   readonly transcriptPath: string;
@@ -36,9 +51,9 @@ export function recoverable(entries: Iterable<[string, Entry]>, scope: RecoveryS
   return ours
     .toSorted(([, a], [, b]) => Number(!a.pending) - Number(!b.pending) || b.updated.localeCompare(a.updated))
     .slice(0, LOOKED_AT)
-    .flatMap(([sessionId, { path = '', pending, bytes = 0 }]) => {
+    .flatMap(([sessionId, { path = '', pending, ended = false, bytes = 0 }]) => {
       const file = lstatSync(path, { throwIfNoEntry: false });
-      const holdsMore = file?.isFile() && file.size > bytes && file.mtimeMs < scope.idleBefore;
+      const holdsMore = !ended && file?.isFile() && file.size > bytes && file.mtimeMs < scope.idleBefore;
       return file && (pending || holdsMore) ? [{ sessionId, path }] : [];
     })
     .slice(0, AT_MOST);

@@ -123,11 +123,13 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   const { store, sender, deadline, log } = tools;
   const reader = TranscriptReader.open(path);
   const { bytes } = reader.status;
+  // A recovery says nothing of how the session stands.
+  const ended = what.closing.kind === 'nothing' ? entry.ended : what.agents.areOver;
   let isSaved = false;
   const save = (change: Partial<Entry>) => {
     if (!lock.isHeld()) throw new Error('another run has taken over');
     isSaved = true;
-    return store.update(sessionId, { path, destination: tools.destination, bytes, ...change });
+    return store.update(sessionId, { path, destination: tools.destination, bytes, ended, ...change });
   };
   const outbox = new Outbox({
     send: (spans) => sender.send(spans, deadline),
@@ -175,7 +177,7 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   if (failure !== undefined) {
     const { since = new Date().toISOString(), attempts = 0 } = entry.pending ?? {};
     await save({ pending: { since, attempts: attempts + 1, reason: failure, closed_line: closedLine } });
-  } else if (entry.pending || (isLast && !isSaved && entry.bytes !== bytes)) {
+  } else if (entry.pending || (isLast && !isSaved && (entry.bytes !== bytes || entry.ended !== ended))) {
     await save({ pending: undefined });
   }
   return { observations: outbox.sent, failure };

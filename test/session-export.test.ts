@@ -1,6 +1,7 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { numbersFrom } from './faults/random.js';
 import { Exporter } from './support/exporter.js';
 import { assistant, at, toolUse, user } from './support/lines.js';
 import { recording, transcriptsOf } from './support/recording.js';
@@ -146,12 +147,4 @@ describe('a transcript that is exported while the server fails at random', () =>
     expect(JSON.parse(describeTraces(exporter.server.observations))).toEqual(expected);
     expect([...exporter.server.arrivals.values()].every((times) => times === 1)).toBe(true);
   });
-
-  function numbersFrom(seed: number): () => number {
-    let state = seed;
-    return () => {
-      state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
-      return state / 2 ** 31;
-    };
-  }
 });

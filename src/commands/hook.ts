@@ -5,7 +5,7 @@ import { fingerprint, otlpEndpoint } from '../langfuse/endpoint.js';
 import { Sender } from '../langfuse/send.js';
 import { type Log, openLog } from '../log.js';
 import { keepRefusal } from '../notice.js';
-import { recoverable } from '../recovery.js';
+import { forgettable, recoverable } from '../recovery.js';
 import { type Closing, type ExportTools, exportSession, IDLE_MS, type SessionExport } from '../session-export.js';
 import { StateStore } from '../state/store.js';
 import { stateFolder } from '../state-folder.js';
@@ -49,7 +49,8 @@ async function exportTurns(input: HookInput, settings: Settings, { folder, start
   );
   const destination = fingerprint(langfuse);
   if (event === 'SessionStart') {
-    if (!store.read(sessionId)) await store.update(sessionId, { path, destination });
+    const known = store.read(sessionId);
+    if (!known || known.ended) await store.update(sessionId, { path, destination, ended: false });
     return;
   }
   const file = lstatSync(path, { throwIfNoEntry: false });
@@ -93,6 +94,8 @@ async function recover({ session_id: sessionId, transcript_path: transcriptPath 
     const agents = { running: new Set<string>(), areOver: false };
     await exportAndLog({ ...session, closing: { kind: 'nothing' }, agents }, tools);
   }
+  const gone = forgettable(store.entries(), Date.now());
+  if (gone.length > 0) await store.remove(gone);
 }
 
 /** Where the transcript cannot be read there is none; the export of the session itself says why. */

@@ -72,6 +72,8 @@ const Entry = z.object({
   time: optional(count),
   /** Up to which line observations are acknowledged; beyond `last_line` where a turn was sent in part. */
   sent_line: optional(count),
+  /** Its SessionEnd was seen: what is written after it, without a SessionStart, ran with tracing off. */
+  ended: optional(z.boolean()),
   /** How long its transcript was when it was last read. */
   bytes: optional(count),
   /** What lines of their own had told of the session before that turn. */
@@ -131,21 +133,31 @@ export class StateStore {
 
   /** Changes a session's entry on disk, whatever other processes do meanwhile; what it does not know of stays. */
   async update(sessionId: string, change: Partial<Entry>): Promise<void> {
-    const lock = await takeLock(`${this.#path}.lock`, Date.now() + LOCK_WAIT_MS);
-    if (!lock) throw new Error('the state file stayed locked');
-    try {
-      const all = this.#readAll() ?? this.#beginAnew();
+    await this.#change((all) => {
       const before = all[sessionId];
       const known: Entry = { ...NEW_ENTRY, ...(isRecord(before) ? before : {}) };
-      const entry = { ...merged(known, change), updated: new Date().toISOString() };
-      await writeFileAtomic(this.#path, `${JSON.stringify({ ...all, [sessionId]: entry })}\n`, { mode: 0o600 });
-    } finally {
-      lock.release();
-    }
+      return { ...all, [sessionId]: { ...merged(known, change), updated: new Date().toISOString() } };
+    });
+  }
+
+  /** Forgets sessions. */
+  async remove(sessionIds: readonly string[]): Promise<void> {
+    await this.#change((all) => Object.fromEntries(Object.entries(all).filter(([id]) => !sessionIds.includes(id))));
   }
 
   lockPath(sessionId: string): string {
     return join(this.#folder, 'cc-langfuse_locks', `${sessionId.replace(/[^\w-]/g, '_')}.lock`);
+  }
+
+  async #change(change: (all: Record<string, unknown>) => Record<string, unknown>): Promise<void> {
+    const lock = await takeLock(`${this.#path}.lock`, Date.now() + LOCK_WAIT_MS);
+    if (!lock) throw new Error('the state file stayed locked');
+    try {
+      const all = this.#readAll() ?? this.#beginAnew();
+      await writeFileAtomic(this.#path, `${JSON.stringify(change(all))}\n`, { mode: 0o600 });
+    } finally {
+      lock.release();
+    }
   }
 
   /** Every entry; undefined where the file is corrupt. */

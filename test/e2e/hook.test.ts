@@ -79,6 +79,7 @@ describe('from one hook to the next', () => {
       prompt: 'u3',
       first: 'u1',
       bytes: statSync(transcript()).size,
+      ended: true,
       path: transcript(),
       destination: expect.stringMatching(/^[0-9a-f]{16}$/),
       updated: expect.any(String),

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { assistant, at, user } from '../support/lines.js';
@@ -110,6 +110,36 @@ describe('a session that got no Stop', () => {
     await hook(B);
     expect(roots()).toEqual([`${A} Turn 1`, `${B} Turn 1`, `${A} Turn 2`]);
     expect(arrivals().every((times) => times === 1)).toBe(true);
+  });
+
+  test('but that went on after its end with tracing off is not sent, until it is started with tracing on again', async () => {
+    append(A, 1);
+    await hook(A);
+    await hook(A, 'SessionEnd');
+    append(A, 2);
+    letIdle(pathOf(A));
+    append(B, 1);
+    await hook(B);
+    expect(roots()).toEqual([`${A} Turn 1`, `${B} Turn 1`]);
+    await hook(A, 'SessionStart');
+    letIdle(pathOf(A));
+    await hook(B);
+    expect(roots()).toEqual([`${A} Turn 1`, `${B} Turn 1`, `${A} Turn 2`]);
+  });
+
+  test('and whose transcript has been gone for a week is forgotten', async () => {
+    append(A, 1);
+    append(B, 1);
+    await hook(A);
+    rmSync(pathOf(A));
+    await hook(B);
+    expect(Object.keys(workplace.state)).toContain(A);
+    const path = join(workplace.stateFolder, 'cc-langfuse_state.json');
+    const old = { ...workplace.state[A], updated: new Date(Date.now() - 8 * 86_400_000).toISOString() };
+    writeFileSync(path, JSON.stringify({ ...workplace.state, [A]: old }));
+    append(B, 2);
+    await hook(B);
+    expect(Object.keys(workplace.state)).toEqual([B]);
   });
 
   test('that the state does not know is never sent unasked', async () => {

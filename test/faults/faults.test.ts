@@ -3,12 +3,18 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { assistant, at, SESSION, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
+import { fuzz } from './fuzz.js';
 import { disturb } from './kills.js';
+import { numbersFrom } from './random.js';
 
 test('hooks that are killed at random, on a server that fails at random, lose nothing and double nothing', async () => {
   const figures = await disturb(60, 20_261_118);
   expect(figures).toMatchObject({ lost: 0, duplicates: 0, exitsOtherThanZero: 0, bytesOnStdout: 0 });
   expect(figures.kills).toBeGreaterThanOrEqual(60);
+}, 120_000);
+
+test('hooks that are fed with changed bytes end well and print nothing', async () => {
+  expect(await fuzz(60, numbersFrom(20_261_118))).toMatchObject({ runs: 60, exitsOtherThanZero: 0, bytesOnStdout: 0 });
 }, 120_000);
 
 test('fifty hooks at once, for one session and for many, send each observation once', async () => {

@@ -5,6 +5,7 @@ import type { Misbehaviour } from '../support/langfuse-server.js';
 import { Workplace } from '../support/program.js';
 import { recording, transcriptsOf } from '../support/recording.js';
 import { describeTraces } from '../support/traces.js';
+import { numbersFrom } from './random.js';
 
 export interface Figures {
   readonly kills: number;
@@ -124,12 +125,4 @@ function runAndKill(env: Workplace['env'], payload: string, afterMs: number) {
       resolve({ isKilled: signal === 'SIGKILL', exitCode, stdoutBytes });
     });
   });
-}
-
-function numbersFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
-    return state / 2 ** 31;
-  };
 }

@@ -1,0 +1,52 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { Workplace } from '../support/program.js';
+import { recordings, transcriptsOf } from '../support/recording.js';
+
+export interface FuzzFigures {
+  readonly runs: number;
+  readonly exitsOtherThanZero: number;
+  readonly bytesOnStdout: number;
+  readonly slowest: number;
+}
+
+/** Runs the hook on payloads and transcripts whose bytes were changed at random. */
+export async function fuzz(runs: number, random: () => number): Promise<FuzzFigures> {
+  const figures = { runs: 0, exitsOtherThanZero: 0, bytesOnStdout: 0, slowest: 0 };
+  const sources = recordings().flatMap(transcriptsOf);
+  const workplace = await Workplace.open();
+  try {
+    for (; figures.runs < runs; figures.runs += 1) {
+      const source = sources[Math.floor(random() * sources.length)] ?? '';
+      const path = join(workplace.home, '.claude', 'projects', String(figures.runs), basename(source));
+      const payload = Buffer.from(
+        JSON.stringify({ session_id: basename(source, '.jsonl'), transcript_path: path, hook_event_name: 'Stop' }),
+      );
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, mutated(readFileSync(source), random));
+      const { exitCode, stdout, ms } = await workplace.hook(random() < 0.3 ? mutated(payload, random) : payload);
+      if (exitCode !== 0) figures.exitsOtherThanZero += 1;
+      figures.bytesOnStdout += stdout.length;
+      figures.slowest = Math.max(figures.slowest, Math.round(ms));
+    }
+    return figures;
+  } finally {
+    await workplace.close();
+  }
+}
+
+/** Some bytes changed, some runs of bytes left out, doubled, or moved. */
+function mutated(bytes: Buffer, random: () => number): Buffer {
+  let all = Buffer.from(bytes);
+  for (let times = Math.ceil(random() * 12); times > 0 && all.length > 0; times -= 1) {
+    const from = Math.floor(random() * all.length);
+    const to = Math.min(all.length, from + Math.ceil(random() ** 3 * 5_000));
+    const piece = all.subarray(from, to);
+    const kind = random();
+    if (kind < 0.5) all[from] = Math.floor(random() * 256);
+    else if (kind < 0.7) all = Buffer.concat([all.subarray(0, from), all.subarray(to)]);
+    else if (kind < 0.85) all = Buffer.concat([all.subarray(0, to), piece, all.subarray(to)]);
+    else all = Buffer.concat([all.subarray(0, from), all.subarray(to), piece]);
+  }
+  return all;
+}

@@ -140,6 +140,18 @@ describe('a lock', () => {
     expect(await takeLock(path(), Date.now() + 50)).toBeDefined();
   });
 
+  test('stays what it is when the clock is put back', async () => {
+    await store.update('a', {});
+    const inAnHour = new Date(Date.now() + 3_600_000);
+    writeFileSync(path(), `${process.ppid} ${hostname()} 1.1`);
+    utimesSync(path(), inAnHour, inAnHour);
+    expect(await takeLock(path(), Date.now() + 50)).toBeUndefined();
+    const pid = execFileSync(process.execPath, ['-p', 'process.pid'], { encoding: 'utf8' }).trim();
+    writeFileSync(path(), `${pid} ${hostname()} 1.1`);
+    utimesSync(path(), inAnHour, inAnHour);
+    expect(await takeLock(path(), Date.now() + 50)).toBeDefined();
+  });
+
   test('knows when it was lost', async () => {
     const lock = await takeLock(path(), Date.now());
     expect(lock?.isHeld()).toBe(true);

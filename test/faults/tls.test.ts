@@ -1,0 +1,59 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { assistant, SESSION, user } from '../support/lines.js';
+import { Workplace } from '../support/program.js';
+
+test('a server that cannot prove who it is gets nothing; one whose certificate is known does', async ({ skip }) => {
+  const workplace = await Workplace.open();
+  const [key, cert] = [join(workplace.home, 'key.pem'), join(workplace.home, 'cert.pem')];
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
+  const request = [
+    'req',
+    '-x509',
+    '-newkey',
+    'rsa:2048',
+    '-nodes',
+    '-days',
+    '2',
+    '-keyout',
+    key,
+    '-out',
+    cert,
+    ...subject,
+  ];
+  try {
+    execFileSync('openssl', request, { stdio: 'ignore' });
+  } catch {
+    await workplace.close();
+    skip('a certificate of its own needs openssl');
+  }
+  const seen: (string | undefined)[] = [];
+  const server = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (incoming, outgoing) => {
+    seen.push(incoming.headers.authorization);
+    incoming.resume();
+    outgoing.end('{}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  try {
+    const path = join(workplace.home, `${SESSION}.jsonl`);
+    mkdirSync(workplace.stateFolder, { recursive: true });
+    writeFileSync(path, `${JSON.stringify(user('q'))}\n${JSON.stringify(assistant('m', 'a'))}\n`);
+    const { port } = server.address() as AddressInfo;
+    workplace.env = { ...workplace.env, LANGFUSE_BASE_URL: `https://127.0.0.1:${port}` };
+    const payload = { session_id: SESSION, transcript_path: path, hook_event_name: 'Stop' };
+    expect(await workplace.hook(payload)).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(seen).toEqual([]);
+    expect(workplace.log).toMatchObject([{ msg: 'cannot reach the server: DEPTH_ZERO_SELF_SIGNED_CERT' }]);
+    workplace.env = { ...workplace.env, NODE_EXTRA_CA_CERTS: cert };
+    expect(await workplace.hook(payload)).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(seen).toEqual([expect.stringMatching(/^Basic /)]);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+    await workplace.close();
+  }
+});

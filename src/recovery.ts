@@ -10,9 +10,9 @@ export interface Recoverable {
 const FORGOTTEN_AFTER_MS = 7 * 24 * 60 * 60_000;
 
 /** Sessions of which nothing has been heard for a week, and whose transcript is gone: Claude Code deletes them in time. */
-export function forgettable(entries: Iterable<[string, Entry]>, now: number): string[] {
+export function forgettable(entries: readonly [string, Entry][], now: number): string[] {
   const isOld = ([, { updated }]: [string, Entry]) => now - (Date.parse(updated) || 0) > FORGOTTEN_AFTER_MS;
-  return [...entries]
+  return entries
     .filter(isOld)
     .toSorted(([, a], [, b]) => a.updated.localeCompare(b.updated))
     .slice(0, LOOKED_AT)
@@ -39,9 +39,9 @@ const LOOKED_AT = 100;
  * folder whose transcript holds more than was read of it and is idle. Only sessions that the state knows, and only of the
  * same destination: what ran with tracing off, or before it was set up, is never sent unasked.
  */
-export function recoverable(entries: Iterable<[string, Entry]>, scope: RecoveryScope): Recoverable[] {
+export function recoverable(entries: readonly [string, Entry][], scope: RecoveryScope): Recoverable[] {
   const folder = dirname(scope.transcriptPath);
-  const ours = [...entries].filter(
+  const ours = entries.filter(
     ([sessionId, { path, destination, pending }]) =>
       sessionId !== scope.sessionId &&
       destination === scope.destination &&

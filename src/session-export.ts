@@ -5,7 +5,7 @@ import type { Sender } from './langfuse/send.js';
 import type { Log } from './log.js';
 import { withMarks } from './marks.js';
 import { buildTurn } from './observations/build.js';
-import type { BuildOptions } from './observations/trace.js';
+import { type BuildOptions, traceOf } from './observations/trace.js';
 import { type Item, Outbox } from './outbox.js';
 import { type Lock, takeLock } from './state/lock.js';
 import { type Entry, NEW_ENTRY, type StateStore } from './state/store.js';
@@ -304,18 +304,16 @@ async function addTurn(
     if (isNew) await outbox.add([{ span: undefined, label: '', change: done }]);
     return;
   }
-  const { children, root } = buildTurn(turn, options);
-  const started = subagents.see(turn, root.trace);
-  if (isNew) {
-    const news = withMarks(
-      children.filter(({ line }) => line > start.sentLine),
-      (line) => ({ sent_line: line }),
-    );
-    await outbox.add(news.map(({ observation, mark = {} }) => itemOf({ observation, change: mark })));
-  }
+  const started = subagents.see(turn, traceOf(turn, options));
+  // The last exported turn is read again by every run, and seldom has anything new to be built of.
+  const built = isNew ? buildTurn(turn, options) : undefined;
+  const news = withMarks(built?.children.filter(({ line }) => line > start.sentLine) ?? [], (line) => ({
+    sent_line: line,
+  }));
+  await outbox.add(news.map(({ observation, mark = {} }) => itemOf({ observation, change: mark })));
   await addAgents(subagents.due(), outbox, reading);
-  if (!isNew || reading.isCutShort) return;
-  await outbox.add([itemOf({ observation: root, change: { ...done, ...subagents.kept(started) } })]);
+  if (!built || reading.isCutShort) return;
+  await outbox.add([itemOf({ observation: built.root, change: { ...done, ...subagents.kept(started) } })]);
 }
 
 /** One agent after the other, as long as there is time to read them. */

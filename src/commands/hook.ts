@@ -88,13 +88,14 @@ async function exportTurns(input: HookInput, settings: Settings, { folder, start
 async function recover({ session_id: sessionId, transcript_path: transcriptPath }: HookInput, tools: ExportTools) {
   const { store, destination, deadline, log } = tools;
   const scope = { sessionId, transcriptPath, destination, idleBefore: Date.now() - IDLE_MS };
-  for (const session of recoverable(store.entries(), scope)) {
+  const entries = [...store.entries()];
+  for (const session of recoverable(entries, scope)) {
     if (Date.now() >= deadline) return;
     log.debug('recovering', { session: session.sessionId });
     const agents = { running: new Set<string>(), areOver: false };
     await exportAndLog({ ...session, closing: { kind: 'nothing' }, agents }, tools);
   }
-  const gone = forgettable(store.entries(), Date.now());
+  const gone = forgettable(entries, Date.now());
   if (gone.length > 0) await store.remove(gone);
 }
 

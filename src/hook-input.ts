@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { parseJson } from './json.js';
+import { optional } from './lenient.js';
 
 const name = z.string('expected a string').check(z.minLength(1, 'expected a string that is not empty'));
 
@@ -7,14 +8,11 @@ const HookInput = z.object(
   {
     session_id: name,
     transcript_path: name,
-    hook_event_name: z.catch(z.optional(z.string()), undefined),
-    prompt_id: z.catch(z.optional(z.string()), undefined),
-    background_tasks: z.catch(
-      z.optional(z.array(z.object({ id: z.string(), status: z.optional(z.string()) }))),
-      undefined,
-    ),
+    hook_event_name: optional(z.string()),
+    prompt_id: optional(z.string()),
+    background_tasks: optional(z.array(z.object({ id: z.string(), status: z.optional(z.string()) }))),
     /** The text of the answer, trimmed; missing where the answer is empty, and before 2.1.50. */
-    last_assistant_message: z.catch(z.optional(z.string()), undefined),
+    last_assistant_message: optional(z.string()),
   },
   'expected a JSON object',
 );

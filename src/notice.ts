@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { stateFolder } from './state-folder.js';
+import { fileNameOf, stateFolder } from './state-folder.js';
 
 const REFUSED = 'cc-langfuse_refused';
 const TOLD = 'cc-langfuse_told';
@@ -37,7 +37,7 @@ function readRefusal(folder: string): string | undefined {
 function isFirstTime(folder: string, sessionId: string): boolean {
   try {
     mkdirSync(join(folder, TOLD), { recursive: true, mode: 0o700 });
-    writeFileSync(join(folder, TOLD, sessionId.replace(/[^\w-]/g, '_')), '', { flag: 'wx', mode: 0o600 });
+    writeFileSync(join(folder, TOLD, fileNameOf(sessionId)), '', { flag: 'wx', mode: 0o600 });
     return true;
   } catch {
     return false;

@@ -32,7 +32,7 @@ export function buildAgent(agent: Agent, place: AgentPlace, limits: Limits): Age
   const { thread, type, description, isBackground } = agent;
   const { turns, key, agentId } = thread;
   const agentSpan = agentSpanOf(place.trace, key);
-  const context = { trace: place.trace, agentSpan, place: key, ...limitsOf(limits) };
+  const context = { ...limits, trace: place.trace, agentSpan, place: key };
   const { level, statusMessage, ...figures } = summaryOf(turns);
   const last = turns.at(-1) ?? turns[0];
   return {
@@ -88,16 +88,12 @@ export function buildLostAgent(call: ToolCall, place: AgentPlace, limits: Limits
       level: result.isError ? 'ERROR' : 'DEFAULT',
       line: result.line,
     },
-    { trace: place.trace, agentSpan, place: agentId, ...limitsOf(limits) },
+    { ...limits, trace: place.trace, agentSpan, place: agentId },
   );
 }
 
 /** What of a turn's context holds for its agents, too. */
 export type Limits = Pick<Context, 'maxChars' | 'fit' | 'capture'>;
-
-function limitsOf({ maxChars, fit, capture }: Limits): Limits {
-  return { maxChars, fit, capture };
-}
 
 export function agentSpanOf(trace: Pick<Trace, 'id'>, agentKey: string): string {
   return spanIdOf(trace.id, 'agent', agentKey);

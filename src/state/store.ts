@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import * as z from 'zod/mini';
 import { isRecord, type Json, parseJson } from '../json.js';
+import { optional } from '../lenient.js';
+import { fileNameOf } from '../state-folder.js';
 import { takeLock } from './lock.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
-/** One field that cannot be must not cost what the others know. */
-const optional = <T extends z.core.$ZodType>(schema: T) => z.catch(z.optional(schema), undefined);
 
 const Tokens = z.object({ input: z.number(), output: z.number(), cacheRead: z.number(), cacheWritten: z.number() });
 
@@ -81,7 +81,7 @@ const Entry = z.object({
   /** When the session was taken over from the first cc-langfuse, which saw to the agents before. */
   agents_since: optional(z.string()),
   /** By agent id; a workflow's, as `workflow <run id>`, tells where its steps hang. */
-  agents: optional(z.record(z.string(), z.catch(z.optional(AgentEntry), undefined))),
+  agents: optional(z.record(z.string(), optional(AgentEntry))),
   path: optional(z.string()),
   destination: optional(z.string()),
   pending: optional(z.object({ since: z.string(), attempts: count, reason: z.string(), closed_line: optional(count) })),
@@ -146,7 +146,7 @@ export class StateStore {
   }
 
   lockPath(sessionId: string): string {
-    return join(this.#folder, 'cc-langfuse_locks', `${sessionId.replace(/[^\w-]/g, '_')}.lock`);
+    return join(this.#folder, 'cc-langfuse_locks', `${fileNameOf(sessionId)}.lock`);
   }
 
   async #change(change: (all: Record<string, unknown>) => Record<string, unknown>): Promise<void> {

@@ -1,6 +1,7 @@
 import type { IdRegister } from './id-register.js';
 import type { Note } from './notes.js';
 import type { ParentChain } from './parent-chain.js';
+import type { Place } from './reader.js';
 import { type Answered, ResponseCollector } from './responses.js';
 import type { AgentThread, Position, Prompt, PromptContext, SessionFacts, Turn } from './turn.js';
 
@@ -19,6 +20,18 @@ export interface TurnOpening {
   readonly carried: readonly Note[];
   readonly ids: IdRegister;
 }
+
+const NO_CONTEXT: PromptContext = {
+  trigger: 'human',
+  ide: undefined,
+  promptId: undefined,
+  cwd: undefined,
+  gitBranch: undefined,
+  version: undefined,
+  slug: undefined,
+  permissionMode: undefined,
+  entrypoint: undefined,
+};
 
 /** A turn that still takes lines. */
 export class OpenTurn {
@@ -83,6 +96,12 @@ export class OpenTurn {
     this.#prompts.push(prompt);
     if (prompt.uuid !== undefined) this.#promptPlaces.set(prompt.uuid, this.#prompts.length);
     this.answerNext({ role: 'user', content: prompt.content }, prompt.at);
+  }
+
+  /** Of a torn file the prompt may be missing; what the agent did is no less for it. */
+  addLostPrompt({ number: line, start }: Place, at: number): void {
+    const prompt = { uuid: undefined, line, at, content: '', command: undefined, context: NO_CONTEXT, copied: false };
+    this.addPrompt(prompt, start);
   }
 
   /**

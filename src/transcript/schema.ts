@@ -1,10 +1,10 @@
 import * as z from 'zod/mini';
+import { optional } from '../lenient.js';
 
 /**
  * What the lines of a transcript hold, as far as it is used here. Every field is optional and a field of the wrong type
  * counts as missing, as does an empty name: Claude Code's files change weekly, and one odd field must not cost a turn.
  */
-const optional = <T extends z.core.$ZodType>(schema: T) => z.catch(z.optional(schema), undefined);
 const text = optional(z.string().check(z.minLength(1)));
 const flag = optional(z.boolean());
 const number = optional(z.number());

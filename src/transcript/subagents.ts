@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { parseJson } from '../json.js';
 import { firstTimeIn, linesIn } from './lines.js';
 import { AgentMeta } from './schema.js';
-import { type AgentThread, NO_FACTS, type Turn } from './turn.js';
+import { type AgentThread, NO_FACTS, type Turn, toThread } from './turn.js';
 import { TurnGrouper } from './turn-grouper.js';
 
 export interface AgentFile {
@@ -61,8 +61,7 @@ export function readAgent(
   } catch (error) {
     onUnreadable(0, error instanceof Error ? error.message : String(error));
   }
-  const [first, ...more] = turns;
-  return first && { key: agentId, agentId, turns: [first, ...more] };
+  return toThread(agentId, agentId, turns);
 }
 
 /** The session that an agent's answers name; its first line may name one that was thrown away. */

@@ -7,43 +7,13 @@ import { OpenTurn } from './open-turn.js';
 import { ParentChain } from './parent-chain.js';
 import { bashOutputOf, promptTextOf } from './prompt.js';
 import type { ModelRequest } from './responses.js';
-import {
-  type AgentThread,
-  type Position,
-  type PromptContext,
-  type SessionFacts,
-  TITLE_KINDS,
-  type TitleKind,
-  type Turn,
-} from './turn.js';
+import { type ChainLine, type GroupingStart, Sidechains } from './sidechains.js';
+import { type Position, type SessionFacts, TITLE_KINDS, type TitleKind, type Turn } from './turn.js';
 import { roleOf, type UserLineRole } from './user-line.js';
 
 type UserLine = Extract<Line, { kind: 'user' }>;
 type AssistantLine = Extract<Line, { kind: 'assistant' }>;
 type SystemLine = Extract<Line, { kind: 'system' }>;
-type ChainLine = Exclude<Line, { kind: 'request' | 'unreadable' }>;
-
-export interface GroupingStart extends Position {
-  /** What the lines before have told. */
-  readonly session: SessionFacts;
-  readonly sessionId: string;
-  /** A subagent's lines are marked as such, its prompt may look like the harness's, and copies are no matter there. */
-  readonly thread: 'main' | 'agent';
-  /** How many turns came before. */
-  readonly turnCount: number;
-  /** The time of lines that stand before any line that has one. */
-  readonly time: () => number;
-  /** Shared by the threads of one file. */
-  readonly ids?: IdRegister;
-}
-
-/** What one subagent wrote into the main file. */
-interface Sidechain {
-  readonly key: string;
-  readonly grouper: TurnGrouper;
-  readonly turns: Turn[];
-}
-
 /** Groups lines into turns: a turn starts at a prompt and ends before the next one. */
 export class TurnGrouper {
   readonly #start: GroupingStart;
@@ -60,8 +30,7 @@ export class TurnGrouper {
   #turn: OpenTurn;
   /** A command line, as long as it is open whether its output follows or an answer. */
   #command: UserLine | undefined;
-  /** Subagents in the main file, by every line that they wrote. */
-  #sidechains = new Map<string, Sidechain>();
+  readonly #sidechains = new Sidechains((start) => new TurnGrouper(start));
 
   constructor(start: GroupingStart) {
     this.#start = start;
@@ -82,7 +51,8 @@ export class TurnGrouper {
     }
     const { uuid, parentUuid, isSidechain } = line.fields;
     if (isSidechain && this.#start.thread === 'main') {
-      this.#onSidechain(line);
+      const isTaken = this.#turn.hasPrompt && this.#sidechains.push(line, { ...this.#start, ids: this.#ids });
+      if (isTaken) this.#own(line);
       return undefined;
     }
     if (uuid !== undefined) this.#chain.remember(uuid, parentUuid, line.place.number);
@@ -130,23 +100,6 @@ export class TurnGrouper {
     const note = notes[place];
     if (!tokens || note?.kind !== 'compaction') return;
     notes[place] = { ...note, cost: { tokens, line: line.place.number } };
-    this.#own(line);
-  }
-
-  /** Each subagent's lines are a chain of their own, which begins without a parent. */
-  #onSidechain(line: ChainLine): void {
-    const { uuid, parentUuid } = line.fields;
-    if (uuid === undefined || !this.#turn.hasPrompt || this.#sidechains.has(uuid)) return;
-    const { number, start: offset } = line.place;
-    const start = { ...this.#start, line: number, offset, turnCount: 0, thread: 'agent' as const, ids: this.#ids };
-    const chain = (parentUuid !== undefined && this.#sidechains.get(parentUuid)) || {
-      key: uuid,
-      grouper: new TurnGrouper(start),
-      turns: [],
-    };
-    this.#sidechains.set(uuid, chain);
-    const ended = chain.grouper.push(line);
-    if (ended) chain.turns.push(ended);
     this.#own(line);
   }
 
@@ -236,7 +189,7 @@ export class TurnGrouper {
   #onAssistant(line: AssistantLine): Turn | undefined {
     const { fields } = line;
     const ended = this.#settleCommand();
-    if (!this.#turn.hasPrompt && this.#start.thread === 'agent') this.#addLostPrompt(line);
+    if (!this.#turn.hasPrompt && this.#start.thread === 'agent') this.#turn.addLostPrompt(line.place, this.#time(line));
     if (!this.#turn.hasPrompt) return ended;
     const note = noteOf(line);
     if (this.#isForeign(line) || (this.#start.thread === 'main' && this.#isOther(fields.requestSessionId))) {
@@ -250,21 +203,6 @@ export class TurnGrouper {
       if (this.#turn.collector.add(line, this.#time(line), opening)) this.#own(line);
     }
     return ended;
-  }
-
-  /** Of a torn file the prompt may be missing; what the agent did is no less for it. */
-  #addLostPrompt(line: AssistantLine): void {
-    const { number, start } = line.place;
-    const prompt = {
-      uuid: undefined,
-      line: number,
-      at: this.#time(line),
-      content: '',
-      command: undefined,
-      context: NO_CONTEXT,
-      copied: false,
-    };
-    this.#turn.addPrompt(prompt, start);
   }
 
   #onSystem(line: SystemLine): Turn | undefined {
@@ -354,27 +292,8 @@ export class TurnGrouper {
   }
 
   #toTurn(): Turn {
-    const threads = [...new Set(this.#sidechains.values())].flatMap(toThread);
-    return this.#turn.toTurn(this.#turnCount + 1, this.#start.sessionId, threads);
+    return this.#turn.toTurn(this.#turnCount + 1, this.#start.sessionId, this.#sidechains.threads());
   }
-}
-
-const NO_CONTEXT: PromptContext = {
-  trigger: 'human',
-  ide: undefined,
-  promptId: undefined,
-  cwd: undefined,
-  gitBranch: undefined,
-  version: undefined,
-  slug: undefined,
-  permissionMode: undefined,
-  entrypoint: undefined,
-};
-
-function toThread({ key, grouper, turns }: Sidechain): AgentThread[] {
-  const open = grouper.open();
-  const [first, ...more] = open ? [...turns, open] : turns;
-  return first ? [{ key, agentId: undefined, turns: [first, ...more] }] : [];
 }
 
 /** Some failures are told only beside the result, as a text. */

@@ -76,3 +76,9 @@ export interface AgentThread {
   readonly agentId: string | undefined;
   readonly turns: readonly [Turn, ...Turn[]];
 }
+
+/** A thread of these turns, where there are any. */
+export function toThread(key: string, agentId: string | undefined, turns: readonly Turn[]): AgentThread | undefined {
+  const [first, ...more] = turns;
+  return first && { key, agentId, turns: [first, ...more] };
+}

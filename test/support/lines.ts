@@ -26,6 +26,11 @@ export interface Grouped {
 }
 
 export function groupTurns(contents: readonly (object | string)[], sessionId = SESSION): Grouped {
+  return grouped(linesOf(contents), sessionId, () => BORN_AT);
+}
+
+/** The turns of a main thread. */
+export function grouped(lines: Iterable<Line>, sessionId: string, time: () => number): Grouped {
   const grouper = new TurnGrouper({
     session: NO_FACTS,
     thread: 'main',
@@ -33,9 +38,9 @@ export function groupTurns(contents: readonly (object | string)[], sessionId = S
     turnCount: 0,
     line: 1,
     offset: 0,
-    time: () => BORN_AT,
+    time,
   });
-  const ended = linesOf(contents).flatMap((line) => grouper.push(line) ?? []);
+  const ended = [...lines].flatMap((line) => grouper.push(line) ?? []);
   const open = grouper.open();
   return { ended, open, all: open ? [...ended, open] : ended };
 }

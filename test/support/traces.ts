@@ -2,11 +2,10 @@ import { basename } from 'node:path';
 import { encodeSpan } from '../../src/langfuse/otlp.js';
 import { buildTurn } from '../../src/observations/build.js';
 import type { BuildOptions } from '../../src/observations/trace.js';
-import { toLine } from '../../src/transcript/line.js';
-import { TranscriptReader } from '../../src/transcript/reader.js';
-import { NO_FACTS, type Turn } from '../../src/transcript/turn.js';
-import { TurnGrouper } from '../../src/transcript/turn-grouper.js';
+import { firstTimeIn, linesIn } from '../../src/transcript/lines.js';
+import type { Turn } from '../../src/transcript/turn.js';
 import { type OtlpSpan, type StoredObservation, stored } from './langfuse-server.js';
+import { grouped } from './lines.js';
 
 export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {
   userId: undefined,
@@ -21,31 +20,8 @@ export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {
 
 /** The turns of a finished transcript. */
 export function turnsOf(path: string, sessionId = basename(path, '.jsonl')): Turn[] {
-  const reader = TranscriptReader.open(path);
-  try {
-    const time = () => reader.status.bornAt;
-    const grouper = new TurnGrouper({
-      session: NO_FACTS,
-      thread: 'main',
-      sessionId,
-      turnCount: 0,
-      line: 1,
-      offset: 0,
-      time,
-    });
-    const turns: (Turn | undefined)[] = [];
-    for (const source of reader.lines()) {
-      const line = toLine(source);
-      if (line) turns.push(grouper.push(line));
-    }
-    const rest = reader.rest();
-    const line = rest && toLine(rest);
-    if (line) turns.push(grouper.push(line));
-    turns.push(grouper.open());
-    return turns.filter((turn) => turn !== undefined);
-  } finally {
-    reader.close();
-  }
+  const { all } = grouped(linesIn(path), sessionId, firstTimeIn(path));
+  return [...all];
 }
 
 /** What Langfuse would keep of a finished transcript. */

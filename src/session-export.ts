@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { encodeSpan } from './langfuse/otlp.js';
 import type { Sender } from './langfuse/send.js';
@@ -7,28 +6,14 @@ import { withMarks } from './marks.js';
 import { buildTurn } from './observations/build.js';
 import { type BuildOptions, traceOf } from './observations/trace.js';
 import { type Item, Outbox } from './outbox.js';
+import { type Start, startsFor, takenOverAt } from './resume.js';
+import { type Closing, IDLE_MS, type Reading, readTurns } from './session-turns.js';
 import { type Lock, takeLock } from './state/lock.js';
 import { type Entry, NEW_ENTRY, type StateStore } from './state/store.js';
 import { type AgentItem, Subagents } from './subagent-export.js';
-import { AnswerWatch } from './transcript/answer.js';
 import { userLinesOf } from './transcript/fork.js';
-import { toLine } from './transcript/line.js';
-import { type SourceLine, TranscriptReader } from './transcript/reader.js';
-import { NO_FACTS, type Position, type SessionFacts, type Turn } from './transcript/turn.js';
-import { TurnGrouper } from './transcript/turn-grouper.js';
-import { unknownIn } from './transcript/unknown.js';
-
-/** Which turns are over: those that another has followed are; the last one is where something says so. */
-export type Closing =
-  | { readonly kind: 'nothing' }
-  | { readonly kind: 'everything' }
-  /** The turn whose answer reads so, and all before it. The answer may still be on its way into the file. */
-  | {
-      readonly kind: 'answer';
-      readonly text: string;
-      readonly promptId: string | undefined;
-      readonly waitUntil: number;
-    };
+import { TranscriptReader } from './transcript/reader.js';
+import { NO_FACTS, type Turn } from './transcript/turn.js';
 
 export interface SessionExport {
   readonly sessionId: string;
@@ -54,12 +39,6 @@ export interface ExportReport {
   readonly failure: string | undefined;
 }
 
-const POLL_MS = 10;
-/** A file that has not changed for this long belongs to a session that nobody works in. */
-export const IDLE_MS = 10 * 60_000;
-const LINES_BETWEEN_LOOKS = 256;
-const UNREADABLE_LOGGED = 10;
-
 /** The way of a session: read, group, build, send, and move the state on as far as the server has acknowledged. */
 export async function exportSession(what: SessionExport, tools: ExportTools): Promise<ExportReport> {
   const lock = await lockSession(what.sessionId, tools);
@@ -83,31 +62,6 @@ async function lockSession(sessionId: string, { store, deadline }: ExportTools):
   });
   if (!lock) throw new Error('another run was at work on it all the time');
   return lock;
-}
-
-/** Where to read from, and what has been acknowledged from there on. */
-interface Start extends Position {
-  readonly turnCount: number;
-  readonly lastLine: number;
-  readonly sentLine: number;
-  readonly time: number | undefined;
-  readonly session: SessionFacts;
-  readonly agents: Entry['agents'];
-  /** The first prompt of the turn that must stand there; without it the file is not what it was. */
-  readonly prompt: string | undefined;
-}
-
-/** The last exported turn is read again, since it may have grown: by its byte, else by its line, else all from the top. */
-function startsFor(entry: Entry): Start[] {
-  const { last_line: lastLine, sent_line: sentLine = lastLine, turn_count: turnCount, turn_line, agents } = entry;
-  const top = { line: 1, offset: 0, turnCount: 0, lastLine: 0, sentLine: 0, session: NO_FACTS } as const;
-  const anew = { ...top, time: undefined, prompt: undefined, agents: undefined };
-  if (lastLine === 0) return [{ ...anew, sentLine, agents, time: entry.time }];
-  const read = { ...anew, turnCount, lastLine, sentLine, agents };
-  if (turn_line === undefined) return [{ ...read, line: lastLine + 1 }, anew];
-  const { prompt, time, session = NO_FACTS } = entry;
-  const lastTurn = { ...read, line: turn_line, turnCount: turnCount - 1, time, prompt, session };
-  return [{ ...lastTurn, offset: entry.offset ?? 0 }, lastTurn, anew];
 }
 
 interface Run {
@@ -154,7 +108,11 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   try {
     const position = reader.moveTo(start);
     if (!position) return undefined;
-    for await (const { turn, isClosed } of readTurns(reader, { ...start, ...position }, what, entry, reading, log)) {
+    for await (const { turn, isClosed } of readTurns(reader, { ...start, ...position }, what, {
+      closedLine: entry.pending?.closed_line,
+      reading,
+      log,
+    })) {
       isWhereItWas ||= turn.key === start.prompt && turn.lineOffsets.includes(start.lastLine);
       if (!isWhereItWas) return undefined;
       if (!isClosed) break;
@@ -183,62 +141,6 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   return { observations: outbox.sent, failure };
 }
 
-/** The turns from the start on, as they end; last the one that no other has followed. */
-async function* readTurns(
-  reader: TranscriptReader,
-  start: Start,
-  { sessionId, path, closing }: SessionExport,
-  entry: Entry,
-  reading: Reading,
-  log: Log,
-): AsyncGenerator<{ turn: Turn; isClosed: boolean }> {
-  const time = () => start.time ?? reader.firstTime() ?? reader.status.bornAt;
-  const grouper = new TurnGrouper({ ...start, thread: 'main', sessionId, time });
-  const watch = closing.kind === 'answer' ? new AnswerWatch(closing, start.sentLine) : undefined;
-  let readUpTo = 0;
-  let unreadable = 0;
-  const unknown = new Map<string, number>();
-  const take = (source: SourceLine): Turn | undefined => {
-    const line = toLine(source);
-    readUpTo = source.number;
-    if (!line) return undefined;
-    watch?.see(line);
-    if (log.isDebug) for (const what of unknownIn(line)) unknown.set(what, (unknown.get(what) ?? 0) + 1);
-    if (line.kind === 'unreadable' && source.number > start.sentLine) {
-      unreadable += 1;
-      const details = { file: path, line: source.number, reason: line.reason };
-      if (unreadable <= UNREADABLE_LOGGED) log.warn('a line cannot be read, it is left out', details);
-    }
-    return grouper.push(line);
-  };
-  for (;;) {
-    for (const source of reader.lines()) {
-      const turn = take(source);
-      if (turn) yield { turn, isClosed: true };
-      if (source.number % LINES_BETWEEN_LOOKS === 0 && Date.now() >= reading.until) {
-        reading.isCutShort = true;
-        return;
-      }
-    }
-    if (closing.kind !== 'answer' || watch?.line !== undefined || Date.now() >= closing.waitUntil) break;
-    await sleep(POLL_MS);
-  }
-  const rest = reader.rest();
-  const turn = rest && take(rest);
-  if (turn) yield { turn, isClosed: true };
-  if (unreadable > UNREADABLE_LOGGED) log.warn('more lines cannot be read', { file: path, lines: unreadable });
-  for (const [what, times] of unknown) log.debug('never seen before, left out', { file: path, what, times });
-  const open = grouper.open();
-  if (!open) return;
-  const promptLine = open.prompts[0].line;
-  const isClosed =
-    closing.kind === 'everything' ||
-    (closing.kind === 'answer' && promptLine <= (watch?.line ?? readUpTo)) ||
-    promptLine <= (entry.pending?.closed_line ?? 0) ||
-    Date.now() - reader.status.changedAt > IDLE_MS;
-  yield { turn: open, isClosed };
-}
-
 /**
  * Up to 2.1.197 a fork bears no mark: it begins with the same prompt as another session. What that one has exported is not
  * exported again.
@@ -253,16 +155,6 @@ function turnsOfFamily(first: string, { sessionId }: SessionExport, store: State
     }
   });
   return new Set(exported.flatMap((uuids) => [...uuids]));
-}
-
-/** When a session of the first cc-langfuse was taken over: what it knew last. */
-function takenOverAt({ last_line, turn_line, updated, agents_since }: Entry): string | undefined {
-  return agents_since ?? (last_line > 0 && turn_line === undefined ? updated : undefined);
-}
-
-interface Reading {
-  readonly until: number;
-  isCutShort: boolean;
 }
 
 interface TurnExport {

@@ -1,12 +1,18 @@
 import type { SendReport } from './langfuse/send.js';
 import { type Entry, merged } from './state/store.js';
+import { NOTHING, sum, type Tally } from './tally.js';
 
-/** A span to be sent, and what is true of the state then. Without a span: as soon as all before it has been sent. */
+/** What is true of the state as soon as all before it has been sent, itself included where it is a span. */
 export interface Item {
-  readonly span: string | undefined;
+  readonly change: Partial<Entry>;
+  readonly span?: Span;
+}
+
+export interface Span {
+  readonly json: string;
   /** What it is called in the log. */
   readonly label: string;
-  readonly change: Partial<Entry>;
+  readonly tally: Tally;
 }
 
 export interface OutboxTools {
@@ -26,7 +32,7 @@ export class Outbox {
   readonly #tools: OutboxTools;
   #items: Item[] = [];
   #bytes = 0;
-  #sent = 0;
+  #sent = NOTHING;
   #failure: string | undefined;
 
   constructor(tools: OutboxTools) {
@@ -38,17 +44,16 @@ export class Outbox {
     return this.#failure;
   }
 
-  /** How many spans the server has taken. */
-  get sent(): number {
+  /** What the server has taken. */
+  get sent(): Tally {
     return this.#sent;
   }
 
   async add(items: readonly Item[]): Promise<void> {
-    const sizes = items.map(({ span = '' }) => Buffer.byteLength(span));
-    const total = sizes.reduce((sum, bytes) => sum + bytes, 0);
+    const total = items.reduce((bytes, { span }) => bytes + (span?.tally.bytes ?? 0), 0);
     if (this.#bytes + total > REQUEST_BYTES) await this.flush();
-    for (const [place, item] of items.entries()) {
-      const bytes = sizes[place] ?? 0;
+    for (const item of items) {
+      const bytes = item.span?.tally.bytes ?? 0;
       if (this.#bytes > 0 && this.#bytes + bytes > REQUEST_BYTES) await this.flush();
       this.#items.push(item);
       this.#bytes += bytes;
@@ -60,11 +65,12 @@ export class Outbox {
     this.#items = [];
     this.#bytes = 0;
     if (this.#failure !== undefined || items.length === 0) return;
-    const spanned = items.filter(({ span }) => span !== undefined);
-    const spans = spanned.map(({ span = '' }) => span);
-    const report = spans.length > 0 ? await this.#tools.send(spans) : { settled: 0, dropped: [], failure: undefined };
-    for (const place of report.dropped) this.#tools.onDropped(spanned[place]?.label ?? '');
-    this.#sent += report.settled - report.dropped.length;
+    const spans = items.flatMap(({ span }) => span ?? []);
+    const nothing = { settled: 0, dropped: [], failure: undefined };
+    const report = spans.length > 0 ? await this.#tools.send(spans.map(({ json }) => json)) : nothing;
+    for (const place of report.dropped) this.#tools.onDropped(spans[place]?.label ?? '');
+    const taken = spans.slice(0, report.settled).filter((_, place) => !report.dropped.includes(place));
+    this.#sent = sum([this.#sent, ...taken.map(({ tally }) => tally)]);
     this.#failure = report.failure;
     const change = changeUpTo(items, report.settled);
     if (change) await this.#tools.advance(change);

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { encodeSpan } from './langfuse/otlp.js';
-import type { Sender } from './langfuse/send.js';
+import type { SendReport } from './langfuse/send.js';
 import type { Log } from './log.js';
 import { withMarks } from './marks.js';
 import { buildTurn } from './observations/build.js';
@@ -8,46 +8,60 @@ import { type BuildOptions, traceOf } from './observations/trace.js';
 import { type Item, Outbox } from './outbox.js';
 import { type Start, startsFor, takenOverAt } from './resume.js';
 import { type Closing, IDLE_MS, type Reading, readTurns } from './session-turns.js';
-import { type Lock, takeLock } from './state/lock.js';
-import { type Entry, NEW_ENTRY, type StateStore } from './state/store.js';
+import type { Lock } from './state/lock.js';
+import { type Entry, NEW_ENTRY, type SessionState } from './state/store.js';
 import { type AgentItem, Subagents } from './subagent-export.js';
+import { type Tally, tallyOf } from './tally.js';
 import { userLinesOf } from './transcript/fork.js';
 import { TranscriptReader } from './transcript/reader.js';
 import { NO_FACTS, type Turn } from './transcript/turn.js';
 
+/** What an export is made for: something that Claude Code tells of the session, what a run had left, or the user's word. */
+export type Occasion = 'event' | 'recovery' | 'backfill';
+
 export interface SessionExport {
   readonly sessionId: string;
   readonly path: string;
+  readonly occasion: Occasion;
   readonly closing: Closing;
   readonly agents: { readonly running: ReadonlySet<string>; readonly areOver: boolean };
+  /** What is known of it is forgotten: all of it is sent again. */
+  readonly isAnew?: boolean;
 }
 
 export interface ExportTools {
-  readonly store: StateStore;
-  readonly sender: Sender;
-  /** When to give up, in ms since 1970. */
-  readonly deadline: number;
+  readonly store: SessionState;
+  readonly send: (spans: readonly string[]) => Promise<SendReport>;
+  /** Until when another run is waited for that works on the session, in ms since 1970. */
+  readonly waitUntil: number;
+  /** Until when there is time to read; what has been read by then is sent, and the next run goes on. */
+  readonly readUntil: number;
+  /** The user wants no more. */
+  readonly stop?: AbortSignal;
   readonly options: Omit<BuildOptions, 'sessionId'>;
   readonly destination: string;
   readonly log: Log;
+  readonly onRead?: (offset: number) => void;
 }
 
 export interface ExportReport {
-  /** How many the server has taken. */
-  readonly observations: number;
+  readonly sent: Tally;
   /** Why something is still to be sent. */
   readonly failure: string | undefined;
+  readonly isStopped: boolean;
 }
 
 /** The way of a session: read, group, build, send, and move the state on as far as the server has acknowledged. */
 export async function exportSession(what: SessionExport, tools: ExportTools): Promise<ExportReport> {
+  const { store, log } = tools;
   const lock = await lockSession(what.sessionId, tools);
   try {
-    const entry = tools.store.read(what.sessionId) ?? NEW_ENTRY;
-    for (const start of startsFor(entry)) {
+    if (what.isAnew) await store.remove([what.sessionId]);
+    const entry = store.read(what.sessionId);
+    for (const start of startsFor(entry ?? NEW_ENTRY)) {
       const report = await exportFrom(start, { what, entry, tools, lock });
       if (report) return report;
-      tools.log.warn('the transcript is not what it was, it is read from farther back', { file: what.path });
+      log.warn('the transcript is not what it was, it is read from farther back', { file: what.path });
     }
     throw new Error('a transcript can always be read from its top');
   } finally {
@@ -56,8 +70,8 @@ export async function exportSession(what: SessionExport, tools: ExportTools): Pr
 }
 
 /** One run at a time works on a session. Where there is no place for the state, what is sent now would be sent by every run. */
-async function lockSession(sessionId: string, { store, deadline }: ExportTools): Promise<Lock> {
-  const lock = await takeLock(store.lockPath(sessionId), deadline).catch((error: Error) => {
+async function lockSession(sessionId: string, { store, waitUntil }: ExportTools): Promise<Lock> {
+  const lock = await store.lock(sessionId, waitUntil).catch((error: Error) => {
     throw new Error(`the state folder cannot be written: ${error.message}`);
   });
   if (!lock) throw new Error('another run was at work on it all the time');
@@ -66,7 +80,8 @@ async function lockSession(sessionId: string, { store, deadline }: ExportTools):
 
 interface Run {
   readonly what: SessionExport;
-  readonly entry: Entry;
+  /** Undefined where the session is new. */
+  readonly entry: Entry | undefined;
   readonly tools: ExportTools;
   readonly lock: Lock;
 }
@@ -74,19 +89,18 @@ interface Run {
 /** Undefined where the start is not there, or not the turn that it promises; nothing has been sent then. */
 async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Promise<ExportReport | undefined> {
   const { sessionId, path } = what;
-  const { store, sender, deadline, log } = tools;
+  const { store, stop, log } = tools;
   const reader = TranscriptReader.open(path);
-  const { bytes } = reader.status;
-  // A recovery says nothing of how the session stands.
-  const ended = what.closing.kind === 'nothing' ? entry.ended : what.agents.areOver;
+  const known = entry ?? NEW_ENTRY;
+  const standing = standingOf(what, entry, reader);
   let isSaved = false;
   const save = (change: Partial<Entry>) => {
     if (!lock.isHeld()) throw new Error('another run has taken over');
     isSaved = true;
-    return store.update(sessionId, { path, destination: tools.destination, bytes, ended, ...change });
+    return store.update(sessionId, { path, destination: tools.destination, ...standing, ...change });
   };
   const outbox = new Outbox({
-    send: (spans) => sender.send(spans, deadline),
+    send: tools.send,
     advance: save,
     onDropped: (span) => log.warn('the server refuses an observation, it is left out', { session: sessionId, span }),
   });
@@ -95,13 +109,13 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   const subagents = new Subagents({
     transcriptPath: path,
     known: start.agents,
-    unknownBefore: Date.parse(takenOverAt(entry) ?? '') || 0,
+    unknownBefore: Date.parse(takenOverAt(known) ?? '') || 0,
     status,
     options,
     onUnreadable: (file, line, reason) => log.warn('a line cannot be read, it is left out', { file, line, reason }),
   });
-  // Half of the time is for reading: what has been read by then is sent, and the next run goes on.
-  const reading = { until: (Date.now() + deadline) / 2, isCutShort: false };
+  const isOver = () => stop?.aborted === true || Date.now() >= tools.readUntil;
+  const reading: Reading = { isOver, isCutShort: false, onRead: tools.onRead };
   let closedLine: number | undefined;
   let family: ReadonlySet<string> | undefined;
   let isWhereItWas = start.prompt === undefined;
@@ -109,7 +123,7 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
     const position = reader.moveTo(start);
     if (!position) return undefined;
     for await (const { turn, isClosed } of readTurns(reader, { ...start, ...position }, what, {
-      closedLine: entry.pending?.closed_line,
+      closedLine: known.pending?.closed_line,
       reading,
       log,
     })) {
@@ -118,34 +132,51 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
       if (!isClosed) break;
       closedLine = turn.lineOffsets.at(-1);
       if (outbox.failure !== undefined) continue;
-      family ??= turnsOfFamily(entry.first ?? turn.key, what, store);
-      await addTurn(turn, { start, entry, family, subagents, options, outbox, reading });
+      family ??= turnsOfFamily(known.first ?? turn.key, what, store);
+      await addTurn(turn, { start, entry: known, family, subagents, options, outbox, reading });
       if (reading.isCutShort) break;
     }
     if (!isWhereItWas && !reading.isCutShort) return undefined;
     if (!reading.isCutShort) await addAgents(subagents.due(), outbox, reading);
     if (!reading.isCutShort) await addAgents(subagents.unplaced(), outbox, reading);
-    await outbox.flush();
+    if (!stop?.aborted) await outbox.flush();
   } finally {
     reader.close();
   }
   const failure = outbox.failure ?? (reading.isCutShort ? 'out of time while reading' : undefined);
+  // What the user has stopped is taken up when the user says so.
+  if (stop?.aborted && failure !== undefined) return { sent: outbox.sent, failure: undefined, isStopped: true };
   // Of a session that is over or idle nothing more may come: it need not be looked at again.
   const isLast = what.agents.areOver || what.closing.kind === 'nothing';
+  const hasChanged = known.bytes !== standing.bytes || known.ended !== standing.ended;
   if (failure !== undefined) {
-    const { since = new Date().toISOString(), attempts = 0 } = entry.pending ?? {};
+    const { since = new Date().toISOString(), attempts = 0 } = known.pending ?? {};
     await save({ pending: { since, attempts: attempts + 1, reason: failure, closed_line: closedLine } });
-  } else if (entry.pending || (isLast && !isSaved && (entry.bytes !== bytes || entry.ended !== ended))) {
+  } else if (known.pending || (isLast && !isSaved && hasChanged)) {
     await save({ pending: undefined });
   }
-  return { observations: outbox.sent, failure };
+  return { sent: outbox.sent, failure, isStopped: false };
+}
+
+/**
+ * What is known of a session's standing once it has been read. Only what Claude Code itself tells says whether it goes on;
+ * a session that was backfilled is over for the recovery, which must not go on where the user has not asked for it.
+ */
+function standingOf({ occasion, closing, agents }: SessionExport, entry: Entry | undefined, reader: TranscriptReader) {
+  const { bytes, changedAt } = reader.status;
+  const isReadWhole = closing.kind !== 'nothing' || Date.now() - changedAt > IDLE_MS;
+  const endedBefore = entry ? entry.ended : occasion === 'backfill' || undefined;
+  return {
+    bytes: isReadWhole ? bytes : undefined,
+    ended: occasion === 'event' ? agents.areOver : endedBefore,
+  };
 }
 
 /**
  * Up to 2.1.197 a fork bears no mark: it begins with the same prompt as another session. What that one has exported is not
  * exported again.
  */
-function turnsOfFamily(first: string, { sessionId }: SessionExport, store: StateStore): ReadonlySet<string> {
+function turnsOfFamily(first: string, { sessionId }: SessionExport, store: SessionState): ReadonlySet<string> {
   const exported = store.sessionsWithFirst(first, sessionId).map(({ path, afterLine, upToLine }) => {
     try {
       return userLinesOf(path, afterLine, upToLine);
@@ -193,7 +224,7 @@ async function addTurn(
     ...(isOfFamily && { copied_line: last }),
   };
   if (turn.copied || isOfFamily) {
-    if (isNew) await outbox.add([{ span: undefined, label: '', change: done }]);
+    if (isNew) await outbox.add([{ change: done }]);
     return;
   }
   const started = subagents.see(turn, traceOf(turn, options));
@@ -213,12 +244,14 @@ async function addAgents(agents: Iterable<readonly AgentItem[]>, outbox: Outbox,
   for (const items of agents) {
     await outbox.add(items.map(itemOf));
     if (outbox.failure !== undefined) return;
-    reading.isCutShort = Date.now() >= reading.until;
+    reading.isCutShort = reading.isOver();
     if (reading.isCutShort) return;
   }
 }
 
 function itemOf({ observation, change }: AgentItem): Item {
   const { type, id, trace } = observation;
-  return { span: encodeSpan(observation), label: `${type} ${id} of trace ${trace.id}`, change };
+  const json = encodeSpan(observation);
+  const tally = tallyOf(observation, Buffer.byteLength(json));
+  return { change, span: { json, label: `${type} ${id} of trace ${trace.id}`, tally } };
 }

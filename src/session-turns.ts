@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from './log.js';
 import type { Start } from './resume.js';
 import { AnswerWatch } from './transcript/answer.js';
@@ -20,10 +20,12 @@ export type Closing =
       readonly waitUntil: number;
     };
 
-/** Until when there is time to read, in ms since 1970, and whether it was too short. */
+/** Whether it is time to leave off reading, and whether that came before the end. */
 export interface Reading {
-  readonly until: number;
+  readonly isOver: () => boolean;
   isCutShort: boolean;
+  /** Told from time to time up to which byte has been read. */
+  readonly onRead?: ((offset: number) => void) | undefined;
 }
 
 interface ReadingTools {
@@ -69,10 +71,12 @@ export async function* readTurns(
     for (const source of reader.lines()) {
       const turn = take(source);
       if (turn) yield { turn, isClosed: true };
-      if (source.number % LINES_BETWEEN_LOOKS === 0 && Date.now() >= reading.until) {
-        reading.isCutShort = true;
-        return;
-      }
+      if (source.number % LINES_BETWEEN_LOOKS !== 0) continue;
+      reading.onRead?.(source.end);
+      reading.isCutShort = reading.isOver();
+      if (reading.isCutShort) return;
+      // Requests, and the heartbeat of locks, would stand still as long as a long file is read.
+      await othersTurn();
     }
     if (closing.kind !== 'answer' || watch?.line !== undefined || Date.now() >= closing.waitUntil) break;
     await sleep(POLL_MS);

@@ -61,42 +61,57 @@ async function exportTurns(input: HookInput, settings: Settings, { folder, start
     return;
   }
   const sender = new Sender(otlpEndpoint(langfuse));
-  const tools = { store, sender, options: settings, destination, log };
+  const toolsUntil = (end: number): ExportTools => ({
+    store,
+    send: (spans) => sender.send(spans, end),
+    waitUntil: end,
+    // Half of the time is for reading.
+    readUntil: (Date.now() + end) / 2,
+    options: settings,
+    destination,
+    log,
+  });
   try {
     const previous = previousSession(path, sessionId);
     if (previous) {
       const halfTime = startedAt + (deadline - startedAt) / 2;
       const over = { running: new Set<string>(), areOver: true };
-      await exportAndLog(
-        { ...previous, closing: { kind: 'everything' }, agents: over },
-        { ...tools, deadline: halfTime },
-      );
+      const whole = { ...previous, occasion: 'event', closing: { kind: 'everything' }, agents: over } as const;
+      await exportAndLog(whole, toolsUntil(halfTime));
     }
     const closing = closingOf(input, startedAt, deadline);
     const agents = { running: runningOf(input), areOver: event === 'SessionEnd' };
-    const isDone = await exportAndLog({ sessionId, path, closing, agents }, { ...tools, deadline });
+    const session = { sessionId, path, occasion: 'event', closing, agents } as const;
+    const isDone = await exportAndLog(session, toolsUntil(deadline));
     const refusal =
       sender.refusedKeys && `Langfuse refused the keys (${sender.refusedKeys}) at ${langfuse.baseUrl.host}`;
     keepRefusal(folder, refusal);
     // Where the session's own turns do not go through, no other's will.
-    if (isDone) await recover(input, { ...tools, deadline });
+    if (isDone) await recover(input, store, deadline, toolsUntil);
   } finally {
     await sender.close();
   }
 }
 
 /** Brings what other sessions still have to be sent. None of them stands in the way of another. */
-async function recover({ session_id: sessionId, transcript_path: transcriptPath }: HookInput, tools: ExportTools) {
-  const { store, destination, deadline, log } = tools;
+async function recover(
+  { session_id: sessionId, transcript_path: transcriptPath }: HookInput,
+  store: StateStore,
+  deadline: number,
+  toolsUntil: (end: number) => ExportTools,
+) {
+  const { destination, log } = toolsUntil(deadline);
   const scope = { sessionId, transcriptPath, destination, idleBefore: Date.now() - IDLE_MS };
-  const entries = [...store.entries()];
-  for (const session of recoverable(entries, scope)) {
+  for (const session of recoverable(store, scope)) {
     if (Date.now() >= deadline) return;
     log.debug('recovering', { session: session.sessionId });
     const agents = { running: new Set<string>(), areOver: false };
-    await exportAndLog({ ...session, closing: { kind: 'nothing' }, agents }, tools);
+    await exportAndLog(
+      { ...session, occasion: 'recovery', closing: { kind: 'nothing' }, agents },
+      toolsUntil(deadline),
+    );
   }
-  const gone = forgettable(entries, Date.now());
+  const gone = forgettable(store, Date.now());
   if (gone.length > 0) await store.remove(gone);
 }
 
@@ -133,9 +148,9 @@ function runningOf({ background_tasks: tasks = [] }: HookInput): Set<string> {
 async function exportAndLog(what: SessionExport, tools: ExportTools): Promise<boolean> {
   const { sessionId: session, path: file } = what;
   try {
-    const { observations, failure } = await exportSession(what, tools);
+    const { sent, failure } = await exportSession(what, tools);
     if (failure !== undefined) tools.log.warn(failure, { session, file });
-    tools.log.debug('exported', { session, observations });
+    tools.log.debug('exported', { session, observations: sent.observations });
     return failure === undefined;
   } catch (error) {
     tools.log.error(error instanceof Error ? error.message : String(error), { session, file });

@@ -13,7 +13,8 @@ export interface SendReport {
 
 const ATTEMPTS = 4;
 const FIRST_WAIT_MS = 250;
-const REQUEST_TIMEOUT_MS = 10_000;
+const LONGEST_WAIT_MS = 30_000;
+const REQUEST_TIMEOUT_MS = 30_000;
 /** A server that refuses whatever it is sent is not to be asked about each span: after as many it is asked once more. */
 const REFUSALS_WITHOUT_SUCCESS = 16;
 const REFUSES_EVERY_SPAN = 'the server refuses every span (400)';
@@ -21,23 +22,25 @@ const REFUSES_EVERY_SPAN = 'the server refuses every span (400)';
 interface Delivery {
   readonly spans: readonly string[];
   readonly deadline: number;
+  readonly stop: AbortSignal | undefined;
   /** Places of spans. */
   readonly accepted: Set<number>;
   readonly refused: Set<number>;
 }
 
-/** Sends spans and knows of each whether the server has acknowledged it. */
+/** Sends spans and knows of each whether the server has acknowledged it. Where the server asks to wait, all requests do. */
 export class Sender {
   readonly #post: Post;
   #refusedKeys: 401 | 403 | undefined;
+  #pausedUntil = 0;
 
   constructor(endpoint: Endpoint) {
     this.#post = new Post(endpoint);
   }
 
-  /** `deadline` is when to give up, in ms since 1970. */
-  async send(spans: readonly string[], deadline: number): Promise<SendReport> {
-    const delivery: Delivery = { spans, deadline, accepted: new Set(), refused: new Set() };
+  /** `deadline` is when to give up, in ms since 1970; `stop` gives up what is not under way. */
+  async send(spans: readonly string[], deadline: number, stop?: AbortSignal): Promise<SendReport> {
+    const delivery: Delivery = { spans, deadline, stop, accepted: new Set(), refused: new Set() };
     const failure = await this.#deliver([...spans.keys()], delivery);
     const { accepted, refused } = delivery;
     if (accepted.size === 0) return { settled: 0, dropped: [], failure: failure ?? REFUSES_EVERY_SPAN };
@@ -51,6 +54,11 @@ export class Sender {
     return this.#refusedKeys;
   }
 
+  /** Until when the server has asked to wait, in ms since 1970. */
+  get pausedUntil(): number {
+    return this.#pausedUntil;
+  }
+
   close(): Promise<void> {
     return this.#post.close();
   }
@@ -61,7 +69,7 @@ export class Sender {
     const due = places.filter((place) => !accepted.has(place));
     const [first] = due;
     if (first === undefined) return undefined;
-    const answer = await this.#request(encodeRequest(due.map((place) => spans[place] ?? '')), delivery.deadline);
+    const answer = await this.#request(encodeRequest(due.map((place) => spans[place] ?? '')), delivery);
     if (typeof answer === 'string') return answer;
     const { status } = answer;
     this.#refusedKeys = status === 401 || status === 403 ? status : undefined;
@@ -84,25 +92,41 @@ export class Sender {
   }
 
   /** The server's last word, or why there was none. */
-  async #request(body: string, deadline: number): Promise<Reply | string> {
+  async #request(body: string, { deadline, stop }: Delivery): Promise<Reply | string> {
     for (let attempt = 1; ; attempt += 1) {
+      const isPauseTooLong = this.#pausedUntil >= deadline;
+      if (isPauseTooLong) return { status: TOO_MANY, retryAfterMs: undefined };
+      if (!(await this.#waitUntil(this.#pausedUntil, stop))) return 'stopped';
       const left = deadline - Date.now();
       if (left <= 0) return 'out of time';
       const answer = await this.#post
         .send(body, Math.min(left, REQUEST_TIMEOUT_MS))
         .catch((error: Error & { code?: string }) => `cannot reach the server: ${error.code ?? error.message}`);
-      const isFinal = typeof answer !== 'string' && !isPassing(answer.status);
-      if (isFinal || attempt === ATTEMPTS) return answer;
+      const status = typeof answer === 'string' ? undefined : answer.status;
+      const isFinal = status !== undefined && !isPassing(status);
+      // A server that asks to wait is well: it is asked again as long as there is time.
+      if (isFinal || (attempt >= ATTEMPTS && status !== TOO_MANY)) return answer;
+      const backoffMs = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS) * (0.75 + Math.random() / 2);
       const asked = typeof answer === 'string' ? undefined : answer.retryAfterMs;
-      const waitMs = asked ?? FIRST_WAIT_MS * 2 ** (attempt - 1) * (0.75 + Math.random() / 2);
-      if (Date.now() + waitMs >= deadline) return answer;
-      await sleep(waitMs);
+      const until = Date.now() + (asked !== undefined && attempt < ATTEMPTS ? asked : Math.max(asked ?? 0, backoffMs));
+      if (status === TOO_MANY) this.#pausedUntil = Math.max(this.#pausedUntil, until);
+      if (until >= deadline) return answer;
+      if (!(await this.#waitUntil(until, stop))) return 'stopped';
     }
+  }
+
+  /** Whether nobody has stopped it. */
+  async #waitUntil(until: number, stop: AbortSignal | undefined): Promise<boolean> {
+    const left = until - Date.now();
+    if (left > 0) await sleep(left, undefined, stop && { signal: stop }).catch(() => {});
+    return !stop?.aborted;
   }
 }
 
+const TOO_MANY = 429;
+
 function isPassing(status: number): boolean {
-  return status === 408 || status === 429 || status >= 500;
+  return status === 408 || status === TOO_MANY || status >= 500;
 }
 
 function refusal(status: number): string {

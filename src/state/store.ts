@@ -1,11 +1,11 @@
-import { readFileSync, renameSync } from 'node:fs';
+import { type BigIntStats, closeSync, fstatSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import * as z from 'zod/mini';
 import { isRecord, type Json, parseJson } from '../json.js';
 import { optional } from '../lenient.js';
 import { fileNameOf } from '../state-folder.js';
-import { takeLock } from './lock.js';
+import { type Lock, takeLock } from './lock.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
 
@@ -98,11 +98,34 @@ export const NEW_ENTRY: Entry = { last_line: 0, turn_count: 0, updated: '' };
 
 const LOCK_WAIT_MS = 2_000;
 
+/** What an export asks and tells the state. */
+export interface SessionState {
+  /** What is known of a session; nothing where it is new. */
+  read(sessionId: string): Entry | undefined;
+  update(sessionId: string, change: Partial<Entry>): Promise<void>;
+  /** Forgets sessions. */
+  remove(sessionIds: readonly string[]): Promise<void>;
+  /** The other sessions that begin with this prompt, as far as they have been exported. */
+  sessionsWithFirst(first: string, sessionId: string): { path: string; afterLine: number; upToLine: number }[];
+  /** The right to work on a session, by the deadline (ms since 1970) or not at all. */
+  lock(sessionId: string, deadline: number): Promise<Lock | undefined>;
+}
+
+type Entries = Readonly<Record<string, unknown>>;
+type Change = (entries: Entries) => Entries;
+
 /** The state file: an entry for each session. */
-export class StateStore {
+export class StateStore implements SessionState {
   readonly #folder: string;
   readonly #path: string;
   readonly #onCorrupt: (keptAs: string) => void;
+  /** What the file held when it was last read or written; it is written by being replaced, so it has a number of its own. */
+  #seen: { file: string; entries: Entries } | undefined;
+  /** Entries as they stand in the file: a file of thousands is not to be written anew for one of them. */
+  readonly #texts = new WeakMap<object, string>();
+  /** Changes that wait for the write under way: they go into the next one together. */
+  #waiting: Change[] = [];
+  #writing: Promise<void> = Promise.resolve();
 
   constructor(folder: string, onCorrupt: (keptAs: string) => void) {
     this.#folder = folder;
@@ -110,68 +133,96 @@ export class StateStore {
     this.#onCorrupt = onCorrupt;
   }
 
-  /** What is known of a session; nothing where it is new. */
   read(sessionId: string): Entry | undefined {
     const entry = Entry.safeParse(this.#readAll()?.[sessionId]);
     return entry.success ? entry.data : undefined;
   }
 
-  /** Every session that is known. */
-  *entries(): Generator<[string, Entry]> {
-    for (const [sessionId, value] of Object.entries(this.#readAll() ?? {})) {
+  /** The sessions whose entry, as it stands in the file, is wanted. */
+  entries(isWanted: (entry: Readonly<Record<string, unknown>>) => boolean): [string, Entry][] {
+    return Object.entries(this.#readAll() ?? {}).flatMap(([sessionId, value]) => {
+      if (!isRecord(value) || !isWanted(value)) return [];
       const entry = Entry.safeParse(value);
-      if (entry.success) yield [sessionId, entry.data];
-    }
+      return entry.success ? [[sessionId, entry.data] as [string, Entry]] : [];
+    });
   }
 
-  /** The other sessions that begin with this prompt, as far as they have been exported. */
   sessionsWithFirst(first: string, sessionId: string): { path: string; afterLine: number; upToLine: number }[] {
-    return [...this.entries()].flatMap(([id, { path, last_line: upToLine, copied_line: afterLine = 0, ...entry }]) =>
-      id !== sessionId && entry.first === first && path !== undefined ? [{ path, afterLine, upToLine }] : [],
+    return this.entries((entry) => entry.first === first).flatMap(
+      ([id, { path, last_line: upToLine, copied_line: afterLine = 0 }]) =>
+        id !== sessionId && path !== undefined ? [{ path, afterLine, upToLine }] : [],
     );
   }
 
   /** Changes a session's entry on disk, whatever other processes do meanwhile; what it does not know of stays. */
-  async update(sessionId: string, change: Partial<Entry>): Promise<void> {
-    await this.#change((all) => {
+  update(sessionId: string, change: Partial<Entry>): Promise<void> {
+    return this.#change((all) => {
       const before = all[sessionId];
       const known: Entry = { ...NEW_ENTRY, ...(isRecord(before) ? before : {}) };
       return { ...all, [sessionId]: { ...merged(known, change), updated: new Date().toISOString() } };
     });
   }
 
-  /** Forgets sessions. */
-  async remove(sessionIds: readonly string[]): Promise<void> {
-    await this.#change((all) => Object.fromEntries(Object.entries(all).filter(([id]) => !sessionIds.includes(id))));
+  remove(sessionIds: readonly string[]): Promise<void> {
+    return this.#change((all) => Object.fromEntries(Object.entries(all).filter(([id]) => !sessionIds.includes(id))));
   }
 
-  lockPath(sessionId: string): string {
-    return join(this.#folder, 'cc-langfuse_locks', `${fileNameOf(sessionId)}.lock`);
+  lock(sessionId: string, deadline: number): Promise<Lock | undefined> {
+    return takeLock(join(this.#folder, 'cc-langfuse_locks', `${fileNameOf(sessionId)}.lock`), deadline);
   }
 
-  async #change(change: (all: Record<string, unknown>) => Record<string, unknown>): Promise<void> {
-    const lock = await takeLock(`${this.#path}.lock`, Date.now() + LOCK_WAIT_MS);
+  /** Resolves when the change is on disk. */
+  #change(change: Change): Promise<void> {
+    this.#waiting.push(change);
+    if (this.#waiting.length === 1) this.#writing = this.#writing.catch(() => {}).then(() => this.#write());
+    return this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    let changes: Change[] = [];
+    const lock = await takeLock(`${this.#path}.lock`, Date.now() + LOCK_WAIT_MS).finally(() => {
+      changes = this.#waiting;
+      this.#waiting = [];
+    });
     if (!lock) throw new Error('the state file stayed locked');
     try {
-      const all = this.#readAll() ?? this.#beginAnew();
-      await writeFileAtomic(this.#path, `${JSON.stringify(change(all))}\n`, { mode: 0o600 });
+      let entries = this.#readAll() ?? this.#beginAnew();
+      for (const change of changes) entries = change(entries);
+      await writeFileAtomic(this.#path, this.#textOf(entries), { mode: 0o600 });
+      this.#seen = { file: numberOf(statSync(this.#path, { bigint: true })), entries };
     } finally {
       lock.release();
     }
   }
 
+  #textOf(entries: Entries): string {
+    const texts = Object.entries(entries).map(([sessionId, value]) => {
+      const isKept = typeof value === 'object' && value !== null;
+      const text = (isKept && this.#texts.get(value)) || JSON.stringify(value);
+      if (isKept) this.#texts.set(value, text);
+      return `${JSON.stringify(sessionId)}:${text}`;
+    });
+    return `{${texts.join(',')}}\n`;
+  }
+
   /** Every entry; undefined where the file is corrupt. */
-  #readAll(): Record<string, unknown> | undefined {
-    let text: string;
+  #readAll(): Entries | undefined {
+    let file: number | undefined;
     try {
-      text = readFileSync(this.#path, 'utf8');
+      file = openSync(this.#path, 'r');
+      const number = numberOf(fstatSync(file, { bigint: true }));
+      if (this.#seen?.file === number) return this.#seen.entries;
+      const entries = parseJson(readFileSync(file, 'utf8'));
+      if (!isRecord(entries)) return undefined;
+      this.#seen = { file: number, entries };
+      return entries;
     } catch (error) {
       const { code = '' } = error as NodeJS.ErrnoException;
       if (code === 'ENOENT') return {};
       throw new Error(`the state file ${this.#path} cannot be read: ${code}`);
+    } finally {
+      if (file !== undefined) closeSync(file);
     }
-    const all = parseJson(text);
-    return isRecord(all) ? all : undefined;
   }
 
   #beginAnew(): Record<string, unknown> {
@@ -180,4 +231,8 @@ export class StateStore {
     this.#onCorrupt(keptAs);
     return {};
   }
+}
+
+function numberOf({ ino, size, mtimeNs }: BigIntStats): string {
+  return `${ino} ${size} ${mtimeNs}`;
 }

@@ -31,16 +31,18 @@ export class Exporter {
       {
         sessionId: basename(path, '.jsonl'),
         path,
+        occasion: 'event',
         closing: { kind: 'everything' },
         agents: { running: new Set(), areOver: true },
       },
       {
         store: new StateStore(join(this.folder, 'state'), () => {}),
-        sender: this.#sender,
+        send: (spans) => this.#sender.send(spans, Date.now() + 10_000),
         options: { ...OPTIONS, ...options },
         destination: 'x',
         log: openLog(join(this.folder, 'state'), { debug: false }),
-        deadline: Date.now() + 10_000,
+        waitUntil: Date.now() + 10_000,
+        readUntil: Date.now() + 10_000,
       },
     );
   }

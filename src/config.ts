@@ -1,7 +1,8 @@
 import * as z from 'zod/mini';
 import { isRecord, type Json, parseJson } from './json.js';
 import type { Capture } from './observations/capture.js';
-import { REDACTED, type Redact, redactor } from './observations/redact.js';
+import { type Redact, redactor } from './observations/redact.js';
+import { readRules } from './redaction-rules.js';
 
 export interface Settings {
   /** Undefined where keys or a good URL are missing: `problems` says which. */
@@ -56,24 +57,6 @@ const jsonObject = z.pipe(
   z.transform((value) => parseJson(value) as { [key: string]: Json }),
 );
 
-const Rule = z.object({ pattern: z.string(), replace: z._default(z.string(), REDACTED) });
-const rules = z.pipe(
-  z.string(),
-  z.transform((value, context) => {
-    const parsed = z.array(Rule).safeParse(parseJson(value));
-    if (!parsed.success) {
-      context.issues.push({ code: 'custom', input: '', message: 'expected a JSON array of {"pattern", "replace"}' });
-      return [];
-    }
-    return parsed.data.flatMap(({ pattern, replace }, place) => {
-      const rule = regularExpression(pattern);
-      if (rule) return [{ pattern: rule, replace }];
-      context.issues.push({ code: 'custom', input: '', message: `rule ${place + 1} is no regular expression` });
-      return [];
-    });
-  }),
-);
-
 const Environment = z.object({
   PUBLIC_KEY: z.optional(text),
   SECRET_KEY: z.optional(text),
@@ -93,15 +76,39 @@ const Environment = z.object({
   TIMEOUT: z._default(positive, 10_000),
   MAX_CHARS: z._default(positive, 200_000),
   DEBUG: z._default(toggle, false),
-  CAPTURE: z._default(z.enum(['full', 'no_tool_io', 'metadata'], 'expected full, no_tool_io or metadata'), 'full'),
+  CAPTURE: z._default(
+    z.pipe(
+      z.pipe(
+        z.string(),
+        z.transform((value) => value.toLowerCase()),
+      ),
+      z.enum(['full', 'no_tool_io', 'metadata'], 'expected full, no_tool_io or metadata; taken as metadata'),
+    ),
+    'full',
+  ),
   REDACT: z._default(toggle, true),
-  REDACT_EXTRA: z._default(rules, []),
+  REDACT_EXTRA: z._default(z.pipe(z.string(), z.transform(readRules)), { rules: [], problems: [] }),
 });
 type Name = keyof z.infer<typeof Environment>;
 
 /** Settings that the Langfuse SDKs do not have, or (`LANGFUSE_TIMEOUT`, in seconds there) mean otherwise. */
 const OURS_ONLY: readonly Name[] = ['TIMEOUT', 'MAX_CHARS', 'DEBUG', 'CAPTURE', 'REDACT', 'REDACT_EXTRA'];
+/** Those that decide what of a session leaves, and what it is called there. */
+const DESCRIBING: readonly Name[] = [
+  'USER_ID',
+  'TAGS',
+  'METADATA',
+  'TRACING_ENVIRONMENT',
+  'RELEASE',
+  'MAX_CHARS',
+  'CAPTURE',
+  'REDACT',
+  'REDACT_EXTRA',
+];
 const OTHER_NAMES: { readonly [name in Name]?: readonly string[] } = { BASE_URL: ['BASEURL', 'HOST'] };
+
+/** Where a bad value must not mean that more leaves than was wanted. */
+const FALLBACKS: { readonly [name in Name]?: string } = { CAPTURE: 'metadata' };
 
 /** Reads the settings; a bad one is named, and its default stands. */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
@@ -121,9 +128,13 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     message,
   } of bad) {
     problems.push(`${variables[String(name)]}: ${message}`);
-    delete given[String(name)];
+    const fallback = FALLBACKS[name as Name];
+    if (fallback === undefined) delete given[String(name)];
+    else given[String(name)] = fallback;
   }
   const settings = Environment.parse(given);
+  const { rules, problems: badRules } = settings.REDACT_EXTRA;
+  for (const problem of badRules) problems.push(`${variables.REDACT_EXTRA}: ${problem}`);
   const { PUBLIC_KEY: publicKey, SECRET_KEY: secretKey, BASE_URL: baseUrl } = settings;
   if (publicKey === undefined) problems.push('LANGFUSE_PUBLIC_KEY is not set');
   if (secretKey === undefined) problems.push('LANGFUSE_SECRET_KEY is not set');
@@ -140,18 +151,22 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     timeoutMs: settings.TIMEOUT,
     maxChars: settings.MAX_CHARS,
     capture: settings.CAPTURE,
-    redact: settings.REDACT ? redactor(settings.REDACT_EXTRA) : undefined,
+    redact: settings.REDACT ? redactor(rules) : undefined,
     debug: settings.DEBUG,
     problems,
   };
 }
 
-function regularExpression(pattern: string): RegExp | undefined {
-  try {
-    return new RegExp(pattern, 'g');
-  } catch {
-    return undefined;
-  }
+/** The variables that describe a session, as they are set: another run may have to export it, under settings of its own. */
+export function describing(env: NodeJS.ProcessEnv): { [variable: string]: string } {
+  const variables = DESCRIBING.flatMap(variablesOf).filter((variable) => (env[variable] ?? '').trim() !== '');
+  return Object.fromEntries(variables.map((variable) => [variable, env[variable] ?? '']));
+}
+
+/** The environment with the variables that describe another session. */
+export function describedBy(given: { [variable: string]: string }, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const own = DESCRIBING.flatMap(variablesOf);
+  return { ...Object.fromEntries(Object.entries(env).filter(([name]) => !own.includes(name))), ...given };
 }
 
 function variablesOf(name: Name): string[] {

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileNameOf, stateFolder } from './state-folder.js';
 
@@ -19,11 +19,13 @@ export function noticeFor(env: NodeJS.ProcessEnv, sessionId: string): string | u
     : undefined;
 }
 
-/** Keeps for the next hook that the server refused the keys, or that it no longer does. */
-export function keepRefusal(folder: string, refusal: string | undefined): void {
+/** Keeps for the next hook that the server at this host has refused the keys, or that it has not; without an answer, neither. */
+export function keepRefusal(folder: string, status: number | undefined, host: string): void {
+  if (status === undefined) return;
   const path = join(folder, REFUSED);
-  if (refusal === undefined) rmSync(path, { force: true });
-  else writeFileSync(path, refusal, { mode: 0o600 });
+  const isRefusal = status === 401 || status === 403;
+  if (isRefusal) writeFileSync(path, `Langfuse refused the keys (${status}) at ${host}`, { mode: 0o600 });
+  else rmSync(path, { force: true });
 }
 
 function readRefusal(folder: string): string | undefined {
@@ -36,10 +38,21 @@ function readRefusal(folder: string): string | undefined {
 
 function isFirstTime(folder: string, sessionId: string): boolean {
   try {
-    mkdirSync(join(folder, TOLD), { recursive: true, mode: 0o700 });
-    writeFileSync(join(folder, TOLD, fileNameOf(sessionId)), '', { flag: 'wx', mode: 0o600 });
+    const told = join(folder, TOLD);
+    mkdirSync(told, { recursive: true, mode: 0o700 });
+    writeFileSync(join(told, fileNameOf(sessionId)), '', { flag: 'wx', mode: 0o600 });
+    forgetAllBut(TOLD_KEPT, told);
     return true;
   } catch {
     return false;
   }
+}
+
+const TOLD_KEPT = 100;
+
+function forgetAllBut(kept: number, folder: string): void {
+  const files = readdirSync(folder).map((name) => join(folder, name));
+  if (files.length <= kept) return;
+  const oldestFirst = files.toSorted((a, b) => statSync(a).mtimeMs - statSync(b).mtimeMs);
+  for (const file of oldestFirst.slice(0, -kept)) rmSync(file, { force: true });
 }

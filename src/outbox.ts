@@ -18,6 +18,7 @@ export interface Span {
 export interface OutboxTools {
   readonly send: (spans: readonly string[]) => Promise<SendReport>;
   readonly advance: (change: Partial<Entry>) => Promise<void>;
+  readonly onTaken: ((taken: Tally) => void) | undefined;
   /** Told of what the server refuses for what it is. */
   readonly onDropped: (label: string) => void;
 }
@@ -69,8 +70,10 @@ export class Outbox {
     const nothing = { settled: 0, dropped: [], failure: undefined };
     const report = spans.length > 0 ? await this.#tools.send(spans.map(({ json }) => json)) : nothing;
     for (const place of report.dropped) this.#tools.onDropped(spans[place]?.label ?? '');
-    const taken = spans.slice(0, report.settled).filter((_, place) => !report.dropped.includes(place));
-    this.#sent = sum([this.#sent, ...taken.map(({ tally }) => tally)]);
+    const settled = spans.slice(0, report.settled).filter((_, place) => !report.dropped.includes(place));
+    const taken = sum(settled.map(({ tally }) => tally));
+    this.#sent = sum([this.#sent, taken]);
+    this.#tools.onTaken?.(taken);
     this.#failure = report.failure;
     const change = changeUpTo(items, report.settled);
     if (change) await this.#tools.advance(change);

@@ -10,8 +10,8 @@ import { type Start, startsFor, takenOverAt } from './resume.js';
 import { type Closing, IDLE_MS, type Reading, readTurns } from './session-turns.js';
 import type { Lock } from './state/lock.js';
 import { type Entry, NEW_ENTRY, type SessionState } from './state/store.js';
-import { type AgentItem, Subagents } from './subagent-export.js';
-import { type Tally, tallyOf } from './tally.js';
+import { type AgentItem, type AgentStatus, Subagents } from './subagent-export.js';
+import { NOTHING, type Tally, tallyOf } from './tally.js';
 import { userLinesOf } from './transcript/fork.js';
 import { TranscriptReader } from './transcript/reader.js';
 import { NO_FACTS, type Turn } from './transcript/turn.js';
@@ -24,7 +24,7 @@ export interface SessionExport {
   readonly path: string;
   readonly occasion: Occasion;
   readonly closing: Closing;
-  readonly agents: { readonly running: ReadonlySet<string>; readonly areOver: boolean };
+  readonly agents: Omit<AgentStatus, 'idleBefore'>;
   /** What is known of it is forgotten: all of it is sent again. */
   readonly isAnew?: boolean;
 }
@@ -39,9 +39,14 @@ export interface ExportTools {
   /** The user wants no more. */
   readonly stop?: AbortSignal;
   readonly options: Omit<BuildOptions, 'sessionId'>;
+  /** The settings behind these options, as they were given. */
+  readonly given: { readonly [variable: string]: string };
   readonly destination: string;
   readonly log: Log;
+  /** Told from time to time up to which byte has been read. */
   readonly onRead?: (offset: number) => void;
+  /** Told what the server has taken with each request. */
+  readonly onTaken?: (taken: Tally) => void;
 }
 
 export interface ExportReport {
@@ -55,6 +60,9 @@ export interface ExportReport {
 export async function exportSession(what: SessionExport, tools: ExportTools): Promise<ExportReport> {
   const { store, log } = tools;
   const lock = await lockSession(what.sessionId, tools);
+  // Whoever works on it brings what a recovery would.
+  if (!lock && what.occasion === 'recovery') return { sent: NOTHING, failure: undefined, isStopped: false };
+  if (!lock) throw new Error('another run was at work on it all the time');
   try {
     if (what.isAnew) await store.remove([what.sessionId]);
     const entry = store.read(what.sessionId);
@@ -70,12 +78,10 @@ export async function exportSession(what: SessionExport, tools: ExportTools): Pr
 }
 
 /** One run at a time works on a session. Where there is no place for the state, what is sent now would be sent by every run. */
-async function lockSession(sessionId: string, { store, waitUntil }: ExportTools): Promise<Lock> {
-  const lock = await store.lock(sessionId, waitUntil).catch((error: Error) => {
+function lockSession(sessionId: string, { store, waitUntil }: ExportTools): Promise<Lock | undefined> {
+  return store.lock(sessionId, waitUntil).catch((error: Error) => {
     throw new Error(`the state folder cannot be written: ${error.message}`);
   });
-  if (!lock) throw new Error('another run was at work on it all the time');
-  return lock;
 }
 
 interface Run {
@@ -92,16 +98,20 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   const { store, stop, log } = tools;
   const reader = TranscriptReader.open(path);
   const known = entry ?? NEW_ENTRY;
-  const standing = standingOf(what, entry, reader);
+  const ended = isEnded(what, entry);
+  /** Known once all has been read: what is left then need not be looked for behind it. */
+  let reached: Pick<Entry, 'bytes' | 'agents_bytes'> | undefined;
   let isSaved = false;
   const save = (change: Partial<Entry>) => {
     if (!lock.isHeld()) throw new Error('another run has taken over');
-    isSaved = true;
-    return store.update(sessionId, { path, destination: tools.destination, ...standing, ...change });
+    isSaved = reached !== undefined;
+    const { destination, given } = tools;
+    return store.update(sessionId, { path, destination, given, ended, ...reached, ...change });
   };
   const outbox = new Outbox({
     send: tools.send,
     advance: save,
+    onTaken: tools.onTaken,
     onDropped: (span) => log.warn('the server refuses an observation, it is left out', { session: sessionId, span }),
   });
   const options = { ...tools.options, sessionId };
@@ -119,6 +129,7 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   let closedLine: number | undefined;
   let family: ReadonlySet<string> | undefined;
   let isWhereItWas = start.prompt === undefined;
+  let { bytes } = reader.status;
   try {
     const position = reader.moveTo(start);
     if (!position) return undefined;
@@ -129,7 +140,10 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
     })) {
       isWhereItWas ||= turn.key === start.prompt && turn.lineOffsets.includes(start.lastLine);
       if (!isWhereItWas) return undefined;
-      if (!isClosed) break;
+      if (!isClosed) {
+        bytes = turn.start.offset;
+        break;
+      }
       closedLine = turn.lineOffsets.at(-1);
       if (outbox.failure !== undefined) continue;
       family ??= turnsOfFamily(known.first ?? turn.key, what, store);
@@ -139,6 +153,7 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
     if (!isWhereItWas && !reading.isCutShort) return undefined;
     if (!reading.isCutShort) await addAgents(subagents.due(), outbox, reading);
     if (!reading.isCutShort) await addAgents(subagents.unplaced(), outbox, reading);
+    if (!reading.isCutShort) reached = { bytes, agents_bytes: subagents.settledBytes() };
     if (!stop?.aborted) await outbox.flush();
   } finally {
     reader.close();
@@ -146,30 +161,26 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   const failure = outbox.failure ?? (reading.isCutShort ? 'out of time while reading' : undefined);
   // What the user has stopped is taken up when the user says so.
   if (stop?.aborted && failure !== undefined) return { sent: outbox.sent, failure: undefined, isStopped: true };
-  // Of a session that is over or idle nothing more may come: it need not be looked at again.
-  const isLast = what.agents.areOver || what.closing.kind === 'nothing';
-  const hasChanged = known.bytes !== standing.bytes || known.ended !== standing.ended;
   if (failure !== undefined) {
     const { since = new Date().toISOString(), attempts = 0 } = known.pending ?? {};
     await save({ pending: { since, attempts: attempts + 1, reason: failure, closed_line: closedLine } });
-  } else if (known.pending || (isLast && !isSaved && hasChanged)) {
+  } else if (known.pending || (!isSaved && !isDeepStrictEqual(standingOf(known), { ...reached, ended }))) {
     await save({ pending: undefined });
   }
   return { sent: outbox.sent, failure, isStopped: false };
 }
 
 /**
- * What is known of a session's standing once it has been read. Only what Claude Code itself tells says whether it goes on;
- * a session that was backfilled is over for the recovery, which must not go on where the user has not asked for it.
+ * Only what Claude Code itself tells says whether a session goes on. One that was backfilled is over for the recovery,
+ * which must not go on where the user has not asked for it.
  */
-function standingOf({ occasion, closing, agents }: SessionExport, entry: Entry | undefined, reader: TranscriptReader) {
-  const { bytes, changedAt } = reader.status;
-  const isReadWhole = closing.kind !== 'nothing' || Date.now() - changedAt > IDLE_MS;
-  const endedBefore = entry ? entry.ended : occasion === 'backfill' || undefined;
-  return {
-    bytes: isReadWhole ? bytes : undefined,
-    ended: occasion === 'event' ? agents.areOver : endedBefore,
-  };
+function isEnded({ occasion, agents }: SessionExport, entry: Entry | undefined): boolean | undefined {
+  if (occasion === 'event') return agents.areOver;
+  return entry ? entry.ended : occasion === 'backfill' || undefined;
+}
+
+function standingOf({ bytes, agents_bytes, ended }: Entry): Partial<Entry> {
+  return { bytes, agents_bytes, ended };
 }
 
 /**
@@ -177,9 +188,9 @@ function standingOf({ occasion, closing, agents }: SessionExport, entry: Entry |
  * exported again.
  */
 function turnsOfFamily(first: string, { sessionId }: SessionExport, store: SessionState): ReadonlySet<string> {
-  const exported = store.sessionsWithFirst(first, sessionId).map(({ path, afterLine, upToLine }) => {
+  const exported = store.sessionsWithFirst(first, sessionId).map(([, { path, last_line, copied_line = 0 }]) => {
     try {
-      return userLinesOf(path, afterLine, upToLine);
+      return path === undefined ? [] : userLinesOf(path, copied_line, last_line);
     } catch {
       // gone by now; at least its first turn was exported
       return [first];
@@ -235,7 +246,12 @@ async function addTurn(
   }));
   await outbox.add(news.map(({ observation, mark = {} }) => itemOf({ observation, change: mark })));
   await addAgents(subagents.due(), outbox, reading);
-  if (!built || reading.isCutShort) return;
+  if (reading.isCutShort) return;
+  if (!built) {
+    // An agent whose file, or whose call's result, came after its turn had been exported.
+    if (started.length > 0) await outbox.add([{ change: subagents.kept(started) }]);
+    return;
+  }
   await outbox.add([itemOf({ observation: built.root, change: { ...done, ...subagents.kept(started) } })]);
 }
 

@@ -28,6 +28,8 @@ export interface AgentStatus {
   readonly running: ReadonlySet<string>;
   /** The session is over: what its agents have written is all there will be. */
   readonly areOver: boolean;
+  /** Whether to look beside the transcript for agents that no call names: all files there are looked into. */
+  readonly mayBeBeside: boolean;
   /** When a file was last changed that nobody works on any more, in ms since 1970. */
   readonly idleBefore: number;
 }
@@ -63,6 +65,8 @@ export class Subagents {
   readonly #files = new Map<string, AgentFile | undefined>();
   /** What calls told of agents since they were last asked for. */
   readonly #results = new Map<string, { call: ToolCall; trace: Trace }>();
+  /** Those whose files hold no answer. */
+  readonly #silent = new Set<string>();
   #isListed = false;
 
   constructor(tools: SubagentTools) {
@@ -83,7 +87,7 @@ export class Subagents {
     const started: string[] = [];
     for (const call of turn.responses.flatMap(({ calls }) => calls)) {
       if (call.id === undefined) continue;
-      this.#launches.set(call.id, launchOf(call, trace));
+      this.#launches.set(call.id, launchOf(call, trace, this.#limits));
       if (call.result && !isAsync(call)) this.#ended.add(call.id);
       const { agentId, runId } = call.result?.details ?? {};
       if (agentId !== undefined) started.push(...this.#place(agentId, call.id));
@@ -138,7 +142,7 @@ export class Subagents {
   *unplaced(): Generator<AgentItem[], void, undefined> {
     const { transcriptPath, status, options, unknownBefore } = this.#tools;
     const isOurs = (file: AgentFile) => sessionOfAgent(file) === options.sessionId;
-    const beside = status.areOver ? agentFilesBeside(transcriptPath).filter(isOurs) : [];
+    const beside = status.mayBeBeside ? agentFilesBeside(transcriptPath).filter(isOurs) : [];
     for (const file of [...this.#listed(), ...beside]) {
       const { agentId, meta, workflowRunId, changedAt } = file;
       // One that a call started hangs below that call, or waits until the call is known.
@@ -146,11 +150,23 @@ export class Subagents {
       if (hasCall || this.#entries.has(agentId) || this.#leftAlone.has(agentId) || changedAt < unknownBefore) continue;
       if (!status.areOver && !this.#isIdle(file)) continue;
       const thread = this.#read(file);
-      if (!thread) continue;
+      if (!thread) {
+        this.#silent.add(agentId);
+        continue;
+      }
       const trace = traceOfAgent(thread, meta.agentType, options);
       const place = { trace: trace.id, trace_name: trace.name, trace_metadata: trace.metadata };
       yield this.#itemsOf(file, thread, { ...place, last_line: 0, type: meta.agentType });
     }
+  }
+
+  /** How long all agents' files are together, where there are any and nothing of them is left. */
+  settledBytes(): number | undefined {
+    const files = this.#listed();
+    const isSettled = ({ agentId, bytes }: AgentFile) =>
+      this.#entries.get(agentId)?.bytes === bytes || this.#silent.has(agentId) || this.#leftAlone.has(agentId);
+    const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
+    return total > 0 && files.every(isSettled) ? total : undefined;
   }
 
   *#doneWithNews(): Generator<[AgentFile, AgentEntry], void, undefined> {
@@ -252,12 +268,13 @@ function workflowKey(runId: string): string {
   return `workflow ${runId}`;
 }
 
-function launchOf(call: ToolCall, trace: Trace): Launch {
+function launchOf(call: ToolCall, trace: Trace, { fit }: Limits): Launch {
   const { agentType, description, taskId } = call.result?.details ?? {};
+  const textOrNone = (text: string | undefined) => text && fit.text(text, NAME_CHARS);
   return {
     trace,
-    type: (agentType ?? subagentTypeOf(call))?.slice(0, NAME_CHARS),
-    description: description?.slice(0, NAME_CHARS),
+    type: textOrNone(agentType ?? subagentTypeOf(call)),
+    description: textOrNone(description),
     background: isAsync(call),
     task: taskId,
   };

@@ -75,11 +75,11 @@ describe('settings', () => {
     ['CC_LANGFUSE_TIMEOUT', '-1', 'timeoutMs', 10_000],
     ['CC_LANGFUSE_MAX_CHARS', '0', 'maxChars', 200_000],
     ['CC_LANGFUSE_DEBUG', 'yes', 'debug', false],
-    ['CC_LANGFUSE_CAPTURE', 'some', 'capture', 'full'],
+    ['CC_LANGFUSE_CAPTURE', 'some', 'capture', 'metadata'],
     ['LANGFUSE_METADATA', '[1]', 'metadata', {}],
     ['LANGFUSE_METADATA', '{', 'metadata', {}],
     ['LANGFUSE_TRACING_ENVIRONMENT', 'Not Allowed!', 'environment', undefined],
-  ] as const)('%s=%s is named, and the default stands', (name, value, setting, fallback) => {
+  ] as const)('%s=%s is named, and the default stands, or what tells less', (name, value, setting, fallback) => {
     const settings = readSettings({ ...KEYS, [name]: value });
     expect(settings[setting]).toEqual(fallback);
     expect(settings.problems).toEqual([expect.stringMatching(new RegExp(`^${name}: expected `))]);
@@ -91,9 +91,22 @@ describe('settings', () => {
     expect(rules('[{"pattern":"CUST-\\\\d+","replace":"C"},{"pattern":"x{3}"}]').redact?.('CUST-12 xxx')).toBe(
       'C [redacted]',
     );
-    const bad = rules('[{"pattern":"ok"},{"pattern":"("}]');
-    expect(bad.problems).toEqual(['CC_LANGFUSE_REDACT_EXTRA: rule 2 is no regular expression']);
-    expect(bad.redact?.('DB_PASSWORD=hunter2')).toBe('DB_PASSWORD=[redacted]');
+    const bad = rules(
+      JSON.stringify([
+        { pattern: 'ok' },
+        { pattern: '(' },
+        { pattern: 'x*' },
+        { pattern: '(a+)+$' },
+        { pattern: 'a', flags: 'i' },
+      ]),
+    );
+    expect(bad.problems).toEqual([
+      'CC_LANGFUSE_REDACT_EXTRA: rule 2 is no regular expression',
+      'CC_LANGFUSE_REDACT_EXTRA: rule 3 matches where there is nothing',
+      'CC_LANGFUSE_REDACT_EXTRA: rule 4 repeats what is repeated, which may take for ever',
+      'CC_LANGFUSE_REDACT_EXTRA: rule 5 is not {"pattern", "replace"}',
+    ]);
+    expect(bad.redact?.('ok DB_PASSWORD=hunter2')).toBe('[redacted] DB_PASSWORD=[redacted]');
     expect(rules('{"pattern":1}').problems).toEqual([
       'CC_LANGFUSE_REDACT_EXTRA: expected a JSON array of {"pattern", "replace"}',
     ]);

@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs';
-import { readSettings, type Settings } from '../config.js';
+import { describedBy, describing, readSettings, type Settings } from '../config.js';
 import { type HookInput, parseHookInput } from '../hook-input.js';
 import { fingerprint, otlpEndpoint } from '../langfuse/endpoint.js';
 import { Sender } from '../langfuse/send.js';
@@ -8,7 +8,7 @@ import { keepRefusal } from '../notice.js';
 import { forgettable, recoverable } from '../recovery.js';
 import { type ExportTools, exportSession, type SessionExport } from '../session-export.js';
 import { type Closing, IDLE_MS } from '../session-turns.js';
-import { StateStore } from '../state/store.js';
+import { type Entry, StateStore } from '../state/store.js';
 import { stateFolder } from '../state-folder.js';
 import { readStdin } from '../stdin.js';
 import { findPreviousSession } from '../transcript/previous-session.js';
@@ -25,7 +25,7 @@ export async function hook(env: NodeJS.ProcessEnv, atLeastMs = 0): Promise<void>
   try {
     const deadline = startedAt + Math.max(settings.timeoutMs, atLeastMs);
     const input = parseHookInput(await readStdin(deadline));
-    await exportTurns(input, settings, { folder, startedAt, deadline, log });
+    await exportTurns(input, settings, { env, folder, startedAt, deadline, log });
   } catch (error) {
     log.error(String(error instanceof Error ? error.message : error));
   } finally {
@@ -34,13 +34,15 @@ export async function hook(env: NodeJS.ProcessEnv, atLeastMs = 0): Promise<void>
 }
 
 interface Run {
+  readonly env: NodeJS.ProcessEnv;
   readonly folder: string;
   readonly startedAt: number;
   readonly deadline: number;
   readonly log: Log;
 }
 
-async function exportTurns(input: HookInput, settings: Settings, { folder, startedAt, deadline, log }: Run) {
+async function exportTurns(input: HookInput, settings: Settings, run: Run) {
+  const { env, folder, startedAt, deadline, log } = run;
   for (const problem of settings.problems) log.warn(problem);
   const { langfuse } = settings;
   if (!langfuse) return;
@@ -61,31 +63,31 @@ async function exportTurns(input: HookInput, settings: Settings, { folder, start
     return;
   }
   const sender = new Sender(otlpEndpoint(langfuse));
-  const toolsUntil = (end: number): ExportTools => ({
+  const toolsUntil: ToolsUntil = (end, given) => ({
     store,
     send: (spans) => sender.send(spans, end),
     waitUntil: end,
     // Half of the time is for reading.
     readUntil: (Date.now() + end) / 2,
-    options: settings,
+    options: given ? readSettings(describedBy(given, env)) : settings,
+    given: given ?? describing(env),
     destination,
     log,
   });
   try {
     const previous = previousSession(path, sessionId);
-    if (previous) {
+    if (previous && wasTraced(previous.path, path, store.read(previous.sessionId), destination)) {
       const halfTime = startedAt + (deadline - startedAt) / 2;
-      const over = { running: new Set<string>(), areOver: true };
+      const over = { running: new Set<string>(), areOver: true, mayBeBeside: true };
       const whole = { ...previous, occasion: 'event', closing: { kind: 'everything' }, agents: over } as const;
       await exportAndLog(whole, toolsUntil(halfTime));
     }
     const closing = closingOf(input, startedAt, deadline);
-    const agents = { running: runningOf(input), areOver: event === 'SessionEnd' };
+    const areOver = event === 'SessionEnd';
+    const agents = { running: runningOf(input), areOver, mayBeBeside: areOver };
     const session = { sessionId, path, occasion: 'event', closing, agents } as const;
     const isDone = await exportAndLog(session, toolsUntil(deadline));
-    const refusal =
-      sender.refusedKeys && `Langfuse refused the keys (${sender.refusedKeys}) at ${langfuse.baseUrl.host}`;
-    keepRefusal(folder, refusal);
+    keepRefusal(folder, sender.lastStatus, langfuse.baseUrl.host);
     // Where the session's own turns do not go through, no other's will.
     if (isDone) await recover(input, store, deadline, toolsUntil);
   } finally {
@@ -93,23 +95,25 @@ async function exportTurns(input: HookInput, settings: Settings, { folder, start
   }
 }
 
+/** What an export needs that is to end at a moment; of a session that another run left, with the settings that it had. */
+type ToolsUntil = (end: number, given?: Entry['given']) => ExportTools;
+
 /** Brings what other sessions still have to be sent. None of them stands in the way of another. */
 async function recover(
   { session_id: sessionId, transcript_path: transcriptPath }: HookInput,
   store: StateStore,
   deadline: number,
-  toolsUntil: (end: number) => ExportTools,
+  toolsUntil: ToolsUntil,
 ) {
   const { destination, log } = toolsUntil(deadline);
   const scope = { sessionId, transcriptPath, destination, idleBefore: Date.now() - IDLE_MS };
   for (const session of recoverable(store, scope)) {
     if (Date.now() >= deadline) return;
     log.debug('recovering', { session: session.sessionId });
-    const agents = { running: new Set<string>(), areOver: false };
-    await exportAndLog(
-      { ...session, occasion: 'recovery', closing: { kind: 'nothing' }, agents },
-      toolsUntil(deadline),
-    );
+    const agents = { running: new Set<string>(), areOver: false, mayBeBeside: false };
+    const { sessionId, path, given } = session;
+    const what = { sessionId, path, occasion: 'recovery', closing: { kind: 'nothing' }, agents } as const;
+    await exportAndLog(what, { ...toolsUntil(deadline, given), waitUntil: Date.now() });
   }
   const gone = forgettable(store, Date.now());
   if (gone.length > 0) await store.remove(gone);
@@ -122,6 +126,16 @@ function previousSession(path: string, sessionId: string) {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Whether the session before ran with tracing on, and for this destination. One that the state does not know did so where
+ * it went over into this one without a pause: it was the same process.
+ */
+function wasTraced(previousPath: string, path: string, known: Entry | undefined, destination: string): boolean {
+  if (known) return known.destination === undefined || known.destination === destination;
+  const [before, now] = [lstatSync(previousPath), lstatSync(path)];
+  return before.mtimeMs >= (now.birthtimeMs || now.mtimeMs) - IDLE_MS;
 }
 
 function closingOf(

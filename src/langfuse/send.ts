@@ -31,7 +31,7 @@ interface Delivery {
 /** Sends spans and knows of each whether the server has acknowledged it. Where the server asks to wait, all requests do. */
 export class Sender {
   readonly #post: Post;
-  #refusedKeys: 401 | 403 | undefined;
+  #lastStatus: number | undefined;
   #pausedUntil = 0;
 
   constructor(endpoint: Endpoint) {
@@ -49,9 +49,9 @@ export class Sender {
     return { settled, dropped: [...refused].filter((place) => place < settled), failure };
   }
 
-  /** The status with which the server refused the keys, where its last answer was that. */
-  get refusedKeys(): 401 | 403 | undefined {
-    return this.#refusedKeys;
+  /** What the server answered last; undefined where it never did. */
+  get lastStatus(): number | undefined {
+    return this.#lastStatus;
   }
 
   /** Until when the server has asked to wait, in ms since 1970. */
@@ -72,7 +72,7 @@ export class Sender {
     const answer = await this.#request(encodeRequest(due.map((place) => spans[place] ?? '')), delivery);
     if (typeof answer === 'string') return answer;
     const { status } = answer;
-    this.#refusedKeys = status === 401 || status === 403 ? status : undefined;
+    this.#lastStatus = status;
     if (status >= 200 && status < 300) {
       for (const place of due) accepted.add(place);
       return undefined;

@@ -17,6 +17,7 @@ export function captured(content: Content, capture: Capture): Content {
     const { input: _, output: __, statusMessage: ___, ...rest } = content;
     return { ...rest, metadata: withoutTelling(content.metadata) };
   }
+  if (content.type === 'agent') return { ...content, input: withoutResults(content.input) };
   if (content.type !== 'generation') return content;
   return { ...content, input: withoutResults(content.input), output: withoutArguments(content.output) };
 }
@@ -28,8 +29,13 @@ export function withoutTelling(metadata: { readonly [key: string]: Json }): { [k
 function withoutResults(messages: unknown): unknown {
   if (!Array.isArray(messages)) return messages;
   return messages.map((message) =>
-    isRecord(message) && message.role === 'tool' ? { ...message, content: LEFT_OUT } : message,
+    isRecord(message) && isResult(message) ? { ...message, content: LEFT_OUT } : message,
   );
+}
+
+/** What a tool answered, at once or, from the background, as a message of its own. */
+function isResult({ role, content }: Record<string, unknown>): boolean {
+  return role === 'tool' || (typeof content === 'string' && content.startsWith('<task-notification>'));
 }
 
 function withoutArguments(message: unknown): unknown {

@@ -1,6 +1,11 @@
 import type { Json } from '../json.js';
 import { isSecretName, REDACTED, type Redact } from './redact.js';
 
+/** A text that has been made fit: as JSON it would break if it were changed once more. It may still be cut. */
+export class Fitted {
+  constructor(readonly text: string) {}
+}
+
 export interface Limited {
   readonly value: Json;
   /** How much text the field had before it was cut; undefined where nothing was cut. */
@@ -35,8 +40,8 @@ function limited(value: unknown, maxChars: number, redact: Redact | undefined): 
   let left = maxChars;
   let isCut = false;
 
-  const text = (original: string): string => {
-    const whole = redact ? redact(original) : original;
+  const text = (original: string): string => bounded(redact ? redact(original) : original);
+  const bounded = (whole: string): string => {
     const isKept = whole.length <= Math.max(left, NEVER_CUT_CHARS);
     const kept = isKept ? whole.toWellFormed() : cut(whole, Math.max(left, 0));
     isCut ||= !isKept;
@@ -59,8 +64,8 @@ function limited(value: unknown, maxChars: number, redact: Redact | undefined): 
     const kept: [string, Json][] = [];
     for (const [key, item] of entries) {
       if (isFull()) return Object.fromEntries([...kept, ['…', `[${entries.length - kept.length} more]`]]);
-      const isSecret = redact !== undefined && typeof item === 'string' && item !== '' && isSecretName(key);
-      kept.push([text(key), isSecret ? REDACTED : walk(item, depth + 1)]);
+      const isSecret = redact !== undefined && isSecretName(key);
+      kept.push([text(key), isSecret ? withoutStrings(item) : walk(item, depth + 1)]);
     }
     return Object.fromEntries(kept);
   };
@@ -72,6 +77,7 @@ function limited(value: unknown, maxChars: number, redact: Redact | undefined): 
       return Number.isFinite(node) ? node : null;
     }
     if (typeof node !== 'object') return null;
+    if (node instanceof Fitted) return bounded(node.text);
     if (depth === DEEPEST) {
       isCut = true;
       return '[nested too deeply]';
@@ -85,6 +91,12 @@ function limited(value: unknown, maxChars: number, redact: Redact | undefined): 
 
   const kept = walk(value, 0);
   return { value: kept, fullChars: isCut ? charsIn(value) : undefined };
+}
+
+/** What stands under a secret's name: one secret, or a list of them. */
+function withoutStrings(item: unknown): Json {
+  if (Array.isArray(item)) return item.map(withoutStrings);
+  return item === '' || item === null || typeof item === 'boolean' ? item : REDACTED;
 }
 
 /** The text, or its first `maxChars` characters with a mark that says how much is missing. */

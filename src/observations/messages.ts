@@ -1,6 +1,6 @@
 import { textOf } from '../transcript/content.js';
 import type { Answered, Response } from '../transcript/responses.js';
-import type { Fit } from './limits.js';
+import { type Fit, Fitted } from './limits.js';
 
 /** Of what a generation answers only the beginning is repeated here: the tool's own observation has it all. */
 const ANSWERED_CHARS = 2_000;
@@ -23,7 +23,7 @@ export function outputMessage(response: Response, fit: Fit) {
   const calls = response.calls.map(({ id, name, input }) => ({
     id,
     type: 'function',
-    function: { name, arguments: JSON.stringify(fit.value(input ?? {}, Number.POSITIVE_INFINITY).value) },
+    function: { name, arguments: new Fitted(JSON.stringify(fit.value(input ?? {}, Number.POSITIVE_INFINITY).value)) },
   }));
   return {
     role: 'assistant',

@@ -1,7 +1,7 @@
 import { mapValues, withoutUndefined } from '../json.js';
 import { type Capture, type Content, captured } from './capture.js';
 import { spanIdOf } from './ids.js';
-import { cut, type Fit } from './limits.js';
+import type { Fit } from './limits.js';
 import type { Observation, Trace } from './model.js';
 
 /** What the observations of a turn, or of a subagent, have in common. */
@@ -29,14 +29,15 @@ export function observation(whole: Content, { trace, maxChars, fit, capture }: C
   const cutFields = withoutUndefined({ input_full_chars: input?.fullChars, output_full_chars: output?.fullChars });
   return {
     ...content,
-    name: cut(content.name, NAME_CHARS),
+    name: fit.text(content.name, NAME_CHARS),
+    model: content.model && fit.text(content.model, NAME_CHARS),
     trace,
     input: input?.value,
     output: output?.value,
     statusMessage: statusMessage && fit.text(statusMessage.trimStart().split('\n', 1).join(), STATUS_CHARS),
     modelParameters:
       modelParameters &&
-      mapValues(modelParameters, (value) => (typeof value === 'string' ? cut(value, NAME_CHARS) : value)),
+      mapValues(modelParameters, (value) => (typeof value === 'string' ? fit.text(value, NAME_CHARS) : value)),
     metadata: { ...mapValues(content.metadata, (value) => fit.value(value, METADATA_CHARS).value), ...cutFields },
   };
 }

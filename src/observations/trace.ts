@@ -1,4 +1,4 @@
-import { type Json, mapValues, withoutUndefined } from '../json.js';
+import { type Json, withoutUndefined } from '../json.js';
 import type { AgentThread, PromptContext, Turn } from '../transcript/turn.js';
 import type { Capture } from './capture.js';
 import { traceIdOf } from './ids.js';
@@ -40,16 +40,17 @@ export function toTrace(
   id: string,
   name: string,
   fixed: { readonly [key: string]: Json },
-  { sessionId, userId, tags, environment, release }: BuildOptions,
+  { sessionId, userId, tags, environment, release, redact }: BuildOptions,
 ): Trace {
+  const fit = fitting(redact);
   return {
     id,
-    name,
+    name: fit.text(name, CONTEXT_CHARS),
     sessionId,
-    userId,
-    tags,
+    userId: userId && fit.text(userId, CONTEXT_CHARS),
+    tags: tags.map((tag) => fit.text(tag, CONTEXT_CHARS)),
     environment,
-    release,
+    release: release && fit.text(release, CONTEXT_CHARS),
     metadata: fixed,
   };
 }
@@ -58,7 +59,12 @@ function fitted(fixed: { readonly [key: string]: Json }, { metadata, redact, cap
   const fit = fitting(redact);
   // What was selected in the editor is content.
   const shown = capture === 'metadata' ? Object.entries(fixed).filter(([key]) => key !== 'ide') : Object.entries(fixed);
-  return mapValues({ ...metadata, ...Object.fromEntries(shown) }, (value) => fit.value(value, CONTEXT_CHARS).value);
+  const all = { ...metadata, ...Object.fromEntries(shown) };
+  // With its name, since that may say that it is a secret.
+  return Object.assign(
+    {},
+    ...Object.entries(all).map(([name, value]) => fit.value({ [name]: value }, CONTEXT_CHARS).value),
+  );
 }
 
 function contextOf(context: PromptContext, { sessionId }: BuildOptions) {

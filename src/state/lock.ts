@@ -38,7 +38,8 @@ export async function takeLock(path: string, deadline: number): Promise<Lock | u
   const token = `${process.pid} ${hostname()} ${process.hrtime.bigint()}.${taken}`;
   for (;;) {
     if (create(path, token)) return hold(path, token);
-    if (dropIfStale(path, token)) continue;
+    const isFree = dropIfStale(path, token);
+    if (isFree && create(path, token)) return hold(path, token);
     if (Date.now() >= deadline) return undefined;
     await sleep(RETRY_MS);
   }

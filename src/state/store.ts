@@ -74,8 +74,12 @@ const Entry = z.object({
   sent_line: optional(count),
   /** Its SessionEnd was seen: what is written after it, without a SessionStart, ran with tracing off. */
   ended: optional(z.boolean()),
-  /** How long its transcript was when it was last read. */
+  /** Up to which byte its transcript holds nothing that is left. */
   bytes: optional(count),
+  /** How long the files of its agents were when nothing of them was left. */
+  agents_bytes: optional(count),
+  /** The settings that describe it, as its own runs had them: whichever run brings what is missing, it reads the same. */
+  given: optional(z.record(z.string(), z.string())),
   /** What lines of their own had told of the session before that turn. */
   session: optional(Facts),
   /** When the session was taken over from the first cc-langfuse, which saw to the agents before. */
@@ -105,8 +109,8 @@ export interface SessionState {
   update(sessionId: string, change: Partial<Entry>): Promise<void>;
   /** Forgets sessions. */
   remove(sessionIds: readonly string[]): Promise<void>;
-  /** The other sessions that begin with this prompt, as far as they have been exported. */
-  sessionsWithFirst(first: string, sessionId: string): { path: string; afterLine: number; upToLine: number }[];
+  /** The other sessions that begin with this prompt. */
+  sessionsWithFirst(first: string, sessionId: string): [string, Entry][];
   /** The right to work on a session, by the deadline (ms since 1970) or not at all. */
   lock(sessionId: string, deadline: number): Promise<Lock | undefined>;
 }
@@ -147,11 +151,8 @@ export class StateStore implements SessionState {
     });
   }
 
-  sessionsWithFirst(first: string, sessionId: string): { path: string; afterLine: number; upToLine: number }[] {
-    return this.entries((entry) => entry.first === first).flatMap(
-      ([id, { path, last_line: upToLine, copied_line: afterLine = 0 }]) =>
-        id !== sessionId && path !== undefined ? [{ path, afterLine, upToLine }] : [],
-    );
+  sessionsWithFirst(first: string, sessionId: string): [string, Entry][] {
+    return this.entries((entry) => entry.first === first).filter(([id]) => id !== sessionId);
   }
 
   /** Changes a session's entry on disk, whatever other processes do meanwhile; what it does not know of stays. */

@@ -15,7 +15,7 @@ export interface SourceLine extends Place {
 const NEWLINE = 0x0a;
 const CHUNK_BYTES = 1 << 18;
 // Windows has neither of the last two.
-const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+export const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /** Reads a growing file line by line, from any line's start on. A line is whole only at its newline. */
 export class TranscriptReader {

@@ -64,8 +64,16 @@ export function readAgent(
   return toThread(agentId, agentId, turns);
 }
 
+// A backfill asks for the agents beside a transcript once for each transcript of the folder.
+const sessionsOfAgents = new Map<string, string | undefined>();
+
 /** The session that an agent's answers name; its first line may name one that was thrown away. */
 export function sessionOfAgent({ path }: AgentFile): string | undefined {
+  if (!sessionsOfAgents.has(path)) sessionsOfAgents.set(path, sessionNamedIn(path));
+  return sessionsOfAgents.get(path);
+}
+
+function sessionNamedIn(path: string): string | undefined {
   try {
     for (const line of linesIn(path)) if (line.kind === 'assistant') return line.fields.sessionId;
     return undefined;

@@ -9,6 +9,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -80,6 +81,7 @@ describe('from one hook to the next', () => {
       first: 'u1',
       bytes: statSync(transcript()).size,
       ended: true,
+      given: {},
       path: transcript(),
       destination: expect.stringMatching(/^[0-9a-f]{16}$/),
       updated: expect.any(String),
@@ -265,6 +267,21 @@ describe('the session before', () => {
     ]);
     expect(Object.keys(workplace.state)).toEqual([previous, SESSION]);
     expect(arrivals().every((times) => times === 1)).toBe(true);
+  });
+
+  test('of another destination, or one that had long been over before, is left alone', async () => {
+    write(turn(1, { sessionId: previous }), previous);
+    write([user('planned', { sessionId: previous }), ...turn(2)]);
+    mkdirSync(workplace.stateFolder, { recursive: true });
+    const known = { last_line: 0, turn_count: 0, updated: new Date().toISOString(), destination: 'another' };
+    writeFileSync(join(workplace.stateFolder, 'cc-langfuse_state.json'), JSON.stringify({ [previous]: known }));
+    await workplace.hook(payload());
+    rmSync(join(workplace.stateFolder, 'cc-langfuse_state.json'));
+    const yesterday = new Date(Date.now() - 86_400_000);
+    utimesSync(transcript(previous), yesterday, yesterday);
+    append(...turn(3));
+    await workplace.hook(payload());
+    expect(new Set(workplace.server.observations.map(({ trace }) => trace.sessionId))).toEqual(new Set([SESSION]));
   });
 
   test('that cannot be read does not stand in the way', async () => {

@@ -1,7 +1,8 @@
 import { appendFileSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { assistant, at, user } from '../support/lines.js';
+import { assistant, at, toolResult, toolUse, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
 
 let workplace: Workplace;
@@ -20,7 +21,7 @@ const pathOf = (session: string, project = '-work') =>
 /** A turn of two lines at the end of a session's transcript. */
 function append(session: string, n: number, path = pathOf(session)): void {
   const lines = [
-    user(`question ${n} of ${session}`, { uuid: `${session}-${n}`, timestamp: at(n * 10) }),
+    user(`question ${n} of ${session}`, { uuid: `${session}-${n}`, promptId: `p${n}`, timestamp: at(n * 10) }),
     assistant(`${session}-m${n}`, `answer ${n}`, { timestamp: at(n * 10 + 5) }),
   ];
   mkdirSync(dirname(path), { recursive: true });
@@ -86,7 +87,109 @@ describe('a session of which a run failed', () => {
   });
 });
 
+describe('a session that runs elsewhere', () => {
+  test('while another run is at work on it is not waited for', async () => {
+    append(A, 1);
+    workplace.server.misbehave = () => ({ status: 401 });
+    await hook(A);
+    workplace.server.misbehave = () => undefined;
+    const lock = join(workplace.stateFolder, 'cc-langfuse_locks', `${A}.lock`);
+    writeFileSync(lock, `${process.pid} ${hostname()} x`);
+    append(B, 1);
+    const { ms } = await hook(B);
+    expect(ms).toBeLessThan(3_000);
+    expect(roots()).toEqual([`${B} Turn 1`]);
+    expect(workplace.log.map(({ msg }) => msg)).toEqual(['the server refuses the keys (401)']);
+  });
+
+  test('is brought with the settings that it had, not with those of the run that brings it', async () => {
+    const own = { CC_LANGFUSE_CAPTURE: 'metadata', LANGFUSE_TAGS: 'of-a', LANGFUSE_TRACING_ENVIRONMENT: 'prod' };
+    const { env } = workplace;
+    workplace.env = { ...env, ...own };
+    append(A, 1);
+    workplace.server.misbehave = () => ({ status: 401 });
+    await hook(A);
+    workplace.server.misbehave = () => undefined;
+    workplace.env = { ...env, LANGFUSE_TAGS: 'of-b', LANGFUSE_USER_ID: 'b' };
+    append(B, 1);
+    await hook(B);
+    const [b, a] = workplace.server.observations.filter(({ parentId }) => parentId === undefined);
+    expect(b).toMatchObject({ input: [{ content: `question 1 of ${B}` }], trace: { tags: ['of-b'], userId: 'b' } });
+    expect(a).toMatchObject({ input: undefined, trace: { tags: ['of-a'], environment: 'prod', userId: undefined } });
+  });
+
+  test('and fails each time does not keep others from being brought', async () => {
+    const sessions = Array.from({ length: 13 }, (_, n) => `cccccccc-cccc-4ccc-8ccc-${String(n).padStart(12, '0')}`);
+    const isOf = (spans: unknown, some: readonly string[]) => some.some((id) => JSON.stringify(spans).includes(id));
+    workplace.server.misbehave = (_, __, spans) => (isOf(spans, sessions) ? { status: 418 } : undefined);
+    for (const session of sessions) {
+      append(session, 1);
+      await hook(session);
+    }
+    append(B, 1);
+    await hook(B);
+    await hook(B);
+    const attempts = sessions.map((id) => (workplace.state[id]?.pending as { attempts: number } | undefined)?.attempts);
+    expect(attempts.every((times = 0) => times > 1)).toBe(true);
+  });
+});
+
 describe('a session that got no Stop', () => {
+  test('for its last turn, which was under way when the one before was exported', async () => {
+    append(A, 1);
+    append(A, 2);
+    await workplace.hook({
+      session_id: A,
+      transcript_path: pathOf(A),
+      hook_event_name: 'Stop',
+      prompt_id: 'p1',
+      last_assistant_message: 'answer 1',
+    });
+    expect(roots()).toEqual([`${A} Turn 1`]);
+    letIdle(pathOf(A));
+    append(B, 1);
+    await hook(B);
+    expect(roots()).toEqual([`${A} Turn 1`, `${B} Turn 1`, `${A} Turn 2`]);
+  });
+
+  test('for what its agent did in the background after its last one', async () => {
+    const folder = join(dirname(pathOf(A)), A, 'subagents');
+    const agent = join(folder, 'agent-x1.jsonl');
+    mkdirSync(folder, { recursive: true });
+    const lines = [
+      user('go', { uuid: `${A}-1`, timestamp: at(10) }),
+      assistant(`${A}-m1`, [toolUse('t1', 'Agent', { subagent_type: 'explorer' })], { timestamp: at(11) }),
+      user([toolResult('t1', 'Async agent launched')], {
+        timestamp: at(12),
+        toolUseResult: { isAsync: true, agentId: 'x1' },
+      }),
+      assistant(`${A}-m2`, 'started', { timestamp: at(13) }),
+    ];
+    writeFileSync(pathOf(A), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    const said = (n: number) =>
+      `${JSON.stringify(assistant(`x-m${n}`, 'looking', { isSidechain: true, agentId: 'x1', timestamp: at(12 + n) }))}\n`;
+    writeFileSync(
+      agent,
+      `${JSON.stringify(user('look', { uuid: 'x-u', isSidechain: true, agentId: 'x1', timestamp: at(12) }))}\n${said(1)}`,
+    );
+    writeFileSync(agent.replace('.jsonl', '.meta.json'), JSON.stringify({ agentType: 'explorer', toolUseId: 't1' }));
+    const running = [{ id: 'x1', status: 'running' }];
+    const stop = { session_id: A, transcript_path: pathOf(A), hook_event_name: 'Stop', background_tasks: running };
+    await workplace.hook(stop);
+    appendFileSync(agent, said(2));
+    letIdle(pathOf(A));
+    letIdle(agent);
+    append(B, 1);
+    await hook(B);
+    const ofAgent = workplace.server.observations.filter(({ metadata }) =>
+      String(metadata.message_id).startsWith('x-m'),
+    );
+    expect(ofAgent.map(({ metadata }) => metadata.message_id)).toEqual(['x-m1', 'x-m2']);
+    const { length } = workplace.server.requests;
+    await hook(B, 'SessionEnd');
+    expect(workplace.server.requests).toHaveLength(length);
+  });
+
   test('is brought once its transcript is idle, by a hook in the same folder', async () => {
     append(A, 1);
     await hook(A, 'SessionStart');

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { buildTurn } from '../../src/observations/build.js';
 import { redactor } from '../../src/observations/redact.js';
+import type { Turn } from '../../src/transcript/turn.js';
 import { assistant, groupTurns, SESSION, text, toolResult, toolUse, user } from '../support/lines.js';
 import { OPTIONS } from '../support/traces.js';
 
@@ -30,6 +31,27 @@ describe('a token that is known by how it begins', () => {
     ['Shopify', `shpat_${hex(32)}`],
     ['Databricks', `dapi${hex(32)}`],
     ['Linear', `lin_api_${letters(40)}`],
+    ['OpenRouter', `sk-or-v1-${hex(64)}`],
+    ['Groq', `gsk_${letters(52)}`],
+    ['xAI', `xai-${letters(80)}`],
+    ['LangSmith', `lsv2_pt_${hex(32)}_${hex(10)}`],
+    ['GitLab, routable', `glpat-${letters(27)}.01.${letters(9)}`],
+    ['Google, of an OAuth client', `GOCSPX-${letters(28)}`],
+    ['Azure, of an app', `abc8Q~${letters(34)}`],
+    ['Docker', `dckr_pat_${letters(27)}`],
+    ['RubyGems', `rubygems_${hex(48)}`],
+    ['Twilio', `SK${hex(32)}`],
+    ['Vault', `hvs.${letters(90)}`],
+    ['Doppler', `dp.pt.${letters(43)}`],
+    ['Grafana', `glsa_${letters(32)}_${hex(8)}`],
+    ['Figma', `figd_${letters(40)}`],
+    ['Atlassian', `ATATT3xFfGF0${letters(180)}`],
+    ['Sentry', `sntrys_${letters(80)}`],
+    ['Supabase', `sbp_${hex(40)}`],
+    ['Pulumi', `pul-${hex(40)}`],
+    ['Terraform', `${letters(14)}.atlasv1.${letters(67)}`],
+    ['Telegram', `110201543:AA${letters(33)}`],
+    ['one of any length', `sk-ant-${letters(400)}`],
     ['a JSON web token', `eyJ${letters(20)}.eyJ${letters(60)}.${letters(43)}`],
   ])('%s', (_, secret) => {
     for (const around of [
@@ -46,7 +68,7 @@ describe('a token that is known by how it begins', () => {
 describe('a secret that is known by what stands before it', () => {
   test.each([
     ['DB_PASSWORD=hunter2hunter2', 'DB_PASSWORD=[redacted]'],
-    ["export API_KEY='abc def'", "export API_KEY='abc def'"],
+    ["export API_KEY='abc def'", "export API_KEY='[redacted]'"],
     ['export API_KEY="abcdefgh" && run', 'export API_KEY="[redacted]" && run'],
     ['AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY', 'AWS_SECRET_ACCESS_KEY=[redacted]'],
     ['{"apiKey": "abcdef123456", "n": 1}', '{"apiKey": "[redacted]", "n": 1}'],
@@ -56,6 +78,32 @@ describe('a secret that is known by what stands before it', () => {
     ['x-api-key: abcdef123456', 'x-api-key: [redacted]'],
     ['postgres://me:hunter2@db:5432/x', 'postgres://me:[redacted]@db:5432/x'],
     ['https://user:p%40ss@example.com/', 'https://user:[redacted]@example.com/'],
+    ['redis://:hunter2@cache:6379/0', 'redis://:[redacted]@cache:6379/0'],
+    ['postgres://u:p@ss@db/x', 'postgres://u:[redacted]@db/x'],
+    ['https://x/?a=1&access_token=abcdefgh&b=2', 'https://x/?a=1&access_token=[redacted]&b=2'],
+    ['jdbc:x://h/db?user=u&password=hunterpw', 'jdbc:x://h/db?user=u&password=[redacted]'],
+    ['Server=x;User Id=sa;Password=Hunter2pw;', 'Server=x;User Id=sa;Password=[redacted];'],
+    ['AccountName=x;AccountKey=abcdefgh==;Y=z', 'AccountName=x;AccountKey=[redacted];Y=z'],
+    ['aws_secret_access_key = wJalrXUtnFEMI/K7MDENG', 'aws_secret_access_key = [redacted]'],
+    ['mysqldump --password=hunter2pw db', 'mysqldump --password=[redacted] db'],
+    ['//npm.example/:_authToken=6f1b2c3d-1111', '//npm.example/:_authToken=[redacted]'],
+    ['"auth": "dXNlcjpwYXNzd29yZA=="', '"auth": "[redacted]"'],
+    ['DB_PASSWORD="correct horse battery"', 'DB_PASSWORD="[redacted]"'],
+    ['SECRET_KEY_BASE=abcdefgh', 'SECRET_KEY_BASE=[redacted]'],
+    ['api_key = "abc"', 'api_key = "[redacted]"'],
+    ["const apiKey = 'abcdef';", "const apiKey = '[redacted]';"],
+    ["{ password: 'x' }", "{ password: '[redacted]' }"],
+    ['{"password":"abc\\"def"}', '{"password":"[redacted]"}'],
+    ['-d "{\\"password\\":\\"hunter2\\"}"', '-d "{\\"password\\":\\"[redacted]\\"}"'],
+    ['user:\n  password: hunter2pw\n', 'user:\n  password: [redacted]\n'],
+    ['- POSTGRES_PASSWORD: mysecret', '- POSTGRES_PASSWORD: [redacted]'],
+    ['{"name": "DB_PASSWORD", "value": "hunter2"}', '{"name": "DB_PASSWORD", "value": "[redacted]"}'],
+    ['A=1\\nDB_PASSWORD=hunter2\\nB=2', 'A=1\\nDB_PASSWORD=[redacted]\\nB=2'],
+    [`see\\nghp_${letters(36)}`, 'see\\n[redacted]'],
+    [`\u001b[32mghp_${letters(36)}\u001b[0m`, '\u001b[32m[redacted]\u001b[0m'],
+    ['Authorization: 0123456789abcdef0123', 'Authorization: [redacted]'],
+    ['PRIVATE-TOKEN: abcdef123456', 'PRIVATE-TOKEN: [redacted]'],
+    [`hooks.slack.com/services/T0000/B0000/${letters(24)}`, 'hooks.slack.com/services/[redacted]'],
   ])('%s', (before, after) => {
     expect(redact(before)).toBe(after);
   });
@@ -66,6 +114,12 @@ describe('a secret that is known by what stands before it', () => {
       'before\n[redacted private key]\nafter [redacted private key].',
     );
     expect(redact(`before\n${key.slice(0, 80)}`)).toBe('before\n[redacted private key]');
+    const numbered = key
+      .split('\n')
+      .map((line, place) => `     ${place + 1}→${line}`)
+      .join('\n');
+    expect(redact(`${numbered}\n     5→end`)).toBe('     1→[redacted private key]\n     5→end');
+    expect(redact(JSON.stringify({ key, more: 1 }))).toBe('{"key":"[redacted private key]","more":1}');
   });
 });
 
@@ -78,6 +132,16 @@ describe('what is no secret stays', () => {
     'see https://example.com:8080/path@v2',
     'git@github.com:a/b.git',
     'task-notification sk-1 skip-this pk-lf',
+    '"jsonwebtoken": "^9.0.2", "js-tokens": "^3.0.0"',
+    '"tokenizer_class": "LlamaTokenizer", "token_type": "bearer", "credentials": "include"',
+    '"forgotPassword": "Forgot your password?"',
+    'MAX_TOKENS=200000 TOKEN=12345678',
+    'GOOGLE_APPLICATION_CREDENTIALS=/home/me/key.json API_KEY=$API_KEY TOKEN=%X_TOKEN%',
+    'if(TOKEN===undefined) return token=getToken(1);',
+    'connect(password=password, token=self.token)',
+    'API_KEY=process.env.API_KEY',
+    'token: string | undefined',
+    "if (text.startsWith('-----BEGIN PRIVATE KEY-----')) { parse(text); }",
     '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----',
     'c70abd2e-358d-49fa-af14-d8bce8876803',
     `sha256 ${hex(64)}`,
@@ -153,6 +217,35 @@ describe('every field that leaves', () => {
       },
     );
     expect(JSON.stringify([root?.input, generation?.input])).not.toContain('ghp_');
+  });
+
+  test('names, tags and parameters too', () => {
+    const turn = [
+      user(`/x`, { uuid: 'u' }),
+      assistant('m1', [toolUse('t1', `mcp ${secret}`)], {
+        requestRef: 'r',
+        effort: secret,
+        message: { id: 'm1', model: secret, usage: { input_tokens: 1 }, content: [toolUse('t1', `mcp ${secret}`)] },
+      }),
+    ];
+    const options = { ...OPTIONS, tags: [secret], userId: secret, release: secret, metadata: { password: 'hunter2' } };
+    const sent = groupTurns(turn).all.map((each) => buildTurn(each, { ...options, redact, sessionId: SESSION }));
+    expect(JSON.stringify(sent)).toContain('[redacted]');
+    expect(JSON.stringify(sent)).not.toContain(secret);
+    expect(JSON.stringify(sent)).not.toContain('hunter2');
+  });
+
+  test.each([
+    'curl -H "Authorization: Bearer abcdef123456" https://x',
+    'curl -H "x-api-key: abcdef123456"',
+    'echo "MY_TOKEN=abcdef1"',
+    'export MY_TOKEN=abcdef\nfoo "X"',
+    '{"password": "a\\"b"}',
+  ])('and the arguments of a call stay JSON: %s', (command) => {
+    const [turn] = groupTurns([user('q'), assistant('m1', [toolUse('t1', 'Bash', { command })])]).all;
+    const { children } = buildTurn(turn as Turn, { ...OPTIONS, redact, sessionId: SESSION });
+    const output = children[0]?.output as { tool_calls: { function: { arguments: string } }[] };
+    expect(JSON.parse(output.tool_calls[0]?.function.arguments ?? '')).toEqual({ command: redact(command) });
   });
 
   test('is as it was where redaction is off', () => {

@@ -42,6 +42,7 @@ describe('in the terminal', () => {
       expect(Math.max(...waits)).toBeLessThan(1_500);
       expect(workplace.log).toEqual([]);
     },
+    30_000,
   );
 
   test('the worker outlives what started it, and its whole group', async () => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileNameOf, stateFolder } from './state-folder.js';
@@ -13,27 +14,37 @@ export function noticeFor(env: NodeJS.ProcessEnv, sessionId: string): string | u
   const has = (name: string) => Boolean(env[`CC_LANGFUSE_${name}`] || env[`LANGFUSE_${name}`]);
   const missing = ['PUBLIC_KEY', 'SECRET_KEY'].filter((name) => !has(name)).map((name) => `LANGFUSE_${name}`);
   const folder = stateFolder(env);
-  const problem = missing.length > 0 ? `${missing.join(' and ')} not set` : readRefusal(folder);
+  const problem = missing.length > 0 ? `${missing.join(' and ')} not set` : readRefusal(folder, env);
   return problem !== undefined && isFirstTime(folder, sessionId)
     ? `cc-langfuse: ${problem}. Nothing is exported; see the settings in its README.`
     : undefined;
 }
 
 /** Keeps for the next hook that the server at this host has refused the keys, or that it has not; without an answer, neither. */
-export function keepRefusal(folder: string, status: number | undefined, host: string): void {
+export function keepRefusal(folder: string, status: number | undefined, host: string, env: NodeJS.ProcessEnv): void {
   if (status === undefined) return;
   const path = join(folder, REFUSED);
   const isRefusal = status === 401 || status === 403;
-  if (isRefusal) writeFileSync(path, `Langfuse refused the keys (${status}) at ${host}`, { mode: 0o600 });
+  const refusal = `${keysIn(env)}\nLangfuse refused the keys (${status}) at ${host}`;
+  if (isRefusal) writeFileSync(path, refusal, { mode: 0o600 });
   else rmSync(path, { force: true });
 }
 
-function readRefusal(folder: string): string | undefined {
+/** What was said to these very keys. */
+function readRefusal(folder: string, env: NodeJS.ProcessEnv): string | undefined {
   try {
-    return readFileSync(join(folder, REFUSED), 'utf8');
+    const [keys, refusal] = readFileSync(join(folder, REFUSED), 'utf8').split('\n');
+    return keys === keysIn(env) ? refusal : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Tells keys from others without naming them. */
+function keysIn(env: NodeJS.ProcessEnv): string {
+  const keys = ['PUBLIC_KEY', 'SECRET_KEY', 'BASE_URL', 'BASEURL', 'HOST'];
+  const values = keys.flatMap((name) => [env[`CC_LANGFUSE_${name}`], env[`LANGFUSE_${name}`]]);
+  return createHash('sha256').update(JSON.stringify(values)).digest('hex');
 }
 
 function isFirstTime(folder: string, sessionId: string): boolean {

@@ -60,9 +60,11 @@ export interface ExportReport {
 export async function exportSession(what: SessionExport, tools: ExportTools): Promise<ExportReport> {
   const { store, log } = tools;
   const lock = await lockSession(what.sessionId, tools);
-  // Whoever works on it brings what a recovery would.
-  if (!lock && what.occasion === 'recovery') return { sent: NOTHING, failure: undefined, isStopped: false };
-  if (!lock) throw new Error('another run was at work on it all the time');
+  if (!lock) {
+    // Whoever works on it brings what a recovery would.
+    const failure = what.occasion === 'recovery' ? undefined : 'another run was at work on it all the time';
+    return { sent: NOTHING, failure, isStopped: false };
+  }
   try {
     if (what.isAnew) await store.remove([what.sessionId]);
     const entry = store.read(what.sessionId);

@@ -16,6 +16,10 @@ import { findPreviousSession } from '../transcript/previous-session.js';
 /** How long the answer's last line is waited for; it comes 7 to 154 ms after Stop hooks start. */
 const ANSWER_WAIT_MS = 2_000;
 
+/** With `claude -p` SessionEnd comes right behind Stop: where that run has just failed, this one must not take as long again. */
+const AFTER_A_FAILURE_MS = 1_500;
+const JUST_NOW_MS = 15_000;
+
 /** Exports what a session has that Langfuse has not. Whatever happens, it ends well and prints nothing. */
 export async function hook(env: NodeJS.ProcessEnv, atLeastMs = 0): Promise<void> {
   const startedAt = Date.now();
@@ -24,8 +28,11 @@ export async function hook(env: NodeJS.ProcessEnv, atLeastMs = 0): Promise<void>
   const log = openLog(folder, settings);
   try {
     const deadline = startedAt + Math.max(settings.timeoutMs, atLeastMs);
-    const input = parseHookInput(await readStdin(deadline));
-    await exportTurns(input, settings, { env, folder, startedAt, deadline, log });
+    const isWorker = atLeastMs > 0;
+    const payload = await readStdin(deadline);
+    // Claude Code has killed the hook before it could hand over.
+    if (isWorker && payload === '') return;
+    await exportTurns(parseHookInput(payload), settings, { env, folder, startedAt, deadline, isWorker, log });
   } catch (error) {
     log.error(String(error instanceof Error ? error.message : error));
   } finally {
@@ -38,11 +45,12 @@ interface Run {
   readonly folder: string;
   readonly startedAt: number;
   readonly deadline: number;
+  readonly isWorker: boolean;
   readonly log: Log;
 }
 
 async function exportTurns(input: HookInput, settings: Settings, run: Run) {
-  const { env, folder, startedAt, deadline, log } = run;
+  const { env, folder, startedAt, log } = run;
   for (const problem of settings.problems) log.warn(problem);
   const { langfuse } = settings;
   if (!langfuse) return;
@@ -62,6 +70,8 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
     if (event !== 'SessionEnd') log.warn('the transcript is missing or empty', { file: path });
     return;
   }
+  const isRepeated = event === 'SessionEnd' && !run.isWorker && hasJustFailed(store.read(sessionId));
+  const deadline = isRepeated ? Math.min(run.deadline, startedAt + AFTER_A_FAILURE_MS) : run.deadline;
   const sender = new Sender(otlpEndpoint(langfuse));
   const toolsUntil: ToolsUntil = (end, given) => ({
     store,
@@ -87,12 +97,16 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
     const agents = { running: runningOf(input), areOver, mayBeBeside: areOver };
     const session = { sessionId, path, occasion: 'event', closing, agents } as const;
     const isDone = await exportAndLog(session, toolsUntil(deadline));
-    keepRefusal(folder, sender.lastStatus, langfuse.baseUrl.host);
+    keepRefusal(folder, sender.lastStatus, langfuse.baseUrl.host, env);
     // Where the session's own turns do not go through, no other's will.
     if (isDone) await recover(input, store, deadline, toolsUntil);
   } finally {
     await sender.close();
   }
+}
+
+function hasJustFailed(entry: Entry | undefined): boolean {
+  return entry?.pending !== undefined && Date.now() - Date.parse(entry.updated) < JUST_NOW_MS;
 }
 
 /** What an export needs that is to end at a moment; of a session that another run left, with the settings that it had. */

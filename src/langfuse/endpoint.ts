@@ -4,17 +4,26 @@ import { version } from '../version.js';
 import type { Endpoint } from './post.js';
 
 /** Langfuse's OpenTelemetry endpoint: the one door that every server from 3.22 on keeps open. */
-export function otlpEndpoint({ baseUrl, publicKey, secretKey }: Langfuse): Endpoint {
+export function otlpEndpoint(langfuse: Langfuse): Endpoint {
   return {
-    url: new URL(`${baseUrl.origin}${baseUrl.pathname.replace(/\/+$/, '')}/api/public/otel/v1/traces`),
+    url: urlOf(langfuse, '/api/public/otel/v1/traces'),
     headers: {
-      authorization: `Basic ${Buffer.from(`${publicKey}:${secretKey}`).toString('base64')}`,
+      authorization: authorization(langfuse),
       // Written straight to the events table: visible at once.
       'x-langfuse-ingestion-version': '4',
       'x-langfuse-sdk-name': 'cc-langfuse',
       'x-langfuse-sdk-version': version,
     },
   };
+}
+
+/** A path on the server, which may itself lie below a path. */
+export function urlOf({ baseUrl }: Langfuse, path: string): URL {
+  return new URL(`${baseUrl.origin}${baseUrl.pathname.replace(/\/+$/, '')}${path}`);
+}
+
+export function authorization({ publicKey, secretKey }: Langfuse): string {
+  return `Basic ${Buffer.from(`${publicKey}:${secretKey}`).toString('base64')}`;
 }
 
 /** Tells one project on one server from another without naming either. */

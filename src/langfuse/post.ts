@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { version } from '../version.js';
+import { type Connection, connect } from './connection.js';
 
 /** Where observations go, and what is said at the door. */
 export interface Endpoint {
@@ -64,22 +65,6 @@ export class Post {
     const connection = await this.#connection?.catch(() => undefined);
     connection?.agent.destroy();
   }
-}
-
-interface Connection {
-  readonly request: typeof import('node:http').request;
-  readonly agent: import('node:http').Agent;
-}
-
-// A process cannot end while the C library asks for an address; left to itself it asks a silent resolver for 20 s.
-const RESOLVER_OPTIONS = 'timeout:1 attempts:2';
-
-async function connect(url: URL): Promise<Connection> {
-  process.env.RES_OPTIONS ??= RESOLVER_OPTIONS;
-  const { request, Agent } = url.protocol === 'https:' ? await import('node:https') : await import('node:http');
-  const hasProxy = Object.keys(process.env).some((name) => /^(?:https?|all)_proxy$/i.test(name));
-  const { proxyAgentFor } = hasProxy ? await import('./proxy.js') : { proxyAgentFor: () => undefined };
-  return { request, agent: proxyAgentFor(url) ?? new Agent({ keepAlive: true }) };
 }
 
 /** `Retry-After` is a number of seconds or a date. */

@@ -304,6 +304,19 @@ describe('the session before', () => {
   });
 });
 
+test('SessionEnd does not take as long again as the Stop before it, on a server that hangs', async () => {
+  write(turn(1));
+  workplace.env = { ...workplace.env, CC_LANGFUSE_TIMEOUT: '2500' };
+  workplace.server.misbehave = () => ({ delayMs: 20_000 });
+  const stop = await workplace.hook(payload());
+  const end = await workplace.hook(payload({ hook_event_name: 'SessionEnd' }));
+  expect(stop.ms).toBeGreaterThan(2_400);
+  expect(end.ms).toBeLessThan(2_400);
+  workplace.server.misbehave = () => undefined;
+  await workplace.hook(payload({ hook_event_name: 'SessionEnd' }));
+  expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
+});
+
 describe('a fork without a mark', () => {
   const fork = '33333333-3333-4333-8333-333333333333';
   const forkOfFork = '55555555-5555-4555-8555-555555555555';

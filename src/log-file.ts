@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import pino, { type Logger } from 'pino';
 
@@ -18,6 +18,8 @@ function create(path: string): Logger {
   const there = statSync(path, { throwIfNoEntry: false });
   if (there && !there.isFile()) throw new Error(`${path} is not a regular file`);
   if (there && there.size > ROTATE_AT_BYTES) renameSync(path, `${path}.1`);
+  // Another exporter may have made it, for everyone to read.
+  else if (there) chmodSync(path, 0o600);
   return pino(
     { level: 'debug', timestamp: false, base: { pid: process.pid }, formatters: { level: (level) => ({ level }) } },
     pino.destination({ dest: path, sync: true, mode: 0o600 }),

@@ -11,7 +11,7 @@ const TOLD = 'cc-langfuse_told';
  * last run had them refused. On a good day this looks for one file that is not there.
  */
 export function noticeFor(env: NodeJS.ProcessEnv, sessionId: string): string | undefined {
-  const has = (name: string) => Boolean(env[`CC_LANGFUSE_${name}`] || env[`LANGFUSE_${name}`]);
+  const has = (name: string) => Boolean(env[`CC_LANGFUSE_${name}`]?.trim() || env[`LANGFUSE_${name}`]?.trim());
   const missing = ['PUBLIC_KEY', 'SECRET_KEY'].filter((name) => !has(name)).map((name) => `LANGFUSE_${name}`);
   const folder = stateFolder(env);
   const problem = missing.length > 0 ? `${missing.join(' and ')} not set` : readRefusal(folder, env);

@@ -16,6 +16,8 @@ export interface Span {
 }
 
 export interface OutboxTools {
+  /** Asked once, before anything is sent; throws where it must not be. */
+  readonly ready: () => Promise<void>;
   readonly send: (spans: readonly string[]) => Promise<SendReport>;
   readonly advance: (change: Partial<Entry>) => Promise<void>;
   readonly onTaken: ((taken: Tally) => void) | undefined;
@@ -35,6 +37,7 @@ export class Outbox {
   #bytes = 0;
   #sent = NOTHING;
   #failure: string | undefined;
+  #isReady = false;
 
   constructor(tools: OutboxTools) {
     this.#tools = tools;
@@ -68,6 +71,8 @@ export class Outbox {
     if (this.#failure !== undefined || items.length === 0) return;
     const spans = items.flatMap(({ span }) => span ?? []);
     const nothing = { settled: 0, dropped: [], failure: undefined };
+    if (spans.length > 0 && !this.#isReady) await this.#tools.ready();
+    this.#isReady ||= spans.length > 0;
     const report = spans.length > 0 ? await this.#tools.send(spans.map(({ json }) => json)) : nothing;
     for (const place of report.dropped) this.#tools.onDropped(spans[place]?.label ?? '');
     const settled = spans.slice(0, report.settled).filter((_, place) => !report.dropped.includes(place));

@@ -111,6 +111,7 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
     return store.update(sessionId, { path, destination, given, ended, ...reached, ...change });
   };
   const outbox = new Outbox({
+    ready: () => store.ready(),
     send: tools.send,
     advance: save,
     onTaken: tools.onTaken,
@@ -128,6 +129,7 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   });
   const isOver = () => stop?.aborted === true || Date.now() >= tools.readUntil;
   const reading: Reading = { isOver, isCutShort: false, onRead: tools.onRead };
+  const closedBefore = known.pending?.closed_line ?? 0;
   let closedLine: number | undefined;
   let family: ReadonlySet<string> | undefined;
   let isWhereItWas = start.prompt === undefined;
@@ -136,12 +138,15 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
     const position = reader.moveTo(start);
     if (!position) return undefined;
     for await (const { turn, isClosed } of readTurns(reader, { ...start, ...position }, what, {
-      closedLine: known.pending?.closed_line,
+      closedLine: closedBefore,
       reading,
       log,
     })) {
       isWhereItWas ||= turn.key === start.prompt && turn.lineOffsets.includes(start.lastLine);
       if (!isWhereItWas) return undefined;
+      // Once a session had ended, what followed without a start ran with tracing off.
+      const isBehindItsEnd = what.occasion === 'recovery' && known.ended && (turn.lineOffsets[0] ?? 0) > closedBefore;
+      if (isBehindItsEnd) break;
       if (!isClosed) {
         bytes = turn.start.offset;
         break;
@@ -177,7 +182,8 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
  * which must not go on where the user has not asked for it.
  */
 function isEnded({ occasion, agents }: SessionExport, entry: Entry | undefined): boolean | undefined {
-  if (occasion === 'event') return agents.areOver;
+  // A Stop that is handled late must not undo what SessionEnd has said; only SessionStart does.
+  if (occasion === 'event') return agents.areOver || entry?.ended === true;
   return entry ? entry.ended : occasion === 'backfill' || undefined;
 }
 

@@ -30,7 +30,7 @@ export interface Reading {
 
 interface ReadingTools {
   /** Up to where a run that failed knew turns to be over. */
-  readonly closedLine: number | undefined;
+  readonly closedLine: number;
   readonly reading: Reading;
   readonly log: Log;
 }
@@ -46,7 +46,7 @@ export async function* readTurns(
   reader: TranscriptReader,
   start: Start,
   { sessionId, path, closing }: { sessionId: string; path: string; closing: Closing },
-  { closedLine = 0, reading, log }: ReadingTools,
+  { closedLine, reading, log }: ReadingTools,
 ): AsyncGenerator<{ turn: Turn; isClosed: boolean }> {
   const time = () => start.time ?? reader.firstTime() ?? reader.status.bornAt;
   const grouper = new TurnGrouper({ ...start, thread: 'main', sessionId, time });

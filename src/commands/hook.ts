@@ -21,14 +21,14 @@ const AFTER_A_FAILURE_MS = 1_500;
 const JUST_NOW_MS = 15_000;
 
 /** Exports what a session has that Langfuse has not. Whatever happens, it ends well and prints nothing. */
-export async function hook(env: NodeJS.ProcessEnv, atLeastMs = 0): Promise<void> {
+export async function hook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<void> {
   const startedAt = Date.now();
   const settings = readSettings(env);
   const folder = stateFolder(env);
   const log = openLog(folder, settings);
   try {
-    const deadline = startedAt + Math.max(settings.timeoutMs, atLeastMs);
-    const isWorker = atLeastMs > 0;
+    const deadline = startedAt + (workerMs ?? settings.timeoutMs);
+    const isWorker = workerMs !== undefined;
     const payload = await readStdin(deadline);
     // Claude Code has killed the hook before it could hand over.
     if (isWorker && payload === '') return;
@@ -61,13 +61,8 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   const destination = fingerprint(langfuse);
   if (event === 'SessionStart') {
     const known = store.read(sessionId);
-    if (!known || known.ended) await store.update(sessionId, { path, destination, ended: false });
-    return;
-  }
-  const file = lstatSync(path, { throwIfNoEntry: false });
-  if (!file || (file.isFile() && file.size === 0)) {
-    // A session that ended before its first prompt has none.
-    if (event !== 'SessionEnd') log.warn('the transcript is missing or empty', { file: path });
+    const isNews = !known || known.ended || known.destination !== destination || known.path !== path;
+    if (isNews) await store.update(sessionId, { path, destination, given: describing(env), ended: false });
     return;
   }
   const isRepeated = event === 'SessionEnd' && !run.isWorker && hasJustFailed(store.read(sessionId));
@@ -85,24 +80,40 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
     log,
   });
   try {
-    const previous = previousSession(path, sessionId);
-    if (previous && wasTraced(previous.path, path, store.read(previous.sessionId), destination)) {
-      const halfTime = startedAt + (deadline - startedAt) / 2;
-      const over = { running: new Set<string>(), areOver: true, mayBeBeside: true };
-      const whole = { ...previous, occasion: 'event', closing: { kind: 'everything' }, agents: over } as const;
-      await exportAndLog(whole, toolsUntil(halfTime));
-    }
-    const closing = closingOf(input, startedAt, deadline);
-    const areOver = event === 'SessionEnd';
-    const agents = { running: runningOf(input), areOver, mayBeBeside: areOver };
-    const session = { sessionId, path, occasion: 'event', closing, agents } as const;
-    const isDone = await exportAndLog(session, toolsUntil(deadline));
+    const isDone = await exportOwn(input, store, toolsUntil, { startedAt, deadline, destination, log });
+    // Where the server is at fault, no other session's turns will go through.
+    if (isDone || sender.isWell) await recover(input, store, deadline, toolsUntil);
     keepRefusal(folder, sender.lastStatus, langfuse.baseUrl.host, env);
-    // Where the session's own turns do not go through, no other's will.
-    if (isDone) await recover(input, store, deadline, toolsUntil);
   } finally {
     await sender.close();
   }
+}
+
+/** What the session has that was not sent, and before it, what the one has that it took over from. Whether all went well. */
+async function exportOwn(
+  input: HookInput,
+  store: StateStore,
+  toolsUntil: ToolsUntil,
+  { startedAt, deadline, destination, log }: Pick<Run, 'startedAt' | 'deadline' | 'log'> & { destination: string },
+): Promise<boolean> {
+  const { session_id: sessionId, transcript_path: path, hook_event_name: event } = input;
+  const file = lstatSync(path, { throwIfNoEntry: false });
+  if (!file || (file.isFile() && file.size === 0)) {
+    // A session that ended before its first prompt has none.
+    if (event !== 'SessionEnd') log.warn('the transcript is missing or empty', { file: path });
+    return true;
+  }
+  const previous = previousSession(path, sessionId);
+  if (previous && wasTraced(previous.path, path, store.read(previous.sessionId), destination)) {
+    const halfTime = startedAt + (deadline - startedAt) / 2;
+    const over = { running: new Set<string>(), areOver: true, mayBeBeside: true };
+    const whole = { ...previous, occasion: 'event', closing: { kind: 'everything' }, agents: over } as const;
+    await exportAndLog(whole, toolsUntil(halfTime));
+  }
+  const closing = closingOf(input, startedAt, deadline);
+  const areOver = event === 'SessionEnd';
+  const agents = { running: runningOf(input), areOver, mayBeBeside: areOver };
+  return exportAndLog({ sessionId, path, occasion: 'event', closing, agents }, toolsUntil(deadline));
 }
 
 function hasJustFailed(entry: Entry | undefined): boolean {
@@ -114,13 +125,13 @@ type ToolsUntil = (end: number, given?: Entry['given']) => ExportTools;
 
 /** Brings what other sessions still have to be sent. None of them stands in the way of another. */
 async function recover(
-  { session_id: sessionId, transcript_path: transcriptPath }: HookInput,
+  { session_id: sessionId }: HookInput,
   store: StateStore,
   deadline: number,
   toolsUntil: ToolsUntil,
 ) {
   const { destination, log } = toolsUntil(deadline);
-  const scope = { sessionId, transcriptPath, destination, idleBefore: Date.now() - IDLE_MS };
+  const scope = { sessionId, destination, idleBefore: Date.now() - IDLE_MS };
   for (const session of recoverable(store, scope)) {
     if (Date.now() >= deadline) return;
     log.debug('recovering', { session: session.sessionId });
@@ -131,6 +142,7 @@ async function recover(
   }
   const gone = forgettable(store, Date.now());
   if (gone.length > 0) await store.remove(gone);
+  store.tidy();
 }
 
 /** Where the transcript cannot be read there is none; the export of the session itself says why. */
@@ -147,7 +159,10 @@ function previousSession(path: string, sessionId: string) {
  * it went over into this one without a pause: it was the same process.
  */
 function wasTraced(previousPath: string, path: string, known: Entry | undefined, destination: string): boolean {
-  if (known) return known.destination === undefined || known.destination === destination;
+  if (known) {
+    const isOurs = known.destination === undefined || known.destination === destination;
+    return isOurs && (!known.ended || known.pending !== undefined);
+  }
   const [before, now] = [lstatSync(previousPath), lstatSync(path)];
   return before.mtimeMs >= (now.birthtimeMs || now.mtimeMs) - IDLE_MS;
 }

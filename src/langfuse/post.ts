@@ -12,6 +12,8 @@ export interface Endpoint {
 export interface Reply {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
+  /** It is a page for people: whatever answered, it was not Langfuse. */
+  readonly isPage: boolean;
 }
 
 /** Posts JSON to an endpoint over one kept connection, through the proxy that the environment names. */
@@ -47,14 +49,20 @@ export class Post {
           incoming.resume();
           incoming.on('error', () => {});
           const { statusCode: status = 0, headers: answer } = incoming;
-          resolve({ status, retryAfterMs: retryAfter(answer['retry-after']) });
+          const isPage = /\bhtml\b/i.test(answer['content-type'] ?? '');
+          resolve({ status, retryAfterMs: retryAfter(answer['retry-after']), isPage });
         },
       );
-      const timer = setTimeout(() => outgoing.destroy(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
       const fail = (error: Error) => {
         clearTimeout(timer);
         reject(error);
       };
+      const timer = setTimeout(() => {
+        const error = new Error(`no answer within ${timeoutMs} ms`);
+        outgoing.destroy(error);
+        // Without a connection yet (a proxy that is silent) the request tells nobody that it was destroyed.
+        fail(error);
+      }, timeoutMs);
       outgoing.on('error', fail);
       outgoing.on('close', () => fail(new Error('the connection was closed')));
       outgoing.end(payload);

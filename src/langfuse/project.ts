@@ -18,7 +18,7 @@ export async function askForProject(langfuse: Langfuse, timeoutMs: number): Prom
   try {
     const { status, body } = await new Promise<{ status: number; body: string }>((resolve, reject) => {
       const headers = { authorization: authorization(langfuse), 'user-agent': `cc-langfuse/${version}` };
-      const outgoing = request(url, { agent, headers, timeout: timeoutMs }, (incoming) => {
+      const outgoing = request(url, { agent, headers }, (incoming) => {
         let body = '';
         incoming.setEncoding('utf8');
         incoming.on('data', (chunk: string) => {
@@ -27,7 +27,11 @@ export async function askForProject(langfuse: Langfuse, timeoutMs: number): Prom
         incoming.on('error', reject);
         incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, body }));
       });
-      outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${timeoutMs} ms`)));
+      const late = () => {
+        outgoing.destroy();
+        reject(new Error(`no answer within ${timeoutMs} ms`));
+      };
+      setTimeout(late, timeoutMs).unref();
       outgoing.on('error', reject);
       outgoing.end();
     });

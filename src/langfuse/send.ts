@@ -43,7 +43,8 @@ export class Sender {
     const delivery: Delivery = { spans, deadline, stop, accepted: new Set(), refused: new Set() };
     const failure = await this.#deliver([...spans.keys()], delivery);
     const { accepted, refused } = delivery;
-    if (accepted.size === 0) return { settled: 0, dropped: [], failure: failure ?? REFUSES_EVERY_SPAN };
+    const isAlone = spans.length === 1 && refused.size === 1 && failure === undefined;
+    if (accepted.size === 0 && !isAlone) return { settled: 0, dropped: [], failure: failure ?? REFUSES_EVERY_SPAN };
     const unsettled = spans.findIndex((_, place) => !accepted.has(place) && !refused.has(place));
     const settled = unsettled < 0 ? spans.length : unsettled;
     return { settled, dropped: [...refused].filter((place) => place < settled), failure };
@@ -52,6 +53,12 @@ export class Sender {
   /** What the server answered last; undefined where it never did. */
   get lastStatus(): number | undefined {
     return this.#lastStatus;
+  }
+
+  /** Whether the server takes what it is sent, or refuses it for what it is: another session's may go through. */
+  get isWell(): boolean {
+    const status = this.#lastStatus;
+    return status !== undefined && (isSuccess(status) || status === 400 || status === 413);
   }
 
   /** Until when the server has asked to wait, in ms since 1970. */
@@ -73,7 +80,8 @@ export class Sender {
     if (typeof answer === 'string') return answer;
     const { status } = answer;
     this.#lastStatus = status;
-    if (status >= 200 && status < 300) {
+    if (isSuccess(status)) {
+      if (answer.isPage) return `what answers ${status} is no Langfuse: it sent a page`;
       for (const place of due) accepted.add(place);
       return undefined;
     }
@@ -87,15 +95,22 @@ export class Sender {
     if (status === 413) return 'the server refuses a single observation for its size (413)';
     refused.add(first);
     const last = spans.length - 1;
+    if (last === 0) return this.#isAtFault(delivery);
     if (accepted.size > 0 || refused.size !== REFUSALS_WITHOUT_SUCCESS || first === last) return undefined;
     return (await this.#deliver([last], delivery)) ?? (accepted.size === 0 ? REFUSES_EVERY_SPAN : undefined);
+  }
+
+  /** A span alone in its request has no neighbours that could tell whether it is at fault: a request without spans does. */
+  async #isAtFault(delivery: Delivery): Promise<string | undefined> {
+    const answer = await this.#request(encodeRequest([]), delivery);
+    return typeof answer !== 'string' && isSuccess(answer.status) && !answer.isPage ? undefined : REFUSES_EVERY_SPAN;
   }
 
   /** The server's last word, or why there was none. */
   async #request(body: string, { deadline, stop }: Delivery): Promise<Reply | string> {
     for (let attempt = 1; ; attempt += 1) {
       const isPauseTooLong = this.#pausedUntil >= deadline;
-      if (isPauseTooLong) return { status: TOO_MANY, retryAfterMs: undefined };
+      if (isPauseTooLong) return { status: TOO_MANY, retryAfterMs: undefined, isPage: false };
       if (!(await this.#waitUntil(this.#pausedUntil, stop))) return 'stopped';
       const left = deadline - Date.now();
       if (left <= 0) return 'out of time';
@@ -124,6 +139,10 @@ export class Sender {
 }
 
 const TOO_MANY = 429;
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
 
 function isPassing(status: number): boolean {
   return status === 408 || status === TOO_MANY || status >= 500;

@@ -109,7 +109,8 @@ function isStale(path: string, owner: string): boolean {
   const ageMs = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
   const isFromBeforeTheBoot = ageMs > uptime() * 1_000;
   if (ageMs > STALE_MS || isFromBeforeTheBoot) return true;
-  if (owner === '') return ageMs > NAMELESS_MS;
+  // The clock may have been put back since.
+  if (owner === '') return Math.abs(ageMs) > NAMELESS_MS;
   // Containers may share a home: only on its own host does a number say which process it is.
   const [pid, host] = owner.split(' ');
   return host === hostname() && !isRunning(Number(pid));

@@ -1,4 +1,18 @@
-import { type BigIntStats, closeSync, fstatSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import * as z from 'zod/mini';
@@ -100,7 +114,12 @@ export function merged<T extends Partial<Entry>>(before: T, change: Partial<Entr
 
 export const NEW_ENTRY: Entry = { last_line: 0, turn_count: 0, updated: '' };
 
-const LOCK_WAIT_MS = 2_000;
+const LOCK_WAIT_MS = 10_000;
+const FREE_BYTES = 1 << 16;
+const FILE_NAME = 'cc-langfuse_state.json';
+/** What a process that was killed in the middle of writing leaves behind. */
+const TEMPORARY = new RegExp(`^${FILE_NAME.replace('.', '\\.')}\\.\\d+$`);
+const LEFT_BEHIND_MS = 60 * 60_000;
 
 /** What an export asks and tells the state. */
 export interface SessionState {
@@ -111,6 +130,8 @@ export interface SessionState {
   remove(sessionIds: readonly string[]): Promise<void>;
   /** The other sessions that begin with this prompt. */
   sessionsWithFirst(first: string, sessionId: string): [string, Entry][];
+  /** Throws where nothing can be written: what is sent then would be sent by every run. */
+  ready(): Promise<void>;
   /** The right to work on a session, by the deadline (ms since 1970) or not at all. */
   lock(sessionId: string, deadline: number): Promise<Lock | undefined>;
 }
@@ -133,7 +154,7 @@ export class StateStore implements SessionState {
 
   constructor(folder: string, onCorrupt: (keptAs: string) => void) {
     this.#folder = folder;
-    this.#path = join(folder, 'cc-langfuse_state.json');
+    this.#path = join(folder, FILE_NAME);
     this.#onCorrupt = onCorrupt;
   }
 
@@ -168,6 +189,23 @@ export class StateStore implements SessionState {
     return this.#change((all) => Object.fromEntries(Object.entries(all).filter(([id]) => !sessionIds.includes(id))));
   }
 
+  async ready(): Promise<void> {
+    const lock = await this.#lockFile();
+    lock.release();
+    const { bavail, bsize } = statfsSync(this.#folder);
+    const needed = 2 * (statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0) + FREE_BYTES;
+    if (bavail * bsize < needed) throw new Error('the disk of the state folder is full');
+  }
+
+  /** Removes what processes that were killed have left behind. */
+  tidy(): void {
+    const names = existsSync(this.#folder) ? readdirSync(this.#folder).filter((name) => TEMPORARY.test(name)) : [];
+    for (const path of names.map((name) => join(this.#folder, name))) {
+      const { mtimeMs = Date.now() } = statSync(path, { throwIfNoEntry: false }) ?? {};
+      if (Date.now() - mtimeMs > LEFT_BEHIND_MS) rmSync(path, { force: true });
+    }
+  }
+
   lock(sessionId: string, deadline: number): Promise<Lock | undefined> {
     return takeLock(join(this.#folder, 'cc-langfuse_locks', `${fileNameOf(sessionId)}.lock`), deadline);
   }
@@ -181,19 +219,27 @@ export class StateStore implements SessionState {
 
   async #write(): Promise<void> {
     let changes: Change[] = [];
-    const lock = await takeLock(`${this.#path}.lock`, Date.now() + LOCK_WAIT_MS).finally(() => {
+    const lock = await this.#lockFile().finally(() => {
       changes = this.#waiting;
       this.#waiting = [];
     });
-    if (!lock) throw new Error('the state file stayed locked');
     try {
       let entries = this.#readAll() ?? this.#beginAnew();
       for (const change of changes) entries = change(entries);
-      await writeFileAtomic(this.#path, this.#textOf(entries), { mode: 0o600 });
+      const text = this.#textOf(entries);
+      // Written by us and not by the library, which takes a write that a full disk cut short for the whole.
+      const tmpfileCreated = (temporary: string) => writeFileSync(temporary, text);
+      await writeFileAtomic(this.#path, '', { mode: 0o600, tmpfileCreated });
       this.#seen = { file: numberOf(statSync(this.#path, { bigint: true })), entries };
     } finally {
       lock.release();
     }
+  }
+
+  async #lockFile(): Promise<Lock> {
+    const lock = await takeLock(`${this.#path}.lock`, Date.now() + LOCK_WAIT_MS);
+    if (!lock) throw new Error('the state file stayed locked');
+    return lock;
   }
 
   #textOf(entries: Entries): string {
@@ -210,8 +256,11 @@ export class StateStore implements SessionState {
   #readAll(): Entries | undefined {
     let file: number | undefined;
     try {
-      file = openSync(this.#path, 'r');
-      const number = numberOf(fstatSync(file, { bigint: true }));
+      // A FIFO in its place would hang.
+      file = openSync(this.#path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+      const status = fstatSync(file, { bigint: true });
+      if (!status.isFile()) throw Object.assign(new Error(), { code: 'not a regular file' });
+      const number = numberOf(status);
       if (this.#seen?.file === number) return this.#seen.entries;
       const entries = parseJson(readFileSync(file, 'utf8'));
       if (!isRecord(entries)) return undefined;
@@ -226,14 +275,28 @@ export class StateStore implements SessionState {
     }
   }
 
-  #beginAnew(): Record<string, unknown> {
+  /** Sets a corrupt file aside; the entries that stand whole in it before the first that does not are kept. */
+  #beginAnew(): Entries {
+    const entries = wholeEntriesOf(readFileSync(this.#path, 'utf8'));
     const keptAs = `${this.#path}.corrupt-${Date.now()}`;
     renameSync(this.#path, keptAs);
     this.#onCorrupt(keptAs);
-    return {};
+    return entries;
   }
 }
 
 function numberOf({ ino, size, mtimeNs }: BigIntStats): string {
   return `${ino} ${size} ${mtimeNs}`;
+}
+
+const CUTS_TRIED = 100;
+
+function wholeEntriesOf(text: string): Entries {
+  let end = text.length;
+  for (let tries = 0; tries < CUTS_TRIED && end > 0; tries += 1) {
+    end = text.lastIndexOf('},', end - 1);
+    const entries = end < 0 ? undefined : parseJson(`${text.slice(0, end + 1)}}`);
+    if (isRecord(entries)) return entries;
+  }
+  return {};
 }

@@ -14,6 +14,7 @@ export interface SourceLine extends Place {
 
 const NEWLINE = 0x0a;
 const CHUNK_BYTES = 1 << 18;
+const LONGEST_LINE_BYTES = 1 << 28;
 // Windows has neither of the last two.
 export const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
@@ -110,6 +111,7 @@ export class TranscriptReader {
       from = newline + 1;
       yield line;
     }
+    if (this.#unfinishedBytes > LONGEST_LINE_BYTES) throw new Error('a line has no end');
     if (from < chunk.length) {
       this.#unfinished.push(chunk.subarray(from));
       this.#unfinishedBytes += chunk.length - from;

@@ -123,7 +123,8 @@ function agentFile(path: string): AgentFile[] {
 
 function readMeta(path: string): AgentMeta {
   try {
-    const meta = AgentMeta.safeParse(parseJson(readFileSync(path, 'utf8')));
+    // A FIFO in its place would hang.
+    const meta = AgentMeta.safeParse(statusOf(path)?.isFile() && parseJson(readFileSync(path, 'utf8')));
     return meta.success ? meta.data : {};
   } catch {
     return {};

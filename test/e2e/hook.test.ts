@@ -626,7 +626,7 @@ describe('bad input: exit 0, nothing printed, a clear line in the log', () => {
     mkdirSync(join(workplace.stateFolder, 'cc-langfuse_state.json'), { recursive: true });
     expect(await workplace.hook(payload())).toMatchObject(quietly);
     const path = join(workplace.stateFolder, 'cc-langfuse_state.json');
-    expect(messages()).toEqual([`the state file ${path} cannot be read: EISDIR`]);
+    expect(messages()).toEqual([`the state file ${path} cannot be read: not a regular file`]);
   });
 
   test('a payload behind which stdin stays open, with or without a newline', async () => {

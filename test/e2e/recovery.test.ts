@@ -1,8 +1,8 @@
-import { appendFileSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { assistant, at, toolResult, toolUse, user } from '../support/lines.js';
+import { assistant, at, SESSION, toolResult, toolUse, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
 
 let workplace: Workplace;
@@ -127,14 +127,93 @@ describe('a session that runs elsewhere', () => {
       await hook(session);
     }
     append(B, 1);
-    await hook(B);
-    await hook(B);
+    for (let times = 0; times < 3; times += 1) await hook(B);
     const attempts = sessions.map((id) => (workplace.state[id]?.pending as { attempts: number } | undefined)?.attempts);
     expect(attempts.every((times = 0) => times > 1)).toBe(true);
   });
 });
 
+describe('a session of which the last run failed', () => {
+  const fail = async () => {
+    append(A, 1);
+    workplace.server.misbehave = () => ({ status: 401 });
+    await hook(A);
+    workplace.server.misbehave = () => undefined;
+  };
+
+  test('and whose transcript was moved to another folder since is found there', async () => {
+    await fail();
+    mkdirSync(dirname(pathOf(A, '-worktree')));
+    renameSync(pathOf(A), pathOf(A, '-worktree'));
+    append(B, 1);
+    await hook(B);
+    expect(roots()).toEqual([`${B} Turn 1`, `${A} Turn 1`]);
+  });
+
+  test('is brought by a hook that has no transcript itself', async () => {
+    await fail();
+    await hook(B, 'SessionEnd');
+    expect(roots()).toEqual([`${A} Turn 1`]);
+  });
+
+  test('is brought though an observation of the session that runs is too large for the server', async () => {
+    await fail();
+    append(B, 1);
+    workplace.server.misbehave = (_, __, spans) => (JSON.stringify(spans).includes(B) ? { status: 413 } : undefined);
+    await hook(B);
+    expect(roots()).toEqual([`${A} Turn 1`]);
+  });
+
+  test('and that went on after its end with tracing off is brought up to its end', async () => {
+    append(A, 1);
+    workplace.server.misbehave = () => ({ status: 401 });
+    await hook(A, 'SessionEnd');
+    workplace.server.misbehave = () => undefined;
+    append(A, 2);
+    letIdle(pathOf(A));
+    append(B, 1);
+    await hook(B);
+    expect(roots()).toEqual([`${B} Turn 1`, `${A} Turn 1`]);
+    await hook(B, 'SessionEnd');
+    expect(roots()).toHaveLength(2);
+  });
+
+  test('does not keep others from being brought where its path cannot be looked at', async () => {
+    await fail();
+    const path = join(workplace.stateFolder, 'cc-langfuse_state.json');
+    const { [A]: a } = workplace.state;
+    const hidden = { ...a, path: `/${'x'.repeat(5_000)}/y.jsonl` };
+    writeFileSync(path, JSON.stringify({ [SESSION]: hidden, [A]: a }));
+    append(B, 1);
+    await hook(B);
+    expect(roots()).toEqual([`${B} Turn 1`, `${A} Turn 1`]);
+  });
+});
+
 describe('a session that got no Stop', () => {
+  test('since its hook was killed, is brought by a hook in any other folder', async () => {
+    append(A, 1);
+    await hook(A, 'SessionStart');
+    letIdle(pathOf(A));
+    append(B, 1, pathOf(B, '-elsewhere'));
+    await hook(B, 'Stop', pathOf(B, '-elsewhere'));
+    expect(roots()).toEqual([`${B} Turn 1`, `${A} Turn 1`]);
+  });
+
+  test('and was started anew for another destination does not go to the first', async () => {
+    append(A, 1);
+    await hook(A);
+    const { env } = workplace;
+    workplace.env = { ...env, LANGFUSE_BASE_URL: workplace.server.url.replace('127.0.0.1', 'localhost') };
+    await hook(A, 'SessionStart');
+    append(A, 2);
+    letIdle(pathOf(A));
+    workplace.env = env;
+    append(B, 1);
+    await hook(B);
+    expect(roots()).toEqual([`${A} Turn 1`, `${B} Turn 1`]);
+  });
+
   test('for its last turn, which was under way when the one before was exported', async () => {
     append(A, 1);
     append(A, 2);

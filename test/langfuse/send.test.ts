@@ -159,6 +159,20 @@ describe('a request that is refused for a part of it', () => {
     expect(server.requests.length).toBeLessThan(50);
   });
 
+  test('400 for one alone in its request: it is left out where the server takes a request without spans', async () => {
+    server.misbehave = poison('Turn 1');
+    expect(await sender.send(someSpans(1), soon())).toEqual({ settled: 1, dropped: [0], failure: undefined });
+    server.misbehave = () => ({ status: 400 });
+    const failure = 'the server refuses every span (400)';
+    expect(await sender.send(someSpans(1), soon())).toEqual({ settled: 0, dropped: [], failure });
+  });
+
+  test('200 with a page: whatever answered, it was not Langfuse', async () => {
+    server.misbehave = () => ({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8' }, body: '<html>' });
+    const report = await sender.send(someSpans(2), soon());
+    expect(report).toMatchObject({ settled: 0, failure: 'what answers 200 is no Langfuse: it sent a page' });
+  });
+
   test('413: smaller requests, in order', async () => {
     server.misbehave = (_, __, spans) => (spans.length > 2 ? { status: 413 } : undefined);
     expect(await sender.send(someSpans(7), soon())).toEqual({ settled: 7, dropped: [], failure: undefined });

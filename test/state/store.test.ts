@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname, tmpdir, uptime } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -20,6 +29,7 @@ afterEach(() => {
   rmSync(join(folder, '..'), { recursive: true, force: true });
 });
 
+const agent = { last_line: 1, trace: 't', trace_name: 'n', trace_metadata: { a: { b: 'c' } } };
 const file = () => join(folder, 'cc-langfuse_state.json');
 
 describe('the state file', () => {
@@ -63,6 +73,53 @@ describe('the state file', () => {
     expect(corrupt).toHaveLength(1);
     expect(readFileSync(corrupt[0] ?? '', 'utf8')).toBe(text);
     expect(store.read('a')).toMatchObject({ last_line: 6 });
+  });
+
+  test('that was cut off keeps the entries that stand whole before the cut', async () => {
+    for (const session of ['a', 'b', 'c'])
+      await store.update(session, { last_line: 5, agents: { x: agent, y: agent } });
+    const text = readFileSync(file(), 'utf8');
+    writeFileSync(file(), text.slice(0, text.indexOf('"c":') + 40));
+    await store.update('d', { last_line: 1 });
+    expect(['a', 'b', 'c', 'd'].map((session) => store.read(session)?.last_line)).toEqual([5, 5, undefined, 1]);
+    expect(store.read('b')).toMatchObject({ agents: { x: agent, y: agent } });
+    expect(corrupt).toHaveLength(1);
+  });
+
+  test('is not written in part where the disk is full, and not sent to beforehand', async () => {
+    const disk = join(folder, 'disk');
+    mkdirSync(disk, { recursive: true });
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=300k', 'tmpfs', disk], { stdio: 'ignore' });
+    } catch {
+      // A small disk of its own needs the right to mount one.
+      return;
+    }
+    try {
+      const small = new StateStore(disk, () => corrupt.push('corrupt'));
+      const entry = { last_line: 1, path: 'x'.repeat(2_000) };
+      for (let n = 0; n < 30; n += 1) await small.update(`s${n}`, entry);
+      writeFileSync(join(disk, 'other'), Buffer.alloc(300_000 - 65_536 - 80_000));
+      await expect(small.ready()).rejects.toThrow('the disk of the state folder is full');
+      for (let n = 30; n < 60; n += 1) await small.update(`s${n}`, entry).catch(() => {});
+      expect(new StateStore(disk, () => corrupt.push('corrupt')).read('s29')).toMatchObject(entry);
+      expect(corrupt).toEqual([]);
+    } finally {
+      execFileSync('umount', [disk]);
+    }
+  });
+
+  test('that a kill left unfinished is removed after a while', async () => {
+    await store.update('a', { last_line: 1 });
+    for (const name of [`${file()}.123`, `${file()}.456`, `${file()}.corrupt-1`]) writeFileSync(name, '');
+    const before = new Date(Date.now() - 7_200_000);
+    for (const name of [`${file()}.123`, `${file()}.corrupt-1`]) utimesSync(name, before, before);
+    store.tidy();
+    expect(readdirSync(folder).toSorted()).toEqual([
+      'cc-langfuse_state.json',
+      'cc-langfuse_state.json.456',
+      'cc-langfuse_state.json.corrupt-1',
+    ]);
   });
 
   test.each([{ last_line: -1 }, { last_line: 1.5 }, { last_line: '7' }, { turn_count: null }])(

@@ -50,6 +50,7 @@ export interface Misbehaviour {
 }
 
 export const PUBLIC_KEY = 'pk-lf-embedded';
+export const PROJECT = { id: 'embedded', name: 'Embedded' };
 export const SECRET_KEY = 'sk-lf-embedded';
 
 /**
@@ -119,15 +120,17 @@ export class LangfuseServer {
         return;
       }
       response.writeHead(status, { 'content-type': 'application/json', ...told.headers });
-      response.end(told.body ?? '{}');
+      response.end(told.body ?? taken.body ?? '{}');
     };
     if (told.delayMs === undefined) answer();
     else setTimeout(answer, told.delayMs);
   }
 
-  #read(request: IncomingMessage, body: Buffer): { status: number; spans: OtlpSpan[] } {
+  #read(request: IncomingMessage, body: Buffer): { status: number; spans: OtlpSpan[]; body?: string } {
     const credentials = Buffer.from(`${PUBLIC_KEY}:${SECRET_KEY}`).toString('base64');
     if (request.headers.authorization !== `Basic ${credentials}`) return { status: 401, spans: [] };
+    if (request.method === 'GET' && request.url === '/api/public/projects')
+      return { status: 200, spans: [], body: JSON.stringify({ data: [PROJECT] }) };
     if (request.method !== 'POST' || request.url !== '/api/public/otel/v1/traces') return { status: 404, spans: [] };
     try {
       const json = request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body;

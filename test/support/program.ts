@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,14 +20,16 @@ export function run(
   args: readonly string[],
   env: Environment,
   stdin: string | Buffer = '',
-  { keepStdinOpen = false } = {},
+  { keepStdinOpen = false, cwd = process.cwd(), onStart = (_: ChildProcess) => {} } = {},
 ): Promise<Ended> {
   return new Promise((resolve) => {
     const startedAt = performance.now();
     const child = spawn(process.execPath, [PROGRAM, ...args], {
       env: { PATH: process.env.PATH, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
+      cwd,
     });
+    onStart(child);
     let stdout = '';
     let stderr = '';
     child.stdout.on('data', (chunk: Buffer) => {
@@ -75,6 +77,11 @@ export class Workplace {
 
   hookWithOpenStdin(stdin: string): Promise<Ended> {
     return run(['hook'], this.env, stdin, { keepStdinOpen: true });
+  }
+
+  /** Where transcripts lie. */
+  get projects(): string {
+    return join(this.home, '.claude', 'projects');
   }
 
   get stateFolder(): string {

@@ -7,7 +7,14 @@ const source = resolve(dirname(fileURLToPath(import.meta.url)), '../src');
 const target = resolve(source, '../dist');
 
 /** The program's entry and whatever is imported only when it is needed: each a file of its own in `dist/`. */
-const entries = ['cli.ts', 'commands/hook.ts', 'log-file.ts', 'langfuse/proxy.ts'];
+const entries = [
+  'cli.ts',
+  'commands/hook.ts',
+  'commands/backfill.ts',
+  'commands/sessions.ts',
+  'log-file.ts',
+  'langfuse/proxy.ts',
+];
 
 /** Node loads CommonJS a tenth faster, but esbuild splits only ESM: so every `import()` of ours stays one, of its file. */
 const keepDynamicImports: Plugin = {

@@ -12,6 +12,8 @@ const WORKER_ENDS_MS = 58_000;
 
 async function main(): Promise<void> {
   const { env, argv } = process;
+  // Whoever reads the output may have gone, or seen enough.
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   switch (command) {
     case 'hook': {
       // Before anything else: where tracing is off the hook must cost nothing.
@@ -22,16 +24,54 @@ async function main(): Promise<void> {
         return handOver(argv[1] ?? '', payload);
       }
       const { hook } = await import('./commands/hook.js');
-      return hook(env);
+      await hook(env);
+      // A connection that nobody answers on would keep the process.
+      return process.exit();
     }
     case 'worker': {
-      setTimeout(() => process.exit(), WORKER_ENDS_MS).unref();
+      // Not with exit, which waits for what asks for a server's address.
+      setTimeout(() => process.kill(process.pid, 'SIGKILL'), WORKER_ENDS_MS).unref();
       const { hook } = await import('./commands/hook.js');
-      return hook(env, WORKER_MS);
+      await hook(env, WORKER_MS);
+      return process.exit();
     }
+    case 'backfill': {
+      const { run } = await import('./commands/backfill.js');
+      return byHand(run);
+    }
+    case 'sessions': {
+      const { run } = await import('./commands/sessions.js');
+      return byHand(run);
+    }
+    case '--help':
+    case 'help':
+      process.stdout.write(HELP);
+      return;
     default:
-      process.stderr.write('usage: cc-langfuse hook   (Claude Code starts it; see the README)\n');
+      process.stderr.write(
+        command === undefined ? HELP : `cc-langfuse: there is no command ${command}; see cc-langfuse --help\n`,
+      );
       process.exitCode = 2;
+  }
+}
+
+const HELP = `usage: cc-langfuse <command>
+
+  hook        what Claude Code starts: exports the session that it names on stdin
+  backfill    exports sessions that are on disk
+  sessions    lists them, and how much of each is in Langfuse
+
+cc-langfuse <command> --help tells more.
+`;
+
+/** A command that a person runs: what cannot be done is told in one line. */
+async function byHand(run: (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<number>): Promise<void> {
+  try {
+    process.exitCode = await run(process.argv.slice(3), process.env);
+  } catch (error) {
+    const isUsage = error instanceof Error && error.name === 'UsageError';
+    process.stderr.write(`cc-langfuse: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = isUsage ? 2 : 1;
   }
 }
 

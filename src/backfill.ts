@@ -1,0 +1,138 @@
+import type { Sender } from './langfuse/send.js';
+import type { Log } from './log.js';
+import type { BuildOptions } from './observations/trace.js';
+import { type ExportTools, exportSession } from './session-export.js';
+import { lastActivity } from './session-selection.js';
+import { IDLE_MS } from './session-turns.js';
+import type { SessionState } from './state/store.js';
+import { NOTHING, type Tally } from './tally.js';
+import type { SessionOverview } from './transcript/overview.js';
+
+/** What became of a session. */
+export type Outcome =
+  | { readonly kind: 'exported'; readonly sent: Tally }
+  | { readonly kind: 'already there' }
+  | { readonly kind: 'skipped'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly reason: string; readonly sent: Tally }
+  | { readonly kind: 'stopped'; readonly sent: Tally }
+  | { readonly kind: 'not tried' };
+
+export interface SessionResult {
+  readonly session: SessionOverview;
+  readonly outcome: Outcome;
+}
+
+export interface BackfillTools {
+  readonly store: SessionState;
+  readonly send: ExportTools['send'];
+  readonly options: Omit<BuildOptions, 'sessionId'>;
+  readonly given: ExportTools['given'];
+  readonly destination: string;
+  readonly log: Log;
+  readonly stop: AbortSignal;
+  readonly concurrency: number;
+  /** Sends again what is there. */
+  readonly isAnew: boolean;
+  /** Takes the last turn of a session that is still being written, too. */
+  readonly includeOpen: boolean;
+  readonly progress: Progress;
+}
+
+/** How far it has come. */
+export interface Progress {
+  /** How much there is to be read of a session that is begun. */
+  begin(session: SessionOverview, from: number): void;
+  read(session: SessionOverview, offset: number): void;
+  taken(taken: Tally): void;
+  end(result: SessionResult): void;
+}
+
+/** How long a server may be unable to take a request, or want to wait, before its session counts as failed. */
+const PATIENCE_MS = 10 * 60_000;
+const LOCK_WAIT_MS = 60_000;
+/** A server that takes nothing of so many sessions in a row will not take the next one's. */
+const FAILURES_IN_A_ROW = 3;
+
+/** Sends spans with a backfill's patience. */
+export function patiently(sender: Sender, stop: AbortSignal): ExportTools['send'] {
+  return (spans) => sender.send(spans, Date.now() + PATIENCE_MS, stop);
+}
+
+/** Exports sessions, several at a time; gives what became of each, in their order. */
+export async function backfill(
+  sessions: readonly SessionOverview[],
+  tools: BackfillTools,
+): Promise<readonly SessionResult[]> {
+  const results = new Map<SessionOverview, SessionResult>();
+  const waiting = families(sessions);
+  let failures = 0;
+  const work = async () => {
+    for (let family = waiting.shift(); family; family = waiting.shift()) {
+      for (const session of family) {
+        const isOver = tools.stop.aborted || failures >= FAILURES_IN_A_ROW;
+        const outcome: Outcome = isOver ? { kind: 'not tried' } : await exportOne(session, tools);
+        if (outcome.kind === 'failed' && outcome.sent.observations === 0) failures += 1;
+        else if (outcome.kind === 'exported') failures = 0;
+        results.set(session, { session, outcome });
+        tools.progress.end({ session, outcome });
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: tools.concurrency }, work));
+  return sessions.flatMap((session) => results.get(session) ?? []);
+}
+
+/**
+ * Sessions that begin with the same prompt, in the order of their beginnings: up to 2.1.197 a fork bears no mark, and what
+ * the session that it was forked from has exported must be known before the fork is.
+ */
+function families(sessions: readonly SessionOverview[]): SessionOverview[][] {
+  const byPrompt = new Map<string, SessionOverview[]>();
+  const inOrder = sessions.toSorted(
+    (a, b) => beginningOf(a) - beginningOf(b) || a.bornAt - b.bornAt || lastActivity(a) - lastActivity(b),
+  );
+  for (const session of inOrder) {
+    const key = session.firstPrompt ?? session.path;
+    byPrompt.set(key, [...(byPrompt.get(key) ?? []), session]);
+  }
+  return [...byPrompt.values()];
+}
+
+function beginningOf({ startedAt, bornAt }: SessionOverview): number {
+  return startedAt ?? bornAt;
+}
+
+async function exportOne(session: SessionOverview, tools: BackfillTools): Promise<Outcome> {
+  const { sessionId, path } = session;
+  const { store, log, isAnew } = tools;
+  const known = store.read(sessionId);
+  const isElsewhere = known?.destination !== undefined && known.destination !== tools.destination;
+  if (isElsewhere && !isAnew)
+    return { kind: 'skipped', reason: 'was exported to another project; --force sends it to this one, too' };
+  tools.progress.begin(session, isAnew ? 0 : (known?.offset ?? 0));
+  const isIdle = Date.now() - session.changedAt > IDLE_MS;
+  const agents = { running: new Set<string>(), areOver: false, mayBeBeside: isIdle };
+  const closing = { kind: tools.includeOpen ? 'everything' : 'nothing' } as const;
+  try {
+    const report = await exportSession(
+      { sessionId, path, occasion: 'backfill', closing, agents, isAnew },
+      {
+        ...tools,
+        waitUntil: Date.now() + LOCK_WAIT_MS,
+        readUntil: Number.POSITIVE_INFINITY,
+        onRead: (offset) => tools.progress.read(session, offset),
+        onTaken: (taken) => tools.progress.taken(taken),
+      },
+    );
+    const { sent, failure, isStopped } = report;
+    if (failure !== undefined) return { kind: 'failed', reason: failure, sent };
+    if (isStopped) return { kind: 'stopped', sent };
+    if (sent.observations > 0) return { kind: 'exported', sent };
+    const hasTurns = (store.read(sessionId)?.turn_count ?? 0) > 0;
+    return hasTurns ? { kind: 'already there' } : { kind: 'skipped', reason: 'has no turn that was answered' };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    log.error(reason, { session: sessionId, file: path });
+    return { kind: 'failed', reason, sent: NOTHING };
+  }
+}

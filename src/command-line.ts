@@ -1,0 +1,26 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+
+/** What the user asked for cannot be done as it was asked: one line that says what, and what to do. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** The options and the operands of a command; what is no option of it is a `UsageError`. */
+export function parseCommandLine<T extends NonNullable<ParseArgsConfig['options']>>(
+  args: readonly string[],
+  options: T,
+) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+  } catch (error) {
+    const [sentence = ''] = String((error as Error).message).split(/\. |\n/);
+    throw new UsageError(sentence.replace(/\.$/, ''));
+  }
+}
+
+/** A whole number above 0. */
+export function positiveNumber(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} ${text}: expected a whole number above 0`);
+  return Number(text);
+}

@@ -1,0 +1,160 @@
+import { claudeFolder, environmentOf } from '../claude-folder.js';
+import { parseCommandLine, UsageError } from '../command-line.js';
+import { readSettings } from '../config.js';
+import { fingerprint } from '../langfuse/endpoint.js';
+import { redactor } from '../observations/redact.js';
+import { lastActivity, sessionsIn } from '../session-selection.js';
+import { type Entry, StateStore } from '../state/store.js';
+import { stateFolder } from '../state-folder.js';
+import { column } from '../terminal/columns.js';
+import { sessionLines } from '../terminal/session-lines.js';
+import { style } from '../terminal/style.js';
+import { moment, oneLine } from '../terminal/words.js';
+import { countTurns, type Found, findInTools } from '../tool-search.js';
+import { hasWordsBehind, type SessionOverview } from '../transcript/overview.js';
+
+export const HELP = `usage: cc-langfuse sessions [options]
+
+Lists the sessions on disk, of all projects, the newest first, and how much of each is in Langfuse.
+
+  --search <text>   instead, the tool calls whose input or output has the text, in any case
+  --count           count the turns of those, too, that were never exported; it reads every file
+  --json            one JSON array on stdout, and nothing else
+  --help
+`;
+
+const OPTIONS = {
+  search: { type: 'string' },
+  count: { type: 'boolean' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean' },
+} as const;
+
+/** How much of a session is in Langfuse. */
+type ExportState = 'exported' | 'partly' | 'pending' | 'not';
+
+/** Tells which sessions there are; gives the exit code. */
+export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
+  const { values, positionals } = parseCommandLine(args, OPTIONS);
+  if (values.help) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  if (positionals.length > 0)
+    throw new UsageError(`${positionals[0]}: sessions takes no operands; --search finds text`);
+  if (values.search === '') throw new UsageError('--search: expected a text');
+  if (values.search !== undefined && values.count) throw new UsageError('--search and --count: either of them');
+  const env = environmentOf(processEnv);
+  const sessions = sessionsIn(claudeFolder(env));
+  if (values.search !== undefined) return search(sessions, values.search, env, values.json ?? false);
+  const { langfuse } = readSettings(env);
+  const destination = langfuse && fingerprint(langfuse);
+  const known = new Map(new StateStore(stateFolder(env), () => {}).entries(() => true));
+  const listed = sessions.map((session) => {
+    const entry = known.get(session.sessionId);
+    const turns = values.count ? countTurns(session) : entry?.turn_count;
+    return { session, turns, state: stateOf(session, entry, destination) };
+  });
+  if (values.json) await print(`${JSON.stringify(listed.map(documentOf), null, 2)}\n`);
+  else
+    await print(listed.map((each) => `${sessionLines({ ...each, state: WORDS[each.state] }).join('\n')}\n`).join(''));
+  return 0;
+}
+
+const WORDS: { readonly [state in ExportState]: string } = {
+  exported: 'exported',
+  partly: 'partly exported',
+  pending: 'pending',
+  not: 'not exported',
+};
+
+function stateOf(
+  { path, bytes }: SessionOverview,
+  entry: Entry | undefined,
+  destination: string | undefined,
+): ExportState {
+  const isElsewhere =
+    destination !== undefined && entry?.destination !== undefined && entry.destination !== destination;
+  if (!entry || isElsewhere) return 'not';
+  if (entry.pending) return 'pending';
+  const upTo = entry.bytes ?? entry.offset ?? 0;
+  const isRead = upTo >= bytes || !hasWordsBehind(path, upTo);
+  if (entry.turn_count === 0) return 'not';
+  return isRead ? 'exported' : 'partly';
+}
+
+function documentOf({
+  session,
+  turns,
+  state,
+}: {
+  session: SessionOverview;
+  turns: number | undefined;
+  state: ExportState;
+}) {
+  const { sessionId, path, title, folders, startedAt, bytes, model } = session;
+  const last = lastActivity(session);
+  return {
+    sessionId,
+    title,
+    project: folders[0],
+    startedAt: isoTime(startedAt),
+    lastActivityAt: isoTime(last),
+    durationMs: startedAt === undefined ? undefined : last - startedAt,
+    turns,
+    bytes,
+    model,
+    state,
+    path,
+  };
+}
+
+async function search(
+  sessions: readonly SessionOverview[],
+  text: string,
+  env: NodeJS.ProcessEnv,
+  isJson: boolean,
+): Promise<number> {
+  const redact = readSettings(env).redact ?? redactor([]);
+  const all: Found[] = [];
+  for (const session of sessions) {
+    for (const found of findIn(session, text, redact)) {
+      if (isJson) all.push(found);
+      else await print(`${wordsOf(found)}\n`);
+    }
+  }
+  if (isJson)
+    await print(
+      `${JSON.stringify(
+        all.map(({ at, ...found }) => ({ ...found, at: isoTime(at) })),
+        null,
+        2,
+      )}\n`,
+    );
+  return 0;
+}
+
+function* findIn(...[session, text, redact]: Parameters<typeof findInTools>): Generator<Found, void, undefined> {
+  try {
+    yield* findInTools(session, text, redact);
+  } catch (error) {
+    process.stderr.write(`${session.path} cannot be read: ${(error as Error).message}\n`);
+  }
+}
+
+const COLUMNS = 80;
+
+function wordsOf({ sessionId, at, tool, line }: Found): string {
+  const width = process.stdout.columns ?? COLUMNS;
+  const head = `${sessionId}  ${moment(at)}  ${oneLine(tool)}`;
+  return `${style('dim', column(head, width).trimEnd())}\n  ${column(oneLine(line), width - 2).trimEnd()}`;
+}
+
+function isoTime(ms: number | undefined): string | undefined {
+  return ms === undefined ? undefined : new Date(ms).toISOString();
+}
+
+/** Resolves when it is written: a pager that reads slowly must not make the list pile up. */
+function print(text: string): Promise<void> {
+  return new Promise((resolve) => process.stdout.write(text, () => resolve()));
+}

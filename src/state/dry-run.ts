@@ -1,0 +1,38 @@
+import type { Lock } from './lock.js';
+import { type Entry, merged, NEW_ENTRY, type SessionState } from './store.js';
+
+/** What would become of the state: it is asked, and nothing is written. */
+export class DryRun implements SessionState {
+  readonly #state: SessionState;
+  readonly #changed = new Map<string, Entry | undefined>();
+
+  constructor(state: SessionState) {
+    this.#state = state;
+  }
+
+  read(sessionId: string): Entry | undefined {
+    return this.#changed.has(sessionId) ? this.#changed.get(sessionId) : this.#state.read(sessionId);
+  }
+
+  async update(sessionId: string, change: Partial<Entry>): Promise<void> {
+    this.#changed.set(sessionId, merged(this.read(sessionId) ?? NEW_ENTRY, change));
+  }
+
+  async remove(sessionIds: readonly string[]): Promise<void> {
+    for (const sessionId of sessionIds) this.#changed.set(sessionId, undefined);
+  }
+
+  sessionsWithFirst(first: string, sessionId: string): [string, Entry][] {
+    const unchanged = this.#state.sessionsWithFirst(first, sessionId).filter(([id]) => !this.#changed.has(id));
+    const changed = [...this.#changed].flatMap(([id, entry]) =>
+      id !== sessionId && entry?.first === first ? [[id, entry] as [string, Entry]] : [],
+    );
+    return [...unchanged, ...changed];
+  }
+
+  async ready(): Promise<void> {}
+
+  async lock(): Promise<Lock> {
+    return { isHeld: () => true, release() {} };
+  }
+}

@@ -1,0 +1,34 @@
+import truncatedWidth from 'fast-string-truncated-width';
+
+const ELLIPSIS = '…';
+
+/** How many columns a text takes in a terminal: some characters take two, some none. */
+export function widthOf(text: string): number {
+  return truncatedWidth(text).width;
+}
+
+/** A text that takes so many columns, cut or filled up. */
+export function column(text: string, width: number, align: 'left' | 'right' = 'left'): string {
+  const {
+    index,
+    ellipsed,
+    width: taken,
+  } = truncatedWidth(text, { limit: width, ellipsis: ELLIPSIS, ellipsisWidth: 1 });
+  const shown = ellipsed ? `${text.slice(0, index)}${ELLIPSIS}` : text;
+  const space = ' '.repeat(Math.max(0, width - taken - (ellipsed ? 1 : 0)));
+  return align === 'left' ? shown + space : space + shown;
+}
+
+/** Rows whose columns are as wide as their widest cell; the cells of the named columns end below each other. */
+export function table(rows: readonly (readonly string[])[], rightAligned: readonly number[] = []): string[] {
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [place, cell] of row.entries()) widths[place] = Math.max(widths[place] ?? 0, widthOf(cell));
+  }
+  return rows.map((row) =>
+    row
+      .map((cell, place) => column(cell, widths[place] ?? 0, rightAligned.includes(place) ? 'right' : 'left'))
+      .join('  ')
+      .trimEnd(),
+  );
+}

@@ -1,0 +1,46 @@
+const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'];
+
+/** 1,234 or 12.3 M: a number that is read at a glance. */
+export function count(value: number): string {
+  return value < 1_000_000 ? value.toLocaleString('en') : `${(value / 1_000_000).toFixed(1)} M`;
+}
+
+export function size(bytes: number): string {
+  const unit = bytes < 1 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), UNITS.length - 1);
+  const value = bytes / 1_000 ** unit;
+  return `${unit === 0 || value >= 99.95 ? value.toFixed(0) : value.toFixed(1)} ${UNITS[unit]}`;
+}
+
+export function duration(ms: number): string {
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours} h ${minutes % 60} min`;
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** Local, to the minute. */
+export function moment(ms: number): string {
+  const date = new Date(ms);
+  const two = (value: number) => String(value).padStart(2, '0');
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
+}
+
+/** A number of things: `1 turn`, `2 turns`. */
+export function things(value: number, name: string): string {
+  return `${count(value)} ${name}${value === 1 ? '' : 's'}`;
+}
+
+/** A text on one line, without what a terminal would obey. */
+export function oneLine(text: string): string {
+  return text
+    .replace(CONTROL_SEQUENCE, '')
+    .replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+    .trim();
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const CONTROL_SEQUENCE = /\u001b(?:\[[\d;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?)/g;

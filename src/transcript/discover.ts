@@ -1,0 +1,28 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Where Claude Code keeps its transcripts: a folder for each project, a file for each session. */
+export function projectsFolder(claudeFolder: string): string {
+  return join(claudeFolder, 'projects');
+}
+
+/** The paths of all main transcripts. Subagents' files lie in folders below, or beside them under names of their own. */
+export function* transcriptsIn(folder: string): Generator<string, void, undefined> {
+  for (const project of readdirSync(folder, { withFileTypes: true })) {
+    if (!project.isDirectory()) continue;
+    const path = join(folder, project.name);
+    for (const entry of entriesOf(path)) {
+      if (entry.isFile() && entry.name.endsWith('.jsonl') && !entry.name.startsWith('agent-'))
+        yield join(path, entry.name);
+    }
+  }
+}
+
+function entriesOf(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    // One project that cannot be read does not hide the others.
+    return [];
+  }
+}

@@ -1,0 +1,218 @@
+import { appendFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { sessionIdOf, writeSession } from '../support/generated.js';
+import { assistant, toolResult, toolUse, user } from '../support/lines.js';
+import { run, Workplace } from '../support/program.js';
+import { recording } from '../support/recording.js';
+
+let workplace: Workplace;
+
+beforeEach(async () => {
+  workplace = await Workplace.open();
+});
+
+afterEach(() => workplace.close());
+
+const STARTS = Date.UTC(2026, 9, 1, 12);
+const sessions = (...args: string[]) => run(['sessions', ...args], { ...workplace.env, TZ: 'UTC' });
+const listed = async (...args: string[]) => JSON.parse((await sessions('--json', ...args)).stdout);
+
+function write(n: number, turns = 2): string {
+  return writeSession(workplace.projects, {
+    sessionId: sessionIdOf(n),
+    cwd: `/home/dev/p${n}`,
+    turns,
+    startsAt: STARTS - n * 3_600_000,
+  });
+}
+
+function put(n: number, lines: readonly object[]): string {
+  const folder = join(workplace.projects, '-work');
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, `${sessionIdOf(n)}.jsonl`);
+  writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  return path;
+}
+
+describe('the list', () => {
+  test('has for each session what it was, where, when and how much, the newest first', async () => {
+    write(2, 3);
+    write(1);
+    expect((await sessions()).stdout).toBe(
+      [
+        'question 1',
+        `  ${sessionIdOf(1)}  /home/dev/p1`,
+        '  2026-10-01 11:00 – 11:00 (8 s) · not exported · 9.9 KB · claude-opus-5',
+        'question 1',
+        `  ${sessionIdOf(2)}  /home/dev/p2`,
+        '  2026-10-01 10:00 – 10:00 (12 s) · not exported · 14.8 KB · claude-opus-5',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('as JSON is an array, and nothing else', async () => {
+    const path = write(1);
+    expect(await listed('--count')).toEqual([
+      {
+        sessionId: sessionIdOf(1),
+        title: 'question 1',
+        project: '/home/dev/p1',
+        startedAt: '2026-10-01T11:00:00.700Z',
+        lastActivityAt: '2026-10-01T11:00:08.400Z',
+        durationMs: 7_700,
+        turns: 2,
+        bytes: expect.any(Number),
+        model: 'claude-opus-5',
+        state: 'not',
+        path,
+      },
+    ]);
+  });
+
+  test('has no session: nothing', async () => {
+    expect(await sessions()).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
+    expect(await listed()).toEqual([]);
+  });
+
+  test('says how much of each is in Langfuse', async () => {
+    for (const n of [1, 2, 3, 4]) write(n);
+    await run(['backfill', sessionIdOf(1)], workplace.env);
+    await run(['backfill', sessionIdOf(2)], workplace.env);
+    const line = (content: object) => `${JSON.stringify(content)}\n`;
+    appendFileSync(write(1), line({ type: 'cost-state', sessionId: sessionIdOf(1) }));
+    appendFileSync(write(2), line(assistant('m9', 'more', { timestamp: '2026-10-01T13:00:00.000Z' })));
+    workplace.server.misbehave = ({ method }) => (method === 'GET' ? undefined : { status: 418 });
+    await run(['backfill', sessionIdOf(3)], workplace.env);
+    const states = (await listed()).map(({ sessionId, state, turns }: { [field: string]: string }) => [
+      sessionId,
+      state,
+      turns,
+    ]);
+    expect(Object.fromEntries(states.map(([id, ...rest]: string[]) => [id, rest]))).toEqual({
+      [sessionIdOf(1)]: ['exported', 2],
+      [sessionIdOf(2)]: ['partly', 2],
+      [sessionIdOf(3)]: ['pending', 0],
+      [sessionIdOf(4)]: ['not', undefined],
+    });
+  });
+
+  test.each([
+    [
+      'the title that the user gave',
+      [
+        { type: 'ai-title', aiTitle: 'by the program' },
+        { type: 'custom-title', customTitle: 'mine' },
+      ],
+      'mine',
+    ],
+    [
+      'the last of its titles',
+      [
+        { type: 'ai-title', aiTitle: 'one' },
+        { type: 'ai-title', aiTitle: 'two' },
+      ],
+      'two',
+    ],
+    [
+      'a command as it was typed',
+      [user('<command-name>/fix</command-name><command-args>it</command-args>', { origin: { kind: 'human' } })],
+      '/fix it',
+    ],
+  ])('names a session by %s', async (_, lines, title) => {
+    put(1, [...lines, user('a prompt', { sessionId: sessionIdOf(1) }), assistant('m', 'a')]);
+    expect(await listed()).toMatchObject([{ title }]);
+  });
+
+  test('obeys nothing that a title holds, and cuts what is too long', async () => {
+    put(1, [
+      user(`\u001b[31mred\u001b[0m\u0007 and 漢字\n${'long '.repeat(50)}`, { cwd: '/\u001b[2Jx' }),
+      assistant('m', 'a'),
+    ]);
+    const [first = '', second = ''] = (await sessions()).stdout.split('\n');
+    expect(first).toMatch(/^red and 漢字 long .*…$/);
+    expect(second).toBe(`  ${sessionIdOf(1)}  /x`);
+  });
+
+  test('holds whatever lies there: empty files, other files, agents, lines of any length', async () => {
+    put(1, [user('x'.repeat(200_000), { cwd: '/big' }), assistant('m', 'y'.repeat(200_000), { sessionId: 's' })]);
+    put(2, []);
+    writeFileSync(join(workplace.projects, '-work', 'notes.jsonl'), 'no JSON at all\n');
+    writeFileSync(join(workplace.projects, '-work', 'agent-1.jsonl'), `${JSON.stringify(user('x'))}\n`);
+    mkdirSync(join(workplace.projects, '-work', 'folder.jsonl'));
+    write(3);
+    expect((await listed()).map(({ sessionId }: { sessionId: string }) => sessionId)).toContain(sessionIdOf(3));
+    expect((await sessions()).exitCode).toBe(0);
+  });
+
+  test('may be read in part only', async () => {
+    for (let n = 1; n <= 2_000; n += 1) put(n, [user('q', { sessionId: sessionIdOf(n) }), assistant('m', 'a')]);
+    const { exitCode, stderr } = await run(['sessions'], workplace.env, '', {
+      onStart: (child) => child.stdout?.once('data', () => child.stdout?.destroy()),
+    });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  });
+});
+
+describe('a search', () => {
+  const secret = `ghp_${'aB3dE6gH9jK2mN5pQ8sT'.repeat(2).slice(0, 36)}`;
+
+  beforeEach(() => {
+    put(1, [
+      user('q', { sessionId: sessionIdOf(1), timestamp: '2026-10-01T12:00:00.000Z' }),
+      assistant('m1', [toolUse('t1', 'Bash', { command: 'grep -r Needle .\nls' })], {
+        timestamp: '2026-10-01T12:00:01.000Z',
+      }),
+      user([toolResult('t1', `first line\nfound a needle with ${secret}\nlast`)], {
+        timestamp: '2026-10-01T12:00:02.000Z',
+      }),
+      assistant('m2', [toolUse('t2', 'Read', { file_path: '/tmp/a' })], { timestamp: '2026-10-01T12:00:03.000Z' }),
+      user([toolResult('t2', `a NEEDLE beside ${secret}`)], { timestamp: '2026-10-01T12:00:04.000Z' }),
+      assistant('m3', 'needle in the answer is none in a tool'),
+    ]);
+  });
+
+  test('finds calls by their input or output, in any case, with the line that has it', async () => {
+    expect((await sessions('--search', 'needle')).stdout).toBe(
+      [
+        `${sessionIdOf(1)}  2026-10-01 12:00  Bash`,
+        '  grep -r Needle .',
+        `${sessionIdOf(1)}  2026-10-01 12:00  Read`,
+        '  a NEEDLE beside [redacted]',
+        '',
+      ].join('\n'),
+    );
+    expect(await listed('--search', 'a needle WITH')).toEqual([
+      {
+        sessionId: sessionIdOf(1),
+        at: '2026-10-01T12:00:01.000Z',
+        tool: 'Bash',
+        line: 'found a needle with [redacted]',
+      },
+    ]);
+    expect(await listed('--search', 'no such text')).toEqual([]);
+  });
+
+  test('for a secret finds where it stands, and does not print it', async () => {
+    const { stdout } = await sessions('--search', secret);
+    expect(stdout.split('\n')).toHaveLength(5);
+    expect(stdout).not.toContain(secret);
+  });
+
+  test('looks into what subagents did, too', async () => {
+    cpSync(join(recording('p-agentfg').folder, 'projects'), workplace.projects, { recursive: true });
+    expect(await listed('--search', 'echo from-sub')).toMatchObject([{ tool: 'Bash', line: 'echo from-sub' }]);
+  });
+});
+
+describe('what cannot be asked so', () => {
+  test.each([
+    [['--frob'], "Unknown option '--frob'"],
+    [['--search', ''], '--search: expected a text'],
+    [['--search', 'x', '--count'], '--search and --count: either of them'],
+    [['x'], 'x: sessions takes no operands; --search finds text'],
+  ])('%j', async (args, told) => {
+    expect(await sessions(...args)).toMatchObject({ exitCode: 2, stdout: '', stderr: `cc-langfuse: ${told}\n` });
+  });
+});

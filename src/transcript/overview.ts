@@ -28,6 +28,7 @@ export interface SessionOverview {
 }
 
 const WINDOW_BYTES = 1 << 16;
+const FIRST_BYTES = 1 << 13;
 const NEWLINE = 0x0a;
 type User = Extract<Line, { kind: 'user' }>;
 
@@ -44,13 +45,9 @@ export function overviewOf(path: string): SessionOverview | undefined {
     const status = fstatSync(file);
     if (!status.isFile()) return undefined;
     const { size, birthtimeMs, mtimeMs } = status;
-    const head = headWindow.subarray(0, readSync(file, headWindow, 0, WINDOW_BYTES, 0));
-    const isWhole = size <= WINDOW_BYTES;
-    const tail = isWhole
-      ? head
-      : tailWindow.subarray(0, readSync(file, tailWindow, 0, WINDOW_BYTES, size - WINDOW_BYTES));
-    const beginning = beginningOf(head);
-    const end = endOf(tail, isWhole);
+    const tail = tailWindow.subarray(0, readSync(file, tailWindow, 0, WINDOW_BYTES, Math.max(0, size - WINDOW_BYTES)));
+    const end = endOf(tail, size <= WINDOW_BYTES);
+    const beginning = size <= WINDOW_BYTES ? beginningOf(tail) : beginningIn(file);
     // The last title is the one that counts.
     const titles = { ...beginning.titles, ...end.titles };
     if (!beginning.isKnown && !end.isKnown) return undefined;
@@ -113,6 +110,8 @@ const BOOKKEEPING =
 const TITLE = /^\{"type":"(custom-title|ai-title|summary)"/;
 const MODEL = /"model":"([^"]+)"/;
 const TYPE_BYTES = 48;
+/** In `{"type":`. */
+const LETTER_T = 0x74;
 const ANSWER_BYTES = 800;
 
 function nothingSeen(): Seen {
@@ -127,13 +126,23 @@ function nothingSeen(): Seen {
   };
 }
 
+/** Mostly it is told within few lines; where one of them is long, as far as the window goes. */
+function beginningIn(file: number): Seen {
+  const seen = beginningOf(headWindow.subarray(0, readSync(file, headWindow, 0, FIRST_BYTES, 0)));
+  if (isBegun(seen)) return seen;
+  return beginningOf(headWindow.subarray(0, readSync(file, headWindow, 0, WINDOW_BYTES, 0)));
+}
+
+function isBegun({ at, cwd, prompt }: Seen): boolean {
+  return at !== undefined && cwd !== undefined && prompt !== undefined;
+}
+
 function beginningOf(head: Buffer): Seen {
   const seen = nothingSeen();
   for (let from = 0; ; ) {
     const to = head.indexOf(NEWLINE, from);
     if (to < 0) return seen;
-    const isSeen = seen.at !== undefined && seen.cwd !== undefined && seen.prompt !== undefined;
-    see(head, from, to, isSeen, seen);
+    see(head, from, to, isBegun(seen), seen);
     from = to + 1;
   }
 }
@@ -152,7 +161,9 @@ function endOf(tail: Buffer, isWhole: boolean): Seen {
 }
 
 function see(window: Buffer, from: number, to: number, isEnough: boolean, seen: Seen): void {
-  const type = window.toString('latin1', from, Math.min(to, from + TYPE_BYTES));
+  const hasTypeFirst = window[from + 2] === LETTER_T;
+  if (isEnough && !hasTypeFirst) return;
+  const type = hasTypeFirst ? window.toString('latin1', from, Math.min(to, from + TYPE_BYTES)) : '';
   const kind = TITLE.exec(type)?.[1] as TitleKind | undefined;
   if (!kind && (isEnough || BOOKKEEPING.test(type))) {
     seen.isKnown ||= BOOKKEEPING.test(type);

@@ -1,0 +1,92 @@
+import { spawn } from 'node:child_process';
+import { stripVTControlCharacters } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { sessionIdOf, writeSession } from '../support/generated.js';
+import { Workplace } from '../support/program.js';
+
+const PROGRAM = new URL('../../dist/cli.cjs', import.meta.url).pathname;
+
+let workplace: Workplace;
+
+beforeEach(async () => {
+  workplace = await Workplace.open();
+  for (const n of [1, 2, 3])
+    writeSession(workplace.projects, {
+      sessionId: sessionIdOf(n),
+      cwd: workplace.home,
+      turns: 5,
+      startsAt: Date.now() - n * 86_400_000,
+    });
+});
+
+afterEach(() => workplace.close());
+
+/** Runs the program in a terminal of 80 columns and types the keys once the words are on its screen. */
+function inTerminal(args: readonly string[], typed: { readonly [shown: string]: string } = {}) {
+  return new Promise<{ exitCode: number | null; screen: string }>((resolve) => {
+    const command = `stty cols 80; "${process.execPath}" "${PROGRAM}" ${args.join(' ')}`;
+    const terminal = spawn('script', ['-qefc', command, '/dev/null'], {
+      env: { PATH: process.env.PATH, TERM: 'xterm', ...workplace.env },
+      cwd: workplace.home,
+    });
+    const left = new Map(Object.entries(typed));
+    let screen = '';
+    terminal.stdout.on('data', (chunk: Buffer) => {
+      screen += chunk;
+      for (const [shown, keys] of left) {
+        if (!screen.includes(shown)) continue;
+        left.delete(shown);
+        terminal.stdin.write(keys);
+      }
+    });
+    terminal.on('close', (exitCode) => resolve({ exitCode, screen }));
+  });
+}
+
+describe('backfill in a terminal', () => {
+  test('shows the sessions of the project and asks; yes exports them', async () => {
+    const { exitCode, screen } = await inTerminal(['backfill'], { 'Export these 3? [y/N]': 'y\r' });
+    const words = stripVTControlCharacters(screen);
+    expect(exitCode).toBe(0);
+    for (const n of [1, 2, 3]) expect(words).toContain(sessionIdOf(n));
+    expect(words).toMatch(
+      /exported {2}3 sessions\r\nsent: 15 turns, 45 generations, 30 tools, 136,350 tokens, [\d.]+ KB\r\n/,
+    );
+    expect(words).toContain(`${workplace.server.url}/project/embedded/sessions`);
+    expect(workplace.server.observations).toHaveLength(90);
+  });
+
+  test('anything else exports nothing', async () => {
+    const { exitCode } = await inTerminal(['backfill'], { 'Export these 3? [y/N]': '\r' });
+    expect(exitCode).toBe(0);
+    expect(workplace.server.requests).toEqual([]);
+  });
+
+  test('draws how far it has come, and how long the server asks to wait', async () => {
+    let refused = false;
+    workplace.server.misbehave = ({ method }) => {
+      if (method === 'GET' || refused) return undefined;
+      refused = true;
+      return { status: 429, headers: { 'retry-after': '1' } };
+    };
+    const { exitCode, screen } = await inTerminal(['backfill', '--all']);
+    expect(exitCode).toBe(0);
+    expect(screen).toMatch(/[█░]+ \d+% \d\/3 sessions · \d+ turns · [\d.]+ MB\/s/);
+    expect(screen).toContain('the server asks to wait');
+    // The bar is gone in the end, and the cursor back.
+    expect(screen).toContain('\u001b[?25h');
+  });
+
+  test('Ctrl-C once ends it after what is under way, twice at once', async () => {
+    workplace.server.misbehave = ({ method }) => (method === 'GET' ? undefined : { delayMs: 1_500 });
+    const once = await inTerminal(['backfill', '--all', '--concurrency', '1'], { '/3 sessions': '\u0003' });
+    expect(once.exitCode).toBe(130);
+    expect(stripVTControlCharacters(once.screen)).toMatch(/exported +1 session\r\n/);
+    const twice = await inTerminal(['backfill', '--all'], {
+      '/3 sessions': '\u0003',
+      'once more stops at once': '\u0003',
+    });
+    expect(twice.exitCode).toBe(130);
+    expect(stripVTControlCharacters(twice.screen)).not.toContain('exported');
+  }, 20_000);
+});

@@ -52,13 +52,23 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   const known = new Map(new StateStore(stateFolder(env), () => {}).entries(() => true));
   const listed = sessions.map((session) => {
     const entry = known.get(session.sessionId);
-    const turns = values.count ? countTurns(session) : entry?.turn_count;
-    return { session, turns, state: stateOf(session, entry, destination) };
+    const state = stateOf(session, entry, destination);
+    const isToBeCounted = values.count && state !== 'exported';
+    return { session, turns: isToBeCounted ? turnsIn(session) : entry?.turn_count, state };
   });
   if (values.json) await print(`${JSON.stringify(listed.map(documentOf), null, 2)}\n`);
   else
     await print(listed.map((each) => `${sessionLines({ ...each, state: WORDS[each.state] }).join('\n')}\n`).join(''));
   return 0;
+}
+
+function turnsIn(session: SessionOverview): number | undefined {
+  try {
+    return countTurns(session);
+  } catch {
+    // gone by now
+    return undefined;
+  }
 }
 
 const WORDS: { readonly [state in ExportState]: string } = {

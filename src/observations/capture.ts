@@ -1,4 +1,5 @@
 import { isRecord, type Json } from '../json.js';
+import { Fitted } from './limits.js';
 import type { Observation } from './model.js';
 
 /** How much of what was said and done leaves the machine. */
@@ -35,7 +36,8 @@ function withoutResults(messages: unknown): unknown {
 
 /** What a tool answered, at once or, from the background, as a message of its own. */
 function isResult({ role, content }: Record<string, unknown>): boolean {
-  return role === 'tool' || (typeof content === 'string' && content.startsWith('<task-notification>'));
+  const text = content instanceof Fitted ? content.text : content;
+  return role === 'tool' || (typeof text === 'string' && text.startsWith('<task-notification>'));
 }
 
 function withoutArguments(message: unknown): unknown {

@@ -7,10 +7,11 @@ const ANSWERED_CHARS = 2_000;
 
 /** What was said to the model, in the shape that Langfuse draws as a conversation. */
 export function inputMessages(answered: readonly Answered[], fit: Fit) {
+  const beginning = (text: string) => new Fitted(fit.text(text, ANSWERED_CHARS));
   return answered.map((message) =>
     message.role === 'user'
-      ? { role: 'user', content: fit.text(message.content, ANSWERED_CHARS) }
-      : { role: 'tool', tool_call_id: message.toolCallId, content: fit.text(textOf(message.content), ANSWERED_CHARS) },
+      ? { role: 'user', content: beginning(message.content) }
+      : { role: 'tool', tool_call_id: message.toolCallId, content: beginning(textOf(message.content)) },
   );
 }
 

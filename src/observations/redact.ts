@@ -1,5 +1,5 @@
 import { withoutPrivateKeys } from './private-keys.js';
-import { BARE_VALUE, BEFORE, NAME_OF_A_SECRET, QUOTED_VALUE, SHAPES, TOKEN } from './secret-patterns.js';
+import { BARE_VALUE, BEFORE, HINT, NAME_OF_A_SECRET, QUOTED_VALUE, SHAPES, TOKEN } from './secret-patterns.js';
 
 export const REDACTED = '[redacted]';
 
@@ -14,13 +14,34 @@ export interface RedactionRule {
 
 /** Takes out provider keys, tokens, private keys, credentials in URLs and headers, and what the user's own rules match. */
 export function redactor(own: readonly RedactionRule[]): Redact {
-  return (text) => {
+  const redact = (text: string): string => {
     let rest = withoutPrivateKeys(text).replace(TOKEN, tokenRedacted);
     for (const { mark, pattern } of SHAPES) if (rest.includes(mark)) rest = rest.replace(pattern, REDACTED);
-    rest = rest.replace(QUOTED_VALUE, quotedRedacted).replace(BARE_VALUE, bareRedacted);
-    for (const pattern of BEFORE) rest = rest.replace(pattern, `$1${REDACTED}`);
+    if (HINT.test(rest)) {
+      rest = rest.replace(QUOTED_VALUE, quotedRedacted).replace(BARE_VALUE, bareRedacted);
+      for (const pattern of BEFORE) rest = rest.replace(pattern, `$1${REDACTED}`);
+    }
     for (const { pattern, replace } of own) rest = rest.replace(pattern, replace);
     return rest;
+  };
+  return remembering(redact);
+}
+
+const REMEMBERED = 32;
+const WORTH_REMEMBERING_CHARS = 256;
+
+/** A tool's result is the tool's output and, soon after, what the next generation answers. */
+function remembering(redact: Redact): Redact {
+  const known = new Map<string, string>();
+  return (text) => {
+    if (text.length < WORTH_REMEMBERING_CHARS) return redact(text);
+    const before = known.get(text);
+    if (before !== undefined) return before;
+    const redacted = redact(text);
+    const [oldest = ''] = known.size < REMEMBERED ? [] : known.keys();
+    if (known.size >= REMEMBERED) known.delete(oldest);
+    known.set(text, redacted);
+    return redacted;
   };
 }
 

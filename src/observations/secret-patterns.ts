@@ -87,6 +87,9 @@ export const QUOTED_VALUE = new RegExp(
 /** `NAME=value` and `name: value`, which may be code as well. */
 export const BARE_VALUE = new RegExp(`(${NAME})(\\s{0,3}=\\s{0,3}|:[ \\t]{1,8})([^\\s"'\\\\&;]{6,65536})`, 'gi');
 
+/** Where none of this stands a text holds no secret but tokens: most texts are short, and twenty patterns cost more than one. */
+export const HINT = /secret|token|pass|credential|pwd|key|auth|bearer|sig|:\/\/|hooks/i;
+
 /** What else stands before a secret; it is kept. */
 export const BEFORE: readonly RegExp[] = [
   // .npmrc, and the credentials of registries

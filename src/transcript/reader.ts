@@ -21,6 +21,7 @@ export const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (co
 /** Reads a growing file line by line, from any line's start on. A line is whole only at its newline. */
 export class TranscriptReader {
   readonly #file: number;
+  readonly #chunk = Buffer.allocUnsafe(CHUNK_BYTES);
   #offset = 0;
   #number = 1;
   #unfinished: Buffer[] = [];
@@ -57,14 +58,16 @@ export class TranscriptReader {
     return { line, offset };
   }
 
-  /** The whole lines not read yet. Once they are used up it may be called again: the file may have grown. */
+  /**
+   * The whole lines not read yet; the bytes of each are good until the next one is asked for. Once they are used up it may
+   * be called again: the file may have grown.
+   */
   *lines(): Generator<SourceLine, void, undefined> {
     for (;;) {
       const start = this.#offset + this.#unfinishedBytes;
-      const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
-      const length = readSync(this.#file, chunk, 0, CHUNK_BYTES, start);
+      const length = readSync(this.#file, this.#chunk, 0, CHUNK_BYTES, start);
       if (length === 0) return;
-      yield* this.#split(chunk.subarray(0, length));
+      yield* this.#split(this.#chunk.subarray(0, length));
     }
   }
 
@@ -113,7 +116,7 @@ export class TranscriptReader {
     }
     if (this.#unfinishedBytes > LONGEST_LINE_BYTES) throw new Error('a line has no end');
     if (from < chunk.length) {
-      this.#unfinished.push(chunk.subarray(from));
+      this.#unfinished.push(Buffer.from(chunk.subarray(from)));
       this.#unfinishedBytes += chunk.length - from;
     }
   }

@@ -1,4 +1,8 @@
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A command to be timed, from its start to its end. */
 export interface Case {
@@ -10,18 +14,30 @@ export interface Case {
   readonly prepare?: () => void;
 }
 
-/** Runs the cases by turns, so that whatever else the machine does falls on all of them; gives each one's times in ms. */
-export async function measure(cases: readonly Case[], runs: number): Promise<Map<string, number[]>> {
-  const times = new Map<string, number[]>(cases.map(({ name }) => [name, []]));
+export interface Usage {
+  readonly rssMB: number;
+  readonly cpuMs: number;
+}
+
+const REPORT_USAGE = new URL('usage.cjs', import.meta.url).pathname;
+
+/** Runs the cases by turns, so that whatever else the machine does falls on all of them; gives each one's median in ms. */
+export async function medians<Name extends string>(
+  cases: { readonly [name in Name]: Case },
+  runs: number,
+  restMs = 0,
+): Promise<{ [name in Name]: number }> {
+  const all = Object.entries<Case>(cases);
+  const times = new Map<string, number[]>(all.map(([name]) => [name, []]));
   for (let run = 0; run <= runs; run += 1) {
-    for (const one of cases) {
-      one.prepare?.();
+    for (const [name, one] of all) {
       const ms = await time(one);
+      if (restMs > 0) await sleep(restMs);
       // The first round warms the disk cache.
-      if (run > 0) times.get(one.name)?.push(ms);
+      if (run > 0) times.get(name)?.push(ms);
     }
   }
-  return times;
+  return Object.fromEntries([...times].map(([name, values]) => [name, median(values)])) as { [name in Name]: number };
 }
 
 export function median(values: readonly number[]): number {
@@ -29,18 +45,30 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-function time({ name, args, env = {}, stdin = '' }: Case): Promise<number> {
+/** What one run takes of memory and of the processor. */
+export async function usageOf(one: Case): Promise<Usage> {
+  const report = join(tmpdir(), `cc-langfuse-bench-${process.pid}.json`);
+  await time({ ...one, args: ['--require', REPORT_USAGE, ...one.args], env: { ...one.env, BENCH_USAGE: report } });
+  return JSON.parse(readFileSync(report, 'utf8'));
+}
+
+export function time({ name, args, env = {}, stdin = '', prepare }: Case): Promise<number> {
+  prepare?.();
   return new Promise((resolve, reject) => {
     const startedAt = performance.now();
     const child = spawn(process.execPath, args, {
       env: { PATH: process.env.PATH, ...env },
-      stdio: ['pipe', 'ignore', 'ignore'],
+      stdio: ['pipe', 'ignore', 'pipe'],
+    });
+    let stderr = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      stderr += chunk;
     });
     child.stdin.on('error', () => {});
     child.stdin.end(stdin);
     child.on('exit', (code) => {
       if (code === 0) resolve(performance.now() - startedAt);
-      else reject(new Error(`${name} exited with ${code}`));
+      else reject(new Error(`${name} exited with ${code}: ${stderr}`));
     });
   });
 }

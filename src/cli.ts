@@ -1,11 +1,7 @@
 #!/usr/bin/env node
-import { handOver, isWaitedFor } from './hand-over.js';
-import { isRecord, parseJson } from './json.js';
-import { noticeFor } from './notice.js';
-import { readStdin } from './stdin.js';
+// Nothing is loaded here but what every command needs: where tracing is off, or someone waits, each module would be felt.
 
 const [command] = process.argv.slice(2);
-const STDIN_WAIT_MS = 5_000;
 /** Nobody waits for a worker, so it may take its time; but it ends. */
 const WORKER_MS = 50_000;
 const WORKER_ENDS_MS = 58_000;
@@ -19,9 +15,8 @@ async function main(): Promise<void> {
       // Before anything else: where tracing is off the hook must cost nothing.
       if (env.TRACE_TO_LANGFUSE !== 'true') return;
       if (isWaitedFor(env)) {
-        const payload = await readStdin(Date.now() + STDIN_WAIT_MS);
-        tell(noticeFor(env, sessionOf(payload)));
-        return handOver(argv[1] ?? '', payload);
+        const { handOverHook } = await import('./commands/hand-over.js');
+        return handOverHook(argv[1] ?? '', env);
       }
       const { hook } = await import('./commands/hook.js');
       await hook(env);
@@ -75,14 +70,12 @@ async function byHand(run: (args: readonly string[], env: NodeJS.ProcessEnv) => 
   }
 }
 
-/** The one thing that a hook ever prints: Claude Code shows it to the user. */
-function tell(systemMessage: string | undefined): void {
-  if (systemMessage !== undefined) process.stdout.write(`${JSON.stringify({ systemMessage })}\n`);
-}
-
-function sessionOf(payload: string): string {
-  const input = parseJson(payload);
-  return isRecord(input) && typeof input.session_id === 'string' ? input.session_id : '';
+/**
+ * Whether someone waits for the hook: in the terminal and the desktop apps. Headless it must do its work itself, since the
+ * container may end with it.
+ */
+function isWaitedFor({ CLAUDE_CODE_ENTRYPOINT: entrypoint = '', CI, CC_LANGFUSE_WAIT }: NodeJS.ProcessEnv): boolean {
+  return entrypoint !== '' && !entrypoint.startsWith('sdk') && !CI && CC_LANGFUSE_WAIT !== '1';
 }
 
 main().catch((error: unknown) => {

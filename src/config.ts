@@ -1,8 +1,7 @@
 import * as z from 'zod/mini';
 import { isRecord, type Json, parseJson } from './json.js';
 import type { Capture } from './observations/capture.js';
-import { type Redact, redactor } from './observations/redact.js';
-import { readRules } from './redaction-rules.js';
+import { type Redact, type RedactionRule, redactor } from './observations/redact.js';
 
 export interface Settings {
   /** Undefined where keys or a good URL are missing: `problems` says which. */
@@ -87,7 +86,7 @@ const Environment = z.object({
     'full',
   ),
   REDACT: z._default(toggle, true),
-  REDACT_EXTRA: z._default(z.pipe(z.string(), z.transform(readRules)), { rules: [], problems: [] }),
+  REDACT_EXTRA: z.optional(text),
 });
 type Name = keyof z.infer<typeof Environment>;
 
@@ -111,7 +110,7 @@ const OTHER_NAMES: { readonly [name in Name]?: readonly string[] } = { BASE_URL:
 const FALLBACKS: { readonly [name in Name]?: string } = { CAPTURE: 'metadata' };
 
 /** Reads the settings; a bad one is named, and its default stands. */
-export function readSettings(env: NodeJS.ProcessEnv): Settings {
+export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const given: { [name: string]: string } = {};
   const variables: { [name: string]: string } = {};
   for (const name of Object.keys(Environment.shape) as Name[]) {
@@ -133,7 +132,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     else given[String(name)] = fallback;
   }
   const settings = Environment.parse(given);
-  const { rules, problems: badRules } = settings.REDACT_EXTRA;
+  const { rules, problems: badRules } = await rulesIn(settings.REDACT_EXTRA);
   for (const problem of badRules) problems.push(`${variables.REDACT_EXTRA}: ${problem}`);
   const { PUBLIC_KEY: publicKey, SECRET_KEY: secretKey, BASE_URL: baseUrl } = settings;
   if (publicKey === undefined) problems.push('LANGFUSE_PUBLIC_KEY is not set');
@@ -155,6 +154,13 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     debug: settings.DEBUG,
     problems,
   };
+}
+
+/** Few have rules of their own, and what checks them is not to be loaded by all. */
+async function rulesIn(text: string | undefined): Promise<{ rules: RedactionRule[]; problems: string[] }> {
+  if (text === undefined) return { rules: [], problems: [] };
+  const { readRules } = await import('./redaction-rules.js');
+  return readRules(text);
 }
 
 /** The variables that describe a session, as they are set: another run may have to export it, under settings of its own. */

@@ -5,8 +5,8 @@ import { stateFolder } from '../src/state-folder.js';
 const KEYS = { LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
 
 describe('settings', () => {
-  test('have defaults', () => {
-    expect(readSettings(KEYS)).toEqual({
+  test('have defaults', async () => {
+    expect(await readSettings(KEYS)).toEqual({
       langfuse: { baseUrl: new URL('https://cloud.langfuse.com'), publicKey: 'pk', secretKey: 'sk' },
       userId: undefined,
       tags: [],
@@ -22,8 +22,8 @@ describe('settings', () => {
     });
   });
 
-  test('are all taken from the environment', () => {
-    const settings = readSettings({
+  test('are all taken from the environment', async () => {
+    const settings = await readSettings({
       LANGFUSE_PUBLIC_KEY: ' pk ',
       LANGFUSE_SECRET_KEY: 'sk\n',
       LANGFUSE_BASE_URL: 'http://localhost:3000/langfuse',
@@ -54,20 +54,22 @@ describe('settings', () => {
     });
   });
 
-  test('CC_LANGFUSE_X wins over LANGFUSE_X, and an empty one counts as none', () => {
+  test('CC_LANGFUSE_X wins over LANGFUSE_X, and an empty one counts as none', async () => {
     const env = { ...KEYS, CC_LANGFUSE_PUBLIC_KEY: 'ours', LANGFUSE_USER_ID: 'me', CC_LANGFUSE_USER_ID: '' };
-    expect(readSettings(env)).toMatchObject({ langfuse: { publicKey: 'ours', secretKey: 'sk' }, userId: 'me' });
+    expect(await readSettings(env)).toMatchObject({ langfuse: { publicKey: 'ours', secretKey: 'sk' }, userId: 'me' });
   });
 
   test.each(['LANGFUSE_BASE_URL', 'LANGFUSE_BASEURL', 'LANGFUSE_HOST', 'CC_LANGFUSE_HOST'])(
     '%s names the server',
-    (name) => {
-      expect(readSettings({ ...KEYS, [name]: 'https://example.com' }).langfuse?.baseUrl.host).toBe('example.com');
+    async (name) => {
+      expect((await readSettings({ ...KEYS, [name]: 'https://example.com' })).langfuse?.baseUrl.host).toBe(
+        'example.com',
+      );
     },
   );
 
-  test("LANGFUSE_TIMEOUT is the SDKs' own, in seconds", () => {
-    expect(readSettings({ ...KEYS, LANGFUSE_TIMEOUT: '5' }).timeoutMs).toBe(10_000);
+  test("LANGFUSE_TIMEOUT is the SDKs' own, in seconds", async () => {
+    expect((await readSettings({ ...KEYS, LANGFUSE_TIMEOUT: '5' })).timeoutMs).toBe(10_000);
   });
 
   test.each([
@@ -79,19 +81,19 @@ describe('settings', () => {
     ['LANGFUSE_METADATA', '[1]', 'metadata', {}],
     ['LANGFUSE_METADATA', '{', 'metadata', {}],
     ['LANGFUSE_TRACING_ENVIRONMENT', 'Not Allowed!', 'environment', undefined],
-  ] as const)('%s=%s is named, and the default stands, or what tells less', (name, value, setting, fallback) => {
-    const settings = readSettings({ ...KEYS, [name]: value });
+  ] as const)('%s=%s is named, and the default stands, or what tells less', async (name, value, setting, fallback) => {
+    const settings = await readSettings({ ...KEYS, [name]: value });
     expect(settings[setting]).toEqual(fallback);
     expect(settings.problems).toEqual([expect.stringMatching(new RegExp(`^${name}: expected `))]);
     expect(settings.langfuse).toBeDefined();
   });
 
-  test("rules of the user's own for what is to be taken out", () => {
+  test("rules of the user's own for what is to be taken out", async () => {
     const rules = (value: string) => readSettings({ ...KEYS, CC_LANGFUSE_REDACT_EXTRA: value });
-    expect(rules('[{"pattern":"CUST-\\\\d+","replace":"C"},{"pattern":"x{3}"}]').redact?.('CUST-12 xxx')).toBe(
+    expect((await rules('[{"pattern":"CUST-\\\\d+","replace":"C"},{"pattern":"x{3}"}]')).redact?.('CUST-12 xxx')).toBe(
       'C [redacted]',
     );
-    const bad = rules(
+    const bad = await rules(
       JSON.stringify([
         { pattern: 'ok' },
         { pattern: '(' },
@@ -107,28 +109,28 @@ describe('settings', () => {
       'CC_LANGFUSE_REDACT_EXTRA: rule 5 is not {"pattern", "replace"}',
     ]);
     expect(bad.redact?.('ok DB_PASSWORD=hunter2')).toBe('[redacted] DB_PASSWORD=[redacted]');
-    expect(rules('{"pattern":1}').problems).toEqual([
+    expect((await rules('{"pattern":1}')).problems).toEqual([
       'CC_LANGFUSE_REDACT_EXTRA: expected a JSON array of {"pattern", "replace"}',
     ]);
   });
 
   test.each(['cloud.langfuse.com', 'ftp://x', 'https://', 'http://a b'])(
     'with the URL %j nothing is sent: its default is another server',
-    (url) => {
-      const { langfuse, problems } = readSettings({ ...KEYS, LANGFUSE_BASE_URL: url });
+    async (url) => {
+      const { langfuse, problems } = await readSettings({ ...KEYS, LANGFUSE_BASE_URL: url });
       expect(langfuse).toBeUndefined();
       expect(problems).toEqual(['LANGFUSE_BASE_URL: expected an http or https URL']);
     },
   );
 
-  test('missing keys are named', () => {
-    expect(readSettings({})).toMatchObject({
+  test('missing keys are named', async () => {
+    expect(await readSettings({})).toMatchObject({
       langfuse: undefined,
       problems: ['LANGFUSE_PUBLIC_KEY is not set', 'LANGFUSE_SECRET_KEY is not set'],
     });
   });
 
-  test("the state lies beside Claude Code's own files", () => {
+  test("the state lies beside Claude Code's own files", async () => {
     expect(stateFolder({ CLAUDE_CONFIG_DIR: '/elsewhere' })).toBe('/elsewhere/state');
     expect(stateFolder({})).toMatch(/\/\.claude\/state$/);
   });

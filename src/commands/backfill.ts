@@ -82,7 +82,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     return 0;
   }
   const env = environmentOf(processEnv);
-  const settings = readSettings(env);
+  const settings = await readSettings(env);
   const { langfuse } = settings;
   for (const problem of settings.problems) tell(`cc-langfuse: ${problem}`);
   if (!langfuse && !request.isDryRun)

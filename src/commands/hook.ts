@@ -23,7 +23,7 @@ const JUST_NOW_MS = 15_000;
 /** Exports what a session has that Langfuse has not. Whatever happens, it ends well and prints nothing. */
 export async function hook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<void> {
   const startedAt = Date.now();
-  const settings = readSettings(env);
+  const settings = await readSettings(env);
   const folder = stateFolder(env);
   const log = openLog(folder, settings);
   try {
@@ -68,21 +68,20 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   const isRepeated = event === 'SessionEnd' && !run.isWorker && hasJustFailed(store.read(sessionId));
   const deadline = isRepeated ? Math.min(run.deadline, startedAt + AFTER_A_FAILURE_MS) : run.deadline;
   const sender = new Sender(otlpEndpoint(langfuse));
-  const toolsUntil: ToolsUntil = (end, given) => ({
+  const toolsUntil: ToolsUntil = (end, described = { options: settings, given: describing(env) }) => ({
     store,
     send: (spans) => sender.send(spans, end),
     waitUntil: end,
     // Half of the time is for reading.
     readUntil: (Date.now() + end) / 2,
-    options: given ? readSettings(describedBy(given, env)) : settings,
-    given: given ?? describing(env),
+    ...described,
     destination,
     log,
   });
   try {
     const isDone = await exportOwn(input, store, toolsUntil, { startedAt, deadline, destination, log });
     // Where the server is at fault, no other session's turns will go through.
-    if (isDone || sender.isWell) await recover(input, store, deadline, toolsUntil);
+    if (isDone || sender.isWell) await recover(input, store, toolsUntil, { env, deadline, destination, log });
     keepRefusal(folder, sender.lastStatus, langfuse.baseUrl.host, env);
   } finally {
     await sender.close();
@@ -121,24 +120,23 @@ function hasJustFailed(entry: Entry | undefined): boolean {
 }
 
 /** What an export needs that is to end at a moment; of a session that another run left, with the settings that it had. */
-type ToolsUntil = (end: number, given?: Entry['given']) => ExportTools;
+type ToolsUntil = (end: number, described?: Pick<ExportTools, 'options' | 'given'>) => ExportTools;
 
 /** Brings what other sessions still have to be sent. None of them stands in the way of another. */
 async function recover(
-  { session_id: sessionId }: HookInput,
+  { session_id: own }: HookInput,
   store: StateStore,
-  deadline: number,
   toolsUntil: ToolsUntil,
+  { env, deadline, destination, log }: Pick<Run, 'env' | 'deadline' | 'log'> & { destination: string },
 ) {
-  const { destination, log } = toolsUntil(deadline);
-  const scope = { sessionId, destination, idleBefore: Date.now() - IDLE_MS };
-  for (const session of recoverable(store, scope)) {
+  const scope = { sessionId: own, destination, idleBefore: Date.now() - IDLE_MS };
+  for (const { sessionId, path, given } of recoverable(store, scope)) {
     if (Date.now() >= deadline) return;
-    log.debug('recovering', { session: session.sessionId });
+    log.debug('recovering', { session: sessionId });
+    const described = given && { options: await readSettings(describedBy(given, env)), given };
     const agents = { running: new Set<string>(), areOver: false, mayBeBeside: false };
-    const { sessionId, path, given } = session;
     const what = { sessionId, path, occasion: 'recovery', closing: { kind: 'nothing' }, agents } as const;
-    await exportAndLog(what, { ...toolsUntil(deadline, given), waitUntil: Date.now() });
+    await exportAndLog(what, { ...toolsUntil(deadline, described), waitUntil: Date.now() });
   }
   const gone = forgettable(store, Date.now());
   if (gone.length > 0) await store.remove(gone);

@@ -47,7 +47,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   const env = environmentOf(processEnv);
   const sessions = sessionsIn(claudeFolder(env));
   if (values.search !== undefined) return search(sessions, values.search, env, values.json ?? false);
-  const { langfuse } = readSettings(env);
+  const { langfuse } = await readSettings(env);
   const destination = langfuse && fingerprint(langfuse);
   const known = new Map(new StateStore(stateFolder(env), () => {}).entries(() => true));
   const listed = sessions.map((session) => {
@@ -125,7 +125,7 @@ async function search(
   env: NodeJS.ProcessEnv,
   isJson: boolean,
 ): Promise<number> {
-  const redact = readSettings(env).redact ?? redactor([]);
+  const { redact = redactor([]) } = await readSettings(env);
   const all: Found[] = [];
   for (const session of sessions) {
     for (const found of findIn(session, text, redact)) {

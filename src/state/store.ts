@@ -229,7 +229,7 @@ export class StateStore implements SessionState {
       const text = this.#textOf(entries);
       // Written by us and not by the library, which takes a write that a full disk cut short for the whole.
       const tmpfileCreated = (temporary: string) => writeFileSync(temporary, text);
-      await writeFileAtomic(this.#path, '', { mode: 0o600, tmpfileCreated });
+      writeFileAtomic.sync(this.#path, '', { mode: 0o600, tmpfileCreated });
       this.#seen = { file: numberOf(statSync(this.#path, { bigint: true })), entries };
     } finally {
       lock.release();

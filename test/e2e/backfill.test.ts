@@ -412,7 +412,7 @@ describe('much of it', () => {
 
   test('a session of 500 MB, within a heap of 64', async () => {
     const session = { sessionId: sessionIdOf(1), cwd: '/home/dev/big', turns: 1_500, startsAt: Date.now() - DAY };
-    const path = writeSession(workplace.projects, { ...session, resultChars: 20_000, skippedChars: 145_000 });
+    const path = writeSession(workplace.projects, { ...session, resultChars: 20_000, requestChars: 145_000 });
     expect(statSync(path).size).toBeGreaterThan(490_000_000);
     workplace.env = { ...workplace.env, NODE_OPTIONS: '--max-old-space-size=64' };
     const { exitCode, stderr, stdout } = await backfill('--all');

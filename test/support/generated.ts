@@ -7,24 +7,39 @@ export interface GeneratedSession {
   /** When it begins, in ms since 1970. */
   readonly startsAt: number;
   readonly turns: number;
-  /** How long a tool's result is, and a line that nobody reads. */
-  readonly resultChars?: number;
-  readonly skippedChars?: number;
+  /** Where the numbering begins, of a part that is to stand behind another. */
+  readonly firstTurn?: number;
   readonly callsPerTurn?: number;
+  /** How long a tool's result is, what the model says before each call, and the lines that nobody reads. */
+  readonly resultChars?: number;
+  readonly answerChars?: number;
+  readonly requestChars?: number;
+  readonly attachmentChars?: number;
 }
 
 export function sessionIdOf(n: number): string {
   return `${n.toString(16).padStart(8, '0')}-0000-4000-8000-000000000000`;
 }
 
+/** The proportions of long recordings: a quarter each of answers, attachments and requests, and half as much of results. */
+export const AS_RECORDED = { resultChars: 1_500, answerChars: 5_000, requestChars: 5_500, attachmentChars: 5_500 };
+
 const WORDS = 'the quick brown fox jumps over a lazy dog while tests are running and results are written down, ';
+const WORDS_CHARS = 200_000;
+const LONG = WORDS.repeat(Math.ceil(WORDS_CHARS / WORDS.length));
 
 /** Writes a transcript as Claude Code does, and lets it lie idle since; gives its path. */
 export function writeSession(projects: string, session: GeneratedSession): string {
-  const { sessionId, cwd, startsAt, turns, resultChars = 400, skippedChars = 800, callsPerTurn = 2 } = session;
+  const { sessionId, cwd, startsAt, turns, firstTurn = 1, callsPerTurn = 2 } = session;
+  const { resultChars = 400, answerChars = 0, requestChars = 800, attachmentChars = 0 } = session;
   const path = join(projects, cwd.replace(/\W/g, '-'), `${sessionId}.jsonl`);
   mkdirSync(dirname(path), { recursive: true });
-  const words = WORDS.repeat(Math.ceil(Math.max(resultChars, skippedChars, 400) / WORDS.length));
+  let texts = 0;
+  // No two begin alike: what is said is seldom said twice.
+  const words = (chars: number) => {
+    texts += 1;
+    return `${texts} ${LONG.slice((texts * 7) % WORDS.length)}`.slice(0, chars);
+  };
   let now = startsAt;
   const common = () => {
     now += 700;
@@ -38,21 +53,34 @@ export function writeSession(projects: string, session: GeneratedSession): strin
     type: 'assistant',
     ...common(),
   });
-  for (let turn = 1; turn <= turns; turn += 1) {
+  for (let turn = firstTurn; turn < firstTurn + turns; turn += 1) {
     const name = `${sessionId}-${turn}`;
     write({ type: 'user', message: { role: 'user', content: `question ${turn}` }, uuid: name, ...common() });
     for (let call = 1; call <= callsPerTurn; call += 1) {
       const id = `toolu_${name}-${call}`;
+      const result = words(resultChars);
       write(
-        { type: 'api-request-shape', sessionId, body: words.slice(0, skippedChars) },
+        { type: 'api-request-shape', sessionId, body: words(requestChars) },
+        ...(attachmentChars > 0
+          ? [
+              {
+                parentUuid: name,
+                attachment: { type: 'hook', content: words(attachmentChars) },
+                type: 'attachment',
+                ...common(),
+              },
+            ]
+          : []),
+        ...(answerChars > 0 ? [answer(`msg_${name}-${call}`, { type: 'text', text: words(answerChars) })] : []),
         answer(`msg_${name}-${call}`, { type: 'tool_use', id, name: 'Bash', input: { command: `npm test ${turn}` } }),
         {
           type: 'user',
           message: {
             role: 'user',
-            content: [{ type: 'tool_result', tool_use_id: id, content: words.slice(0, resultChars) }],
+            content: [{ type: 'tool_result', tool_use_id: id, content: result }],
           },
           uuid: `${name}-${call}`,
+          ...(answerChars > 0 && { toolUseResult: { stdout: result } }),
           ...common(),
         },
       );

@@ -1,0 +1,84 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import { AS_RECORDED, sessionIdOf, writeSession } from '../test/support/generated.js';
+import { environment, PROGRAM } from './hook-bench.js';
+import { type Case, medians, usageOf } from './measure.js';
+import type { Sink } from './sink.js';
+
+/** A backfill of many sessions against what it cannot do without, and against parsing alone. */
+export async function backfillOf(sink: Sink, files: number, megabytesEach: number, runs: number) {
+  const home = mkdtempSync(join(tmpdir(), 'cc-langfuse-bench-'));
+  try {
+    const turns = Math.round((megabytesEach * 1_000_000) / 82_700);
+    const paths = Array.from({ length: files }, (_, n) =>
+      writeSession(join(home, '.claude', 'projects'), {
+        sessionId: sessionIdOf(n + 1),
+        cwd: '/home/dev/bench',
+        startsAt: Date.now() - (n + 1) * 86_400_000,
+        turns,
+        callsPerTurn: 4,
+        ...AS_RECORDED,
+      }),
+    );
+    const least = join(home, 'least.mjs');
+    const entry = new URL('baselines/backfill.ts', import.meta.url).pathname;
+    await build({
+      entryPoints: [entry],
+      outfile: least,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      logLevel: 'warning',
+    });
+    const backfill: Case = {
+      name: 'backfill',
+      args: [PROGRAM, 'backfill', '--all', '--quiet'],
+      env: environment(home, sink.url),
+      prepare: () => rmSync(join(home, '.claude', 'state'), { recursive: true, force: true }),
+    };
+    const times = await medians(
+      {
+        backfill,
+        least: { name: 'least backfill', args: [least, 'all', ...paths] },
+        parse: { name: 'parsing alone', args: [least, 'parse', ...paths] },
+      },
+      runs,
+    );
+    const sentBefore = sink.bytes();
+    const { rssMB } = await usageOf(backfill);
+    const bytes = paths.reduce((sum, path) => sum + statSync(path).size, 0);
+    return { ...times, rssMB, bytes, uploadShare: (sink.bytes() - sentBefore) / bytes };
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+/** The list of sessions against reading the head and the tail of each file. */
+export async function listOf(files: number, runs: number) {
+  const home = mkdtempSync(join(tmpdir(), 'cc-langfuse-bench-'));
+  const projects = join(home, '.claude', 'projects');
+  try {
+    for (let n = 1; n <= files; n += 1) {
+      const startsAt = Date.now() - n * 60_000;
+      writeSession(projects, {
+        sessionId: sessionIdOf(n),
+        cwd: `/home/dev/p${n % 40}`,
+        startsAt,
+        turns: 24,
+        resultChars: 900,
+      });
+    }
+    const least = new URL('baselines/heads.cjs', import.meta.url).pathname;
+    return await medians(
+      {
+        list: { name: 'sessions', args: [PROGRAM, 'sessions'], env: { HOME: home } },
+        least: { name: 'heads and tails', args: [least, projects] },
+      },
+      runs,
+    );
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}

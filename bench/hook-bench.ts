@@ -1,0 +1,152 @@
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
+import { AS_RECORDED, sessionIdOf, writeSession } from '../test/support/generated.js';
+import { type Case, median, medians, time, usageOf } from './measure.js';
+import type { Sink } from './sink.js';
+
+export const PROGRAM = new URL('../dist/cli.cjs', import.meta.url).pathname;
+const baseline = (name: string) => new URL(`baselines/${name}.cjs`, import.meta.url).pathname;
+
+const SESSION = sessionIdOf(1);
+const CWD = '/home/dev/bench';
+
+export function environment(home: string, url: string) {
+  return {
+    HOME: home,
+    TRACE_TO_LANGFUSE: 'true',
+    LANGFUSE_PUBLIC_KEY: 'pk-lf-embedded',
+    LANGFUSE_SECRET_KEY: 'sk-lf-embedded',
+    LANGFUSE_BASE_URL: url,
+    CC_LANGFUSE_TIMEOUT: '600000',
+  };
+}
+
+/** A session of which all turns have been exported but the last ones. */
+export interface Prepared {
+  readonly home: string;
+  readonly transcript: string;
+  readonly statePath: string;
+  readonly state: string;
+  readonly hook: Case;
+  readonly remove: () => void;
+}
+
+/** How large the transcript is, and how much of it is new: a turn of four responses, or many. */
+export async function prepare(sink: Sink, megabytes: number, newTurns = 1): Promise<Prepared> {
+  const home = mkdtempSync(join(tmpdir(), 'cc-langfuse-bench-'));
+  const projects = join(home, '.claude', 'projects');
+  const startsAt = Date.now() - 86_400_000;
+  const common = { sessionId: SESSION, cwd: CWD, startsAt, callsPerTurn: 3 };
+  const perTurn = 62_000;
+  const large = Math.floor((megabytes * 1_000_000) / perTurn);
+  const transcript = writeSession(projects, { ...common, turns: large, ...AS_RECORDED });
+  const part = (firstTurn: number, turns: number) => {
+    const path = writeSession(join(home, 'parts'), {
+      ...common,
+      firstTurn,
+      turns,
+      startsAt: startsAt + firstTurn * 60_000,
+    });
+    return readFileSync(path);
+  };
+  appendFileSync(transcript, part(large + 1, 3));
+  const env = environment(home, sink.url);
+  await time({ name: 'preparation', args: [PROGRAM, 'backfill', transcript, '--include-open', '--quiet'], env });
+  const statePath = join(home, '.claude', 'state', 'cc-langfuse_state.json');
+  const state = readFileSync(statePath, 'utf8');
+  appendFileSync(transcript, part(large + 4, newTurns));
+  const hook: Case = {
+    name: `hook, ${newTurns} turns of ${megabytes} MB`,
+    args: [PROGRAM, 'hook'],
+    env,
+    stdin: JSON.stringify({
+      session_id: SESSION,
+      transcript_path: transcript,
+      hook_event_name: 'Stop',
+      last_assistant_message: `answer ${large + 3 + newTurns}`,
+    }),
+    prepare: () => writeFileSync(statePath, state),
+  };
+  return { home, transcript, statePath, state, hook, remove: () => rmSync(home, { recursive: true, force: true }) };
+}
+
+/** The same hook with as many other sessions in its state. */
+export function besideSessions({ hook, state, statePath }: Prepared, count: number): Case {
+  const { [SESSION]: own } = JSON.parse(state);
+  const others = Array.from({ length: count }, (_, n) => {
+    const path = own.path.replace(SESSION, sessionIdOf(n + 2));
+    return [sessionIdOf(n + 2), { ...own, path, prompt: `p${n}`, first: `f${n}`, ended: true }] as const;
+  });
+  const whole = JSON.stringify({ ...Object.fromEntries(others), [SESSION]: own });
+  return { ...hook, name: `${hook.name}, ${count} sessions`, prepare: () => writeFileSync(statePath, whole) };
+}
+
+/** The least that does the same: the same bytes read, and the same bytes sent. */
+export async function leastFor({ home, hook, state, transcript }: Prepared, sink: Sink): Promise<Case> {
+  await time(hook);
+  const body = join(home, 'body.json');
+  writeFileSync(body, gunzipSync(sink.last()));
+  const { [SESSION]: entry } = JSON.parse(state);
+  const url = `${sink.url}/api/public/otel/v1/traces`;
+  return {
+    name: 'least',
+    args: [baseline('post'), transcript, String(entry.offset), body, url],
+    stdin: hook.stdin ?? '',
+  };
+}
+
+/** What the user waits for in the terminal, against the least that hands over. */
+export async function terminal(runs: number): Promise<{ hook: number; least: number }> {
+  const home = mkdtempSync(join(tmpdir(), 'cc-langfuse-bench-'));
+  mkdirSync(join(home, '.claude'));
+  const stdin = JSON.stringify({ session_id: SESSION, transcript_path: '/none.jsonl', hook_event_name: 'SessionEnd' });
+  const env = { ...environment(home, 'http://127.0.0.1:1'), CLAUDE_CODE_ENTRYPOINT: 'cli' };
+  try {
+    return await medians(
+      {
+        hook: { name: 'hook in the terminal', args: [PROGRAM, 'hook'], env, stdin },
+        least: { name: 'least hand-over', args: [baseline('hand-over')], stdin },
+      },
+      runs,
+      // Whatever they handed over to must be gone before the next one is timed.
+      250,
+    );
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+/** How long after the answer's line is there the server has the turn's first byte, and what the waiting costs. */
+export async function waiting({ hook, transcript }: Prepared, sink: Sink, runs: number) {
+  const whole = readFileSync(transcript);
+  const lastLine = whole.subarray(whole.lastIndexOf(0x0a, whole.length - 2) + 1);
+  const without = statSync(transcript).size - lastLine.length;
+  const delays: number[] = [];
+  for (let run = 0; run < runs; run += 1) {
+    truncateSync(transcript, without);
+    const ended = time(hook);
+    await sleep(600 + run * 3);
+    const arrival = sink.next();
+    const writtenAt = performance.now();
+    appendFileSync(transcript, lastLine);
+    delays.push((await arrival) - writtenAt);
+    await ended;
+  }
+  const there = await usageOf(hook);
+  truncateSync(transcript, without);
+  const never = await usageOf(hook);
+  appendFileSync(transcript, lastLine);
+  return { delayMs: median(delays), cpuShare: (never.cpuMs - there.cpuMs) / 2_000 };
+}

@@ -89,7 +89,8 @@ export function besideSessions({ hook, state, statePath }: Prepared, count: numb
     const path = own.path.replace(SESSION, sessionIdOf(n + 2));
     return [sessionIdOf(n + 2), { ...own, path, prompt: `p${n}`, first: `f${n}`, ended: true }] as const;
   });
-  const whole = JSON.stringify({ ...Object.fromEntries(others), [SESSION]: own });
+  const lines = [...others, [SESSION, own]].map((entry) => entry.map((part) => JSON.stringify(part)).join(':'));
+  const whole = `{\n${lines.join(',\n')}\n}\n`;
   return { ...hook, name: `${hook.name}, ${count} sessions`, prepare: () => writeFileSync(statePath, whole) };
 }
 

@@ -8,12 +8,11 @@ const WORKER_ENDS_MS = 58_000;
 
 async function main(): Promise<void> {
   const { env, argv } = process;
-  // Whoever reads the output may have gone, or seen enough.
-  for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   switch (command) {
     case 'hook': {
       // Before anything else: where tracing is off the hook must cost nothing.
       if (env.TRACE_TO_LANGFUSE !== 'true') return;
+      keepCompiled(env);
       if (isWaitedFor(env)) {
         const { handOverHook } = await import('./commands/hand-over.js');
         return handOverHook(argv[1] ?? '', env);
@@ -26,6 +25,7 @@ async function main(): Promise<void> {
     case 'worker': {
       // Not with exit, which waits for what asks for a server's address.
       setTimeout(() => process.kill(process.pid, 'SIGKILL'), WORKER_ENDS_MS).unref();
+      keepCompiled(env);
       const { hook } = await import('./commands/hook.js');
       await hook(env, WORKER_MS);
       return process.exit();
@@ -59,8 +59,23 @@ const HELP = `usage: cc-langfuse <command>
 cc-langfuse <command> --help tells more.
 `;
 
+/**
+ * Half of what a hook takes is compiling, always the same: where Node can keep it (22.1), it is kept. Not in the folder that
+ * all users share, which is Node's own choice: what lies there is run.
+ */
+function keepCompiled({ CLAUDE_CONFIG_DIR, HOME, USERPROFILE }: NodeJS.ProcessEnv): void {
+  const home = HOME || USERPROFILE;
+  const folder = CLAUDE_CONFIG_DIR || (home && `${home}/.claude`);
+  const { enableCompileCache } = process.getBuiltinModule('node:module') as {
+    enableCompileCache?(folder: string): void;
+  };
+  if (folder) enableCompileCache?.(`${folder}/state/cc-langfuse_compiled`);
+}
+
 /** A command that a person runs: what cannot be done is told in one line. */
 async function byHand(run: (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<number>): Promise<void> {
+  // Whoever reads the output may have seen enough.
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   try {
     process.exitCode = await run(process.argv.slice(3), process.env);
   } catch (error) {
@@ -79,5 +94,6 @@ function isWaitedFor({ CLAUDE_CODE_ENTRYPOINT: entrypoint = '', CI, CC_LANGFUSE_
 }
 
 main().catch((error: unknown) => {
+  process.stderr.on('error', () => {});
   process.stderr.write(`cc-langfuse: ${error instanceof Error ? error.message : String(error)}\n`);
 });

@@ -27,6 +27,7 @@ export function openLog(folder: string, options: { debug: boolean }): Log {
       })
       .catch((error: Error) => {
         // The last resort, where Claude Code keeps it out of sight.
+        process.stderr.on('error', () => {});
         process.stderr.write(`cc-langfuse: ${message} (no log: ${error.message})\n`);
       });
   };

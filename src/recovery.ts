@@ -30,11 +30,11 @@ const SESSION_ID = /^[0-9a-f-]{36}$/i;
  */
 export function recoverable(store: StateStore, scope: RecoveryScope): Recoverable[] {
   const ours = store
-    .entries(
-      ({ path, destination, pending, ended }) =>
-        destination === scope.destination && typeof path === 'string' && (pending !== undefined || ended !== true),
-    )
-    .filter(([sessionId]) => sessionId !== scope.sessionId);
+    .entries((text) => text.includes('"pending":') || !text.includes('"ended":true'))
+    .filter(
+      ([sessionId, { destination, path }]) =>
+        sessionId !== scope.sessionId && destination === scope.destination && path !== undefined,
+    );
   // Those that failed before come last, and of equals those that have waited longest: none keeps another from its turn.
   const failed = ours
     .filter(([, { pending }]) => pending)
@@ -89,8 +89,8 @@ function statusOf(path: string) {
 export function forgettable(store: StateStore, now: number): string[] {
   const limit = new Date(now - FORGOTTEN_AFTER_MS).toISOString();
   return store
-    .entries(({ updated, path }) => typeof path === 'string' && !(typeof updated === 'string' && updated > limit))
-    .toSorted(([, a], [, b]) => a.updated.localeCompare(b.updated))
-    .slice(0, LOOKED_AT)
-    .flatMap(([sessionId, { path = '' }]) => (whereItLies(path, sessionId) === undefined ? [sessionId] : []));
+    .untouchedSince(limit, LOOKED_AT)
+    .flatMap(([sessionId, { path }]) =>
+      path !== undefined && whereItLies(path, sessionId) === undefined ? [sessionId] : [],
+    );
 }

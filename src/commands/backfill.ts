@@ -100,7 +100,11 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   const stop = stopOnInterrupt();
   const folder = stateFolder(env);
   const log = openLog(folder, settings);
-  const state = new StateStore(folder, (keptAs) => tell(`the state file was corrupt, it is set aside as ${keptAs}`));
+  const state = new StateStore(
+    folder,
+    (keptAs) => tell(`the state file was corrupt, it is set aside as ${keptAs}`),
+    'in the background',
+  );
   const sender = langfuse && new Sender(otlpEndpoint(langfuse));
   const progress =
     request.output === 'words'

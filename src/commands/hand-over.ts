@@ -14,7 +14,9 @@ export async function handOverHook(program: string, env: NodeJS.ProcessEnv): Pro
 
 /** Claude Code shows it to the user. */
 function tell(systemMessage: string | undefined): void {
-  if (systemMessage !== undefined) process.stdout.write(`${JSON.stringify({ systemMessage })}\n`);
+  if (systemMessage === undefined) return;
+  process.stdout.on('error', () => {});
+  process.stdout.write(`${JSON.stringify({ systemMessage })}\n`);
 }
 
 function sessionOf(payload: string): string {

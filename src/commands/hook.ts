@@ -102,7 +102,7 @@ async function exportOwn(
     if (event !== 'SessionEnd') log.warn('the transcript is missing or empty', { file: path });
     return true;
   }
-  const previous = previousSession(path, sessionId);
+  const previous = previousSession(path, sessionId, store);
   if (previous && wasTraced(previous.path, path, store.read(previous.sessionId), destination)) {
     const halfTime = startedAt + (deadline - startedAt) / 2;
     const over = { running: new Set<string>(), areOver: true, mayBeBeside: true };
@@ -143,10 +143,12 @@ async function recover(
   store.tidy();
 }
 
-/** Where the transcript cannot be read there is none; the export of the session itself says why. */
-function previousSession(path: string, sessionId: string) {
+/** Where the transcript, or the state, cannot be read there is none; the export of the session itself says why. */
+function previousSession(path: string, sessionId: string, store: StateStore) {
   try {
-    return findPreviousSession(path, sessionId);
+    // Once a turn of its own has been exported, the one before has been seen to.
+    const isBegun = (store.read(sessionId)?.turn_count ?? 0) > 0;
+    return isBegun ? undefined : findPreviousSession(path, sessionId);
   } catch {
     return undefined;
   }

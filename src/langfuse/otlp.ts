@@ -1,4 +1,4 @@
-import type { Observation } from '../observations/model.js';
+import type { Observation, Trace } from '../observations/model.js';
 import { version } from '../version.js';
 
 /**
@@ -8,7 +8,7 @@ import { version } from '../version.js';
  */
 export function encodeSpan(observation: Observation): string {
   const { trace, id, parentId, name, startTime, endTime } = observation;
-  return JSON.stringify({
+  const head = JSON.stringify({
     traceId: trace.id,
     spanId: id,
     parentSpanId: parentId,
@@ -16,17 +16,36 @@ export function encodeSpan(observation: Observation): string {
     kind: 1,
     startTimeUnixNano: nanoseconds(startTime),
     endTimeUnixNano: nanoseconds(endTime),
-    attributes: Object.entries(attributesOf(observation))
-      .filter((entry): entry is [string, string | readonly string[]] => entry[1] !== undefined)
-      .map(([key, value]) => ({ key: key.toWellFormed(), value: anyValue(value) })),
-    droppedAttributesCount: 0,
-    events: [],
-    droppedEventsCount: 0,
-    status: { code: 0 },
-    links: [],
-    droppedLinksCount: 0,
-    flags: 0x101,
   });
+  const attributes = [...encoded(ownAttributes(observation)), ...attributesOfTrace(trace)];
+  return `${head.slice(0, -1)},"attributes":[${attributes.join(',')}],${SPAN_TAIL}`;
+}
+
+const SPAN_TAIL = JSON.stringify({
+  droppedAttributesCount: 0,
+  events: [],
+  droppedEventsCount: 0,
+  status: { code: 0 },
+  links: [],
+  droppedLinksCount: 0,
+  flags: 0x101,
+}).slice(1);
+
+// Every observation of a trace carries them, and they are a third of its bytes.
+const encodedTraces = new WeakMap<Trace, readonly string[]>();
+
+function attributesOfTrace(trace: Trace): readonly string[] {
+  const known = encodedTraces.get(trace) ?? encoded(traceAttributes(trace));
+  encodedTraces.set(trace, known);
+  return known;
+}
+
+function encoded(attributes: Attributes): string[] {
+  const items: string[] = [];
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value !== undefined) items.push(JSON.stringify({ key: key.toWellFormed(), value: anyValue(value) }));
+  }
+  return items;
 }
 
 /** The body of an export request for spans that `encodeSpan` has written. */
@@ -53,7 +72,7 @@ const [REQUEST_HEAD, REQUEST_TAIL] = JSON.stringify({
 
 type Attributes = { [key: string]: string | readonly string[] | undefined };
 
-function attributesOf(observation: Observation): Attributes {
+function ownAttributes(observation: Observation): Attributes {
   const { trace, parentId } = observation;
   const input = serialize(observation.input);
   const output = serialize(observation.output);
@@ -70,6 +89,11 @@ function attributesOf(observation: Observation): Attributes {
     'langfuse.observation.model.parameters': serialize(observation.modelParameters),
     ...prefixed('langfuse.observation.metadata', observation.metadata),
     ...(parentId === undefined && { 'langfuse.trace.input': input, 'langfuse.trace.output': output }),
+  };
+}
+
+function traceAttributes(trace: Trace): Attributes {
+  return {
     'langfuse.trace.name': trace.name,
     'session.id': trace.sessionId,
     'user.id': trace.userId,

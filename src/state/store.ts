@@ -136,57 +136,81 @@ export interface SessionState {
   lock(sessionId: string, deadline: number): Promise<Lock | undefined>;
 }
 
-type Entries = Readonly<Record<string, unknown>>;
-type Change = (entries: Entries) => Entries;
+/** What the file has of each session, by its id: as text, since of thousands a run reads one or two. */
+type Entries = ReadonlyMap<string, string>;
+type Change = (entries: Map<string, string>) => void;
 
-/** The state file: an entry for each session. */
+/** The state file: an entry for each session, each on a line of its own. */
 export class StateStore implements SessionState {
   readonly #folder: string;
   readonly #path: string;
   readonly #onCorrupt: (keptAs: string) => void;
+  readonly #writes: 'at once' | 'in the background';
   /** What the file held when it was last read or written; it is written by being replaced, so it has a number of its own. */
   #seen: { file: string; entries: Entries } | undefined;
-  /** Entries as they stand in the file: a file of thousands is not to be written anew for one of them. */
-  readonly #texts = new WeakMap<object, string>();
   /** Changes that wait for the write under way: they go into the next one together. */
   #waiting: Change[] = [];
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(folder: string, onCorrupt: (keptAs: string) => void) {
+  /** A process that has other work to do meanwhile writes in the background; for one that has not, that takes longer. */
+  constructor(
+    folder: string,
+    onCorrupt: (keptAs: string) => void,
+    writes: 'at once' | 'in the background' = 'at once',
+  ) {
     this.#folder = folder;
     this.#path = join(folder, FILE_NAME);
     this.#onCorrupt = onCorrupt;
+    this.#writes = writes;
   }
 
   read(sessionId: string): Entry | undefined {
-    const entry = Entry.safeParse(this.#readAll()?.[sessionId]);
-    return entry.success ? entry.data : undefined;
+    return entryIn(this.#readAll()?.get(sessionId));
   }
 
-  /** The sessions whose entry, as it stands in the file, is wanted. */
-  entries(isWanted: (entry: Readonly<Record<string, unknown>>) => boolean): [string, Entry][] {
-    return Object.entries(this.#readAll() ?? {}).flatMap(([sessionId, value]) => {
-      if (!isRecord(value) || !isWanted(value)) return [];
-      const entry = Entry.safeParse(value);
-      return entry.success ? [[sessionId, entry.data] as [string, Entry]] : [];
+  /** The sessions that may be wanted, by what stands in the file: thousands are not to be parsed for a few. */
+  entries(mayBeWanted: (text: string) => boolean): [string, Entry][] {
+    return [...(this.#readAll() ?? [])].flatMap(([sessionId, text]) => {
+      const entry = mayBeWanted(text) ? entryIn(text) : undefined;
+      return entry ? [[sessionId, entry] as [string, Entry]] : [];
     });
   }
 
+  /** The sessions that were changed last before a moment, the oldest first, at most so many. */
+  untouchedSince(moment: string, atMost: number): [string, Entry][] {
+    return [...(this.#readAll() ?? [])]
+      .flatMap(([sessionId, text]) => {
+        const updated = UPDATED.exec(text)?.[1] ?? '';
+        return updated < moment ? [{ sessionId, text, updated }] : [];
+      })
+      .toSorted((a, b) => a.updated.localeCompare(b.updated))
+      .slice(0, atMost)
+      .flatMap(({ sessionId, text }) => {
+        const entry = entryIn(text);
+        return entry ? [[sessionId, entry] as [string, Entry]] : [];
+      });
+  }
+
   sessionsWithFirst(first: string, sessionId: string): [string, Entry][] {
-    return this.entries((entry) => entry.first === first).filter(([id]) => id !== sessionId);
+    const mark = `"first":${JSON.stringify(first)}`;
+    return this.entries((text) => text.includes(mark)).filter(
+      ([id, entry]) => id !== sessionId && entry.first === first,
+    );
   }
 
   /** Changes a session's entry on disk, whatever other processes do meanwhile; what it does not know of stays. */
   update(sessionId: string, change: Partial<Entry>): Promise<void> {
     return this.#change((all) => {
-      const before = all[sessionId];
+      const before = parseJson(all.get(sessionId) ?? '');
       const known: Entry = { ...NEW_ENTRY, ...(isRecord(before) ? before : {}) };
-      return { ...all, [sessionId]: { ...merged(known, change), updated: new Date().toISOString() } };
+      all.set(sessionId, JSON.stringify({ ...merged(known, change), updated: new Date().toISOString() }));
     });
   }
 
   remove(sessionIds: readonly string[]): Promise<void> {
-    return this.#change((all) => Object.fromEntries(Object.entries(all).filter(([id]) => !sessionIds.includes(id))));
+    return this.#change((all) => {
+      for (const sessionId of sessionIds) all.delete(sessionId);
+    });
   }
 
   async ready(): Promise<void> {
@@ -224,12 +248,13 @@ export class StateStore implements SessionState {
       this.#waiting = [];
     });
     try {
-      let entries = this.#readAll() ?? this.#beginAnew();
-      for (const change of changes) entries = change(entries);
-      const text = this.#textOf(entries);
+      const entries = new Map(this.#readAll() ?? this.#beginAnew());
+      for (const change of changes) change(entries);
+      const text = textOf(entries);
       // Written by us and not by the library, which takes a write that a full disk cut short for the whole.
-      const tmpfileCreated = (temporary: string) => writeFileSync(temporary, text);
-      writeFileAtomic.sync(this.#path, '', { mode: 0o600, tmpfileCreated });
+      const options = { mode: 0o600, tmpfileCreated: (temporary: string) => writeFileSync(temporary, text) };
+      if (this.#writes === 'at once') writeFileAtomic.sync(this.#path, '', options);
+      else await writeFileAtomic(this.#path, '', options);
       this.#seen = { file: numberOf(statSync(this.#path, { bigint: true })), entries };
     } finally {
       lock.release();
@@ -242,16 +267,6 @@ export class StateStore implements SessionState {
     return lock;
   }
 
-  #textOf(entries: Entries): string {
-    const texts = Object.entries(entries).map(([sessionId, value]) => {
-      const isKept = typeof value === 'object' && value !== null;
-      const text = (isKept && this.#texts.get(value)) || JSON.stringify(value);
-      if (isKept) this.#texts.set(value, text);
-      return `${JSON.stringify(sessionId)}:${text}`;
-    });
-    return `{${texts.join(',')}}\n`;
-  }
-
   /** Every entry; undefined where the file is corrupt. */
   #readAll(): Entries | undefined {
     let file: number | undefined;
@@ -262,41 +277,64 @@ export class StateStore implements SessionState {
       if (!status.isFile()) throw Object.assign(new Error(), { code: 'not a regular file' });
       const number = numberOf(status);
       if (this.#seen?.file === number) return this.#seen.entries;
-      const entries = parseJson(readFileSync(file, 'utf8'));
-      if (!isRecord(entries)) return undefined;
-      this.#seen = { file: number, entries };
+      const entries = entriesIn(readFileSync(file, 'utf8'));
+      if (entries) this.#seen = { file: number, entries };
       return entries;
     } catch (error) {
       const { code = '' } = error as NodeJS.ErrnoException;
-      if (code === 'ENOENT') return {};
+      if (code === 'ENOENT') return new Map();
       throw new Error(`the state file ${this.#path} cannot be read: ${code}`);
     } finally {
       if (file !== undefined) closeSync(file);
     }
   }
 
-  /** Sets a corrupt file aside; the entries that stand whole in it before the first that does not are kept. */
+  /** Sets a corrupt file aside; the entries that stand whole in it are kept. */
   #beginAnew(): Entries {
-    const entries = wholeEntriesOf(readFileSync(this.#path, 'utf8'));
+    const whole = [...linesIn(readFileSync(this.#path, 'utf8'))].filter(([, text]) => isRecord(parseJson(text)));
     const keptAs = `${this.#path}.corrupt-${Date.now()}`;
     renameSync(this.#path, keptAs);
     this.#onCorrupt(keptAs);
-    return entries;
+    return new Map(whole);
   }
+}
+
+const UPDATED = /"updated":"([^"]*)"/;
+const LINE = /^("(?:[^"\\]|\\.)*"):(.*?),?$/;
+const [HEAD, TAIL] = ['{\n', '\n}\n'];
+
+function entryIn(text: string | undefined): Entry | undefined {
+  const entry = text === undefined ? undefined : Entry.safeParse(parseJson(text));
+  return entry?.success ? entry.data : undefined;
+}
+
+function textOf(entries: Entries): string {
+  return `${HEAD}${[...entries].map(([sessionId, text]) => `${JSON.stringify(sessionId)}:${text}`).join(',\n')}${TAIL}`;
+}
+
+/** As it was written here; as the first cc-langfuse, or somebody's editor, wrote it, it is parsed and taken apart. */
+function entriesIn(text: string): Entries | undefined {
+  if (text.startsWith(HEAD) && text.endsWith(TAIL)) {
+    const lines = new Map(linesIn(text));
+    if (lines.size === countOf(text, '\n') - 2) return lines;
+  }
+  const all = parseJson(text);
+  return isRecord(all) ? new Map(Object.entries(all).map(([id, value]) => [id, JSON.stringify(value)])) : undefined;
+}
+
+function* linesIn(text: string): Generator<[string, string], void, undefined> {
+  for (const line of text.split('\n')) {
+    const [, key, value] = LINE.exec(line) ?? [];
+    if (key !== undefined && value !== undefined) yield [JSON.parse(key), value];
+  }
+}
+
+function countOf(text: string, mark: string): number {
+  let count = 0;
+  for (let place = text.indexOf(mark); place >= 0; place = text.indexOf(mark, place + 1)) count += 1;
+  return count;
 }
 
 function numberOf({ ino, size, mtimeNs }: BigIntStats): string {
   return `${ino} ${size} ${mtimeNs}`;
-}
-
-const CUTS_TRIED = 100;
-
-function wholeEntriesOf(text: string): Entries {
-  let end = text.length;
-  for (let tries = 0; tries < CUTS_TRIED && end > 0; tries += 1) {
-    end = text.lastIndexOf('},', end - 1);
-    const entries = end < 0 ? undefined : parseJson(`${text.slice(0, end + 1)}}`);
-    if (isRecord(entries)) return entries;
-  }
-  return {};
 }

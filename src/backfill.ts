@@ -1,12 +1,10 @@
 import type { Sender } from './langfuse/send.js';
 import type { Log } from './log.js';
-import type { BuildOptions } from './observations/trace.js';
 import { type ExportTools, exportSession } from './session-export.js';
-import { lastActivity } from './session-selection.js';
 import { IDLE_MS } from './session-turns.js';
-import type { SessionState } from './state/store.js';
-import { NOTHING, type Tally } from './tally.js';
-import type { SessionOverview } from './transcript/overview.js';
+import type { Entry, SessionState } from './state/store.js';
+import { NOTHING, sum, type Tally } from './tally.js';
+import { firstPromptIn, lastActivity, type SessionOverview } from './transcript/overview.js';
 
 /** What became of a session. */
 export type Outcome =
@@ -22,12 +20,15 @@ export interface SessionResult {
   readonly outcome: Outcome;
 }
 
-export interface BackfillTools {
+interface BackfillTools {
   readonly store: SessionState;
   readonly send: ExportTools['send'];
-  readonly options: Omit<BuildOptions, 'sessionId'>;
-  readonly given: ExportTools['given'];
-  readonly destination: string;
+  /** Whether the server takes what it is sent, or refuses it for what it is. */
+  readonly isServerWell: () => boolean;
+  /** The settings for a session: its own runs may have had others. */
+  readonly describe: (given: Entry['given']) => Promise<Pick<ExportTools, 'options' | 'given'>>;
+  /** Undefined where nothing is to be sent anywhere. */
+  readonly destination: string | undefined;
   readonly log: Log;
   readonly stop: AbortSignal;
   readonly concurrency: number;
@@ -50,8 +51,10 @@ export interface Progress {
 /** How long a server may be unable to take a request, or want to wait, before its session counts as failed. */
 const PATIENCE_MS = 10 * 60_000;
 const LOCK_WAIT_MS = 60_000;
-/** A server that takes nothing of so many sessions in a row will not take the next one's. */
+/** A server that fails so many sessions in a row will not take the next one's. */
 const FAILURES_IN_A_ROW = 3;
+/** More are begun than may send at a time: what they have is read meanwhile, and written to the state together. */
+const BEGUN_PER_REQUEST = 3;
 
 /** Sends spans with a backfill's patience. */
 export function patiently(sender: Sender, stop: AbortSignal): ExportTools['send'] {
@@ -61,8 +64,9 @@ export function patiently(sender: Sender, stop: AbortSignal): ExportTools['send'
 /** Exports sessions, several at a time; gives what became of each, in their order. */
 export async function backfill(
   sessions: readonly SessionOverview[],
-  tools: BackfillTools,
+  { send, ...rest }: BackfillTools,
 ): Promise<readonly SessionResult[]> {
+  const tools = { ...rest, send: atATime(rest.concurrency, send) };
   const results = new Map<SessionOverview, SessionResult>();
   const waiting = families(sessions);
   let failures = 0;
@@ -71,15 +75,32 @@ export async function backfill(
       for (const session of family) {
         const isOver = tools.stop.aborted || failures >= FAILURES_IN_A_ROW;
         const outcome: Outcome = isOver ? { kind: 'not tried' } : await exportOne(session, tools);
-        if (outcome.kind === 'failed' && outcome.sent.observations === 0) failures += 1;
+        if (outcome.kind === 'failed' && !tools.isServerWell()) failures += 1;
         else if (outcome.kind === 'exported') failures = 0;
         results.set(session, { session, outcome });
         tools.progress.end({ session, outcome });
       }
     }
   };
-  await Promise.all(Array.from({ length: tools.concurrency }, work));
+  await Promise.all(Array.from({ length: tools.concurrency * BEGUN_PER_REQUEST }, work));
   return sessions.flatMap((session) => results.get(session) ?? []);
+}
+
+/** At most so many requests are under way; the others wait for their turn. */
+function atATime(most: number, send: ExportTools['send']): ExportTools['send'] {
+  const waiting: (() => void)[] = [];
+  let under = 0;
+  return async (spans) => {
+    if (under >= most) await new Promise<void>((resolve) => waiting.push(resolve));
+    else under += 1;
+    try {
+      return await send(spans);
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else under -= 1;
+    }
+  };
 }
 
 /**
@@ -92,7 +113,7 @@ function families(sessions: readonly SessionOverview[]): SessionOverview[][] {
     (a, b) => beginningOf(a) - beginningOf(b) || a.bornAt - b.bornAt || lastActivity(a) - lastActivity(b),
   );
   for (const session of inOrder) {
-    const key = session.firstPrompt ?? session.path;
+    const key = session.firstPrompt ?? firstPromptIn(session.path) ?? session.path;
     byPrompt.set(key, [...(byPrompt.get(key) ?? []), session]);
   }
   return [...byPrompt.values()];
@@ -102,37 +123,46 @@ function beginningOf({ startedAt, bornAt }: SessionOverview): number {
   return startedAt ?? bornAt;
 }
 
+const STILL_WRITTEN = 'is still being written; --include-open takes its last turn';
+
 async function exportOne(session: SessionOverview, tools: BackfillTools): Promise<Outcome> {
   const { sessionId, path } = session;
-  const { store, log, isAnew } = tools;
+  const { store, log, isAnew, destination = '' } = tools;
   const known = store.read(sessionId);
-  const isElsewhere = known?.destination !== undefined && known.destination !== tools.destination;
+  const isElsewhere = known?.destination !== undefined && destination !== '' && known.destination !== destination;
   if (isElsewhere && !isAnew)
     return { kind: 'skipped', reason: 'was exported to another project; --force sends it to this one, too' };
   tools.progress.begin(session, isAnew ? 0 : (known?.offset ?? 0));
   const isIdle = Date.now() - session.changedAt > IDLE_MS;
   const agents = { running: new Set<string>(), areOver: false, mayBeBeside: isIdle };
   const closing = { kind: tools.includeOpen ? 'everything' : 'nothing' } as const;
+  let sent = NOTHING;
   try {
-    const report = await exportSession(
+    const { failure, isStopped } = await exportSession(
       { sessionId, path, occasion: 'backfill', closing, agents, isAnew },
       {
         ...tools,
+        ...(await tools.describe(isAnew ? undefined : known?.given)),
+        destination,
         waitUntil: Date.now() + LOCK_WAIT_MS,
         readUntil: Number.POSITIVE_INFINITY,
         onRead: (offset) => tools.progress.read(session, offset),
-        onTaken: (taken) => tools.progress.taken(taken),
+        onTaken: (taken) => {
+          sent = sum([sent, taken]);
+          tools.progress.taken(taken);
+        },
       },
     );
-    const { sent, failure, isStopped } = report;
-    if (failure !== undefined) return { kind: 'failed', reason: failure, sent };
     if (isStopped) return { kind: 'stopped', sent };
+    if (failure !== undefined) return { kind: 'failed', reason: failure, sent };
     if (sent.observations > 0) return { kind: 'exported', sent };
     const hasTurns = (store.read(sessionId)?.turn_count ?? 0) > 0;
-    return hasTurns ? { kind: 'already there' } : { kind: 'skipped', reason: 'has no turn that was answered' };
+    if (hasTurns) return { kind: 'already there' };
+    const isOpen = !isIdle && !tools.includeOpen;
+    return { kind: 'skipped', reason: isOpen ? STILL_WRITTEN : 'has no turn that was answered' };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     log.error(reason, { session: sessionId, file: path });
-    return { kind: 'failed', reason, sent: NOTHING };
+    return { kind: 'failed', reason, sent };
   }
 }

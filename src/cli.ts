@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // Nothing is loaded here but what every command needs: where tracing is off, or someone waits, each module would be felt.
+import { version } from './version.js';
 
 const [command] = process.argv.slice(2);
 /** Nobody waits for a worker, so it may take its time; but it ends. */
@@ -38,8 +39,11 @@ async function main(): Promise<void> {
       const { run } = await import('./commands/sessions.js');
       return byHand(run);
     }
+    case '--version':
+      process.stdout.write(`${version}\n`);
+      return;
     case '--help':
-    case 'help':
+    case '-h':
       process.stdout.write(HELP);
       return;
     default:
@@ -75,7 +79,7 @@ function keepCompiled({ CLAUDE_CONFIG_DIR, HOME, USERPROFILE }: NodeJS.ProcessEn
 /** A command that a person runs: what cannot be done is told in one line. */
 async function byHand(run: (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<number>): Promise<void> {
   // Whoever reads the output may have seen enough.
-  for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => process.exit());
   try {
     process.exitCode = await run(process.argv.slice(3), process.env);
   } catch (error) {

@@ -14,7 +14,7 @@ export function parseCommandLine<T extends NonNullable<ParseArgsConfig['options'
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
     const [sentence = ''] = String((error as Error).message).split(/\. |\n/);
-    throw new UsageError(sentence.replace(/\.$/, ''));
+    throw new UsageError(`${sentence.replace(/\.$/, '')}; --help tells which there are`);
   }
 }
 

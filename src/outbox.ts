@@ -49,6 +49,11 @@ export class Outbox {
     return this.#failure;
   }
 
+  /** Whether something waits that was not tried. */
+  get isWaiting(): boolean {
+    return this.#items.length > 0;
+  }
+
   /** What the server has taken. */
   get sent(): Tally {
     return this.#sent;

@@ -11,11 +11,21 @@ const UNITS: { readonly [unit: string]: number } = {
 export function pointInTime(option: string, text: string, now: number, end = false): number {
   const [, amount, unit = ''] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
   if (amount !== undefined) return now - Number(amount) * (UNITS[unit] ?? 0);
-  const [, year = '', month = '', day = ''] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? [];
-  const date = new Date(Number(year), Number(month) - 1, Number(day) + (end ? 1 : 0));
-  const isDate = year !== '' && new Date(Number(year), Number(month) - 1, Number(day)).getDate() === Number(day);
-  if (isDate) return date.getTime() - (end ? 1 : 0);
-  const moment = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(moment)) throw new UsageError(`--${option} ${text}: expected 30m, 12h, 7d, 2w or 2026-11-01`);
-  return moment;
+  const [, date, time] = /^(\d{4}-\d{2}-\d{2})(T.*)?$/.exec(text) ?? [];
+  const midnight = date === undefined ? undefined : localMidnight(date);
+  const moment = time === undefined ? midnight : Date.parse(text);
+  if (midnight === undefined || moment === undefined || Number.isNaN(moment))
+    throw new UsageError(`--${option} ${text}: expected 30m, 12h, 7d, 2w or 2026-11-01`);
+  if (time !== undefined || !end) return moment;
+  const nextDay = new Date(moment);
+  nextDay.setDate(nextDay.getDate() + 1);
+  return nextDay.getTime() - 1;
+}
+
+/** Undefined for a day that no calendar has. */
+function localMidnight(date: string): number | undefined {
+  const [year = 0, month = 0, day = 0] = date.split('-').map(Number);
+  const midnight = new Date(year, month - 1, day);
+  const isThatDay = midnight.getFullYear() === year && midnight.getMonth() === month - 1 && midnight.getDate() === day;
+  return isThatDay ? midnight.getTime() : undefined;
 }

@@ -30,7 +30,7 @@ const SESSION_ID = /^[0-9a-f-]{36}$/i;
  */
 export function recoverable(store: StateStore, scope: RecoveryScope): Recoverable[] {
   const ours = store
-    .entries((text) => text.includes('"pending":') || !text.includes('"ended":true'))
+    .entries((text) => text.includes('"pending":') || !/"(?:ended|backfilled)":true/.test(text))
     .filter(
       ([sessionId, { destination, path }]) =>
         sessionId !== scope.sessionId && destination === scope.destination && path !== undefined,

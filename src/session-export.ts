@@ -63,10 +63,11 @@ export async function exportSession(what: SessionExport, tools: ExportTools): Pr
   if (!lock) {
     // Whoever works on it brings what a recovery would.
     const failure = what.occasion === 'recovery' ? undefined : 'another run was at work on it all the time';
-    return { sent: NOTHING, failure, isStopped: false };
+    return { sent: NOTHING, failure, isStopped: tools.stop?.aborted ?? false };
   }
   try {
-    if (what.isAnew) await store.remove([what.sessionId]);
+    const before = store.read(what.sessionId);
+    if (what.isAnew && before) await forget(before, what.sessionId, store);
     const entry = store.read(what.sessionId);
     for (const start of startsFor(entry ?? NEW_ENTRY)) {
       const report = await exportFrom(start, { what, entry, tools, lock });
@@ -80,8 +81,14 @@ export async function exportSession(what: SessionExport, tools: ExportTools): Pr
 }
 
 /** One run at a time works on a session. Where there is no place for the state, what is sent now would be sent by every run. */
-function lockSession(sessionId: string, { store, waitUntil }: ExportTools): Promise<Lock | undefined> {
-  return store.lock(sessionId, waitUntil).catch((error: Error) => {
+/** What is known of a session's life stays; how far it was exported does not. */
+async function forget({ path, destination, given, ended, backfilled }: Entry, sessionId: string, store: SessionState) {
+  await store.remove([sessionId]);
+  await store.update(sessionId, { path, destination, given, ended, backfilled });
+}
+
+function lockSession(sessionId: string, { store, waitUntil, stop }: ExportTools): Promise<Lock | undefined> {
+  return store.lock(sessionId, waitUntil, stop).catch((error: Error) => {
     throw new Error(`the state folder cannot be written: ${error.message}`);
   });
 }
@@ -100,7 +107,7 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   const { store, stop, log } = tools;
   const reader = TranscriptReader.open(path);
   const known = entry ?? NEW_ENTRY;
-  const ended = isEnded(what, entry);
+  const life = lifeOf(what, entry);
   /** Known once all has been read: what is left then need not be looked for behind it. */
   let reached: Pick<Entry, 'bytes' | 'agents_bytes'> | undefined;
   let isSaved = false;
@@ -108,7 +115,7 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
     if (!lock.isHeld()) throw new Error('another run has taken over');
     isSaved = reached !== undefined;
     const { destination, given } = tools;
-    return store.update(sessionId, { path, destination, given, ended, ...reached, ...change });
+    return store.update(sessionId, { path, destination, given, ...life, ...reached, ...change });
   };
   const outbox = new Outbox({
     ready: () => store.ready(),
@@ -133,7 +140,7 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   let closedLine: number | undefined;
   let family: ReadonlySet<string> | undefined;
   let isWhereItWas = start.prompt === undefined;
-  let { bytes } = reader.status;
+  let openFrom: number | undefined;
   try {
     const position = reader.moveTo(start);
     if (!position) return undefined;
@@ -148,55 +155,63 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
       const isBehindItsEnd = what.occasion === 'recovery' && known.ended && (turn.lineOffsets[0] ?? 0) > closedBefore;
       if (isBehindItsEnd) break;
       if (!isClosed) {
-        bytes = turn.start.offset;
+        openFrom = turn.start.offset;
         break;
       }
       closedLine = turn.lineOffsets.at(-1);
       if (outbox.failure !== undefined) continue;
-      family ??= turnsOfFamily(known.first ?? turn.key, what, store);
+      family ??= turnsOfFamily(known.first ?? turn.key, what, tools);
       await addTurn(turn, { start, entry: known, family, subagents, options, outbox, reading });
       if (reading.isCutShort) break;
     }
     if (!isWhereItWas && !reading.isCutShort) return undefined;
     if (!reading.isCutShort) await addAgents(subagents.due(), outbox, reading);
     if (!reading.isCutShort) await addAgents(subagents.unplaced(), outbox, reading);
-    if (!reading.isCutShort) reached = { bytes, agents_bytes: subagents.settledBytes() };
-    if (!stop?.aborted) await outbox.flush();
+    if (!stop?.aborted) {
+      if (!reading.isCutShort) reached = { bytes: openFrom ?? reader.offset, agents_bytes: subagents.settledBytes() };
+      await outbox.flush();
+    }
   } finally {
     reader.close();
   }
   const failure = outbox.failure ?? (reading.isCutShort ? 'out of time while reading' : undefined);
   // What the user has stopped is taken up when the user says so.
-  if (stop?.aborted && failure !== undefined) return { sent: outbox.sent, failure: undefined, isStopped: true };
+  if (stop?.aborted && (failure !== undefined || outbox.isWaiting || !reached))
+    return { sent: outbox.sent, failure: undefined, isStopped: true };
   if (failure !== undefined) {
     const { since = new Date().toISOString(), attempts = 0 } = known.pending ?? {};
     await save({ pending: { since, attempts: attempts + 1, reason: failure, closed_line: closedLine } });
-  } else if (known.pending || (!isSaved && !isDeepStrictEqual(standingOf(known), { ...reached, ended }))) {
+  } else if (known.pending || (!isSaved && !isDeepStrictEqual(standingOf(known), { ...reached, ...life }))) {
     await save({ pending: undefined });
   }
   return { sent: outbox.sent, failure, isStopped: false };
 }
 
 /**
- * Only what Claude Code itself tells says whether a session goes on. One that was backfilled is over for the recovery,
- * which must not go on where the user has not asked for it.
+ * Whether a session goes on, and who knows of it. A Stop that is handled late must not undo what SessionEnd has said; only
+ * SessionStart does. What only a backfill knows of, the recovery leaves alone: it may go on with tracing off.
  */
-function isEnded({ occasion, agents }: SessionExport, entry: Entry | undefined): boolean | undefined {
-  // A Stop that is handled late must not undo what SessionEnd has said; only SessionStart does.
-  if (occasion === 'event') return agents.areOver || entry?.ended === true;
-  return entry ? entry.ended : occasion === 'backfill' || undefined;
+function lifeOf({ occasion, agents }: SessionExport, entry: Entry | undefined): Pick<Entry, 'ended' | 'backfilled'> {
+  if (occasion === 'event') return { ended: agents.areOver || entry?.ended === true, backfilled: undefined };
+  const isNew = occasion === 'backfill' && entry?.path === undefined;
+  return { ended: entry?.ended, backfilled: isNew || entry?.backfilled };
 }
 
-function standingOf({ bytes, agents_bytes, ended }: Entry): Partial<Entry> {
-  return { bytes, agents_bytes, ended };
+function standingOf({ bytes, agents_bytes, ended, backfilled }: Entry): Partial<Entry> {
+  return { bytes, agents_bytes, ended, backfilled };
 }
 
 /**
  * Up to 2.1.197 a fork bears no mark: it begins with the same prompt as another session. What that one has exported is not
  * exported again.
  */
-function turnsOfFamily(first: string, { sessionId }: SessionExport, store: SessionState): ReadonlySet<string> {
-  const exported = store.sessionsWithFirst(first, sessionId).map(([, { path, last_line, copied_line = 0 }]) => {
+function turnsOfFamily(
+  first: string,
+  { sessionId }: SessionExport,
+  { store, destination }: ExportTools,
+): ReadonlySet<string> {
+  const relatives = store.sessionsWithFirst(first, sessionId).filter(([, entry]) => entry.destination === destination);
+  const exported = relatives.map(([, { path, last_line, copied_line = 0 }]) => {
     try {
       return path === undefined ? [] : userLinesOf(path, copied_line, last_line);
     } catch {

@@ -1,9 +1,9 @@
 import { lstatSync, realpathSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import picomatch from 'picomatch';
 import { UsageError } from './command-line.js';
 import { projectsFolder, transcriptsIn } from './transcript/discover.js';
-import { overviewOf, type SessionOverview } from './transcript/overview.js';
+import { lastActivity, overviewOf, type SessionOverview } from './transcript/overview.js';
 
 /** Which sessions are meant. */
 export interface Selection {
@@ -20,12 +20,19 @@ export interface Selection {
 }
 
 /** The sessions on disk that are meant, the newest first. */
-export function selectSessions(selection: Selection, claudeFolder: string): SessionOverview[] {
+export function selectSessions(
+  selection: Selection,
+  claudeFolder: string,
+  onUnreadable: OnUnreadable,
+): SessionOverview[] {
   const { named, project, since = 0, until = Number.POSITIVE_INFINITY, limit, exclude } = selection;
-  if (named.length > 0) return named.flatMap((name) => sessionNamed(name, claudeFolder));
+  if (named.length > 0) {
+    const sessions = named.map((name) => sessionNamed(name, claudeFolder, onUnreadable));
+    return [...new Map(sessions.map((session) => [session.sessionId, session])).values()];
+  }
   const excluded = exclude.map((glob) => picomatch(glob, { dot: true, basename: !glob.includes('/') }));
-  const folders = project === undefined ? undefined : [...new Set([resolve(project), realPath(project)])];
-  return sessionsIn(claudeFolder)
+  const folders = project === undefined ? undefined : [...new Set([project, resolve(project), realPath(project)])];
+  return sessionsIn(claudeFolder, onUnreadable)
     .filter(({ path, folders: ranIn, ...session }) => {
       const at = lastActivity(session);
       const isOfProject = !folders || ranIn.some((folder) => folders.includes(folder));
@@ -34,56 +41,80 @@ export function selectSessions(selection: Selection, claudeFolder: string): Sess
     .slice(0, limit);
 }
 
+/** Told of what cannot be read, with the reason. */
+export type OnUnreadable = (path: string, reason: string) => void;
+
 /** Every session on disk, the newest first. */
-export function sessionsIn(claudeFolder: string): SessionOverview[] {
-  const newest = new Map<string, SessionOverview>();
-  for (const path of pathsIn(claudeFolder)) {
-    const session = tryOverview(path);
-    const same = session && newest.get(session.sessionId);
-    // A session that was moved may have left a copy behind.
-    if (session && (!same || same.changedAt < session.changedAt)) newest.set(session.sessionId, session);
+export function sessionsIn(claudeFolder: string, onUnreadable: OnUnreadable): SessionOverview[] {
+  const sessions = new Map<string, SessionOverview>();
+  for (const path of pathsIn(claudeFolder, onUnreadable)) {
+    const session = tryOverview(path, onUnreadable);
+    const same = session && sessions.get(session.sessionId);
+    if (session && (!same || isRather(session, same))) sessions.set(session.sessionId, session);
   }
-  return [...newest.values()].toSorted((a, b) => lastActivity(b) - lastActivity(a));
+  return [...sessions.values()].toSorted((a, b) => lastActivity(b) - lastActivity(a));
 }
 
-/** When something last happened in a session, in ms since 1970. */
-export function lastActivity({ lastAt, changedAt }: Pick<SessionOverview, 'lastAt' | 'changedAt'>): number {
-  return lastAt ?? changedAt;
+/** Of two files of one session the one that bears its name, and of equals the one that goes on for longer: a copy ends before. */
+function isRather(one: SessionOverview, other: SessionOverview): boolean {
+  const [isNamed, isOtherNamed] = [one, other].map(({ path, sessionId }) => basename(path) === `${sessionId}.jsonl`);
+  if (isNamed !== isOtherNamed) return isNamed === true;
+  return (
+    lastActivity(one) - lastActivity(other) > 0 ||
+    (lastActivity(one) === lastActivity(other) && one.bytes > other.bytes)
+  );
 }
 
-function sessionNamed(name: string, claudeFolder: string): SessionOverview {
+function sessionNamed(name: string, claudeFolder: string, onUnreadable: OnUnreadable): SessionOverview {
   if (!name.includes('/') && !name.endsWith('.jsonl')) {
-    const found = sessionsIn(claudeFolder).find(({ sessionId }) => sessionId === name);
+    const found = sessionsIn(claudeFolder, onUnreadable).find(({ sessionId }) => sessionId === name);
     if (!found) throw new UsageError(`no session ${name} in ${projectsFolder(claudeFolder)}; see cc-langfuse sessions`);
     return found;
   }
   const path = resolve(name);
-  const file = lstatSync(path, { throwIfNoEntry: false });
+  if (basename(path).startsWith('agent-'))
+    throw new UsageError(`${name}: is a subagent's; name its session, which takes it along`);
+  const file = statusOf(path, name);
   if (!file) throw new UsageError(`${name}: there is no such file`);
-  if (!file.isFile()) throw new UsageError(`${name}: expected a transcript, a file that ends in .jsonl`);
-  const session = tryOverview(path);
-  if (!session) throw new UsageError(`${name}: is no transcript of Claude Code, or cannot be read`);
+  if (!file.isFile()) throw new UsageError(`${name}: expected a transcript, a regular file that ends in .jsonl`);
+  const session = tryOverview(path, (_, reason) => {
+    throw new UsageError(`${name}: cannot be read (${reason})`);
+  });
+  if (!session) throw new UsageError(`${name}: is no transcript of Claude Code`);
   return session;
 }
 
-function pathsIn(claudeFolder: string): string[] {
-  const folder = projectsFolder(claudeFolder);
+function statusOf(path: string, name: string) {
   try {
-    return [...transcriptsIn(folder)];
+    return lstatSync(path, { throwIfNoEntry: false });
   } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return [];
-    throw new UsageError(`${folder} cannot be read (${code}); CLAUDE_CONFIG_DIR names another`);
+    throw new UsageError(`${name}: cannot be read (${codeOf(error)})`);
   }
 }
 
-function tryOverview(path: string): SessionOverview | undefined {
+function pathsIn(claudeFolder: string, onUnreadable: OnUnreadable): string[] {
+  const folder = projectsFolder(claudeFolder);
+  try {
+    return [...transcriptsIn(folder, (path, error) => onUnreadable(path, codeOf(error)))];
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw new UsageError(`${folder} cannot be read (${codeOf(error)}); CLAUDE_CONFIG_DIR names another`);
+  }
+}
+
+function tryOverview(path: string, onUnreadable: OnUnreadable): SessionOverview | undefined {
   try {
     return overviewOf(path);
-  } catch {
-    // gone by now, or of somebody else
+  } catch (error) {
+    // Claude Code deletes old ones in time; what is gone by now is no failure.
+    if (codeOf(error) !== 'ENOENT') onUnreadable(path, codeOf(error));
     return undefined;
   }
+}
+
+function codeOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code ?? message;
 }
 
 function realPath(path: string): string {

@@ -1,8 +1,9 @@
-import type { Redact } from './observations/redact.js';
+import type { Fit } from './observations/limits.js';
+import { REDACTED } from './observations/redact.js';
 import { firstTimeIn, linesIn } from './transcript/lines.js';
 import type { SessionOverview } from './transcript/overview.js';
 import type { ToolCall } from './transcript/responses.js';
-import { agentFilesOf, readAgent } from './transcript/subagents.js';
+import { agentFilesBeside, agentFilesOf, readAgent, sessionOfAgent } from './transcript/subagents.js';
 import { NO_FACTS, type Turn } from './transcript/turn.js';
 import { TurnGrouper } from './transcript/turn-grouper.js';
 
@@ -17,19 +18,17 @@ export interface Found {
 }
 
 /** The tool calls of a session and its subagents in which a text stands, in any case. */
-export function* findInTools(
-  session: SessionOverview,
-  text: string,
-  redact: Redact,
-): Generator<Found, void, undefined> {
+export function* findInTools(session: SessionOverview, text: string, fit: Fit): Generator<Found, void, undefined> {
   const wanted = text.toLowerCase();
   for (const turn of turnsOf(session)) {
     const threads = [turn, ...turn.sidechains.flatMap(({ turns }) => turns)];
-    yield* findIn(threads, session.sessionId, wanted, redact);
+    yield* findIn(threads, session.sessionId, wanted, fit);
   }
-  for (const file of agentFilesOf(session.path)) {
+  const { path, sessionId } = session;
+  const beside = agentFilesBeside(path).filter((file) => sessionOfAgent(file) === sessionId);
+  for (const file of [...agentFilesOf(path), ...beside]) {
     const agent = readAgent(file, () => {});
-    if (agent) yield* findIn(agent.turns, session.sessionId, wanted, redact);
+    if (agent) yield* findIn(agent.turns, session.sessionId, wanted, fit);
   }
 }
 
@@ -55,27 +54,26 @@ function* findIn(
   turns: readonly Turn[],
   sessionId: string,
   wanted: string,
-  redact: Redact,
+  fit: Fit,
 ): Generator<Found, void, undefined> {
   for (const { responses } of turns) {
     for (const call of responses.flatMap(({ calls }) => calls)) {
-      const line = lineWith(call, wanted, redact);
+      const line = lineWith(call, wanted, fit);
       if (line !== undefined) yield { sessionId, at: call.at, tool: call.name, line };
     }
   }
 }
 
-/** The first line of a call's texts that has it; where that line was all secret, what stands for it. */
-function lineWith({ input, result }: ToolCall, wanted: string, redact: Redact): string | undefined {
-  for (const text of textsIn([input, result?.content])) {
-    if (!text.toLowerCase().includes(wanted)) continue;
-    const lines = redact(text).split('\n');
-    return (lines.find((line) => line.toLowerCase().includes(wanted)) ?? '[redacted]').trim();
-  }
-  return undefined;
+/** The first line of a call's texts that has it, as it would be sent; where that line was all secret, what stands for it. */
+function lineWith({ input, result }: ToolCall, wanted: string, fit: Fit): string | undefined {
+  const said = [input, result?.content];
+  if (![...textsIn(said)].some((text) => text.toLowerCase().includes(wanted))) return undefined;
+  const shown = [...textsIn(fit.value(said, Number.POSITIVE_INFINITY).value)].flatMap((text) => text.split('\n'));
+  return (shown.find((line) => line.toLowerCase().includes(wanted)) ?? REDACTED).trim();
 }
 
 function* textsIn(value: unknown): Generator<string, void, undefined> {
   if (typeof value === 'string') yield value;
+  else if (typeof value === 'number') yield String(value);
   else if (typeof value === 'object' && value !== null) for (const item of Object.values(value)) yield* textsIn(item);
 }

@@ -61,8 +61,10 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   const destination = fingerprint(langfuse);
   if (event === 'SessionStart') {
     const known = store.read(sessionId);
-    const isNews = !known || known.ended || known.destination !== destination || known.path !== path;
-    if (isNews) await store.update(sessionId, { path, destination, given: describing(env), ended: false });
+    const isNews =
+      !known || known.ended || known.backfilled || known.destination !== destination || known.path !== path;
+    if (isNews)
+      await store.update(sessionId, { path, destination, given: describing(env), ended: false, backfilled: undefined });
     return;
   }
   const isRepeated = event === 'SessionEnd' && !run.isWorker && hasJustFailed(store.read(sessionId));

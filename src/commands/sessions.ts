@@ -2,16 +2,17 @@ import { claudeFolder, environmentOf } from '../claude-folder.js';
 import { parseCommandLine, UsageError } from '../command-line.js';
 import { readSettings } from '../config.js';
 import { fingerprint } from '../langfuse/endpoint.js';
+import { fitting } from '../observations/limits.js';
 import { redactor } from '../observations/redact.js';
-import { lastActivity, sessionsIn } from '../session-selection.js';
+import { sessionsIn } from '../session-selection.js';
 import { type Entry, StateStore } from '../state/store.js';
 import { stateFolder } from '../state-folder.js';
-import { column } from '../terminal/columns.js';
+import { column, terminalWidth } from '../terminal/columns.js';
 import { sessionLines } from '../terminal/session-lines.js';
 import { style } from '../terminal/style.js';
 import { moment, oneLine } from '../terminal/words.js';
 import { countTurns, type Found, findInTools } from '../tool-search.js';
-import { hasWordsBehind, type SessionOverview } from '../transcript/overview.js';
+import { hasWordsBehind, lastActivity, type SessionOverview } from '../transcript/overview.js';
 
 export const HELP = `usage: cc-langfuse sessions [options]
 
@@ -45,7 +46,9 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   if (values.search === '') throw new UsageError('--search: expected a text');
   if (values.search !== undefined && values.count) throw new UsageError('--search and --count: either of them');
   const env = environmentOf(processEnv);
-  const sessions = sessionsIn(claudeFolder(env));
+  const sessions = sessionsIn(claudeFolder(env), (path, reason) =>
+    process.stderr.write(`${path} cannot be read (${reason})\n`),
+  );
   if (values.search !== undefined) return search(sessions, values.search, env, values.json ?? false);
   const { langfuse } = await readSettings(env);
   const destination = langfuse && fingerprint(langfuse);
@@ -126,11 +129,12 @@ async function search(
   isJson: boolean,
 ): Promise<number> {
   const { redact = redactor([]) } = await readSettings(env);
+  const fit = fitting(redact);
   const all: Found[] = [];
   for (const session of sessions) {
-    for (const found of findIn(session, text, redact)) {
+    for (const found of findIn(session, text, fit)) {
       if (isJson) all.push(found);
-      else await print(`${wordsOf(found)}\n`);
+      else await print(`${wordsOf(found, text)}\n`);
     }
   }
   if (isJson)
@@ -144,20 +148,24 @@ async function search(
   return 0;
 }
 
-function* findIn(...[session, text, redact]: Parameters<typeof findInTools>): Generator<Found, void, undefined> {
+function* findIn(...[session, text, fit]: Parameters<typeof findInTools>): Generator<Found, void, undefined> {
   try {
-    yield* findInTools(session, text, redact);
+    yield* findInTools(session, text, fit);
   } catch (error) {
     process.stderr.write(`${session.path} cannot be read: ${(error as Error).message}\n`);
   }
 }
 
-const COLUMNS = 80;
+function wordsOf({ sessionId, at, tool, line }: Found, text: string): string {
+  const width = terminalWidth();
+  const head = `${oneLine(sessionId)}  ${moment(at)}  ${oneLine(tool)}`;
+  return `${style('dim', column(head, width).trimEnd())}\n  ${column(around(text, oneLine(line), width - 2), width - 2).trimEnd()}`;
+}
 
-function wordsOf({ sessionId, at, tool, line }: Found): string {
-  const width = process.stdout.columns ?? COLUMNS;
-  const head = `${sessionId}  ${moment(at)}  ${oneLine(tool)}`;
-  return `${style('dim', column(head, width).trimEnd())}\n  ${column(oneLine(line), width - 2).trimEnd()}`;
+/** A line from as far before the text as leaves the text in sight. */
+function around(text: string, line: string, width: number): string {
+  const place = line.toLowerCase().indexOf(text.toLowerCase());
+  return place + text.length <= width ? line : `…${line.slice(Math.max(0, place - Math.floor(width / 3)))}`;
 }
 
 function isoTime(ms: number | undefined): string | undefined {

@@ -50,7 +50,7 @@ export class Sender {
     return { settled, dropped: [...refused].filter((place) => place < settled), failure };
   }
 
-  /** What the server answered last; undefined where it never did. */
+  /** What the server answered last; undefined where it did not. */
   get lastStatus(): number | undefined {
     return this.#lastStatus;
   }
@@ -77,9 +77,9 @@ export class Sender {
     const [first] = due;
     if (first === undefined) return undefined;
     const answer = await this.#request(encodeRequest(due.map((place) => spans[place] ?? '')), delivery);
+    this.#lastStatus = typeof answer === 'string' ? undefined : answer.status;
     if (typeof answer === 'string') return answer;
     const { status } = answer;
-    this.#lastStatus = status;
     if (isSuccess(status)) {
       if (answer.isPage) return `what answers ${status} is no Langfuse: it sent a page`;
       for (const place of due) accepted.add(place);

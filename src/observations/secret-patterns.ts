@@ -74,7 +74,7 @@ const NAME =
   '(?:API|PRIVATE|ACCESS|SECRET|AUTH|ENCRYPTION|SIGNING|ACCOUNT)[_-]?KEY)' +
   '(?:_?\\d{1,3}|_(?:BASE|PROD|PRODUCTION|DEV|STAGING|TEST|LIVE|OLD|NEW|VALUE|B64|BASE64))?';
 
-export const NAME_OF_A_SECRET = new RegExp(`${NAME}$`, 'i');
+export const NAME_OF_A_SECRET = new RegExp(`(?:${NAME}|AUTHORIZATION|^(?:SET-)?COOKIE|^PASS|^PWD)$`, 'i');
 
 /** `"name": "value"`, `name = 'value'`, and the same within a string: all but the value is kept. */
 export const QUOTED_VALUE = new RegExp(

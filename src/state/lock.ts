@@ -31,8 +31,8 @@ const NAMELESS_MS = 1_000;
 
 let taken = 0;
 
-/** Waits for the lock until the deadline (ms since 1970); undefined where it was not to be had by then. */
-export async function takeLock(path: string, deadline: number): Promise<Lock | undefined> {
+/** Waits for the lock until the deadline (ms since 1970), or until it is stopped; undefined where it was not to be had by then. */
+export async function takeLock(path: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   taken += 1;
   const token = `${process.pid} ${hostname()} ${process.hrtime.bigint()}.${taken}`;
@@ -40,7 +40,7 @@ export async function takeLock(path: string, deadline: number): Promise<Lock | u
     if (create(path, token)) return hold(path, token);
     const isFree = dropIfStale(path, token);
     if (isFree && create(path, token)) return hold(path, token);
-    if (Date.now() >= deadline) return undefined;
+    if (Date.now() >= deadline || stop?.aborted) return undefined;
     await sleep(RETRY_MS);
   }
 }

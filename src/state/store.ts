@@ -88,6 +88,8 @@ const Entry = z.object({
   sent_line: optional(count),
   /** Its SessionEnd was seen: what is written after it, without a SessionStart, ran with tracing off. */
   ended: optional(z.boolean()),
+  /** Only a backfill knows it: whether it ran with tracing on nobody has told. */
+  backfilled: optional(z.boolean()),
   /** Up to which byte its transcript holds nothing that is left. */
   bytes: optional(count),
   /** How long the files of its agents were when nothing of them was left. */
@@ -133,7 +135,7 @@ export interface SessionState {
   /** Throws where nothing can be written: what is sent then would be sent by every run. */
   ready(): Promise<void>;
   /** The right to work on a session, by the deadline (ms since 1970) or not at all. */
-  lock(sessionId: string, deadline: number): Promise<Lock | undefined>;
+  lock(sessionId: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined>;
 }
 
 /** What the file has of each session, by its id: as text, since of thousands a run reads one or two. */
@@ -230,8 +232,8 @@ export class StateStore implements SessionState {
     }
   }
 
-  lock(sessionId: string, deadline: number): Promise<Lock | undefined> {
-    return takeLock(join(this.#folder, 'cc-langfuse_locks', `${fileNameOf(sessionId)}.lock`), deadline);
+  lock(sessionId: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined> {
+    return takeLock(join(this.#folder, 'cc-langfuse_locks', `${fileNameOf(sessionId)}.lock`), deadline, stop);
   }
 
   /** Resolves when the change is on disk. */

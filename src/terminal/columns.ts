@@ -2,13 +2,19 @@ import truncatedWidth from 'fast-string-truncated-width';
 
 const ELLIPSIS = '…';
 
+/** How wide the terminal is; what is read by a program need not be cut. */
+export function terminalWidth(): number {
+  return process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY;
+}
+
 /** How many columns a text takes in a terminal: some characters take two, some none. */
-export function widthOf(text: string): number {
+function widthOf(text: string): number {
   return truncatedWidth(text).width;
 }
 
 /** A text that takes so many columns, cut or filled up. */
 export function column(text: string, width: number, align: 'left' | 'right' = 'left'): string {
+  if (!Number.isFinite(width)) return text;
   const {
     index,
     ellipsed,

@@ -1,34 +1,31 @@
-import { lastActivity } from '../session-selection.js';
-import type { SessionOverview } from '../transcript/overview.js';
-import { column } from './columns.js';
+import { lastActivity, type SessionOverview } from '../transcript/overview.js';
+import { column, terminalWidth } from './columns.js';
 import { style } from './style.js';
 import { duration, moment, oneLine, size, things } from './words.js';
 
-export interface ListedSession {
+interface ListedSession {
   readonly session: SessionOverview;
   /** Undefined where nothing tells. */
   readonly turns?: number | undefined;
   readonly state?: string | undefined;
 }
 
-const COLUMNS = 80;
-
 /** A session as a person looks for it: what it was about, which it is and where, when and how much. */
 export function sessionLines({ session, turns, state }: ListedSession): string[] {
   const { sessionId, startedAt, bytes, model, title = '', folders } = session;
   const last = lastActivity(session);
-  const width = process.stdout.columns ?? COLUMNS;
+  const width = terminalWidth();
   const start = startedAt ?? last;
   const facts = [
     `${moment(start)} – ${sameDay(start, last) ? moment(last).slice(-5) : moment(last)} (${duration(last - start)})`,
     state ?? '',
     turns === undefined ? '' : things(turns, 'turn'),
     size(bytes),
-    model ?? '',
+    oneLine(model ?? ''),
   ];
   return [
     style('bold', column(oneLine(title) || '(no prompt)', width).trimEnd()),
-    column(`  ${sessionId}  ${oneLine(folders[0] ?? '')}`, width).trimEnd(),
+    column(`  ${oneLine(sessionId)}  ${oneLine(folders[0] ?? '')}`, width).trimEnd(),
     style('dim', column(`  ${facts.filter((fact) => fact !== '').join(' · ')}`, width).trimEnd()),
   ];
 }

@@ -7,22 +7,26 @@ export function projectsFolder(claudeFolder: string): string {
 }
 
 /** The paths of all main transcripts. Subagents' files lie in folders below, or beside them under names of their own. */
-export function* transcriptsIn(folder: string): Generator<string, void, undefined> {
+export function* transcriptsIn(
+  folder: string,
+  onUnreadable: (path: string, error: unknown) => void,
+): Generator<string, void, undefined> {
   for (const project of readdirSync(folder, { withFileTypes: true })) {
     if (!project.isDirectory()) continue;
     const path = join(folder, project.name);
-    for (const entry of entriesOf(path)) {
+    for (const entry of entriesOf(path, onUnreadable)) {
       if (entry.isFile() && entry.name.endsWith('.jsonl') && !entry.name.startsWith('agent-'))
         yield join(path, entry.name);
     }
   }
 }
 
-function entriesOf(folder: string) {
+function entriesOf(folder: string, onUnreadable: (path: string, error: unknown) => void) {
   try {
     return readdirSync(folder, { withFileTypes: true });
-  } catch {
+  } catch (error) {
     // One project that cannot be read does not hide the others.
+    onUnreadable(folder, error);
     return [];
   }
 }

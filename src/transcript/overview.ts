@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Line, toLine } from './line.js';
+import { linesIn } from './lines.js';
 import { promptTextOf } from './prompt.js';
 import { OPEN_FLAGS } from './reader.js';
 import type { OtherLine } from './schema.js';
@@ -70,6 +71,17 @@ export function overviewOf(path: string): SessionOverview | undefined {
   } finally {
     closeSync(file);
   }
+}
+
+/** When something last happened in a session, in ms since 1970. */
+export function lastActivity({ lastAt, changedAt }: Pick<SessionOverview, 'lastAt' | 'changedAt'>): number {
+  return lastAt ?? changedAt;
+}
+
+/** The uuid of a transcript's first prompt, wherever its line ends: a picture in it is longer than any window. */
+export function firstPromptIn(path: string): string | undefined {
+  for (const line of linesIn(path)) if (line.kind === 'user' && roleOf(line) === 'prompt') return line.fields.uuid;
+  return undefined;
 }
 
 /** Whether anything was said behind a byte of a transcript. Lines that only keep its books do not count. */

@@ -46,6 +46,11 @@ export class TranscriptReader {
     return { bytes: size, changedAt: mtimeMs, bornAt: Math.trunc(birthtimeMs || mtimeMs) };
   }
 
+  /** Up to which byte whole lines have been read. */
+  get offset(): number {
+    return this.#offset;
+  }
+
   /**
    * Moves on to a line, by its first byte; where that is 0, the lines before it are counted. Says where it is then, or
    * nothing where no line starts there.

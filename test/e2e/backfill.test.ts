@@ -1,8 +1,10 @@
 import {
+  appendFileSync,
   cpSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   utimesSync,
@@ -135,7 +137,7 @@ describe('a run that is interrupted', () => {
     });
     expect(exitCode).toBe(130);
     expect(stderr).toContain('stopping after what is under way');
-    expect(stdout).toMatch(/exported +\d sessions?\n(?:.*\n)?not tried +\d sessions?/);
+    expect(stdout).toMatch(/exported +\d sessions?\n(?:stopped|not tried) +\d sessions?/);
     expect(Object.values(workplace.state).some(({ pending }) => pending)).toBe(false);
     workplace.server.misbehave = () => undefined;
     const there = sessionsThere().size;
@@ -148,6 +150,86 @@ describe('a run that is interrupted', () => {
     });
     await workplace.hook({ session_id: sessionIdOf(99), transcript_path: path, hook_event_name: 'Stop' });
     expect(sessionsThere().size).toBe(there + 1);
+  });
+});
+
+describe('a session that is stopped in its middle', () => {
+  test('is not called done: the rest comes with the next run, and not before it is asked for', async () => {
+    const path = write(1, { turns: 20 });
+    const [head = ''] = readFileSync(path, 'utf8').split('\n');
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll('the quick brown fox', 'x'.repeat(9_000)));
+    expect(head).toContain('question 1');
+    letIdle(workplace.projects);
+    workplace.server.misbehave = ({ method }) => (method === 'POST' ? { delayMs: 800 } : undefined);
+    const { exitCode, stdout } = await run(['backfill', '--all'], workplace.env, '', {
+      onStart: (child) => void setTimeout(() => child.kill('SIGINT'), 700),
+    });
+    expect({ exitCode, stdout }).toMatchObject({
+      exitCode: 130,
+      stdout: expect.stringContaining('stopped  1 session'),
+    });
+    workplace.server.misbehave = () => undefined;
+    expect(roots().length).toBeLessThan(20);
+    expect((await backfill('--all')).exitCode).toBe(0);
+    expect(roots()).toHaveLength(20);
+    expect(new Set(arrivals())).toEqual(new Set([1]));
+  });
+});
+
+describe('what a backfill leaves to the hooks', () => {
+  const later = (n: number, turn: number) => {
+    const id = sessionIdOf(n);
+    const part = join(workplace.home, 'part');
+    const at = { sessionId: id, cwd: '/home/dev/one', turns: 1, firstTurn: turn, startsAt: Date.now() - 7_200_000 };
+    const path = join(workplace.projects, '-home-dev-one', `${id}.jsonl`);
+    appendFileSync(path, readFileSync(writeSession(part, at)));
+    letIdle(workplace.projects);
+  };
+  const otherHook = () => {
+    const path = write(99, { turns: 1, startsAt: Date.now() });
+    return workplace.hook({ session_id: sessionIdOf(99), transcript_path: path, hook_event_name: 'Stop' });
+  };
+  const turnsOf = (n: number) => roots().filter(({ trace }) => trace.sessionId === sessionIdOf(n)).length;
+
+  test.each([
+    ['that nobody has told of', undefined],
+    ['of the first cc-langfuse', { last_line: 16, turn_count: 2, updated: '2026-10-01T00:00:00.000Z' }],
+  ])('a session %s is not gone on with: it may run with tracing off', async (_, entry) => {
+    write(1);
+    if (entry) {
+      mkdirSync(workplace.stateFolder, { recursive: true });
+      const file = join(workplace.stateFolder, 'cc-langfuse_state.json');
+      writeFileSync(file, JSON.stringify({ [sessionIdOf(1)]: entry }));
+    }
+    await backfill('--all');
+    const there = turnsOf(1);
+    later(1, 3);
+    await otherHook();
+    expect(turnsOf(1)).toBe(there);
+    await backfill('--all');
+    expect(turnsOf(1)).toBe(there + 1);
+  });
+
+  test('a session that was started with tracing on is, though it was forced in between', async () => {
+    const path = write(1);
+    await workplace.hook({ session_id: sessionIdOf(1), transcript_path: path, hook_event_name: 'SessionStart' });
+    await backfill('--all');
+    await backfill('--all', '--force');
+    later(1, 3);
+    await otherHook();
+    expect(turnsOf(1)).toBe(3);
+  });
+
+  test('the settings that a session ran under are its own, and stay', async () => {
+    const path = write(1);
+    const { env } = workplace;
+    workplace.env = { ...env, CC_LANGFUSE_CAPTURE: 'metadata', LANGFUSE_TAGS: 'mine' };
+    await workplace.hook({ session_id: sessionIdOf(1), transcript_path: path, hook_event_name: 'Stop' });
+    workplace.env = env;
+    later(1, 3);
+    await backfill('--all');
+    expect(roots().map(({ input, trace }) => [input, trace.tags])).toEqual(Array(3).fill([undefined, ['mine']]));
+    expect(workplace.state[sessionIdOf(1)]).toMatchObject({ given: { LANGFUSE_TAGS: 'mine' } });
   });
 });
 
@@ -217,9 +299,10 @@ describe('which sessions', () => {
     expect(sessionsThere()).toEqual(new Set([sessionIdOf(3), sessionIdOf(4)]));
   });
 
-  test('a session that lies in two folders is taken once, where it was changed last', async () => {
-    write(7, { turns: 1 });
+  test('a session that lies in two folders, or has a copy, is taken once, where it goes on for longer', async () => {
+    const short = write(7, { turns: 1, startsAt: Date.now() - 7 * DAY });
     write(7, { cwd: '/home/dev/worktree', turns: 3, startsAt: Date.now() - 6 * DAY });
+    cpSync(short, short.replace('.jsonl', ' backup.jsonl'));
     expect(await exported('--all')).toEqual([1, 2, 3, 7, 10]);
     expect(workplace.state[sessionIdOf(7)]).toMatchObject({ turn_count: 3 });
   });
@@ -310,14 +393,26 @@ describe('a server that is not well', () => {
     expect(new Set(arrivals())).toEqual(new Set([1]));
   });
 
+  test('and files that fail for themselves do not stop the others', async () => {
+    for (let n = 1; n <= 12; n += 1) write(n);
+    for (let n = 6; n <= 12; n += 1) rmSync(write(n));
+    for (let n = 6; n <= 12; n += 1) mkdirSync(join(workplace.projects, '-home-dev-one', `${sessionIdOf(n)}.jsonl`));
+    workplace.server.misbehave = (_, __, spans) =>
+      JSON.stringify(spans).includes(sessionIdOf(4)) || JSON.stringify(spans).includes(sessionIdOf(5))
+        ? { status: 413 }
+        : undefined;
+    const { exitCode, stdout } = await backfill('--all', '--concurrency', '1');
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/^exported {2}3 sessions\nfailed {4}2 sessions\n/);
+  });
+
   test('is not asked for each of many sessions: the rest is left, and told, and comes with the next run', async () => {
     for (let n = 1; n <= 9; n += 1) write(n);
     workplace.server.misbehave = ({ method }) => (method === 'GET' ? undefined : { status: 418 });
     const { exitCode, stdout } = await backfill('--all', '--concurrency', '1');
     expect(exitCode).toBe(1);
-    expect(stdout).toContain(
-      `failed     3 sessions\nnot tried  6 sessions\n  ✗ ${sessionIdOf(7)} the server answers 418\n`,
-    );
+    expect(stdout).toMatch(/^failed {5}[345] sessions\nnot tried {2}[456] sessions\n/);
+    expect(stdout).toContain(`✗ ${sessionIdOf(9)} the server answers 418\n`);
     expect(stdout).toContain('To go on: the same command again.');
     workplace.server.misbehave = () => undefined;
     expect((await backfill('--all')).exitCode).toBe(0);
@@ -345,7 +440,7 @@ describe('a server that is not well', () => {
 
 describe('what cannot be asked so is told in one line, with exit code 2, and nothing is sent', () => {
   test.each([
-    [['--frob'], /^cc-langfuse: Unknown option '--frob'\n$/],
+    [['--frob'], /^cc-langfuse: Unknown option '--frob'; --help tells which there are\n$/],
     [['--limit', '0'], /--limit 0: expected a whole number above 0/],
     [['--concurrency', 'many'], /--concurrency many: expected a whole number/],
     [['--concurrency', '500'], /--concurrency 500: at most 64/],
@@ -359,6 +454,9 @@ describe('what cannot be asked so is told in one line, with exit code 2, and not
     [['/nowhere/x.jsonl'], /\/nowhere\/x\.jsonl: there is no such file/],
     [['/etc/passwd'], /\/etc\/passwd: is no transcript of Claude Code/],
     [['/tmp/'], /\/tmp\/: expected a transcript/],
+    [['/x/agent-1.jsonl'], /agent-1\.jsonl: is a subagent's; name its session/],
+    [['--since', '2026-13-01'], /--since 2026-13-01: expected/],
+    [['--until', '2026-02-30T00:00:00Z'], /--until 2026-02-30T00:00:00Z: expected/],
   ] as const)('%j', async (args, told) => {
     write(1);
     const { exitCode, stdout, stderr } = await backfill(...args);
@@ -372,7 +470,7 @@ describe('what cannot be asked so is told in one line, with exit code 2, and not
     const { exitCode, stderr } = await run(['backfill', '--all'], { HOME: workplace.home });
     expect(exitCode).toBe(2);
     expect(stderr).toContain('LANGFUSE_PUBLIC_KEY is not set\n');
-    expect(stderr).toContain('cc-langfuse: without the keys of a Langfuse project nothing can be sent\n');
+    expect(stderr).toContain('cc-langfuse: nothing can be sent without keys: set them in the shell');
   });
 
   test('a projects folder that is none', async () => {

@@ -53,8 +53,6 @@ const PATIENCE_MS = 10 * 60_000;
 const LOCK_WAIT_MS = 60_000;
 /** A server that fails so many sessions in a row will not take the next one's. */
 const FAILURES_IN_A_ROW = 3;
-/** More are begun than may send at a time: what they have is read meanwhile, and written to the state together. */
-const BEGUN_PER_REQUEST = 3;
 
 /** Sends spans with a backfill's patience. */
 export function patiently(sender: Sender, stop: AbortSignal): ExportTools['send'] {
@@ -64,9 +62,8 @@ export function patiently(sender: Sender, stop: AbortSignal): ExportTools['send'
 /** Exports sessions, several at a time; gives what became of each, in their order. */
 export async function backfill(
   sessions: readonly SessionOverview[],
-  { send, ...rest }: BackfillTools,
+  tools: BackfillTools,
 ): Promise<readonly SessionResult[]> {
-  const tools = { ...rest, send: atATime(rest.concurrency, send) };
   const results = new Map<SessionOverview, SessionResult>();
   const waiting = families(sessions);
   let failures = 0;
@@ -82,25 +79,8 @@ export async function backfill(
       }
     }
   };
-  await Promise.all(Array.from({ length: tools.concurrency * BEGUN_PER_REQUEST }, work));
+  await Promise.all(Array.from({ length: tools.concurrency }, work));
   return sessions.flatMap((session) => results.get(session) ?? []);
-}
-
-/** At most so many requests are under way; the others wait for their turn. */
-function atATime(most: number, send: ExportTools['send']): ExportTools['send'] {
-  const waiting: (() => void)[] = [];
-  let under = 0;
-  return async (spans) => {
-    if (under >= most) await new Promise<void>((resolve) => waiting.push(resolve));
-    else under += 1;
-    try {
-      return await send(spans);
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else under -= 1;
-    }
-  };
 }
 
 /**

@@ -2,7 +2,8 @@ import type { Sender } from './langfuse/send.js';
 import type { Log } from './log.js';
 import { type ExportTools, exportSession } from './session-export.js';
 import { IDLE_MS } from './session-turns.js';
-import type { Entry, SessionState } from './state/store.js';
+import type { Entry } from './state/entry.js';
+import type { SessionState } from './state/store.js';
 import { NOTHING, sum, type Tally } from './tally.js';
 import { firstPromptIn, lastActivity, type SessionOverview } from './transcript/overview.js';
 

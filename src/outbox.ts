@@ -1,5 +1,5 @@
 import type { SendReport } from './langfuse/send.js';
-import { type Entry, merged } from './state/store.js';
+import { type Entry, merged } from './state/entry.js';
 import { NOTHING, sum, type Tally } from './tally.js';
 
 /** What is true of the state as soon as all before it has been sent, itself included where it is a span. */

@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Entry, StateStore } from './state/store.js';
+import type { Entry } from './state/entry.js';
+import type { StateStore } from './state/store.js';
 import { agentFilesOf } from './transcript/subagents.js';
 
 export interface Recoverable {

@@ -1,4 +1,4 @@
-import type { Entry } from './state/store.js';
+import type { Entry } from './state/entry.js';
 import { NO_FACTS, type Position, type SessionFacts } from './transcript/turn.js';
 
 /** Where to read from, and what has been acknowledged from there on. */

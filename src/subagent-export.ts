@@ -3,7 +3,7 @@ import { buildAgent, buildLostAgent, type Limits, subagentTypeOf, toolSpanOf } f
 import { fitting } from './observations/limits.js';
 import type { Observation, Trace } from './observations/model.js';
 import { type BuildOptions, toTrace, traceOfAgent } from './observations/trace.js';
-import type { AgentEntry, Entry } from './state/store.js';
+import type { AgentEntry, Entry } from './state/entry.js';
 import { textOf } from './transcript/content.js';
 import type { ToolCall } from './transcript/responses.js';
 import {

@@ -1,5 +1,6 @@
+import { type Entry, merged, NEW_ENTRY } from './entry.js';
 import type { Lock } from './lock.js';
-import { type Entry, merged, NEW_ENTRY, type SessionState } from './store.js';
+import type { SessionState } from './store.js';
 
 /** What would become of the state: it is asked, and nothing is written. */
 export class DryRun implements SessionState {

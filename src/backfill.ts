@@ -2,7 +2,7 @@ import type { Sender } from './langfuse/send.js';
 import type { Log } from './log.js';
 import { type ExportTools, exportSession } from './session-export.js';
 import { IDLE_MS } from './session-turns.js';
-import type { Entry } from './state/entry.js';
+import { type Entry, mayBeFor } from './state/entry.js';
 import type { SessionState } from './state/store.js';
 import { NOTHING, sum, type Tally } from './tally.js';
 import { firstPromptIn, lastActivity, type SessionOverview } from './transcript/overview.js';
@@ -108,9 +108,9 @@ const STILL_WRITTEN = 'is still being written; --include-open takes its last tur
 
 async function exportOne(session: SessionOverview, tools: BackfillTools): Promise<Outcome> {
   const { sessionId, path } = session;
-  const { store, log, isAnew, destination = '' } = tools;
+  const { store, log, isAnew, destination } = tools;
   const known = store.read(sessionId);
-  const isElsewhere = known?.destination !== undefined && destination !== '' && known.destination !== destination;
+  const isElsewhere = known && destination !== undefined && !mayBeFor(known, destination);
   if (isElsewhere && !isAnew)
     return { kind: 'skipped', reason: 'was exported to another project; --force sends it to this one, too' };
   tools.progress.begin(session, isAnew ? 0 : (known?.offset ?? 0));
@@ -124,7 +124,7 @@ async function exportOne(session: SessionOverview, tools: BackfillTools): Promis
       {
         ...tools,
         ...(await tools.describe(isAnew ? undefined : known?.given)),
-        destination,
+        destination: destination ?? '',
         waitUntil: Date.now() + LOCK_WAIT_MS,
         readUntil: Number.POSITIVE_INFINITY,
         onRead: (offset) => tools.progress.read(session, offset),

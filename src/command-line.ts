@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from './whole-number.js';
 
 /** What the user asked for cannot be done as it was asked: one line that says what, and what to do. */
 export class UsageError extends Error {
@@ -21,6 +22,6 @@ export function parseCommandLine<T extends NonNullable<ParseArgsConfig['options'
 /** A whole number above 0. */
 export function positiveNumber(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} ${text}: expected a whole number above 0`);
+  if (!WHOLE_NUMBER.test(text)) throw new UsageError(`--${name} ${text}: ${NO_WHOLE_NUMBER}`);
   return Number(text);
 }

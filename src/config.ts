@@ -2,6 +2,7 @@ import * as z from 'zod/mini';
 import { isRecord, type Json, parseJson } from './json.js';
 import type { Capture } from './observations/capture.js';
 import { type Redact, type RedactionRule, redactor } from './observations/redact.js';
+import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from './whole-number.js';
 
 export interface Settings {
   /** Undefined where keys or a good URL are missing: `problems` says which. */
@@ -28,10 +29,7 @@ export interface Langfuse {
 }
 
 const text = z.string();
-const positive = z.pipe(
-  z.string().check(z.regex(/^[1-9]\d{0,8}$/, 'expected a whole number above 0')),
-  z.transform(Number),
-);
+const positive = z.pipe(z.string().check(z.regex(WHOLE_NUMBER, NO_WHOLE_NUMBER)), z.transform(Number));
 const toggle = z.pipe(
   z.string().check(z.regex(/^(?:true|false)$/i, 'expected true or false')),
   z.transform((value) => value.toLowerCase() === 'true'),
@@ -169,10 +167,11 @@ export function describing(env: NodeJS.ProcessEnv): { [variable: string]: string
   return Object.fromEntries(variables.map((variable) => [variable, env[variable] ?? '']));
 }
 
-/** The environment with the variables that describe another session. */
-export function describedBy(given: { [variable: string]: string }, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+/** The settings with the variables that describe another session. */
+export async function describedBy(given: { [variable: string]: string }, env: NodeJS.ProcessEnv) {
   const own = DESCRIBING.flatMap(variablesOf);
-  return { ...Object.fromEntries(Object.entries(env).filter(([name]) => !own.includes(name))), ...given };
+  const others = Object.fromEntries(Object.entries(env).filter(([name]) => !own.includes(name)));
+  return { options: await readSettings({ ...others, ...given }), given };
 }
 
 function variablesOf(name: Name): string[] {

@@ -67,9 +67,11 @@ export async function exportSession(what: SessionExport, tools: ExportTools): Pr
     return { sent: NOTHING, failure, isStopped: tools.stop?.aborted ?? false };
   }
   try {
-    const before = store.read(what.sessionId);
-    if (what.isAnew && before) await forget(before, what.sessionId, store);
-    const entry = store.read(what.sessionId);
+    let entry = store.read(what.sessionId);
+    if (what.isAnew && entry) {
+      await forget(entry, what.sessionId, store);
+      entry = store.read(what.sessionId);
+    }
     for (const start of startsFor(entry ?? NEW_ENTRY)) {
       const report = await exportFrom(start, { what, entry, tools, lock });
       if (report) return report;
@@ -81,13 +83,13 @@ export async function exportSession(what: SessionExport, tools: ExportTools): Pr
   }
 }
 
-/** One run at a time works on a session. Where there is no place for the state, what is sent now would be sent by every run. */
 /** What is known of a session's life stays; how far it was exported does not. */
 async function forget({ path, destination, given, ended, backfilled }: Entry, sessionId: string, store: SessionState) {
   await store.remove([sessionId]);
   await store.update(sessionId, { path, destination, given, ended, backfilled });
 }
 
+/** One run at a time works on a session. Where there is no place for the state, what is sent now would be sent by every run. */
 function lockSession(sessionId: string, { store, waitUntil, stop }: ExportTools): Promise<Lock | undefined> {
   return store.lock(sessionId, waitUntil, stop).catch((error: Error) => {
     throw new Error(`the state folder cannot be written: ${error.message}`);

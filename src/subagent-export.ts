@@ -2,6 +2,7 @@ import { withMarks } from './marks.js';
 import { buildAgent, buildLostAgent, type Limits, subagentTypeOf, toolSpanOf } from './observations/agents.js';
 import { fitting } from './observations/limits.js';
 import type { Observation, Trace } from './observations/model.js';
+import { NAME_CHARS } from './observations/observation.js';
 import { type BuildOptions, toTrace, traceOfAgent } from './observations/trace.js';
 import type { AgentEntry, Entry } from './state/entry.js';
 import { textOf } from './transcript/content.js';
@@ -34,7 +35,7 @@ export interface AgentStatus {
   readonly idleBefore: number;
 }
 
-export interface SubagentTools {
+interface SubagentTools {
   readonly transcriptPath: string;
   readonly known: Entry['agents'];
   /** Agents from before this moment, in ms since 1970, are not known: another exporter has seen to them. */
@@ -46,8 +47,6 @@ export interface SubagentTools {
 
 /** What is kept of a call that may have started an agent. */
 type Launch = Pick<AgentEntry, 'type' | 'description' | 'background' | 'task'> & { trace: Trace };
-
-const NAME_CHARS = 200;
 
 /**
  * The subagents of a session: which call started each, whether it is done, and what it has that was not sent yet. One

@@ -1,11 +1,10 @@
 import type { Fit } from './observations/limits.js';
 import { REDACTED } from './observations/redact.js';
-import { firstTimeIn, linesIn } from './transcript/lines.js';
+import { turnsInFile } from './transcript/file-turns.js';
 import type { SessionOverview } from './transcript/overview.js';
 import type { ToolCall } from './transcript/responses.js';
 import { agentFilesBeside, agentFilesOf, readAgent, sessionOfAgent } from './transcript/subagents.js';
-import { NO_FACTS, type Turn } from './transcript/turn.js';
-import { TurnGrouper } from './transcript/turn-grouper.js';
+import type { Turn } from './transcript/turn.js';
 
 /** A tool call whose input or output has a text. */
 export interface Found {
@@ -20,34 +19,23 @@ export interface Found {
 /** The tool calls of a session and its subagents in which a text stands, in any case. */
 export function* findInTools(session: SessionOverview, text: string, fit: Fit): Generator<Found, void, undefined> {
   const wanted = text.toLowerCase();
-  for (const turn of turnsOf(session)) {
-    const threads = [turn, ...turn.sidechains.flatMap(({ turns }) => turns)];
-    yield* findIn(threads, session.sessionId, wanted, fit);
-  }
   const { path, sessionId } = session;
+  for (const turn of turnsInFile(path, 'main', sessionId)) {
+    const threads = [turn, ...turn.sidechains.flatMap(({ turns }) => turns)];
+    yield* findIn(threads, sessionId, wanted, fit);
+  }
   const beside = agentFilesBeside(path).filter((file) => sessionOfAgent(file) === sessionId);
   for (const file of [...agentFilesOf(path), ...beside]) {
     const agent = readAgent(file, () => {});
-    if (agent) yield* findIn(agent.turns, session.sessionId, wanted, fit);
+    if (agent) yield* findIn(agent.turns, sessionId, wanted, fit);
   }
 }
 
 /** How many turns a session has, copied ones included. */
-export function countTurns(session: SessionOverview): number {
+export function countTurns({ path, sessionId }: SessionOverview): number {
   let count = 0;
-  for (const turn of turnsOf(session)) count = turn.number;
+  for (const { number } of turnsInFile(path, 'main', sessionId)) count = number;
   return count;
-}
-
-function* turnsOf({ path, sessionId }: SessionOverview): Generator<Turn, void, undefined> {
-  const start = { session: NO_FACTS, sessionId, turnCount: 0, line: 1, offset: 0, time: firstTimeIn(path) };
-  const grouper = new TurnGrouper({ ...start, thread: 'main' });
-  for (const line of linesIn(path)) {
-    const ended = grouper.push(line);
-    if (ended) yield ended;
-  }
-  const open = grouper.open();
-  if (open) yield open;
 }
 
 function* findIn(

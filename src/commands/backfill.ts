@@ -84,10 +84,7 @@ async function exportAll(
         ? patiently(sender, interrupt.signal)
         : async ({ length }) => ({ settled: length, dropped: [], failure: undefined }),
       isServerWell: () => sender?.isWell ?? true,
-      describe: async (given) =>
-        given
-          ? { options: await readSettings(describedBy(given, env)), given }
-          : { options: settings, given: describing(env) },
+      describe: async (given) => (given ? describedBy(given, env) : { options: settings, given: describing(env) }),
       destination: langfuse && fingerprint(langfuse),
       log,
       stop: interrupt.signal,

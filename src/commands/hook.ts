@@ -8,7 +8,7 @@ import { keepRefusal } from '../notice.js';
 import { forgettable, recoverable } from '../recovery.js';
 import { type ExportTools, exportSession, type SessionExport } from '../session-export.js';
 import { type Closing, IDLE_MS } from '../session-turns.js';
-import type { Entry } from '../state/entry.js';
+import { type Entry, mayBeFor } from '../state/entry.js';
 import { StateStore } from '../state/store.js';
 import { stateFolder } from '../state-folder.js';
 import { readStdin } from '../stdin.js';
@@ -136,7 +136,7 @@ async function recover(
   for (const { sessionId, path, given } of recoverable(store, scope)) {
     if (Date.now() >= deadline) return;
     log.debug('recovering', { session: sessionId });
-    const described = given && { options: await readSettings(describedBy(given, env)), given };
+    const described = given && (await describedBy(given, env));
     const agents = { running: new Set<string>(), areOver: false, mayBeBeside: false };
     const what = { sessionId, path, occasion: 'recovery', closing: { kind: 'nothing' }, agents } as const;
     await exportAndLog(what, { ...toolsUntil(deadline, described), waitUntil: Date.now() });
@@ -162,10 +162,7 @@ function previousSession(path: string, sessionId: string, store: StateStore) {
  * it went over into this one without a pause: it was the same process.
  */
 function wasTraced(previousPath: string, path: string, known: Entry | undefined, destination: string): boolean {
-  if (known) {
-    const isOurs = known.destination === undefined || known.destination === destination;
-    return isOurs && (!known.ended || known.pending !== undefined);
-  }
+  if (known) return mayBeFor(known, destination) && (!known.ended || known.pending !== undefined);
   const [before, now] = [lstatSync(previousPath), lstatSync(path)];
   return before.mtimeMs >= (now.birthtimeMs || now.mtimeMs) - IDLE_MS;
 }

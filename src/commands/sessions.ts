@@ -5,7 +5,7 @@ import { fingerprint } from '../langfuse/endpoint.js';
 import { fitting } from '../observations/limits.js';
 import { redactor } from '../observations/redact.js';
 import { sessionsIn } from '../session-selection.js';
-import type { Entry } from '../state/entry.js';
+import { type Entry, mayBeFor } from '../state/entry.js';
 import { StateStore } from '../state/store.js';
 import { stateFolder } from '../state-folder.js';
 import { column, terminalWidth } from '../terminal/columns.js';
@@ -87,14 +87,12 @@ function stateOf(
   entry: Entry | undefined,
   destination: string | undefined,
 ): ExportState {
-  const isElsewhere =
-    destination !== undefined && entry?.destination !== undefined && entry.destination !== destination;
+  const isElsewhere = entry && destination !== undefined && !mayBeFor(entry, destination);
   if (!entry || isElsewhere) return 'not';
   if (entry.pending) return 'pending';
-  const upTo = entry.bytes ?? entry.offset ?? 0;
-  const isRead = upTo >= bytes || !hasWordsBehind(path, upTo);
   if (entry.turn_count === 0) return 'not';
-  return isRead ? 'exported' : 'partly';
+  const upTo = entry.bytes ?? entry.offset ?? 0;
+  return upTo >= bytes || !hasWordsBehind(path, upTo) ? 'exported' : 'partly';
 }
 
 function documentOf({

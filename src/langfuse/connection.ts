@@ -1,3 +1,6 @@
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { version } from '../version.js';
+
 /** How requests to a server are made: over kept connections, through the proxy that the environment names. */
 export interface Connection {
   readonly request: typeof import('node:http').request;
@@ -13,4 +16,45 @@ export async function connect(url: URL): Promise<Connection> {
   const hasProxy = Object.keys(process.env).some((name) => /^(?:https?|all)_proxy$/i.test(name));
   const { proxyAgentFor } = hasProxy ? await import('./proxy.js') : { proxyAgentFor: () => undefined };
   return { request, agent: proxyAgentFor(url) ?? new Agent({ keepAlive: true }) };
+}
+
+interface Question {
+  readonly method: 'GET' | 'POST';
+  readonly headers: OutgoingHttpHeaders;
+  readonly body?: Buffer;
+}
+
+/** The head of the server's answer; throws where none came in time. A redirect is an answer, it is not followed. */
+export function ask(
+  { request, agent }: Connection,
+  url: URL,
+  { method, headers, body }: Question,
+  timeoutMs: number,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const options = { agent, method, headers: { ...headers, 'user-agent': `cc-langfuse/${version}` } };
+    const outgoing = request(url, options, (incoming) => {
+      clearTimeout(timer);
+      // With its head the answer is there; whoever wants its body hears of it there.
+      incoming.on('error', () => {});
+      resolve(incoming);
+    });
+    const fail = (error: Error) => {
+      clearTimeout(timer);
+      reject(error);
+    };
+    const timer = setTimeout(() => {
+      const error = late(timeoutMs);
+      outgoing.destroy(error);
+      // Without a connection yet (a proxy that is silent) the request tells nobody that it was destroyed.
+      fail(error);
+    }, timeoutMs);
+    outgoing.on('error', fail);
+    outgoing.on('close', () => fail(new Error('the connection was closed')));
+    outgoing.end(body);
+  });
+}
+
+export function late(timeoutMs: number): Error {
+  return new Error(`no answer within ${timeoutMs} ms`);
 }

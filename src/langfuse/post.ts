@@ -1,7 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { version } from '../version.js';
-import { type Connection, connect } from './connection.js';
+import { ask, type Connection, connect } from './connection.js';
 
 /** Where observations go, and what is said at the door. */
 export interface Endpoint {
@@ -25,48 +24,26 @@ export class Post {
     this.#endpoint = endpoint;
   }
 
-  /** The server's answer; throws where none came in time. A redirect is an answer, it is not followed. */
+  /** The server's answer; throws where none came in time. */
   async send(body: string, timeoutMs: number): Promise<Reply> {
     const { url, headers } = this.#endpoint;
     this.#connection ??= connect(url);
-    const [{ request, agent }, payload] = await Promise.all([this.#connection, promisify(gzip)(body)]);
-    return new Promise((resolve, reject) => {
-      const outgoing = request(
-        url,
-        {
-          agent,
-          method: 'POST',
-          headers: {
-            ...headers,
-            'content-type': 'application/json',
-            'content-encoding': 'gzip',
-            'content-length': payload.length,
-            'user-agent': `cc-langfuse/${version}`,
-          },
-        },
-        (incoming) => {
-          clearTimeout(timer);
-          incoming.resume();
-          incoming.on('error', () => {});
-          const { statusCode: status = 0, headers: answer } = incoming;
-          const isPage = /\bhtml\b/i.test(answer['content-type'] ?? '');
-          resolve({ status, retryAfterMs: retryAfter(answer['retry-after']), isPage });
-        },
-      );
-      const fail = (error: Error) => {
-        clearTimeout(timer);
-        reject(error);
-      };
-      const timer = setTimeout(() => {
-        const error = new Error(`no answer within ${timeoutMs} ms`);
-        outgoing.destroy(error);
-        // Without a connection yet (a proxy that is silent) the request tells nobody that it was destroyed.
-        fail(error);
-      }, timeoutMs);
-      outgoing.on('error', fail);
-      outgoing.on('close', () => fail(new Error('the connection was closed')));
-      outgoing.end(payload);
-    });
+    const [connection, payload] = await Promise.all([this.#connection, promisify(gzip)(body)]);
+    const question = {
+      method: 'POST',
+      headers: {
+        ...headers,
+        'content-type': 'application/json',
+        'content-encoding': 'gzip',
+        'content-length': payload.length,
+      },
+      body: payload,
+    } as const;
+    const incoming = await ask(connection, url, question, timeoutMs);
+    incoming.resume();
+    const { statusCode: status = 0, headers: answer } = incoming;
+    const isPage = /\bhtml\b/i.test(answer['content-type'] ?? '');
+    return { status, retryAfterMs: retryAfter(answer['retry-after']), isPage };
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,7 @@
+import { text } from 'node:stream/consumers';
 import type { Langfuse } from '../config.js';
 import { isRecord, parseJson } from '../json.js';
-import { version } from '../version.js';
-import { connect } from './connection.js';
+import { ask, connect, late } from './connection.js';
 import { authorization, urlOf } from './endpoint.js';
 
 /** What a server says to the keys. */
@@ -13,31 +13,17 @@ export interface ProjectAnswer {
 
 /** Asks a server which project the keys open; throws where there is no answer. */
 export async function askForProject(langfuse: Langfuse, timeoutMs: number): Promise<ProjectAnswer> {
+  const deadline = Date.now() + timeoutMs;
   const url = urlOf(langfuse, '/api/public/projects');
-  const { request, agent } = await connect(url);
+  const connection = await connect(url);
   try {
-    const { status, body } = await new Promise<{ status: number; body: string }>((resolve, reject) => {
-      const headers = { authorization: authorization(langfuse), 'user-agent': `cc-langfuse/${version}` };
-      const outgoing = request(url, { agent, headers }, (incoming) => {
-        let body = '';
-        incoming.setEncoding('utf8');
-        incoming.on('data', (chunk: string) => {
-          body += chunk;
-        });
-        incoming.on('error', reject);
-        incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, body }));
-      });
-      const late = () => {
-        outgoing.destroy();
-        reject(new Error(`no answer within ${timeoutMs} ms`));
-      };
-      setTimeout(late, timeoutMs).unref();
-      outgoing.on('error', reject);
-      outgoing.end();
-    });
-    return { status, project: projectIn(parseJson(body)) };
+    const headers = { authorization: authorization(langfuse) };
+    const incoming = await ask(connection, url, { method: 'GET', headers }, timeoutMs);
+    const timer = setTimeout(() => incoming.destroy(late(timeoutMs)), deadline - Date.now());
+    const body = await text(incoming).finally(() => clearTimeout(timer));
+    return { status: incoming.statusCode ?? 0, project: projectIn(parseJson(body)) };
   } finally {
-    agent.destroy();
+    connection.agent.destroy();
   }
 }
 

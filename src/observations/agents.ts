@@ -95,7 +95,7 @@ export function buildLostAgent(call: ToolCall, place: AgentPlace, limits: Limits
 /** What of a turn's context holds for its agents, too. */
 export type Limits = Pick<Context, 'maxChars' | 'fit' | 'capture'>;
 
-export function agentSpanOf(trace: Pick<Trace, 'id'>, agentKey: string): string {
+function agentSpanOf(trace: Pick<Trace, 'id'>, agentKey: string): string {
   return spanIdOf(trace.id, 'agent', agentKey);
 }
 

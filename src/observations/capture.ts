@@ -23,7 +23,7 @@ export function captured(content: Content, capture: Capture): Content {
   return { ...content, input: withoutResults(content.input), output: withoutArguments(content.output) };
 }
 
-export function withoutTelling(metadata: { readonly [key: string]: Json }): { [key: string]: Json } {
+function withoutTelling(metadata: { readonly [key: string]: Json }): { [key: string]: Json } {
   return Object.fromEntries(Object.entries(metadata).filter(([key]) => !TELLING.includes(key)));
 }
 

@@ -17,7 +17,7 @@ export interface Context {
 }
 
 const STATUS_CHARS = 500;
-const NAME_CHARS = 200;
+export const NAME_CHARS = 200;
 const METADATA_CHARS = 1_000;
 
 /** An observation of the turn: its fields within their limits, its strings fit to be sent. */

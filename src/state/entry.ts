@@ -96,3 +96,8 @@ export function merged<T extends Partial<Entry>>(before: T, change: Partial<Entr
 }
 
 export const NEW_ENTRY: Entry = { last_line: 0, turn_count: 0, updated: '' };
+
+/** Whether what is known of a session may be of this destination; the first cc-langfuse kept none. */
+export function mayBeFor({ destination: known }: Entry, destination: string): boolean {
+  return known === undefined || known === destination;
+}

@@ -14,7 +14,8 @@ export class ProgressReport implements Progress {
   readonly #pausedUntil: () => number;
   readonly #output: NodeJS.WriteStream;
   readonly #startedAt = Date.now();
-  readonly #open = new Map<SessionOverview, { from: number; offset: number }>();
+  /** Up to which byte those that are begun have been read. */
+  readonly #open = new Map<SessionOverview, number>();
   readonly #bar: SingleBar | undefined;
   readonly #timer: NodeJS.Timeout;
   #readBytes = 0;
@@ -40,15 +41,15 @@ export class ProgressReport implements Progress {
 
   begin(session: SessionOverview, from: number): void {
     this.#doneBytes += from;
-    this.#open.set(session, { from, offset: from });
+    this.#open.set(session, from);
   }
 
   read(session: SessionOverview, offset: number): void {
-    const open = this.#open.get(session);
-    if (!open || offset <= open.offset) return;
-    this.#readBytes += offset - open.offset;
-    this.#doneBytes += offset - open.offset;
-    open.offset = offset;
+    const before = this.#open.get(session);
+    if (before === undefined || offset <= before) return;
+    this.#readBytes += offset - before;
+    this.#doneBytes += offset - before;
+    this.#open.set(session, offset);
   }
 
   taken({ turns }: Tally): void {

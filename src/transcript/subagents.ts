@@ -1,10 +1,10 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { parseJson } from '../json.js';
-import { firstTimeIn, linesIn } from './lines.js';
+import { turnsInFile } from './file-turns.js';
+import { linesIn } from './lines.js';
 import { AgentMeta } from './schema.js';
-import { type AgentThread, NO_FACTS, type Turn, toThread } from './turn.js';
-import { TurnGrouper } from './turn-grouper.js';
+import { type AgentThread, type Turn, toThread } from './turn.js';
 
 export interface AgentFile {
   readonly agentId: string;
@@ -47,17 +47,11 @@ export function readAgent(
 ): AgentThread | undefined {
   const turns: Turn[] = [];
   try {
-    const time = firstTimeIn(path);
     // Its lines need a name where they have none, and no other agent's may be the same.
-    const start = { session: NO_FACTS, sessionId: agentId, turnCount: 0, line: 1, offset: 0, time };
-    const grouper = new TurnGrouper({ ...start, thread: 'agent' });
-    for (const line of linesIn(path)) {
+    const all = turnsInFile(path, 'agent', agentId, (line) => {
       if (line.kind === 'unreadable') onUnreadable(line.place.number, line.reason);
-      const ended = grouper.push(line);
-      if (ended) turns.push(ended);
-    }
-    const open = grouper.open();
-    if (open) turns.push(open);
+    });
+    for (const turn of all) turns.push(turn);
   } catch (error) {
     onUnreadable(0, error instanceof Error ? error.message : String(error));
   }

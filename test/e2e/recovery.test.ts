@@ -41,12 +41,17 @@ const roots = () =>
     .map(({ trace, name }) => `${trace.sessionId} ${name}`);
 const arrivals = () => [...workplace.server.arrivals.values()];
 
+/** A session whose first turn the server has refused. */
+async function failOn(session: string): Promise<void> {
+  append(session, 1);
+  workplace.server.misbehave = () => ({ status: 401 });
+  await hook(session);
+  workplace.server.misbehave = () => undefined;
+}
+
 describe('a session of which a run failed', () => {
   test('is brought by the next hook of any other, at once and wherever it lies', async () => {
-    append(A, 1);
-    workplace.server.misbehave = () => ({ status: 401 });
-    await hook(A);
-    workplace.server.misbehave = () => undefined;
+    await failOn(A);
     append(B, 1, pathOf(B, '-elsewhere'));
     await hook(B, 'Stop', pathOf(B, '-elsewhere'));
     expect(roots()).toEqual([`${B} Turn 1`, `${A} Turn 1`]);
@@ -75,10 +80,7 @@ describe('a session of which a run failed', () => {
   });
 
   test('of another destination is left alone', async () => {
-    append(A, 1);
-    workplace.server.misbehave = () => ({ status: 401 });
-    await hook(A);
-    workplace.server.misbehave = () => undefined;
+    await failOn(A);
     const path = join(workplace.stateFolder, 'cc-langfuse_state.json');
     writeFileSync(path, JSON.stringify({ [A]: { ...workplace.state[A], destination: 'another' } }));
     append(B, 1);
@@ -89,10 +91,7 @@ describe('a session of which a run failed', () => {
 
 describe('a session that runs elsewhere', () => {
   test('while another run is at work on it is not waited for', async () => {
-    append(A, 1);
-    workplace.server.misbehave = () => ({ status: 401 });
-    await hook(A);
-    workplace.server.misbehave = () => undefined;
+    await failOn(A);
     const lock = join(workplace.stateFolder, 'cc-langfuse_locks', `${A}.lock`);
     writeFileSync(lock, `${process.pid} ${hostname()} x`);
     append(B, 1);
@@ -106,10 +105,7 @@ describe('a session that runs elsewhere', () => {
     const own = { CC_LANGFUSE_CAPTURE: 'metadata', LANGFUSE_TAGS: 'of-a', LANGFUSE_TRACING_ENVIRONMENT: 'prod' };
     const { env } = workplace;
     workplace.env = { ...env, ...own };
-    append(A, 1);
-    workplace.server.misbehave = () => ({ status: 401 });
-    await hook(A);
-    workplace.server.misbehave = () => undefined;
+    await failOn(A);
     workplace.env = { ...env, LANGFUSE_TAGS: 'of-b', LANGFUSE_USER_ID: 'b' };
     append(B, 1);
     await hook(B);
@@ -134,15 +130,8 @@ describe('a session that runs elsewhere', () => {
 });
 
 describe('a session of which the last run failed', () => {
-  const fail = async () => {
-    append(A, 1);
-    workplace.server.misbehave = () => ({ status: 401 });
-    await hook(A);
-    workplace.server.misbehave = () => undefined;
-  };
-
   test('and whose transcript was moved to another folder since is found there', async () => {
-    await fail();
+    await failOn(A);
     mkdirSync(dirname(pathOf(A, '-worktree')));
     renameSync(pathOf(A), pathOf(A, '-worktree'));
     append(B, 1);
@@ -151,13 +140,13 @@ describe('a session of which the last run failed', () => {
   });
 
   test('is brought by a hook that has no transcript itself', async () => {
-    await fail();
+    await failOn(A);
     await hook(B, 'SessionEnd');
     expect(roots()).toEqual([`${A} Turn 1`]);
   });
 
   test('is brought though an observation of the session that runs is too large for the server', async () => {
-    await fail();
+    await failOn(A);
     append(B, 1);
     workplace.server.misbehave = (_, __, spans) => (JSON.stringify(spans).includes(B) ? { status: 413 } : undefined);
     await hook(B);
@@ -179,7 +168,7 @@ describe('a session of which the last run failed', () => {
   });
 
   test('does not keep others from being brought where its path cannot be looked at', async () => {
-    await fail();
+    await failOn(A);
     const path = join(workplace.stateFolder, 'cc-langfuse_state.json');
     const { [A]: a } = workplace.state;
     const hidden = { ...a, path: `/${'x'.repeat(5_000)}/y.jsonl` };

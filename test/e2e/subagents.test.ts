@@ -68,6 +68,8 @@ const running = (...ids: string[]) => ({
 const agentNamed = (id: string) => workplace.server.observations.find(({ metadata }) => metadata.agent_id === id);
 const arrivals = () => [...workplace.server.arrivals.values()];
 
+const PLAN_BELOW_EXPLORE = ['agent Plan', 'tool Agent', 'generation claude-opus-5', 'agent Explore'];
+
 /** From an observation up to its root. */
 function lineage(observation: StoredObservation | undefined): string[] {
   if (!observation) return [];
@@ -158,12 +160,7 @@ describe('an agent in the background', () => {
     expect([agentNamed('a1')?.name, agentNamed('a2')]).toEqual(['Explore', undefined]);
     append(transcript(), notification('a2', 40), answer('m4', 41));
     await stop(running());
-    expect(lineage(agentNamed('a2')).slice(0, 4)).toEqual([
-      'agent Plan',
-      'tool Agent',
-      'generation claude-opus-5',
-      'agent Explore',
-    ]);
+    expect(lineage(agentNamed('a2')).slice(0, 4)).toEqual(PLAN_BELOW_EXPLORE);
     expect(arrivals().every((times) => times === 1)).toBe(true);
   });
 });
@@ -389,12 +386,7 @@ describe('an agent whose call is not known yet', () => {
     );
     append(transcript(), notification('a1', 20), answer('m3', 21));
     await stop(running());
-    expect(lineage(agentNamed('a2')).slice(0, 4)).toEqual([
-      'agent Plan',
-      'tool Agent',
-      'generation claude-opus-5',
-      'agent Explore',
-    ]);
+    expect(lineage(agentNamed('a2')).slice(0, 4)).toEqual(PLAN_BELOW_EXPLORE);
   });
 
   test('that is listed as running is not done, however idle its file is', async () => {

@@ -46,9 +46,9 @@ export class TranscriptReader {
     return { bytes: size, changedAt: mtimeMs, bornAt: Math.trunc(birthtimeMs || mtimeMs) };
   }
 
-  /** Up to which byte whole lines have been read. */
+  /** Up to which byte it has been read, a line that is not whole yet included. */
   get offset(): number {
-    return this.#offset;
+    return this.#offset + this.#unfinishedBytes;
   }
 
   /**

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -270,6 +270,16 @@ describe('a session that got no Stop', () => {
     const { length } = workplace.server.requests;
     await hook(B, 'SessionEnd');
     expect(workplace.server.requests).toHaveLength(length);
+  });
+
+  test('and whose last line never got its newline is looked at once', async () => {
+    append(A, 1);
+    await hook(A, 'SessionStart');
+    appendFileSync(pathOf(A), '{"type":"user","mess');
+    letIdle(pathOf(A));
+    append(B, 1);
+    await hook(B);
+    expect(workplace.state[A]).toMatchObject({ turn_count: 1, bytes: statSync(pathOf(A)).size });
   });
 
   test('after some that did: only what is new is sent', async () => {

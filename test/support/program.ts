@@ -108,6 +108,7 @@ export class Workplace {
 
   async close(): Promise<void> {
     await this.server.stop();
-    rmSync(this.home, { recursive: true, force: true });
+    // A worker that outlives its hook may still be writing its log.
+    rmSync(this.home, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 }

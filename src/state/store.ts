@@ -18,6 +18,19 @@ import writeFileAtomic from 'write-file-atomic';
 import { isRecord, parseJson } from '../json.js';
 import { fileNameOf } from '../state-folder.js';
 import { Entry, merged, NEW_ENTRY } from './entry.js';
+import {
+  ENCODING,
+  type EntryLines,
+  encoded,
+  entryLinesIn,
+  entryTextIn,
+  linesThat,
+  NO_LINES,
+  splitLine,
+  wholeLinesIn,
+  withEntry,
+  withoutEntries,
+} from './entry-lines.js';
 import { type Lock, takeLock } from './lock.js';
 
 const LOCK_WAIT_MS = 10_000;
@@ -42,9 +55,7 @@ export interface SessionState {
   lock(sessionId: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined>;
 }
 
-/** What the file has of each session, by its id: as text, since of thousands a run reads one or two. */
-type Entries = ReadonlyMap<string, string>;
-type Change = (entries: Map<string, string>) => void;
+type Change = (lines: EntryLines) => EntryLines;
 
 /** The state file: an entry for each session, each on a line of its own. */
 export class StateStore implements SessionState {
@@ -53,7 +64,7 @@ export class StateStore implements SessionState {
   readonly #onCorrupt: (keptAs: string) => void;
   readonly #writes: 'at once' | 'in the background';
   /** What the file held when it was last read or written; it is written by being replaced, so it has a number of its own. */
-  #seen: { file: string; entries: Entries } | undefined;
+  #seen: { file: string; lines: EntryLines } | undefined;
   /** Changes that wait for the write under way: they go into the next one together. */
   #waiting: Change[] = [];
   #writing: Promise<void> = Promise.resolve();
@@ -71,52 +82,39 @@ export class StateStore implements SessionState {
   }
 
   read(sessionId: string): Entry | undefined {
-    return entryIn(this.#readAll()?.get(sessionId));
+    return entryIn(entryTextIn(this.#readAll() ?? NO_LINES, sessionId));
   }
 
-  /** The sessions that may be wanted, by what stands in the file: thousands are not to be parsed for a few. */
-  entries(mayBeWanted: (text: string) => boolean): [string, Entry][] {
-    return [...(this.#readAll() ?? [])].flatMap(([sessionId, text]) => {
-      const entry = mayBeWanted(text) ? entryIn(text) : undefined;
-      return entry ? [[sessionId, entry] as [string, Entry]] : [];
-    });
+  /** The sessions that may be wanted, by the bytes of their lines: thousands are not to be parsed for a few. */
+  entries(mayBeWanted: (line: string) => boolean): [string, Entry][] {
+    return entriesOf(linesThat(mayBeWanted, this.#readAll() ?? NO_LINES));
   }
 
   /** The sessions that were changed last before a moment, the oldest first, at most so many. */
   untouchedSince(moment: string, atMost: number): [string, Entry][] {
-    return [...(this.#readAll() ?? [])]
-      .flatMap(([sessionId, text]) => {
-        const updated = UPDATED.exec(text)?.[1] ?? '';
-        return updated < moment ? [{ sessionId, text, updated }] : [];
-      })
-      .toSorted((a, b) => a.updated.localeCompare(b.updated))
-      .slice(0, atMost)
-      .flatMap(({ sessionId, text }) => {
-        const entry = entryIn(text);
-        return entry ? [[sessionId, entry] as [string, Entry]] : [];
-      });
+    const old = linesThat((line) => updatedIn(line) < moment, this.#readAll() ?? NO_LINES);
+    return entriesOf(old.toSorted((a, b) => updatedIn(a).localeCompare(updatedIn(b))).slice(0, atMost));
   }
 
   sessionsWithFirst(first: string, sessionId: string): [string, Entry][] {
-    const mark = `"first":${JSON.stringify(first)}`;
-    return this.entries((text) => text.includes(mark)).filter(
+    const mark = encoded(`"first":${JSON.stringify(first)}`);
+    return this.entries((line) => line.includes(mark)).filter(
       ([id, entry]) => id !== sessionId && entry.first === first,
     );
   }
 
   /** Changes a session's entry on disk, whatever other processes do meanwhile; what it does not know of stays. */
   update(sessionId: string, change: Partial<Entry>): Promise<void> {
-    return this.#change((all) => {
-      const before = parseJson(all.get(sessionId) ?? '');
+    return this.#change((lines) => {
+      const before = parseJson(entryTextIn(lines, sessionId) ?? '');
       const known: Entry = { ...NEW_ENTRY, ...(isRecord(before) ? before : {}) };
-      all.set(sessionId, JSON.stringify({ ...merged(known, change), updated: new Date().toISOString() }));
+      const after = { ...merged(known, change), updated: new Date().toISOString() };
+      return withEntry(lines, sessionId, JSON.stringify(after));
     });
   }
 
   remove(sessionIds: readonly string[]): Promise<void> {
-    return this.#change((all) => {
-      for (const sessionId of sessionIds) all.delete(sessionId);
-    });
+    return this.#change((lines) => withoutEntries(lines, sessionIds));
   }
 
   async ready(): Promise<void> {
@@ -154,14 +152,12 @@ export class StateStore implements SessionState {
       this.#waiting = [];
     });
     try {
-      const entries = new Map(this.#readAll() ?? this.#beginAnew());
-      for (const change of changes) change(entries);
-      const text = textOf(entries);
+      const lines = changes.reduce((before, change) => change(before), this.#readAll() ?? this.#beginAnew());
       // Written by us and not by the library, which takes a write that a full disk cut short for the whole.
-      const options = { mode: 0o600, tmpfileCreated: (temporary: string) => writeFileSync(temporary, text) };
+      const options = { mode: 0o600, tmpfileCreated: (temporary: string) => writeFileSync(temporary, lines, ENCODING) };
       if (this.#writes === 'at once') writeFileAtomic.sync(this.#path, '', options);
       else await writeFileAtomic(this.#path, '', options);
-      this.#seen = { file: numberOf(statSync(this.#path, { bigint: true })), entries };
+      this.#seen = { file: numberOf(statSync(this.#path, { bigint: true })), lines };
     } finally {
       lock.release();
     }
@@ -174,7 +170,7 @@ export class StateStore implements SessionState {
   }
 
   /** Every entry; undefined where the file is corrupt. */
-  #readAll(): Entries | undefined {
+  #readAll(): EntryLines | undefined {
     let file: number | undefined;
     try {
       // A FIFO in its place would hang.
@@ -182,13 +178,13 @@ export class StateStore implements SessionState {
       const status = fstatSync(file, { bigint: true });
       if (!status.isFile()) throw Object.assign(new Error(), { code: 'not a regular file' });
       const number = numberOf(status);
-      if (this.#seen?.file === number) return this.#seen.entries;
-      const entries = entriesIn(readFileSync(file, 'utf8'));
-      if (entries) this.#seen = { file: number, entries };
-      return entries;
+      if (this.#seen?.file === number) return this.#seen.lines;
+      const lines = entryLinesIn(readFileSync(file, ENCODING));
+      if (lines !== undefined) this.#seen = { file: number, lines };
+      return lines;
     } catch (error) {
       const { code = '' } = error as NodeJS.ErrnoException;
-      if (code === 'ENOENT') return new Map();
+      if (code === 'ENOENT') return NO_LINES;
       throw new Error(`the state file ${this.#path} cannot be read: ${code}`);
     } finally {
       if (file !== undefined) closeSync(file);
@@ -196,49 +192,30 @@ export class StateStore implements SessionState {
   }
 
   /** Sets a corrupt file aside; the entries that stand whole in it are kept. */
-  #beginAnew(): Entries {
-    const whole = [...linesIn(readFileSync(this.#path, 'utf8'))].filter(([, text]) => isRecord(parseJson(text)));
+  #beginAnew(): EntryLines {
+    const whole = wholeLinesIn(readFileSync(this.#path, ENCODING));
     const keptAs = `${this.#path}.corrupt-${Date.now()}`;
     renameSync(this.#path, keptAs);
     this.#onCorrupt(keptAs);
-    return new Map(whole);
+    return whole;
   }
 }
 
-const UPDATED = /"updated":"([^"]*)"/;
-const LINE = /^("(?:[^"\\]|\\.)*"):(.*?),?$/;
-const [HEAD, TAIL] = ['{\n', '\n}\n'];
+function updatedIn(line: string): string {
+  return /"updated":"([^"]*)"/.exec(line)?.[1] ?? '';
+}
+
+function entriesOf(lines: readonly string[]): [string, Entry][] {
+  return lines.flatMap((line) => {
+    const [sessionId, text] = splitLine(line) ?? [];
+    const entry = entryIn(text);
+    return sessionId !== undefined && entry ? [[sessionId, entry] as [string, Entry]] : [];
+  });
+}
 
 function entryIn(text: string | undefined): Entry | undefined {
   const entry = text === undefined ? undefined : Entry.safeParse(parseJson(text));
   return entry?.success ? entry.data : undefined;
-}
-
-function textOf(entries: Entries): string {
-  return `${HEAD}${[...entries].map(([sessionId, text]) => `${JSON.stringify(sessionId)}:${text}`).join(',\n')}${TAIL}`;
-}
-
-/** As it was written here; as the first cc-langfuse, or somebody's editor, wrote it, it is parsed and taken apart. */
-function entriesIn(text: string): Entries | undefined {
-  if (text.startsWith(HEAD) && text.endsWith(TAIL)) {
-    const lines = new Map(linesIn(text));
-    if (lines.size === countOf(text, '\n') - 2) return lines;
-  }
-  const all = parseJson(text);
-  return isRecord(all) ? new Map(Object.entries(all).map(([id, value]) => [id, JSON.stringify(value)])) : undefined;
-}
-
-function* linesIn(text: string): Generator<[string, string], void, undefined> {
-  for (const line of text.split('\n')) {
-    const [, key, value] = LINE.exec(line) ?? [];
-    if (key !== undefined && value !== undefined) yield [JSON.parse(key), value];
-  }
-}
-
-function countOf(text: string, mark: string): number {
-  let count = 0;
-  for (let place = text.indexOf(mark); place >= 0; place = text.indexOf(mark, place + 1)) count += 1;
-  return count;
 }
 
 function numberOf({ ino, size, mtimeNs }: BigIntStats): string {

@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { hostname, tmpdir, uptime } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { takeLock } from '../../src/state/lock.js';
 import { StateStore } from '../../src/state/store.js';
@@ -138,6 +139,31 @@ describe('the state file', () => {
     const all = JSON.parse(readFileSync(file(), 'utf8'));
     writeFileSync(file(), JSON.stringify({ a: { ...all.a, pending: 'oops', offset: 'foo', time: -1, updated: 7 } }));
     expect(store.read('a')).toMatchObject({ last_line: 3, turn_count: 1, pending: undefined, offset: undefined });
+  });
+
+  test('is a JSON object of all sessions after any changes, whatever their ids and texts', async () => {
+    const id = fc.constantFrom('a', 'aa', 'ä "b":', '语\\', '{', '\n');
+    const path = fc.string({ unit: 'grapheme', maxLength: 8 });
+    const step = fc.oneof(
+      { weight: 3, arbitrary: fc.record({ id, path }) },
+      { weight: 1, arbitrary: fc.record({ id }) },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+        rmSync(file(), { force: true });
+        const expected = new Map<string, unknown>();
+        for (const { id: sessionId, path: to } of steps.map((each) => ({ path: undefined, ...each }))) {
+          if (to === undefined) expected.delete(sessionId);
+          else expected.set(sessionId, { last_line: 0, turn_count: 0, path: to, updated: expect.any(String) });
+          await (to === undefined ? store.remove([sessionId]) : store.update(sessionId, { path: to }));
+        }
+        const afresh = new StateStore(folder, (keptAs) => corrupt.push(keptAs));
+        expect(new Map(afresh.entries(() => true))).toEqual(expected);
+        if (steps.length > 0) expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual(Object.fromEntries(expected));
+        expect(corrupt).toEqual([]);
+      }),
+      { numRuns: 100 },
+    );
   });
 
   test('loses no change when many are made at once', async () => {

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // Nothing is loaded here but what every command needs: where tracing is off, or someone waits, each module would be felt.
+import { takePluginOptions } from './plugin-options.js';
 import { version } from './version.js';
 
 const [command] = process.argv.slice(2);
@@ -13,6 +14,7 @@ async function main(): Promise<void> {
     case 'hook': {
       // Before anything else: where tracing is off the hook must cost nothing.
       if (env.TRACE_TO_LANGFUSE !== 'true') return;
+      takePluginOptions(env);
       keepCompiled(env);
       if (isWaitedFor(env)) {
         const { handOverHook } = await import('./commands/hand-over.js');

@@ -1,0 +1,12 @@
+const OPTION = 'CLAUDE_PLUGIN_OPTION_';
+
+/**
+ * Claude Code gives a plugin's hooks what the user entered for it, under names of its own; unset ones it leaves out. They
+ * count as `CC_LANGFUSE_…`: the keys that another program of the user's reads must not take these turns elsewhere.
+ */
+export function takePluginOptions(env: NodeJS.ProcessEnv): void {
+  if (env.CLAUDE_PLUGIN_ROOT === undefined) return;
+  for (const [name, value] of Object.entries(env)) {
+    if (name.startsWith(OPTION)) env[name.replace(OPTION, 'CC_LANGFUSE_')] ??= value;
+  }
+}

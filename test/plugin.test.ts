@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readSettings } from '../src/config.js';
+import { takePluginOptions } from '../src/plugin-options.js';
+import { version } from '../src/version.js';
+import { PUBLIC_KEY, SECRET_KEY } from './support/langfuse-server.js';
+import { type Environment, Workplace } from './support/program.js';
+import { play, recording } from './support/recording.js';
+import { describeTraces } from './support/traces.js';
+
+const ROOT = new URL('../', import.meta.url).pathname;
+const PLUGIN = join(ROOT, 'plugin');
+const document = (path: string) => JSON.parse(readFileSync(join(ROOT, path), 'utf8'));
+const hooksIn = (path: string): { [event: string]: [{ hooks: [{ command: string; timeout: number }] }] } =>
+  document(path).hooks;
+
+describe('the plugin', () => {
+  test('holds the program as it is built from this source (npm run plugin brings it up to date)', () => {
+    const files = (folder: string) =>
+      Object.fromEntries(
+        readdirSync(join(ROOT, folder)).map((name) => [name, readFileSync(join(ROOT, folder, name), 'utf8')]),
+      );
+    const [shipped, built] = [files('plugin/dist'), files('dist')];
+    expect(Object.keys(shipped)).toEqual(Object.keys(built));
+    for (const [name, text] of Object.entries(built)) expect(shipped[name] === text, name).toBe(true);
+  });
+
+  test('has the version of the package, and is the one that the marketplace offers', () => {
+    const { name, version: itsVersion } = document('plugin/.claude-plugin/plugin.json');
+    expect(itsVersion).toBe(version);
+    expect(document('.claude-plugin/marketplace.json').plugins).toMatchObject([{ name, source: './plugin' }]);
+  });
+
+  test('registers the hooks of the example, with the same timeouts', () => {
+    const timeouts = (path: string) =>
+      Object.entries(hooksIn(path)).map(([event, [{ hooks }]]) => [event, hooks.map(({ timeout }) => timeout)]);
+    expect(timeouts('plugin/hooks/hooks.json')).toEqual(timeouts('hooks.example.json'));
+  });
+
+  test('asks for nothing but settings', async () => {
+    const { userConfig } = document('plugin/.claude-plugin/plugin.json');
+    for (const key of Object.keys(userConfig)) {
+      const variable = `CC_LANGFUSE_${key.toUpperCase()}`;
+      const { problems, langfuse, ...read } = await readSettings({ [variable]: ' full ' });
+      const { problems: without, langfuse: _, ...unset } = await readSettings({});
+      const isTaken =
+        JSON.stringify(problems) !== JSON.stringify(without) ||
+        JSON.stringify(read) !== JSON.stringify(unset) ||
+        userConfig[key].default === read[key as keyof typeof read];
+      expect(isTaken, key).toBe(true);
+    }
+  });
+});
+
+describe('what the user entered', () => {
+  const taken = (env: Environment) => {
+    const all: NodeJS.ProcessEnv = { ...env };
+    takePluginOptions(all);
+    return all;
+  };
+  const entered = { CLAUDE_PLUGIN_ROOT: '/p', CLAUDE_PLUGIN_OPTION_PUBLIC_KEY: 'pk-lf-entered' };
+
+  test('wins over what another program of the user’s reads, and not over what is meant for this one', () => {
+    expect(taken({ ...entered, LANGFUSE_PUBLIC_KEY: 'pk-lf-app' }).CC_LANGFUSE_PUBLIC_KEY).toBe('pk-lf-entered');
+    expect(taken({ ...entered, CC_LANGFUSE_PUBLIC_KEY: 'pk-lf-own' }).CC_LANGFUSE_PUBLIC_KEY).toBe('pk-lf-own');
+  });
+
+  test('counts for a plugin’s hook alone', () => {
+    expect(taken({ CLAUDE_PLUGIN_OPTION_PUBLIC_KEY: 'pk-lf-entered' })).not.toHaveProperty('CC_LANGFUSE_PUBLIC_KEY');
+  });
+});
+
+describe('its hooks, as Claude Code starts them', () => {
+  let workplace: Workplace;
+
+  beforeEach(async () => {
+    workplace = await Workplace.open();
+  });
+
+  afterEach(() => workplace.close());
+
+  const options = () => ({
+    HOME: workplace.home,
+    PATH: process.env.PATH,
+    CLAUDE_CODE_ENTRYPOINT: 'sdk-cli',
+    CLAUDE_PLUGIN_ROOT: PLUGIN,
+    CLAUDE_PLUGIN_OPTION_PUBLIC_KEY: PUBLIC_KEY,
+    CLAUDE_PLUGIN_OPTION_SECRET_KEY: SECRET_KEY,
+    CLAUDE_PLUGIN_OPTION_BASE_URL: workplace.server.url,
+  });
+
+  const start = (event: string, payload: unknown, env: NodeJS.ProcessEnv) =>
+    new Promise((resolve) => {
+      const command = hooksIn('plugin/hooks/hooks.json')[event]?.[0].hooks[0].command ?? 'false';
+      const shell = spawn('sh', ['-c', command], { env });
+      let output = '';
+      for (const stream of [shell.stdout, shell.stderr])
+        stream.on('data', (chunk: Buffer) => {
+          output += chunk;
+        });
+      shell.stdin.end(JSON.stringify(payload));
+      shell.on('close', (exitCode) => resolve({ exitCode, output }));
+    });
+
+  test('export a session with nothing set but what the user entered', async () => {
+    const played = recording('p-simple');
+    await play(played, workplace.home, async ({ event, payload }) => {
+      expect(await start(event, payload, options())).toEqual({ exitCode: 0, output: '' });
+    });
+    const expected = readFileSync(join(played.folder, 'expected.json'), 'utf8');
+    expect(describeTraces(workplace.server.observations)).toBe(expected);
+  });
+
+  test('export nothing where a project has tracing off', async () => {
+    await play(recording('p-simple'), workplace.home, async ({ event, payload }) => {
+      const env = { ...options(), TRACE_TO_LANGFUSE: 'false' };
+      expect(await start(event, payload, env)).toEqual({ exitCode: 0, output: '' });
+    });
+    expect(workplace.server.observations).toEqual([]);
+  });
+});

@@ -13,6 +13,7 @@ const entries = [
   'commands/hand-over.ts',
   'commands/backfill.ts',
   'commands/sessions.ts',
+  'unknown-command.ts',
   'redaction-rules.ts',
   'log-file.ts',
   'langfuse/proxy.ts',

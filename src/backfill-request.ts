@@ -4,16 +4,20 @@ import type { Selection } from './session-selection.js';
 
 export const HELP = `usage: cc-langfuse backfill [options] [session id or .jsonl path …]
 
-Exports sessions that are on disk. What is in Langfuse already is not sent again, and what was stopped goes on where it was.
-Without a selection: the sessions of the current directory's project, after asking in a terminal.
+Exports sessions that are on disk. What is in Langfuse already is not sent
+again, and what was stopped goes on where it was.
+Without a selection: the sessions of the current directory's project, after
+asking in a terminal.
 
   --all                 the sessions of all projects
   --project <path>      those that ran in this directory
   --since <when>        whose last activity is not before: 7d, 12h, 2026-11-01
   --until <when>        or not after
   --limit <n>           the n newest of them
-  --exclude <glob>      none whose transcript's path matches; may be given more than once
-  --include-open        the last turn of a session that is still being written, too
+  --exclude <glob>      none whose transcript's path matches; may be given more
+                        than once
+  --include-open        the last turn of a session that is still being written,
+                        too
   --force               send again what is in Langfuse, under the same ids
   --dry-run             say what would be sent, and send nothing
   --concurrency <n>     requests under way at once (4)
@@ -21,8 +25,10 @@ Without a selection: the sessions of the current directory's project, after aski
   --quiet               nothing on stdout
   --help
 
-Keys and settings come from the environment, or from the env block of your ~/.claude/settings.json.
-Exit code: 0, 1 where something failed, 2 where it could not be asked so, 130 where it was stopped.
+Keys and settings come from the environment, or from the env block of your
+~/.claude/settings.json.
+Exit code: 0, 1 where something failed, 2 where it could not be asked so, 130
+where it was stopped.
 `;
 
 const OPTIONS = {
@@ -38,7 +44,6 @@ const OPTIONS = {
   concurrency: { type: 'string' },
   json: { type: 'boolean' },
   quiet: { type: 'boolean' },
-  help: { type: 'boolean', short: 'h' },
 } as const;
 
 const DEFAULT_CONCURRENCY = 4;

@@ -12,6 +12,10 @@ async function main(): Promise<void> {
   const { env, argv } = process;
   switch (command) {
     case 'hook': {
+      if (argv[3] === '--help' || argv[3] === '-h') {
+        process.stdout.write(HOOK_HELP);
+        return;
+      }
       // Before anything else: where tracing is off the hook must cost nothing.
       if (env.TRACE_TO_LANGFUSE !== 'true') return;
       takePluginOptions(env);
@@ -33,14 +37,6 @@ async function main(): Promise<void> {
       await hook(env, WORKER_MS);
       return process.exit();
     }
-    case 'backfill': {
-      const { run } = await import('./commands/backfill.js');
-      return byHand(run);
-    }
-    case 'sessions': {
-      const { run } = await import('./commands/sessions.js');
-      return byHand(run);
-    }
     case '--version':
       process.stdout.write(`${version}\n`);
       return;
@@ -48,21 +44,45 @@ async function main(): Promise<void> {
     case '-h':
       process.stdout.write(HELP);
       return;
-    default:
-      process.stderr.write(
-        command === undefined ? HELP : `cc-langfuse: there is no command ${command}; see cc-langfuse --help\n`,
-      );
+    case undefined:
+      process.stderr.write(HELP);
       process.exitCode = 2;
+      return;
+    default:
+      return byHand(command);
   }
 }
 
+interface Command {
+  readonly does: string;
+  /** Gives the exit code. */
+  readonly load: () => Promise<{ run: (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<number> }>;
+}
+
+/** What a person runs. */
+const COMMANDS: { readonly [name: string]: Command } = {
+  backfill: { does: 'exports sessions that are on disk', load: () => import('./commands/backfill.js') },
+  sessions: {
+    does: 'lists them, and how much of each is in Langfuse',
+    load: () => import('./commands/sessions.js'),
+  },
+};
+
 const HELP = `usage: cc-langfuse <command>
 
-  hook        what Claude Code starts: exports the session that it names on stdin
-  backfill    exports sessions that are on disk
-  sessions    lists them, and how much of each is in Langfuse
+  hook        what Claude Code starts: exports the session that stdin names
+${Object.entries(COMMANDS)
+  .map(([name, { does }]) => `  ${name.padEnd(12)}${does}\n`)
+  .join('')}
+cc-langfuse <command> --help tells more; cc-langfuse --version is its version.
+`;
 
-cc-langfuse <command> --help tells more.
+const HOOK_HELP = `usage: cc-langfuse hook
+
+Claude Code starts it, with what has happened on stdin. It exports what that
+session has new, where TRACE_TO_LANGFUSE is "true"; it exits with 0 and prints
+nothing, whatever happens. What goes wrong stands in the log:
+~/.claude/state/cc-langfuse_hook.log
 `;
 
 /**
@@ -78,12 +98,19 @@ function keepCompiled({ CLAUDE_CONFIG_DIR, HOME, USERPROFILE }: NodeJS.ProcessEn
   if (folder) enableCompileCache?.(`${folder}/state/cc-langfuse_compiled`);
 }
 
-/** A command that a person runs: what cannot be done is told in one line. */
-async function byHand(run: (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<number>): Promise<void> {
+/** What cannot be done is told in one line. */
+async function byHand(name: string): Promise<void> {
   // Whoever reads the output may have seen enough.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => process.exit());
   try {
-    process.exitCode = await run(process.argv.slice(3), process.env);
+    const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+    if (command) {
+      const { run } = await command.load();
+      process.exitCode = await run(process.argv.slice(3), process.env);
+    } else {
+      const { unknownCommand } = await import('./unknown-command.js');
+      throw unknownCommand(name, ['hook', ...Object.keys(COMMANDS)]);
+    }
   } catch (error) {
     const isUsage = error instanceof Error && error.name === 'UsageError';
     process.stderr.write(`cc-langfuse: ${error instanceof Error ? error.message : String(error)}\n`);

@@ -6,13 +6,15 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** The options and the operands of a command; what is no option of it is a `UsageError`. */
+const HELP = { help: { type: 'boolean', short: 'h' } } as const;
+
+/** The options (`--help` is one of every command's) and the operands; what is no option is a `UsageError`. */
 export function parseCommandLine<T extends NonNullable<ParseArgsConfig['options']>>(
   args: readonly string[],
   options: T,
 ) {
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+    return parseArgs({ args: [...args], options: { ...options, ...HELP }, allowPositionals: true, strict: true });
   } catch (error) {
     const [sentence = ''] = String((error as Error).message).split(/\. |\n/);
     throw new UsageError(`${sentence.replace(/\.$/, '')}; --help tells which there are`);

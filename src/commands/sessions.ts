@@ -17,10 +17,13 @@ import { hasWordsBehind, lastActivity, type SessionOverview } from '../transcrip
 
 export const HELP = `usage: cc-langfuse sessions [options]
 
-Lists the sessions on disk, of all projects, the newest first, and how much of each is in Langfuse.
+Lists the sessions on disk, of all projects, the newest first, and how much of
+each is in Langfuse.
 
-  --search <text>   instead, the tool calls whose input or output has the text, in any case
-  --count           count the turns of those, too, that were never exported; it reads every file
+  --search <text>   instead, the tool calls whose input or output has the text,
+                    in any case
+  --count           count the turns of those, too, that were never exported; it
+                    reads every file
   --json            one JSON array on stdout, and nothing else
   --help
 `;
@@ -29,7 +32,6 @@ const OPTIONS = {
   search: { type: 'string' },
   count: { type: 'boolean' },
   json: { type: 'boolean' },
-  help: { type: 'boolean' },
 } as const;
 
 /** How much of a session is in Langfuse. */

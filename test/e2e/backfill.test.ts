@@ -478,13 +478,6 @@ describe('what cannot be asked so is told in one line, with exit code 2, and not
     writeFileSync(workplace.projects, '');
     expect(await backfill('--all')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('ENOTDIR') });
   });
-
-  test('an unknown command', async () => {
-    expect(await run(['backfil'], workplace.env)).toMatchObject({
-      exitCode: 2,
-      stderr: 'cc-langfuse: there is no command backfil; see cc-langfuse --help\n',
-    });
-  });
 });
 
 test('keys may stand in the env block of the user settings; the shell wins', async () => {

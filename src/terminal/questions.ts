@@ -18,9 +18,11 @@ export function ask(question: string): Promise<string> {
 
 /** The same, and nothing of it is shown. */
 export async function askHidden(question: string): Promise<string> {
-  process.stdout.write(question);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  return answerTo('', nowhere).finally(() => process.stdout.write('\n'));
+  const answer = answerTo('', nowhere);
+  // Not before: until then the terminal itself would show what is typed.
+  process.stdout.write(question);
+  return answer.finally(() => process.stdout.write('\n'));
 }
 
 export async function confirm(question: string): Promise<boolean> {

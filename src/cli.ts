@@ -61,6 +61,11 @@ interface Command {
 
 /** What a person runs. */
 const COMMANDS: { readonly [name: string]: Command } = {
+  install: {
+    does: 'registers the hooks with Claude Code, and the keys they need',
+    load: () => import('./commands/install.js'),
+  },
+  uninstall: { does: 'takes them out again', load: () => import('./commands/uninstall.js') },
   backfill: { does: 'exports sessions that are on disk', load: () => import('./commands/backfill.js') },
   sessions: {
     does: 'lists them, and how much of each is in Langfuse',
@@ -112,11 +117,13 @@ async function byHand(name: string): Promise<void> {
       throw unknownCommand(name, ['hook', ...Object.keys(COMMANDS)]);
     }
   } catch (error) {
-    const isUsage = error instanceof Error && error.name === 'UsageError';
-    process.stderr.write(`cc-langfuse: ${error instanceof Error ? error.message : String(error)}\n`);
-    process.exitCode = isUsage ? 2 : 1;
+    const { name: kind, message } = error instanceof Error ? error : new Error(String(error));
+    process.stderr.write(`cc-langfuse: ${message}\n`);
+    process.exitCode = EXIT_CODES[kind] ?? 1;
   }
 }
+
+const EXIT_CODES: { readonly [error: string]: number } = { UsageError: 2, Interrupted: 130 };
 
 /**
  * Whether someone waits for the hook: in the terminal and the desktop apps. Headless it must do its work itself, since the

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
+import { previewTemplate } from './preview-template.js';
 
 const source = resolve(dirname(fileURLToPath(import.meta.url)), '../src');
 const target = resolve(source, '../dist');
@@ -13,6 +14,7 @@ const entries = [
   'commands/hand-over.ts',
   'commands/backfill.ts',
   'commands/sessions.ts',
+  'commands/preview.ts',
   'redaction-rules.ts',
   'log-file.ts',
   'langfuse/proxy.ts',
@@ -51,6 +53,7 @@ export async function bundle(): Promise<void> {
     // Of its start a process spends most on compiling: a third less to read is felt.
     minify: true,
     legalComments: 'none',
+    define: { PREVIEW_TEMPLATE: JSON.stringify(await previewTemplate()) },
     plugins: [keepDynamicImports],
     logLevel: 'warning',
   });

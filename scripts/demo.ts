@@ -1,32 +1,28 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pageOf } from '../src/preview/page-text.js';
+import { type ShownSession, sessionsOf } from '../src/preview/session.js';
+import { tokensOf, totalOf } from '../src/preview/tokens.js';
+import { traceTree } from '../src/terminal/trace-tree.js';
+import { writeWhole } from '../src/whole-file.js';
 import { Workplace } from '../test/support/program.js';
 import { play, type Recording, recordings } from '../test/support/recording.js';
-import { traceTree } from './trace-tree.js';
+import { arrivedAsSent } from './arrived.js';
+import { previewTemplate } from './preview-template.js';
 
 /** How many recordings are played at a time. */
 const AT_ONCE = 4;
 
-interface Played {
-  readonly tree: string;
-  readonly turns: number;
-  readonly observations: number;
-  readonly tokens: number;
-}
-
-/** Plays a recording through the built hook into a Langfuse of its own and tells what has arrived there. */
-async function demonstrate(recording: Recording): Promise<Played> {
+/** Plays a recording through the built hook into a Langfuse of its own; gives the sessions that have arrived there. */
+async function demonstrate(recording: Recording): Promise<ShownSession[]> {
   const workplace = await Workplace.open();
   try {
     await play(recording, workplace.home, async ({ payload }) => {
       const { exitCode, stderr } = await workplace.hook(payload);
       if (exitCode !== 0) throw new Error(`${recording.name}: the hook exited with ${exitCode}: ${stderr}`);
     });
-    const { observations } = workplace.server;
-    return {
-      tree: traceTree(observations),
-      turns: observations.filter(({ parentId }) => parentId === undefined).length,
-      observations: observations.length,
-      tokens: observations.reduce((sum, { usage }) => sum + (usage?.total ?? 0), 0),
-    };
+    return sessionsOf(workplace.server.observations.map(arrivedAsSent));
   } finally {
     await workplace.close();
   }
@@ -37,7 +33,7 @@ const all = recordings();
 process.stdout.write(
   `Playing ${all.length} recorded sessions through the hook into an embedded Langfuse on loopback …\n`,
 );
-const played: (Played | undefined)[] = all.map(() => undefined);
+const played: ShownSession[][] = all.map(() => []);
 const queue = [...all.entries()];
 await Promise.all(
   Array.from({ length: AT_ONCE }, async () => {
@@ -47,9 +43,16 @@ await Promise.all(
     }
   }),
 );
-for (const [place, { name }] of all.entries()) process.stdout.write(`\n── ${name}\n${played[place]?.tree}\n`);
-const sum = (field: 'turns' | 'observations' | 'tokens') =>
-  played.reduce((total, one) => total + (one?.[field] ?? 0), 0);
+for (const [place, { name }] of all.entries()) {
+  const trees = (played[place] ?? []).map((session) => traceTree(session).join('\n'));
+  process.stdout.write(`\n── ${name}\n${trees.join('\n\n')}\n`);
+}
+const sessions = played.flat();
+const turns = sessions.flatMap((session) => session.turns);
+const observations = turns.flatMap((turn) => turn.observations);
+const page = join(mkdtempSync(join(tmpdir(), 'cc-langfuse-demo-')), 'preview.html');
+writeWhole(page, pageOf(await previewTemplate(), sessions));
 process.stdout.write(
-  `\n${all.length} recordings: ${sum('turns')} turns, ${sum('observations')} observations, ${sum('tokens').toLocaleString('en')} tokens, in ${((Date.now() - startedAt) / 1_000).toFixed(1)} s\n`,
+  `\n${all.length} recordings: ${turns.length} turns, ${observations.length} observations, ${totalOf(tokensOf(observations)).toLocaleString('en')} tokens, in ${((Date.now() - startedAt) / 1_000).toFixed(1)} s\n`,
 );
+process.stdout.write(`The same as a page for the browser:\n${page}\n`);

@@ -105,7 +105,8 @@ async function writePage(path: string, observations: readonly Observation[]): Pr
   try {
     writeWhole(path, pageOf(PREVIEW_TEMPLATE, sessionsOf(observations)));
   } catch (error) {
-    throw new UsageError(`--html ${path}: cannot be written (${(error as NodeJS.ErrnoException).code})`);
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new UsageError(`--html ${path}: cannot be written (${code ?? message})`);
   }
   await print(`${path}\n`);
 }

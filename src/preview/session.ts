@@ -67,6 +67,7 @@ function textOrNone(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
+/** What holds others begins with the first of them, and ends after it. */
 function byTime(a: Pick<ShownTurn, 'startTime' | 'endTime'>, b: Pick<ShownTurn, 'startTime' | 'endTime'>): number {
-  return a.startTime - b.startTime || a.endTime - b.endTime;
+  return a.startTime - b.startTime || b.endTime - a.endTime;
 }

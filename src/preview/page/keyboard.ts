@@ -28,7 +28,7 @@ export function listenToKeys(commands: KeyCommands): void {
     const { key, target, ctrlKey, metaKey, altKey } = event;
     if (ctrlKey || metaKey || altKey || !(target instanceof Element)) return;
     if (target.closest('input, dialog')) return;
-    if (key === 'Enter' && target.closest('button:not(.turn-row), summary')) return;
+    if (key === 'Enter' && target.closest('button:not([aria-current]), summary')) return;
     const command = KEYS[key];
     if (!command) return;
     event.preventDefault();

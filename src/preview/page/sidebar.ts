@@ -19,6 +19,7 @@ const PROMPT_CHARS = 160;
 export function sidebar(sessions: readonly ShownSession[], onOpen: (turn: ShownTurn) => void): Sidebar {
   const rows = new Map<ShownTurn, HTMLButtonElement>();
   const groups = new Map<ShownTurn, HTMLDetailsElement>();
+  let current: HTMLButtonElement | undefined;
   let hits: ReadonlyMap<ShownTurn, number> = new Map();
   const fill = (group: HTMLDetailsElement, session: ShownSession) => {
     if (group.querySelector('ol')) return;
@@ -51,8 +52,11 @@ export function sidebar(sessions: readonly ShownSession[], onOpen: (turn: ShownT
     content,
     mark(open) {
       const row = rowOf(open);
-      for (const each of rows.values()) each.removeAttribute('aria-current');
+      current?.removeAttribute('aria-current');
+      current?.setAttribute('tabindex', '-1');
+      current = row;
       row?.setAttribute('aria-current', 'true');
+      row?.setAttribute('tabindex', '0');
       row?.scrollIntoView({ block: 'nearest' });
     },
     markHits(found) {
@@ -81,7 +85,12 @@ function turnRow(turn: ShownTurn, most: number, onOpen: () => void): HTMLButtonE
   const root = rootOf(turn);
   const tokens = tokensOf(observations);
   const errors = observations.filter(({ level }) => level === 'ERROR').length;
-  const row = button('', { class: 'turn-row', title: `${name}: ${count(totalOf(tokens))} tokens` }, onOpen);
+  // Of all turns one is reached by Tab, as in a tree: behind a thousand of them nobody would come to the rest.
+  const row = button(
+    '',
+    { class: 'turn-row', tabindex: -1, title: `${name}: ${count(totalOf(tokens))} tokens` },
+    onOpen,
+  );
   row.append(
     element('span', { class: 'number' }, name.replace(/^Turn /, '')),
     element('span', { class: 'prompt' }, wordsIn(root?.input).slice(0, PROMPT_CHARS) || name),

@@ -17,12 +17,13 @@ import { writeWhole } from '../whole-file.js';
 
 export const HELP = `usage: cc-langfuse preview [options] [session id or .jsonl path]
 
-Shows what would be sent of a session, under the settings in force, and sends nothing: neither keys nor a server are needed.
-Without a session: the newest one of the current directory's project. The beginning of an id is enough.
+Shows what would be sent of a session under the settings in force, and sends
+nothing: neither keys nor a server are needed. Without a session: the newest one
+of the current directory's project. The beginning of an id is enough.
 
-  --turn <n>         only this turn
-  --html <file>      write a page for the browser, and print its path; it asks nothing of any network
-  --json             the observations as one JSON array on stdout, and nothing else
+  --turn <n>      only this turn
+  --html <file>   write a page for the browser, and print its path
+  --json          the observations as one JSON array on stdout, nothing else
   --help
 `;
 

@@ -1,5 +1,16 @@
 import { isRecord } from '../json.js';
-import type { ShownObservation } from './session.js';
+import { things } from '../terminal/words.js';
+import type { ShownObservation, ShownSession } from './session.js';
+
+/** How many turns a session has, and how many agents that none of them started. */
+export function turnsIn({ turns }: ShownSession): string {
+  const numbered = turns.filter(({ metadata }) => metadata.turn_number !== undefined).length;
+  const others = turns.length - numbered;
+  return [
+    ...(numbered > 0 ? [things(numbered, 'turn')] : []),
+    ...(others > 0 ? [things(others, 'other agent')] : []),
+  ].join(', ');
+}
 
 /** What was said in messages: an array of them, or one. */
 export function wordsIn(messages: unknown): string {

@@ -1,7 +1,7 @@
 import { rootOf, type ShownObservation, type ShownSession, type ShownTurn } from '../preview/session.js';
 import { type TokenKind, tokensOf, totalOf } from '../preview/tokens.js';
 import { type Branch, branchesOf, subtreeOf } from '../preview/tree.js';
-import { summaryOf, wordsIn } from '../preview/words-said.js';
+import { summaryOf, turnsIn, wordsIn } from '../preview/words-said.js';
 import { column, terminalWidth } from './columns.js';
 import { style } from './style.js';
 import { count, elapsed, oneLine, things } from './words.js';
@@ -33,10 +33,11 @@ const TOKEN_WORDS: { readonly [kind in TokenKind]: string } = {
 };
 
 /** A session, its turns and what happened in them: as a tree, with bars to the scale of each turn. */
-export function traceTree({ sessionId, title, folder, turns }: ShownSession): string[] {
+export function traceTree(session: ShownSession): string[] {
+  const { sessionId, title, folder, turns } = session;
   const layout = layoutFor(terminalWidth());
   const tokens = totalOf(tokensOf(turns.flatMap(({ observations }) => observations)));
-  const facts = [oneLine(folder ?? ''), things(turns.length, 'turn'), tokens > 0 ? things(tokens, 'token') : ''];
+  const facts = [oneLine(folder ?? ''), turnsIn(session), tokens > 0 ? things(tokens, 'token') : ''];
   return [
     style(
       'bold',

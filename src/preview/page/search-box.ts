@@ -5,55 +5,49 @@ import type { Hit } from './search-index.js';
 interface SearchTools {
   /** The hits of a query, which is in lower case. */
   readonly find: (query: string) => readonly Hit[];
-  /** Told of the query and its hits as it is typed. */
   readonly onQuery: (query: string, hits: readonly Hit[]) => void;
   readonly onHit: (hit: Hit) => void;
   readonly onLeave: () => void;
+}
+
+interface SearchBox {
+  focus(): void;
+  /** Whether there was anything to be cleared. */
+  clear(): boolean;
 }
 
 /** A pause in typing after which is searched. */
 const PAUSE_MS = 120;
 
 /** The field for what is searched for: Enter moves to the next hit, Shift and Enter to the one before. */
-export function searchBox({ find, onQuery, onHit, onLeave }: SearchTools): { focus(): void; clear(): boolean } {
+export function searchBox({ find, onQuery, onHit, onLeave }: SearchTools): SearchBox {
   const field = part('query', HTMLInputElement);
-  const told = part('hits', HTMLOutputElement);
-  const steps = [
-    [part('previous-hit', HTMLButtonElement), -1],
-    [part('next-hit', HTMLButtonElement), 1],
-  ] as const;
   let query = '';
   let hits: readonly Hit[] = [];
-  let current = -1;
+  let current: number | undefined;
   let pause = 0;
-  const tell = () => {
-    const place = current < 0 ? count(hits.length) : `${count(current + 1)} of ${count(hits.length)}`;
-    told.textContent = query === '' ? '' : hits.length === 0 ? 'none' : place;
-    for (const [button] of steps) button.disabled = hits.length === 0;
-  };
   const search = () => {
     clearTimeout(pause);
     const wanted = field.value.trim().toLowerCase();
     if (wanted === query) return;
     query = wanted;
     hits = find(query);
-    current = -1;
-    tell();
+    current = undefined;
+    tell(query, hits.length, current);
     onQuery(query, hits);
   };
-  const step = (by: number) => {
+  const step = (by: 1 | -1) => {
     search();
-    if (hits.length === 0) return;
-    current = current < 0 && by < 0 ? hits.length - 1 : (current + by + hits.length) % hits.length;
-    const hit = hits[current];
-    tell();
+    current = nextOf(current, by, hits.length);
+    tell(query, hits.length, current);
+    const hit = hits[current ?? -1];
     if (hit) onHit(hit);
   };
   const clear = () => {
-    if (field.value === '') return false;
+    const isEmpty = field.value === '';
     field.value = '';
     search();
-    return true;
+    return !isEmpty;
   };
   field.addEventListener('input', () => {
     clearTimeout(pause);
@@ -66,6 +60,21 @@ export function searchBox({ find, onQuery, onHit, onLeave }: SearchTools): { foc
     clear();
     onLeave();
   });
-  for (const [button, by] of steps) button.addEventListener('click', () => step(by));
+  part('previous-hit', HTMLButtonElement).addEventListener('click', () => step(-1));
+  part('next-hit', HTMLButtonElement).addEventListener('click', () => step(1));
   return { focus: () => field.select(), clear };
+}
+
+/** Round and round; undefined where there is none. */
+function nextOf(current: number | undefined, by: 1 | -1, length: number): number | undefined {
+  if (length === 0) return undefined;
+  if (current === undefined) return by > 0 ? 0 : length - 1;
+  return (current + by + length) % length;
+}
+
+function tell(query: string, length: number, current: number | undefined): void {
+  const place = current === undefined ? '' : `${count(current + 1)} of `;
+  const words = length === 0 ? 'none' : `${place}${count(length)}`;
+  part('hits', HTMLOutputElement).textContent = query === '' ? '' : words;
+  for (const id of ['previous-hit', 'next-hit']) part(id, HTMLButtonElement).disabled = length === 0;
 }

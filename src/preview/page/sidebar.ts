@@ -1,108 +1,88 @@
-import { count, elapsed, moment, things } from '../../terminal/words.js';
+import { moment } from '../../terminal/words.js';
 import { rootOf, type ShownSession, type ShownTurn } from '../session.js';
 import { tokensOf, totalOf } from '../tokens.js';
-import { wordsIn } from '../words-said.js';
-import { button, element } from './dom.js';
-import { tokenBar } from './token-chart.js';
+import { turnsIn, wordsIn } from '../words-said.js';
+import { element } from './dom.js';
+import { setHits, turnRow } from './turn-row.js';
 
 export interface Sidebar {
   readonly content: readonly HTMLElement[];
-  /** Shows which turn is open, and how many hits each has. */
+  /** Shows which turn is open. */
   mark(open: ShownTurn): void;
+  /** Shows how many hits each turn has. */
   markHits(hits: ReadonlyMap<ShownTurn, number>): void;
   focus(turn: ShownTurn): void;
 }
 
-const PROMPT_CHARS = 160;
+const TITLE_CHARS = 160;
 
-/** The sessions and their turns. A session's turns are made when it is opened. */
+/** The sessions and their turns. */
 export function sidebar(sessions: readonly ShownSession[], onOpen: (turn: ShownTurn) => void): Sidebar {
-  const rows = new Map<ShownTurn, HTMLButtonElement>();
-  const groups = new Map<ShownTurn, HTMLDetailsElement>();
+  const groups = sessions.map((session) => sessionGroup(session, onOpen));
+  const rowOf = (turn: ShownTurn) => groups.find(({ session }) => session.turns.includes(turn))?.open(turn);
   let current: HTMLButtonElement | undefined;
-  let hits: ReadonlyMap<ShownTurn, number> = new Map();
-  const fill = (group: HTMLDetailsElement, session: ShownSession) => {
-    if (group.querySelector('ol')) return;
-    const totals = session.turns.map(({ observations }) => totalOf(tokensOf(observations)));
-    const most = totals.reduce((highest, total) => Math.max(highest, total), 0);
-    const items = session.turns.map((turn) => {
-      const row = turnRow(turn, most, () => onOpen(turn));
-      rows.set(turn, row);
-      setHits(row, hits.get(turn));
-      return element('li', {}, row);
-    });
-    group.append(element('ol', {}, ...items));
-  };
-  const content = sessions.map((session) => {
-    const group = element('details', { class: 'session' }, sessionHeading(session));
-    group.addEventListener('toggle', () => group.open && fill(group, session));
-    for (const turn of session.turns) groups.set(turn, group);
-    return group;
-  });
-  const rowOf = (turn: ShownTurn) => {
-    const group = groups.get(turn);
-    const session = sessions.find(({ turns }) => turns.includes(turn));
-    if (group && session) {
-      group.open = true;
-      fill(group, session);
-    }
-    return rows.get(turn);
-  };
   return {
-    content,
+    content: groups.map(({ content }) => content),
     mark(open) {
-      const row = rowOf(open);
       current?.removeAttribute('aria-current');
       current?.setAttribute('tabindex', '-1');
-      current = row;
-      row?.setAttribute('aria-current', 'true');
-      row?.setAttribute('tabindex', '0');
-      row?.scrollIntoView({ block: 'nearest' });
+      current = rowOf(open);
+      current?.setAttribute('aria-current', 'true');
+      current?.setAttribute('tabindex', '0');
+      current?.scrollIntoView({ block: 'nearest' });
     },
-    markHits(found) {
-      hits = found;
-      for (const [turn, row] of rows) setHits(row, found.get(turn));
+    markHits(hits) {
+      for (const group of groups) group.markHits(hits);
     },
     focus: (turn) => rowOf(turn)?.focus(),
   };
 }
 
-function sessionHeading({ sessionId, title, folder, turns }: ShownSession): HTMLElement {
+/** A session whose turns are made when it is opened, by hand or because one of them is. */
+function sessionGroup(session: ShownSession, onOpen: (turn: ShownTurn) => void) {
+  const rows = new Map<ShownTurn, HTMLButtonElement>();
+  let hits: ReadonlyMap<ShownTurn, number> = new Map();
+  const content = element('details', { class: 'session' }, sessionHeading(session));
+  const showHits = () => {
+    for (const [turn, row] of rows) setHits(row, hits.get(turn));
+  };
+  const fill = () => {
+    if (rows.size > 0) return;
+    const most = session.turns.reduce((highest, turn) => Math.max(highest, totalOf(tokensOf(turn.observations))), 0);
+    for (const turn of session.turns)
+      rows.set(
+        turn,
+        turnRow(turn, most, () => onOpen(turn)),
+      );
+    showHits();
+    content.append(element('ol', {}, ...[...rows.values()].map((row) => element('li', {}, row))));
+  };
+  content.addEventListener('toggle', () => content.open && fill());
+  return {
+    session,
+    content,
+    open(turn: ShownTurn): HTMLButtonElement | undefined {
+      content.open = true;
+      fill();
+      return rows.get(turn);
+    },
+    markHits(found: ReadonlyMap<ShownTurn, number>): void {
+      hits = found;
+      showHits();
+    },
+  };
+}
+
+function sessionHeading(session: ShownSession): HTMLElement {
+  const { sessionId, title, folder, turns } = session;
   const [first] = turns;
-  const prompt = first && wordsIn(rootOf(first)?.input).slice(0, PROMPT_CHARS);
-  const facts = [first && moment(first.startTime), things(turns.length, 'turn')].filter((fact) => fact !== undefined);
+  const told = turns.find(({ metadata }) => metadata.turn_number !== undefined) ?? first;
+  const prompt = told && wordsIn(rootOf(told)?.input).slice(0, TITLE_CHARS);
   return element(
     'summary',
     { title: sessionId },
     element('strong', {}, title ?? (prompt || sessionId)),
     element('span', { class: 'where' }, folder ?? sessionId),
-    element('span', { class: 'facts' }, facts.join(' · ')),
+    element('span', { class: 'facts' }, `${first ? `${moment(first.startTime)} · ` : ''}${turnsIn(session)}`),
   );
-}
-
-function turnRow(turn: ShownTurn, most: number, onOpen: () => void): HTMLButtonElement {
-  const { name, startTime, endTime, observations } = turn;
-  const root = rootOf(turn);
-  const tokens = tokensOf(observations);
-  const errors = observations.filter(({ level }) => level === 'ERROR').length;
-  // Of all turns one is reached by Tab, as in a tree: behind a thousand of them nobody would come to the rest.
-  const row = button(
-    '',
-    { class: 'turn-row', tabindex: -1, title: `${name}: ${count(totalOf(tokens))} tokens` },
-    onOpen,
-  );
-  row.append(
-    element('span', { class: 'number' }, name.replace(/^Turn /, '')),
-    element('span', { class: 'prompt' }, wordsIn(root?.input).slice(0, PROMPT_CHARS) || name),
-    element('span', { class: 'hit-count' }),
-    ...(errors > 0 ? [element('span', { class: 'errors', title: things(errors, 'error') }, `✗ ${errors}`)] : []),
-    element('span', { class: 'took' }, elapsed(endTime - startTime)),
-    tokenBar(tokens, most),
-  );
-  return row;
-}
-
-function setHits(row: HTMLElement, hits: number | undefined): void {
-  const badge = row.querySelector('.hit-count');
-  if (badge) badge.textContent = hits === undefined ? '' : String(hits);
 }

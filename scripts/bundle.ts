@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
+import { previewTemplate } from './preview-template.js';
 
 const source = resolve(dirname(fileURLToPath(import.meta.url)), '../src');
 const target = resolve(source, '../dist');
@@ -13,9 +14,10 @@ const entries = [
   'commands/hand-over.ts',
   'commands/backfill.ts',
   'commands/sessions.ts',
-  'unknown-command.ts',
   'commands/install.ts',
   'commands/uninstall.ts',
+  'commands/preview.ts',
+  'unknown-command.ts',
   'redaction-rules.ts',
   'log-file.ts',
   'langfuse/proxy.ts',
@@ -56,6 +58,7 @@ export async function bundle(): Promise<void> {
     legalComments: 'none',
     // What its package.json names for Node calls "require" by another name, which esbuild does not follow.
     alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
+    define: { PREVIEW_TEMPLATE: JSON.stringify(await previewTemplate()) },
     plugins: [keepDynamicImports],
     logLevel: 'warning',
   });

@@ -66,6 +66,10 @@ const COMMANDS: { readonly [name: string]: Command } = {
     load: () => import('./commands/install.js'),
   },
   uninstall: { does: 'takes them out again', load: () => import('./commands/uninstall.js') },
+  preview: {
+    does: 'shows what would be sent of a session, as a tree or a page',
+    load: () => import('./commands/preview.js'),
+  },
   backfill: { does: 'exports sessions that are on disk', load: () => import('./commands/backfill.js') },
   sessions: {
     does: 'lists them, and how much of each is in Langfuse',

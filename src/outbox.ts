@@ -1,14 +1,22 @@
+import { encodeSpan } from './langfuse/otlp.js';
 import type { SendReport } from './langfuse/send.js';
+import type { Observation } from './observations/model.js';
 import { type Entry, merged } from './state/entry.js';
-import { NOTHING, sum, type Tally } from './tally.js';
+import { NOTHING, sum, type Tally, tallyOf } from './tally.js';
 
-/** What is true of the state as soon as all before it has been sent, itself included where it is a span. */
+/** What is true of the state as soon as all before it has been sent, itself included where it is an observation. */
 export interface Item {
   readonly change: Partial<Entry>;
-  readonly span?: Span;
+  readonly observation?: Observation;
 }
 
-export interface Span {
+/** An item that waits, as it is sent. */
+interface Waiting {
+  readonly change: Partial<Entry>;
+  readonly span: Span | undefined;
+}
+
+interface Span {
   readonly json: string;
   /** What it is called in the log. */
   readonly label: string;
@@ -20,6 +28,8 @@ export interface OutboxTools {
   readonly ready: () => Promise<void>;
   readonly send: (spans: readonly string[]) => Promise<SendReport>;
   readonly advance: (change: Partial<Entry>) => Promise<void>;
+  /** Told of each observation that is to be sent. */
+  readonly onObservation: ((observation: Observation) => void) | undefined;
   readonly onTaken: ((taken: Tally) => void) | undefined;
   /** Told of what the server refuses for what it is. */
   readonly onDropped: (label: string) => void;
@@ -34,7 +44,7 @@ const REQUEST_BYTES = 1_000_000;
  */
 export class Outbox {
   readonly #tools: OutboxTools;
-  #items: Item[] = [];
+  #items: Waiting[] = [];
   #bytes = 0;
   #sent = NOTHING;
   #failure: string | undefined;
@@ -60,9 +70,11 @@ export class Outbox {
   }
 
   async add(items: readonly Item[]): Promise<void> {
-    const total = items.reduce((bytes, { span }) => bytes + (span?.tally.bytes ?? 0), 0);
+    const waiting = items.map(({ change, observation }) => ({ change, span: observation && spanOf(observation) }));
+    for (const { observation } of items) if (observation) this.#tools.onObservation?.(observation);
+    const total = waiting.reduce((bytes, { span }) => bytes + (span?.tally.bytes ?? 0), 0);
     if (this.#bytes + total > REQUEST_BYTES) await this.flush();
-    for (const item of items) {
+    for (const item of waiting) {
       const bytes = item.span?.tally.bytes ?? 0;
       if (this.#bytes > 0 && this.#bytes + bytes > REQUEST_BYTES) await this.flush();
       this.#items.push(item);
@@ -91,8 +103,14 @@ export class Outbox {
   }
 }
 
+function spanOf(observation: Observation): Span {
+  const { type, id, trace } = observation;
+  const json = encodeSpan(observation);
+  return { json, label: `${type} ${id} of trace ${trace.id}`, tally: tallyOf(observation, Buffer.byteLength(json)) };
+}
+
 /** The changes of all items before the first unsettled span, the later ones over the earlier. */
-function changeUpTo(items: readonly Item[], settledSpans: number): Partial<Entry> | undefined {
+function changeUpTo(items: readonly Waiting[], settledSpans: number): Partial<Entry> | undefined {
   let spans = 0;
   let change: Partial<Entry> | undefined;
   for (const item of items) {

@@ -7,7 +7,7 @@ import { lastActivity, overviewOf, type SessionOverview } from './transcript/ove
 
 /** Which sessions are meant. */
 export interface Selection {
-  /** Session ids or paths; with any, nothing else is looked at. */
+  /** Session ids, or how one alone begins, or paths; with any, nothing else is looked at. */
   readonly named: readonly string[];
   /** Undefined for all projects. */
   readonly project: string | undefined;
@@ -66,11 +66,7 @@ function isRather(one: SessionOverview, other: SessionOverview): boolean {
 }
 
 function sessionNamed(name: string, claudeFolder: string, onUnreadable: OnUnreadable): SessionOverview {
-  if (!name.includes('/') && !name.endsWith('.jsonl')) {
-    const found = sessionsIn(claudeFolder, onUnreadable).find(({ sessionId }) => sessionId === name);
-    if (!found) throw new UsageError(`no session ${name} in ${projectsFolder(claudeFolder)}; see cc-langfuse sessions`);
-    return found;
-  }
+  if (!name.includes('/') && !name.endsWith('.jsonl')) return sessionWithId(name, claudeFolder, onUnreadable);
   const path = resolve(name);
   if (basename(path).startsWith('agent-'))
     throw new UsageError(`${name}: is a subagent's; name its session, which takes it along`);
@@ -82,6 +78,20 @@ function sessionNamed(name: string, claudeFolder: string, onUnreadable: OnUnread
   });
   if (!session) throw new UsageError(`${name}: is no transcript of Claude Code`);
   return session;
+}
+
+/** What is shorter may be a number or a word that was meant otherwise. */
+const SHORTEST_BEGINNING = 4;
+
+function sessionWithId(name: string, claudeFolder: string, onUnreadable: OnUnreadable): SessionOverview {
+  const sessions = sessionsIn(claudeFolder, onUnreadable);
+  const isLong = name.length >= SHORTEST_BEGINNING;
+  const beginning = sessions.filter(({ sessionId }) => isLong && sessionId.startsWith(name));
+  const [found, another] = sessions.filter(({ sessionId }) => sessionId === name).concat(beginning);
+  if (!found) throw new UsageError(`no session ${name} in ${projectsFolder(claudeFolder)}; see cc-langfuse sessions`);
+  if (found.sessionId !== name && another)
+    throw new UsageError(`${name}: ${beginning.length} sessions begin so; write more of the id`);
+  return found;
 }
 
 function statusOf(path: string, name: string) {

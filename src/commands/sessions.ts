@@ -9,6 +9,7 @@ import { type Entry, mayBeFor } from '../state/entry.js';
 import { StateStore } from '../state/store.js';
 import { stateFolder } from '../state-folder.js';
 import { column, terminalWidth } from '../terminal/columns.js';
+import { print } from '../terminal/print.js';
 import { sessionLines } from '../terminal/session-lines.js';
 import { style } from '../terminal/style.js';
 import { moment, oneLine } from '../terminal/words.js';
@@ -171,9 +172,4 @@ function around(text: string, line: string, width: number): string {
 
 function isoTime(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : new Date(ms).toISOString();
-}
-
-/** Resolves when it is written: a pager that reads slowly must not make the list pile up. */
-function print(text: string): Promise<void> {
-  return new Promise((resolve) => process.stdout.write(text, () => resolve()));
 }

@@ -21,6 +21,12 @@ export function duration(ms: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+/** How long one thing took, to the millisecond where that is to be seen. */
+export function elapsed(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  return ms < 59_950 ? `${(ms / 1_000).toFixed(1)} s` : duration(ms);
+}
+
 /** Local, to the minute. */
 export function moment(ms: number): string {
   const date = new Date(ms);

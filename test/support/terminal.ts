@@ -1,11 +1,16 @@
 import { spawn } from 'node:child_process';
-import { PROGRAM, type Workplace } from './program.js';
+import { type Environment, PROGRAM } from './program.js';
 
 /** What is typed once the words are on the screen, each once. */
 export type Typed = { readonly [shown: string]: string };
 
+interface Home {
+  readonly env: Environment;
+  readonly home: string;
+}
+
 /** Runs the program in a terminal of 80 columns. */
-export function runInTerminal(args: readonly string[], { env, home }: Workplace, typed: Typed = {}) {
+export function runInTerminal(args: readonly string[], { env, home }: Home, typed: Typed = {}) {
   return new Promise<{ exitCode: number | null; screen: string }>((resolve) => {
     const command = `stty cols 80; "${process.execPath}" "${PROGRAM}" ${args.join(' ')}`;
     const terminal = spawn('script', ['-qefc', command, '/dev/null'], {

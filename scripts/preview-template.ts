@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const folder = fileURLToPath(new URL('../src/preview/page/', import.meta.url));
+
+/** The page of the preview without any sessions: its script and its style are in it, and it may load nothing else. */
+export async function previewTemplate(): Promise<string> {
+  const [script, style] = await Promise.all([bundled('main.ts'), bundled('page.css')]);
+  const policy = [
+    "default-src 'none'",
+    `script-src ${hashOf(script)}`,
+    `style-src ${hashOf(style)}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ');
+  const parts: { readonly [slot: string]: string } = {
+    'content="policy"': `content="${policy}"`,
+    '<!-- style -->': `<style>${style}</style>`,
+    '<!-- script -->': `<script>${script}</script>`,
+  };
+  const markup = readFileSync(`${folder}page.html`, 'utf8');
+  return Object.entries(parts).reduce((page, [slot, part]) => page.replace(slot, () => part), markup);
+}
+
+async function bundled(entry: string): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints: [`${folder}${entry}`],
+    bundle: true,
+    write: false,
+    minify: true,
+    format: 'iife',
+    target: 'es2022',
+    charset: 'utf8',
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  return (outputFiles[0]?.text ?? '').trim();
+}
+
+function hashOf(text: string): string {
+  return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+}

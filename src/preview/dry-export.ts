@@ -1,0 +1,38 @@
+import type { Settings } from '../config.js';
+import { fingerprint } from '../langfuse/endpoint.js';
+import type { Log } from '../log.js';
+import type { Observation } from '../observations/model.js';
+import { exportSession } from '../session-export.js';
+import { DryRun } from '../state/dry-run.js';
+import type { SessionState } from '../state/store.js';
+import type { SessionOverview } from '../transcript/overview.js';
+
+/** What would be sent of a whole session if nothing of it had been, its last turn included: nothing is, and no state changes. */
+export async function whatWouldBeSent(
+  { sessionId, path }: Pick<SessionOverview, 'sessionId' | 'path'>,
+  { settings, state, log }: { settings: Settings; state: SessionState; log: Log },
+): Promise<Observation[]> {
+  const observations: Observation[] = [];
+  await exportSession(
+    {
+      sessionId,
+      path,
+      occasion: 'backfill',
+      closing: { kind: 'everything' },
+      agents: { running: new Set(), areOver: true, mayBeBeside: true },
+      isAnew: true,
+    },
+    {
+      store: new DryRun(state),
+      send: async ({ length }) => ({ settled: length, dropped: [], failure: undefined }),
+      waitUntil: 0,
+      readUntil: Number.POSITIVE_INFINITY,
+      options: settings,
+      given: {},
+      destination: settings.langfuse ? fingerprint(settings.langfuse) : '',
+      log,
+      onObservation: (observation) => observations.push(observation),
+    },
+  );
+  return observations;
+}

@@ -1,0 +1,30 @@
+import { isRecord } from '../json.js';
+import { things } from '../terminal/words.js';
+import type { ShownObservation, ShownSession } from './session.js';
+
+/** How many turns a session has, and how many agents that none of them started. */
+export function turnsIn({ turns }: ShownSession): string {
+  const numbered = turns.filter(({ metadata }) => metadata.turn_number !== undefined).length;
+  const others = turns.length - numbered;
+  return [
+    ...(numbered > 0 ? [things(numbered, 'turn')] : []),
+    ...(others > 0 ? [things(others, 'other agent')] : []),
+  ].join(', ');
+}
+
+/** What was said in messages: an array of them, or one. */
+export function wordsIn(messages: unknown): string {
+  const all = Array.isArray(messages) ? messages : [messages];
+  return all
+    .map((message) => (isRecord(message) ? message.content : undefined))
+    .filter((content) => typeof content === 'string' && content !== '')
+    .join('\n');
+}
+
+/** What an observation is about, as far as its name does not tell. */
+export function summaryOf({ type, input, output, metadata }: ShownObservation): string {
+  if (typeof metadata.summary === 'string') return metadata.summary;
+  if (typeof metadata.description === 'string') return metadata.description;
+  if (type === 'generation') return wordsIn(output);
+  return type === 'event' ? wordsIn(input) : '';
+}

@@ -1,0 +1,4 @@
+/** Resolves when it is written: a pager that reads slowly must not make what follows pile up. */
+export function print(text: string): Promise<void> {
+  return new Promise((resolve) => process.stdout.write(text, () => resolve()));
+}

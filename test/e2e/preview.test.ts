@@ -1,0 +1,268 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { encodeSpan } from '../../src/langfuse/otlp.js';
+import type { Observation } from '../../src/observations/model.js';
+import { sessionIdOf, writeSession } from '../support/generated.js';
+import { stored } from '../support/langfuse-server.js';
+import { assistant, at, toolResult, toolUse, user } from '../support/lines.js';
+import { run, Workplace } from '../support/program.js';
+import { recording, recordings, transcriptsOf } from '../support/recording.js';
+import { runInTerminal } from '../support/terminal.js';
+import { describeTraces } from '../support/traces.js';
+
+let workplace: Workplace;
+
+beforeEach(async () => {
+  workplace = await Workplace.open();
+});
+
+afterEach(() => workplace.close());
+
+const preview = (...args: string[]) => run(['preview', ...args], { HOME: workplace.home }, '', { cwd: workplace.home });
+const observations = async (...args: string[]) => JSON.parse((await preview('--json', ...args)).stdout);
+
+function write(n: number, turns = 2): string {
+  return writeSession(workplace.projects, {
+    sessionId: sessionIdOf(n),
+    cwd: workplace.home,
+    turns,
+    startsAt: Date.UTC(2026, 9, 1, 12 - n),
+  });
+}
+
+function put(...lines: object[]): string {
+  const path = join(workplace.projects, '-work', `${sessionIdOf(9)}.jsonl`);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  return path;
+}
+
+/** A turn whose tool is given a secret, and fails. */
+function putFailingTurn(): string {
+  return put(
+    user('fix it', { uuid: 'u1', timestamp: at(0), cwd: '/work' }),
+    {
+      type: 'assistant',
+      message: {
+        id: 'm1',
+        role: 'assistant',
+        model: 'claude-opus-5',
+        content: [toolUse('t1', 'Bash', { command: 'curl -H "Authorization: Bearer sk-ant-api03-abcdefgh"' })],
+        usage: { input_tokens: 10, output_tokens: 1_990, cache_read_input_tokens: 20_000 },
+      },
+      timestamp: at(2),
+    },
+    user([toolResult('t1', 'Exit code 7\nno route', { is_error: true })], { timestamp: at(6) }),
+    assistant('m2', 'It cannot be reached.', { timestamp: at(10) }),
+  );
+}
+
+describe('the tree', () => {
+  test('has names, bars to scale, durations, tokens, and why something failed, in 80 columns', async () => {
+    const { stdout } = await preview(putFailingTurn());
+    expect(stdout.split('\n')).toEqual([
+      'Session 00000009-0000-4000-8000-000000000000',
+      '/work · 1 turn · 22,000 tokens',
+      '',
+      'Turn 1                                         ━━━━━━━━━━━━━━━━  10.0 s   22,000',
+      '│  user       fix it',
+      '│  assistant  It cannot be reached.',
+      '│  tokens     10 in · 20,000 cached · 1,990 out',
+      '├─ claude-opus-5                               ━━━                2.0 s   22,000',
+      '│  └─ ✗ tool Bash curl -H "Authorization: Bear…    ━━━━━━          4.0 s',
+      '│        Exit code 7',
+      '└─ claude-opus-5 It cannot be reached.                  ━━━━━━    4.0 s',
+      '',
+    ]);
+  });
+
+  test('in a terminal has errors in red, but not where colours are not wanted', async () => {
+    const path = putFailingTurn();
+    const inTerminal = (env: { NO_COLOR?: string }) =>
+      runInTerminal(['preview', path], { env: { HOME: workplace.home, ...env }, home: workplace.home });
+    const { screen } = await inTerminal({});
+    expect(screen).toContain('\u001b[31m✗ tool Bash');
+    expect(screen).toContain('\u001b[31mExit code 7');
+    const plain = await inTerminal({ NO_COLOR: '1' });
+    expect(plain.screen).toBe(stripVTControlCharacters(screen));
+    expect(Math.max(...plain.screen.split('\r\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  test('hangs subagents below their calls', async () => {
+    const [path = ''] = transcriptsOf(recording('p-agentfg'));
+    const { stdout } = await preview(path);
+    expect(stdout).toContain('│  └─ tool Agent [general-purpose] Fg work');
+    expect(stdout).toContain('│     └─ agent general-purpose Fg work');
+    expect(stdout).toContain('│        │  └─ tool Bash echo from-sub # echo');
+  });
+
+  test('obeys nothing that a transcript holds', async () => {
+    const path = put(
+      user('\u001b[2J\u001b]0;title\u0007 漢字 and\nmore', { timestamp: at(0) }),
+      assistant('m1', [toolUse('t', '\u001b[31mTool\u001b[0m')], { timestamp: at(1) }),
+    );
+    const { stdout } = await preview(path);
+    expect(stdout).toContain('user       漢字 and more');
+    expect(stdout).toContain('tool Tool');
+    expect(stdout).not.toContain('\u001b');
+  });
+
+  test('shows one turn where one is asked for', async () => {
+    write(1, 3);
+    const { stdout } = await preview('--turn', '2');
+    expect(stdout.match(/^Turn \d+/gm)).toEqual(['Turn 2']);
+    expect(stdout).toContain('user       question 2');
+  });
+});
+
+describe('what would be sent', () => {
+  test.each(recordings().filter((each) => transcriptsOf(each).length === 1))(
+    'of the recording $name is what its hooks have sent',
+    async (played) => {
+      const [path = ''] = transcriptsOf(played);
+      const traces = describeTraces((await observations(path)).map(asStored));
+      expect(traces).toBe(readFileSync(join(played.folder, 'expected.json'), 'utf8'));
+    },
+  );
+
+  test('is without secrets, and as much as the settings say', async () => {
+    const path = putFailingTurn();
+    const full = JSON.stringify(await observations(path));
+    expect(full).toContain('curl -H');
+    expect(full).not.toContain('sk-ant-api03');
+    const { stdout } = await run(['preview', path, '--json'], {
+      HOME: workplace.home,
+      CC_LANGFUSE_CAPTURE: 'metadata',
+    });
+    expect(stdout).toContain('"name": "Bash"');
+    expect(stdout).not.toMatch(/curl|fix it|no route/);
+  });
+
+  test('is shown without keys, without a server, and leaves nothing behind', async () => {
+    const path = write(1);
+    const before = readdirSync(workplace.home, { recursive: true });
+    expect(await preview(path)).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(await run(['preview', path], workplace.env)).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(readdirSync(workplace.home, { recursive: true })).toEqual(before);
+    expect(workplace.server.requests).toEqual([]);
+  });
+
+  test('is all of a session, also where it has been sent, and the state stays as it was', async () => {
+    const path = write(1);
+    await run(['backfill', path], workplace.env);
+    const { state } = workplace;
+    const shown = await run(['preview', path, '--json'], workplace.env);
+    expect(JSON.parse(shown.stdout)).toHaveLength(12);
+    expect(workplace.state).toEqual(state);
+  });
+
+  test('has the last turn, too, while the session goes on', async () => {
+    const path = put(user('now', { timestamp: new Date().toISOString() }), assistant('m1', 'yes'));
+    expect(await observations(path)).toHaveLength(2);
+  });
+
+  test('is nothing of a session in which nothing was answered', async () => {
+    const path = put(user('hello?', { timestamp: at(0) }));
+    expect(await preview(path)).toEqual({
+      exitCode: 0,
+      stdout: '',
+      stderr: `nothing would be sent of ${sessionIdOf(9)}: it has no turn that was answered\n`,
+      ms: expect.any(Number),
+    });
+    expect(await observations(path)).toEqual([]);
+  });
+});
+
+describe('the session', () => {
+  const titles = async (...args: string[]) =>
+    new Set((await observations(...args)).map(({ trace }: Observation) => trace.sessionId));
+
+  test('is by default the newest that ran in this directory', async () => {
+    write(2);
+    write(1);
+    writeSession(workplace.projects, { sessionId: sessionIdOf(3), cwd: '/elsewhere', turns: 1, startsAt: Date.now() });
+    expect(await titles()).toEqual(new Set([sessionIdOf(1)]));
+  });
+
+  test('may be named by its id, the beginning of it, or its path', async () => {
+    const path = write(0x1a);
+    write(0x1b);
+    for (const name of [sessionIdOf(0x1a), '0000001a', path]) {
+      expect(await titles(name)).toEqual(new Set([sessionIdOf(0x1a)]));
+    }
+  });
+});
+
+describe('the page', () => {
+  test('is written for its owner alone, and its path printed', async () => {
+    write(1);
+    const page = join(workplace.home, 'out.html');
+    expect(await preview('--html', 'out.html')).toMatchObject({ exitCode: 0, stdout: `${page}\n`, stderr: '' });
+    expect(statSync(page).mode & 0o777).toBe(0o600);
+    expect(readFileSync(page, 'utf8')).toContain('question 2');
+    expect(readdirSync(workplace.home).toSorted()).toEqual(['.claude', 'out.html']);
+  });
+
+  test('is never written over anything but a page', async () => {
+    const path = write(1);
+    const before = readFileSync(path, 'utf8');
+    const { exitCode, stderr } = await preview('--html', path);
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 2,
+      stderr: `cc-langfuse: --html ${path}: expected a name that ends in .html\n`,
+    });
+    expect(readFileSync(path, 'utf8')).toBe(before);
+  });
+
+  test('is not there in part where it cannot be written', async () => {
+    write(1);
+    const { exitCode, stderr } = await preview('--html', 'none/out.html');
+    const page = join(workplace.home, 'none/out.html');
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 2,
+      stderr: `cc-langfuse: --html ${page}: cannot be written (ENOENT)\n`,
+    });
+    expect(existsSync(dirname(page))).toBe(false);
+  });
+});
+
+describe('what cannot be asked so is told in one line, with exit code 2', () => {
+  test.each([
+    [['--frob'], "Unknown option '--frob'; --help tells which there are"],
+    [['--turn', '0'], '--turn 0: expected a whole number above 0'],
+    [['--turn', 'last'], '--turn last: expected a whole number above 0'],
+    [['--turn', '9'], '--turn 9: the session has turns 1 to 2'],
+    [['one', 'two'], 'one and two: preview takes one session'],
+    [['--json', '--html', 'x.html'], '--json and --html: either of them'],
+    [['/nowhere/x.jsonl'], '/nowhere/x.jsonl: there is no such file'],
+    [['/etc/passwd'], '/etc/passwd: is no transcript of Claude Code'],
+    [['/tmp/'], '/tmp/: expected a transcript, a regular file that ends in .jsonl'],
+    [['0000'], '0000: 2 sessions begin so; write more of the id'],
+    [['000'], /^no session 000 in \S+projects; see cc-langfuse sessions$/],
+    [['12345678'], /^no session 12345678 in \S+projects; see cc-langfuse sessions$/],
+  ])('%j', async (args, told) => {
+    write(1);
+    write(2);
+    const { exitCode, stdout, stderr } = await preview(...args);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr.replace(/^cc-langfuse: /, '').trimEnd()).toEqual(
+      typeof told === 'string' ? told : expect.stringMatching(told),
+    );
+  });
+
+  test('no session in this directory', async () => {
+    expect(await preview()).toMatchObject({
+      exitCode: 2,
+      stderr: 'cc-langfuse: no session ran in this directory; name one, cc-langfuse sessions lists them\n',
+    });
+  });
+});
+
+/** An observation of `--json` as Langfuse would keep it. */
+function asStored({ startTime, endTime, completionStartTime, ...rest }: { [field: string]: string }) {
+  const times = { startTime: Date.parse(startTime ?? ''), endTime: Date.parse(endTime ?? '') };
+  const completion = completionStartTime === undefined ? {} : { completionStartTime: Date.parse(completionStartTime) };
+  return stored(JSON.parse(encodeSpan({ ...rest, ...times, ...completion } as unknown as Observation)));
+}

@@ -39,6 +39,10 @@ async function main(): Promise<void> {
       const { run } = await import('./commands/sessions.js');
       return byHand(run);
     }
+    case 'doctor': {
+      const { run } = await import('./commands/doctor.js');
+      return byHand(run);
+    }
     case '--version':
       process.stdout.write(`${version}\n`);
       return;
@@ -59,6 +63,7 @@ const HELP = `usage: cc-langfuse <command>
   hook        what Claude Code starts: exports the session that it names on stdin
   backfill    exports sessions that are on disk
   sessions    lists them, and how much of each is in Langfuse
+  doctor      looks at the whole way to Langfuse, and says what mends it
 
 cc-langfuse <command> --help tells more.
 `;

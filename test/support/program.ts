@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
 
-const PROGRAM = new URL('../../dist/cli.cjs', import.meta.url).pathname;
+export const PROGRAM = new URL('../../dist/cli.cjs', import.meta.url).pathname;
 
 export interface Ended {
   readonly exitCode: number | null;

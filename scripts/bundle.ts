@@ -14,6 +14,8 @@ const entries = [
   'commands/backfill.ts',
   'commands/sessions.ts',
   'commands/doctor.ts',
+  'commands/install.ts',
+  'commands/uninstall.ts',
   'redaction-rules.ts',
   'log-file.ts',
   'langfuse/proxy.ts',

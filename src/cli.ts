@@ -43,6 +43,14 @@ async function main(): Promise<void> {
       const { run } = await import('./commands/doctor.js');
       return byHand(run);
     }
+    case 'install': {
+      const { run } = await import('./commands/install.js');
+      return byHand(run);
+    }
+    case 'uninstall': {
+      const { run } = await import('./commands/uninstall.js');
+      return byHand(run);
+    }
     case '--version':
       process.stdout.write(`${version}\n`);
       return;
@@ -60,6 +68,8 @@ async function main(): Promise<void> {
 
 const HELP = `usage: cc-langfuse <command>
 
+  install     registers the hooks with Claude Code, and the keys they need
+  uninstall   takes them out again
   hook        what Claude Code starts: exports the session that it names on stdin
   backfill    exports sessions that are on disk
   sessions    lists them, and how much of each is in Langfuse
@@ -88,11 +98,13 @@ async function byHand(run: (args: readonly string[], env: NodeJS.ProcessEnv) => 
   try {
     process.exitCode = await run(process.argv.slice(3), process.env);
   } catch (error) {
-    const isUsage = error instanceof Error && error.name === 'UsageError';
-    process.stderr.write(`cc-langfuse: ${error instanceof Error ? error.message : String(error)}\n`);
-    process.exitCode = isUsage ? 2 : 1;
+    const { name, message } = error instanceof Error ? error : new Error(String(error));
+    process.stderr.write(`cc-langfuse: ${message}\n`);
+    process.exitCode = EXIT_CODES[name] ?? 1;
   }
 }
+
+const EXIT_CODES: { readonly [error: string]: number } = { UsageError: 2, Interrupted: 130 };
 
 /**
  * Whether someone waits for the hook: in the terminal and the desktop apps. Headless it must do its work itself, since the

@@ -28,6 +28,8 @@ export interface Langfuse {
   readonly secretKey: string;
 }
 
+export const NO_WEB_URL = 'expected an http or https URL';
+
 const text = z.string();
 const positive = z.pipe(z.string().check(z.regex(WHOLE_NUMBER, NO_WHOLE_NUMBER)), z.transform(Number));
 const toggle = z.pipe(
@@ -35,9 +37,7 @@ const toggle = z.pipe(
   z.transform((value) => value.toLowerCase() === 'true'),
 );
 const webUrl = z.pipe(
-  z
-    .string()
-    .check(z.refine((value) => /^https?:$/.test(urlOf(value)?.protocol ?? ''), 'expected an http or https URL')),
+  z.string().check(z.refine(isWebUrl, NO_WEB_URL)),
   z.transform((value) => new URL(value)),
 );
 const list = z.pipe(
@@ -162,7 +162,7 @@ export interface GivenSetting {
 
 export function givenSettings(env: NodeJS.ProcessEnv): GivenSetting[] {
   return (Object.keys(Environment.shape) as Name[]).flatMap((name) => {
-    const variable = variablesOf(name).find((candidate) => (env[candidate] ?? '').trim() !== '');
+    const variable = variableFor(name, env);
     return variable === undefined ? [] : [{ name, variable, value: (env[variable] ?? '').trim() }];
   });
 }
@@ -185,6 +185,21 @@ export async function describedBy(given: { [variable: string]: string }, env: No
   const own = DESCRIBING.flatMap(variablesOf);
   const others = Object.fromEntries(Object.entries(env).filter(([name]) => !own.includes(name)));
   return { options: await readSettings({ ...others, ...given }), given };
+}
+
+/** The variable that a setting is taken from: of its names the first that has a value. */
+export function variableFor(name: Name, env: NodeJS.ProcessEnv): string | undefined {
+  return variablesOf(name).find((candidate) => (env[candidate] ?? '').trim() !== '');
+}
+
+/** Whether a variable is a setting of this program, by any of its names. */
+export function isSetting(variable: string): boolean {
+  const names = Object.keys(Environment.shape) as Name[];
+  return /^(?:CC_LANGFUSE_|TRACE_TO_LANGFUSE$)/.test(variable) || names.flatMap(variablesOf).includes(variable);
+}
+
+export function isWebUrl(value: string): boolean {
+  return /^https?:$/.test(urlOf(value)?.protocol ?? '');
 }
 
 function variablesOf(name: Name): string[] {

@@ -1,11 +1,11 @@
-import { createInterface } from 'node:readline/promises';
 import { backfill, patiently, type SessionResult } from '../backfill.js';
 import { type BackfillRequest, HELP, readRequest } from '../backfill-request.js';
 import { claudeFolder, environmentOf } from '../claude-folder.js';
 import { UsageError } from '../command-line.js';
 import { describedBy, describing, type Langfuse, readSettings, type Settings } from '../config.js';
 import { fingerprint, otlpEndpoint } from '../langfuse/endpoint.js';
-import { askForProject, type ProjectAnswer, sessionsPage } from '../langfuse/project.js';
+import { checkKeys } from '../langfuse/key-check.js';
+import { type ProjectAnswer, sessionsPage } from '../langfuse/project.js';
 import { Sender } from '../langfuse/send.js';
 import { openLog } from '../log.js';
 import { selectSessions } from '../session-selection.js';
@@ -14,10 +14,9 @@ import { StateStore } from '../state/store.js';
 import { stateFolder } from '../state-folder.js';
 import { closingLines, documentOf, type ReportDetails, reasons } from '../terminal/backfill-report.js';
 import { NO_PROGRESS, ProgressReport } from '../terminal/progress.js';
+import { canAsk, confirm } from '../terminal/questions.js';
 import { sessionLines } from '../terminal/session-lines.js';
 import type { SessionOverview } from '../transcript/overview.js';
-
-const PROJECT_WAIT_MS = 10_000;
 
 /** Exports what is on disk; gives the exit code. */
 export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
@@ -107,26 +106,16 @@ function noneOf({ selection: { project }, isSelected }: BackfillRequest): string
 
 /** In a terminal, what nobody has named is shown and asked for. */
 async function isWanted({ isSelected, isDryRun, output }: BackfillRequest, sessions: readonly SessionOverview[]) {
-  const isTerminal = process.stdin.isTTY && process.stdout.isTTY && output === 'words';
-  if (!isTerminal || isSelected || isDryRun || sessions.length === 0) return true;
+  if (!canAsk() || output !== 'words' || isSelected || isDryRun || sessions.length === 0) return true;
   process.stdout.write(`${sessions.flatMap((session) => sessionLines({ session })).join('\n')}\n\n`);
-  const prompt = createInterface({ input: process.stdin, output: process.stdout });
-  try {
-    const answer = await prompt.question(`Export ${sessions.length === 1 ? 'it' : `these ${sessions.length}`}? [y/N] `);
-    return /^y(?:es)?$/i.test(answer.trim());
-  } finally {
-    prompt.close();
-  }
+  return confirm(`Export ${sessions.length === 1 ? 'it' : `these ${sessions.length}`}?`);
 }
 
 /** A wrong key is better told before than after an hour of reading. */
 async function projectOf(langfuse: Langfuse): Promise<ProjectAnswer['project']> {
-  const answer = await askForProject(langfuse, PROJECT_WAIT_MS).catch((error: Error & { code?: string }) => {
-    throw new Error(`${langfuse.baseUrl.host} cannot be reached: ${error.code ?? error.message}`);
-  });
-  if (answer.status === 401 || answer.status === 403)
-    throw new Error(`Langfuse refused the keys (${answer.status}) at ${langfuse.baseUrl.host}`);
-  return answer.project;
+  const check = await checkKeys(langfuse);
+  if (check.kind === 'refused' || check.kind === 'unreachable') throw new Error(check.problem);
+  return check.kind === 'open' ? check.project : undefined;
 }
 
 /** The first Ctrl-C ends it after the requests under way, the second at once. The terminal is left as it was. */

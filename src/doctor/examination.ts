@@ -1,7 +1,7 @@
 import { environmentOf } from '../claude-folder.js';
 import { isRecord, mapValues } from '../json.js';
 import { fingerprint } from '../langfuse/endpoint.js';
-import { settingsFiles } from '../setup/settings-files.js';
+import { type SettingsFile, settingsFiles } from '../setup/settings-files.js';
 import { StateStore } from '../state/store.js';
 import { stateFolder } from '../state-folder.js';
 import { checkFiles } from './checks/files.js';
@@ -21,7 +21,7 @@ import { maskingOf } from './masking.js';
 
 /** Looks at each part of the way from Claude Code, started in a folder, to Langfuse, and changes nothing. */
 export async function examine(env: NodeJS.ProcessEnv, cwd: string): Promise<readonly Part[]> {
-  const files = settingsFiles(env, cwd);
+  const files = eachOnce(settingsFiles(env, cwd));
   const settings = await settingsFacts(env, files);
   const { hookEnv, settings: own, trusted } = settings;
   const program = programFacts(env);
@@ -46,6 +46,11 @@ export async function examine(env: NodeJS.ProcessEnv, cwd: string): Promise<read
   ];
   const mask = maskingOf([hookEnv, environmentOf(env)]);
   return parts.map(({ title, findings }) => ({ title, findings: findings.map((finding) => masked(finding, mask)) }));
+}
+
+/** In the home itself, what is the user's is the project's, too. */
+function eachOnce(files: readonly SettingsFile[]): SettingsFile[] {
+  return files.filter(({ path }, place) => files.findIndex((file) => file.path === path) === place);
 }
 
 /** What a project's settings name is not asked: its author could have named a server that gathers keys. */

@@ -1,7 +1,7 @@
 import { isRecord } from '../json.js';
 import { commandHooks } from './command-hooks.js';
 import { isOurs } from './our-hooks.js';
-import type { ClaudeSettings } from './settings-files.js';
+import type { ClaudeSettings, SettingsContent } from './settings-files.js';
 
 /** Something else that sends the turns of the same sessions to Langfuse: with both, each turn is there twice. */
 export interface OtherExporter {
@@ -14,6 +14,13 @@ export interface OtherExporter {
 
 export function otherExporters(settings: ClaudeSettings): OtherExporter[] {
   return [...hooksOfOthers(settings), ...pluginsOfOthers(settings), ...telemetry(settings)];
+}
+
+/** Whether one of them takes its keys from the variables that ours are in. */
+export function sharesKeys(content: SettingsContent): boolean {
+  return (
+    content.kind === 'settings' && [...hooksOfOthers(content.settings), ...pluginsOfOthers(content.settings)].length > 0
+  );
 }
 
 function hooksOfOthers(settings: ClaudeSettings): OtherExporter[] {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ParseError, parse, printParseErrorCode } from 'jsonc-parser';
 import { claudeFolder } from '../claude-folder.js';
@@ -18,7 +18,7 @@ export interface SettingsFile {
 
 export type SettingsContent =
   | { readonly kind: 'absent' }
-  /** `reason` is the system's own word, such as EACCES. */
+  /** `reason` is the system's own word, such as EACCES, where it has one. */
   | { readonly kind: 'unreadable'; readonly reason: string }
   /** `problem` says where, and what is wrong there. */
   | { readonly kind: 'no settings'; readonly text: string; readonly problem: string }
@@ -39,11 +39,20 @@ export function settingsPath(scope: Exclude<Scope, 'managed'>, env: NodeJS.Proce
 
 export function readSettingsAt(path: string): SettingsContent {
   try {
+    // A FIFO in its place would hang.
+    if (!statSync(path).isFile()) return { kind: 'unreadable', reason: 'not a regular file' };
     return settingsIn(readFileSync(path, 'utf8'));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     return code === 'ENOENT' ? { kind: 'absent' } : { kind: 'unreadable', reason: code ?? message };
   }
+}
+
+/** The variables that settings set. */
+export function envBlock(content: SettingsContent): { [name: string]: string } {
+  const block =
+    content.kind === 'settings' && isRecord(content.settings.env) ? Object.entries(content.settings.env) : [];
+  return Object.fromEntries(block.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
 }
 
 /** What a text says; an empty file says as much as none. */

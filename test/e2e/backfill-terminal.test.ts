@@ -1,10 +1,8 @@
-import { spawn } from 'node:child_process';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sessionIdOf, writeSession } from '../support/generated.js';
 import { Workplace } from '../support/program.js';
-
-const PROGRAM = new URL('../../dist/cli.cjs', import.meta.url).pathname;
+import { runInTerminal, type Typed } from '../support/terminal.js';
 
 let workplace: Workplace;
 
@@ -21,27 +19,7 @@ beforeEach(async () => {
 
 afterEach(() => workplace.close());
 
-/** Runs the program in a terminal of 80 columns and types the keys once the words are on its screen. */
-function inTerminal(args: readonly string[], typed: { readonly [shown: string]: string } = {}) {
-  return new Promise<{ exitCode: number | null; screen: string }>((resolve) => {
-    const command = `stty cols 80; "${process.execPath}" "${PROGRAM}" ${args.join(' ')}`;
-    const terminal = spawn('script', ['-qefc', command, '/dev/null'], {
-      env: { PATH: process.env.PATH, TERM: 'xterm', ...workplace.env },
-      cwd: workplace.home,
-    });
-    const left = new Map(Object.entries(typed));
-    let screen = '';
-    terminal.stdout.on('data', (chunk: Buffer) => {
-      screen += chunk;
-      for (const [shown, keys] of left) {
-        if (!screen.includes(shown)) continue;
-        left.delete(shown);
-        terminal.stdin.write(keys);
-      }
-    });
-    terminal.on('close', (exitCode) => resolve({ exitCode, screen }));
-  });
-}
+const inTerminal = (args: readonly string[], typed: Typed = {}) => runInTerminal(args, workplace, typed);
 
 describe('backfill in a terminal', () => {
   test('shows the sessions of the project and asks; yes exports them', async () => {

@@ -55,7 +55,7 @@ describe('a settings file', () => {
   });
 
   test('that cannot be read says why', () => {
-    expect(readSettingsAt(folder)).toEqual({ kind: 'unreadable', reason: 'EISDIR' });
+    expect(readSettingsAt(folder)).toEqual({ kind: 'unreadable', reason: 'not a regular file' });
     writeFileSync(join(folder, 'file'), '');
     expect(readSettingsAt(join(folder, 'file', 'settings.json'))).toEqual({ kind: 'unreadable', reason: 'ENOTDIR' });
   });

@@ -72,17 +72,17 @@ export class Patient {
       .map(({ status, message, fix }) => ({ status, message: short(message), ...(fix && { fix: short(fix) }) }));
   }
 
-  writeSettings(settings: object | string, scope: keyof typeof SETTINGS = 'user'): void {
+  writeSettings(settings: object | string, scope: keyof typeof SETTINGS = 'user', mode = 0o666): void {
     const path = join(this.workplace.home, SETTINGS[scope]);
     mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, typeof settings === 'string' ? settings : JSON.stringify(settings));
+    writeFileSync(path, typeof settings === 'string' ? settings : JSON.stringify(settings), { mode });
   }
 
   /** The settings move from the shell into the user's file, as install would have them. */
   setUp(more: Environment = {}): void {
     const { HOME, ...env } = this.workplace.env;
     this.workplace.env = { HOME };
-    this.writeSettings({ ...hooksOf(), env: { ...env, ...more } });
+    this.writeSettings({ ...hooksOf(), env: { ...env, ...more } }, 'user', 0o600);
   }
 
   writeState(entries: object | string): void {

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { TIMEOUTS } from '../../setup/our-hooks.js';
 import type { SettingsFile } from '../../setup/settings-files.js';
 import type { HookFacts, RegisteredHook } from '../facts/hooks.js';
@@ -29,7 +30,7 @@ function checkFile({ path, scope, content }: SettingsFile): Finding[] {
         broken(
           'settings-file',
           `${path} cannot be read (${content.reason}); ${refused}`,
-          content.reason === 'EISDIR' ? `mv ${path} ${path}.old` : `chmod u+r ${path}`,
+          content.reason === 'not a regular file' ? `mv ${path} ${path}.old` : `chmod u+r ${path}`,
           details,
         ),
       ];
@@ -85,14 +86,21 @@ function checkPrograms(hooks: readonly RegisteredHook[], programPath: string): F
 
 function checkProgram({ program, node, file, command }: RegisteredHook, programPath: string): Finding {
   const details = { command, path: file.path };
-  const fix = installInto(file);
   for (const executable of [node, program]) {
     if (executable && executable.path === undefined)
-      return broken('hook-program', `${executable.named}, which ${file.path} starts, is not there`, fix, details);
+      return broken(
+        'hook-program',
+        `${executable.named}, which ${file.path} starts, is not there`,
+        // Others have the same file, and other paths: it goes by the name alone.
+        executable.named === 'cc-langfuse' && file.scope !== 'user' && file.scope !== 'local'
+          ? `npm install --global ${dirname(dirname(programPath))}`
+          : installInto(file),
+        details,
+      );
   }
   if (!program) return none('hook-program', `"${command}" looks for the program by itself (${file.path})`, details);
   if (program.path !== programPath)
-    return warning('hook-program', `${file.path} starts another one, ${program.path}`, fix, details);
+    return warning('hook-program', `${file.path} starts another one, ${program.path}`, installInto(file), details);
   return ok('hook-program', `${file.path} starts this program`, details);
 }
 

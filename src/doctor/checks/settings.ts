@@ -25,6 +25,7 @@ export function checkSettings(facts: SettingsFacts): Finding[] {
       .map((setting) => checkGiven(setting, sourceOf(setting.variable))),
     ...checkDefaultServer(facts),
     ...checkDestination(facts),
+    ...facts.exposures.map(({ what, remedy }) => warning('keys-exposed', what, remedy)),
   ];
 }
 

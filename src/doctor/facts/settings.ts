@@ -1,7 +1,7 @@
 import { environmentOf } from '../../claude-folder.js';
 import { type GivenSetting, givenSettings, readSettings, type Settings } from '../../config.js';
-import { isRecord } from '../../json.js';
-import type { Scope, SettingsFile } from '../../setup/settings-files.js';
+import { type Exposure, exposure } from '../../setup/exposure.js';
+import { envBlock, type Scope, type SettingsFile } from '../../setup/settings-files.js';
 
 export interface SettingsFacts {
   /** Where the user's own settings are, or would be. */
@@ -13,6 +13,8 @@ export interface SettingsFacts {
   readonly settings: Settings;
   /** Those that the server is asked with: a project's are left out, it could name a server of its author's. */
   readonly trusted: Settings;
+  /** Of the files that hold a secret key. */
+  readonly exposures: readonly Exposure[];
 }
 
 /** What a variable is set by: the shell, or a file, by its path. */
@@ -33,6 +35,7 @@ export async function settingsFacts(shell: NodeJS.ProcessEnv, files: readonly Se
   const layers: Layer[] = [{ ...SHELL, env: shell }, ...SCOPES.flatMap((scope) => layersOf(scope, files))];
   const hookEnv = Object.assign({}, ...layers.map(({ env }) => env));
   const managed = layersOf('managed', files).map(({ env }) => env);
+  const holders = files.filter(({ content }) => hasSecretKey(envBlock(content)));
   return {
     userFile: files.find(({ scope }) => scope === 'user')?.path ?? '',
     hookEnv,
@@ -40,17 +43,19 @@ export async function settingsFacts(shell: NodeJS.ProcessEnv, files: readonly Se
     given: givenSettings(hookEnv),
     settings: await readSettings(hookEnv),
     trusted: await readSettings(Object.assign(environmentOf(shell), ...managed)),
+    exposures: holders.flatMap(({ scope, path }) => (scope === 'managed' ? [] : exposure(path))),
   };
+}
+
+function hasSecretKey(env: NodeJS.ProcessEnv): boolean {
+  return givenSettings(env).some(({ name }) => name === 'SECRET_KEY');
 }
 
 function layersOf(wanted: Scope, files: readonly SettingsFile[]): Layer[] {
   return files.flatMap(({ scope, path, content }) => {
     // With a comment in it, Claude Code refuses the file.
-    if (scope !== wanted || content.kind !== 'settings' || !content.isStrict) return [];
-    const { env } = content.settings;
-    const entries = isRecord(env) ? Object.entries(env) : [];
-    const values = entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string');
-    return [{ scope, place: path, env: Object.fromEntries(values) }];
+    const isTaken = scope === wanted && content.kind === 'settings' && content.isStrict;
+    return isTaken ? [{ scope, place: path, env: envBlock(content) }] : [];
   });
 }
 

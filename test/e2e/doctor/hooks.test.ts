@@ -1,8 +1,8 @@
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { COMMAND, hooksOf, Patient, SETTINGS, TIMEOUTS } from '../../support/doctor.js';
-import { PROGRAM } from '../../support/program.js';
+import { PROGRAM, run } from '../../support/program.js';
 
 const INSTALL = 'cc-langfuse install';
 let patient: Patient;
@@ -65,7 +65,11 @@ describe('hooks', () => {
     rmSync(join(patient.workplace.home, '.claude/settings.json'));
     mkdirSync(join(patient.workplace.home, '.claude/settings.json'));
     expect(await patient.told('settings-file')).toEqual([
-      { status: 'broken', message: `${file} cannot be read (EISDIR); ${refused}`, fix: `mv ${file} ${file}.old` },
+      {
+        status: 'broken',
+        message: `${file} cannot be read (not a regular file); ${refused}`,
+        fix: `mv ${file} ${file}.old`,
+      },
     ]);
   });
 
@@ -91,6 +95,24 @@ describe('hooks', () => {
     expect(await patient.told('hook-program')).toEqual([
       { status: 'broken', message: `${named}, which ~/.claude/settings.json starts, is not there`, fix: INSTALL },
     ]);
+  });
+
+  test('of all who work on a project, who have to have the program on the path', async () => {
+    patient.writeSettings(hooksOf('exec cc-langfuse hook'), 'project');
+    expect(await patient.told('hook-program')).toEqual([
+      {
+        status: 'broken',
+        message: 'cc-langfuse, which ~/project/.claude/settings.json starts, is not there',
+        fix: `npm install --global ${realpathSync(join(dirname(PROGRAM), '..'))}`,
+      },
+    ]);
+  });
+
+  test("in the home itself, whose settings are the project's, too", async () => {
+    patient.writeSettings(hooksOf());
+    const { stdout } = await run(['doctor', '--json'], patient.workplace.env, '', { cwd: patient.workplace.home });
+    const { checks } = JSON.parse(stdout);
+    expect(checks.filter(({ name }: { name: string }) => name === 'hook-program')).toHaveLength(1);
   });
 
   test('that start this program by its name, by a link, or another program', async () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Patient } from '../../support/doctor.js';
 import { PUBLIC_KEY, SECRET_KEY } from '../../support/langfuse-server.js';
@@ -158,5 +159,24 @@ describe('settings', () => {
       },
     ]);
     expect(patient.workplace.server.requests).toEqual([]);
+  });
+
+  test('whose file with the keys others can read, or may be committed', async () => {
+    const { HOME: _, ...env } = patient.workplace.env;
+    patient.writeSettings({ env }, 'local');
+    execFileSync('git', ['init', '-q', patient.project]);
+    const file = '~/project/.claude/settings.local.json';
+    expect(await patient.told('keys-exposed')).toEqual([
+      {
+        status: 'warning',
+        message: `${file} holds the secret key, and others on this machine can read it`,
+        fix: `chmod 600 ${file}`,
+      },
+      {
+        status: 'warning',
+        message: `${file} holds the secret key, and git does not ignore it`,
+        fix: 'add .claude/settings.local.json* to .gitignore',
+      },
+    ]);
   });
 });

@@ -1,0 +1,93 @@
+import { environmentOf } from '../claude-folder.js';
+import { UsageError } from '../command-line.js';
+import { sessionsPage } from '../langfuse/project.js';
+import { type Credentials, credentialsIn, langfuseOf, REGIONS, variablesFor } from '../setup/credentials.js';
+import { exposure } from '../setup/exposure.js';
+import { findings } from '../setup/findings.js';
+import { readInstallRequest } from '../setup/install-request.js';
+import { PORTABLE_COMMAND, TIMEOUTS } from '../setup/our-hooks.js';
+import { absoluteCommand } from '../setup/program-path.js';
+import { installedIn } from '../setup/settings-change.js';
+import { envBlock, readSettingsAt, settingsFiles, settingsPath } from '../setup/settings-files.js';
+import { changeOf, type SettingsChange, write } from '../setup/settings-writer.js';
+import { shownChange } from '../setup/shown-change.js';
+import { askForCredentials, type TriedCredentials, takeCredentials } from '../setup/tried-credentials.js';
+import { canAsk } from '../terminal/questions.js';
+
+const HELP = `usage: cc-langfuse install [options]
+
+Registers the hooks in Claude Code's settings, and writes the keys of a Langfuse project into their env block. In a terminal it
+asks for what it needs, and tries the keys before it writes them. All else in the file stays as it is; a backup is put beside it.
+
+  --scope <scope>       user (~/.claude/settings.json, the default), local (.claude/settings.local.json), or project
+                        (.claude/settings.json, which is committed: no keys, and no paths of this machine)
+  --dry-run             show what would change, and change nothing
+  --yes                 ask nothing; what is not given is taken from the environment, or from what the settings have
+  --public-key <key>
+  --secret-key-stdin    read the secret key from stdin
+  --base-url <url>      the server (${REGIONS[0].url})
+  --help
+
+Exit code: 0, 1 where something failed, 2 where it could not be asked so, 130 where it was stopped.
+`;
+
+/** Registers the hooks; gives the exit code. */
+export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const request = await readInstallRequest(args);
+  if (!request) {
+    process.stdout.write(HELP);
+    return 0;
+  }
+  const { scope, isDryRun, isForScripts, given } = request;
+  const path = settingsPath(scope, env, process.cwd());
+  const command = scope === 'project' ? PORTABLE_COMMAND : absoluteCommand(process.argv[1] ?? '', env);
+  const block = envBlock(readSettingsAt(path));
+  const isTracing = { TRACE_TO_LANGFUSE: block.TRACE_TO_LANGFUSE ?? 'true' };
+  const change = (credentials: Partial<Credentials>) =>
+    changeOf(path, (text) =>
+      installedIn(text, { command, variables: { ...isTracing, ...variablesFor(credentials, block) } }),
+    );
+  // Whoever is asked for keys is to know that there is a place for them.
+  change({});
+  if (!isDryRun && !isForScripts && !canAsk())
+    throw new UsageError('there is no terminal to ask in: give --yes, with --public-key and --secret-key-stdin');
+
+  const known = { ...credentialsIn({ ...environmentOf(env), ...block }), ...given };
+  if (isDryRun) {
+    process.stdout.write(shownChange(change(scope === 'project' ? {} : known)));
+    return warn(findings(settingsFiles(env, process.cwd())));
+  }
+  const tried =
+    scope === 'project' ? undefined : await (isForScripts ? takeCredentials(known) : askForCredentials(known));
+  const made = change(tried?.credentials ?? {});
+  const backup = write(made);
+  process.stdout.write(`${[...done(made, backup), ...next(tried, isTracing)].join('\n')}\n`);
+  const exposed = tried ? exposure(path).map(({ what, remedy }) => `${what}: ${remedy}`) : [];
+  return warn([...findings(settingsFiles(env, process.cwd())), ...exposed]);
+}
+
+function done({ path, before, after }: SettingsChange, backup: string | undefined): string[] {
+  if (before === after) return [`${path} has it all already; nothing was changed`];
+  const written = `${path} registers ${Object.keys(TIMEOUTS).join(', ')}`;
+  return backup === undefined ? [written] : [written, `as it was before: ${backup}`];
+}
+
+function next(tried: TriedCredentials | undefined, { TRACE_TO_LANGFUSE }: { TRACE_TO_LANGFUSE: string }): string[] {
+  if (TRACE_TO_LANGFUSE !== 'true')
+    return [`TRACE_TO_LANGFUSE is ${TRACE_TO_LANGFUSE} there: nothing is exported until it is true`];
+  if (!tried)
+    return [
+      'It is for all who work on the project, so it has neither keys nor paths. Each of them needs cc-langfuse on the path, and',
+      'LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY in the environment or in the env block of their own settings.',
+    ];
+  const page = sessionsPage(langfuseOf(tried.credentials), tried.project);
+  return [
+    `Next: start a new session of Claude Code. After its first answer it is at ${page}`,
+    'If it is not: cc-langfuse doctor. What ran before: cc-langfuse backfill.',
+  ];
+}
+
+function warn(lines: readonly string[]): number {
+  for (const line of lines) process.stderr.write(`cc-langfuse: ${line}\n`);
+  return 0;
+}

@@ -25,6 +25,7 @@ export async function examine(env: NodeJS.ProcessEnv, cwd: string): Promise<read
   const settings = await settingsFacts(env, files);
   const { hookEnv, settings: own, trusted } = settings;
   const program = programFacts(env);
+  const running = { programPath: program.program.path, nodePath: program.node.path };
   const folder = stateFolder(hookEnv);
   const store = new StateStore(folder, () => {});
   const network = networkFacts(trusted.langfuse, env, hookEnv);
@@ -32,7 +33,7 @@ export async function examine(env: NodeJS.ProcessEnv, cwd: string): Promise<read
   const now = Date.now();
   const parts: Part[] = [
     { title: 'Program', findings: [checkNode(program), checkProgram(program), checkClaudeCode(program)] },
-    { title: 'Hooks', findings: checkHooks(hookFacts(files, env), program.program.path, own.timeoutMs) },
+    { title: 'Hooks', findings: checkHooks(hookFacts(files, env), running, own.timeoutMs) },
     { title: 'Settings', findings: checkSettings(settings) },
     { title: 'Files', findings: checkFiles(fileFacts(folder, store), now) },
     {

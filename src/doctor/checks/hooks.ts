@@ -6,13 +6,19 @@ import { broken, type Finding, none, ok, warning } from '../finding.js';
 
 const EVENTS = Object.keys(TIMEOUTS);
 
-/** `programPath` is this very program, `timeoutMs` what a run takes at most. */
-export function checkHooks(facts: HookFacts, programPath: string, timeoutMs: number): Finding[] {
+/** Where this very process has its program and its Node from, links followed. */
+interface Running {
+  readonly programPath: string;
+  readonly nodePath: string;
+}
+
+/** `timeoutMs` is what a run takes at most. */
+export function checkHooks(facts: HookFacts, running: Running, timeoutMs: number): Finding[] {
   return [
     ...facts.files.flatMap(checkFile),
     ...facts.switchedOff.flatMap((off) => checkSwitch(off, facts)),
     checkRegistered(facts),
-    ...checkPrograms(facts.hooks, programPath),
+    ...checkPrograms(facts.hooks, running),
     ...checkTimeouts(facts.hooks, timeoutMs),
     ...checkRepeated(facts),
     ...checkOthers(facts),
@@ -79,12 +85,12 @@ function checkRegistered({ hooks, plugins }: HookFacts): Finding {
 }
 
 /** Each command once, however many events it is registered for. */
-function checkPrograms(hooks: readonly RegisteredHook[], programPath: string): Finding[] {
+function checkPrograms(hooks: readonly RegisteredHook[], running: Running): Finding[] {
   const byCommand = new Map(hooks.map((hook) => [`${hook.file.path} ${hook.command}`, hook]));
-  return [...byCommand.values()].map((hook) => checkProgram(hook, programPath));
+  return [...byCommand.values()].map((hook) => checkProgram(hook, running));
 }
 
-function checkProgram({ program, node, file, command }: RegisteredHook, programPath: string): Finding {
+function checkProgram({ program, node, file, command }: RegisteredHook, { programPath, nodePath }: Running): Finding {
   const details = { command, path: file.path };
   for (const executable of [node, program]) {
     if (executable && executable.path === undefined)
@@ -101,7 +107,8 @@ function checkProgram({ program, node, file, command }: RegisteredHook, programP
   if (!program) return none('hook-program', `"${command}" looks for the program by itself (${file.path})`, details);
   if (program.path !== programPath)
     return warning('hook-program', `${file.path} starts another one, ${program.path}`, installInto(file), details);
-  return ok('hook-program', `${file.path} starts this program`, details);
+  const other = node && node.path !== nodePath ? `, with ${node.path}` : '';
+  return ok('hook-program', `${file.path} starts this program${other}`, details);
 }
 
 function checkTimeouts(hooks: readonly RegisteredHook[], timeoutMs: number): Finding[] {

@@ -5,6 +5,8 @@ import { broken, type Finding, ok, warning } from '../finding.js';
 import { maskedPublicKey, maskedSecretKey, shownValue } from '../masking.js';
 
 const SWITCH = 'TRACE_TO_LANGFUSE';
+/** Somebody means it; `1` means something else than it does. */
+const OFF = /^(?:false|no|off|0)$/i;
 const CLOUD = 'https://cloud.langfuse.com';
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 /** What is called so in a report; without a good one of these nothing is sent. */
@@ -40,7 +42,8 @@ function checkTracing({ hookEnv, sourceOf, userFile }: SettingsFacts): Finding {
   const { place } = sourceOf(SWITCH);
   if (value === 'true') return ok('tracing', `on, by ${place}`, { place });
   const message = `off: ${SWITCH} is "${shownValue(value)}", by ${place}`;
-  return broken('tracing', message, `make it "${SWITCH}": "true" in ${place}`, { place });
+  const fix = `make it "${SWITCH}": "true" in ${place}`;
+  return OFF.test(value) ? warning('tracing', message, fix, { place }) : broken('tracing', message, fix, { place });
 }
 
 function variableIn(problem: string): string {

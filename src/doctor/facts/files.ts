@@ -79,7 +79,8 @@ export function fileFacts(folder: string, store: StateStore): FileFacts {
       ...namesIn(locksFolder(folder))
         .filter((name) => name.endsWith('.lock'))
         .map((name) => join(locksFolder(folder), name)),
-    ].filter(isLeftBehind),
+      // A FIFO in the place of one would hang.
+    ].filter((path) => statusOf(path)?.isFile() && isLeftBehind(path)),
   };
 }
 

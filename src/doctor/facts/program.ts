@@ -13,7 +13,7 @@ export interface ProgramFacts {
 
 export function programFacts(env: NodeJS.ProcessEnv): ProgramFacts {
   return {
-    node: { version: process.version, path: process.execPath },
+    node: { version: process.version, path: realpathSync(process.execPath) },
     program: { version, path: realpathSync(process.argv[1] ?? '') },
     claudeCode: lastSession(claudeFolder(env)),
   };

@@ -19,11 +19,13 @@ export interface PendingSession {
 export function sessionFacts(store: StateStore): SessionFacts {
   const entries = entriesOf(store);
   const [last] = entries
-    .filter(([, { turn_count, pending, updated }]) => turn_count > 0 && !pending && updated !== '')
+    .filter(
+      ([, { turn_count, pending, updated }]) => turn_count > 0 && !pending && Number.isFinite(Date.parse(updated)),
+    )
     .toSorted(([, a], [, b]) => b.updated.localeCompare(a.updated));
   return {
     pending: entries.flatMap(([sessionId, { pending, destination }]) =>
-      pending ? [{ ...pending, sessionId, since: Date.parse(pending.since), destination }] : [],
+      pending ? [{ ...pending, sessionId, since: Date.parse(pending.since) || 0, destination }] : [],
     ),
     lastExport: last && { sessionId: last[0], at: Date.parse(last[1].updated), turns: last[1].turn_count },
   };

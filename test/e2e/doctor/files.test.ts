@@ -120,6 +120,7 @@ describe('files', () => {
     mkdirSync(locks, { recursive: true });
     writeFileSync(join(locks, 'a.lock'), '1 elsewhere');
     utimesSync(join(locks, 'a.lock'), 1, 1);
+    execFileSync('mkfifo', [join(locks, 'fifo.lock')]);
     writeFileSync(join(locks, 'b.lock'), `${process.pid} ${hostname()}`);
     expect(await patient.told('locks')).toEqual([
       {

@@ -122,6 +122,11 @@ describe('hooks', () => {
     patient.writeSettings(hooksOf('exec cc-langfuse hook'), 'project');
     const well = { status: 'ok', message: '~/project/.claude/settings.json starts this program' };
     expect(await patient.told('hook-program', { PATH: `${bin}:${process.env.PATH}` })).toEqual([well]);
+    symlinkSync('/bin/sh', join(bin, 'node'));
+    patient.writeSettings(hooksOf(`exec "${join(bin, 'node')}" "${PROGRAM}" hook # cc-langfuse`), 'project');
+    expect(await patient.told('hook-program')).toEqual([
+      { status: 'ok', message: `${well.message}, with ${realpathSync('/bin/sh')}` },
+    ]);
     const other = join(bin, 'cli.cjs');
     writeFileSync(other, '');
     patient.writeSettings(hooksOf(`exec node "${other}" hook # cc-langfuse`), 'project');

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -77,6 +78,18 @@ describe('a server', () => {
         fix: 'mend HTTPS_PROXY or HTTP_PROXY',
       },
     ]);
+  });
+
+  test('that never stops answering', async () => {
+    const endless = createServer((_, answer) => {
+      const more = () => {
+        while (answer.write('x'.repeat(65_536)));
+      };
+      answer.on('drain', more).on('error', () => {});
+      more();
+    });
+    const url = `http://127.0.0.1:${await listening(endless)}`;
+    expect(await endpoint(url)).toMatchObject([{ message: `${url} is silent: its answer does not end` }]);
   });
 
   test('whose name nobody knows', async () => {

@@ -66,4 +66,15 @@ describe('sessions', () => {
       { status: 'ok', message: expect.stringMatching(RegExp(`ago: session ${sessionIdOf(1)}, 2 turns$`)) },
     ]);
   });
+
+  test('whose state somebody has written by hand', async () => {
+    const [last_line, turn_count] = [3, 1];
+    patient.writeState({
+      a: { last_line, turn_count, updated: 'yesterday' },
+      b: { last_line, turn_count, pending: { since: 'long ago', attempts: 1, reason: 'none' } },
+      c: 'nothing',
+    });
+    expect(await patient.told('last-export')).toEqual([{ status: 'none', message: 'no turn has been exported yet' }]);
+    expect(await patient.told('pending')).toMatchObject([{ message: expect.stringMatching(/^b since 1970-01-01/) }]);
+  });
 });

@@ -34,6 +34,18 @@ describe('settings', () => {
     ]);
   });
 
+  test('that turn tracing off in a project, which somebody has meant', async () => {
+    patient.setUp();
+    patient.writeSettings({ env: { TRACE_TO_LANGFUSE: 'false' } }, 'local');
+    expect(await patient.told('tracing')).toEqual([
+      {
+        status: 'warning',
+        message: 'off: TRACE_TO_LANGFUSE is "false", by ~/project/.claude/settings.local.json',
+        fix: 'make it "TRACE_TO_LANGFUSE": "true" in ~/project/.claude/settings.local.json',
+      },
+    ]);
+  });
+
   test('without keys', async () => {
     expect(await patient.told('secret-key', { LANGFUSE_SECRET_KEY: '' })).toEqual([
       {

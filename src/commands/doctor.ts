@@ -5,13 +5,16 @@ import { doctorLines, documentOf, isWell } from '../terminal/doctor-report.js';
 
 const HELP = `usage: cc-langfuse doctor [options]
 
-Looks at the way from Claude Code, as it would be started in this directory, to Langfuse: program, hooks, settings, files,
-server, sessions. It sends no observation, changes no file, and prints no key.
+Looks at the way from Claude Code, as it would be started in this directory, to
+Langfuse: program, hooks, settings, files, server, sessions. It sends no
+observation, changes no file, and prints no key.
 
   ✓ good   ! to look at   ✗ broken   - nothing to tell   → what mends it
 
   --json    one JSON document on stdout, and nothing else:
-            {ok, checks: [{name, part, status, message, fix?, details}]}, status one of ok, warning, broken, none
+            {ok, checks: [{name, part, status, message, fix?, details}]}
+            status is ok, warning, broken or none; fix is there where something
+            is wrong
   --help
 
 Exit code: 0, 1 where something is broken, 2 where it could not be asked so.

@@ -5,7 +5,7 @@ import { oneLine } from '../terminal/words.js';
 const CREDENTIALS_IN_URL = /(?<=:\/\/)\S*@/g;
 const SECRET_KEY = /sk-lf-[^\s"',;]+/g;
 /** What is shorter may be part of any word. */
-const SHORTEST_SECRET = 4;
+const SHORTEST_SECRET = 6;
 const PUBLIC_PART = 8;
 const VALUE_CHARS = 60;
 

@@ -3,6 +3,7 @@ import { TIMEOUTS } from '../../setup/our-hooks.js';
 import type { SettingsFile } from '../../setup/settings-files.js';
 import type { HookFacts, RegisteredHook } from '../facts/hooks.js';
 import { broken, type Finding, none, ok, warning } from '../finding.js';
+import { shownValue } from '../masking.js';
 
 const EVENTS = Object.keys(TIMEOUTS);
 
@@ -74,14 +75,14 @@ function checkRegistered({ hooks, plugins }: HookFacts): Finding {
     ...plugins.map(({ name, path }) => `plugin ${name} (${path})`),
   ];
   const details = { missing, places };
-  if (missing.length === EVENTS.length)
-    return broken('hooks', 'not registered in any settings', 'cc-langfuse install', details);
+  const [first] = hooks;
+  const fix = first ? installInto(first.file) : 'cc-langfuse install';
+  if (missing.length === EVENTS.length) return broken('hooks', 'not registered in any settings', fix, details);
   const message = `registered in ${places.join(', ')}`;
   if (missing.length === 0) return ok('hooks', message, details);
   const told = `${message}, but not for ${missing.join(', ')}`;
-  if (missing.includes('Stop'))
-    return broken('hooks', `${told}: no turn is sent when it ends`, 'cc-langfuse install', details);
-  return warning('hooks', `${told}: what they would send comes later, or not`, 'cc-langfuse install', details);
+  if (missing.includes('Stop')) return broken('hooks', `${told}: no turn is sent when it ends`, fix, details);
+  return warning('hooks', `${told}: what they would send comes later, or not`, fix, details);
 }
 
 /** Each command once, however many events it is registered for. */
@@ -91,7 +92,9 @@ function checkPrograms(hooks: readonly RegisteredHook[], running: Running): Find
 }
 
 function checkProgram({ program, node, file, command }: RegisteredHook, { programPath, nodePath }: Running): Finding {
-  const details = { command, path: file.path };
+  // A key may stand before the program.
+  const shown = shownValue(command);
+  const details = { command: shown, path: file.path };
   for (const executable of [node, program]) {
     if (executable && executable.path === undefined)
       return broken(
@@ -104,7 +107,7 @@ function checkProgram({ program, node, file, command }: RegisteredHook, { progra
         details,
       );
   }
-  if (!program) return none('hook-program', `"${command}" looks for the program by itself (${file.path})`, details);
+  if (!program) return none('hook-program', `"${shown}" looks for the program by itself (${file.path})`, details);
   if (program.path !== programPath)
     return warning('hook-program', `${file.path} starts another one, ${program.path}`, installInto(file), details);
   const other = node && node.path !== nodePath ? `, with ${node.path}` : '';
@@ -133,8 +136,9 @@ function checkTimeouts(hooks: readonly RegisteredHook[], timeoutMs: number): Fin
 
 /** Claude Code runs the same command once. Of two runs the second waits for the first one's lock, and finds nothing left. */
 function checkRepeated({ hooks, plugins }: HookFacts): Finding[] {
-  const commands = new Set(hooks.map(({ command }) => command));
-  const ways = commands.size + plugins.length;
+  const commandsOf = (event: string) =>
+    new Set(hooks.filter((hook) => hook.event === event).map(({ command }) => command));
+  const ways = Math.max(...EVENTS.map((event) => commandsOf(event).size)) + plugins.length;
   if (ways < 2) return [];
   const paths = [...new Set([...hooks.map(({ file }) => file.path), ...plugins.map(({ path }) => path)])];
   const last = hooks.at(-1)?.file;

@@ -12,7 +12,7 @@ export function checkServer(facts: ServerFacts, network: NetworkFacts): Finding[
   const endpoint = checkEndpoint(facts, url, withoutCredentials(network.proxy));
   // What is no Langfuse knows nothing of keys.
   if (endpoint.status === 'broken') return [endpoint];
-  return [endpoint, checkKeys(facts, url), checkExport(facts), ...checkClock(facts)];
+  return [endpoint, checkKeys(facts, url), checkExport(facts), checkClock(facts)];
 }
 
 function checkEndpoint({ health }: ServerFacts, url: string, proxy: string): Finding {
@@ -98,13 +98,13 @@ function checkExport({ export: asked, project, health }: ServerFacts): Finding {
   return ok('otlp', `takes OpenTelemetry (${status})`, { status });
 }
 
-function checkClock({ clockAheadMs }: ServerFacts): Finding[] {
-  if (clockAheadMs === undefined) return [none('clock', 'the server does not tell its time')];
+function checkClock({ clockAheadMs }: ServerFacts): Finding {
+  if (clockAheadMs === undefined) return none('clock', 'the server does not tell its time');
   const details = { aheadMs: clockAheadMs };
   const difference = duration(Math.abs(clockAheadMs));
-  if (Math.abs(clockAheadMs) < CLOCK_TOLERANCE_MS) return [ok('clock', `as the server's, to ${difference}`, details)];
+  if (Math.abs(clockAheadMs) < CLOCK_TOLERANCE_MS) return ok('clock', `as the server's, to ${difference}`, details);
   const message = `${difference} ${clockAheadMs > 0 ? 'behind' : 'ahead of'} the server's: turns stand at times when nobody looks`;
-  return [warning('clock', message, 'timedatectl set-ntp true (or the time settings of the system)', details)];
+  return warning('clock', message, 'timedatectl set-ntp true (or the time settings of the system)', details);
 }
 
 export function checkNetwork({ proxy, onlyForHooks, certificates }: NetworkFacts): Finding[] {
@@ -113,10 +113,10 @@ export function checkNetwork({ proxy, onlyForHooks, certificates }: NetworkFacts
       ? none('proxy', 'none is used')
       : ok('proxy', withoutCredentials(proxy), { proxy: withoutCredentials(proxy) }),
     checkCertificates(certificates),
-    ...onlyForHooks.map(({ variable }) =>
+    ...onlyForHooks.map((variable) =>
       warning(
         'network',
-        `${variable} is in the settings and not in the shell: hooks have it, commands by hand have not`,
+        `${variable} is not in the shell as it is in the settings, which hooks have and commands by hand have not`,
         `set it in the shell, too: export ${variable}=…`,
         { variable },
       ),

@@ -4,7 +4,7 @@ import { basename, delimiter, join } from 'node:path';
 import type { CommandHook } from '../../setup/command-hooks.js';
 import { type OtherExporter, otherExporters } from '../../setup/other-exporters.js';
 import { ourHooks, ourPlugins } from '../../setup/our-hooks.js';
-import type { Scope, SettingsFile } from '../../setup/settings-files.js';
+import type { ClaudeSettings, Scope, SettingsFile } from '../../setup/settings-files.js';
 
 /** A hook of ours as a file registers it, and what it would start. */
 export interface RegisteredHook extends Pick<CommandHook, 'event' | 'command' | 'timeout'> {
@@ -31,33 +31,37 @@ export interface HookFacts {
   readonly switchedOff: readonly { readonly scope: Scope; readonly path: string; readonly setting: string }[];
 }
 
+/** The settings of a file that Claude Code takes. */
+interface Taken extends Pick<SettingsFile, 'scope' | 'path'> {
+  readonly settings: ClaudeSettings;
+}
+
 export function hookFacts(files: readonly SettingsFile[], { PATH = '' }: NodeJS.ProcessEnv): HookFacts {
-  const read = files.flatMap(({ scope, path, content }) =>
+  const taken = files.flatMap(({ scope, path, content }) =>
     content.kind === 'settings' && content.isStrict ? [{ scope, path, settings: content.settings }] : [],
   );
   return {
     files,
-    hooks: read.flatMap(({ scope, path, settings }) =>
+    hooks: taken.flatMap(({ scope, path, settings }) =>
       ourHooks(settings).map((hook) => ({ ...hook, file: { scope, path }, ...startedBy(hook, PATH) })),
     ),
-    plugins: read.flatMap(({ path, settings }) => ourPlugins(settings).map((name) => ({ name, path }))),
-    others: read.flatMap(({ path, settings }) => otherExporters(settings).map((other) => ({ ...other, path }))),
-    switchedOff: read.flatMap(({ scope, path, settings }) =>
-      SWITCHES.filter(({ setting, scopes }) => settings[setting] === true && scopes.includes(scope)).map(
-        ({ setting }) => ({
-          scope,
-          path,
-          setting,
-        }),
-      ),
-    ),
+    plugins: taken.flatMap(({ path, settings }) => ourPlugins(settings).map((name) => ({ name, path }))),
+    others: taken.flatMap(({ path, settings }) => otherExporters(settings).map((other) => ({ ...other, path }))),
+    switchedOff: [
+      ...switchIn(taken, 'disableAllHooks', ['user', 'project', 'local']),
+      ...switchIn(taken, 'disableAllHooks', ['managed']),
+      ...switchIn(taken, 'allowManagedHooksOnly', ['managed']),
+    ],
   };
 }
 
-const SWITCHES: readonly { readonly setting: string; readonly scopes: readonly Scope[] }[] = [
-  { setting: 'disableAllHooks', scopes: ['user', 'project', 'local', 'managed'] },
-  { setting: 'allowManagedHooksOnly', scopes: ['managed'] },
-];
+/** Of these files the strongest decides, which comes last. */
+function switchIn(taken: readonly Taken[], setting: string, scopes: readonly Scope[]): HookFacts['switchedOff'] {
+  const deciding = taken.findLast(
+    ({ scope, settings }) => scopes.includes(scope) && typeof settings[setting] === 'boolean',
+  );
+  return deciding?.settings[setting] === true ? [{ scope: deciding.scope, path: deciding.path, setting }] : [];
+}
 
 function startedBy({ words }: CommandHook, path: string): Pick<RegisteredHook, 'program' | 'node'> {
   const place = words.indexOf('hook') - 1;

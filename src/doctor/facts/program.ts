@@ -19,17 +19,21 @@ export function programFacts(env: NodeJS.ProcessEnv): ProgramFacts {
   };
 }
 
+/** The newest may have no prompt yet. */
+const LOOKED_AT = 5;
+
 /**
  * Claude Code is not started to be asked: what the name stands for on the path may be anything, and the version that wrote
  * the transcripts is the one that counts, also in desktop apps, which have one of their own.
  */
 function lastSession(folder: string): ProgramFacts['claudeCode'] {
   try {
-    const paths = [...transcriptsIn(projectsFolder(folder), () => {})];
-    const [newest] = paths
+    return [...transcriptsIn(projectsFolder(folder), () => {})]
       .map((path) => ({ path, changedAt: statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
-      .toSorted((a, b) => b.changedAt - a.changedAt);
-    return newest && overviewOf(newest.path);
+      .toSorted((a, b) => b.changedAt - a.changedAt)
+      .slice(0, LOOKED_AT)
+      .map(({ path }) => overviewOf(path))
+      .find((session) => session?.version !== undefined);
   } catch {
     // no project yet, or none that can be read
     return undefined;

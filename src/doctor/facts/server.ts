@@ -31,8 +31,8 @@ export interface Silence {
 export interface NetworkFacts {
   /** The proxy for the server; empty where none is. */
   readonly proxy: string;
-  /** What the environment of hooks has, and this process has not: the settings of Claude Code give it to them alone. */
-  readonly onlyForHooks: readonly { readonly variable: string; readonly value: string }[];
+  /** The variables that hooks have from the settings of Claude Code, and this process has not, or otherwise. */
+  readonly onlyForHooks: readonly string[];
   readonly certificates: { readonly path: string; readonly isReadable: boolean } | undefined;
 }
 
@@ -76,8 +76,8 @@ export function networkFacts(
   const path = hookEnv.NODE_EXTRA_CA_CERTS || undefined;
   return {
     proxy: langfuse ? proxyFor(langfuse.baseUrl) : '',
-    onlyForHooks: Object.entries(hookEnv).flatMap(([variable, value = '']) =>
-      NETWORK_VARIABLES.test(variable) && value !== (shell[variable] ?? '') ? [{ variable, value }] : [],
+    onlyForHooks: Object.keys(hookEnv).filter(
+      (variable) => NETWORK_VARIABLES.test(variable) && hookEnv[variable] !== (shell[variable] ?? ''),
     ),
     certificates: path === undefined ? undefined : { path, isReadable: isReadable(path) },
   };

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSy
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { COMMAND, hooksOf, Patient, SETTINGS, TIMEOUTS } from '../../support/doctor.js';
+import { SECRET_KEY } from '../../support/langfuse-server.js';
 import { PROGRAM, run } from '../../support/program.js';
 
 const INSTALL = 'cc-langfuse install';
@@ -83,6 +84,13 @@ describe('hooks', () => {
         fix: 'take "disableAllHooks" out of ~/project/.claude/settings.local.json',
       },
     ]);
+  });
+
+  test('that a project has switched on again', async () => {
+    patient.writeSettings({ ...hooksOf(), disableAllHooks: true });
+    expect(await patient.told('hooks-off')).toMatchObject([{ status: 'broken' }]);
+    patient.writeSettings({ disableAllHooks: false }, 'project');
+    expect(await patient.told('hooks-off')).toEqual([]);
   });
 
   test.each([
@@ -182,6 +190,20 @@ describe('hooks', () => {
     patient.writeSettings({}, 'project');
     expect(await patient.told('hooks-repeated')).toMatchObject([
       { fix: 'claude plugin disable cc-langfuse@cc-langfuse' },
+    ]);
+  });
+
+  test('that are written in two ways, each for other events', async () => {
+    const { Stop, ...others } = TIMEOUTS;
+    const hooks = { ...hooksOf(COMMAND, { Stop }).hooks, ...hooksOf('exec cc-langfuse hook', others).hooks };
+    patient.writeSettings({ hooks });
+    expect(await patient.told('hooks-repeated')).toEqual([]);
+  });
+
+  test('whose command holds a key', async () => {
+    patient.writeSettings(hooksOf(`LANGFUSE_SECRET_KEY=${SECRET_KEY}9 npx cc-langfuse hook`));
+    expect(await patient.told('hook-program', { LANGFUSE_SECRET_KEY: 'another' })).toMatchObject([
+      { message: expect.stringContaining('"LANGFUSE_SECRET_KEY=[redacted] npx cc-langfuse hook"') },
     ]);
   });
 

@@ -157,7 +157,7 @@ describe('a server', () => {
     expect(await patient.told('network')).toEqual(
       ['NODE_EXTRA_CA_CERTS', 'HTTPS_PROXY'].map((variable) => ({
         status: 'warning',
-        message: `${variable} is in the settings and not in the shell: hooks have it, commands by hand have not`,
+        message: `${variable} is not in the shell as it is in the settings, which hooks have and commands by hand have not`,
         fix: `set it in the shell, too: export ${variable}=…`,
       })),
     );

@@ -16,19 +16,25 @@ import { canAsk } from '../terminal/questions.js';
 
 const HELP = `usage: cc-langfuse install [options]
 
-Registers the hooks in Claude Code's settings, and writes the keys of a Langfuse project into their env block. In a terminal it
-asks for what it needs, and tries the keys before it writes them. All else in the file stays as it is; a backup is put beside it.
+Registers the hooks in Claude Code's settings, and writes the keys of a Langfuse
+project into their env block. In a terminal it asks for what it needs, and tries
+the keys before it writes them. All else in the file stays as it is, and a copy
+of it is put beside it.
 
-  --scope <scope>       user (~/.claude/settings.json, the default), local (.claude/settings.local.json), or project
-                        (.claude/settings.json, which is committed: no keys, and no paths of this machine)
+  --scope <scope>       user: ~/.claude/settings.json (the default)
+                        local: .claude/settings.local.json
+                        project: .claude/settings.json, which is committed, so
+                        it gets no keys, and no paths of this machine
   --dry-run             show what would change, and change nothing
-  --yes                 ask nothing; what is not given is taken from the environment, or from what the settings have
+  --yes                 ask nothing; what is not given is taken from the
+                        settings, or from the environment
   --public-key <key>
   --secret-key-stdin    read the secret key from stdin
   --base-url <url>      the server (${REGIONS[0].url})
   --help
 
-Exit code: 0, 1 where something failed, 2 where it could not be asked so, 130 where it was stopped.
+Exit code: 0, 1 where something failed, 2 where it could not be asked so, 130
+where it was stopped.
 `;
 
 /** Registers the hooks; gives the exit code. */

@@ -12,15 +12,18 @@ import { canAsk, confirm } from '../terminal/questions.js';
 
 const HELP = `usage: cc-langfuse uninstall [options]
 
-Takes the hooks out of Claude Code's settings, and our keys and settings out of their env block. All else stays as it is; a
-backup is put beside it.
+Takes the hooks out of Claude Code's settings, and our keys and settings out of
+their env block. All else stays as it is, and a copy of it is put beside it.
 
-  --scope <scope>       user (~/.claude/settings.json, the default), project or local (in .claude of this directory)
+  --scope <scope>       user: ~/.claude/settings.json (the default)
+                        local: .claude/settings.local.json
+                        project: .claude/settings.json
   --dry-run             show what would change, and change nothing
   --yes                 ask nothing
   --help
 
-Exit code: 0, 1 where something failed, 2 where it could not be asked so, 130 where it was stopped.
+Exit code: 0, 1 where something failed, 2 where it could not be asked so, 130
+where it was stopped.
 `;
 
 /** Takes out what install put in; gives the exit code. */

@@ -108,33 +108,33 @@ function insertion(text: string, parent: Node, style: Style, item: (layout: Layo
     return [...withComma, { start: after, end: after, text: style.isOneLine ? inline : ` ${inline}` }];
   }
   const indent = indentAt(text, last.offset);
-  const place = Math.min(endOfLine(text, after), endOf(parent) - 1);
-  const start = onlyTrivia(text.slice(after, place)) ? place : after;
+  const start = after + (COMMENTS_TO_THE_END_OF_THE_LINE.exec(text.slice(after))?.[0].length ?? 0);
   return [...withComma, { start, end: start, text: `${style.eol}${indent}${item({ ...style, indent })}` }];
 }
+
+const COMMENTS_TO_THE_END_OF_THE_LINE = /^(?:[ \t]|\/\*(?:(?!\*\/)[^\r\n])*\*\/)*(?:\/\/[^\r\n]*)?(?=\r?\n)/;
 
 function removal(text: string, member: Node, parent: Node): Edit[] {
   const siblings = parent.children ?? [];
   const place = siblings.indexOf(member);
   const [previous, next] = [siblings[place - 1], siblings[place + 1]];
-  const end = endOf(member);
-  const comma = commaAfter(text, end);
-  const isAlone = !previous && !next && onlyWhitespace(text.slice(parent.offset + 1, member.offset));
-  if (isAlone && onlyWhitespace(text.slice((comma ?? end - 1) + 1, endOf(parent) - 1)))
-    return [{ start: parent.offset + 1, end: endOf(parent) - 1, text: '' }];
+  const start = member.offset;
+  const comma = commaAfter(text, endOf(member));
+  const end = comma === undefined ? endOf(member) : comma + 1;
+  const [opening, closing] = [parent.offset + 1, endOf(parent) - 1];
+  if (onlyWhitespace(text.slice(opening, start) + text.slice(end, closing)))
+    return [{ start: opening, end: closing, text: '' }];
+  // Of the last one the comma stands before it.
   const before = previous && comma === undefined ? commaAfter(text, endOf(previous)) : undefined;
   const commaBefore = before === undefined ? [] : [{ start: before, end: before + 1, text: '' }];
-  const after = comma === undefined ? end : comma + 1;
-  const lineEnd = endOfLine(text, after);
-  if (isFirstOnLine(text, member.offset)) {
-    const isWholeLine = onlyWhitespace(text.slice(after, lineEnd));
-    const start = isWholeLine ? startOfLine(text, member.offset) : member.offset;
-    return [...commaBefore, { start, end: isWholeLine ? afterEndOfLine(text, lineEnd) : after, text: '' }];
+  if (isFirstOnLine(text, start)) {
+    const lineEnd = endOfLine(text, end);
+    if (!onlyWhitespace(text.slice(end, lineEnd))) return [...commaBefore, { start, end, text: '' }];
+    return [...commaBefore, { start: startOfLine(text, start), end: afterEndOfLine(text, lineEnd), text: '' }];
   }
-  if (next && onlyWhitespace(text.slice(after, next.offset)))
-    return [{ start: member.offset, end: next.offset, text: '' }];
-  const gap = before !== undefined && onlyWhitespace(text.slice(before + 1, member.offset));
-  return gap ? [{ start: before, end, text: '' }] : [...commaBefore, { start: member.offset, end: after, text: '' }];
+  if (next && onlyWhitespace(text.slice(end, next.offset))) return [{ start, end: next.offset, text: '' }];
+  if (before !== undefined && onlyWhitespace(text.slice(before + 1, start))) return [{ start: before, end, text: '' }];
+  return [...commaBefore, { start, end, text: '' }];
 }
 
 function applied(text: string, edits: readonly Edit[]): string {
@@ -144,20 +144,11 @@ function applied(text: string, edits: readonly Edit[]): string {
 
 /** Where the comma behind an item stands, with nothing but space and comments between. */
 function commaAfter(text: string, offset: number): number | undefined {
-  const next = nextToken(text, offset);
-  return text[next] === ',' ? next : undefined;
-}
-
-function onlyTrivia(text: string): boolean {
-  return nextToken(text, 0) === text.length;
-}
-
-/** Where what is neither space nor comment goes on. */
-function nextToken(text: string, offset: number): number {
   const scanner = createScanner(text, true);
   scanner.setPosition(offset);
   scanner.scan();
-  return scanner.getTokenOffset();
+  const next = scanner.getTokenOffset();
+  return text[next] === ',' ? next : undefined;
 }
 
 function onlyWhitespace(text: string): boolean {

@@ -58,10 +58,10 @@ function checkProblem(problem: string, { userFile, sourceOf }: SettingsFacts): F
   if (problem.endsWith(' is not set'))
     return broken(name, problem, `cc-langfuse install, or "${variable}" in the env block of ${userFile}`, details);
   const { place } = sourceOf(variable);
-  const message = `${problem}, by ${place}`;
+  const message = `${problem} (by ${place})`;
   if (name === 'base-url')
     return broken(name, message, `write "${variable}": "${CLOUD}", or your own server's`, details);
-  return warning(name, `${message}; its default is used`, `correct ${variable} in ${place}, or take it out`, details);
+  return warning(name, message, `correct ${variable} in ${place}, or take it out`, details);
 }
 
 function nameOf(wanted: string): string {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { version } from '../../../src/version.js';
 import { Patient } from '../../support/doctor.js';
 import { sessionIdOf, writeSession } from '../../support/generated.js';
-import { PUBLIC_KEY, SECRET_KEY } from '../../support/langfuse-server.js';
+import { Newcomer } from '../../support/newcomer.js';
 import { PROGRAM, run } from '../../support/program.js';
 
 let patient: Patient;
@@ -76,11 +76,10 @@ describe('the whole of it', () => {
   });
 
   test('after install', async () => {
-    const { HOME } = patient.workplace.env;
-    const keys = ['--public-key', PUBLIC_KEY, '--secret-key-stdin', '--base-url', patient.workplace.server.url];
-    expect(await run(['install', '--yes', ...keys], { HOME }, SECRET_KEY)).toMatchObject({ exitCode: 0 });
-    patient.workplace.env = { HOME };
-    const { stdout, exitCode } = await patient.doctor();
+    const newcomer = await Newcomer.arrive();
+    expect(await newcomer.install()).toMatchObject({ exitCode: 0 });
+    const { stdout, exitCode } = await newcomer.run(['doctor']);
+    await newcomer.close();
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/\nNothing is broken\.\n$/);
   });

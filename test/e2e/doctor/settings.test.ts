@@ -85,13 +85,13 @@ describe('settings', () => {
     [
       'langfuse',
       'broken',
-      'expected an http or https URL, by the shell',
+      'expected an http or https URL (by the shell)',
       '"https://cloud.langfuse.com", or your own server\'s',
     ],
     [
       'ftp://x',
       'broken',
-      'expected an http or https URL, by the shell',
+      'expected an http or https URL (by the shell)',
       '"https://cloud.langfuse.com", or your own server\'s',
     ],
   ])('whose URL is none: %s', async (value, status, wrong, right) => {
@@ -126,12 +126,12 @@ describe('settings', () => {
     expect(await patient.told('setting', env)).toEqual([
       {
         status: 'warning',
-        message: 'LANGFUSE_METADATA: expected a JSON object, by the shell; its default is used',
+        message: 'LANGFUSE_METADATA: expected a JSON object (by the shell)',
         fix: 'correct LANGFUSE_METADATA in the shell, or take it out',
       },
       {
         status: 'warning',
-        message: 'CC_LANGFUSE_TIMEOUT: expected a whole number above 0, by the shell; its default is used',
+        message: 'CC_LANGFUSE_TIMEOUT: expected a whole number above 0 (by the shell)',
         fix: 'correct CC_LANGFUSE_TIMEOUT in the shell, or take it out',
       },
       { status: 'ok', message: 'LANGFUSE_USER_ID is me [redacted], by the shell' },

@@ -1,0 +1,87 @@
+import { stripVTControlCharacters } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
+import { Newcomer } from '../support/newcomer.js';
+import { runInTerminal } from '../support/terminal.js';
+
+let newcomer: Newcomer;
+
+beforeEach(async () => {
+  newcomer = await Newcomer.arrive();
+});
+
+afterEach(async () => {
+  const asked = newcomer.server.requests.map(({ path }) => path);
+  await newcomer.close();
+  expect(asked.filter((path) => path !== '/api/public/projects')).toEqual([]);
+});
+
+describe('in a terminal', () => {
+  const inTerminal = (args: readonly string[], typed: { readonly [shown: string]: string }) =>
+    runInTerminal(args, newcomer.workplace, typed).then(({ exitCode, screen }) => ({
+      exitCode,
+      screen: stripVTControlCharacters(screen),
+    }));
+
+  test('install asks for the server and the keys, shows no secret, tries them, and asks again where they are wrong', async () => {
+    const { exitCode, screen } = await inTerminal(['install'], {
+      'A number, or the URL of your own [1]: ': 'langfuse\r',
+      'an http or https URL, such as https://cloud.langfuse.com': `${newcomer.server.url}\r`,
+      'Public key: ': ` ${PUBLIC_KEY} \r`,
+      'Secret key (stays hidden): ': 'sk-lf-mistaken-123456\r',
+      [`A number, or the URL of your own [${newcomer.server.url}]: `]: '\r',
+      'Public key [': '\r',
+      'Secret key (stays hidden) [sk-lf-…3456]: ': `${SECRET_KEY}\r`,
+    });
+    expect(screen).toContain('Langfuse refused the keys (401)');
+    expect(screen).toContain('They open the project Embedded.');
+    expect(screen).not.toContain('mistaken');
+    expect(screen).not.toContain(SECRET_KEY);
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(newcomer.settings).env).toMatchObject({
+      LANGFUSE_SECRET_KEY: SECRET_KEY,
+      LANGFUSE_BASE_URL: newcomer.server.url,
+    });
+  });
+
+  test('what the settings have is offered, and a server that is away may be taken all the same', async () => {
+    newcomer.settings = JSON.stringify({
+      env: {
+        LANGFUSE_PUBLIC_KEY: 'pk-lf-0123456789',
+        LANGFUSE_SECRET_KEY: 'sk-lf-0123456789',
+        LANGFUSE_HOST: 'http://127.0.0.1:1',
+      },
+    });
+    const { exitCode, screen } = await inTerminal(['install'], {
+      '[http://127.0.0.1:1]: ': '\r',
+      'Public key [pk-lf-…6789]: ': '\r',
+      'Secret key (stays hidden) [sk-lf-…6789]: ': '\r',
+      'Take them all the same? [y/N] ': 'y\r',
+    });
+    expect(screen).toContain('127.0.0.1:1 cannot be reached: ECONNREFUSED.');
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(newcomer.settings).hooks.Stop).toHaveLength(1);
+  });
+
+  test.each(['\u0003', '\u0004'])('left at a question (%j) all is as it was', async (key) => {
+    newcomer.settings = '{"env":{"LANGFUSE_SECRET_KEY":"sk-lf-0123456789"}}';
+    for (const question of ['the URL of your own [1]: ', 'Public key: ', 'Secret key (stays hidden) [sk-lf-…6789]: ']) {
+      const typed = { 'the URL of your own [1]: ': '\r', 'Public key: ': `${PUBLIC_KEY}\r`, [question]: key };
+      const { exitCode, screen } = await inTerminal(['install'], typed);
+      expect(exitCode).toBe(130);
+      expect(screen).toContain('stopped; nothing was done');
+    }
+    expect(newcomer.settings).toBe('{"env":{"LANGFUSE_SECRET_KEY":"sk-lf-0123456789"}}');
+    expect(newcomer.server.requests).toEqual([]);
+  });
+
+  test('uninstall shows what goes and asks', async () => {
+    await newcomer.install();
+    const before = newcomer.settings;
+    expect((await inTerminal(['uninstall'], { 'Take it out? [y/N] ': '\r' })).exitCode).toBe(0);
+    expect(newcomer.settings).toBe(before);
+    const { screen } = await inTerminal(['uninstall'], { 'Take it out? [y/N] ': 'y\r' });
+    expect(screen).not.toContain(SECRET_KEY);
+    expect(newcomer.settings).toBe('{}\n');
+  });
+});

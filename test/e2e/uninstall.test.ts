@@ -1,0 +1,66 @@
+import { existsSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Newcomer } from '../support/newcomer.js';
+
+let newcomer: Newcomer;
+
+beforeEach(async () => {
+  newcomer = await Newcomer.arrive();
+});
+
+afterEach(async () => {
+  const asked = newcomer.server.requests.map(({ path }) => path);
+  await newcomer.close();
+  expect(asked.filter((path) => path !== '/api/public/projects')).toEqual([]);
+});
+
+describe('uninstall', () => {
+  test('takes out its own, and says what stays', async () => {
+    newcomer.settings =
+      '{\n  "env": { "EDITOR": "vi" },\n  "hooks": {\n    "Stop": [{ "hooks": [{ "type": "command", "command": "say done" }] }]\n  }\n}\n';
+    const before = newcomer.settings;
+    await newcomer.install();
+    const { exitCode, stdout, stderr } = await newcomer.run(['uninstall', '--yes']);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toBe(
+      [
+        `${newcomer.settingsFile} starts cc-langfuse no more`,
+        `as it was before, keys included: ${newcomer.settingsFile}.cc-langfuse.bak`,
+        `State and log stay; to remove them: rm -r ${newcomer.home}/.claude/state/cc-langfuse_*`,
+        '',
+      ].join('\n'),
+    );
+    expect(newcomer.settings).toBe(before);
+  });
+
+  test('of settings that have nothing of it changes nothing', async () => {
+    expect((await newcomer.run(['uninstall', '--yes'])).stdout).toMatch(
+      /has nothing of cc-langfuse; nothing was changed\n/,
+    );
+    expect(existsSync(newcomer.settingsFile)).toBe(false);
+  });
+
+  test('leaves keys that another exporter may use, and names where it is registered still', async () => {
+    await newcomer.install();
+    const settings = JSON.parse(newcomer.settings);
+    settings.enabledPlugins = { 'langfuse-observability@claude-plugins-official': true };
+    newcomer.settings = JSON.stringify(settings);
+    await newcomer.run(['install', '--scope', 'local', '--yes']);
+    const { stdout } = await newcomer.run(['uninstall', '--yes']);
+    expect(stdout).toContain(`its keys stay: another exporter in ${newcomer.settingsFile} may use them\n`);
+    expect(stdout).toContain('settings.local.json: cc-langfuse uninstall --scope local\n');
+    expect(JSON.parse(newcomer.settings)).toEqual({ env: settings.env, enabledPlugins: settings.enabledPlugins });
+  });
+
+  test('--dry-run shows what would go; without a terminal it wants a --yes', async () => {
+    await newcomer.install();
+    const before = newcomer.settings;
+    const { stdout } = await newcomer.run(['uninstall', '--dry-run']);
+    expect(stdout).toContain('-    "LANGFUSE_SECRET_KEY": "[redacted]",\n');
+    expect(await newcomer.run(['uninstall'])).toMatchObject({
+      exitCode: 2,
+      stderr: 'cc-langfuse: there is no terminal to ask in: give --yes\n',
+    });
+    expect(newcomer.settings).toBe(before);
+  });
+});

@@ -1,0 +1,58 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
+import { type Ended, type Environment, run, Workplace } from './program.js';
+
+/** Options that give the keys, the secret one on stdin. */
+export const KEYS = ['--public-key', PUBLIC_KEY, '--secret-key-stdin'];
+
+/** Someone who has a Langfuse, and has set nothing up. */
+export class Newcomer {
+  readonly workplace: Workplace;
+  readonly settingsFile: string;
+
+  private constructor(workplace: Workplace) {
+    this.workplace = workplace;
+    this.settingsFile = join(workplace.home, '.claude', 'settings.json');
+    workplace.env = { HOME: workplace.home };
+  }
+
+  static async arrive(): Promise<Newcomer> {
+    return new Newcomer(await Workplace.open());
+  }
+
+  get home(): string {
+    return this.workplace.home;
+  }
+
+  get server(): Workplace['server'] {
+    return this.workplace.server;
+  }
+
+  /** Sets variables besides those that every home has. */
+  set env(more: Environment) {
+    this.workplace.env = { ...this.workplace.env, ...more };
+  }
+
+  run(args: readonly string[], stdin = '', cwd = this.home): Promise<Ended> {
+    return run(args, this.workplace.env, stdin, { cwd });
+  }
+
+  install(...args: string[]): Promise<Ended> {
+    return this.run(['install', '--yes', ...KEYS, '--base-url', this.server.url, ...args], `${SECRET_KEY}\n`);
+  }
+
+  /** What the settings file holds, as text. */
+  get settings(): string {
+    return readFileSync(this.settingsFile, 'utf8');
+  }
+
+  set settings(text: string) {
+    mkdirSync(dirname(this.settingsFile), { recursive: true });
+    writeFileSync(this.settingsFile, text);
+  }
+
+  close(): Promise<void> {
+    return this.workplace.close();
+  }
+}

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { version } from '../../../src/version.js';
 import { Patient } from '../../support/doctor.js';
 import { sessionIdOf, writeSession } from '../../support/generated.js';
 import { Newcomer } from '../../support/newcomer.js';
 import { PROGRAM, run } from '../../support/program.js';
+import { runInTerminal } from '../../support/terminal.js';
 
 let patient: Patient;
 
@@ -139,6 +141,21 @@ describe('the whole of it', () => {
         details: expect.any(Object),
       });
     }
+  });
+
+  test('in a terminal of 80 columns fits, in colours unless nobody wants them', async () => {
+    patient.workplace.env = { HOME: patient.workplace.home };
+    const { screen, exitCode } = await runInTerminal(['doctor'], patient.workplace);
+    expect(exitCode).toBe(1);
+    expect(screen).toContain('\u001b[31m✗\u001b[39m hooks');
+    const lines = stripVTControlCharacters(screen).split('\r\n');
+    // A path is left whole, since it is there to be copied.
+    expect(lines.filter((line) => line.length > 80 && !/^ +\S+$| {2,}\S+ \(\S+\)$/.test(line))).toEqual([]);
+    expect(lines).toContain('                  → write "TRACE_TO_LANGFUSE": "true" into the env block of');
+    expect(lines).toContain('                    ~/.claude/settings.json');
+    patient.workplace.env = { HOME: patient.workplace.home, NO_COLOR: '1' };
+    const { screen: plainly } = await runInTerminal(['doctor'], patient.workplace);
+    expect(plainly).toBe(stripVTControlCharacters(plainly));
   });
 
   test('with mere warnings exits with 0', async () => {

@@ -37,13 +37,21 @@ function remedyFor({ path, reason }: Obstacle): string {
     case 'EROFS':
       return 'set CLAUDE_CONFIG_DIR to a folder on a disk that can be written';
     default:
-      return `chmod u+rwx ${path}`;
+      return takenBack(path, 'rwx');
   }
+}
+
+/** A program that was started with sudo leaves files that are root's. */
+function takenBack(path: string, rights: string): string {
+  return `sudo chown "$(id -un)" ${path} && chmod u+${rights} ${path}`;
 }
 
 function checkState({ path, bytes, unreadable, isCorrupt, sessions }: FileFacts['state']): Finding {
   const details = { path, bytes, sessions };
-  if (unreadable !== undefined) return broken('state', unreadable, `mv ${path} ${path}.old`, details);
+  if (unreadable !== undefined) {
+    const fix = unreadable.endsWith('EACCES') ? takenBack(path, 'rw') : `mv ${path} ${path}.old`;
+    return broken('state', unreadable, fix, details);
+  }
   if (isCorrupt)
     return warning(
       'state',

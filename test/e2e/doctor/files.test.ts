@@ -55,7 +55,7 @@ describe('files', () => {
     mkdirSync(patient.workplace.stateFolder, { recursive: true });
     chmodSync(patient.workplace.stateFolder, 0o500);
     expect(await patient.told('state-folder')).toMatchObject([
-      { status: 'broken', fix: 'chmod u+rwx ~/.claude/state' },
+      { status: 'broken', fix: 'sudo chown "$(id -un)" ~/.claude/state && chmod u+rwx ~/.claude/state' },
     ]);
   });
 

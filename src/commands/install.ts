@@ -13,6 +13,7 @@ import { changeOf, type SettingsChange, write } from '../setup/settings-writer.j
 import { shownChange } from '../setup/shown-change.js';
 import { askForCredentials, type TriedCredentials, takeCredentials } from '../setup/tried-credentials.js';
 import { canAsk } from '../terminal/questions.js';
+import { oneLine } from '../terminal/words.js';
 
 const HELP = `usage: cc-langfuse install [options]
 
@@ -58,7 +59,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   if (!isDryRun && !isForScripts && !canAsk())
     throw new UsageError('there is no terminal to ask in: give --yes, with --public-key and --secret-key-stdin');
 
-  const known = { ...credentialsIn({ ...environmentOf(env), ...block }), ...given };
+  const known = { ...knownCredentials(block, env), ...given };
   if (isDryRun) {
     process.stdout.write(shownChange(change(scope === 'project' ? {} : known)));
     return warn(findings(settingsFiles(env, process.cwd())));
@@ -70,6 +71,15 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   process.stdout.write(`${[...done(made, backup), ...next(tried, isTracing)].join('\n')}\n`);
   const exposed = tried ? exposure(path).map(({ what, remedy }) => `${what}: ${remedy}`) : [];
   return warn([...findings(settingsFiles(env, process.cwd())), ...exposed]);
+}
+
+/**
+ * Those of the file, all of them or none: in a project someone else may have written it, and the user's own secret key is not
+ * to go to a server that they name.
+ */
+function knownCredentials(block: NodeJS.ProcessEnv, env: NodeJS.ProcessEnv): Partial<Credentials> {
+  const own = credentialsIn(block);
+  return own.publicKey !== undefined && own.secretKey !== undefined ? own : credentialsIn(environmentOf(env));
 }
 
 function done({ path, before, after }: SettingsChange, backup: string | undefined): string[] {
@@ -94,6 +104,6 @@ function next(tried: TriedCredentials | undefined, { TRACE_TO_LANGFUSE }: { TRAC
 }
 
 function warn(lines: readonly string[]): number {
-  for (const line of lines) process.stderr.write(`cc-langfuse: ${line}\n`);
+  for (const line of lines) process.stderr.write(`cc-langfuse: ${oneLine(line)}\n`);
   return 0;
 }

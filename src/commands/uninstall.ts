@@ -9,6 +9,7 @@ import { changeOf, write } from '../setup/settings-writer.js';
 import { shownChange } from '../setup/shown-change.js';
 import { stateFolder } from '../state-folder.js';
 import { canAsk, confirm } from '../terminal/questions.js';
+import { oneLine } from '../terminal/words.js';
 
 const HELP = `usage: cc-langfuse uninstall [options]
 
@@ -54,7 +55,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     ...elsewhere(settingsFiles(env, process.cwd())),
     `State and log stay; to remove them: rm -r ${stateFolder(env)}/cc-langfuse_*`,
   ];
-  process.stdout.write(`${lines.join('\n')}\n`);
+  process.stdout.write(`${lines.map(oneLine).join('\n')}\n`);
   return 0;
 }
 

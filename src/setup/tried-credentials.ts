@@ -2,6 +2,7 @@ import { UsageError } from '../command-line.js';
 import { checkKeys } from '../langfuse/key-check.js';
 import type { ProjectAnswer } from '../langfuse/project.js';
 import { ask, askHidden, confirm } from '../terminal/questions.js';
+import { oneLine } from '../terminal/words.js';
 import { type Credentials, langfuseOf, masked, PROBLEMS, REGIONS } from './credentials.js';
 
 export interface TriedCredentials {
@@ -31,7 +32,7 @@ export async function askForCredentials(known: Partial<Credentials>): Promise<Tr
   const credentials = { baseUrl, publicKey, secretKey };
   const check = await checkKeys(langfuseOf(credentials));
   if (check.kind === 'open') {
-    say(`They open the project ${check.project.name}.`);
+    say(`They open the project ${oneLine(check.project.name)}.`);
     return { credentials, project: check.project };
   }
   say(check.kind === 'refused' ? `${check.problem}. Keys belong to one region.` : `${check.problem}.`);

@@ -37,6 +37,9 @@ describe('backfill in a terminal', () => {
   test('anything else exports nothing', async () => {
     const { exitCode } = await inTerminal(['backfill'], { 'Export these 3? [y/N]': '\r' });
     expect(exitCode).toBe(0);
+    const stopped = await inTerminal(['backfill'], { 'Export these 3? [y/N]': '\u0003' });
+    expect(stopped.exitCode).toBe(130);
+    expect(stopped.screen).toContain('stopped; nothing was done');
     expect(workplace.server.requests).toEqual([]);
   });
 

@@ -175,6 +175,22 @@ describe('install for others and elsewhere', () => {
     expect((await newcomer.install('--scope', 'local')).stderr).toBe('');
   });
 
+  test('the user’s keys do not go to a server that a project names', async () => {
+    newcomer.env = {
+      LANGFUSE_PUBLIC_KEY: PUBLIC_KEY,
+      LANGFUSE_SECRET_KEY: SECRET_KEY,
+      LANGFUSE_HOST: 'http://127.0.0.1:1',
+    };
+    newcomer.settings = '{}';
+    writeFileSync(
+      join(newcomer.home, '.claude', 'settings.local.json'),
+      JSON.stringify({ env: { LANGFUSE_BASE_URL: newcomer.server.url, LANGFUSE_PUBLIC_KEY: PUBLIC_KEY } }),
+    );
+    const { stderr } = await newcomer.run(['install', '--scope', 'local', '--yes']);
+    expect(stderr).toBe('cc-langfuse: 127.0.0.1:1 cannot be reached: ECONNREFUSED; nothing was changed\n');
+    expect(newcomer.server.requests).toEqual([]);
+  });
+
   test('CLAUDE_CONFIG_DIR moves the user’s', async () => {
     newcomer.env = { CLAUDE_CONFIG_DIR: join(newcomer.home, 'not', 'yet', 'there') };
     expect((await newcomer.install()).exitCode).toBe(0);

@@ -1,0 +1,32 @@
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ourHooks } from '../../src/setup/our-hooks.js';
+import { assistant, at, SESSION, user } from '../support/lines.js';
+import { Newcomer } from '../support/newcomer.js';
+
+test('what install registers exports a turn, with no more than a home and the env block', async () => {
+  const newcomer = await Newcomer.arrive();
+  try {
+    await newcomer.install();
+    const path = join(newcomer.home, `${SESSION}.jsonl`);
+    const lines = [user('q', { uuid: 'u1', timestamp: at(1) }), assistant('m1', 'a', { timestamp: at(2) })];
+    writeFileSync(path, `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`);
+    const settings = JSON.parse(newcomer.settings);
+    const command = ourHooks(settings).find(({ event }) => event === 'Stop')?.command ?? '';
+    const payload = {
+      session_id: SESSION,
+      transcript_path: path,
+      hook_event_name: 'Stop',
+      last_assistant_message: 'a',
+    };
+    await new Promise((resolve) => {
+      const options = { env: { HOME: newcomer.home, ...settings.env } };
+      execFile('/bin/sh', ['-c', command], options, resolve).stdin?.end(JSON.stringify(payload));
+    });
+    expect(newcomer.server.observations.map(({ name }) => name)).toContain('Turn 1');
+  } finally {
+    await newcomer.close();
+  }
+});

@@ -14,6 +14,7 @@ const entries = [
   'commands/hand-over.ts',
   'commands/backfill.ts',
   'commands/sessions.ts',
+  'commands/doctor.ts',
   'commands/install.ts',
   'commands/uninstall.ts',
   'commands/preview.ts',

@@ -66,6 +66,10 @@ const COMMANDS: { readonly [name: string]: Command } = {
     load: () => import('./commands/install.js'),
   },
   uninstall: { does: 'takes them out again', load: () => import('./commands/uninstall.js') },
+  doctor: {
+    does: 'looks at the whole way to Langfuse, and says what mends it',
+    load: () => import('./commands/doctor.js'),
+  },
   preview: {
     does: 'shows what would be sent of a session, as a tree or a page',
     load: () => import('./commands/preview.js'),

@@ -111,10 +111,8 @@ const FALLBACKS: { readonly [name in Name]?: string } = { CAPTURE: 'metadata' };
 export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const given: { [name: string]: string } = {};
   const variables: { [name: string]: string } = {};
-  for (const name of Object.keys(Environment.shape) as Name[]) {
-    const variable = variableFor(name, env);
-    if (variable === undefined) continue;
-    given[name] = (env[variable] ?? '').trim();
+  for (const { name, variable, value } of givenSettings(env)) {
+    given[name] = value;
     variables[name] = variable;
   }
   const problems: string[] = [];
@@ -152,6 +150,21 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     debug: settings.DEBUG,
     problems,
   };
+}
+
+/** A setting as it stands in an environment, good or bad. */
+export interface GivenSetting {
+  readonly name: Name;
+  /** The one that counts, of those that may say it. */
+  readonly variable: string;
+  readonly value: string;
+}
+
+export function givenSettings(env: NodeJS.ProcessEnv): GivenSetting[] {
+  return (Object.keys(Environment.shape) as Name[]).flatMap((name) => {
+    const variable = variableFor(name, env);
+    return variable === undefined ? [] : [{ name, variable, value: (env[variable] ?? '').trim() }];
+  });
 }
 
 /** Few have rules of their own, and what checks them is not to be loaded by all. */

@@ -13,7 +13,9 @@ export interface Log {
   flush(): Promise<void>;
 }
 
-const FILE_NAME = 'cc-langfuse_hook.log';
+export function logPath(folder: string): string {
+  return join(folder, 'cc-langfuse_hook.log');
+}
 
 export function openLog(folder: string, options: { debug: boolean }): Log {
   let written = Promise.resolve();
@@ -23,7 +25,7 @@ export function openLog(folder: string, options: { debug: boolean }): Log {
     written = written
       .then(async () => {
         const { logFile } = await import('./log-file.js');
-        logFile(join(folder, FILE_NAME))[level]({ ...details, time }, message);
+        logFile(logPath(folder))[level]({ ...details, time }, message);
       })
       .catch((error: Error) => {
         // The last resort, where Claude Code keeps it out of sight.

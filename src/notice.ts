@@ -15,7 +15,7 @@ export function noticeFor(env: NodeJS.ProcessEnv, sessionId: string): string | u
   const folder = stateFolder(env);
   const problem = missing.length > 0 ? `${missing.join(' and ')} not set` : readRefusal(folder, env);
   return problem !== undefined && isFirstTime(folder, sessionId)
-    ? `cc-langfuse: ${problem}. Nothing is exported; see the settings in its README.`
+    ? `cc-langfuse: ${problem}. Nothing is exported. Run: cc-langfuse doctor`
     : undefined;
 }
 

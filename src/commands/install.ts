@@ -69,7 +69,8 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const made = change(tried?.credentials ?? {});
   const backup = write(made);
   process.stdout.write(`${[...done(made, backup), ...next(tried, isTracing)].join('\n')}\n`);
-  return warn([...findings(settingsFiles(env, process.cwd())), ...(tried ? exposure(path) : [])]);
+  const exposed = tried ? exposure(path).map(({ what, remedy }) => `${what}: ${remedy}`) : [];
+  return warn([...findings(settingsFiles(env, process.cwd())), ...exposed]);
 }
 
 /**

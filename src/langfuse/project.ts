@@ -1,8 +1,7 @@
-import { text } from 'node:stream/consumers';
 import type { Langfuse } from '../config.js';
 import { isRecord, parseJson } from '../json.js';
-import { ask, connect, late } from './connection.js';
 import { authorization, urlOf } from './endpoint.js';
+import { read } from './read.js';
 
 /** What a server says to the keys. */
 export interface ProjectAnswer {
@@ -13,18 +12,9 @@ export interface ProjectAnswer {
 
 /** Asks a server which project the keys open; throws where there is no answer. */
 export async function askForProject(langfuse: Langfuse, timeoutMs: number): Promise<ProjectAnswer> {
-  const deadline = Date.now() + timeoutMs;
-  const url = urlOf(langfuse, '/api/public/projects');
-  const connection = await connect(url);
-  try {
-    const headers = { authorization: authorization(langfuse) };
-    const incoming = await ask(connection, url, { method: 'GET', headers }, timeoutMs);
-    const timer = setTimeout(() => incoming.destroy(late(timeoutMs)), deadline - Date.now());
-    const body = await text(incoming).finally(() => clearTimeout(timer));
-    return { status: incoming.statusCode ?? 0, project: projectIn(parseJson(body)) };
-  } finally {
-    connection.agent.destroy();
-  }
+  const headers = { authorization: authorization(langfuse) };
+  const { status, body } = await read(urlOf(langfuse, '/api/public/projects'), headers, timeoutMs);
+  return { status, project: projectIn(parseJson(body)) };
 }
 
 /** Where the sessions of a project are shown; without the project, where the server is. */

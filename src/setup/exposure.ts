@@ -2,13 +2,21 @@ import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 
-/** Who else gets to see a file that holds keys: a line each, with what to do. */
-export function exposure(path: string): string[] {
+/** That others get to see a file that holds keys, and what to do. */
+export interface Exposure {
+  readonly what: string;
+  readonly remedy: string;
+}
+
+export function exposure(path: string): Exposure[] {
   const isReadByOthers = process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0;
+  const holder = `${path} holds the secret key`;
   return [
-    ...(isReadByOthers ? [`${path} holds the secret key, and others on this machine can read it: chmod 600 it`] : []),
+    ...(isReadByOthers
+      ? [{ what: `${holder}, and others on this machine can read it`, remedy: `chmod 600 ${path}` }]
+      : []),
     ...(isCommittable(path)
-      ? [`${path} holds the secret key, and git does not ignore it: add .claude/${basename(path)}* to .gitignore`]
+      ? [{ what: `${holder}, and git does not ignore it`, remedy: `add .claude/${basename(path)}* to .gitignore` }]
       : []),
   ];
 }

@@ -105,6 +105,12 @@ function dropIfStale(path: string, token: string): boolean {
   return true;
 }
 
+/** Whether a lock lies there whose owner is gone; the next to want it drops it. */
+export function isLeftBehind(path: string): boolean {
+  const owner = ownerOf(path);
+  return owner !== undefined && isStale(path, owner);
+}
+
 function isStale(path: string, owner: string): boolean {
   const ageMs = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
   const isFromBeforeTheBoot = ageMs > uptime() * 1_000;

@@ -40,6 +40,14 @@ const FILE_NAME = 'cc-langfuse_state.json';
 const TEMPORARY = new RegExp(`^${FILE_NAME.replace('.', '\\.')}\\.\\d+$`);
 const LEFT_BEHIND_MS = 60 * 60_000;
 
+export function statePath(folder: string): string {
+  return join(folder, FILE_NAME);
+}
+
+export function locksFolder(folder: string): string {
+  return join(folder, 'cc-langfuse_locks');
+}
+
 /** What an export asks and tells the state. */
 export interface SessionState {
   /** What is known of a session; nothing where it is new. */
@@ -76,9 +84,14 @@ export class StateStore implements SessionState {
     writes: 'at once' | 'in the background' = 'at once',
   ) {
     this.#folder = folder;
-    this.#path = join(folder, FILE_NAME);
+    this.#path = statePath(folder);
     this.#onCorrupt = onCorrupt;
     this.#writes = writes;
+  }
+
+  /** Whether the next change will set the file aside. */
+  get isCorrupt(): boolean {
+    return this.#readAll() === undefined;
   }
 
   read(sessionId: string): Entry | undefined {
@@ -135,7 +148,7 @@ export class StateStore implements SessionState {
   }
 
   lock(sessionId: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined> {
-    return takeLock(join(this.#folder, 'cc-langfuse_locks', `${fileNameOf(sessionId)}.lock`), deadline, stop);
+    return takeLock(join(locksFolder(this.#folder), `${fileNameOf(sessionId)}.lock`), deadline, stop);
   }
 
   /** Resolves when the change is on disk. */

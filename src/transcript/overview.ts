@@ -26,6 +26,8 @@ export interface SessionOverview {
   /** As the user, or the program, has named it; else its first prompt. */
   readonly title: string | undefined;
   readonly model: string | undefined;
+  /** Of Claude Code, when the session began. */
+  readonly version: string | undefined;
 }
 
 const WINDOW_BYTES = 1 << 16;
@@ -67,6 +69,7 @@ export function overviewOf(path: string): SessionOverview | undefined {
         TITLE_KINDS.map((kind) => titles[kind]).find((title) => title) ??
         (beginning.prompt && promptTextOf(beginning.prompt).content),
       model: end.model,
+      version: beginning.prompt?.fields.version,
     };
   } finally {
     closeSync(file);

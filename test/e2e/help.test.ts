@@ -7,7 +7,7 @@ const COMMANDS = [...HELP.matchAll(/^ {2}(\w+) {2,}\S/gm)].map(([, name = '']) =
 
 describe('help', () => {
   test('names the commands', async () => {
-    expect(COMMANDS).toEqual(['hook', 'install', 'uninstall', 'preview', 'backfill', 'sessions']);
+    expect(COMMANDS).toEqual(['hook', 'install', 'uninstall', 'doctor', 'preview', 'backfill', 'sessions']);
     expect(await run(['-h'], {})).toMatchObject({ exitCode: 0, stdout: HELP, stderr: '' });
   });
 

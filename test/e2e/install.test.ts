@@ -110,7 +110,7 @@ describe('install, for scripts', () => {
     newcomer.settings = '{}';
     chmodSync(newcomer.settingsFile, 0o644);
     expect((await newcomer.install()).stderr).toBe(
-      `cc-langfuse: ${newcomer.settingsFile} holds the secret key, and others on this machine can read it: chmod 600 it\n`,
+      `cc-langfuse: ${newcomer.settingsFile} holds the secret key, and others on this machine can read it: chmod 600 ${newcomer.settingsFile}\n`,
     );
   });
 

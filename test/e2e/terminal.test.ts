@@ -93,7 +93,7 @@ describe('a word to the user', () => {
   test('that keys are missing, once in a session', async () => {
     const { LANGFUSE_SECRET_KEY: _, ...env } = workplace.env;
     workplace.env = env;
-    const message = 'cc-langfuse: LANGFUSE_SECRET_KEY not set. Nothing is exported; see the settings in its README.';
+    const message = 'cc-langfuse: LANGFUSE_SECRET_KEY not set. Nothing is exported. Run: cc-langfuse doctor';
     expect([await told('one'), await told('one'), await told('two')]).toEqual([message, undefined, message]);
   });
 
@@ -101,7 +101,7 @@ describe('a word to the user', () => {
     const played = recording('p-simple');
     workplace.env = { ...workplace.env, CC_LANGFUSE_WAIT: '1' };
     workplace.server.misbehave = () => ({ status: 401 });
-    const message = `cc-langfuse: Langfuse refused the keys (401) at 127.0.0.1:${workplace.server.port}. Nothing is exported; see the settings in its README.`;
+    const message = `cc-langfuse: Langfuse refused the keys (401) at 127.0.0.1:${workplace.server.port}. Nothing is exported. Run: cc-langfuse doctor`;
     await play(played, workplace.home, async ({ event, payload: stop }) => {
       if (event !== 'Stop') return;
       expect(await workplace.hook(stop)).toMatchObject({ stdout: '' });

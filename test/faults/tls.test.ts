@@ -1,36 +1,20 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { selfSigned } from '../support/certificate.js';
 import { assistant, SESSION, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
 
 test('a server that cannot prove who it is gets nothing; one whose certificate is known does', async ({ skip }) => {
   const workplace = await Workplace.open();
-  const [key, cert] = [join(workplace.home, 'key.pem'), join(workplace.home, 'cert.pem')];
-  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
-  const request = [
-    'req',
-    '-x509',
-    '-newkey',
-    'rsa:2048',
-    '-nodes',
-    '-days',
-    '2',
-    '-keyout',
-    key,
-    '-out',
-    cert,
-    ...subject,
-  ];
-  try {
-    execFileSync('openssl', request, { stdio: 'ignore' });
-  } catch {
+  const certificate = selfSigned(workplace.home);
+  if (!certificate) {
     await workplace.close();
-    skip('a certificate of its own needs openssl');
+    return skip('a certificate of its own needs openssl');
   }
+  const { key, cert } = certificate;
   const seen: (string | undefined)[] = [];
   const server = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (incoming, outgoing) => {
     seen.push(incoming.headers.authorization);

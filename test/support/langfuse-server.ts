@@ -51,6 +51,7 @@ export interface Misbehaviour {
 
 export const PUBLIC_KEY = 'pk-lf-embedded';
 export const PROJECT = { id: 'embedded', name: 'Embedded' };
+const VERSION = '4.16.0';
 export const SECRET_KEY = 'sk-lf-embedded';
 
 /**
@@ -127,6 +128,8 @@ export class LangfuseServer {
   }
 
   #read(request: IncomingMessage, body: Buffer): { status: number; spans: OtlpSpan[]; body?: string } {
+    if (request.url === '/api/public/health')
+      return { status: 200, spans: [], body: JSON.stringify({ status: 'OK', version: VERSION }) };
     const credentials = Buffer.from(`${PUBLIC_KEY}:${SECRET_KEY}`).toString('base64');
     if (request.headers.authorization !== `Basic ${credentials}`) return { status: 401, spans: [] };
     if (request.method === 'GET' && request.url === '/api/public/projects')

@@ -1,0 +1,135 @@
+import { duration } from '../../terminal/words.js';
+import type { NetworkFacts, ServerFacts } from '../facts/server.js';
+import { broken, type Finding, none, ok, warning } from '../finding.js';
+import { withoutCredentials } from '../masking.js';
+import { explained } from '../silence.js';
+
+const CLOCK_TOLERANCE_MS = 60_000;
+
+export function checkServer(facts: ServerFacts, network: NetworkFacts): Finding[] {
+  const { origin, pathname } = facts.langfuse.baseUrl;
+  const url = `${origin}${pathname.replace(/\/+$/, '')}`;
+  const endpoint = checkEndpoint(facts, url, withoutCredentials(network.proxy));
+  // What is no Langfuse knows nothing of keys.
+  if (endpoint.status === 'broken') return [endpoint];
+  return [endpoint, checkKeys(facts, url), checkExport(facts), checkClock(facts)];
+}
+
+function checkEndpoint({ health }: ServerFacts, url: string, proxy: string): Finding {
+  if (health.kind === 'none') {
+    const { what, fix } = explained(health, url, proxy);
+    return broken('endpoint', what, fix, { url, code: health.code });
+  }
+  const { status, version, location } = health.answer;
+  const details = { url, status, version };
+  if (version !== undefined && status < 300) return ok('endpoint', `${url} is Langfuse ${version}`, details);
+  if (status >= 300 && status < 400) {
+    const target = baseOf(location, url);
+    return broken(
+      'endpoint',
+      `${url} sends elsewhere (${status}), which is not followed`,
+      target === undefined ? 'write its own address to LANGFUSE_BASE_URL' : `write "LANGFUSE_BASE_URL": "${target}"`,
+      details,
+    );
+  }
+  if (status >= 500) return broken('endpoint', `${url} is ill (${status})`, 'wait, or ask who runs it', details);
+  return broken(
+    'endpoint',
+    `what answers at ${url} is no Langfuse (${status})`,
+    'write to LANGFUSE_BASE_URL the address that its page has in a browser, up to the first /project',
+    details,
+  );
+}
+
+function baseOf(location: string | undefined, url: string): string | undefined {
+  if (location === undefined || !URL.canParse(location, url)) return undefined;
+  const { origin, pathname } = new URL(location, url);
+  return pathname.endsWith('/api/public/health')
+    ? `${origin}${pathname.slice(0, -'/api/public/health'.length)}`
+    : undefined;
+}
+
+function checkKeys({ project: asked }: ServerFacts, url: string): Finding {
+  if (asked.kind === 'none') {
+    const fix = 'run it once more; if it stays, ask who runs the server';
+    return broken('keys', `not answered about the keys: ${asked.code ?? asked.message}`, fix, { code: asked.code });
+  }
+  const { status, project } = asked.answer;
+  if (status === 401 || status === 403)
+    return broken(
+      'keys',
+      `the server refuses the keys (${status})`,
+      `make new ones at ${url} (project settings, API keys) and: cc-langfuse install`,
+      { status },
+    );
+  if (!project)
+    return warning('keys', `the server does not tell the project (${status})`, `look whether it is there: ${url}`, {
+      status,
+    });
+  return ok('keys', `they open the project "${project.name}"`, { project: project.name, projectId: project.id });
+}
+
+function checkExport({ export: asked, project, health }: ServerFacts): Finding {
+  if (asked.kind === 'none') {
+    const fix = 'run it once more; if it stays, ask who runs the server';
+    return broken('otlp', `its OpenTelemetry endpoint does not answer: ${asked.code ?? asked.message}`, fix, {
+      code: asked.code,
+    });
+  }
+  const { status, isPage } = asked.answer;
+  const version = health.kind === 'answer' ? health.answer.version : undefined;
+  if (status === 404)
+    return broken(
+      'otlp',
+      `no OpenTelemetry endpoint (404): Langfuse ${version ?? ''} is older than 3.22`,
+      'update the server to Langfuse 3.22 or newer',
+      { status },
+    );
+  const isRefused = status === 401 || status === 403;
+  if (isRefused && project.kind === 'answer' && project.answer.status === status)
+    return none('otlp', 'there; whether it takes anything is known once the keys are right', { status });
+  if (isPage || status >= 400 || status < 200 || status >= 300)
+    return broken(
+      'otlp',
+      `its OpenTelemetry endpoint answers ${status}${isPage ? ' with a page' : ''}`,
+      'ask who runs the server, or what lies before it',
+      { status },
+    );
+  return ok('otlp', `takes OpenTelemetry (${status})`, { status });
+}
+
+function checkClock({ clockAheadMs }: ServerFacts): Finding {
+  if (clockAheadMs === undefined) return none('clock', 'the server does not tell its time');
+  const details = { aheadMs: clockAheadMs };
+  const difference = duration(Math.abs(clockAheadMs));
+  if (Math.abs(clockAheadMs) < CLOCK_TOLERANCE_MS) return ok('clock', `as the server's, to ${difference}`, details);
+  const message = `${difference} ${clockAheadMs > 0 ? 'behind' : 'ahead of'} the server's: turns stand at times when nobody looks`;
+  return warning('clock', message, 'timedatectl set-ntp true (or the time settings of the system)', details);
+}
+
+export function checkNetwork({ proxy, onlyForHooks, certificates }: NetworkFacts): Finding[] {
+  return [
+    proxy === ''
+      ? none('proxy', 'none is used')
+      : ok('proxy', withoutCredentials(proxy), { proxy: withoutCredentials(proxy) }),
+    checkCertificates(certificates),
+    ...onlyForHooks.map((variable) =>
+      warning(
+        'network',
+        `${variable} is not in the shell as it is in the settings, which hooks have and commands by hand have not`,
+        `set it in the shell, too: export ${variable}=…`,
+        { variable },
+      ),
+    ),
+  ];
+}
+
+function checkCertificates(certificates: NetworkFacts['certificates']): Finding {
+  if (!certificates) return none('certificates', 'those that Node knows');
+  const { path, isReadable } = certificates;
+  const message = `NODE_EXTRA_CA_CERTS is ${path}`;
+  if (isReadable) return ok('certificates', message, { path });
+  return broken('certificates', `${message}, which cannot be read`, 'write the path of a file that can, or remove it', {
+    path,
+  });
+}

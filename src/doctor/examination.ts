@@ -55,7 +55,9 @@ function eachOnce(files: readonly SettingsFile[]): SettingsFile[] {
 }
 
 /** What a project's settings name is not asked: its author could have named a server that gathers keys. */
-function notAsked({ settings }: SettingsFacts): Finding {
+function notAsked({ settings, plugin }: SettingsFacts): Finding {
+  if (plugin !== undefined)
+    return none('endpoint', 'not asked: the secret key is not at hand; with the keys in the shell it would be');
   return settings.langfuse
     ? none('endpoint', "not asked: its address or its keys are a project's; in the shell they would be tried")
     : none('endpoint', 'not asked: without keys and a server there is nothing to ask');

@@ -1,4 +1,5 @@
 import { isRecord } from '../json.js';
+import { variableOf } from '../plugin-options.js';
 import { type CommandHook, commandHooks } from './command-hooks.js';
 import type { ClaudeSettings } from './settings-files.js';
 
@@ -37,4 +38,11 @@ export function isOurs({ command, words }: CommandHook): boolean {
 export function ourPlugins({ enabledPlugins }: ClaudeSettings): string[] {
   if (!isRecord(enabledPlugins)) return [];
   return Object.keys(enabledPlugins).filter((name) => name.startsWith('cc-langfuse@') && enabledPlugins[name] === true);
+}
+
+/** What the user entered for a plugin, as far as it stands in settings: what is secret Claude Code keeps elsewhere. */
+export function pluginVariables({ pluginConfigs }: ClaudeSettings, plugin: string): NodeJS.ProcessEnv {
+  const config = isRecord(pluginConfigs) ? pluginConfigs[plugin] : undefined;
+  const options = isRecord(config) && isRecord(config.options) ? config.options : {};
+  return Object.fromEntries(Object.entries(options).map(([option, value]) => [variableOf(option), String(value)]));
 }

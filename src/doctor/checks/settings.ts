@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { GivenSetting, Langfuse } from '../../config.js';
 import type { SettingsFacts, Source } from '../facts/settings.js';
-import { broken, type Finding, ok, warning } from '../finding.js';
+import { broken, type Finding, none, ok, warning } from '../finding.js';
 import { maskedPublicKey, maskedSecretKey, shownValue } from '../masking.js';
 
 const SWITCH = 'TRACE_TO_LANGFUSE';
@@ -51,10 +51,12 @@ function variableIn(problem: string): string {
 }
 
 /** A problem names its variable, and no value. */
-function checkProblem(problem: string, { userFile, sourceOf }: SettingsFacts): Finding {
+function checkProblem(problem: string, { userFile, sourceOf, plugin }: SettingsFacts): Finding {
   const variable = variableIn(problem);
   const name = nameOf(variable);
   const details = { variable };
+  if (name === 'secret-key' && plugin !== undefined)
+    return none(name, `Claude Code keeps it for ${plugin}; commands by hand want the keys in the shell`, details);
   if (problem.endsWith(' is not set'))
     return broken(name, problem, `cc-langfuse install, or "${variable}" in the env block of ${userFile}`, details);
   const { place } = sourceOf(variable);

@@ -1,6 +1,7 @@
 import { environmentOf } from '../../claude-folder.js';
 import { type GivenSetting, givenSettings, readSettings, type Settings } from '../../config.js';
 import { type Exposure, exposure } from '../../setup/exposure.js';
+import { ourPlugins, pluginVariables } from '../../setup/our-hooks.js';
 import { envBlock, type Scope, type SettingsFile } from '../../setup/settings-files.js';
 
 export interface SettingsFacts {
@@ -13,13 +14,15 @@ export interface SettingsFacts {
   readonly settings: Settings;
   /** Those that the server is asked with: a project's are left out, it could name a server of its author's. */
   readonly trusted: Settings;
+  /** The plugin of ours that is on: Claude Code keeps the secret key that was entered for it. */
+  readonly plugin: string | undefined;
   /** Of the files that hold a secret key. */
   readonly exposures: readonly Exposure[];
 }
 
-/** What a variable is set by: the shell, or a file, by its path. */
+/** What a variable is set by: the shell, what was entered for the plugin, or a file, by its path. */
 export interface Source {
-  readonly scope: Scope | 'shell';
+  readonly scope: Scope | 'shell' | 'plugin';
   readonly place: string;
 }
 
@@ -32,7 +35,8 @@ const SHELL = { scope: 'shell', place: 'the shell' } as const;
 const SCOPES: readonly Scope[] = ['user', 'project', 'local', 'managed'];
 
 export async function settingsFacts(shell: NodeJS.ProcessEnv, files: readonly SettingsFile[]): Promise<SettingsFacts> {
-  const layers: Layer[] = [{ ...SHELL, env: shell }, ...SCOPES.flatMap((scope) => layersOf(scope, files))];
+  const plugins = pluginLayers(files);
+  const layers: Layer[] = [...plugins, { ...SHELL, env: shell }, ...SCOPES.flatMap((scope) => layersOf(scope, files))];
   const hookEnv = Object.assign({}, ...layers.map(({ env }) => env));
   const managed = layersOf('managed', files).map(({ env }) => env);
   const holders = files.filter(({ content }) => hasSecretKey(envBlock(content)));
@@ -43,6 +47,7 @@ export async function settingsFacts(shell: NodeJS.ProcessEnv, files: readonly Se
     given: givenSettings(hookEnv),
     settings: await readSettings(hookEnv),
     trusted: await readSettings(Object.assign(environmentOf(shell), ...managed)),
+    plugin: plugins[0]?.place,
     exposures: holders.flatMap(({ scope, path }) => (scope === 'managed' ? [] : exposure(path))),
   };
 }
@@ -56,6 +61,18 @@ function layersOf(wanted: Scope, files: readonly SettingsFile[]): Layer[] {
     // With a comment in it, Claude Code refuses the file.
     const isTaken = scope === wanted && content.kind === 'settings' && content.isStrict;
     return isTaken ? [{ scope, place: path, env: envBlock(content) }] : [];
+  });
+}
+
+/** What our plugin's hooks are started with: they trace unless they are told not to. */
+function pluginLayers(files: readonly SettingsFile[]): Layer[] {
+  return files.flatMap(({ scope, content }) => {
+    if (scope !== 'user' || content.kind !== 'settings' || !content.isStrict) return [];
+    return ourPlugins(content.settings).map((plugin) => ({
+      scope: 'plugin' as const,
+      place: `the plugin ${plugin}`,
+      env: { TRACE_TO_LANGFUSE: 'true', ...pluginVariables(content.settings, plugin) },
+    }));
   });
 }
 

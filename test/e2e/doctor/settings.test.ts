@@ -46,6 +46,25 @@ describe('settings', () => {
     ]);
   });
 
+  test('that were entered for the plugin, which traces unless it is told not to', async () => {
+    const plugin = 'cc-langfuse@cc-langfuse';
+    const options = { public_key: PUBLIC_KEY, base_url: patient.workplace.server.url };
+    patient.writeSettings({ enabledPlugins: { [plugin]: true }, pluginConfigs: { [plugin]: { options } } });
+    patient.workplace.env = { HOME: patient.workplace.home };
+    const { checks, ok } = await patient.checked();
+    expect(ok).toBe(true);
+    const told = checks.filter(({ name }) => /^(?:tracing|.*-key|base-url|hooks|endpoint)$/.test(name));
+    expect(told.map(({ name, status, message }) => `${status} ${name}: ${message}`)).toEqual([
+      `ok hooks: registered in plugin ${plugin} (${patient.workplace.home}/.claude/settings.json)`,
+      `ok tracing: on, by the plugin ${plugin}`,
+      `none secret-key: Claude Code keeps it for the plugin ${plugin}; commands by hand want the keys in the shell`,
+      `ok public-key: CC_LANGFUSE_PUBLIC_KEY is ${PUBLIC_KEY.slice(0, 8)}…, by the plugin ${plugin}`,
+      `ok base-url: CC_LANGFUSE_BASE_URL is ${patient.workplace.server.url}, by the plugin ${plugin}`,
+      'none endpoint: not asked: the secret key is not at hand; with the keys in the shell it would be',
+    ]);
+    expect(await patient.told('tracing', { TRACE_TO_LANGFUSE: 'false' })).toMatchObject([{ status: 'warning' }]);
+  });
+
   test('without keys', async () => {
     expect(await patient.told('secret-key', { LANGFUSE_SECRET_KEY: '' })).toEqual([
       {

@@ -1,0 +1,43 @@
+import { expect } from 'vitest';
+import { outlineOf } from './outline.js';
+import type { TracedHome } from './traced-home.js';
+import { unknownShapes } from './wire-shapes.js';
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** What a test has met of Claude Code that is unknown here. */
+    unknownShapes?: readonly string[];
+    /** How long after the user had an answer Langfuse had it, at the latest; below 0 where it had it first. */
+    delayMs?: number;
+  }
+}
+
+interface Task {
+  readonly meta: { unknownShapes?: readonly string[]; delayMs?: number };
+}
+
+/** How long after the user has an answer Langfuse may be without it. */
+const LATEST_MS = 1_000;
+
+/** Proves that whatever was answered up to a moment was in Langfuse soon after it. */
+export async function proveArrival(traced: TracedHome, moment: number, { meta }: Task): Promise<void> {
+  await traced.settled();
+  const delay = traced.delayAfter(moment);
+  expect(delay).toBeLessThan(LATEST_MS);
+  meta.delayMs = Math.max(meta.delayMs ?? Number.NEGATIVE_INFINITY, delay);
+}
+
+/** Proves that Langfuse has all that was said, once, in its place, and with the tokens that Claude Code itself has counted. */
+export async function proveExport(
+  traced: TracedHome,
+  { shows, isAccountOwn = true }: { shows: readonly string[]; isAccountOwn?: boolean | undefined },
+  { meta }: Task,
+): Promise<void> {
+  const { claude, server } = traced;
+  await traced.settled();
+  expect(traced.differences).toEqual([]);
+  expect(outlineOf(server.observations)).toEqual(shows);
+  if (isAccountOwn) expect(traced.tokens).toEqual(traced.account);
+  expect(claude.log).toBe('');
+  meta.unknownShapes = unknownShapes(claude.transcripts, claude.payloads);
+}

@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { isRecord, parseJson } from '../../src/json.js';
+import { TIMEOUTS } from '../../src/setup/our-hooks.js';
 import { MessagesApi } from './messages-api.js';
 import type { Script } from './replies.js';
 
@@ -19,7 +20,6 @@ export interface HookPayload {
 }
 
 const API_KEY = 'sk-ant-scripted';
-const HOOK_EVENTS = ['SessionStart', 'Stop', 'StopFailure', 'SessionEnd'];
 
 /** A user with a home and a project's folder of their own, who can reach one scripted API and nothing else. */
 export class ClaudeHome {
@@ -129,7 +129,7 @@ function atHome(work: string): object {
 
 function settings(payloads: string, stopHook: string | undefined): object {
   const keepPayload = `cat > "$(mktemp "${payloads}/XXXXXXXX")"`;
-  const hooks = HOOK_EVENTS.map((event) => {
+  const hooks = Object.keys(TIMEOUTS).map((event) => {
     const commands = [keepPayload, ...(event === 'Stop' && stopHook !== undefined ? [stopHook] : [])];
     return [event, [{ hooks: commands.map((command) => ({ type: 'command', command })) }]];
   });

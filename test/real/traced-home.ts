@@ -32,7 +32,7 @@ export class TracedHome {
 
   static async open(script: Script, options?: HomeOptions): Promise<TracedHome> {
     const traced = new TracedHome(await ClaudeHome.open(script, options), await LangfuseServer.start());
-    register(traced.claude.home, traced.server);
+    await register(traced.claude.home, traced.server);
     return traced;
   }
 

@@ -12,6 +12,8 @@ export interface HomeOptions {
   readonly files?: { readonly [path: string]: string };
   /** A Stop hook of another party. */
   readonly stopHook?: string;
+  /** Whether what Claude Code tells its hooks is kept, by one more hook for each. */
+  readonly keepsPayloads?: boolean;
 }
 
 export interface HookPayload {
@@ -35,13 +37,13 @@ export class ClaudeHome {
     this.api = api;
   }
 
-  static async open(script: Script, { files = {}, stopHook }: HomeOptions = {}): Promise<ClaudeHome> {
+  static async open(script: Script, options: HomeOptions = {}): Promise<ClaudeHome> {
     const root = mkdtempSync(join(tmpdir(), 'cc-langfuse-real-'));
     const home = new ClaudeHome(root, await MessagesApi.start(script, join(root, 'work')));
     mkdirSync(home.#payloads);
     home.#write('home/.claude.json', JSON.stringify(atHome(home.work)));
-    home.#write('home/.claude/settings.json', JSON.stringify(settings(home.#payloads, stopHook)));
-    for (const [path, content] of Object.entries({ 'a.txt': 'alpha\n', 'b.txt': 'beta\n', ...files })) {
+    home.#write('home/.claude/settings.json', JSON.stringify(settings(home.#payloads, options)));
+    for (const [path, content] of Object.entries({ 'a.txt': 'alpha\n', 'b.txt': 'beta\n', ...options.files })) {
       home.#write(join('work', path), content);
     }
     return home;
@@ -127,11 +129,15 @@ function atHome(work: string): object {
   };
 }
 
-function settings(payloads: string, stopHook: string | undefined): object {
+function settings(payloads: string, { stopHook, keepsPayloads }: HomeOptions): object {
   const keepPayload = `cat > "$(mktemp "${payloads}/XXXXXXXX")"`;
-  const hooks = Object.keys(TIMEOUTS).map((event) => {
-    const commands = [keepPayload, ...(event === 'Stop' && stopHook !== undefined ? [stopHook] : [])];
-    return [event, [{ hooks: commands.map((command) => ({ type: 'command', command })) }]];
+  const commandsAt = (event: string) => [
+    ...(keepsPayloads ? [keepPayload] : []),
+    ...(event === 'Stop' && stopHook !== undefined ? [stopHook] : []),
+  ];
+  const hooks = Object.keys(TIMEOUTS).flatMap((event) => {
+    const commands = commandsAt(event).map((command) => ({ type: 'command', command }));
+    return commands.length > 0 ? [[event, [{ hooks: commands }]]] : [];
   });
   return {
     // In the default mode a subagent's start is checked by a service that no script stands in for.

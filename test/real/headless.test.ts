@@ -9,7 +9,7 @@ import { TracedHome } from './traced-home.js';
 describe('claude -p', () => {
   test.concurrent.for(SCENARIOS)('$name', async (scenario, { task }) => {
     const { script, runs, exitCode = 0 } = scenario;
-    const traced = await TracedHome.open(script, scenario);
+    const traced = await TracedHome.open(script, { ...scenario, keepsPayloads: true });
     const untraced = await ClaudeHome.open(script, scenario);
     try {
       for (const { prompt, args = [] } of runs) {

@@ -53,7 +53,8 @@ for (const { version, passed, failed, unknownShapes, delayMs } of outcomes) {
   say(`Claude Code ${version}: ${passed} passed, ${failed} failed`);
 }
 const [passed, failed] = [sum(outcomes.map((one) => one.passed)), sum(outcomes.map((one) => one.failed))];
-if (values.report !== undefined) writeFileSync(values.report, JSON.stringify({ passed, failed }));
+const report = { numPassedTests: passed, numFailedTests: failed };
+if (values.report !== undefined) writeFileSync(values.report, JSON.stringify(report));
 process.exitCode = failed > 0 ? 1 : 0;
 
 function versionsToTry(): string[] {

@@ -21,7 +21,7 @@ interface User {
 }
 
 async function play({ task }: TestContext, { args, typed, ...expected }: Course): Promise<void> {
-  const traced = await TracedHome.open(TALK);
+  const traced = await TracedHome.open(TALK, { keepsPayloads: true });
   const terminal = await Terminal.open(claudeProgram(), traced.claude, args);
   try {
     const reads = async (answer: string) => {

@@ -31,7 +31,13 @@ export function install(wanted: string): Installation {
     const version = /^\d/.test(wanted) ? wanted : (newestVersions(1, wanted)[0] ?? wanted);
     return { version, program: programIn(folderOf(version)) ?? fetched(version) };
   } catch (error) {
-    return { version: wanted, missing: `${PACKAGE} cannot be had from the npm registry (${reasonOf(error)})` };
+    const { stderr = '', message } = error as Error & { stderr?: string };
+    // The registry was there; what was asked for is none of its versions.
+    if (stderr.includes('npm error code ETARGET')) throw new Error(`there is no Claude Code ${wanted}`);
+    return {
+      version: wanted,
+      missing: `${PACKAGE} cannot be had from the npm registry (${reasonIn(stderr) ?? message})`,
+    };
   }
 }
 
@@ -49,10 +55,13 @@ function fetched(version: string): string {
   const folder = folderOf(version);
   // Under another name until it is whole: what was stopped half way must not be taken for it.
   const partial = `${folder}.partial`;
-  rmSync(partial, { recursive: true, force: true });
   mkdirSync(partial, { recursive: true });
-  npm('install', '--prefix', partial, '--no-save', '--no-audit', '--no-fund', `${PACKAGE}@${version}`);
-  renameSync(partial, folder);
+  try {
+    npm('install', '--prefix', partial, '--no-save', '--no-audit', '--no-fund', `${PACKAGE}@${version}`);
+    renameSync(partial, folder);
+  } finally {
+    rmSync(partial, { recursive: true, force: true });
+  }
   const program = programIn(folder);
   if (program === undefined) throw new Error('it holds no program');
   return program;
@@ -72,9 +81,8 @@ function npm(...args: string[]): string {
 }
 
 /** Of all that npm says the line that names the error. */
-function reasonOf(error: unknown): string {
-  const { stderr = '', message } = error as Error & { stderr?: string };
-  return /^npm error (?!code|errno|syscall)(.+)$/m.exec(stderr)?.[1] ?? message;
+function reasonIn(stderr: string): string | undefined {
+  return /^npm error (?!code|errno|syscall)(.+)$/m.exec(stderr)?.[1];
 }
 
 function platform(): string {

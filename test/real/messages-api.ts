@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Failure, Reply, ReplyBlock, Script } from './replies.js';
+import { type Failure, type Reply, type ReplyBlock, type Script, says, text } from './replies.js';
+import { eventsOf, type ServedBlock } from './reply-stream.js';
 
 export interface Usage {
   readonly input_tokens: number;
@@ -37,26 +38,22 @@ interface Message {
   readonly content: string | readonly { readonly type: string; readonly text?: string }[];
 }
 
-type ServedBlock = ReplyBlock & { readonly id?: string };
-
-const ASIDE: Reply = { content: [{ type: 'text', text: '{"title": "A scripted session"}' }] };
-const SUMMARY: Reply = {
-  content: [{ type: 'text', text: '<analysis>It was short.</analysis>\n<summary>What was said before.</summary>' }],
-};
+const NAME = says(text('{"title": "A scripted session"}'));
+const SUMMARY = says(text('<analysis>It was short.</analysis>\n<summary>What was said before.</summary>'));
 const NO_REPLY: Failure = { status: 400, type: 'invalid_request_error', message: 'the script has no reply to this' };
+const NO_MESSAGE: Failure = { status: 404, type: 'not_found_error', message: 'only messages are served here' };
 
 /** A Messages API on loopback that answers as a script says. */
 export class MessagesApi {
   readonly served: Served[] = [];
   readonly #script: Script;
   readonly #work: string;
-  readonly #failed = new Map<Reply, number>();
+  readonly #asked = new Map<Reply, number>();
   readonly #server = createServer((request, response) => {
     // Whoever hangs up in the middle is the scenario's business.
     response.on('error', () => {});
-    void this.#handle(request, response).catch(() => response.destroy());
+    this.#handle(request, response).catch(() => response.destroy());
   });
-  #requests = 0;
 
   private constructor(script: Script, work: string) {
     this.#script = script;
@@ -83,84 +80,86 @@ export class MessagesApi {
     for await (const chunk of request) chunks.push(chunk);
     const body = Buffer.concat(chunks).toString('utf8');
     if (request.method !== 'POST' || !/^\/v1\/messages(\?|$)/.test(request.url ?? '')) {
-      fail(response, { status: 404, type: 'not_found_error', message: 'only messages are served here' });
+      refuse(response, NO_MESSAGE);
       return;
     }
     const asked = JSON.parse(body) as MessagesRequest;
-    const { reply, isAside } = this.#replyTo(asked);
-    const failure = this.#nextFailure(reply);
+    const { reply, isAside } = replyTo(asked, this.#script);
+    const failure = this.#failureOf(reply);
     if (failure) {
-      fail(response, failure);
+      refuse(response, failure);
       return;
     }
-    await sleep(reply.firstByteAfterMs ?? 0);
     const plan = /[^\s"'`\\]+\/plans\/[\w.-]+\.md/.exec(body)?.[0] ?? '';
-    await this.#serve(response, asked, reply, { isAside, plan });
+    await this.#answer(response, asked, { reply, isAside, plan });
   }
 
-  #replyTo({ messages, tools = [] }: MessagesRequest): { reply: Reply; isAside: boolean } {
-    if (/create a (detailed )?summary/i.test(textOf(messages.at(-1)))) return { reply: SUMMARY, isAside: true };
-    if (tools.length === 0) return { reply: ASIDE, isAside: true };
-    for (const [place, message] of [...messages.entries()].reverse()) {
-      if (message.role !== 'user') continue;
-      const said = textOf(message);
-      const prompt = Object.keys(this.#script).find((prompt) => said.includes(prompt));
-      if (prompt === undefined) continue;
-      const step = messages.slice(place).filter(({ role }) => role === 'assistant').length;
-      return { reply: this.#script[prompt]?.[step] ?? { failures: [NO_REPLY] }, isAside: false };
-    }
-    return { reply: { failures: [NO_REPLY] }, isAside: false };
-  }
-
-  #nextFailure(reply: Reply): Failure | undefined {
+  /** How the next request for a reply fails, if it does. */
+  #failureOf(reply: Reply): Failure | undefined {
     const { failures = [], content } = reply;
-    const failed = this.#failed.get(reply) ?? 0;
-    this.#failed.set(reply, failed + 1);
-    return failures[failed] ?? (content ? undefined : (failures.at(-1) ?? NO_REPLY));
+    const times = this.#asked.get(reply) ?? 0;
+    this.#asked.set(reply, times + 1);
+    return failures[times] ?? (content ? undefined : (failures.at(-1) ?? NO_REPLY));
   }
 
-  async #serve(
+  async #answer(
     response: ServerResponse,
-    { model, stream = false }: MessagesRequest,
-    { content = [], msPerWord }: Reply,
-    { isAside, plan }: { isAside: boolean; plan: string },
+    { model, stream }: MessagesRequest,
+    { reply: { content = [], msPerWord }, isAside, plan }: { reply: Reply; isAside: boolean; plan: string },
   ): Promise<void> {
-    this.#requests += 1;
-    const number = this.#requests;
+    const number = this.served.length + 1;
     const inPlace = JSON.stringify(content).replaceAll('$WORK', this.#work).replaceAll('$PLAN', plan);
     const blocks = (JSON.parse(inPlace) as ReplyBlock[]).map(
       (block, index): ServedBlock => (block.type === 'tool_use' ? { ...block, id: `toolu_${number}_${index}` } : block),
     );
-    const usage = usageOf(number, content);
     const toolUseIds = blocks.flatMap(({ id = [] }) => id);
-    const served: Served = { id: `msg_${number}`, usage, toolUseIds, isAside, isWhole: false };
+    const served: Served = {
+      id: `msg_${number}`,
+      usage: usageOf(number, content),
+      toolUseIds,
+      isAside,
+      isWhole: false,
+    };
     this.served.push(served);
     response.on('finish', () => {
       served.isWhole = true;
     });
-    const message = { id: served.id, type: 'message', role: 'assistant', model, stop_sequence: null };
     const stop_reason = toolUseIds.length > 0 ? 'tool_use' : 'end_turn';
+    const about = { id: served.id, type: 'message', role: 'assistant', model, stop_sequence: null };
+    const message = { ...about, content: blocks, stop_reason, usage: served.usage };
+    response.writeHead(200, { 'content-type': stream ? 'text/event-stream' : 'application/json' });
     if (!stream) {
-      response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ ...message, content: blocks, stop_reason, usage }));
+      response.end(JSON.stringify(message));
       return;
     }
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
-    const begun = { ...usage, output_tokens: 1 };
-    send(response, 'message_start', { message: { ...message, content: [], stop_reason: null, usage: begun } });
-    for (const [index, block] of blocks.entries()) {
-      send(response, 'content_block_start', { index, content_block: emptied(block) });
-      for (const delta of deltasOf(block, msPerWord !== undefined)) {
-        if (response.destroyed) return;
-        send(response, 'content_block_delta', { index, delta });
-        if (msPerWord !== undefined) await sleep(msPerWord);
-      }
-      send(response, 'content_block_stop', { index });
+    for (const event of eventsOf(message, msPerWord !== undefined)) {
+      if (response.destroyed) return;
+      response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+      if (msPerWord !== undefined) await sleep(msPerWord);
     }
-    send(response, 'message_delta', { delta: { stop_reason, stop_sequence: null }, usage });
-    send(response, 'message_stop', {});
     response.end();
   }
+}
+
+/** The reply to the newest prompt of the script that was said, as far as its tool loop has come. */
+function replyTo({ messages, tools = [] }: MessagesRequest, script: Script): { reply: Reply; isAside: boolean } {
+  if (/create a (detailed )?summary/i.test(textOf(messages.at(-1)))) return { reply: SUMMARY, isAside: true };
+  if (tools.length === 0) return { reply: NAME, isAside: true };
+  for (const [place, message] of [...messages.entries()].reverse()) {
+    if (message.role !== 'user') continue;
+    const said = textOf(message);
+    const prompt = Object.keys(script).find((prompt) => said.includes(prompt));
+    if (prompt === undefined) continue;
+    const step = messages.slice(place).filter(({ role }) => role === 'assistant').length;
+    return { reply: script[prompt]?.[step] ?? { failures: [NO_REPLY] }, isAside: false };
+  }
+  return { reply: { failures: [NO_REPLY] }, isAside: false };
+}
+
+function textOf(message: Message | undefined): string {
+  const content = message?.content ?? [];
+  if (typeof content === 'string') return content;
+  return content.map(({ text = '' }) => text).join('\n');
 }
 
 /** No two answers have the same figures, so that none can stand for another. */
@@ -174,44 +173,7 @@ function usageOf(number: number, content: readonly ReplyBlock[]): Usage {
   };
 }
 
-function textOf(message: Message | undefined): string {
-  const content = message?.content ?? [];
-  if (typeof content === 'string') return content;
-  return content.map(({ text = '' }) => text).join('\n');
-}
-
-function emptied(block: ServedBlock): object {
-  switch (block.type) {
-    case 'text':
-      return { ...block, text: '' };
-    case 'thinking':
-      return { ...block, thinking: '', signature: '' };
-    case 'tool_use':
-      return { ...block, input: {} };
-  }
-}
-
-function deltasOf(block: ServedBlock, byWord: boolean): object[] {
-  switch (block.type) {
-    case 'text': {
-      const parts = byWord ? block.text.split(/(?<=\s)/) : [block.text];
-      return parts.map((part) => ({ type: 'text_delta', text: part }));
-    }
-    case 'thinking':
-      return [
-        { type: 'thinking_delta', thinking: block.thinking },
-        { type: 'signature_delta', signature: block.signature },
-      ];
-    case 'tool_use':
-      return [{ type: 'input_json_delta', partial_json: JSON.stringify(block.input) }];
-  }
-}
-
-function send(response: ServerResponse, type: string, data: object): void {
-  if (!response.destroyed) response.write(`event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`);
-}
-
-function fail(response: ServerResponse, { status, type, message }: Failure): void {
+function refuse(response: ServerResponse, { status, type, message }: Failure): void {
   response.writeHead(status, { 'content-type': 'application/json' });
   response.end(JSON.stringify({ type: 'error', error: { type, message } }));
 }

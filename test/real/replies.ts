@@ -17,7 +17,6 @@ export interface Reply {
   readonly content?: readonly ReplyBlock[];
   /** The text comes word by word, so long apart. */
   readonly msPerWord?: number;
-  readonly firstByteAfterMs?: number;
 }
 
 /**

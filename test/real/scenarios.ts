@@ -1,16 +1,14 @@
 import type { HomeOptions } from './claude-home.js';
+import type { Expected } from './proof.js';
 import { bash, call, type Script, says, text, thinking } from './replies.js';
 
 /** A session, or several, that `claude -p` can have on its own. */
-export interface Scenario extends HomeOptions {
+export interface Scenario extends HomeOptions, Expected {
   readonly name: string;
   readonly script: Script;
   /** What is run, one after the other; `$SESSION` stands for the last session's id. */
   readonly runs: readonly { readonly prompt: string; readonly args?: readonly string[] }[];
   readonly exitCode?: number;
-  /** What Langfuse shows in the end. */
-  readonly shows: readonly string[];
-  readonly isAccountOwn?: boolean;
 }
 
 const RESUME = ['--resume', '$SESSION'];
@@ -255,6 +253,6 @@ export const SCENARIOS: readonly Scenario[] = [
       '    generation "Two."',
     ],
     // Its account begins with what the session had used that it was taken from.
-    isAccountOwn: false,
+    account: 'not to be compared',
   },
 ];

@@ -1,35 +1,35 @@
 import { describe, expect, type TestContext, test } from 'vitest';
 import { claudeProgram } from './claude-code.js';
-import { proveArrival, proveExport } from './proof.js';
+import { type Expected, proveArrival, proveExport } from './proof.js';
 import { bash, call, type Script, says, text } from './replies.js';
 import { hasTmux, Terminal } from './terminal.js';
 import { TracedHome } from './traced-home.js';
 
-interface Course {
+interface Course extends Expected {
   readonly args?: readonly string[];
   /** What is done at the keyboard, up to the program's end. */
   readonly typed: (user: User) => Promise<void>;
-  /** What Langfuse shows in the end. */
-  readonly shows: readonly string[];
-  readonly isAccountOwn?: boolean;
 }
 
 interface User {
   readonly terminal: Terminal;
   /** Reads an answer, sees the turn end, and finds it in Langfuse. */
   readonly reads: (answer: string) => Promise<void>;
+  /** Finds in Langfuse what was read at a moment. */
+  readonly finds: (readAt: number) => Promise<void>;
 }
 
 async function play({ task }: TestContext, { args, typed, ...expected }: Course): Promise<void> {
   const traced = await TracedHome.open(TALK, { keepsPayloads: true });
   const terminal = await Terminal.open(claudeProgram(), traced.claude, args);
   try {
+    const finds = (readAt: number) => proveArrival(traced, readAt, task);
     const reads = async (answer: string) => {
       const readAt = await terminal.shows(answer);
       await terminal.idle();
-      await proveArrival(traced, readAt, task);
+      await finds(readAt);
     };
-    await typed({ terminal, reads });
+    await typed({ terminal, reads, finds });
     expect(await terminal.ended()).toBe(0);
     expect(await terminal.screen()).not.toMatch(/hook (error|failed|cancelled)/i);
     await proveExport(traced, expected, task);
@@ -79,12 +79,14 @@ describe.skipIf(!hasTmux())('in the terminal', () => {
 
   test('/exit at once after the answer', (context) =>
     play(context, {
-      typed: async ({ terminal }) => {
+      typed: async ({ terminal, finds }) => {
         await terminal.type('Take your time');
         await terminal.shows('Working.');
         await terminal.write('/exit');
-        await terminal.shows('Time taken.');
+        const readAt = await terminal.shows('Time taken.');
         await terminal.press('Enter');
+        await terminal.ended();
+        await finds(readAt);
       },
       shows: [
         'session',
@@ -107,7 +109,7 @@ describe.skipIf(!hasTmux())('in the terminal', () => {
         await terminal.type('/exit');
       },
       // What was broken off Claude Code counts in its own way.
-      isAccountOwn: false,
+      account: 'not to be compared',
       shows: [
         'session',
         '  Turn 1, interrupted WARNING',
@@ -190,8 +192,8 @@ describe.skipIf(!hasTmux())('in the terminal', () => {
         await reads('All seen.');
         await terminal.type('/exit');
       },
-      // A terminal writes its account down at its end: what the compaction itself has used cannot be told from it.
-      isAccountOwn: false,
+      // A terminal writes its account down once, at its end: what the compaction itself has used cannot be told from it.
+      account: 'with asides',
       shows: [
         'session',
         '  Turn 1, completed',
@@ -214,8 +216,8 @@ describe.skipIf(!hasTmux())('in the terminal', () => {
         await reads('The plan is carried out.');
         await terminal.type('/exit');
       },
-      // Claude Code asks for a name of the plan, too.
-      isAccountOwn: false,
+      // Claude Code has the session named after its plan.
+      account: 'with asides',
       shows: [
         'session',
         '  Turn 1, completed',

@@ -63,6 +63,19 @@ export class TracedHome {
     return sum(this.server.observations.map(tokensOf));
   }
 
+  /** What Claude Code has asked for itself, a title or a summary. */
+  get asides(): Tokens {
+    const asides = this.claude.api.served.filter(({ isAside }) => isAside);
+    return sum(
+      asides.map(({ usage }) => ({
+        input: usage.input_tokens,
+        output: usage.output_tokens,
+        cacheRead: usage.cache_read_input_tokens,
+        cacheWrite: usage.cache_creation_input_tokens,
+      })),
+    );
+  }
+
   /** What Claude Code has counted itself. */
   get account(): Tokens {
     return sum(heldBy(this.claude.transcripts).accounts.values());

@@ -1,4 +1,4 @@
-import { expect } from 'vitest';
+import { expect, type TestContext } from 'vitest';
 import { outlineOf } from './outline.js';
 import type { TracedHome } from './traced-home.js';
 import { sum } from './transcripts.js';
@@ -23,9 +23,7 @@ export interface Expected {
   readonly account?: 'with asides' | 'not to be compared' | undefined;
 }
 
-interface Task {
-  readonly meta: { unknownShapes?: readonly string[]; delayMs?: number };
-}
+export type Task = Pick<TestContext['task'], 'meta'>;
 
 /** How long after the user has an answer Langfuse may be without it. */
 const LATEST_MS = 1_000;
@@ -42,10 +40,10 @@ export async function proveArrival(traced: TracedHome, moment: number, { meta }:
 export async function proveExport(traced: TracedHome, { shows, account }: Expected, { meta }: Task): Promise<void> {
   const { claude, server } = traced;
   await traced.settled();
+  meta.unknownShapes = unknownShapes(claude.transcripts, claude.payloads);
   expect(traced.differences).toEqual([]);
   expect(outlineOf(server.observations)).toEqual(shows);
   const { tokens, asides } = traced;
   if (account !== 'not to be compared') expect(account ? sum([tokens, asides]) : tokens).toEqual(traced.account);
   expect(claude.log).toBe('');
-  meta.unknownShapes = unknownShapes(claude.transcripts, claude.payloads);
 }

@@ -1,3 +1,4 @@
+import { availableParallelism, loadavg } from 'node:os';
 import { expect, type TestContext } from 'vitest';
 import { outlineOf } from './outline.js';
 import type { TracedHome } from './traced-home.js';
@@ -25,14 +26,20 @@ export interface Expected {
 
 export type Task = Pick<TestContext['task'], 'meta'>;
 
-/** How long after the user has an answer Langfuse may be without it. */
+/** How long after the user has an answer Langfuse may be without it, on a machine that has nothing else to do. */
 const LATEST_MS = 1_000;
+
+/** How many times as long things take, since others use the machine, too. */
+function busyness(): number {
+  const [lastMinute = 0] = loadavg();
+  return Math.max(1, lastMinute / availableParallelism());
+}
 
 /** Proves that whatever was answered up to a moment was in Langfuse soon after it. */
 export async function proveArrival(traced: TracedHome, moment: number, { meta }: Task): Promise<void> {
   await traced.settled();
   const delay = traced.delayAfter(moment);
-  expect(delay).toBeLessThan(LATEST_MS);
+  expect(delay).toBeLessThan(LATEST_MS * busyness());
   meta.delayMs = Math.max(meta.delayMs ?? Number.NEGATIVE_INFINITY, delay);
 }
 

@@ -21,17 +21,27 @@ export interface Usage {
 
 const REPORT_USAGE = new URL('usage.cjs', import.meta.url).pathname;
 
-/** Runs the cases by turns, so that whatever else the machine does falls on all of them; gives each one's median in ms. */
-export async function medians<Name extends string>(
+/** Each case's median in ms. */
+export function medians<Name extends string>(
   cases: { readonly [name in Name]: Case },
   runs: number,
   restMs = 0,
 ): Promise<{ [name in Name]: number }> {
-  const all = Object.entries<Case>(cases);
+  const timed = Object.entries<Case>(cases).map(([name, one]) => [name, () => time(one)]);
+  return mediansOf(Object.fromEntries(timed) as { [name in Name]: () => Promise<number> }, runs, restMs);
+}
+
+/** Runs what is timed by turns, so that whatever else the machine does falls on all of it; gives each one's median. */
+export async function mediansOf<Name extends string>(
+  timed: { readonly [name in Name]: () => Promise<number> },
+  runs: number,
+  restMs = 0,
+): Promise<{ [name in Name]: number }> {
+  const all = Object.entries<() => Promise<number>>(timed);
   const times = new Map<string, number[]>(all.map(([name]) => [name, []]));
   for (let run = 0; run <= runs; run += 1) {
-    for (const [name, one] of all) {
-      const ms = await time(one);
+    for (const [name, once] of all) {
+      const ms = await once();
       if (restMs > 0) await sleep(restMs);
       // The first round warms the disk cache.
       if (run > 0) times.get(name)?.push(ms);

@@ -1,5 +1,8 @@
 import { writeFileSync } from 'node:fs';
+import { install, wantedVersion } from '../test/real/claude-code.js';
+import { hasTmux } from '../test/real/terminal.js';
 import { backfillOf, listOf } from './backfill-bench.js';
+import { printing, typing, type Waits } from './claude-code-bench.js';
 import { besideSessions, leastFor, PROGRAM, prepare, terminal, waiting } from './hook-bench.js';
 import { medians, usageOf } from './measure.js';
 import { startSink } from './sink.js';
@@ -17,6 +20,7 @@ interface Row {
 
 const isShort = process.argv.includes('--short');
 const RUNS = isShort ? 9 : 21;
+const CLAUDE_CODE_RUNS = 10;
 /** A machine that others use, too, is never quite still: in CI only what is clearly worse counts. */
 const TOLERANCE = 1.5;
 
@@ -91,6 +95,9 @@ row(
 );
 sink.stop();
 
+if (isShort) say('skipped in the short bench: Claude Code itself, with the hook and without');
+else await claudeCode();
+
 process.stdout.write(
   `medians of ${RUNS} runs, by turns; ${PROGRAM.split('/').at(-1)} on Node ${process.versions.node}\n`,
 );
@@ -103,6 +110,21 @@ const worse = rows.filter(
 );
 for (const each of worse) process.stdout.write(`clearly worse than it is to be: ${each.what}\n`);
 process.exitCode = isShort && worse.length > 0 ? 1 : 0;
+
+/** What the user of the real program waits for. */
+async function claudeCode(): Promise<void> {
+  const claude = install(wantedVersion(process.env));
+  if ('missing' in claude) return say(`skipped: Claude Code ${claude.version}, since ${claude.missing}`);
+  const waits = (what: string, { withHook, without }: Waits) =>
+    row(what, withHook / without, '×', undefined, ms('without the hook', without));
+  waits('claude -p', await printing(claude.program, CLAUDE_CODE_RUNS));
+  if (hasTmux()) waits('a turn in the terminal', await typing(claude.program, CLAUDE_CODE_RUNS));
+  else say('skipped: a turn in the terminal, since there is no tmux');
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
 
 function ms(name: string, value: number): string {
   return `${name} ${value.toFixed(value < 10 ? 1 : 0)} ms`;

@@ -4,7 +4,7 @@ import { optional } from './lenient.js';
 
 const name = z.string('expected a string').check(z.minLength(1, 'expected a string that is not empty'));
 
-const HookInput = z.object(
+export const HookInput = z.object(
   {
     session_id: name,
     transcript_path: name,

@@ -1,4 +1,5 @@
 import { lstatSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describedBy, describing, readSettings, type Settings } from '../config.js';
 import { type HookInput, parseHookInput } from '../hook-input.js';
 import { fingerprint, otlpEndpoint } from '../langfuse/endpoint.js';
@@ -16,6 +17,9 @@ import { findPreviousSession } from '../transcript/previous-session.js';
 
 /** How long the answer's last line is waited for; it comes 7 to 154 ms after Stop hooks start. */
 const ANSWER_WAIT_MS = 2_000;
+/** The file itself comes with a session's first lines: a quick first answer is there before it. */
+const FILE_WAIT_MS = 300;
+const FILE_POLL_MS = 10;
 
 /** With `claude -p` SessionEnd comes right behind Stop: where that run has just failed, this one must not take as long again. */
 const AFTER_A_FAILURE_MS = 1_500;
@@ -99,8 +103,7 @@ async function exportOwn(
   { startedAt, deadline, destination, log }: Pick<Run, 'startedAt' | 'deadline' | 'log'> & { destination: string },
 ): Promise<boolean> {
   const { session_id: sessionId, transcript_path: path, hook_event_name: event } = input;
-  const file = lstatSync(path, { throwIfNoEntry: false });
-  if (!file || (file.isFile() && file.size === 0)) {
+  if (!(await hasLines(path, isAnswer(event) ? startedAt + FILE_WAIT_MS : startedAt))) {
     // A session that ended before its first prompt has none.
     if (event !== 'SessionEnd') log.warn('the transcript is missing or empty', { file: path });
     return true;
@@ -116,6 +119,19 @@ async function exportOwn(
   const areOver = event === 'SessionEnd';
   const agents = { running: runningOf(input), areOver, mayBeBeside: areOver };
   return exportAndLog({ sessionId, path, occasion: 'event', closing, agents }, toolsUntil(deadline));
+}
+
+async function hasLines(path: string, waitUntil: number): Promise<boolean> {
+  for (;;) {
+    const file = lstatSync(path, { throwIfNoEntry: false });
+    if (file && !(file.isFile() && file.size === 0)) return true;
+    if (Date.now() >= waitUntil) return false;
+    await sleep(FILE_POLL_MS);
+  }
+}
+
+function isAnswer(event: string | undefined): boolean {
+  return event === 'Stop' || event === 'StopFailure';
 }
 
 function hasJustFailed(entry: Entry | undefined): boolean {
@@ -172,7 +188,7 @@ function closingOf(
   startedAt: number,
   deadline: number,
 ): Closing {
-  const isStop = event === 'Stop' || event === 'StopFailure';
+  const isStop = isAnswer(event);
   if (!isStop && event !== 'SessionEnd' && event !== undefined) return { kind: 'nothing' };
   if (!isStop || text === undefined) return { kind: 'everything' };
   return {

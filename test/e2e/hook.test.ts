@@ -547,6 +547,15 @@ describe('bad input: exit 0, nothing printed, a clear line in the log', () => {
     expect(workplace.log).toMatchObject([{ msg: 'the transcript is missing or empty', file: transcript() }]);
   });
 
+  test('a transcript that is not there yet: a quick first answer comes before it', async () => {
+    const ended = workplace.hook(payload({ last_assistant_message: 'answer 1' }));
+    await sleep(150);
+    write(turn(1));
+    expect(await ended).toMatchObject(quietly);
+    expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
+    expect(workplace.log).toEqual([]);
+  });
+
   test('holes, invalid UTF-8, a byte order mark, unknown lines: the turns are had all the same', async () => {
     mkdirSync(projects(), { recursive: true });
     const [prompt = {}, answer = {}] = turn(1);

@@ -1,0 +1,96 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The version that all of this is held to. */
+const PINNED_VERSION = '2.1.326';
+
+const CACHE = new URL('../../node_modules/.cache/claude-code/', import.meta.url).pathname;
+/** The native program is a package of its own for each platform. */
+const PACKAGE = `@anthropic-ai/claude-code-${platform()}`;
+
+/** Claude Code on this machine, or why it is not there. */
+export type Installation =
+  | { readonly version: string; readonly program: string }
+  | { readonly version: string; readonly missing: string };
+
+/** What is asked for: a version's number or a tag of the registry, such as `latest`. */
+export function wantedVersion({ CLAUDE_CODE_VERSION }: NodeJS.ProcessEnv): string {
+  return CLAUDE_CODE_VERSION || PINNED_VERSION;
+}
+
+/** Where `npm run e2e` has installed it. */
+export function claudeProgram({ CLAUDE_CODE_PROGRAM }: NodeJS.ProcessEnv = process.env): string {
+  if (!CLAUDE_CODE_PROGRAM) throw new Error('npm run e2e installs Claude Code and starts these tests');
+  return CLAUDE_CODE_PROGRAM;
+}
+
+/** Installs a version from the npm registry, unless it is here already. */
+export function install(wanted: string): Installation {
+  try {
+    const version = /^\d/.test(wanted) ? wanted : (newestVersions(1, wanted)[0] ?? wanted);
+    return { version, program: programIn(folderOf(version)) ?? fetched(version) };
+  } catch (error) {
+    const { stderr = '', message } = error as Error & { stderr?: string };
+    // The registry was there; what was asked for is none of its versions.
+    if (stderr.includes('npm error code ETARGET')) throw new Error(`there is no Claude Code ${wanted}`);
+    return {
+      version: wanted,
+      missing: `${PACKAGE} cannot be had from the npm registry (${reasonIn(stderr) ?? message})`,
+    };
+  }
+}
+
+/** The version that bears a tag and those before it, the newest first. */
+export function newestVersions(count: number, tag = 'latest'): string[] {
+  const { versions, 'dist-tags': tags } = JSON.parse(npm('view', PACKAGE, 'versions', 'dist-tags', '--json')) as {
+    versions: string[];
+    'dist-tags': { [tag: string]: string };
+  };
+  const newest = versions.indexOf(tags[tag] ?? '');
+  return versions.slice(Math.max(0, newest + 1 - count), newest + 1).reverse();
+}
+
+function fetched(version: string): string {
+  const folder = folderOf(version);
+  // Under another name until it is whole: what was stopped half way must not be taken for it.
+  const partial = `${folder}.partial`;
+  mkdirSync(partial, { recursive: true });
+  try {
+    npm('install', '--prefix', partial, '--no-save', '--no-audit', '--no-fund', `${PACKAGE}@${version}`);
+    renameSync(partial, folder);
+  } finally {
+    rmSync(partial, { recursive: true, force: true });
+  }
+  const program = programIn(folder);
+  if (program === undefined) throw new Error('it holds no program');
+  return program;
+}
+
+function folderOf(version: string): string {
+  return join(CACHE, version);
+}
+
+function programIn(folder: string): string | undefined {
+  const path = join(folder, 'node_modules', PACKAGE, process.platform === 'win32' ? 'claude.exe' : 'claude');
+  return existsSync(path) ? path : undefined;
+}
+
+function npm(...args: string[]): string {
+  return execFileSync('npm', [...args, '--fetch-retries=1'], { encoding: 'utf8', stdio: 'pipe' });
+}
+
+/** Of all that npm says the line that names the error. */
+function reasonIn(stderr: string): string | undefined {
+  return /^npm error (?!code|errno|syscall)(.+)$/m.exec(stderr)?.[1];
+}
+
+function platform(): string {
+  const { platform: system, arch } = process;
+  return `${system}-${arch}${system === 'linux' && !isGlibc() ? '-musl' : ''}`;
+}
+
+function isGlibc(): boolean {
+  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
+  return header.glibcVersionRuntime !== undefined;
+}

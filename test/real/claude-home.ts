@@ -1,0 +1,147 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { isRecord, parseJson } from '../../src/json.js';
+import { TIMEOUTS } from '../../src/setup/our-hooks.js';
+import { MessagesApi } from './messages-api.js';
+import type { Script } from './replies.js';
+
+export interface HomeOptions {
+  /** What lies in the project's folder, by path. */
+  readonly files?: { readonly [path: string]: string };
+  /** A Stop hook of another party. */
+  readonly stopHook?: string;
+  /** Whether what Claude Code tells its hooks is kept, by one more hook for each. */
+  readonly keepsPayloads?: boolean;
+}
+
+export interface HookPayload {
+  readonly hook_event_name: string;
+  readonly [field: string]: unknown;
+}
+
+const API_KEY = 'sk-ant-scripted';
+
+/** A user with a home and a project's folder of their own, who can reach one scripted API and nothing else. */
+export class ClaudeHome {
+  readonly home: string;
+  readonly work: string;
+  readonly api: MessagesApi;
+  readonly #root: string;
+
+  private constructor(root: string, api: MessagesApi) {
+    this.#root = root;
+    this.home = join(root, 'home');
+    this.work = join(root, 'work');
+    this.api = api;
+  }
+
+  static async open(script: Script, options: HomeOptions = {}): Promise<ClaudeHome> {
+    const root = mkdtempSync(join(tmpdir(), 'cc-langfuse-real-'));
+    const home = new ClaudeHome(root, await MessagesApi.start(script, join(root, 'work')));
+    mkdirSync(home.#payloads);
+    home.#write('home/.claude.json', JSON.stringify(atHome(home.work)));
+    home.#write('home/.claude/settings.json', JSON.stringify(settings(home.#payloads, options)));
+    for (const [path, content] of Object.entries({ 'a.txt': 'alpha\n', 'b.txt': 'beta\n', ...options.files })) {
+      home.#write(join('work', path), content);
+    }
+    return home;
+  }
+
+  /** Nothing of the caller's environment: neither a key nor a setting may change what is tried here. */
+  get env(): { readonly [name: string]: string } {
+    return {
+      HOME: this.home,
+      PATH: '/usr/local/bin:/usr/bin:/bin',
+      SHELL: '/bin/bash',
+      LANG: 'C.UTF-8',
+      TERM: 'xterm-256color',
+      ANTHROPIC_BASE_URL: this.api.url,
+      ANTHROPIC_API_KEY: API_KEY,
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      DISABLE_AUTOUPDATER: '1',
+      DISABLE_ERROR_REPORTING: '1',
+      DISABLE_TELEMETRY: '1',
+    };
+  }
+
+  /** The transcripts of all sessions and of their subagents. */
+  get transcripts(): string[] {
+    const projects = join(this.home, '.claude', 'projects');
+    return readdirSync(projects, { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.jsonl'))
+      .map((path) => join(projects, path));
+  }
+
+  /** The id of the session that was written to last. */
+  get lastSession(): string {
+    const sessions = this.transcripts.filter((path) => !basename(path).startsWith('agent-'));
+    const [last = ''] = sessions.toSorted((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
+    return basename(last, '.jsonl');
+  }
+
+  /** What Claude Code told its hooks. One that was stopped at once may have kept nothing. */
+  get payloads(): HookPayload[] {
+    return readdirSync(this.#payloads).flatMap((name) => {
+      const payload = parseJson(readFileSync(join(this.#payloads, name), 'utf8'));
+      return isRecord(payload) ? [payload as HookPayload] : [];
+    });
+  }
+
+  /** What the program has told in its log. */
+  get log(): string {
+    try {
+      return readFileSync(join(this.home, '.claude', 'state', 'cc-langfuse_hook.log'), 'utf8');
+    } catch {
+      return '';
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.api.stop();
+    // A worker that outlives its hook may still be writing.
+    await rm(this.#root, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+  }
+
+  get #payloads(): string {
+    return join(this.#root, 'payloads');
+  }
+
+  #write(path: string, content: string): void {
+    const whole = join(this.#root, path);
+    mkdirSync(dirname(whole), { recursive: true });
+    writeFileSync(whole, content);
+  }
+}
+
+/** Of one who has seen the tour, approved the key, and trusts the folder: no question stands before the first prompt. */
+function atHome(work: string): object {
+  return {
+    hasCompletedOnboarding: true,
+    numStartups: 5,
+    theme: 'dark',
+    autoUpdates: false,
+    customApiKeyResponses: { approved: [API_KEY], rejected: [] },
+    projects: { [work]: { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true } },
+    hasSeenAutoDefaultNudge: true,
+    hasResetAutoModeOptInForDefaultOffer: true,
+  };
+}
+
+function settings(payloads: string, { stopHook, keepsPayloads }: HomeOptions): object {
+  const keepPayload = `cat > "$(mktemp "${payloads}/XXXXXXXX")"`;
+  const commandsAt = (event: string) => [
+    ...(keepsPayloads ? [keepPayload] : []),
+    ...(event === 'Stop' && stopHook !== undefined ? [stopHook] : []),
+  ];
+  const hooks = Object.keys(TIMEOUTS).flatMap((event) => {
+    const commands = commandsAt(event).map((command) => ({ type: 'command', command }));
+    return commands.length > 0 ? [[event, [{ hooks: commands }]]] : [];
+  });
+  return {
+    // In the default mode a subagent's start is checked by a service that no script stands in for.
+    permissions: { defaultMode: 'acceptEdits', allow: ['Read', 'Write', 'Edit', 'Bash', 'Agent', 'Task'] },
+    hooks: Object.fromEntries(hooks),
+  };
+}

@@ -1,0 +1,51 @@
+/**
+ * What is known of Claude Code's files and hooks beyond what the program's own schemas name: it tells nothing of turns, and
+ * is passed over. What is neither there nor here is listed at the end of a run.
+ */
+export const SYSTEM_SUBTYPES = [
+  'api_error',
+  'compact_boundary',
+  'informational',
+  'local_command',
+  'stop_hook_summary',
+  'turn_duration',
+];
+
+export const ATTACHMENTS = [
+  'agent_listing_delta',
+  'auto_mode',
+  'command_permissions',
+  'date',
+  'deferred_tools_delta',
+  'environment',
+  'file',
+  'hook_blocking_error',
+  'max_turns_reached',
+  'model',
+  'plan_mode',
+  'plan_mode_exit',
+  'prompt_snapshot',
+  'queued_command',
+  'remote_session_change',
+  'session_context',
+  'skill_listing',
+  'total_tokens_reminder',
+];
+
+export const USER_ORIGINS = ['auto-continuation', 'coordinator', 'human', 'task-notification'];
+
+export const PAYLOAD_FIELDS: { readonly [event: string]: readonly string[] } = {
+  SessionStart: [
+    'context_tokens',
+    'cwd',
+    'estimated_cache_write_usd',
+    'model',
+    'prompt_cache_likely_expired',
+    'seconds_since_last_response',
+    'session_title',
+    'source',
+  ],
+  Stop: ['cwd', 'effort', 'permission_mode', 'session_crons', 'stop_hook_active'],
+  StopFailure: ['cwd', 'effort', 'error'],
+  SessionEnd: ['cwd', 'reason'],
+};

@@ -1,0 +1,258 @@
+import type { HomeOptions } from './claude-home.js';
+import type { Expected } from './proof.js';
+import { bash, call, type Script, says, text, thinking } from './replies.js';
+
+/** A session, or several, that `claude -p` can have on its own. */
+export interface Scenario extends HomeOptions, Expected {
+  readonly name: string;
+  readonly script: Script;
+  /** What is run, one after the other; `$SESSION` stands for the last session's id. */
+  readonly runs: readonly { readonly prompt: string; readonly args?: readonly string[] }[];
+  readonly exitCode?: number;
+}
+
+const RESUME = ['--resume', '$SESSION'];
+const OVERLOADED = { status: 529, type: 'overloaded_error', message: 'Overloaded' };
+const INVALID = { status: 400, type: 'invalid_request_error', message: 'a scripted refusal' };
+const BLOCKS_ONCE = `grep -q '"stop_hook_active":true' || echo '{"decision":"block","reason":"Say more."}'`;
+
+function read(file: string) {
+  return call('Read', { file_path: `$WORK/${file}` });
+}
+
+function agent(prompt: string, isInBackground = false) {
+  const input = { description: 'Look around', subagent_type: 'general-purpose', prompt };
+  return call('Agent', { ...input, run_in_background: isInBackground });
+}
+
+export const SCENARIOS: readonly Scenario[] = [
+  {
+    name: 'one turn',
+    script: { 'Say hello': [says(text('Hello there.'))] },
+    runs: [{ prompt: 'Say hello', args: ['--output-format', 'json'] }],
+    shows: ['session', '  Turn 1, completed', '    generation "Hello there."'],
+  },
+  {
+    name: 'three turns of one session',
+    script: { first: [says(text('One.'))], second: [says(text('Two.'))], third: [says(text('Three.'))] },
+    runs: [{ prompt: 'first' }, { prompt: 'second', args: RESUME }, { prompt: 'third', args: RESUME }],
+    shows: [
+      'session',
+      '  Turn 1, completed',
+      '    generation "One."',
+      '  Turn 2, completed',
+      '    generation "Two."',
+      '  Turn 3, completed',
+      '    generation "Three."',
+    ],
+  },
+  {
+    name: 'a tool loop with parallel tools',
+    script: {
+      'Look at both': [
+        says(text('Reading.'), read('a.txt'), read('b.txt'), bash('sleep 0.2; ls')),
+        says(call('Write', { file_path: '$WORK/c.txt', content: 'gamma\n' })),
+        says(text('All done.')),
+      ],
+    },
+    runs: [{ prompt: 'Look at both' }],
+    shows: [
+      'session',
+      '  Turn 1, completed',
+      '    generation "Reading."',
+      '      Read',
+      '      Read',
+      '      Bash',
+      '    generation',
+      '      Write',
+      '    generation "All done."',
+    ],
+  },
+  {
+    name: 'tools that fail',
+    script: {
+      'Try it': [
+        says(read('none.txt'), bash('echo out; echo err >&2; exit 3')),
+        says(call('NoSuchTool', { x: 1 })),
+        says(text('They failed.')),
+      ],
+    },
+    runs: [{ prompt: 'Try it' }],
+    shows: [
+      'session',
+      '  Turn 1, completed',
+      '    generation',
+      '      Read ERROR',
+      '      Bash ERROR',
+      '    generation',
+      '      NoSuchTool ERROR',
+      '    generation "They failed."',
+    ],
+  },
+  {
+    name: 'thinking',
+    script: { 'Think about it': [says(thinking('Let me see.'), text('Thought.'))] },
+    runs: [{ prompt: 'Think about it' }],
+    shows: ['session', '  Turn 1, completed', '    generation thinking "Let me see." "Thought."'],
+  },
+  {
+    name: 'a subagent',
+    script: {
+      'Delegate it': [says(agent('Look into a.txt')), says(text('It was alpha.'))],
+      'Look into a.txt': [says(read('a.txt')), says(text('alpha'))],
+    },
+    runs: [{ prompt: 'Delegate it' }],
+    shows: [
+      'session',
+      '  Turn 1, completed',
+      '    generation',
+      '      Agent',
+      '        general-purpose, completed',
+      '          generation',
+      '            Read',
+      '          generation "alpha"',
+      '    generation "It was alpha."',
+    ],
+  },
+  {
+    name: 'two subagents in parallel',
+    script: {
+      'Delegate both': [says(agent('Look into a.txt'), agent('Look into b.txt')), says(text('alpha and beta.'))],
+      'Look into a.txt': [says(read('a.txt')), says(text('alpha'))],
+      'Look into b.txt': [says(text('beta'))],
+    },
+    runs: [{ prompt: 'Delegate both' }],
+    shows: [
+      'session',
+      '  Turn 1, completed',
+      '    generation',
+      '      Agent',
+      '        general-purpose, completed',
+      '          generation',
+      '            Read',
+      '          generation "alpha"',
+      '      Agent',
+      '        general-purpose, completed',
+      '          generation "beta"',
+      '    generation "alpha and beta."',
+    ],
+  },
+  {
+    name: 'nested subagents',
+    script: {
+      'Delegate it': [says(agent('Ask another')), says(text('The inner one says alpha.'))],
+      'Ask another': [says(agent('Look into a.txt')), says(text('It says alpha.'))],
+      'Look into a.txt': [says(text('alpha'))],
+    },
+    runs: [{ prompt: 'Delegate it' }],
+    shows: [
+      'session',
+      '  Turn 1, completed',
+      '    generation',
+      '      Agent',
+      '        general-purpose, completed',
+      '          generation',
+      '            Agent',
+      '              general-purpose, completed',
+      '                generation "alpha"',
+      '          generation "It says alpha."',
+      '    generation "The inner one says alpha."',
+    ],
+  },
+  {
+    name: 'a subagent in the background',
+    script: {
+      'Delegate it': [says(agent('Take your time', true)), says(text('It is under way.')), says(text('It is done.'))],
+      'Take your time': [says(bash('sleep 1')), says(text('Slept.'))],
+    },
+    runs: [{ prompt: 'Delegate it' }],
+    shows: [
+      'session',
+      '  Turn 1, completed',
+      '    generation',
+      '      Agent',
+      '        general-purpose, completed',
+      '          generation',
+      '            Bash',
+      '          generation "Slept."',
+      '    generation "It is under way."',
+      '  Turn 2, completed',
+      '    generation "It is done."',
+    ],
+  },
+  {
+    name: 'an API error',
+    script: { 'Say hello': [{ failures: [INVALID] }] },
+    runs: [{ prompt: 'Say hello' }],
+    exitCode: 1,
+    shows: ['session', '  Turn 1, api_error ERROR', '    api error ERROR'],
+  },
+  {
+    name: 'an API error after a tool',
+    script: { 'Look around': [says(bash('ls')), { failures: [INVALID] }] },
+    runs: [{ prompt: 'Look around' }],
+    exitCode: 1,
+    shows: ['session', '  Turn 1, api_error ERROR', '    generation', '      Bash', '    api error ERROR'],
+  },
+  {
+    name: 'a retry',
+    script: { 'Say hello': [{ failures: [OVERLOADED], content: [text('Hello at last.')] }] },
+    runs: [{ prompt: 'Say hello' }],
+    shows: ['session', '  Turn 1, completed', '    api retry WARNING', '    generation "Hello at last."'],
+  },
+  {
+    name: 'as many turns as it may take',
+    script: { 'Go on': [says(bash('echo 1')), says(bash('echo 2'))] },
+    runs: [{ prompt: 'Go on', args: ['--max-turns', '1'] }],
+    exitCode: 1,
+    shows: ['session', '  Turn 1, max_turns WARNING', '    generation', '      Bash'],
+  },
+  {
+    name: 'a compaction',
+    script: { first: [says(text('One.'))], second: [says(text('Two.'))] },
+    runs: [{ prompt: 'first' }, { prompt: '/compact', args: RESUME }, { prompt: 'second', args: RESUME }],
+    shows: [
+      'session',
+      '  Turn 1, completed',
+      '    generation "One."',
+      '    compaction',
+      '  Turn 2, completed',
+      '    generation "Two."',
+    ],
+  },
+  {
+    name: "a Stop hook of another party's that blocks",
+    script: { 'Say hello': [says(text('Hello.')), says(text('Hello, and more.'))] },
+    runs: [{ prompt: 'Say hello' }],
+    stopHook: BLOCKS_ONCE,
+    shows: [
+      'session',
+      '  Turn 1, completed',
+      '    generation "Hello."',
+      '    stop hook feedback',
+      '    generation "Hello, and more."',
+    ],
+  },
+  {
+    name: 'a custom command',
+    script: { 'Greet politely': [says(text('Good day.'))] },
+    runs: [{ prompt: '/greet me' }],
+    files: { '.claude/commands/greet.md': 'Greet politely: $ARGUMENTS\n' },
+    shows: ['session', '  Turn 1, completed', '    generation "Good day."'],
+  },
+  {
+    name: 'a fork',
+    script: { first: [says(text('One.'))], second: [says(text('Two.'))] },
+    runs: [{ prompt: 'first' }, { prompt: 'second', args: [...RESUME, '--fork-session'] }],
+    shows: [
+      'session',
+      '  Turn 1, completed',
+      '    generation "One."',
+      'session',
+      '  Turn 2, completed',
+      '    generation "Two."',
+    ],
+    // Its account begins with what the session had used that it was taken from.
+    account: 'not to be compared',
+  },
+];

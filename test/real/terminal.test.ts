@@ -1,0 +1,231 @@
+import { describe, expect, type TestContext, test } from 'vitest';
+import { claudeProgram } from './claude-code.js';
+import { type Expected, proveArrival, proveExport } from './proof.js';
+import { bash, call, type Script, says, text } from './replies.js';
+import { hasTmux, Terminal } from './terminal.js';
+import { TracedHome } from './traced-home.js';
+
+interface Course extends Expected {
+  readonly args?: readonly string[];
+  /** What is done at the keyboard, up to the program's end. */
+  readonly typed: (user: User) => Promise<void>;
+}
+
+interface User {
+  readonly terminal: Terminal;
+  /** Reads an answer, sees the turn end, and finds it in Langfuse. */
+  readonly reads: (answer: string) => Promise<void>;
+  /** Finds in Langfuse what was read at a moment. */
+  readonly finds: (readAt: number) => Promise<void>;
+}
+
+async function play({ task }: TestContext, { args, typed, ...expected }: Course): Promise<void> {
+  const traced = await TracedHome.open(TALK, { keepsPayloads: true });
+  const terminal = await Terminal.open(claudeProgram(), traced.claude, args);
+  try {
+    const finds = (readAt: number) => proveArrival(traced, readAt, task);
+    const reads = async (answer: string) => {
+      const readAt = await terminal.shows(answer);
+      await terminal.idle();
+      await finds(readAt);
+    };
+    await typed({ terminal, reads, finds });
+    expect(await terminal.ended()).toBe(0);
+    expect(await terminal.screen()).not.toMatch(/hook (error|failed|cancelled)/i);
+    await proveExport(traced, expected, task);
+  } finally {
+    await terminal.close();
+    await traced.close();
+  }
+}
+
+const TALK: Script = {
+  'Say hello': [says(text('Hello there.'))],
+  'Look around': [
+    says(text('Looking.'), call('Read', { file_path: '$WORK/a.txt' }), bash('ls')),
+    says(text('All seen.')),
+  ],
+  'Take your time': [says(text('Working.'), bash('sleep 1.5')), says(text('Time taken.'))],
+  // Whole lines are shown as they come.
+  'Tell a story': [{ content: [text(`Once upon a time,\n${'there was a king,\n'.repeat(25)}`)], msPerWord: 30 }],
+  'Plan it': [
+    says(text('Here is my plan.'), call('Write', { file_path: '$PLAN', content: '# Plan\n\n1. Do it.\n' })),
+    says(call('ExitPlanMode', { plan: '# Plan\n\n1. Do it.\n' })),
+    says(text('The plan is carried out.')),
+  ],
+};
+
+describe.skipIf(!hasTmux())('in the terminal', () => {
+  test('typed prompts', (context) =>
+    play(context, {
+      typed: async ({ terminal, reads }) => {
+        await terminal.type('Say hello');
+        await reads('Hello there.');
+        await terminal.type('Look around');
+        await reads('All seen.');
+        await terminal.type('/exit');
+      },
+      shows: [
+        'session',
+        '  Turn 1, completed',
+        '    generation "Hello there."',
+        '  Turn 2, completed',
+        '    generation "Looking."',
+        '      Read',
+        '      Bash',
+        '    generation "All seen."',
+      ],
+    }));
+
+  test('/exit at once after the answer', (context) =>
+    play(context, {
+      typed: async ({ terminal, finds }) => {
+        await terminal.type('Take your time');
+        await terminal.shows('Working.');
+        await terminal.write('/exit');
+        const readAt = await terminal.shows('Time taken.');
+        await terminal.press('Enter');
+        await terminal.ended();
+        await finds(readAt);
+      },
+      shows: [
+        'session',
+        '  Turn 1, completed',
+        '    generation "Working."',
+        '      Bash',
+        '    generation "Time taken."',
+      ],
+    }));
+
+  test('Esc while the answer comes, and then another prompt', (context) =>
+    play(context, {
+      typed: async ({ terminal, reads }) => {
+        await terminal.type('Tell a story');
+        await terminal.shows('there was a king');
+        await terminal.press('Escape');
+        await terminal.shows('Interrupted');
+        await terminal.type('Say hello');
+        await reads('Hello there.');
+        await terminal.type('/exit');
+      },
+      // What was broken off Claude Code counts in its own way.
+      account: 'not to be compared',
+      shows: [
+        'session',
+        '  Turn 1, interrupted WARNING',
+        '    generation "Once upon a time, there was a …" WARNING',
+        '  Turn 2, completed',
+        '    generation "Hello there."',
+      ],
+    }));
+
+  test('a prompt that is queued while a tool runs', (context) =>
+    play(context, {
+      typed: async ({ terminal, reads }) => {
+        await terminal.type('Take your time');
+        await terminal.shows('Working.');
+        await terminal.type('Say hello');
+        await reads('Hello there.');
+        await terminal.type('/exit');
+      },
+      shows: [
+        'session',
+        '  Turn 1, completed',
+        '    generation "Working."',
+        '      Bash',
+        '    message while working',
+        '    generation "Hello there."',
+      ],
+    }));
+
+  test('a prompt that is queued while the answer comes', (context) =>
+    play(context, {
+      typed: async ({ terminal, reads }) => {
+        await terminal.type('Tell a story');
+        await terminal.shows('there was a king');
+        await terminal.type('Say hello');
+        await reads('Hello there.');
+        await terminal.type('/exit');
+      },
+      shows: [
+        'session',
+        '  Turn 1, completed',
+        '    generation "Once upon a time, there was a …"',
+        '  Turn 2, completed',
+        '    generation "Hello there."',
+      ],
+    }));
+
+  test('/clear between two prompts', (context) =>
+    play(context, {
+      typed: async ({ terminal, reads }) => {
+        await terminal.type('Say hello');
+        await reads('Hello there.');
+        await terminal.type('/clear');
+        await terminal.gone('Hello there.');
+        await terminal.type('Look around');
+        await reads('All seen.');
+        await terminal.type('/exit');
+      },
+      shows: [
+        'session',
+        '  Turn 1, completed',
+        '    generation "Hello there."',
+        'session',
+        '  Turn 1, completed',
+        '    generation "Looking."',
+        '      Read',
+        '      Bash',
+        '    generation "All seen."',
+      ],
+    }));
+
+  test('/compact between two prompts', (context) =>
+    play(context, {
+      typed: async ({ terminal, reads }) => {
+        await terminal.type('Say hello');
+        await reads('Hello there.');
+        await terminal.type('/compact');
+        await terminal.shows('Compacted');
+        await terminal.idle();
+        await terminal.type('Look around');
+        await reads('All seen.');
+        await terminal.type('/exit');
+      },
+      // A terminal writes its account down once, at its end: what the compaction itself has used cannot be told from it.
+      account: 'with asides',
+      shows: [
+        'session',
+        '  Turn 1, completed',
+        '    generation "Hello there."',
+        '    compaction',
+        '  Turn 2, completed',
+        '    generation "Looking."',
+        '      Read',
+        '      Bash',
+        '    generation "All seen."',
+      ],
+    }));
+
+  test('a plan that is accepted', (context) =>
+    play(context, {
+      args: ['--permission-mode', 'plan'],
+      typed: async ({ terminal, reads }) => {
+        await terminal.type('Plan it');
+        await terminal.answer('Would you like to proceed', '1');
+        await reads('The plan is carried out.');
+        await terminal.type('/exit');
+      },
+      // Claude Code has the session named after its plan.
+      account: 'with asides',
+      shows: [
+        'session',
+        '  Turn 1, completed',
+        '    generation "Here is my plan."',
+        '      Write',
+        '    generation',
+        '      ExitPlanMode',
+        '    generation "The plan is carried out."',
+      ],
+    }));
+});

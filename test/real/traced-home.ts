@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LangfuseServer, type StoredObservation, stored } from '../support/langfuse-server.js';
+import { ClaudeHome, type HomeOptions } from './claude-home.js';
+import { differences } from './differences.js';
+import type { Served } from './messages-api.js';
+import { register } from './registration.js';
+import type { Script } from './replies.js';
+import { heldBy, sum, type Tokens } from './transcripts.js';
+
+const PATIENCE_MS = 10_000;
+/** What is sent twice is sent by runs that are close to each other. */
+const STILL_MS = 500;
+
+/** A home in which the built hook is registered, and the server that it exports to. */
+export class TracedHome {
+  readonly claude: ClaudeHome;
+  readonly server: LangfuseServer;
+  /** When the server was first sent each response, by message id. */
+  readonly #arrivedAt = new Map<string, number>();
+
+  private constructor(claude: ClaudeHome, server: LangfuseServer) {
+    this.claude = claude;
+    this.server = server;
+    server.misbehave = (_, __, spans) => {
+      for (const span of spans) {
+        const { message_id: id } = stored(span).metadata;
+        if (typeof id === 'string' && !this.#arrivedAt.has(id)) this.#arrivedAt.set(id, Date.now());
+      }
+      return undefined;
+    };
+  }
+
+  static async open(script: Script, options?: HomeOptions): Promise<TracedHome> {
+    const traced = new TracedHome(await ClaudeHome.open(script, options), await LangfuseServer.start());
+    await register(traced.claude.home, traced.server);
+    return traced;
+  }
+
+  /** Waits until all that was said has arrived, and nothing more seems to come. */
+  async settled(): Promise<void> {
+    const giveUpAt = Date.now() + PATIENCE_MS;
+    for (let requests = -1; Date.now() < giveUpAt; ) {
+      const isStill = requests === this.server.requests.length;
+      if (isStill && this.differences.length === 0) return;
+      requests = this.server.requests.length;
+      await sleep(STILL_MS);
+    }
+  }
+
+  /** How long after a moment the last of the answers came that had been given by then; below 0 where it came before. */
+  delayAfter(moment: number): number {
+    const delays = this.#said.map(({ id }) => (this.#arrivedAt.get(id) ?? Number.POSITIVE_INFINITY) - moment);
+    return Math.max(...delays);
+  }
+
+  /** Whatever the server does not have exactly as it was said. */
+  get differences(): string[] {
+    return differences(this.server, heldBy(this.claude.transcripts), this.#said);
+  }
+
+  /** What the server was told of tokens: by responses, and by compactions, whose own call is no response. */
+  get tokens(): Tokens {
+    return sum(this.server.observations.map(tokensOf));
+  }
+
+  /** What Claude Code has asked for itself, a title or a summary. */
+  get asides(): Tokens {
+    const asides = this.claude.api.served.filter(({ isAside }) => isAside);
+    return sum(
+      asides.map(({ usage }) => ({
+        input: usage.input_tokens,
+        output: usage.output_tokens,
+        cacheRead: usage.cache_read_input_tokens,
+        cacheWrite: usage.cache_creation_input_tokens,
+      })),
+    );
+  }
+
+  /** What Claude Code has counted itself. */
+  get account(): Tokens {
+    return sum(heldBy(this.claude.transcripts).accounts.values());
+  }
+
+  async close(): Promise<void> {
+    await this.server.stop();
+    await this.claude.close();
+  }
+
+  get #said(): Served[] {
+    return this.claude.api.served.filter(({ isAside, isWhole }) => isWhole && !isAside);
+  }
+}
+
+function tokensOf({ usage = {}, metadata, name }: StoredObservation): Tokens {
+  const counted = (figures: { readonly [kind: string]: unknown }, ...kinds: string[]) =>
+    kinds.reduce((total, kind) => total + Number(figures[kind] ?? 0), 0);
+  if (name === 'compaction') {
+    return {
+      input: counted(metadata, 'input_tokens'),
+      output: counted(metadata, 'output_tokens'),
+      cacheRead: counted(metadata, 'cache_read_tokens'),
+      cacheWrite: counted(metadata, 'cache_write_tokens'),
+    };
+  }
+  return {
+    input: counted(usage, 'input'),
+    output: counted(usage, 'output'),
+    cacheRead: counted(usage, 'cache_read_input_tokens'),
+    cacheWrite: counted(usage, 'input_cache_creation_5m', 'input_cache_creation_1h', 'cache_creation_input_tokens'),
+  };
+}

@@ -1,0 +1,40 @@
+import { HookInput } from '../../src/hook-input.js';
+import type { Line } from '../../src/transcript/line.js';
+import { linesIn } from '../../src/transcript/lines.js';
+import { unknownIn } from '../../src/transcript/unknown.js';
+import type { HookPayload } from './claude-home.js';
+import { ATTACHMENTS, PAYLOAD_FIELDS, SYSTEM_SUBTYPES, USER_ORIGINS } from './known-shapes.js';
+
+/** What neither the program nor the lists of what it passes over know, each once. */
+export function unknownShapes(transcripts: readonly string[], payloads: readonly HookPayload[]): string[] {
+  const inLines = transcripts.flatMap((path) => [...linesIn(path)].flatMap(unknownOf));
+  return [...new Set([...inLines, ...payloads.flatMap(unknownFields)])].toSorted();
+}
+
+function unknownOf(line: Line): string[] {
+  return [...unknownIn(line), ...unknownKind(line)];
+}
+
+function unknownKind(line: Line): string[] {
+  switch (line.kind) {
+    case 'system':
+      return unlessKnown('system subtype', line.fields.subtype, SYSTEM_SUBTYPES);
+    case 'attachment':
+      return unlessKnown('attachment', line.type, ATTACHMENTS);
+    case 'user':
+      return unlessKnown('origin of a user line', line.fields.origin?.kind, USER_ORIGINS);
+    case 'unreadable':
+      return [`a line that cannot be read (${line.reason})`];
+    default:
+      return [];
+  }
+}
+
+function unknownFields({ hook_event_name: event, ...fields }: HookPayload): string[] {
+  const known = [...Object.keys(HookInput.shape), ...(PAYLOAD_FIELDS[event] ?? [])];
+  return Object.keys(fields).flatMap((field) => unlessKnown(`field of ${event}'s payload`, field, known));
+}
+
+function unlessKnown(what: string, name: string | undefined, known: readonly string[]): string[] {
+  return name === undefined || known.includes(name) ? [] : [`${what}: ${name}`];
+}

@@ -251,7 +251,8 @@ describe('beside hooks', () => {
 
 describe('which sessions', () => {
   const exported = async (...args: string[]) => {
-    const { stdout } = await backfill('--json', ...args);
+    const { stdout, stderr } = await backfill('--json', ...args);
+    expect(stdout, stderr).not.toBe('');
     const { sessions } = JSON.parse(stdout) as { sessions: { sessionId: string; outcome: string }[] };
     return sessions.map(({ sessionId }) => Number.parseInt(sessionId.slice(0, 8), 16));
   };
@@ -332,7 +333,7 @@ describe('a fork without a mark', () => {
     put(original, 1, 2, 3);
     put(fork, 1, 2, 4);
     letIdle(workplace.projects);
-    await backfill('--all', '--concurrency', '8');
+    expect(await backfill('--all', '--concurrency', '8')).toMatchObject({ exitCode: 0, stderr: '' });
     expect(roots().map(({ trace, name }) => `${trace.sessionId} ${name}`)).toEqual([
       `${original} Turn 1`,
       `${original} Turn 2`,

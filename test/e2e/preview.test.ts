@@ -71,7 +71,7 @@ describe('the tree', () => {
       '│  assistant  It cannot be reached.',
       '│  tokens     10 in · 20,000 cached · 1,990 out',
       '├─ claude-opus-5                               ━━━                2.0 s   22,000',
-      '│  └─ ✗ tool Bash curl -H "Authorization: Bear…    ━━━━━━          4.0 s',
+      '│  └─ ✗ tool Bash curl -H "Authorization: Bea…    ━━━━━━          4.0 s',
       '│        Exit code 7',
       '└─ claude-opus-5 It cannot be reached.                  ━━━━━━    4.0 s',
       '',

@@ -45,12 +45,19 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   if (isDryRun) return 0;
   if (isChange && !isForScripts) {
     if (!canAsk()) throw new UsageError('there is no terminal to ask in: give --yes');
-    if (!(await confirm('Take it out?'))) return 0;
+    if (!(await confirm('Take it out?'))) {
+      process.stdout.write('nothing was changed\n');
+      return 0;
+    }
   }
   const backup = isChange ? write(change) : undefined;
   const lines = [
     isChange ? `${path} starts cc-langfuse no more` : `${path} has nothing of cc-langfuse; nothing was changed`,
-    ...(backup === undefined ? [] : [`as it was before${taken.length > 0 ? ', keys included' : ''}: ${backup}`]),
+    ...(backup === undefined
+      ? []
+      : [
+          `as it was before${taken.some((variable) => variable.endsWith('SECRET_KEY')) ? ', keys included' : ''}: ${backup}`,
+        ]),
     ...(sharing && variables.length > 0 ? [`its keys stay: another exporter in ${sharing.path} may use them`] : []),
     ...elsewhere(settingsFiles(env, process.cwd())),
     `State and log stay; to remove them: rm -r ${stateFolder(env)}/cc-langfuse_*`,

@@ -27,7 +27,7 @@ export const PROBLEMS: { readonly [name in keyof Credentials]: (text: string) =>
 
 function keyProblem(text: string, others: string, confused: string): string | undefined {
   if (text === '') return 'expected a key';
-  if (!/^[!-~]+$/.test(text)) return 'expected a key, without spaces in it';
+  if (!/^[!-~]+$/.test(text)) return 'expected a key as Langfuse shows it, without spaces';
   return text.startsWith(others) ? confused : undefined;
 }
 

@@ -1,4 +1,4 @@
-import { constants, copyFileSync, lstatSync, mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, constants, copyFileSync, lstatSync, mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import { readSettingsAt } from './settings-files.js';
@@ -38,6 +38,8 @@ export function write({ path, before, after }: SettingsChange): string | undefin
     // Anew, since a project that someone else wrote may have put a link there.
     rmSync(backup, { force: true });
     copyFileSync(file, backup, constants.COPYFILE_EXCL);
+    // It may hold keys, and nobody else reads it.
+    chmodSync(backup, 0o600);
     replace(file, after);
     return backup;
   } catch (error) {

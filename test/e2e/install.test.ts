@@ -226,13 +226,13 @@ describe('what cannot be installed so is told in one line, and nothing is writte
       'a key with a space',
       ['install', '--yes', '--public-key', 'pk lf'],
       '',
-      '--public-key: expected a key, without spaces in it',
+      '--public-key: expected a key as Langfuse shows it, without spaces',
     ],
     [
       'a secret key with a newline in it',
       ['install', '--yes', ...KEYS],
       'sk-lf\n1',
-      '--secret-key-stdin: expected a key, without spaces in it',
+      '--secret-key-stdin: expected a key as Langfuse shows it, without spaces',
     ],
     ['an empty secret key', ['install', '--yes', ...KEYS], '\n', '--secret-key-stdin: expected a key'],
     [

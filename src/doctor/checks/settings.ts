@@ -37,7 +37,7 @@ function checkTracing({ hookEnv, sourceOf, userFile }: SettingsFacts): Finding {
     return broken(
       'tracing',
       `off: ${SWITCH} is not set`,
-      `write "${SWITCH}": "true" into the env block of ${userFile}`,
+      `cc-langfuse install, or "${SWITCH}": "true" in the env block of ${userFile}`,
     );
   const { place } = sourceOf(SWITCH);
   if (value === 'true') return ok('tracing', `on, by ${place}`, { place });

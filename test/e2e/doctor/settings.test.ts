@@ -21,7 +21,7 @@ describe('settings', () => {
       {
         status: 'broken',
         message: 'off: TRACE_TO_LANGFUSE is not set',
-        fix: `write "TRACE_TO_LANGFUSE": "true" into the env block of ${FILE}`,
+        fix: `cc-langfuse install, or "TRACE_TO_LANGFUSE": "true" in the env block of ${FILE}`,
       },
     ]);
     patient.writeSettings({ env: { TRACE_TO_LANGFUSE: '1' } });

@@ -206,7 +206,7 @@ describe('settings', () => {
       {
         status: 'warning',
         message: `${file} holds the secret key, and git does not ignore it`,
-        fix: 'add .claude/settings.local.json* to .gitignore',
+        fix: 'add settings.local.json* to ~/project/.claude/.gitignore',
       },
     ]);
   });

@@ -248,13 +248,19 @@ describe('what cannot be installed so is told in one line, and nothing is writte
       'a key with a space',
       ['install', '--yes', '--public-key', 'pk lf'],
       '',
-      '--public-key: expected a key, without spaces in it',
+      '--public-key: expected a key, without spaces or quotes in it',
     ],
     [
       'a secret key with a newline in it',
       ['install', '--yes', ...KEYS],
       'sk-lf\n1',
-      '--secret-key-stdin: expected a key, without spaces in it',
+      '--secret-key-stdin: expected a key, without spaces or quotes in it',
+    ],
+    [
+      'a key with the quotes that it had elsewhere',
+      ['install', '--yes', '--public-key', '"pk-lf-1"'],
+      '',
+      '--public-key: expected a key, without spaces or quotes in it',
     ],
     ['an empty secret key', ['install', '--yes', ...KEYS], '\n', '--secret-key-stdin: expected a key'],
     [

@@ -63,6 +63,10 @@ describe('settings', () => {
       'none endpoint: not asked: the secret key is not at hand; with the keys in the shell it would be',
     ]);
     expect(await patient.told('tracing', { TRACE_TO_LANGFUSE: 'false' })).toMatchObject([{ status: 'warning' }]);
+    const empty = { TRACE_TO_LANGFUSE: '', CC_LANGFUSE_PUBLIC_KEY: '' };
+    expect((await patient.checked(empty)).checks.filter(({ name }) => /^(?:tracing|public-key)$/.test(name))).toEqual(
+      checks.filter(({ name }) => /^(?:tracing|public-key)$/.test(name)),
+    );
   });
 
   test('without keys', async () => {

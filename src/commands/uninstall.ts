@@ -9,6 +9,7 @@ import { changeOf, write } from '../setup/settings-writer.js';
 import { shownChange } from '../setup/shown-change.js';
 import { stateFolder } from '../state-folder.js';
 import { canAsk, confirm } from '../terminal/questions.js';
+import { shellWord } from '../terminal/shell-word.js';
 import { oneLine } from '../terminal/words.js';
 
 const HELP = `usage: cc-langfuse uninstall [options]
@@ -60,7 +61,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
         ]),
     ...(sharing && variables.length > 0 ? [`its keys stay: another exporter in ${sharing.path} may use them`] : []),
     ...elsewhere(settingsFiles(env, process.cwd())),
-    `State and log stay; to remove them: rm -r ${stateFolder(env)}/cc-langfuse_*`,
+    `State and log stay; to remove them: rm -r ${shellWord(`${stateFolder(env)}/cc-langfuse_`)}*`,
   ];
   process.stdout.write(`${lines.map(oneLine).join('\n')}\n`);
   return 0;

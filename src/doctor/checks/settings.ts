@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { GivenSetting, Langfuse } from '../../config.js';
+import { isKey } from '../../setup/credentials.js';
 import type { SettingsFacts, Source } from '../facts/settings.js';
 import { broken, type Finding, none, ok, warning } from '../finding.js';
 import { maskedPublicKey, maskedSecretKey, shownValue } from '../masking.js';
@@ -92,8 +93,7 @@ function checkKey(setting: 'PUBLIC_KEY' | 'SECRET_KEY', variable: string, value:
   const details = { variable, value: shown, place };
   const again = `copy it once more from the project's settings in Langfuse into ${place}`;
   if (value.includes('…')) return broken(name, `${variable} is the example's, by ${place}`, again, details);
-  if (!/^[!-~]+$/.test(value) || /["']/.test(value))
-    return broken(name, `${variable} holds a space or a quote, by ${place}`, again, details);
+  if (!isKey(value)) return broken(name, `${variable} holds a space or a quote, by ${place}`, again, details);
   const other = isPublic ? 'sk-' : 'pk-';
   if (value.startsWith(other))
     return broken(

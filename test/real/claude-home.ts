@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { isRecord, parseJson } from '../../src/json.js';
 import { TIMEOUTS } from '../../src/setup/our-hooks.js';
+import { removeWhole } from '../support/remove.js';
 import { MessagesApi } from './messages-api.js';
 import type { Script } from './replies.js';
 
@@ -53,7 +53,8 @@ export class ClaudeHome {
   get env(): { readonly [name: string]: string } {
     return {
       HOME: this.home,
-      PATH: '/usr/local/bin:/usr/bin:/bin',
+      // The plugin looks for Node on it.
+      PATH: `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
       SHELL: '/bin/bash',
       LANG: 'C.UTF-8',
       TERM: 'xterm-256color',
@@ -100,8 +101,7 @@ export class ClaudeHome {
 
   async close(): Promise<void> {
     await this.api.stop();
-    // A worker that outlives its hook may still be writing.
-    await rm(this.#root, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+    await removeWhole(this.#root);
   }
 
   get #payloads(): string {

@@ -30,9 +30,9 @@ export class TracedHome {
     };
   }
 
-  static async open(script: Script, options?: HomeOptions): Promise<TracedHome> {
+  static async open(script: Script, options?: HomeOptions, registerIn = register): Promise<TracedHome> {
     const traced = new TracedHome(await ClaudeHome.open(script, options), await LangfuseServer.start());
-    await register(traced.claude.home, traced.server);
+    await registerIn(traced.claude, traced.server);
     return traced;
   }
 

@@ -1,13 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
+import { removeWhole } from './remove.js';
 
 export const PROGRAM = new URL('../../dist/cli.cjs', import.meta.url).pathname;
-
-const CLEAN_UP_TRIES = 100;
 
 export interface Ended {
   readonly exitCode: number | null;
@@ -111,14 +109,6 @@ export class Workplace {
 
   async close(): Promise<void> {
     await this.server.stop();
-    // A worker that outlives its hook may still be writing; what comes meanwhile no retry of rmSync's own sees.
-    for (let tries = 0; existsSync(this.home); tries += 1) {
-      try {
-        rmSync(this.home, { recursive: true, force: true });
-      } catch (error) {
-        if (tries === CLEAN_UP_TRIES) throw error;
-        await sleep(50);
-      }
-    }
+    await removeWhole(this.home);
   }
 }

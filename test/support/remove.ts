@@ -1,0 +1,16 @@
+import { existsSync, rmSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const TRIES = 100;
+
+/** Removes a folder in which workers may still be writing: what comes meanwhile no retry of rmSync's own sees. */
+export async function removeWhole(folder: string): Promise<void> {
+  for (let tries = 0; existsSync(folder); tries += 1) {
+    try {
+      rmSync(folder, { recursive: true, force: true });
+    } catch (error) {
+      if (tries === TRIES) throw error;
+      await sleep(50);
+    }
+  }
+}

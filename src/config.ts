@@ -2,6 +2,7 @@ import * as z from 'zod/mini';
 import { isRecord, type Json, parseJson } from './json.js';
 import type { Capture } from './observations/capture.js';
 import { type Redact, type RedactionRule, redactor } from './observations/redact.js';
+import { TAG_KINDS, type TagKind } from './observations/tags.js';
 import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from './whole-number.js';
 
 export interface Settings {
@@ -9,6 +10,7 @@ export interface Settings {
   readonly langfuse: Langfuse | undefined;
   readonly userId: string | undefined;
   readonly tags: readonly string[];
+  readonly autoTags: readonly TagKind[];
   readonly metadata: { readonly [key: string]: Json };
   readonly environment: string | undefined;
   readonly release: string | undefined;
@@ -49,6 +51,13 @@ const list = z.pipe(
       .filter((item) => item !== ''),
   ),
 );
+const tagKinds = z.pipe(
+  z.pipe(
+    list,
+    z.transform((names) => names.map((name) => name.toLowerCase()).filter((name) => name !== 'none')),
+  ),
+  z.array(z.enum(TAG_KINDS, `expected none, or of ${TAG_KINDS.join(', ')} those that are wanted`)),
+);
 const jsonObject = z.pipe(
   z.string().check(z.refine((value) => isRecord(parseJson(value)), 'expected a JSON object')),
   z.transform((value) => parseJson(value) as { [key: string]: Json }),
@@ -60,6 +69,7 @@ const Environment = z.object({
   BASE_URL: z._default(webUrl, new URL('https://cloud.langfuse.com')),
   USER_ID: z.optional(text),
   TAGS: z._default(list, []),
+  AUTO_TAGS: z._default(tagKinds, [...TAG_KINDS]),
   METADATA: z._default(jsonObject, {}),
   TRACING_ENVIRONMENT: z.optional(
     text.check(
@@ -89,11 +99,12 @@ const Environment = z.object({
 type Name = keyof z.infer<typeof Environment>;
 
 /** Settings that the Langfuse SDKs do not have, or (`LANGFUSE_TIMEOUT`, in seconds there) mean otherwise. */
-const OURS_ONLY: readonly Name[] = ['TIMEOUT', 'MAX_CHARS', 'DEBUG', 'CAPTURE', 'REDACT', 'REDACT_EXTRA'];
+const OURS_ONLY: readonly Name[] = ['TIMEOUT', 'MAX_CHARS', 'DEBUG', 'CAPTURE', 'REDACT', 'REDACT_EXTRA', 'AUTO_TAGS'];
 /** Those that decide what of a session leaves, and what it is called there. */
 const DESCRIBING: readonly Name[] = [
   'USER_ID',
   'TAGS',
+  'AUTO_TAGS',
   'METADATA',
   'TRACING_ENVIRONMENT',
   'RELEASE',
@@ -142,6 +153,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     langfuse: isComplete ? { baseUrl, publicKey, secretKey } : undefined,
     userId: settings.USER_ID,
     tags: settings.TAGS,
+    autoTags: settings.AUTO_TAGS,
     metadata: settings.METADATA,
     environment: settings.TRACING_ENVIRONMENT,
     release: settings.RELEASE,

@@ -10,6 +10,7 @@ describe('settings', () => {
       langfuse: { baseUrl: new URL('https://cloud.langfuse.com'), publicKey: 'pk', secretKey: 'sk' },
       userId: undefined,
       tags: [],
+      autoTags: ['claude-code', 'skill', 'agent', 'mcp'],
       metadata: {},
       environment: undefined,
       release: undefined,
@@ -29,6 +30,7 @@ describe('settings', () => {
       LANGFUSE_BASE_URL: 'http://localhost:3000/langfuse',
       LANGFUSE_USER_ID: 'me',
       LANGFUSE_TAGS: 'a, b,,c',
+      CC_LANGFUSE_AUTO_TAGS: 'skill, MCP',
       LANGFUSE_METADATA: '{"team":"x"}',
       LANGFUSE_TRACING_ENVIRONMENT: 'ci',
       LANGFUSE_RELEASE: 'v1',
@@ -42,6 +44,7 @@ describe('settings', () => {
       langfuse: { baseUrl: new URL('http://localhost:3000/langfuse'), publicKey: 'pk', secretKey: 'sk' },
       userId: 'me',
       tags: ['a', 'b', 'c'],
+      autoTags: ['skill', 'mcp'],
       metadata: { team: 'x' },
       environment: 'ci',
       release: 'v1',
@@ -57,6 +60,13 @@ describe('settings', () => {
   test('CC_LANGFUSE_X wins over LANGFUSE_X, and an empty one counts as none', async () => {
     const env = { ...KEYS, CC_LANGFUSE_PUBLIC_KEY: 'ours', LANGFUSE_USER_ID: 'me', CC_LANGFUSE_USER_ID: '' };
     expect(await readSettings(env)).toMatchObject({ langfuse: { publicKey: 'ours', secretKey: 'sk' }, userId: 'me' });
+  });
+
+  test('the tags of its own may all be left out', async () => {
+    expect(await readSettings({ ...KEYS, CC_LANGFUSE_AUTO_TAGS: 'none' })).toMatchObject({
+      autoTags: [],
+      problems: [],
+    });
   });
 
   test.each(['LANGFUSE_BASE_URL', 'LANGFUSE_BASEURL', 'LANGFUSE_HOST', 'CC_LANGFUSE_HOST'])(
@@ -78,6 +88,7 @@ describe('settings', () => {
     ['CC_LANGFUSE_MAX_CHARS', '0', 'maxChars', 200_000],
     ['CC_LANGFUSE_DEBUG', 'yes', 'debug', false],
     ['CC_LANGFUSE_CAPTURE', 'some', 'capture', 'metadata'],
+    ['CC_LANGFUSE_AUTO_TAGS', 'skill,all', 'autoTags', ['claude-code', 'skill', 'agent', 'mcp']],
     ['LANGFUSE_METADATA', '[1]', 'metadata', {}],
     ['LANGFUSE_METADATA', '{', 'metadata', {}],
     ['LANGFUSE_TRACING_ENVIRONMENT', 'Not Allowed!', 'environment', undefined],

@@ -5,12 +5,15 @@ import { traceIdOf } from './ids.js';
 import { fitting } from './limits.js';
 import type { Trace } from './model.js';
 import type { Redact } from './redact.js';
+import { type TagKind, tagsOf, tagsOfAgent } from './tags.js';
 
 /** What does not come from the transcript. */
 export interface BuildOptions {
   readonly sessionId: string;
   readonly userId: string | undefined;
   readonly tags: readonly string[];
+  /** What else they are tagged with. */
+  readonly autoTags: readonly TagKind[];
   readonly metadata: { readonly [key: string]: Json };
   readonly environment: string | undefined;
   readonly release: string | undefined;
@@ -23,16 +26,18 @@ export interface BuildOptions {
 /** What every observation of a trace carries is short. */
 const CONTEXT_CHARS = 1_000;
 
-export function traceOf({ number, key, context, skill }: Turn, options: BuildOptions): Trace {
+export function traceOf(turn: Turn, options: BuildOptions): Trace {
+  const { number, key, context } = turn;
   const fixed = { ...contextOf(context, options), turn_number: number, trigger: context.trigger };
-  const tags = skill === undefined ? options.tags : [...options.tags, `skill:${skill}`];
+  const tags = [...options.tags, ...tagsOf(turn, options.autoTags)];
   return toTrace(traceIdOf(key), `Turn ${number}`, fitted(fixed, options), { ...options, tags });
 }
 
 /** The trace of an agent that no tool call started. */
 export function traceOfAgent({ turns: [first] }: AgentThread, type: string | undefined, options: BuildOptions): Trace {
   const metadata = fitted(contextOf(first.context, options), options);
-  return toTrace(traceIdOf(first.key), `Agent ${type ?? ''}`.trim(), metadata, options);
+  const tags = [...options.tags, ...tagsOfAgent(type, options.autoTags)];
+  return toTrace(traceIdOf(first.key), `Agent ${type ?? ''}`.trim(), metadata, { ...options, tags });
 }
 
 /** A trace as every one of its observations carries it, its metadata being fit to be sent. */
@@ -48,7 +53,7 @@ export function toTrace(
     name: fit.text(name, CONTEXT_CHARS),
     sessionId,
     userId: userId && fit.text(userId, CONTEXT_CHARS),
-    tags: tags.map((tag) => fit.text(tag, CONTEXT_CHARS)),
+    tags: [...new Set(tags.map((tag) => fit.text(tag, CONTEXT_CHARS)))],
     environment,
     release: release && fit.text(release, CONTEXT_CHARS),
     metadata: fixed,

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { type GitIdentity, gitIdentityIn, IDENTITY_VARIABLES } from './git/identity.js';
 import { isRecord, type Json, parseJson } from './json.js';
 import type { Capture } from './observations/capture.js';
 import { type Redact, type RedactionRule, redactor } from './observations/redact.js';
@@ -9,6 +10,8 @@ export interface Settings {
   /** Undefined where keys or a good URL are missing: `problems` says which. */
   readonly langfuse: Langfuse | undefined;
   readonly userId: string | undefined;
+  /** Where the user is known by the e-mail address that git has. */
+  readonly gitIdentity: GitIdentity | undefined;
   readonly tags: readonly string[];
   readonly autoTags: readonly TagKind[];
   readonly metadata: { readonly [key: string]: Json };
@@ -115,6 +118,9 @@ const DESCRIBING: readonly Name[] = [
 ];
 const OTHER_NAMES: { readonly [name in Name]?: readonly string[] } = { BASE_URL: ['BASEURL', 'HOST'] };
 
+/** The user id that stands for the e-mail address that git has. */
+const GIT = 'git';
+
 /** Where a bad value must not mean that more leaves than was wanted. */
 const FALLBACKS: { readonly [name in Name]?: string } = { CAPTURE: 'metadata' };
 
@@ -123,7 +129,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const given: { [name: string]: string } = {};
   const variables: { [name: string]: string } = {};
   for (const name of Object.keys(Environment.shape) as Name[]) {
-    const variable = variablesOf(name).find((candidate) => (env[candidate] ?? '').trim() !== '');
+    const variable = variableOf(name, env);
     if (variable === undefined) continue;
     given[name] = (env[variable] ?? '').trim();
     variables[name] = variable;
@@ -151,7 +157,8 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const isComplete = publicKey !== undefined && secretKey !== undefined && !hasBadUrl;
   return {
     langfuse: isComplete ? { baseUrl, publicKey, secretKey } : undefined,
-    userId: settings.USER_ID,
+    userId: settings.USER_ID === GIT ? undefined : settings.USER_ID,
+    gitIdentity: settings.USER_ID === GIT ? gitIdentityIn(env) : undefined,
     tags: settings.TAGS,
     autoTags: settings.AUTO_TAGS,
     metadata: settings.METADATA,
@@ -175,15 +182,25 @@ async function rulesIn(text: string | undefined): Promise<{ rules: RedactionRule
 
 /** The variables that describe a session, as they are set: another run may have to export it, under settings of its own. */
 export function describing(env: NodeJS.ProcessEnv): { [variable: string]: string } {
-  const variables = DESCRIBING.flatMap(variablesOf).filter((variable) => (env[variable] ?? '').trim() !== '');
-  return Object.fromEntries(variables.map((variable) => [variable, env[variable] ?? '']));
+  const isFromGit = env[variableOf('USER_ID', env) ?? '']?.trim() === GIT;
+  const variables = [...DESCRIBING.flatMap(variablesOf), ...(isFromGit ? IDENTITY_VARIABLES : [])];
+  return Object.fromEntries(variables.flatMap((name) => (isSet(env[name]) ? [[name, env[name] ?? '']] : [])));
 }
 
 /** The settings with the variables that describe another session. */
 export async function describedBy(given: { [variable: string]: string }, env: NodeJS.ProcessEnv) {
-  const own = DESCRIBING.flatMap(variablesOf);
+  const own: string[] = [...DESCRIBING.flatMap(variablesOf), ...IDENTITY_VARIABLES];
   const others = Object.fromEntries(Object.entries(env).filter(([name]) => !own.includes(name)));
   return { options: await readSettings({ ...others, ...given }), given };
+}
+
+/** The variable that sets it, where one does. */
+function variableOf(name: Name, env: NodeJS.ProcessEnv): string | undefined {
+  return variablesOf(name).find((variable) => isSet(env[variable]));
+}
+
+function isSet(value = ''): boolean {
+  return value.trim() !== '';
 }
 
 function variablesOf(name: Name): string[] {

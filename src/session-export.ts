@@ -1,19 +1,20 @@
 import { isDeepStrictEqual } from 'node:util';
+import { turnsOfFamily } from './family.js';
 import { encodeSpan } from './langfuse/otlp.js';
 import type { SendReport } from './langfuse/send.js';
 import type { Log } from './log.js';
 import { withMarks } from './marks.js';
 import { buildTurn } from './observations/build.js';
-import { type BuildOptions, traceOf } from './observations/trace.js';
+import { traceOf } from './observations/trace.js';
 import { type Item, Outbox } from './outbox.js';
 import { type Start, startsFor, takenOverAt } from './resume.js';
+import { type OptionsIn, optionsByFolder, type SessionSettings } from './session-options.js';
 import { type Closing, IDLE_MS, type Reading, readTurns } from './session-turns.js';
 import { type Entry, NEW_ENTRY } from './state/entry.js';
 import type { Lock } from './state/lock.js';
 import type { SessionState } from './state/store.js';
 import { type AgentItem, type AgentStatus, Subagents } from './subagent-export.js';
 import { NOTHING, type Tally, tallyOf } from './tally.js';
-import { userLinesOf } from './transcript/fork.js';
 import { TranscriptReader } from './transcript/reader.js';
 import { NO_FACTS, type Turn } from './transcript/turn.js';
 
@@ -39,7 +40,7 @@ export interface ExportTools {
   readonly readUntil: number;
   /** The user wants no more. */
   readonly stop?: AbortSignal;
-  readonly options: Omit<BuildOptions, 'sessionId'>;
+  readonly options: SessionSettings;
   /** The settings behind these options, as they were given. */
   readonly given: { readonly [variable: string]: string };
   readonly destination: string;
@@ -127,14 +128,14 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
     onTaken: tools.onTaken,
     onDropped: (span) => log.warn('the server refuses an observation, it is left out', { session: sessionId, span }),
   });
-  const options = { ...tools.options, sessionId };
+  const optionsIn = optionsByFolder(sessionId, tools.options);
   const status = { ...what.agents, idleBefore: Date.now() - IDLE_MS };
   const subagents = new Subagents({
     transcriptPath: path,
     known: start.agents,
     unknownBefore: Date.parse(takenOverAt(known) ?? '') || 0,
     status,
-    options,
+    optionsIn,
     onUnreadable: (file, line, reason) => log.warn('a line cannot be read, it is left out', { file, line, reason }),
   });
   const isOver = () => stop?.aborted === true || Date.now() >= tools.readUntil;
@@ -164,7 +165,7 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
       closedLine = turn.lineOffsets.at(-1);
       if (outbox.failure !== undefined) continue;
       family ??= turnsOfFamily(known.first ?? turn.key, what, tools);
-      await addTurn(turn, { start, entry: known, family, subagents, options, outbox, reading });
+      await addTurn(turn, { start, entry: known, family, subagents, optionsIn, outbox, reading });
       if (reading.isCutShort) break;
     }
     if (!isWhereItWas && !reading.isCutShort) return undefined;
@@ -204,34 +205,13 @@ function standingOf({ bytes, agents_bytes, ended, backfilled }: Entry): Partial<
   return { bytes, agents_bytes, ended, backfilled };
 }
 
-/**
- * Up to 2.1.197 a fork bears no mark: it begins with the same prompt as another session. What that one has exported is not
- * exported again.
- */
-function turnsOfFamily(
-  first: string,
-  { sessionId }: SessionExport,
-  { store, destination }: ExportTools,
-): ReadonlySet<string> {
-  const relatives = store.sessionsWithFirst(first, sessionId).filter(([, entry]) => entry.destination === destination);
-  const exported = relatives.map(([, { path, last_line, copied_line = 0 }]) => {
-    try {
-      return path === undefined ? [] : userLinesOf(path, copied_line, last_line);
-    } catch {
-      // gone by now; at least its first turn was exported
-      return [first];
-    }
-  });
-  return new Set(exported.flatMap((uuids) => [...uuids]));
-}
-
 interface TurnExport {
   readonly start: Start;
   readonly entry: Entry;
   /** Turns that other sessions have exported. */
   readonly family: ReadonlySet<string>;
   readonly subagents: Subagents;
-  readonly options: BuildOptions;
+  readonly optionsIn: OptionsIn;
   readonly outbox: Outbox;
   readonly reading: Reading;
 }
@@ -242,7 +222,7 @@ interface TurnExport {
  */
 async function addTurn(
   turn: Turn,
-  { start, entry, family, subagents, options, outbox, reading }: TurnExport,
+  { start, entry, family, subagents, optionsIn, outbox, reading }: TurnExport,
 ): Promise<void> {
   const last = turn.lineOffsets.at(-1) ?? 0;
   const isNew = last > start.lastLine;
@@ -264,6 +244,7 @@ async function addTurn(
     if (isNew) await outbox.add([{ change: done }]);
     return;
   }
+  const options = optionsIn(turn.context.cwd);
   const started = subagents.see(turn, traceOf(turn, options));
   // The last exported turn is read again by every run, and seldom has anything new to be built of.
   const built = isNew ? buildTurn(turn, options) : undefined;

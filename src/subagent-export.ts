@@ -7,6 +7,7 @@ import { fitting } from './observations/limits.js';
 import type { Observation, Trace } from './observations/model.js';
 import { NAME_CHARS } from './observations/observation.js';
 import { type BuildOptions, traceOfAgent } from './observations/trace.js';
+import type { OptionsIn } from './session-options.js';
 import type { AgentEntry, Entry } from './state/entry.js';
 import { textOf } from './transcript/content.js';
 import type { ToolCall } from './transcript/responses.js';
@@ -44,7 +45,7 @@ interface SubagentTools {
   /** Agents from before this moment, in ms since 1970, are not known: another exporter has seen to them. */
   readonly unknownBefore: number;
   readonly status: AgentStatus;
-  readonly options: BuildOptions;
+  readonly optionsIn: OptionsIn;
   readonly onUnreadable: (file: string, line: number, reason: string) => void;
 }
 
@@ -57,6 +58,7 @@ type Launch = Pick<AgentEntry, 'type' | 'description' | 'background' | 'task'> &
  */
 export class Subagents {
   readonly #tools: SubagentTools;
+  readonly #options: BuildOptions;
   readonly #limits: Limits;
   readonly #entries = new Map<string, AgentEntry>();
   /** Agents of which the state has something that cannot be read: they may have been sent. */
@@ -72,9 +74,10 @@ export class Subagents {
   #isListed = false;
 
   constructor(tools: SubagentTools) {
-    const { options, known = {} } = tools;
+    const { optionsIn, known = {} } = tools;
     this.#tools = tools;
-    const { maxChars, redact, capture } = options;
+    this.#options = optionsIn(undefined);
+    const { maxChars, redact, capture } = this.#options;
     this.#limits = { maxChars, fit: fitting(redact), capture };
     for (const [agentId, entry] of Object.entries(known)) {
       if (entry) this.#entries.set(agentId, entry);
@@ -142,8 +145,8 @@ export class Subagents {
 
   /** Those that no call started, each with a trace of its own, once nobody works on them any more. */
   *unplaced(): Generator<AgentItem[], void, undefined> {
-    const { transcriptPath, status, options, unknownBefore } = this.#tools;
-    const isOurs = (file: AgentFile) => sessionOfAgent(file) === options.sessionId;
+    const { transcriptPath, status, optionsIn, unknownBefore } = this.#tools;
+    const isOurs = (file: AgentFile) => sessionOfAgent(file) === this.#options.sessionId;
     const beside = status.mayBeBeside ? agentFilesBeside(transcriptPath).filter(isOurs) : [];
     for (const file of [...this.#listed(), ...beside]) {
       const { agentId, meta, workflowRunId, changedAt } = file;
@@ -156,7 +159,7 @@ export class Subagents {
         this.#silent.add(agentId);
         continue;
       }
-      const place = keptOf(traceOfAgent(thread, meta.agentType, options));
+      const place = keptOf(traceOfAgent(thread, meta.agentType, optionsIn(thread.turns[0].context.cwd)));
       yield this.#itemsOf(file, thread, { ...place, last_line: 0, type: meta.agentType });
     }
   }
@@ -182,7 +185,7 @@ export class Subagents {
   #itemsOf(file: AgentFile, thread: AgentThread, entry: AgentEntry): AgentItem[] {
     const { agentId, bytes, meta } = file;
     const { last_line: lastLine, sent_line: sentLine = lastLine, background = false, parent } = entry;
-    const trace = traceKept(entry, this.#tools.options);
+    const trace = traceKept(entry, this.#options);
     const description = meta.description ?? entry.description;
     const agent = { thread, type: meta.agentType ?? entry.type, description, isBackground: background };
     const built = buildAgent(agent, { trace, parentId: parent }, this.#limits);

@@ -9,6 +9,7 @@ describe('settings', () => {
     expect(await readSettings(KEYS)).toEqual({
       langfuse: { baseUrl: new URL('https://cloud.langfuse.com'), publicKey: 'pk', secretKey: 'sk' },
       userId: undefined,
+      gitIdentity: undefined,
       tags: [],
       autoTags: ['claude-code', 'skill', 'agent', 'mcp'],
       metadata: {},
@@ -43,6 +44,7 @@ describe('settings', () => {
     expect(settings).toEqual({
       langfuse: { baseUrl: new URL('http://localhost:3000/langfuse'), publicKey: 'pk', secretKey: 'sk' },
       userId: 'me',
+      gitIdentity: undefined,
       tags: ['a', 'b', 'c'],
       autoTags: ['skill', 'mcp'],
       metadata: { team: 'x' },
@@ -60,6 +62,14 @@ describe('settings', () => {
   test('CC_LANGFUSE_X wins over LANGFUSE_X, and an empty one counts as none', async () => {
     const env = { ...KEYS, CC_LANGFUSE_PUBLIC_KEY: 'ours', LANGFUSE_USER_ID: 'me', CC_LANGFUSE_USER_ID: '' };
     expect(await readSettings(env)).toMatchObject({ langfuse: { publicKey: 'ours', secretKey: 'sk' }, userId: 'me' });
+  });
+
+  test('the user may be the one that git knows', async () => {
+    const env = { ...KEYS, CC_LANGFUSE_USER_ID: 'git', HOME: '/home/me', GIT_AUTHOR_EMAIL: 'me@example.com' };
+    expect(await readSettings(env)).toMatchObject({
+      userId: undefined,
+      gitIdentity: { authorEmail: 'me@example.com', configs: ['/home/me/.gitconfig', '/home/me/.config/git/config'] },
+    });
   });
 
   test('the tags of its own may all be left out', async () => {

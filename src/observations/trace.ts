@@ -7,9 +7,8 @@ import type { Trace } from './model.js';
 import type { Redact } from './redact.js';
 import { type TagKind, tagsOf, tagsOfAgent } from './tags.js';
 
-/** What does not come from the transcript. */
-export interface BuildOptions {
-  readonly sessionId: string;
+/** What the settings say of a trace, and of what it holds. */
+export interface TraceSettings {
   readonly userId: string | undefined;
   readonly tags: readonly string[];
   /** What else they are tagged with. */
@@ -21,6 +20,13 @@ export interface BuildOptions {
   /** None where secrets are to be sent as they are. */
   readonly redact: Redact | undefined;
   readonly capture: Capture;
+}
+
+/** What does not come from the lines of a turn. */
+export interface BuildOptions extends TraceSettings {
+  readonly sessionId: string;
+  /** What it worked on, as `host/owner/name`. */
+  readonly repository: string | undefined;
 }
 
 /** What every observation of a trace carries is short. */
@@ -72,13 +78,14 @@ function fitted(fixed: { readonly [key: string]: Json }, { metadata, redact, cap
   );
 }
 
-function contextOf(context: PromptContext, { sessionId }: BuildOptions) {
+function contextOf(context: PromptContext, { sessionId, repository }: BuildOptions) {
   return withoutUndefined<Json>({
     source: 'claude-code',
     session_id: sessionId,
     prompt_id: context.promptId,
     cwd: context.cwd,
     git_branch: context.gitBranch,
+    git_repository: repository,
     version: context.version,
     slug: context.slug,
     permission_mode: context.permissionMode,

@@ -32,6 +32,7 @@ const AgentEntry = z.object({
   trace_name: z.string(),
   trace_metadata: z.custom<{ readonly [key: string]: Json }>(isRecord),
   trace_tags: optional(z.array(z.string())),
+  trace_user: optional(z.string()),
   /** The span of the call that started it; none where no call did. */
   parent: optional(z.string()),
   /** That call's id, and the task that a workflow is called by as long as it runs. */

@@ -1,9 +1,12 @@
 import * as z from 'zod/mini';
+import type { Caller } from './caller.js';
 import { type GitIdentity, gitIdentityIn, IDENTITY_VARIABLES } from './git/identity.js';
+import { githubMetadata } from './github-actions.js';
 import { isRecord, type Json, parseJson } from './json.js';
 import type { Capture } from './observations/capture.js';
 import { type Redact, type RedactionRule, redactor } from './observations/redact.js';
 import { TAG_KINDS, type TagKind } from './observations/tags.js';
+import { traceparent } from './traceparent.js';
 import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from './whole-number.js';
 
 export interface Settings {
@@ -22,6 +25,8 @@ export interface Settings {
   /** None where secrets are to be sent as they are. */
   readonly redact: Redact | undefined;
   readonly capture: Capture;
+  /** What has started this run: it holds for the run's own session alone. */
+  readonly caller: Caller;
   readonly debug: boolean;
   /** A line for each setting that is missing or bad; none holds a value, since it may be a key. */
   readonly problems: readonly string[];
@@ -86,6 +91,8 @@ const Environment = z.object({
   TIMEOUT: z._default(positive, 10_000),
   MAX_CHARS: z._default(positive, 200_000),
   DEBUG: z._default(toggle, false),
+  TRACEPARENT: z.optional(traceparent),
+  TRACE_SEED: z.optional(text),
   CAPTURE: z._default(
     z.pipe(
       z.pipe(
@@ -102,7 +109,17 @@ const Environment = z.object({
 type Name = keyof z.infer<typeof Environment>;
 
 /** Settings that the Langfuse SDKs do not have, or (`LANGFUSE_TIMEOUT`, in seconds there) mean otherwise. */
-const OURS_ONLY: readonly Name[] = ['TIMEOUT', 'MAX_CHARS', 'DEBUG', 'CAPTURE', 'REDACT', 'REDACT_EXTRA', 'AUTO_TAGS'];
+const OURS_ONLY: readonly Name[] = [
+  'TIMEOUT',
+  'MAX_CHARS',
+  'DEBUG',
+  'CAPTURE',
+  'REDACT',
+  'REDACT_EXTRA',
+  'AUTO_TAGS',
+  'TRACEPARENT',
+  'TRACE_SEED',
+];
 /** Those that decide what of a session leaves, and what it is called there. */
 const DESCRIBING: readonly Name[] = [
   'USER_ID',
@@ -168,6 +185,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     maxChars: settings.MAX_CHARS,
     capture: settings.CAPTURE,
     redact: settings.REDACT ? redactor(rules) : undefined,
+    caller: { parent: settings.TRACEPARENT, seed: settings.TRACE_SEED, metadata: githubMetadata(env) },
     debug: settings.DEBUG,
     problems,
   };

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { type Caller, withRun } from './caller.js';
 import { turnsOfFamily } from './family.js';
 import { encodeSpan } from './langfuse/otlp.js';
 import type { SendReport } from './langfuse/send.js';
@@ -27,6 +28,8 @@ export interface SessionExport {
   readonly occasion: Occasion;
   readonly closing: Closing;
   readonly agents: Omit<AgentStatus, 'idleBefore'>;
+  /** What has started the run, where the session is its own. */
+  readonly caller?: Caller;
   /** What is known of it is forgotten: all of it is sent again. */
   readonly isAnew?: boolean;
 }
@@ -85,9 +88,10 @@ export async function exportSession(what: SessionExport, tools: ExportTools): Pr
 }
 
 /** What is known of a session's life stays; how far it was exported does not. */
-async function forget({ path, destination, given, ended, backfilled }: Entry, sessionId: string, store: SessionState) {
+async function forget(entry: Entry, sessionId: string, store: SessionState) {
+  const { path, destination, given, callers, ended, backfilled } = entry;
   await store.remove([sessionId]);
-  await store.update(sessionId, { path, destination, given, ended, backfilled });
+  await store.update(sessionId, { path, destination, given, callers, ended, backfilled });
 }
 
 /** One run at a time works on a session. Where there is no place for the state, what is sent now would be sent by every run. */
@@ -111,7 +115,9 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   const { store, stop, log } = tools;
   const reader = TranscriptReader.open(path);
   const known = entry ?? NEW_ENTRY;
-  const life = lifeOf(what, entry);
+  const { callers: callersBefore = [] } = known;
+  const callers = what.caller ? withRun(callersBefore, what.caller, knownLineOf(known)) : callersBefore;
+  const life = { ...lifeOf(what, entry), ...(callers !== callersBefore && { callers }) };
   /** Known once all has been read: what is left then need not be looked for behind it. */
   let reached: Pick<Entry, 'bytes' | 'agents_bytes'> | undefined;
   let isSaved = false;
@@ -128,7 +134,7 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
     onTaken: tools.onTaken,
     onDropped: (span) => log.warn('the server refuses an observation, it is left out', { session: sessionId, span }),
   });
-  const optionsIn = optionsByFolder(sessionId, tools.options);
+  const optionsIn = optionsByFolder({ sessionId, callers }, tools.options);
   const status = { ...what.agents, idleBefore: Date.now() - IDLE_MS };
   const subagents = new Subagents({
     transcriptPath: path,
@@ -199,6 +205,11 @@ function lifeOf({ occasion, agents }: SessionExport, entry: Entry | undefined): 
   if (occasion === 'event') return { ended: agents.areOver || entry?.ended === true, backfilled: undefined };
   const isNew = occasion === 'backfill' && entry?.path === undefined;
   return { ended: entry?.ended, backfilled: isNew || entry?.backfilled };
+}
+
+/** Up to which line the runs before knew of turns, sent or not. */
+function knownLineOf({ last_line, sent_line = 0, pending }: Entry): number {
+  return Math.max(last_line, sent_line, pending?.closed_line ?? 0);
 }
 
 function standingOf({ bytes, agents_bytes, ended, backfilled }: Entry): Partial<Entry> {

@@ -1,3 +1,4 @@
+import type { Callers } from './caller.js';
 import { emailOf, type GitIdentity } from './git/identity.js';
 import { repositoryName } from './git/remote.js';
 import { repositoryConfig } from './git/repository.js';
@@ -11,12 +12,15 @@ export interface SessionSettings extends TraceSettings {
 /** What the turns of a session are built with that ran in a folder: what git knows there is read once. */
 export type OptionsIn = (folder: string | undefined) => BuildOptions;
 
-export function optionsByFolder(sessionId: string, { gitIdentity, ...settings }: SessionSettings): OptionsIn {
+export function optionsByFolder(
+  session: { readonly sessionId: string; readonly callers: Callers },
+  { gitIdentity, ...settings }: SessionSettings,
+): OptionsIn {
   const known = new Map<string | undefined, BuildOptions>();
   return (folder) => {
     const options = known.get(folder) ?? {
       ...settings,
-      sessionId,
+      ...session,
       ...gitFactsOf(folder, settings.userId, gitIdentity),
     };
     known.set(folder, options);

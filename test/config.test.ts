@@ -19,6 +19,7 @@ describe('settings', () => {
       maxChars: 200_000,
       redact: expect.any(Function),
       capture: 'full',
+      caller: {},
       debug: false,
       problems: [],
     });
@@ -40,6 +41,8 @@ describe('settings', () => {
       CC_LANGFUSE_DEBUG: 'TRUE',
       CC_LANGFUSE_REDACT: 'false',
       CC_LANGFUSE_CAPTURE: 'no_tool_io',
+      CC_LANGFUSE_TRACEPARENT: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
+      CC_LANGFUSE_TRACE_SEED: 'a seed',
     });
     expect(settings).toEqual({
       langfuse: { baseUrl: new URL('http://localhost:3000/langfuse'), publicKey: 'pk', secretKey: 'sk' },
@@ -54,6 +57,7 @@ describe('settings', () => {
       maxChars: 1_000,
       redact: undefined,
       capture: 'no_tool_io',
+      caller: { parent: { trace: 'a'.repeat(32), span: 'b'.repeat(16) }, seed: 'a seed' },
       debug: true,
       problems: [],
     });
@@ -88,6 +92,14 @@ describe('settings', () => {
     },
   );
 
+  test('the bare TRACEPARENT is that of other tools, and LANGFUSE_… has none', async () => {
+    const parent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+    expect(await readSettings({ ...KEYS, TRACEPARENT: parent, LANGFUSE_TRACEPARENT: parent })).toMatchObject({
+      caller: { parent: undefined },
+      problems: [],
+    });
+  });
+
   test("LANGFUSE_TIMEOUT is the SDKs' own, in seconds", async () => {
     expect((await readSettings({ ...KEYS, LANGFUSE_TIMEOUT: '5' })).timeoutMs).toBe(10_000);
   });
@@ -99,6 +111,12 @@ describe('settings', () => {
     ['CC_LANGFUSE_DEBUG', 'yes', 'debug', false],
     ['CC_LANGFUSE_CAPTURE', 'some', 'capture', 'metadata'],
     ['CC_LANGFUSE_AUTO_TAGS', 'skill,all', 'autoTags', ['claude-code', 'skill', 'agent', 'mcp']],
+    ['CC_LANGFUSE_TRACEPARENT', `00-${'0'.repeat(32)}-${'b'.repeat(16)}-01`, 'caller', {}],
+    ['CC_LANGFUSE_TRACEPARENT', `00-${'a'.repeat(32)}-${'0'.repeat(16)}-01`, 'caller', {}],
+    ['CC_LANGFUSE_TRACEPARENT', `ff-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, 'caller', {}],
+    ['CC_LANGFUSE_TRACEPARENT', `00-${'A'.repeat(32)}-${'b'.repeat(16)}-01`, 'caller', {}],
+    ['CC_LANGFUSE_TRACEPARENT', `00-${'a'.repeat(32)}-${'b'.repeat(16)}`, 'caller', {}],
+    ['CC_LANGFUSE_TRACEPARENT', 'a'.repeat(32), 'caller', {}],
     ['LANGFUSE_METADATA', '[1]', 'metadata', {}],
     ['LANGFUSE_METADATA', '{', 'metadata', {}],
     ['LANGFUSE_TRACING_ENVIRONMENT', 'Not Allowed!', 'environment', undefined],

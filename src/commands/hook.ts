@@ -1,4 +1,5 @@
 import { lstatSync } from 'node:fs';
+import { type Caller, withStart } from '../caller.js';
 import { describedBy, describing, readSettings, type Settings } from '../config.js';
 import { type HookInput, parseHookInput } from '../hook-input.js';
 import { fingerprint, otlpEndpoint } from '../langfuse/endpoint.js';
@@ -12,6 +13,7 @@ import { type Entry, mayBeFor } from '../state/entry.js';
 import { StateStore } from '../state/store.js';
 import { stateFolder } from '../state-folder.js';
 import { readStdin } from '../stdin.js';
+import { lineCountOf } from '../transcript/lines.js';
 import { findPreviousSession } from '../transcript/previous-session.js';
 
 /** How long the answer's last line is waited for; it comes 7 to 154 ms after Stop hooks start. */
@@ -62,10 +64,13 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   const destination = fingerprint(langfuse);
   if (event === 'SessionStart') {
     const known = store.read(sessionId);
-    const isNews =
+    const { callers: callersBefore = [] } = known ?? {};
+    const callers = withStart(callersBefore, settings.caller, () => linesBefore(input));
+    const isBegun =
       !known || known.ended || known.backfilled || known.destination !== destination || known.path !== path;
-    if (isNews)
-      await store.update(sessionId, { path, destination, given: describing(env), ended: false, backfilled: undefined });
+    const begun = { path, destination, given: describing(env), ended: false, backfilled: undefined };
+    if (isBegun || callers !== callersBefore)
+      await store.update(sessionId, { ...begun, ...(callers !== callersBefore && { callers }) });
     return;
   }
   const isRepeated = event === 'SessionEnd' && !run.isWorker && hasJustFailed(store.read(sessionId));
@@ -82,7 +87,8 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
     log,
   });
   try {
-    const isDone = await exportOwn(input, store, toolsUntil, { startedAt, deadline, destination, log });
+    const { caller } = settings;
+    const isDone = await exportOwn(input, store, toolsUntil, { startedAt, deadline, destination, caller, log });
     // Where the server is at fault, no other session's turns will go through.
     if (isDone || sender.isWell) await recover(input, store, toolsUntil, { env, deadline, destination, log });
     keepRefusal(folder, sender.lastStatus, langfuse.baseUrl.host, env);
@@ -91,12 +97,26 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   }
 }
 
+interface OwnRun extends Pick<Run, 'startedAt' | 'deadline' | 'log'> {
+  readonly destination: string;
+  readonly caller: Caller;
+}
+
+/** How a session begins in which no run was before. */
+const BEGINNINGS = ['startup', 'clear', 'fork'];
+
+/** What the runs before a SessionStart have written. */
+function linesBefore({ source = '', transcript_path: path }: HookInput): number {
+  const isResumed = !BEGINNINGS.includes(source) && lstatSync(path, { throwIfNoEntry: false })?.isFile();
+  return isResumed ? lineCountOf(path) : 0;
+}
+
 /** What the session has that was not sent, and before it, what the one has that it took over from. Whether all went well. */
 async function exportOwn(
   input: HookInput,
   store: StateStore,
   toolsUntil: ToolsUntil,
-  { startedAt, deadline, destination, log }: Pick<Run, 'startedAt' | 'deadline' | 'log'> & { destination: string },
+  { startedAt, deadline, destination, caller, log }: OwnRun,
 ): Promise<boolean> {
   const { session_id: sessionId, transcript_path: path, hook_event_name: event } = input;
   const file = lstatSync(path, { throwIfNoEntry: false });
@@ -115,7 +135,7 @@ async function exportOwn(
   const closing = closingOf(input, startedAt, deadline);
   const areOver = event === 'SessionEnd';
   const agents = { running: runningOf(input), areOver, mayBeBeside: areOver };
-  return exportAndLog({ sessionId, path, occasion: 'event', closing, agents }, toolsUntil(deadline));
+  return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, caller }, toolsUntil(deadline));
 }
 
 function hasJustFailed(entry: Entry | undefined): boolean {

@@ -96,12 +96,12 @@ export function buildLostAgent(call: ToolCall, place: AgentPlace, limits: Limits
 /** What of a turn's context holds for its agents, too. */
 export type Limits = Pick<Context, 'maxChars' | 'fit' | 'capture'>;
 
-function agentSpanOf(trace: Pick<Trace, 'id'>, agentKey: string): string {
-  return spanIdOf(trace.id, 'agent', agentKey);
+function agentSpanOf(trace: Pick<Trace, 'scope'>, agentKey: string): string {
+  return spanIdOf(trace.scope, 'agent', agentKey);
 }
 
-export function toolSpanOf(trace: Pick<Trace, 'id'>, toolUseId: string): string {
-  return spanIdOf(trace.id, 'tool', toolUseId);
+export function toolSpanOf(trace: Pick<Trace, 'scope'>, toolUseId: string): string {
+  return spanIdOf(trace.scope, 'tool', toolUseId);
 }
 
 /** In 1.0 a subagent's lines stand in the main file, and only its prompt tells which call started it. */

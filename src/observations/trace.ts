@@ -1,3 +1,4 @@
+import { type Callers, callerAt } from '../caller.js';
 import { type Json, withoutUndefined } from '../json.js';
 import type { AgentThread, PromptContext, Turn } from '../transcript/turn.js';
 import type { Capture } from './capture.js';
@@ -27,42 +28,48 @@ export interface BuildOptions extends TraceSettings {
   readonly sessionId: string;
   /** What it worked on, as `host/owner/name`. */
   readonly repository: string | undefined;
+  readonly callers: Callers;
 }
 
 /** What every observation of a trace carries is short. */
 const CONTEXT_CHARS = 1_000;
 
 export function traceOf(turn: Turn, options: BuildOptions): Trace {
-  const { number, key, context } = turn;
-  const fixed = { ...contextOf(context, options), turn_number: number, trigger: context.trigger };
+  const { number, key, context, prompts } = turn;
+  const { parent, seed, metadata } = callerAt(options.callers, prompts[0].line);
+  const fixed = { ...contextOf(context, options), ...metadata, turn_number: number, trigger: context.trigger };
+  const scope = traceIdOf(seed === undefined || parent ? key : `${seed}:${number}`);
+  const place = { id: parent?.trace ?? scope, parentId: parent?.span, scope };
   const tags = [...options.tags, ...tagsOf(turn, options.autoTags)];
-  return toTrace(traceIdOf(key), `Turn ${number}`, fitted(fixed, options), { ...options, tags });
+  return toTrace({ ...place, name: `Turn ${number}`, metadata: fitted(fixed, options) }, { ...options, tags });
 }
 
 /** The trace of an agent that no tool call started. */
 export function traceOfAgent({ turns: [first] }: AgentThread, type: string | undefined, options: BuildOptions): Trace {
   const metadata = fitted(contextOf(first.context, options), options);
   const tags = [...options.tags, ...tagsOfAgent(type, options.autoTags)];
-  return toTrace(traceIdOf(first.key), `Agent ${type ?? ''}`.trim(), metadata, { ...options, tags });
+  const id = traceIdOf(first.key);
+  const place = { id, parentId: undefined, scope: id };
+  return toTrace({ ...place, name: `Agent ${type ?? ''}`.trim(), metadata }, { ...options, tags });
 }
 
 /** A trace as every one of its observations carries it, its metadata being fit to be sent. */
 export function toTrace(
-  id: string,
-  name: string,
-  fixed: { readonly [key: string]: Json },
+  { id, parentId, scope, name, metadata }: Pick<Trace, 'id' | 'parentId' | 'scope' | 'name' | 'metadata'>,
   { sessionId, userId, tags, environment, release, redact }: BuildOptions,
 ): Trace {
   const fit = fitting(redact);
   return {
     id,
+    parentId,
+    scope,
     name: fit.text(name, CONTEXT_CHARS),
     sessionId,
     userId: userId && fit.text(userId, CONTEXT_CHARS),
     tags: [...new Set(tags.map((tag) => fit.text(tag, CONTEXT_CHARS)))],
     environment,
     release: release && fit.text(release, CONTEXT_CHARS),
-    metadata: fixed,
+    metadata,
   };
 }
 

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { Callers } from '../caller.js';
 import { isRecord, type Json } from '../json.js';
 import { optional } from '../lenient.js';
 
@@ -29,6 +30,10 @@ const AgentEntry = z.object({
   /** How long its file was then: what has not grown has nothing new. */
   bytes: optional(count),
   trace: z.string(),
+  /** Of a trace that is another program's, the span below which the turn hangs. */
+  trace_parent: optional(z.string()),
+  /** And what the ids of the turn's spans are made of there. */
+  trace_scope: optional(z.string()),
   trace_name: z.string(),
   trace_metadata: z.custom<{ readonly [key: string]: Json }>(isRecord),
   trace_tags: optional(z.array(z.string())),
@@ -78,6 +83,8 @@ export const Entry = z.object({
   agents_bytes: optional(count),
   /** The settings that describe it, as its own runs had them: whichever run brings what is missing, it reads the same. */
   given: optional(z.record(z.string(), z.string())),
+  /** What has started its own runs, where something tells. */
+  callers: optional(Callers),
   /** What lines of their own had told of the session before that turn. */
   session: optional(Facts),
   /** When the session was taken over from the first cc-langfuse, which saw to the agents before. */

@@ -54,6 +54,8 @@ describe('the trace of a turn', () => {
     for (const { trace } of observations) {
       expect(trace).toEqual({
         id: agent?.trace.id,
+        parentId: undefined,
+        scope: agent?.trace.id,
         name: 'Turn 1',
         sessionId: SESSION,
         userId: undefined,

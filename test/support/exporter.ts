@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import type { Caller } from '../../src/caller.js';
 import { otlpEndpoint } from '../../src/langfuse/endpoint.js';
 import { Sender } from '../../src/langfuse/send.js';
 import { openLog } from '../../src/log.js';
@@ -26,7 +27,7 @@ export class Exporter {
   }
 
   /** Exports a session as its SessionEnd would. */
-  export(path: string, options: Partial<typeof OPTIONS> = {}): Promise<ExportReport> {
+  export(path: string, options: Partial<typeof OPTIONS> = {}, caller: Caller = {}): Promise<ExportReport> {
     return exportSession(
       {
         sessionId: basename(path, '.jsonl'),
@@ -34,6 +35,7 @@ export class Exporter {
         occasion: 'event',
         closing: { kind: 'everything' },
         agents: { running: new Set(), areOver: true, mayBeBeside: true },
+        caller,
       },
       {
         store: new StateStore(join(this.folder, 'state'), () => {}),

@@ -19,6 +19,7 @@ export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {
   redact: undefined,
   capture: 'full',
   repository: undefined,
+  callers: [],
 };
 
 /** The turns of a finished transcript. */

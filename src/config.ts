@@ -25,6 +25,7 @@ export interface Settings {
   /** None where secrets are to be sent as they are. */
   readonly redact: Redact | undefined;
   readonly capture: Capture;
+  readonly scores: boolean;
   /** What has started this run: it holds for the run's own session alone. */
   readonly caller: Caller;
   readonly debug: boolean;
@@ -104,6 +105,7 @@ const Environment = z.object({
     'full',
   ),
   REDACT: z._default(toggle, true),
+  SCORES: z._default(toggle, false),
   REDACT_EXTRA: z.optional(text),
 });
 type Name = keyof z.infer<typeof Environment>;
@@ -119,6 +121,7 @@ const OURS_ONLY: readonly Name[] = [
   'AUTO_TAGS',
   'TRACEPARENT',
   'TRACE_SEED',
+  'SCORES',
 ];
 /** Those that decide what of a session leaves, and what it is called there. */
 const DESCRIBING: readonly Name[] = [
@@ -132,6 +135,7 @@ const DESCRIBING: readonly Name[] = [
   'CAPTURE',
   'REDACT',
   'REDACT_EXTRA',
+  'SCORES',
 ];
 const OTHER_NAMES: { readonly [name in Name]?: readonly string[] } = { BASE_URL: ['BASEURL', 'HOST'] };
 
@@ -184,6 +188,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     timeoutMs: settings.TIMEOUT,
     maxChars: settings.MAX_CHARS,
     capture: settings.CAPTURE,
+    scores: settings.SCORES,
     redact: settings.REDACT ? redactor(rules) : undefined,
     caller: { parent: settings.TRACEPARENT, seed: settings.TRACE_SEED, metadata: githubMetadata(env) },
     debug: settings.DEBUG,

@@ -2,13 +2,16 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Caller, withRun } from './caller.js';
 import { turnsOfFamily } from './family.js';
 import { encodeSpan } from './langfuse/otlp.js';
+import type { ScoreReport } from './langfuse/scores.js';
 import type { SendReport } from './langfuse/send.js';
 import type { Log } from './log.js';
 import { withMarks } from './marks.js';
 import { buildTurn } from './observations/build.js';
+import { scoresOf, type TurnScores } from './observations/scores.js';
 import { traceOf } from './observations/trace.js';
 import { type Item, Outbox } from './outbox.js';
-import { type Start, startsFor, takenOverAt } from './resume.js';
+import { knownLineOf, type Start, startsFor, takenOverAt } from './resume.js';
+import { settleScores } from './score-export.js';
 import { type OptionsIn, optionsByFolder, type SessionSettings } from './session-options.js';
 import { type Closing, IDLE_MS, type Reading, readTurns } from './session-turns.js';
 import { type Entry, NEW_ENTRY } from './state/entry.js';
@@ -37,6 +40,8 @@ export interface SessionExport {
 export interface ExportTools {
   readonly store: SessionState;
   readonly send: (spans: readonly string[]) => Promise<SendReport>;
+  /** Sends the figures of turns that the server has taken. */
+  readonly sendScores: (turns: readonly TurnScores[]) => Promise<ScoreReport>;
   /** Until when another run is waited for that works on the session, in ms since 1970. */
   readonly waitUntil: number;
   /** Until when there is time to read; what has been read by then is sent, and the next run goes on. */
@@ -134,6 +139,11 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
     onTaken: tools.onTaken,
     onDropped: (span) => log.warn('the server refuses an observation, it is left out', { session: sessionId, span }),
   });
+  const scoreTools = {
+    send: tools.sendScores,
+    save,
+    onRefused: (score: string) => log.warn('the server refuses a score, it is left out', { session: sessionId, score }),
+  };
   const optionsIn = optionsByFolder({ sessionId, callers }, tools.options);
   const status = { ...what.agents, idleBefore: Date.now() - IDLE_MS };
   const subagents = new Subagents({
@@ -184,7 +194,8 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   } finally {
     reader.close();
   }
-  const failure = outbox.failure ?? (reading.isCutShort ? 'out of time while reading' : undefined);
+  const unread = reading.isCutShort ? 'out of time while reading' : undefined;
+  const failure = outbox.failure ?? unread ?? (await settleScores(store.read(sessionId)?.scores, scoreTools));
   // What the user has stopped is taken up when the user says so.
   if (stop?.aborted && (failure !== undefined || outbox.isWaiting || !reached))
     return { sent: outbox.sent, failure: undefined, isStopped: true };
@@ -205,11 +216,6 @@ function lifeOf({ occasion, agents }: SessionExport, entry: Entry | undefined): 
   if (occasion === 'event') return { ended: agents.areOver || entry?.ended === true, backfilled: undefined };
   const isNew = occasion === 'backfill' && entry?.path === undefined;
   return { ended: entry?.ended, backfilled: isNew || entry?.backfilled };
-}
-
-/** Up to which line the runs before knew of turns, sent or not. */
-function knownLineOf({ last_line, sent_line = 0, pending }: Entry): number {
-  return Math.max(last_line, sent_line, pending?.closed_line ?? 0);
 }
 
 function standingOf({ bytes, agents_bytes, ended, backfilled }: Entry): Partial<Entry> {
@@ -270,7 +276,8 @@ async function addTurn(
     if (started.length > 0) await outbox.add([{ change: subagents.kept(started) }]);
     return;
   }
-  await outbox.add([itemOf({ observation: built.root, change: { ...done, ...subagents.kept(started) } })]);
+  const scores = options.scores ? { scores: { [built.root.id]: scoresOf(turn, built.root) } } : {};
+  await outbox.add([itemOf({ observation: built.root, change: { ...done, ...subagents.kept(started), ...scores } })]);
 }
 
 /** One agent after the other, as long as there is time to read them. */

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import { backfill, patiently, type SessionResult } from '../backfill.js';
+import { backfill, patiently, type SessionResult, scoring } from '../backfill.js';
 import { type BackfillRequest, HELP, readRequest } from '../backfill-request.js';
 import { claudeFolder, environmentOf } from '../claude-folder.js';
 import { UsageError } from '../command-line.js';
@@ -83,6 +83,10 @@ async function exportAll(
       send: sender
         ? patiently(sender, interrupt.signal)
         : async ({ length }) => ({ settled: length, dropped: [], failure: undefined }),
+      sendScores:
+        langfuse && sender
+          ? scoring(langfuse, interrupt.signal)
+          : async ({ length }) => ({ settled: length, refused: [], failure: undefined }),
       isServerWell: () => sender?.isWell ?? true,
       describe: async (given) => (given ? describedBy(given, env) : { options: settings, given: describing(env) }),
       destination: langfuse && fingerprint(langfuse),

@@ -79,6 +79,10 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   const toolsUntil: ToolsUntil = (end, described = { options: settings, given: describing(env) }) => ({
     store,
     send: (spans) => sender.send(spans, end),
+    sendScores: async (turns) => {
+      const { sendScores } = await import('../langfuse/scores.js');
+      return sendScores(langfuse, turns, { deadline: end });
+    },
     waitUntil: end,
     // Half of the time is for reading.
     readUntil: (Date.now() + end) / 2,

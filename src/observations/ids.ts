@@ -12,6 +12,10 @@ export function spanIdOf(scope: string, kind: 'agent' | 'generation' | 'tool' | 
   return sha256(`${scope}:${kind}:${nativeId}`).slice(0, 16);
 }
 
+export function scoreIdOf(scored: string, name: string): string {
+  return sha256(`${scored}:score:${name}`).slice(0, 32);
+}
+
 function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }

@@ -21,6 +21,8 @@ export interface TraceSettings {
   /** None where secrets are to be sent as they are. */
   readonly redact: Redact | undefined;
   readonly capture: Capture;
+  /** Whether its figures are to be kept as scores. */
+  readonly scores: boolean;
 }
 
 /** What does not come from the lines of a turn. */

@@ -23,6 +23,13 @@ const Facts = z.object({
   }),
 });
 
+const Scores = z.object({
+  traceId: z.string(),
+  observationId: optional(z.string()),
+  environment: optional(z.string()),
+  figures: z.record(z.string(), z.number()),
+});
+
 /** How far a subagent has been exported, and where it hangs: it may end long after the turn that started it. */
 const AgentEntry = z.object({
   last_line: count,
@@ -85,6 +92,8 @@ export const Entry = z.object({
   given: optional(z.record(z.string(), z.string())),
   /** What has started its own runs, where something tells. */
   callers: optional(Callers),
+  /** Scores that are still to be taken, of turns that were, by the span of their root. */
+  scores: optional(z.record(z.string(), optional(Scores))),
   /** What lines of their own had told of the session before that turn. */
   session: optional(Facts),
   /** When the session was taken over from the first cc-langfuse, which saw to the agents before. */
@@ -97,10 +106,11 @@ export const Entry = z.object({
 });
 export type Entry = z.infer<typeof Entry>;
 
-/** One change after the other; what they say of different agents stands side by side. */
+/** One change after the other; what they say of different agents, and of different turns' scores, stands side by side. */
 export function merged<T extends Partial<Entry>>(before: T, change: Partial<Entry>): T {
   const agents = before.agents || change.agents ? { agents: { ...before.agents, ...change.agents } } : {};
-  return { ...before, ...change, ...agents };
+  const scores = before.scores || change.scores ? { scores: { ...before.scores, ...change.scores } } : {};
+  return { ...before, ...change, ...agents, ...scores };
 }
 
 export const NEW_ENTRY: Entry = { last_line: 0, turn_count: 0, updated: '' };

@@ -18,6 +18,7 @@ export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {
   maxChars: 200_000,
   redact: undefined,
   capture: 'full',
+  scores: false,
   repository: undefined,
   callers: [],
 };

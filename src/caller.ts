@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
 import { optional } from './lenient.js';
 
@@ -46,7 +45,7 @@ function withCaller(callers: Callers, caller: Caller, line: number): Callers {
   return [...others, { ...caller, from_line: line }].toSorted((a, b) => a.from_line - b.from_line);
 }
 
-/** As the state has them, where what is undefined is missing. */
+/** As the state would have them: there, what is undefined is missing. */
 function isSame(one: Caller, other: Caller): boolean {
-  return isDeepStrictEqual(JSON.parse(JSON.stringify(one)), JSON.parse(JSON.stringify(other)));
+  return JSON.stringify(one) === JSON.stringify(other);
 }

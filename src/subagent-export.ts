@@ -211,7 +211,7 @@ export class Subagents {
     const { trace, ...details } = launch;
     if (known) {
       // The result of the call may have come after the agent was placed by its own file, and the turn may have grown.
-      const news = { background: details.background || known.background, trace_tags: [...trace.tags] };
+      const news = { ...(details.background && { background: true }), trace_tags: [...trace.tags] };
       if (known.call !== callId || isDeepStrictEqual(known, { ...known, ...news })) return [];
       this.#entries.set(key, { ...known, ...news });
       return [key];

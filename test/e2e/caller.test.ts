@@ -4,6 +4,7 @@ import { createTraceId } from '@langfuse/tracing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { assistant, at, toolResult, toolUse, user } from '../support/lines.js';
 import { type Environment, run, Workplace } from '../support/program.js';
+import { play, recording } from '../support/recording.js';
 
 let workplace: Workplace;
 
@@ -231,6 +232,22 @@ describe('what a turn is a part of', () => {
       [B, await createTraceId('of b:1')],
     ]);
   });
+});
+
+test('each turn of a recorded session that was resumed hangs below the span of its own run', async () => {
+  let runs = 0;
+  await play(recording('p-resume'), workplace.home, async ({ event, payload }) => {
+    if (event === 'SessionStart') runs += 1;
+    await run(['hook'], { ...workplace.env, ...below(String(runs)) }, JSON.stringify(payload));
+  });
+  expect(places()).toEqual([
+    'Turn 1 111111 111111',
+    'Turn 2 222222 222222',
+    'Turn 3 333333 333333',
+    'Turn 4 444444 444444',
+    'Turn 4 555555 555555',
+  ]);
+  expect(workplace.log).toEqual([]);
 });
 
 describe('in GitHub Actions', () => {

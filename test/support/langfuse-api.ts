@@ -30,7 +30,7 @@ export class LangfuseApi {
   scoresTaken = 0;
   readonly runItems: StoredRunItem[] = [];
   /** What a dataset holds. */
-  datasetItems: readonly { readonly id: string; readonly input: unknown }[] = [];
+  datasetItems: readonly { readonly id: string; readonly [field: string]: unknown }[] = [];
 
   /** Undefined where there is nothing of that name. */
   answer(request: string, body: Buffer): ApiAnswer | undefined {

@@ -57,22 +57,12 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   for (const problem of settings.problems) log.warn(problem);
   const { langfuse } = settings;
   if (!langfuse) return;
-  const { session_id: sessionId, transcript_path: path, hook_event_name: event } = input;
+  const { session_id: sessionId, hook_event_name: event } = input;
   const store = new StateStore(folder, (keptAs) =>
     log.error('the state file was corrupt, it is set aside', { keptAs }),
   );
   const destination = fingerprint(langfuse);
-  if (event === 'SessionStart') {
-    const known = store.read(sessionId);
-    const { callers: callersBefore = [] } = known ?? {};
-    const callers = withStart(callersBefore, settings.caller, () => linesBefore(input));
-    const isBegun =
-      !known || known.ended || known.backfilled || known.destination !== destination || known.path !== path;
-    const begun = { path, destination, given: describing(env), ended: false, backfilled: undefined };
-    if (isBegun || callers !== callersBefore)
-      await store.update(sessionId, { ...begun, ...(callers !== callersBefore && { callers }) });
-    return;
-  }
+  if (event === 'SessionStart') return beginSession(input, store, { destination, caller: settings.caller, env });
   const isRepeated = event === 'SessionEnd' && !run.isWorker && hasJustFailed(store.read(sessionId));
   const deadline = isRepeated ? Math.min(run.deadline, startedAt + AFTER_A_FAILURE_MS) : run.deadline;
   const sender = new Sender(otlpEndpoint(langfuse));
@@ -99,6 +89,22 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   } finally {
     await sender.close();
   }
+}
+
+/** Makes a session known, and what has started the run that begins. */
+async function beginSession(
+  input: HookInput,
+  store: StateStore,
+  { destination, caller, env }: Pick<OwnRun, 'destination' | 'caller'> & Pick<Run, 'env'>,
+) {
+  const { session_id: sessionId, transcript_path: path } = input;
+  const known = store.read(sessionId);
+  const { callers: callersBefore = [] } = known ?? {};
+  const callers = withStart(callersBefore, caller, () => linesBefore(input));
+  const news = callers === callersBefore ? {} : { callers };
+  const isNews = !known || known.ended || known.backfilled || known.destination !== destination || known.path !== path;
+  const begun = { path, destination, given: describing(env), ended: false, backfilled: undefined };
+  if (isNews || news.callers) await store.update(sessionId, { ...begun, ...news });
 }
 
 interface OwnRun extends Pick<Run, 'startedAt' | 'deadline' | 'log'> {

@@ -32,10 +32,10 @@ function parseGitConfig(text: string): GitConfig {
   for (const line of text.replace(/\\\r?\n/g, '').split(/\r?\n/)) {
     const [head = '', name, subsection] = SECTION.exec(line) ?? [];
     if (name !== undefined)
-      section = [name.toLowerCase(), ...(subsection === undefined ? [] : [plain(subsection)])].join('.');
-    const [, key, value = ''] = SETTING.exec(line.slice(head.length)) ?? [];
-    if (key !== undefined)
-      settings.set(`${section}.${key.toLowerCase()}`, plain(UP_TO_COMMENT.exec(value)?.[0] ?? '').trim());
+      section = `${name.toLowerCase()}.${subsection === undefined ? '' : `${plain(subsection)}.`}`;
+    const [, key, rest = ''] = SETTING.exec(line.slice(head.length)) ?? [];
+    const [value = ''] = UP_TO_COMMENT.exec(rest) ?? [];
+    if (key !== undefined) settings.set(`${section}${key.toLowerCase()}`, plain(value).trim());
   }
   return settings;
 }

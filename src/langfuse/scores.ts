@@ -1,7 +1,16 @@
 import type { Langfuse } from '../config.js';
-import { type Score, scoresIn, type TurnScores } from '../observations/scores.js';
+import { scoreIdOf } from '../observations/ids.js';
+import type { TurnScores } from '../observations/scores.js';
 import { ask, type Connection, connect } from './connection.js';
 import { authorization, urlOf } from './endpoint.js';
+
+/** A score as Langfuse takes it. Sent again it has the same id, and replaces itself. */
+export interface Score extends Pick<TurnScores, 'traceId' | 'observationId' | 'environment'> {
+  readonly id: string;
+  readonly name: string;
+  readonly value: number;
+  readonly dataType: 'NUMERIC' | 'BOOLEAN';
+}
 
 export interface ScoreReport {
   /** How many of the turns, from the first on, need not be sent again. */
@@ -43,6 +52,16 @@ export async function sendScores(
   } finally {
     connection.agent.destroy();
   }
+}
+
+export function scoresIn({ figures, ...place }: TurnScores): Score[] {
+  return Object.entries(figures).map(([name, value]) => ({
+    ...place,
+    id: scoreIdOf(place.observationId ?? place.traceId, name),
+    name,
+    value,
+    dataType: name === 'interrupted' ? 'BOOLEAN' : 'NUMERIC',
+  }));
 }
 
 interface Question {

@@ -1,7 +1,6 @@
 import type { Turn } from '../transcript/turn.js';
 import { changedLines } from './changed-lines.js';
 import { endingOf } from './ending.js';
-import { scoreIdOf } from './ids.js';
 import type { Observation } from './model.js';
 
 /** The figures of a turn that are kept as scores on its trace. */
@@ -11,14 +10,6 @@ export interface TurnScores {
   readonly observationId?: string | undefined;
   readonly environment?: string | undefined;
   readonly figures: { readonly [name: string]: number };
-}
-
-/** A score as Langfuse takes it. Sent again it has the same id, and replaces itself. */
-export interface Score extends Pick<TurnScores, 'traceId' | 'observationId' | 'environment'> {
-  readonly id: string;
-  readonly name: string;
-  readonly value: number;
-  readonly dataType: 'NUMERIC' | 'BOOLEAN';
 }
 
 /** Of the turn's own calls: what its subagents did may be told only long after it. */
@@ -40,14 +31,4 @@ export function scoresOf(turn: Turn, { id, trace, startTime, endTime }: Observat
       turn_seconds: (endTime - startTime) / 1_000,
     },
   };
-}
-
-export function scoresIn({ figures, ...place }: TurnScores): Score[] {
-  return Object.entries(figures).map(([name, value]) => ({
-    ...place,
-    id: scoreIdOf(place.observationId ?? place.traceId, name),
-    name,
-    value,
-    dataType: name === 'interrupted' ? 'BOOLEAN' : 'NUMERIC',
-  }));
 }

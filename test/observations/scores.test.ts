@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { type Score, scoresIn } from '../../src/langfuse/scores.js';
 import { buildTurn } from '../../src/observations/build.js';
-import { type Score, scoresIn, scoresOf } from '../../src/observations/scores.js';
+import { scoresOf } from '../../src/observations/scores.js';
 import type { Turn } from '../../src/transcript/turn.js';
 import { assistant, at, groupTurns, SESSION, text, toolResult, toolUse, user } from '../support/lines.js';
 import { recording, transcriptsOf } from '../support/recording.js';

@@ -1,3 +1,5 @@
+import type { Langfuse } from './config.js';
+import { sendScores } from './langfuse/scores.js';
 import type { Sender } from './langfuse/send.js';
 import type { Log } from './log.js';
 import { type ExportTools, exportSession } from './session-export.js';
@@ -24,6 +26,7 @@ export interface SessionResult {
 interface BackfillTools {
   readonly store: SessionState;
   readonly send: ExportTools['send'];
+  readonly sendScores: ExportTools['sendScores'];
   /** Whether the server takes what it is sent, or refuses it for what it is. */
   readonly isServerWell: () => boolean;
   /** The settings for a session: its own runs may have had others. */
@@ -58,6 +61,11 @@ const FAILURES_IN_A_ROW = 3;
 /** Sends spans with a backfill's patience. */
 export function patiently(sender: Sender, stop: AbortSignal): ExportTools['send'] {
   return (spans) => sender.send(spans, Date.now() + PATIENCE_MS, stop);
+}
+
+/** Sends scores with that same patience. */
+export function scoring(langfuse: Langfuse, stop: AbortSignal): ExportTools['sendScores'] {
+  return (turns) => sendScores(langfuse, turns, { deadline: Date.now() + PATIENCE_MS, stop });
 }
 
 /** Exports sessions, several at a time; gives what became of each, in their order. */

@@ -1,14 +1,22 @@
 import * as z from 'zod/mini';
+import type { Caller } from './caller.js';
+import { type GitIdentity, gitIdentityIn, IDENTITY_VARIABLES } from './git/identity.js';
+import { githubMetadata } from './github-actions.js';
 import { isRecord, type Json, parseJson } from './json.js';
 import type { Capture } from './observations/capture.js';
 import { type Redact, type RedactionRule, redactor } from './observations/redact.js';
+import { TAG_KINDS, type TagKind } from './observations/tags.js';
+import { traceparent } from './traceparent.js';
 import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from './whole-number.js';
 
 export interface Settings {
   /** Undefined where keys or a good URL are missing: `problems` says which. */
   readonly langfuse: Langfuse | undefined;
   readonly userId: string | undefined;
+  /** Where the user is known by the e-mail address that git has. */
+  readonly gitIdentity: GitIdentity | undefined;
   readonly tags: readonly string[];
+  readonly autoTags: readonly TagKind[];
   readonly metadata: { readonly [key: string]: Json };
   readonly environment: string | undefined;
   readonly release: string | undefined;
@@ -17,6 +25,9 @@ export interface Settings {
   /** None where secrets are to be sent as they are. */
   readonly redact: Redact | undefined;
   readonly capture: Capture;
+  readonly scores: boolean;
+  /** What has started this run: it holds for the run's own session alone. */
+  readonly caller: Caller;
   readonly debug: boolean;
   /** A line for each setting that is missing or bad; none holds a value, since it may be a key. */
   readonly problems: readonly string[];
@@ -49,6 +60,13 @@ const list = z.pipe(
       .filter((item) => item !== ''),
   ),
 );
+const tagKinds = z.pipe(
+  z.pipe(
+    list,
+    z.transform((names) => names.map((name) => name.toLowerCase()).filter((name) => name !== 'none')),
+  ),
+  z.array(z.enum(TAG_KINDS, `expected none, or of ${TAG_KINDS.join(', ')} those that are wanted`)),
+);
 const jsonObject = z.pipe(
   z.string().check(z.refine((value) => isRecord(parseJson(value)), 'expected a JSON object')),
   z.transform((value) => parseJson(value) as { [key: string]: Json }),
@@ -60,6 +78,7 @@ const Environment = z.object({
   BASE_URL: z._default(webUrl, new URL('https://cloud.langfuse.com')),
   USER_ID: z.optional(text),
   TAGS: z._default(list, []),
+  AUTO_TAGS: z._default(tagKinds, [...TAG_KINDS]),
   METADATA: z._default(jsonObject, {}),
   TRACING_ENVIRONMENT: z.optional(
     text.check(
@@ -73,6 +92,8 @@ const Environment = z.object({
   TIMEOUT: z._default(positive, 10_000),
   MAX_CHARS: z._default(positive, 200_000),
   DEBUG: z._default(toggle, false),
+  TRACEPARENT: z.optional(traceparent),
+  TRACE_SEED: z.optional(text),
   CAPTURE: z._default(
     z.pipe(
       z.pipe(
@@ -84,16 +105,29 @@ const Environment = z.object({
     'full',
   ),
   REDACT: z._default(toggle, true),
+  SCORES: z._default(toggle, false),
   REDACT_EXTRA: z.optional(text),
 });
 type Name = keyof z.infer<typeof Environment>;
 
 /** Settings that the Langfuse SDKs do not have, or (`LANGFUSE_TIMEOUT`, in seconds there) mean otherwise. */
-const OURS_ONLY: readonly Name[] = ['TIMEOUT', 'MAX_CHARS', 'DEBUG', 'CAPTURE', 'REDACT', 'REDACT_EXTRA'];
+const OURS_ONLY: readonly Name[] = [
+  'TIMEOUT',
+  'MAX_CHARS',
+  'DEBUG',
+  'CAPTURE',
+  'REDACT',
+  'REDACT_EXTRA',
+  'AUTO_TAGS',
+  'TRACEPARENT',
+  'TRACE_SEED',
+  'SCORES',
+];
 /** Those that decide what of a session leaves, and what it is called there. */
 const DESCRIBING: readonly Name[] = [
   'USER_ID',
   'TAGS',
+  'AUTO_TAGS',
   'METADATA',
   'TRACING_ENVIRONMENT',
   'RELEASE',
@@ -101,8 +135,12 @@ const DESCRIBING: readonly Name[] = [
   'CAPTURE',
   'REDACT',
   'REDACT_EXTRA',
+  'SCORES',
 ];
 const OTHER_NAMES: { readonly [name in Name]?: readonly string[] } = { BASE_URL: ['BASEURL', 'HOST'] };
+
+/** The user id that stands for the e-mail address that git has. */
+const GIT = 'git';
 
 /** Where a bad value must not mean that more leaves than was wanted. */
 const FALLBACKS: { readonly [name in Name]?: string } = { CAPTURE: 'metadata' };
@@ -138,15 +176,19 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const isComplete = publicKey !== undefined && secretKey !== undefined && !hasBadUrl;
   return {
     langfuse: isComplete ? { baseUrl, publicKey, secretKey } : undefined,
-    userId: settings.USER_ID,
+    userId: settings.USER_ID === GIT ? undefined : settings.USER_ID,
+    gitIdentity: settings.USER_ID === GIT ? gitIdentityIn(env) : undefined,
     tags: settings.TAGS,
+    autoTags: settings.AUTO_TAGS,
     metadata: settings.METADATA,
     environment: settings.TRACING_ENVIRONMENT,
     release: settings.RELEASE,
     timeoutMs: settings.TIMEOUT,
     maxChars: settings.MAX_CHARS,
     capture: settings.CAPTURE,
+    scores: settings.SCORES,
     redact: settings.REDACT ? redactor(rules) : undefined,
+    caller: { parent: settings.TRACEPARENT, seed: settings.TRACE_SEED, metadata: githubMetadata(env) },
     debug: settings.DEBUG,
     problems,
   };
@@ -176,20 +218,25 @@ async function rulesIn(text: string | undefined): Promise<{ rules: RedactionRule
 
 /** The variables that describe a session, as they are set: another run may have to export it, under settings of its own. */
 export function describing(env: NodeJS.ProcessEnv): { [variable: string]: string } {
-  const variables = DESCRIBING.flatMap(variablesOf).filter((variable) => (env[variable] ?? '').trim() !== '');
-  return Object.fromEntries(variables.map((variable) => [variable, env[variable] ?? '']));
+  const isFromGit = env[variableFor('USER_ID', env) ?? '']?.trim() === GIT;
+  const variables = [...DESCRIBING.flatMap(variablesOf), ...(isFromGit ? IDENTITY_VARIABLES : [])];
+  return Object.fromEntries(variables.flatMap((name) => (isSet(env[name]) ? [[name, env[name] ?? '']] : [])));
 }
 
 /** The settings with the variables that describe another session. */
 export async function describedBy(given: { [variable: string]: string }, env: NodeJS.ProcessEnv) {
-  const own = DESCRIBING.flatMap(variablesOf);
+  const own: string[] = [...DESCRIBING.flatMap(variablesOf), ...IDENTITY_VARIABLES];
   const others = Object.fromEntries(Object.entries(env).filter(([name]) => !own.includes(name)));
   return { options: await readSettings({ ...others, ...given }), given };
 }
 
 /** The variable that a setting is taken from: of its names the first that has a value. */
 export function variableFor(name: Name, env: NodeJS.ProcessEnv): string | undefined {
-  return variablesOf(name).find((candidate) => (env[candidate] ?? '').trim() !== '');
+  return variablesOf(name).find((candidate) => isSet(env[candidate]));
+}
+
+function isSet(value = ''): boolean {
+  return value.trim() !== '';
 }
 
 /** Whether a variable is a setting of this program, by any of its names. */

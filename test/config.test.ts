@@ -9,7 +9,9 @@ describe('settings', () => {
     expect(await readSettings(KEYS)).toEqual({
       langfuse: { baseUrl: new URL('https://cloud.langfuse.com'), publicKey: 'pk', secretKey: 'sk' },
       userId: undefined,
+      gitIdentity: undefined,
       tags: [],
+      autoTags: ['claude-code', 'skill', 'agent', 'mcp'],
       metadata: {},
       environment: undefined,
       release: undefined,
@@ -17,6 +19,8 @@ describe('settings', () => {
       maxChars: 200_000,
       redact: expect.any(Function),
       capture: 'full',
+      scores: false,
+      caller: {},
       debug: false,
       problems: [],
     });
@@ -29,6 +33,7 @@ describe('settings', () => {
       LANGFUSE_BASE_URL: 'http://localhost:3000/langfuse',
       LANGFUSE_USER_ID: 'me',
       LANGFUSE_TAGS: 'a, b,,c',
+      CC_LANGFUSE_AUTO_TAGS: 'skill, MCP',
       LANGFUSE_METADATA: '{"team":"x"}',
       LANGFUSE_TRACING_ENVIRONMENT: 'ci',
       LANGFUSE_RELEASE: 'v1',
@@ -37,11 +42,16 @@ describe('settings', () => {
       CC_LANGFUSE_DEBUG: 'TRUE',
       CC_LANGFUSE_REDACT: 'false',
       CC_LANGFUSE_CAPTURE: 'no_tool_io',
+      CC_LANGFUSE_SCORES: 'true',
+      CC_LANGFUSE_TRACEPARENT: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
+      CC_LANGFUSE_TRACE_SEED: 'a seed',
     });
     expect(settings).toEqual({
       langfuse: { baseUrl: new URL('http://localhost:3000/langfuse'), publicKey: 'pk', secretKey: 'sk' },
       userId: 'me',
+      gitIdentity: undefined,
       tags: ['a', 'b', 'c'],
+      autoTags: ['skill', 'mcp'],
       metadata: { team: 'x' },
       environment: 'ci',
       release: 'v1',
@@ -49,6 +59,8 @@ describe('settings', () => {
       maxChars: 1_000,
       redact: undefined,
       capture: 'no_tool_io',
+      scores: true,
+      caller: { parent: { trace: 'a'.repeat(32), span: 'b'.repeat(16) }, seed: 'a seed' },
       debug: true,
       problems: [],
     });
@@ -57,6 +69,21 @@ describe('settings', () => {
   test('CC_LANGFUSE_X wins over LANGFUSE_X, and an empty one counts as none', async () => {
     const env = { ...KEYS, CC_LANGFUSE_PUBLIC_KEY: 'ours', LANGFUSE_USER_ID: 'me', CC_LANGFUSE_USER_ID: '' };
     expect(await readSettings(env)).toMatchObject({ langfuse: { publicKey: 'ours', secretKey: 'sk' }, userId: 'me' });
+  });
+
+  test('the user may be the one that git knows', async () => {
+    const env = { ...KEYS, CC_LANGFUSE_USER_ID: 'git', HOME: '/home/me', GIT_AUTHOR_EMAIL: 'me@example.com' };
+    expect(await readSettings(env)).toMatchObject({
+      userId: undefined,
+      gitIdentity: { authorEmail: 'me@example.com', configs: ['/home/me/.gitconfig', '/home/me/.config/git/config'] },
+    });
+  });
+
+  test('the tags of its own may all be left out', async () => {
+    expect(await readSettings({ ...KEYS, CC_LANGFUSE_AUTO_TAGS: 'none' })).toMatchObject({
+      autoTags: [],
+      problems: [],
+    });
   });
 
   test.each(['LANGFUSE_BASE_URL', 'LANGFUSE_BASEURL', 'LANGFUSE_HOST', 'CC_LANGFUSE_HOST'])(
@@ -68,6 +95,14 @@ describe('settings', () => {
     },
   );
 
+  test('the bare TRACEPARENT is that of other tools, and LANGFUSE_… has none', async () => {
+    const parent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+    expect(await readSettings({ ...KEYS, TRACEPARENT: parent, LANGFUSE_TRACEPARENT: parent })).toMatchObject({
+      caller: { parent: undefined },
+      problems: [],
+    });
+  });
+
   test("LANGFUSE_TIMEOUT is the SDKs' own, in seconds", async () => {
     expect((await readSettings({ ...KEYS, LANGFUSE_TIMEOUT: '5' })).timeoutMs).toBe(10_000);
   });
@@ -77,7 +112,15 @@ describe('settings', () => {
     ['CC_LANGFUSE_TIMEOUT', '-1', 'timeoutMs', 10_000],
     ['CC_LANGFUSE_MAX_CHARS', '0', 'maxChars', 200_000],
     ['CC_LANGFUSE_DEBUG', 'yes', 'debug', false],
+    ['CC_LANGFUSE_SCORES', 'all', 'scores', false],
     ['CC_LANGFUSE_CAPTURE', 'some', 'capture', 'metadata'],
+    ['CC_LANGFUSE_AUTO_TAGS', 'skill,all', 'autoTags', ['claude-code', 'skill', 'agent', 'mcp']],
+    ['CC_LANGFUSE_TRACEPARENT', `00-${'0'.repeat(32)}-${'b'.repeat(16)}-01`, 'caller', {}],
+    ['CC_LANGFUSE_TRACEPARENT', `00-${'a'.repeat(32)}-${'0'.repeat(16)}-01`, 'caller', {}],
+    ['CC_LANGFUSE_TRACEPARENT', `ff-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, 'caller', {}],
+    ['CC_LANGFUSE_TRACEPARENT', `00-${'A'.repeat(32)}-${'b'.repeat(16)}-01`, 'caller', {}],
+    ['CC_LANGFUSE_TRACEPARENT', `00-${'a'.repeat(32)}-${'b'.repeat(16)}`, 'caller', {}],
+    ['CC_LANGFUSE_TRACEPARENT', 'a'.repeat(32), 'caller', {}],
     ['LANGFUSE_METADATA', '[1]', 'metadata', {}],
     ['LANGFUSE_METADATA', '{', 'metadata', {}],
     ['LANGFUSE_TRACING_ENVIRONMENT', 'Not Allowed!', 'environment', undefined],

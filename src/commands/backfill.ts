@@ -1,4 +1,4 @@
-import { backfill, patiently, type SessionResult } from '../backfill.js';
+import { backfill, patiently, type SessionResult, scoring } from '../backfill.js';
 import { type BackfillRequest, HELP, readRequest } from '../backfill-request.js';
 import { claudeFolder, environmentOf } from '../claude-folder.js';
 import { UsageError } from '../command-line.js';
@@ -8,6 +8,7 @@ import { checkKeys } from '../langfuse/key-check.js';
 import { type ProjectAnswer, sessionsPage } from '../langfuse/project.js';
 import { Sender } from '../langfuse/send.js';
 import { openLog } from '../log.js';
+import { NOTHING_SENT } from '../nothing-sent.js';
 import { selectSessions } from '../session-selection.js';
 import { DryRun } from '../state/dry-run.js';
 import { StateStore } from '../state/store.js';
@@ -79,9 +80,9 @@ async function exportAll(
     return await backfill(sessions, {
       ...request,
       store: sender ? state : new DryRun(state),
-      send: sender
-        ? patiently(sender, interrupt.signal)
-        : async ({ length }) => ({ settled: length, dropped: [], failure: undefined }),
+      ...(langfuse && sender
+        ? { send: patiently(sender, interrupt.signal), sendScores: scoring(langfuse, interrupt.signal) }
+        : NOTHING_SENT),
       isServerWell: () => sender?.isWell ?? true,
       describe: async (given) => (given ? describedBy(given, env) : { options: settings, given: describing(env) }),
       destination: langfuse && fingerprint(langfuse),

@@ -228,7 +228,9 @@ describe('what a backfill leaves to the hooks', () => {
     workplace.env = env;
     later(1, 3);
     await backfill('--all');
-    expect(roots().map(({ input, trace }) => [input, trace.tags])).toEqual(Array(3).fill([undefined, ['mine']]));
+    expect(roots().map(({ input, trace }) => [input, trace.tags])).toEqual(
+      Array(3).fill([undefined, ['mine', 'claude-code']]),
+    );
     expect(workplace.state[sessionIdOf(1)]).toMatchObject({ given: { LANGFUSE_TAGS: 'mine' } });
   });
 });

@@ -1,7 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import type { Caller } from '../../src/caller.js';
+import type { Langfuse } from '../../src/config.js';
 import { otlpEndpoint } from '../../src/langfuse/endpoint.js';
+import { sendScores } from '../../src/langfuse/scores.js';
 import { Sender } from '../../src/langfuse/send.js';
 import { openLog } from '../../src/log.js';
 import { type ExportReport, exportSession } from '../../src/session-export.js';
@@ -13,12 +16,13 @@ import { OPTIONS } from './traces.js';
 export class Exporter {
   readonly folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-export-'));
   readonly server: LangfuseServer;
+  readonly #langfuse: Langfuse;
   readonly #sender: Sender;
 
   private constructor(server: LangfuseServer) {
     this.server = server;
-    const baseUrl = new URL(server.url);
-    this.#sender = new Sender(otlpEndpoint({ baseUrl, publicKey: PUBLIC_KEY, secretKey: SECRET_KEY }));
+    this.#langfuse = { baseUrl: new URL(server.url), publicKey: PUBLIC_KEY, secretKey: SECRET_KEY };
+    this.#sender = new Sender(otlpEndpoint(this.#langfuse));
   }
 
   static async open(): Promise<Exporter> {
@@ -26,7 +30,7 @@ export class Exporter {
   }
 
   /** Exports a session as its SessionEnd would. */
-  export(path: string, options: Partial<typeof OPTIONS> = {}): Promise<ExportReport> {
+  export(path: string, options: Partial<typeof OPTIONS> = {}, caller: Caller = {}): Promise<ExportReport> {
     return exportSession(
       {
         sessionId: basename(path, '.jsonl'),
@@ -34,10 +38,12 @@ export class Exporter {
         occasion: 'event',
         closing: { kind: 'everything' },
         agents: { running: new Set(), areOver: true, mayBeBeside: true },
+        caller,
       },
       {
         store: new StateStore(join(this.folder, 'state'), () => {}),
         send: (spans) => this.#sender.send(spans, Date.now() + 10_000),
+        sendScores: (turns) => sendScores(this.#langfuse, turns, { deadline: Date.now() + 10_000 }),
         options: { ...OPTIONS, ...options },
         given: {},
         destination: 'x',

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
+import { type ApiAnswer, LangfuseApi } from './langfuse-api.js';
 
 /** An observation as the server keeps it: what the attributes of its span say. */
 export interface StoredObservation {
@@ -67,6 +68,7 @@ export class LangfuseServer {
   lost = 0;
   /** How often each row has arrived. */
   readonly arrivals = new Map<string, number>();
+  readonly api = new LangfuseApi();
   readonly #rows = new Map<string, StoredObservation>();
   readonly #server: Server;
 
@@ -115,7 +117,10 @@ export class LangfuseServer {
         status,
         spans: taken.spans.length,
       });
-      if (status < 300 && told.disconnect !== 'before taking') this.#keep(taken.spans);
+      if (status < 300 && told.disconnect !== 'before taking') {
+        this.#keep(taken.spans);
+        taken.keep?.();
+      }
       if (told.disconnect) {
         request.socket.destroy();
         return;
@@ -127,13 +132,15 @@ export class LangfuseServer {
     else setTimeout(answer, told.delayMs);
   }
 
-  #read(request: IncomingMessage, body: Buffer): { status: number; spans: OtlpSpan[]; body?: string } {
+  #read(request: IncomingMessage, body: Buffer): ApiAnswer & { spans: OtlpSpan[] } {
     if (request.url === '/api/public/health')
       return { status: 200, spans: [], body: JSON.stringify({ status: 'OK', version: VERSION }) };
     const credentials = Buffer.from(`${PUBLIC_KEY}:${SECRET_KEY}`).toString('base64');
     if (request.headers.authorization !== `Basic ${credentials}`) return { status: 401, spans: [] };
     if (request.method === 'GET' && request.url === '/api/public/projects')
       return { status: 200, spans: [], body: JSON.stringify({ data: [PROJECT] }) };
+    const answer = this.api.answer(`${request.method} ${request.url}`, body);
+    if (answer) return { spans: [], ...answer };
     if (request.method !== 'POST' || request.url !== '/api/public/otel/v1/traces') return { status: 404, spans: [] };
     try {
       const json = request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body;

@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { encodeSpan } from '../../src/langfuse/otlp.js';
 import { buildTurn } from '../../src/observations/build.js';
+import { TAG_KINDS } from '../../src/observations/tags.js';
 import type { BuildOptions } from '../../src/observations/trace.js';
 import { firstTimeIn, linesIn } from '../../src/transcript/lines.js';
 import type { Turn } from '../../src/transcript/turn.js';
@@ -10,12 +11,16 @@ import { grouped } from './lines.js';
 export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {
   userId: undefined,
   tags: [],
+  autoTags: TAG_KINDS,
   metadata: {},
   environment: undefined,
   release: undefined,
   maxChars: 200_000,
   redact: undefined,
   capture: 'full',
+  scores: false,
+  repository: undefined,
+  callers: [],
 };
 
 /** The turns of a finished transcript. */

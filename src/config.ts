@@ -2,11 +2,12 @@ import * as z from 'zod/mini';
 import { isRecord, type Json, parseJson } from './json.js';
 import type { Capture } from './observations/capture.js';
 import { type Redact, type RedactionRule, redactor } from './observations/redact.js';
+import { type OtlpHeaders, otlpHeadersIn } from './otlp-headers.js';
 import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from './whole-number.js';
 
 export interface Settings {
   /** Undefined where keys or a good URL are missing: `problems` says which. */
-  readonly langfuse: Langfuse | undefined;
+  readonly receiver: Receiver | undefined;
   readonly userId: string | undefined;
   readonly tags: readonly string[];
   readonly metadata: { readonly [key: string]: Json };
@@ -22,10 +23,21 @@ export interface Settings {
   readonly problems: readonly string[];
 }
 
+/** Where it all goes. */
+export type Receiver = Langfuse | Collector;
+
 export interface Langfuse {
+  readonly kind: 'langfuse';
   readonly baseUrl: URL;
   readonly publicKey: string;
   readonly secretKey: string;
+}
+
+/** An OpenTelemetry Collector, or whatever else takes traces over OTLP/HTTP: what it does with them is its own affair. */
+export interface Collector {
+  readonly kind: 'collector';
+  readonly url: URL;
+  readonly headers: OtlpHeaders;
 }
 
 const text = z.string();
@@ -39,6 +51,22 @@ const webUrl = z.pipe(
     .string()
     .check(z.refine((value) => /^https?:$/.test(urlOf(value)?.protocol ?? ''), 'expected an http or https URL')),
   z.transform((value) => new URL(value)),
+);
+/** As OpenTelemetry's variable for traces names it, whole; but nobody takes traces at the root. */
+const tracesUrl = z.pipe(
+  webUrl,
+  z.transform((url) => (url.pathname === '/' ? new URL('/v1/traces', url) : url)),
+);
+const otlpHeaders = z.pipe(
+  z
+    .string()
+    .check(
+      z.refine(
+        (value) => otlpHeadersIn(value) !== undefined,
+        'expected name=value,name=value with percent-encoded values',
+      ),
+    ),
+  z.transform((value) => otlpHeadersIn(value) ?? {}),
 );
 const list = z.pipe(
   z.string(),
@@ -85,11 +113,22 @@ const Environment = z.object({
   ),
   REDACT: z._default(toggle, true),
   REDACT_EXTRA: z.optional(text),
+  OTLP_URL: z.optional(tracesUrl),
+  OTLP_HEADERS: z._default(otlpHeaders, {}),
 });
 type Name = keyof z.infer<typeof Environment>;
 
 /** Settings that the Langfuse SDKs do not have, or (`LANGFUSE_TIMEOUT`, in seconds there) mean otherwise. */
-const OURS_ONLY: readonly Name[] = ['TIMEOUT', 'MAX_CHARS', 'DEBUG', 'CAPTURE', 'REDACT', 'REDACT_EXTRA'];
+const OURS_ONLY: readonly Name[] = [
+  'TIMEOUT',
+  'MAX_CHARS',
+  'DEBUG',
+  'CAPTURE',
+  'REDACT',
+  'REDACT_EXTRA',
+  'OTLP_URL',
+  'OTLP_HEADERS',
+];
 /** Those that decide what of a session leaves, and what it is called there. */
 const DESCRIBING: readonly Name[] = [
   'USER_ID',
@@ -132,14 +171,10 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const settings = Environment.parse(given);
   const { rules, problems: badRules } = await rulesIn(settings.REDACT_EXTRA);
   for (const problem of badRules) problems.push(`${variables.REDACT_EXTRA}: ${problem}`);
-  const { PUBLIC_KEY: publicKey, SECRET_KEY: secretKey, BASE_URL: baseUrl } = settings;
-  if (publicKey === undefined) problems.push('LANGFUSE_PUBLIC_KEY is not set');
-  if (secretKey === undefined) problems.push('LANGFUSE_SECRET_KEY is not set');
-  // With a malformed URL nothing is sent: its default would be another's server.
-  const hasBadUrl = bad.some(({ path }) => path[0] === 'BASE_URL');
-  const isComplete = publicKey !== undefined && secretKey !== undefined && !hasBadUrl;
+  const { receiver, missing } = receiverIn(settings, given, new Set(bad.map(({ path: [name] }) => String(name))));
+  problems.push(...missing);
   return {
-    langfuse: isComplete ? { baseUrl, publicKey, secretKey } : undefined,
+    receiver,
     userId: settings.USER_ID,
     tags: settings.TAGS,
     metadata: settings.METADATA,
@@ -152,6 +187,24 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     debug: settings.DEBUG,
     problems,
   };
+}
+
+/** With a malformed URL or header nothing is sent: what stands there by default is another's server, or another's place on it. */
+function receiverIn(
+  { OTLP_URL: url, OTLP_HEADERS: headers, ...langfuse }: z.infer<typeof Environment>,
+  given: { readonly [name: string]: string },
+  bad: ReadonlySet<string>,
+): { receiver: Receiver | undefined; missing: string[] } {
+  if (bad.has('OTLP_URL')) return { receiver: undefined, missing: [] };
+  if (url) return { receiver: bad.has('OTLP_HEADERS') ? undefined : { kind: 'collector', url, headers }, missing: [] };
+  const { PUBLIC_KEY: publicKey, SECRET_KEY: secretKey, BASE_URL: baseUrl } = langfuse;
+  const missing: string[] = [];
+  if (publicKey === undefined) missing.push('LANGFUSE_PUBLIC_KEY is not set');
+  if (secretKey === undefined) missing.push('LANGFUSE_SECRET_KEY is not set');
+  if (given.OTLP_HEADERS !== undefined)
+    missing.push('CC_LANGFUSE_OTLP_HEADERS: without CC_LANGFUSE_OTLP_URL they go nowhere');
+  const isComplete = publicKey !== undefined && secretKey !== undefined && !bad.has('BASE_URL');
+  return { receiver: isComplete ? { kind: 'langfuse', baseUrl, publicKey, secretKey } : undefined, missing };
 }
 
 /** Few have rules of their own, and what checks them is not to be loaded by all. */

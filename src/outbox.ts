@@ -1,4 +1,5 @@
 import type { SendReport } from './langfuse/send.js';
+import type { Outgoing, Rejected } from './langfuse/transport.js';
 import { type Entry, merged } from './state/entry.js';
 import { NOTHING, sum, type Tally } from './tally.js';
 
@@ -8,8 +9,7 @@ export interface Item {
   readonly span?: Span;
 }
 
-export interface Span {
-  readonly json: string;
+export interface Span extends Outgoing {
   /** What it is called in the log. */
   readonly label: string;
   readonly tally: Tally;
@@ -18,11 +18,13 @@ export interface Span {
 export interface OutboxTools {
   /** Asked once, before anything is sent; throws where it must not be. */
   readonly ready: () => Promise<void>;
-  readonly send: (spans: readonly string[]) => Promise<SendReport>;
+  readonly send: (spans: readonly Outgoing[]) => Promise<SendReport>;
   readonly advance: (change: Partial<Entry>) => Promise<void>;
   readonly onTaken: ((taken: Tally) => void) | undefined;
   /** Told of what the server refuses for what it is. */
   readonly onDropped: (label: string) => void;
+  /** Told of what it rejects without telling which, of how many. */
+  readonly onRejected: (rejected: Rejected, sent: number) => void;
 }
 
 // Larger ones save few requests, and what waits in them outlives the garbage collector's first look (4 MB: twice the memory).
@@ -76,13 +78,16 @@ export class Outbox {
     this.#bytes = 0;
     if (this.#failure !== undefined || items.length === 0) return;
     const spans = items.flatMap(({ span }) => span ?? []);
-    const nothing = { settled: 0, dropped: [], failure: undefined };
+    const nothing: SendReport = { settled: 0, dropped: [], failure: undefined };
     if (spans.length > 0 && !this.#isReady) await this.#tools.ready();
     this.#isReady ||= spans.length > 0;
-    const report = spans.length > 0 ? await this.#tools.send(spans.map(({ json }) => json)) : nothing;
+    const report = spans.length > 0 ? await this.#tools.send(spans) : nothing;
     for (const place of report.dropped) this.#tools.onDropped(spans[place]?.label ?? '');
     const settled = spans.slice(0, report.settled).filter((_, place) => !report.dropped.includes(place));
-    const taken = sum(settled.map(({ tally }) => tally));
+    const whole = sum(settled.map(({ tally }) => tally));
+    const { rejected } = report;
+    if (rejected) this.#tools.onRejected(rejected, settled.length);
+    const taken = { ...whole, observations: Math.max(0, whole.observations - (rejected?.spans ?? 0)) };
     this.#sent = sum([this.#sent, taken]);
     this.#tools.onTaken?.(taken);
     this.#failure = report.failure;

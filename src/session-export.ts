@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { encodeSpan } from './langfuse/otlp.js';
 import type { SendReport } from './langfuse/send.js';
+import type { Outgoing } from './langfuse/transport.js';
 import type { Log } from './log.js';
 import { withMarks } from './marks.js';
 import { buildTurn } from './observations/build.js';
@@ -32,7 +33,7 @@ export interface SessionExport {
 
 export interface ExportTools {
   readonly store: SessionState;
-  readonly send: (spans: readonly string[]) => Promise<SendReport>;
+  readonly send: (spans: readonly Outgoing[]) => Promise<SendReport>;
   /** Until when another run is waited for that works on the session, in ms since 1970. */
   readonly waitUntil: number;
   /** Until when there is time to read; what has been read by then is sent, and the next run goes on. */
@@ -126,6 +127,13 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
     advance: save,
     onTaken: tools.onTaken,
     onDropped: (span) => log.warn('the server refuses an observation, it is left out', { session: sessionId, span }),
+    onRejected: ({ spans: rejected, reason }, sent) =>
+      log.warn('the Collector took the request and tells of what it rejects', {
+        session: sessionId,
+        rejected,
+        sent,
+        reason,
+      }),
   });
   const options = { ...tools.options, sessionId };
   const status = { ...what.agents, idleBefore: Date.now() - IDLE_MS };
@@ -295,5 +303,5 @@ function itemOf({ observation, change }: AgentItem): Item {
   const { type, id, trace } = observation;
   const json = encodeSpan(observation);
   const tally = tallyOf(observation, Buffer.byteLength(json));
-  return { change, span: { json, label: `${type} ${id} of trace ${trace.id}`, tally } };
+  return { change, span: { observation, json, label: `${type} ${id} of trace ${trace.id}`, tally } };
 }

@@ -1,7 +1,8 @@
 import { lstatSync } from 'node:fs';
 import { describedBy, describing, readSettings, type Settings } from '../config.js';
 import { type HookInput, parseHookInput } from '../hook-input.js';
-import { fingerprint, otlpEndpoint } from '../langfuse/endpoint.js';
+import { OtlpTransport } from '../langfuse/otlp-transport.js';
+import { fingerprint, refusedBy } from '../langfuse/receiver.js';
 import { Sender } from '../langfuse/send.js';
 import { type Log, openLog } from '../log.js';
 import { keepRefusal } from '../notice.js';
@@ -53,13 +54,13 @@ interface Run {
 async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   const { env, folder, startedAt, log } = run;
   for (const problem of settings.problems) log.warn(problem);
-  const { langfuse } = settings;
-  if (!langfuse) return;
+  const { receiver } = settings;
+  if (!receiver) return;
   const { session_id: sessionId, transcript_path: path, hook_event_name: event } = input;
   const store = new StateStore(folder, (keptAs) =>
     log.error('the state file was corrupt, it is set aside', { keptAs }),
   );
-  const destination = fingerprint(langfuse);
+  const destination = fingerprint(receiver);
   if (event === 'SessionStart') {
     const known = store.read(sessionId);
     const isNews =
@@ -70,7 +71,7 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   }
   const isRepeated = event === 'SessionEnd' && !run.isWorker && hasJustFailed(store.read(sessionId));
   const deadline = isRepeated ? Math.min(run.deadline, startedAt + AFTER_A_FAILURE_MS) : run.deadline;
-  const sender = new Sender(otlpEndpoint(langfuse));
+  const sender = new Sender(new OtlpTransport(receiver));
   const toolsUntil: ToolsUntil = (end, described = { options: settings, given: describing(env) }) => ({
     store,
     send: (spans) => sender.send(spans, end),
@@ -85,7 +86,7 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
     const isDone = await exportOwn(input, store, toolsUntil, { startedAt, deadline, destination, log });
     // Where the server is at fault, no other session's turns will go through.
     if (isDone || sender.isWell) await recover(input, store, toolsUntil, { env, deadline, destination, log });
-    keepRefusal(folder, sender.lastStatus, langfuse.baseUrl.host, env);
+    keepRefusal(folder, sender.lastStatus, (status) => refusedBy(receiver, status), env);
   } finally {
     await sender.close();
   }

@@ -1,8 +1,7 @@
-import { text } from 'node:stream/consumers';
 import type { Langfuse } from '../config.js';
 import { isRecord, parseJson } from '../json.js';
-import { ask, connect, late } from './connection.js';
-import { authorization, urlOf } from './endpoint.js';
+import { ask, bodyOf, connect } from './connection.js';
+import { authorization, urlOf } from './receiver.js';
 
 /** What a server says to the keys. */
 export interface ProjectAnswer {
@@ -19,8 +18,7 @@ export async function askForProject(langfuse: Langfuse, timeoutMs: number): Prom
   try {
     const headers = { authorization: authorization(langfuse) };
     const incoming = await ask(connection, url, { method: 'GET', headers }, timeoutMs);
-    const timer = setTimeout(() => incoming.destroy(late(timeoutMs)), deadline - Date.now());
-    const body = await text(incoming).finally(() => clearTimeout(timer));
+    const body = await bodyOf(incoming, deadline - Date.now());
     return { status: incoming.statusCode ?? 0, project: projectIn(parseJson(body)) };
   } finally {
     connection.agent.destroy();

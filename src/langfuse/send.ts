@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { encodeRequest } from './otlp.js';
-import { type Endpoint, Post, type Reply } from './post.js';
+import type { Outgoing, Rejected, Reply, Transport } from './transport.js';
 
 export interface SendReport {
-  /** How many of the spans, from the first on, need not be sent again. */
+  /** How many of the observations, from the first on, need not be sent again. */
   readonly settled: number;
   /** Those among them that the server refuses for what they are, by their place. */
   readonly dropped: readonly number[];
+  /** What was rejected, of the others, by a server that took the requests that it was in. */
+  readonly rejected?: Rejected | undefined;
   /** Why the others are not settled. */
   readonly failure: string | undefined;
 }
@@ -20,34 +21,42 @@ const REFUSALS_WITHOUT_SUCCESS = 16;
 const REFUSES_EVERY_SPAN = 'the server refuses every span (400)';
 
 interface Delivery {
-  readonly spans: readonly string[];
+  readonly outgoing: readonly Outgoing[];
   readonly deadline: number;
   readonly stop: AbortSignal | undefined;
-  /** Places of spans. */
+  /** Places of observations. */
   readonly accepted: Set<number>;
   readonly refused: Set<number>;
+  rejected: Rejected | undefined;
 }
 
-/** Sends spans and knows of each whether the server has acknowledged it. Where the server asks to wait, all requests do. */
+/** Sends observations and knows of each whether the server has acknowledged it. Where the server asks to wait, all requests do. */
 export class Sender {
-  readonly #post: Post;
+  readonly #transport: Transport;
   #lastStatus: number | undefined;
   #pausedUntil = 0;
 
-  constructor(endpoint: Endpoint) {
-    this.#post = new Post(endpoint);
+  constructor(transport: Transport) {
+    this.#transport = transport;
   }
 
   /** `deadline` is when to give up, in ms since 1970; `stop` gives up what is not under way. */
-  async send(spans: readonly string[], deadline: number, stop?: AbortSignal): Promise<SendReport> {
-    const delivery: Delivery = { spans, deadline, stop, accepted: new Set(), refused: new Set() };
-    const failure = await this.#deliver([...spans.keys()], delivery);
-    const { accepted, refused } = delivery;
-    const isAlone = spans.length === 1 && refused.size === 1 && failure === undefined;
+  async send(outgoing: readonly Outgoing[], deadline: number, stop?: AbortSignal): Promise<SendReport> {
+    const delivery: Delivery = {
+      outgoing,
+      deadline,
+      stop,
+      accepted: new Set(),
+      refused: new Set(),
+      rejected: undefined,
+    };
+    const failure = await this.#deliver([...outgoing.keys()], delivery);
+    const { accepted, refused, rejected } = delivery;
+    const isAlone = outgoing.length === 1 && refused.size === 1 && failure === undefined;
     if (accepted.size === 0 && !isAlone) return { settled: 0, dropped: [], failure: failure ?? REFUSES_EVERY_SPAN };
-    const unsettled = spans.findIndex((_, place) => !accepted.has(place) && !refused.has(place));
-    const settled = unsettled < 0 ? spans.length : unsettled;
-    return { settled, dropped: [...refused].filter((place) => place < settled), failure };
+    const unsettled = outgoing.findIndex((_, place) => !accepted.has(place) && !refused.has(place));
+    const settled = unsettled < 0 ? outgoing.length : unsettled;
+    return { settled, dropped: [...refused].filter((place) => place < settled), rejected, failure };
   }
 
   /** What the server answered last; undefined where it did not. */
@@ -67,22 +76,26 @@ export class Sender {
   }
 
   close(): Promise<void> {
-    return this.#post.close();
+    return this.#transport.close();
   }
 
-  /** Delivers spans, by their places; a request that is refused for its size or for one bad span is halved. */
+  /** Delivers observations, by their places; a request that is refused for its size or for one bad span is halved. */
   async #deliver(places: readonly number[], delivery: Delivery): Promise<string | undefined> {
-    const { spans, accepted, refused } = delivery;
+    const { outgoing, accepted, refused } = delivery;
     const due = places.filter((place) => !accepted.has(place));
     const [first] = due;
     if (first === undefined) return undefined;
-    const answer = await this.#request(encodeRequest(due.map((place) => spans[place] ?? '')), delivery);
+    const answer = await this.#request(
+      due.flatMap((place) => outgoing[place] ?? []),
+      delivery,
+    );
     this.#lastStatus = typeof answer === 'string' ? undefined : answer.status;
     if (typeof answer === 'string') return answer;
-    const { status } = answer;
+    const { status, problem, rejected } = answer;
+    if (problem !== undefined) return problem;
     if (isSuccess(status)) {
-      if (answer.isPage) return `what answers ${status} is no Langfuse: it sent a page`;
       for (const place of due) accepted.add(place);
+      if (rejected) delivery.rejected = { ...rejected, spans: rejected.spans + (delivery.rejected?.spans ?? 0) };
       return undefined;
     }
     if (status !== 400 && status !== 413) return refusal(status);
@@ -94,7 +107,7 @@ export class Sender {
     }
     if (status === 413) return 'the server refuses a single observation for its size (413)';
     refused.add(first);
-    const last = spans.length - 1;
+    const last = outgoing.length - 1;
     if (last === 0) return this.#isAtFault(delivery);
     if (accepted.size > 0 || refused.size !== REFUSALS_WITHOUT_SUCCESS || first === last) return undefined;
     return (await this.#deliver([last], delivery)) ?? (accepted.size === 0 ? REFUSES_EVERY_SPAN : undefined);
@@ -102,20 +115,21 @@ export class Sender {
 
   /** A span alone in its request has no neighbours that could tell whether it is at fault: a request without spans does. */
   async #isAtFault(delivery: Delivery): Promise<string | undefined> {
-    const answer = await this.#request(encodeRequest([]), delivery);
-    return typeof answer !== 'string' && isSuccess(answer.status) && !answer.isPage ? undefined : REFUSES_EVERY_SPAN;
+    const answer = await this.#request([], delivery);
+    const isTaken = typeof answer !== 'string' && isSuccess(answer.status) && answer.problem === undefined;
+    return isTaken ? undefined : REFUSES_EVERY_SPAN;
   }
 
   /** The server's last word, or why there was none. */
-  async #request(body: string, { deadline, stop }: Delivery): Promise<Reply | string> {
+  async #request(outgoing: readonly Outgoing[], { deadline, stop }: Delivery): Promise<Reply | string> {
     for (let attempt = 1; ; attempt += 1) {
       const isPauseTooLong = this.#pausedUntil >= deadline;
-      if (isPauseTooLong) return { status: TOO_MANY, retryAfterMs: undefined, isPage: false };
+      if (isPauseTooLong) return { status: TOO_MANY, retryAfterMs: undefined, problem: undefined };
       if (!(await this.#waitUntil(this.#pausedUntil, stop))) return 'stopped';
       const left = deadline - Date.now();
       if (left <= 0) return 'out of time';
-      const answer = await this.#post
-        .send(body, Math.min(left, REQUEST_TIMEOUT_MS))
+      const answer = await this.#transport
+        .post(outgoing, Math.min(left, REQUEST_TIMEOUT_MS))
         .catch((error: Error & { code?: string }) => `cannot reach the server: ${error.code ?? error.message}`);
       const status = typeof answer === 'string' ? undefined : answer.status;
       const isFinal = status !== undefined && !isPassing(status);
@@ -150,11 +164,6 @@ function isPassing(status: number): boolean {
 
 function refusal(status: number): string {
   switch (status) {
-    case 401:
-    case 403:
-      return `the server refuses the keys (${status})`;
-    case 404:
-      return 'the server has no OTLP endpoint (404); Langfuse has one from 3.22 on';
     case 429:
       return 'the server asks to wait (429)';
     default:

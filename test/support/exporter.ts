@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { otlpEndpoint } from '../../src/langfuse/endpoint.js';
+import { OtlpTransport } from '../../src/langfuse/otlp-transport.js';
 import { Sender } from '../../src/langfuse/send.js';
 import { openLog } from '../../src/log.js';
 import { type ExportReport, exportSession } from '../../src/session-export.js';
 import { StateStore } from '../../src/state/store.js';
-import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
+import { LangfuseServer, langfuseAt } from './langfuse-server.js';
 import { OPTIONS } from './traces.js';
 
 /** The way of a session without a process around it: from a transcript to a server of its own. */
@@ -17,8 +17,7 @@ export class Exporter {
 
   private constructor(server: LangfuseServer) {
     this.server = server;
-    const baseUrl = new URL(server.url);
-    this.#sender = new Sender(otlpEndpoint({ baseUrl, publicKey: PUBLIC_KEY, secretKey: SECRET_KEY }));
+    this.#sender = new Sender(new OtlpTransport(langfuseAt(server.url)));
   }
 
   static async open(): Promise<Exporter> {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
+import type { Langfuse } from '../../src/config.js';
 
 /** An observation as the server keeps it: what the attributes of its span say. */
 export interface StoredObservation {
@@ -52,6 +53,11 @@ export interface Misbehaviour {
 export const PUBLIC_KEY = 'pk-lf-embedded';
 export const PROJECT = { id: 'embedded', name: 'Embedded' };
 export const SECRET_KEY = 'sk-lf-embedded';
+
+/** Such a server, and the keys to it. */
+export function langfuseAt(url: string, secretKey = SECRET_KEY): Langfuse {
+  return { kind: 'langfuse', baseUrl: new URL(url), publicKey: PUBLIC_KEY, secretKey };
+}
 
 /**
  * A stand-in for Langfuse 4 on loopback. It keeps observations as the real one does: a row for each trace, span id and

@@ -17,6 +17,7 @@ const entries = [
   'redaction-rules.ts',
   'log-file.ts',
   'langfuse/proxy.ts',
+  'langfuse/ingestion.ts',
 ];
 
 /** Node loads CommonJS a tenth faster, but esbuild splits only ESM: so every `import()` of ours stays one, of its file. */

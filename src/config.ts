@@ -31,6 +31,8 @@ export interface Langfuse {
   readonly baseUrl: URL;
   readonly publicKey: string;
   readonly secretKey: string;
+  /** By which of its doors: `auto` takes the ingestion API where there is no OTLP endpoint. */
+  readonly transport: 'auto' | 'otlp' | 'ingestion';
 }
 
 /** An OpenTelemetry Collector, or whatever else takes traces over OTLP/HTTP: what it does with them is its own affair. */
@@ -45,6 +47,10 @@ const positive = z.pipe(z.string().check(z.regex(WHOLE_NUMBER, NO_WHOLE_NUMBER))
 const toggle = z.pipe(
   z.string().check(z.regex(/^(?:true|false)$/i, 'expected true or false')),
   z.transform((value) => value.toLowerCase() === 'true'),
+);
+const lowerCase = z.pipe(
+  z.string(),
+  z.transform((value) => value.toLowerCase()),
 );
 const webUrl = z.pipe(
   z
@@ -103,10 +109,7 @@ const Environment = z.object({
   DEBUG: z._default(toggle, false),
   CAPTURE: z._default(
     z.pipe(
-      z.pipe(
-        z.string(),
-        z.transform((value) => value.toLowerCase()),
-      ),
+      lowerCase,
       z.enum(['full', 'no_tool_io', 'metadata'], 'expected full, no_tool_io or metadata; taken as metadata'),
     ),
     'full',
@@ -115,6 +118,10 @@ const Environment = z.object({
   REDACT_EXTRA: z.optional(text),
   OTLP_URL: z.optional(tracesUrl),
   OTLP_HEADERS: z._default(otlpHeaders, {}),
+  TRANSPORT: z._default(
+    z.pipe(lowerCase, z.enum(['auto', 'otlp', 'ingestion'], 'expected auto, otlp or ingestion')),
+    'auto',
+  ),
 });
 type Name = keyof z.infer<typeof Environment>;
 
@@ -128,6 +135,7 @@ const OURS_ONLY: readonly Name[] = [
   'REDACT_EXTRA',
   'OTLP_URL',
   'OTLP_HEADERS',
+  'TRANSPORT',
 ];
 /** Those that decide what of a session leaves, and what it is called there. */
 const DESCRIBING: readonly Name[] = [
@@ -171,10 +179,10 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const settings = Environment.parse(given);
   const { rules, problems: badRules } = await rulesIn(settings.REDACT_EXTRA);
   for (const problem of badRules) problems.push(`${variables.REDACT_EXTRA}: ${problem}`);
-  const { receiver, missing } = receiverIn(settings, given, new Set(bad.map(({ path: [name] }) => String(name))));
-  problems.push(...missing);
+  const badNames = new Set(bad.map(({ path: [name] }) => String(name)));
+  problems.push(...contradictionsIn(settings, badNames));
   return {
-    receiver,
+    receiver: receiverIn(settings, badNames),
     userId: settings.USER_ID,
     tags: settings.TAGS,
     metadata: settings.METADATA,
@@ -190,21 +198,25 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
 }
 
 /** With a malformed URL or header nothing is sent: what stands there by default is another's server, or another's place on it. */
-function receiverIn(
-  { OTLP_URL: url, OTLP_HEADERS: headers, ...langfuse }: z.infer<typeof Environment>,
-  given: { readonly [name: string]: string },
-  bad: ReadonlySet<string>,
-): { receiver: Receiver | undefined; missing: string[] } {
-  if (bad.has('OTLP_URL')) return { receiver: undefined, missing: [] };
-  if (url) return { receiver: bad.has('OTLP_HEADERS') ? undefined : { kind: 'collector', url, headers }, missing: [] };
-  const { PUBLIC_KEY: publicKey, SECRET_KEY: secretKey, BASE_URL: baseUrl } = langfuse;
-  const missing: string[] = [];
-  if (publicKey === undefined) missing.push('LANGFUSE_PUBLIC_KEY is not set');
-  if (secretKey === undefined) missing.push('LANGFUSE_SECRET_KEY is not set');
-  if (given.OTLP_HEADERS !== undefined)
-    missing.push('CC_LANGFUSE_OTLP_HEADERS: without CC_LANGFUSE_OTLP_URL they go nowhere');
+function receiverIn(settings: z.infer<typeof Environment>, bad: ReadonlySet<string>): Receiver | undefined {
+  const { OTLP_URL: url, OTLP_HEADERS: headers, BASE_URL: baseUrl, TRANSPORT: transport } = settings;
+  if (bad.has('OTLP_URL')) return undefined;
+  if (url) return bad.has('OTLP_HEADERS') ? undefined : { kind: 'collector', url, headers };
+  const { PUBLIC_KEY: publicKey, SECRET_KEY: secretKey } = settings;
   const isComplete = publicKey !== undefined && secretKey !== undefined && !bad.has('BASE_URL');
-  return { receiver: isComplete ? { kind: 'langfuse', baseUrl, publicKey, secretKey } : undefined, missing };
+  return isComplete ? { kind: 'langfuse', baseUrl, publicKey, secretKey, transport } : undefined;
+}
+
+/** What does not go together, or is missing for where it is to go. */
+function* contradictionsIn(settings: z.infer<typeof Environment>, bad: ReadonlySet<string>) {
+  if (settings.OTLP_URL || bad.has('OTLP_URL')) {
+    if (settings.TRANSPORT === 'ingestion') yield 'CC_LANGFUSE_TRANSPORT: a Collector takes OpenTelemetry alone';
+    return;
+  }
+  if (settings.PUBLIC_KEY === undefined) yield 'LANGFUSE_PUBLIC_KEY is not set';
+  if (settings.SECRET_KEY === undefined) yield 'LANGFUSE_SECRET_KEY is not set';
+  if (Object.keys(settings.OTLP_HEADERS).length > 0)
+    yield 'CC_LANGFUSE_OTLP_HEADERS: without CC_LANGFUSE_OTLP_URL they go nowhere';
 }
 
 /** Few have rules of their own, and what checks them is not to be loaded by all. */

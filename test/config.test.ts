@@ -7,7 +7,13 @@ const KEYS = { LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
 describe('settings', () => {
   test('have defaults', async () => {
     expect(await readSettings(KEYS)).toEqual({
-      receiver: { kind: 'langfuse', baseUrl: new URL('https://cloud.langfuse.com'), publicKey: 'pk', secretKey: 'sk' },
+      receiver: {
+        kind: 'langfuse',
+        baseUrl: new URL('https://cloud.langfuse.com'),
+        publicKey: 'pk',
+        secretKey: 'sk',
+        transport: 'auto',
+      },
       userId: undefined,
       tags: [],
       metadata: {},
@@ -37,6 +43,7 @@ describe('settings', () => {
       CC_LANGFUSE_DEBUG: 'TRUE',
       CC_LANGFUSE_REDACT: 'false',
       CC_LANGFUSE_CAPTURE: 'no_tool_io',
+      CC_LANGFUSE_TRANSPORT: 'Ingestion',
     });
     expect(settings).toEqual({
       receiver: {
@@ -44,6 +51,7 @@ describe('settings', () => {
         baseUrl: new URL('http://localhost:3000/langfuse'),
         publicKey: 'pk',
         secretKey: 'sk',
+        transport: 'ingestion',
       },
       userId: 'me',
       tags: ['a', 'b', 'c'],
@@ -91,6 +99,13 @@ describe('settings', () => {
     expect(settings[setting]).toEqual(fallback);
     expect(settings.problems).toEqual([expect.stringMatching(new RegExp(`^${name}: expected `))]);
     expect(settings.receiver).toBeDefined();
+  });
+
+  test.each(['http', 'otlp,ingestion'])('CC_LANGFUSE_TRANSPORT=%s is named, and both are tried', async (value) => {
+    expect(await readSettings({ ...KEYS, CC_LANGFUSE_TRANSPORT: value })).toMatchObject({
+      receiver: { transport: 'auto' },
+      problems: ['CC_LANGFUSE_TRANSPORT: expected auto, otlp or ingestion'],
+    });
   });
 
   test("rules of the user's own for what is to be taken out", async () => {
@@ -178,6 +193,14 @@ describe('settings', () => {
         expect(problems).toEqual([`${HEADERS_NAME}: expected name=value,name=value with percent-encoded values`]);
       },
     );
+
+    test('takes no events of Langfuse’s own', async () => {
+      const env = { [URL_NAME]: 'http://c:4318', CC_LANGFUSE_TRANSPORT: 'ingestion' };
+      expect(await readSettings(env)).toMatchObject({
+        receiver: { kind: 'collector' },
+        problems: ['CC_LANGFUSE_TRANSPORT: a Collector takes OpenTelemetry alone'],
+      });
+    });
 
     test('that is not named has no headers', async () => {
       expect(await readSettings({ ...KEYS, [HEADERS_NAME]: 'a=b' })).toMatchObject({

@@ -4,10 +4,10 @@ import { type BackfillRequest, HELP, readRequest } from '../backfill-request.js'
 import { claudeFolder, environmentOf } from '../claude-folder.js';
 import { UsageError } from '../command-line.js';
 import { describedBy, describing, type Langfuse, readSettings, type Settings } from '../config.js';
-import { OtlpTransport } from '../langfuse/otlp-transport.js';
 import { askForProject, sessionsPage } from '../langfuse/project.js';
 import { fingerprint, refusedBy } from '../langfuse/receiver.js';
 import { Sender } from '../langfuse/send.js';
+import { transportTo } from '../langfuse/transport-to.js';
 import { openLog } from '../log.js';
 import { selectSessions } from '../session-selection.js';
 import { DryRun } from '../state/dry-run.js';
@@ -71,7 +71,7 @@ async function exportAll(
   const log = openLog(folder, settings);
   const onCorrupt = (keptAs: string) => tell(`the state file was corrupt, it is set aside as ${keptAs}`);
   const state = new StateStore(folder, onCorrupt, 'in the background');
-  const sender = receiver && !request.isDryRun ? new Sender(new OtlpTransport(receiver)) : undefined;
+  const sender = receiver && !request.isDryRun ? new Sender(await transportTo(receiver, folder)) : undefined;
   const progress =
     request.output === 'words' && sessions.length > 0
       ? new ProgressReport(sessions, process.stderr, () => sender?.pausedUntil ?? 0)

@@ -1,9 +1,9 @@
 import { lstatSync } from 'node:fs';
 import { describedBy, describing, readSettings, type Settings } from '../config.js';
 import { type HookInput, parseHookInput } from '../hook-input.js';
-import { OtlpTransport } from '../langfuse/otlp-transport.js';
 import { fingerprint, refusedBy } from '../langfuse/receiver.js';
 import { Sender } from '../langfuse/send.js';
+import { transportTo } from '../langfuse/transport-to.js';
 import { type Log, openLog } from '../log.js';
 import { keepRefusal } from '../notice.js';
 import { forgettable, recoverable } from '../recovery.js';
@@ -71,7 +71,7 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   }
   const isRepeated = event === 'SessionEnd' && !run.isWorker && hasJustFailed(store.read(sessionId));
   const deadline = isRepeated ? Math.min(run.deadline, startedAt + AFTER_A_FAILURE_MS) : run.deadline;
-  const sender = new Sender(new OtlpTransport(receiver));
+  const sender = new Sender(await transportTo(receiver, folder));
   const toolsUntil: ToolsUntil = (end, described = { options: settings, given: describing(env) }) => ({
     store,
     send: (spans) => sender.send(spans, end),

@@ -73,6 +73,6 @@ export async function bodyOf(incoming: IncomingMessage, timeoutMs: number): Prom
   }
 }
 
-function late(timeoutMs: number): Error {
+export function late(timeoutMs: number): Error {
   return new Error(`no answer within ${timeoutMs} ms`);
 }

@@ -58,7 +58,7 @@ export class Post {
 }
 
 /** `Retry-After` is a number of seconds or a date. */
-function retryAfter(value: string | undefined): number | undefined {
+export function retryAfter(value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
   const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;

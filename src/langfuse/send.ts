@@ -33,7 +33,7 @@ interface Delivery {
 /** Sends observations and knows of each whether the server has acknowledged it. Where the server asks to wait, all requests do. */
 export class Sender {
   readonly #transport: Transport;
-  #lastStatus: number | undefined;
+  #last: Reply | undefined;
   #pausedUntil = 0;
 
   constructor(transport: Transport) {
@@ -61,13 +61,14 @@ export class Sender {
 
   /** What the server answered last; undefined where it did not. */
   get lastStatus(): number | undefined {
-    return this.#lastStatus;
+    return this.#last?.status;
   }
 
   /** Whether the server takes what it is sent, or refuses it for what it is: another session's may go through. */
   get isWell(): boolean {
-    const status = this.#lastStatus;
-    return status !== undefined && (isSuccess(status) || status === 400 || status === 413);
+    if (this.#last === undefined || this.#last.problem !== undefined) return false;
+    const { status } = this.#last;
+    return isSuccess(status) || status === 400 || status === 413;
   }
 
   /** Until when the server has asked to wait, in ms since 1970. */
@@ -80,7 +81,7 @@ export class Sender {
   }
 
   /** Delivers observations, by their places; a request that is refused for its size or for one bad span is halved. */
-  async #deliver(places: readonly number[], delivery: Delivery): Promise<string | undefined> {
+  async #deliver(places: readonly number[], delivery: Delivery, attempt = 1): Promise<string | undefined> {
     const { outgoing, accepted, refused } = delivery;
     const due = places.filter((place) => !accepted.has(place));
     const [first] = due;
@@ -89,14 +90,14 @@ export class Sender {
       due.flatMap((place) => outgoing[place] ?? []),
       delivery,
     );
-    this.#lastStatus = typeof answer === 'string' ? undefined : answer.status;
+    this.#last = typeof answer === 'string' ? undefined : answer;
     if (typeof answer === 'string') return answer;
     const { status, problem, rejected } = answer;
     if (problem !== undefined) return problem;
     if (isSuccess(status)) {
-      for (const place of due) accepted.add(place);
+      const again = settle(due, answer.refusals, delivery);
       if (rejected) delivery.rejected = { ...rejected, spans: rejected.spans + (delivery.rejected?.spans ?? 0) };
-      return undefined;
+      return again ? this.#deliverLater(again, delivery, attempt) : undefined;
     }
     if (status !== 400 && status !== 413) return refusal(status);
     if (due.length > 1) {
@@ -111,6 +112,14 @@ export class Sender {
     if (last === 0) return this.#isAtFault(delivery);
     if (accepted.size > 0 || refused.size !== REFUSALS_WITHOUT_SUCCESS || first === last) return undefined;
     return (await this.#deliver([last], delivery)) ?? (accepted.size === 0 ? REFUSES_EVERY_SPAN : undefined);
+  }
+
+  /** What the server could not take of a request, for now. */
+  async #deliverLater({ places, status }: Unsettled, delivery: Delivery, attempt: number): Promise<string | undefined> {
+    const until = Date.now() + backoffMs(attempt);
+    if (attempt >= ATTEMPTS || until >= delivery.deadline) return refusal(status);
+    if (!(await this.#waitUntil(until, delivery.stop))) return 'stopped';
+    return this.#deliver(places, delivery, attempt + 1);
   }
 
   /** A span alone in its request has no neighbours that could tell whether it is at fault: a request without spans does. */
@@ -135,9 +144,9 @@ export class Sender {
       const isFinal = status !== undefined && !isPassing(status);
       // A server that asks to wait is well: it is asked again as long as there is time.
       if (isFinal || (attempt >= ATTEMPTS && status !== TOO_MANY)) return answer;
-      const backoffMs = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS) * (0.75 + Math.random() / 2);
       const asked = typeof answer === 'string' ? undefined : answer.retryAfterMs;
-      const until = Date.now() + (asked !== undefined && attempt < ATTEMPTS ? asked : Math.max(asked ?? 0, backoffMs));
+      const until =
+        Date.now() + (asked !== undefined && attempt < ATTEMPTS ? asked : Math.max(asked ?? 0, backoffMs(attempt)));
       if (status === TOO_MANY) this.#pausedUntil = Math.max(this.#pausedUntil, until);
       if (until >= deadline) return answer;
       if (!(await this.#waitUntil(until, stop))) return 'stopped';
@@ -153,6 +162,35 @@ export class Sender {
 }
 
 const TOO_MANY = 429;
+
+interface Unsettled {
+  readonly places: readonly number[];
+  readonly status: number;
+}
+
+/** Takes note of what became of each observation of a request that was taken; gives those that are to be sent once more. */
+function settle(
+  due: readonly number[],
+  refusals: ReadonlyMap<number, number> | undefined,
+  { accepted, refused }: Delivery,
+): Unsettled | undefined {
+  const places: number[] = [];
+  let last: number | undefined;
+  for (const [index, place] of due.entries()) {
+    const status = refusals?.get(index);
+    if (status === undefined) accepted.add(place);
+    else if (!isPassing(status)) refused.add(place);
+    else {
+      places.push(place);
+      last = status;
+    }
+  }
+  return last === undefined ? undefined : { places, status: last };
+}
+
+function backoffMs(attempt: number): number {
+  return Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS) * (0.75 + Math.random() / 2);
+}
 
 function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;

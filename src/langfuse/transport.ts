@@ -12,6 +12,8 @@ export interface Reply {
   readonly retryAfterMs: number | undefined;
   /** Why nothing of the request was taken, where more is known of it than the status tells. */
   readonly problem: string | undefined;
+  /** What the server said of single observations that it did not take, by their place: a status for each. */
+  readonly refusals?: ReadonlyMap<number, number>;
   /** What was rejected of a request that was taken, and is not to be sent again. */
   readonly rejected?: Rejected | undefined;
 }
@@ -21,6 +23,10 @@ export interface Rejected {
   readonly spans: number;
   readonly reason: string;
 }
+
+/** What becomes of traces at the ingestion API of Langfuse 4. */
+export const INGESTION_CLOSED =
+  'Langfuse refuses every event (400): version 4 takes no traces by its ingestion API; unset CC_LANGFUSE_TRANSPORT, so that they go by OpenTelemetry';
 
 /** One way of bringing observations to a server. */
 export interface Transport {

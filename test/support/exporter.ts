@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { OtlpTransport } from '../../src/langfuse/otlp-transport.js';
 import { Sender } from '../../src/langfuse/send.js';
+import type { Transport } from '../../src/langfuse/transport.js';
+import { transportTo } from '../../src/langfuse/transport-to.js';
 import { openLog } from '../../src/log.js';
 import { type ExportReport, exportSession } from '../../src/session-export.js';
 import { StateStore } from '../../src/state/store.js';
@@ -11,17 +12,20 @@ import { OPTIONS } from './traces.js';
 
 /** The way of a session without a process around it: from a transcript to a server of its own. */
 export class Exporter {
-  readonly folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-export-'));
+  readonly folder: string;
   readonly server: LangfuseServer;
   readonly #sender: Sender;
 
-  private constructor(server: LangfuseServer) {
+  private constructor(folder: string, server: LangfuseServer, transport: Transport) {
+    this.folder = folder;
     this.server = server;
-    this.#sender = new Sender(new OtlpTransport(langfuseAt(server.url)));
+    this.#sender = new Sender(transport);
   }
 
   static async open(): Promise<Exporter> {
-    return new Exporter(await LangfuseServer.start());
+    const folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-export-'));
+    const server = await LangfuseServer.start();
+    return new Exporter(folder, server, await transportTo(langfuseAt(server.url), join(folder, 'state')));
   }
 
   /** Exports a session as its SessionEnd would. */

@@ -23,6 +23,7 @@ export interface SessionResult {
 
 interface BackfillTools {
   readonly store: SessionState;
+  readonly encode: ExportTools['encode'];
   readonly send: ExportTools['send'];
   /** Whether the server takes what it is sent, or refuses it for what it is. */
   readonly isServerWell: () => boolean;
@@ -55,9 +56,12 @@ const LOCK_WAIT_MS = 60_000;
 /** A server that fails so many sessions in a row will not take the next one's. */
 const FAILURES_IN_A_ROW = 3;
 
-/** Sends spans with a backfill's patience. */
-export function patiently(sender: Sender, stop: AbortSignal): ExportTools['send'] {
-  return (spans) => sender.send(spans, Date.now() + PATIENCE_MS, stop);
+/** Sends with a backfill's patience. */
+export function patiently(sender: Sender, stop: AbortSignal): Pick<ExportTools, 'encode' | 'send'> {
+  return {
+    encode: (observation) => sender.encode(observation),
+    send: (spans) => sender.send(spans, Date.now() + PATIENCE_MS, stop),
+  };
 }
 
 /** Exports sessions, several at a time; gives what became of each, in their order. */

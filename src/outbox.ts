@@ -1,23 +1,31 @@
 import type { SendReport } from './langfuse/send.js';
 import type { Outgoing, Rejected } from './langfuse/transport.js';
+import type { Observation } from './observations/model.js';
 import { type Entry, merged } from './state/entry.js';
-import { NOTHING, sum, type Tally } from './tally.js';
+import { NOTHING, sum, type Tally, tallyOf } from './tally.js';
 
-/** What is true of the state as soon as all before it has been sent, itself included where it is a span. */
+/** What is true of the state as soon as all before it has been sent, itself included where it is an observation. */
 export interface Item {
   readonly change: Partial<Entry>;
-  readonly span?: Span;
+  readonly observation?: Observation;
 }
 
-export interface Span extends Outgoing {
+interface Span {
+  readonly outgoing: Outgoing;
   /** What it is called in the log. */
   readonly label: string;
   readonly tally: Tally;
 }
 
+interface Encoded {
+  readonly change: Partial<Entry>;
+  readonly span: Span | undefined;
+}
+
 export interface OutboxTools {
   /** Asked once, before anything is sent; throws where it must not be. */
   readonly ready: () => Promise<void>;
+  readonly encode: (observation: Observation) => Outgoing;
   readonly send: (spans: readonly Outgoing[]) => Promise<SendReport>;
   readonly advance: (change: Partial<Entry>) => Promise<void>;
   readonly onTaken: ((taken: Tally) => void) | undefined;
@@ -36,7 +44,7 @@ const REQUEST_BYTES = 1_000_000;
  */
 export class Outbox {
   readonly #tools: OutboxTools;
-  #items: Item[] = [];
+  #items: Encoded[] = [];
   #bytes = 0;
   #sent = NOTHING;
   #failure: string | undefined;
@@ -62,9 +70,10 @@ export class Outbox {
   }
 
   async add(items: readonly Item[]): Promise<void> {
-    const total = items.reduce((bytes, { span }) => bytes + (span?.tally.bytes ?? 0), 0);
+    const encoded = items.map((item) => this.#encode(item));
+    const total = encoded.reduce((bytes, { span }) => bytes + (span?.tally.bytes ?? 0), 0);
     if (this.#bytes + total > REQUEST_BYTES) await this.flush();
-    for (const item of items) {
+    for (const item of encoded) {
       const bytes = item.span?.tally.bytes ?? 0;
       if (this.#bytes > 0 && this.#bytes + bytes > REQUEST_BYTES) await this.flush();
       this.#items.push(item);
@@ -81,7 +90,7 @@ export class Outbox {
     const nothing: SendReport = { settled: 0, dropped: [], failure: undefined };
     if (spans.length > 0 && !this.#isReady) await this.#tools.ready();
     this.#isReady ||= spans.length > 0;
-    const report = spans.length > 0 ? await this.#tools.send(spans) : nothing;
+    const report = spans.length > 0 ? await this.#tools.send(spans.map(({ outgoing }) => outgoing)) : nothing;
     for (const place of report.dropped) this.#tools.onDropped(spans[place]?.label ?? '');
     const settled = spans.slice(0, report.settled).filter((_, place) => !report.dropped.includes(place));
     const whole = sum(settled.map(({ tally }) => tally));
@@ -94,10 +103,19 @@ export class Outbox {
     const change = changeUpTo(items, report.settled);
     if (change) await this.#tools.advance(change);
   }
+
+  /** Nothing else of an observation is kept until it is sent: there is much in one. */
+  #encode({ change, observation }: Item): Encoded {
+    if (!observation) return { change, span: undefined };
+    const outgoing = this.#tools.encode(observation);
+    const { type, id, trace } = observation;
+    const tally = tallyOf(observation, Buffer.byteLength(outgoing.json));
+    return { change, span: { outgoing, label: `${type} ${id} of trace ${trace.id}`, tally } };
+  }
 }
 
 /** The changes of all items before the first unsettled span, the later ones over the earlier. */
-function changeUpTo(items: readonly Item[], settledSpans: number): Partial<Entry> | undefined {
+function changeUpTo(items: readonly Encoded[], settledSpans: number): Partial<Entry> | undefined {
   let spans = 0;
   let change: Partial<Entry> | undefined;
   for (const item of items) {

@@ -1,19 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
-import { encodeSpan } from './langfuse/otlp.js';
 import type { SendReport } from './langfuse/send.js';
 import type { Outgoing } from './langfuse/transport.js';
 import type { Log } from './log.js';
 import { withMarks } from './marks.js';
 import { buildTurn } from './observations/build.js';
+import type { Observation } from './observations/model.js';
 import { type BuildOptions, traceOf } from './observations/trace.js';
-import { type Item, Outbox } from './outbox.js';
+import { Outbox } from './outbox.js';
 import { type Start, startsFor, takenOverAt } from './resume.js';
 import { type Closing, IDLE_MS, type Reading, readTurns } from './session-turns.js';
 import { type Entry, NEW_ENTRY } from './state/entry.js';
 import type { Lock } from './state/lock.js';
 import type { SessionState } from './state/store.js';
 import { type AgentItem, type AgentStatus, Subagents } from './subagent-export.js';
-import { NOTHING, type Tally, tallyOf } from './tally.js';
+import { NOTHING, type Tally } from './tally.js';
 import { userLinesOf } from './transcript/fork.js';
 import { TranscriptReader } from './transcript/reader.js';
 import { NO_FACTS, type Turn } from './transcript/turn.js';
@@ -33,6 +33,7 @@ export interface SessionExport {
 
 export interface ExportTools {
   readonly store: SessionState;
+  readonly encode: (observation: Observation) => Outgoing;
   readonly send: (spans: readonly Outgoing[]) => Promise<SendReport>;
   /** Until when another run is waited for that works on the session, in ms since 1970. */
   readonly waitUntil: number;
@@ -123,6 +124,7 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   };
   const outbox = new Outbox({
     ready: () => store.ready(),
+    encode: tools.encode,
     send: tools.send,
     advance: save,
     onTaken: tools.onTaken,
@@ -278,7 +280,7 @@ async function addTurn(
   const news = withMarks(built?.children.filter(({ line }) => line > start.sentLine) ?? [], (line) => ({
     sent_line: line,
   }));
-  await outbox.add(news.map(({ observation, mark = {} }) => itemOf({ observation, change: mark })));
+  await outbox.add(news.map(({ observation, mark = {} }) => ({ observation, change: mark })));
   await addAgents(subagents.due(), outbox, reading);
   if (reading.isCutShort) return;
   if (!built) {
@@ -286,22 +288,15 @@ async function addTurn(
     if (started.length > 0) await outbox.add([{ change: subagents.kept(started) }]);
     return;
   }
-  await outbox.add([itemOf({ observation: built.root, change: { ...done, ...subagents.kept(started) } })]);
+  await outbox.add([{ observation: built.root, change: { ...done, ...subagents.kept(started) } }]);
 }
 
 /** One agent after the other, as long as there is time to read them. */
 async function addAgents(agents: Iterable<readonly AgentItem[]>, outbox: Outbox, reading: Reading): Promise<void> {
   for (const items of agents) {
-    await outbox.add(items.map(itemOf));
+    await outbox.add(items);
     if (outbox.failure !== undefined) return;
     reading.isCutShort = reading.isOver();
     if (reading.isCutShort) return;
   }
-}
-
-function itemOf({ observation, change }: AgentItem): Item {
-  const { type, id, trace } = observation;
-  const json = encodeSpan(observation);
-  const tally = tallyOf(observation, Buffer.byteLength(json));
-  return { change, span: { observation, json, label: `${type} ${id} of trace ${trace.id}`, tally } };
 }

@@ -4,11 +4,13 @@ import { type BackfillRequest, HELP, readRequest } from '../backfill-request.js'
 import { claudeFolder, environmentOf } from '../claude-folder.js';
 import { UsageError } from '../command-line.js';
 import { describedBy, describing, type Langfuse, readSettings, type Settings } from '../config.js';
+import { asSpan } from '../langfuse/otlp-transport.js';
 import { askForProject, sessionsPage } from '../langfuse/project.js';
 import { fingerprint, refusedBy } from '../langfuse/receiver.js';
 import { Sender } from '../langfuse/send.js';
 import { transportTo } from '../langfuse/transport-to.js';
 import { openLog } from '../log.js';
+import type { ExportTools } from '../session-export.js';
 import { selectSessions } from '../session-selection.js';
 import { DryRun } from '../state/dry-run.js';
 import { StateStore } from '../state/store.js';
@@ -81,9 +83,7 @@ async function exportAll(
     return await backfill(sessions, {
       ...request,
       store: sender ? state : new DryRun(state),
-      send: sender
-        ? patiently(sender, interrupt.signal)
-        : async ({ length }) => ({ settled: length, dropped: [], failure: undefined }),
+      ...(sender ? patiently(sender, interrupt.signal) : NOTHING_SENT),
       isServerWell: () => sender?.isWell ?? true,
       describe: async (given) => (given ? describedBy(given, env) : { options: settings, given: describing(env) }),
       destination: receiver && fingerprint(receiver),
@@ -97,6 +97,11 @@ async function exportAll(
     await log.flush();
   }
 }
+
+const NOTHING_SENT: Pick<ExportTools, 'encode' | 'send'> = {
+  encode: asSpan,
+  send: async ({ length }) => ({ settled: length, dropped: [], failure: undefined }),
+};
 
 const FORCE =
   'what is sent again has the same ids: until Langfuse merges its rows (minutes, or longer) lists, and the sums of tokens and cost, count it twice';

@@ -74,6 +74,7 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   const sender = new Sender(await transportTo(receiver, folder));
   const toolsUntil: ToolsUntil = (end, described = { options: settings, given: describing(env) }) => ({
     store,
+    encode: (observation) => sender.encode(observation),
     send: (spans) => sender.send(spans, end),
     waitUntil: end,
     // Half of the time is for reading.

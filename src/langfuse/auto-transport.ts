@@ -1,6 +1,7 @@
 import type { Langfuse } from '../config.js';
+import type { Observation } from '../observations/model.js';
 import { OlderServers } from './older-servers.js';
-import { OtlpTransport } from './otlp-transport.js';
+import { asSpan, OtlpTransport } from './otlp-transport.js';
 import { fingerprint } from './receiver.js';
 import { INGESTION_CLOSED, type Outgoing, type Reply, type Transport } from './transport.js';
 
@@ -11,7 +12,8 @@ export class AutoTransport implements Transport {
   readonly #olderServers: OlderServers;
   readonly #otlp: Transport;
   #ingestion: Promise<Transport> | undefined;
-  #isOlder: boolean;
+  /** What it was found to be. What is sent to a newer one will not have to be written otherwise. */
+  #age: 'older' | 'newer' | undefined;
 
   /** `folder` is where it is remembered which servers are older. */
   constructor(receiver: Langfuse, folder: string) {
@@ -19,26 +21,30 @@ export class AutoTransport implements Transport {
     this.#destination = fingerprint(receiver);
     this.#olderServers = new OlderServers(folder);
     this.#otlp = new OtlpTransport(receiver);
-    this.#isOlder = this.#olderServers.has(this.#destination);
+    this.#age = this.#olderServers.has(this.#destination) ? 'older' : undefined;
+  }
+
+  encode(observation: Observation): Outgoing {
+    const outgoing = asSpan(observation);
+    return this.#age === 'newer' ? outgoing : { ...outgoing, observation };
   }
 
   async post(outgoing: readonly Outgoing[], timeoutMs: number): Promise<Reply> {
     const deadline = Date.now() + timeoutMs;
     const left = () => Math.max(1, deadline - Date.now());
-    if (this.#isOlder) {
+    if (this.#age === 'older') {
       const reply = await this.#postOlder(outgoing, left());
       if (!isShut(reply)) return reply;
       // It has been upgraded since.
-      this.#isOlder = false;
+      this.#age = undefined;
       this.#olderServers.forget(this.#destination);
-      return this.#otlp.post(outgoing, left());
+      return this.#postNewer(outgoing, left());
     }
-    const reply = await this.#otlp.post(outgoing, left());
-    if (reply.status !== 404) return reply;
+    const reply = await this.#postNewer(outgoing, left());
+    if (reply.status !== 404 || this.#age === 'newer') return reply;
     const older = await this.#postOlder(outgoing, left());
-    const isTaken = older.status < 300 && older.problem === undefined;
-    if (isTaken) {
-      this.#isOlder = true;
+    if (isTaken(older) && this.#age === undefined) {
+      this.#age = 'older';
       this.#olderServers.keep(this.#destination);
     }
     return older;
@@ -49,12 +55,22 @@ export class AutoTransport implements Transport {
     await Promise.all([this.#otlp.close(), ingestion?.close()]);
   }
 
+  async #postNewer(outgoing: readonly Outgoing[], timeoutMs: number): Promise<Reply> {
+    const reply = await this.#otlp.post(outgoing, timeoutMs);
+    if (isTaken(reply)) this.#age = 'newer';
+    return reply;
+  }
+
   async #postOlder(outgoing: readonly Outgoing[], timeoutMs: number): Promise<Reply> {
     this.#ingestion ??= import('./ingestion.js').then(
       ({ IngestionTransport }) => new IngestionTransport(this.#receiver),
     );
     return (await this.#ingestion).post(outgoing, timeoutMs);
   }
+}
+
+function isTaken({ status, problem }: Reply): boolean {
+  return status < 300 && problem === undefined;
 }
 
 function isShut({ status, problem }: Reply): boolean {

@@ -1,17 +1,17 @@
 import { type ApiIngestionEvent, type ApiIngestionResponse, Langfuse as Client } from 'langfuse';
 import type { Langfuse } from '../config.js';
 import { isRecord } from '../json.js';
+import type { Observation } from '../observations/model.js';
 import { version } from '../version.js';
 import { ask, bodyOf, type Connection, connect, late } from './connection.js';
 import { eventsOf, type IngestionEvent } from './ingestion-events.js';
+import { encodeSpan } from './otlp.js';
 import { retryAfter } from './post.js';
 import { urlOf } from './receiver.js';
-import { INGESTION_CLOSED, type Outgoing, type Reply, type Transport } from './transport.js';
+import { INGESTION_CLOSED, type Outgoing, REQUEST_TIMEOUT_MS, type Reply, type Transport } from './transport.js';
 
 /** The server takes 3.5 MB. */
 const BATCH_BYTES = 3_000_000;
-/** No request is waited for any longer, whoever asks. */
-const REQUEST_TIMEOUT_MS = 30_000;
 
 const REFUSALS: { readonly [status: number]: string } = {
   401: 'the server refuses the keys (401)',
@@ -37,10 +37,14 @@ export class IngestionTransport implements Transport {
     this.#api = new Client(options).api;
   }
 
+  encode(observation: Observation): Outgoing {
+    return { json: encodeSpan(observation), observation };
+  }
+
   async post(outgoing: readonly Outgoing[], timeoutMs: number): Promise<Reply> {
     const deadline = Date.now() + timeoutMs;
     const sentAt = new Date().toISOString();
-    const events = outgoing.map(({ observation }) => eventsOf(observation, sentAt));
+    const events = outgoing.map(({ observation }) => (observation ? eventsOf(observation, sentAt) : []));
     const verdicts = new Map<string, Verdict>();
     for (const batch of batchesOf(events.flat())) {
       const answer = await this.#ask(batch, Math.max(1, deadline - Date.now()));
@@ -51,7 +55,7 @@ export class IngestionTransport implements Transport {
     for (const [place, own] of events.entries()) {
       // What the answer does not mention was not acknowledged.
       const statuses = own.map(({ event }) => verdicts.get(event.id)?.status ?? UNMENTIONED);
-      const refusal = statuses.find((status) => status >= 300);
+      const refusal = own.length === 0 ? UNMENTIONED : statuses.find((status) => status >= 300);
       if (refusal !== undefined) refusals.set(place, refusal);
     }
     return { status: 207, retryAfterMs: undefined, problem: problemOf([...verdicts.values()]), refusals };
@@ -89,7 +93,13 @@ function problemOf(verdicts: readonly Verdict[]): string | undefined {
 }
 
 function isOfEvents(answer: unknown): answer is ApiIngestionResponse {
-  return isRecord(answer) && Array.isArray(answer.successes) && Array.isArray(answer.errors);
+  return (
+    isRecord(answer) && [answer.successes, answer.errors].every((list) => Array.isArray(list) && list.every(isVerdict))
+  );
+}
+
+function isVerdict(value: unknown): value is Verdict {
+  return isRecord(value) && typeof value.id === 'string' && typeof value.status === 'number';
 }
 
 function batchesOf(events: readonly IngestionEvent[]): ApiIngestionEvent[][] {

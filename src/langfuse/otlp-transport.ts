@@ -1,6 +1,7 @@
 import type { Receiver } from '../config.js';
 import { isRecord, parseJson } from '../json.js';
-import { encodeRequest } from './otlp.js';
+import type { Observation } from '../observations/model.js';
+import { encodeRequest, encodeSpan } from './otlp.js';
 import { type Endpoint, Post } from './post.js';
 import { otlpEndpoint } from './receiver.js';
 import type { Outgoing, Rejected, Reply, Transport } from './transport.js';
@@ -17,6 +18,10 @@ export class OtlpTransport implements Transport {
     this.#post = new Post(this.#endpoint);
   }
 
+  encode(observation: Observation): Outgoing {
+    return asSpan(observation);
+  }
+
   async post(outgoing: readonly Outgoing[], timeoutMs: number): Promise<Reply> {
     const body = encodeRequest(outgoing.map(({ json }) => json));
     const { status, retryAfterMs, isPage, text } = await this.#post.send(body, timeoutMs);
@@ -27,6 +32,10 @@ export class OtlpTransport implements Transport {
   close(): Promise<void> {
     return this.#post.close();
   }
+}
+
+export function asSpan(observation: Observation): Outgoing {
+  return { json: encodeSpan(observation) };
 }
 
 const PAGES: { readonly [kind in Receiver['kind']]: (status: number) => string } = {

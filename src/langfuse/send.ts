@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Outgoing, Rejected, Reply, Transport } from './transport.js';
+import type { Observation } from '../observations/model.js';
+import { type Outgoing, REQUEST_TIMEOUT_MS, type Rejected, type Reply, type Transport } from './transport.js';
 
 export interface SendReport {
   /** How many of the observations, from the first on, need not be sent again. */
@@ -15,7 +16,6 @@ export interface SendReport {
 const ATTEMPTS = 4;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 30_000;
-const REQUEST_TIMEOUT_MS = 30_000;
 /** A server that refuses whatever it is sent is not to be asked about each span: after as many it is asked once more. */
 const REFUSALS_WITHOUT_SUCCESS = 16;
 const REFUSES_EVERY_SPAN = 'the server refuses every span (400)';
@@ -38,6 +38,10 @@ export class Sender {
 
   constructor(transport: Transport) {
     this.#transport = transport;
+  }
+
+  encode(observation: Observation): Outgoing {
+    return this.#transport.encode(observation);
   }
 
   /** `deadline` is when to give up, in ms since 1970; `stop` gives up what is not under way. */

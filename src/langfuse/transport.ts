@@ -1,9 +1,11 @@
 import type { Observation } from '../observations/model.js';
 
-/** An observation on its way, and as OpenTelemetry writes it: its bytes are what limits on requests count. */
+/** An observation on its way. */
 export interface Outgoing {
-  readonly observation: Observation;
+  /** As OpenTelemetry writes it: its bytes are what limits on requests count, by whichever way it goes. */
   readonly json: string;
+  /** Itself, where it may have to be written otherwise. */
+  readonly observation?: Observation;
 }
 
 /** What a server answers to one request. */
@@ -28,8 +30,12 @@ export interface Rejected {
 export const INGESTION_CLOSED =
   'Langfuse refuses every event (400): version 4 takes no traces by its ingestion API; unset CC_LANGFUSE_TRANSPORT, so that they go by OpenTelemetry';
 
+/** No request is waited for any longer. */
+export const REQUEST_TIMEOUT_MS = 30_000;
+
 /** One way of bringing observations to a server. */
 export interface Transport {
+  encode(observation: Observation): Outgoing;
   /** One request; throws where no answer came in time. */
   post(outgoing: readonly Outgoing[], timeoutMs: number): Promise<Reply>;
   close(): Promise<void>;

@@ -90,6 +90,17 @@ describe('a server without an OTLP endpoint', () => {
     expect(doors().slice(4)).toEqual(['otel/v1/traces']);
   });
 
+  test('behind which a newer one has answered is left to the next run: nothing was kept to be written otherwise', async () => {
+    const sender = await senderBy();
+    const encoded = () => someOutgoing(1).flatMap(({ observation }) => (observation ? sender.encode(observation) : []));
+    server.isOlder = false;
+    expect(await sender.send(encoded(), soon())).toEqual(all(1));
+    server.isOlder = true;
+    expect(await sender.send(encoded(), soon())).toMatchObject({ settled: 0, failure: expect.stringContaining('404') });
+    expect(doors()).toEqual(['otel/v1/traces', 'otel/v1/traces']);
+    expect(await send(1)).toEqual(all(1));
+  });
+
   test.each(['', '{', '[]', 'null', '{"a":"b"}'])('is found out where what is remembered reads %j', async (memory) => {
     writeFileSync(join(folder, MEMORY), memory);
     expect(await send(1)).toEqual(all(1));
@@ -184,6 +195,7 @@ describe('the answer is read event by event', () => {
   test.each([
     [{ status: 200, headers: { 'content-type': 'text/html' }, body: '<html>' }, 'what answers is no Langfuse'],
     [{ status: 200, body: '{}' }, 'what answers is no Langfuse'],
+    [{ status: 207, body: '{"successes":[null],"errors":[{"id":1}]}' }, 'what answers is no Langfuse'],
     [{ status: 201, body: '' }, 'what answers is no Langfuse'],
     [{ status: 204, body: '' }, 'what answers is no Langfuse'],
     [{ status: 401 }, 'the server refuses the keys (401)'],

@@ -40,6 +40,7 @@ export class Exporter {
       },
       {
         store: new StateStore(join(this.folder, 'state'), () => {}),
+        encode: (observation) => this.#sender.encode(observation),
         send: (spans) => this.#sender.send(spans, Date.now() + 10_000),
         options: { ...OPTIONS, ...options },
         given: {},

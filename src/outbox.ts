@@ -104,7 +104,7 @@ export class Outbox {
     if (change) await this.#tools.advance(change);
   }
 
-  /** Nothing else of an observation is kept until it is sent: there is much in one. */
+  /** Until it is sent no more is kept of an observation than its transport needs: there is much in one. */
   #encode({ change, observation }: Item): Encoded {
     if (!observation) return { change, span: undefined };
     const outgoing = this.#tools.encode(observation);

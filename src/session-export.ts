@@ -130,7 +130,7 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
     onTaken: tools.onTaken,
     onDropped: (span) => log.warn('the server refuses an observation, it is left out', { session: sessionId, span }),
     onRejected: ({ spans: rejected, reason }, sent) =>
-      log.warn('the Collector took the request and tells of what it rejects', {
+      log.warn('the Collector took a request with reservations', {
         session: sessionId,
         rejected,
         sent,

@@ -5,6 +5,8 @@ import { asSpan, OtlpTransport } from './otlp-transport.js';
 import { fingerprint } from './receiver.js';
 import { INGESTION_CLOSED, type Outgoing, type Reply, type Transport } from './transport.js';
 
+const NOTHING_THERE = 'what LANGFUSE_BASE_URL names has neither an OTLP endpoint nor an ingestion API (404)';
+
 /** Brings observations to a Langfuse of any age: by OpenTelemetry, and where there is no such door, by the older one. */
 export class AutoTransport implements Transport {
   readonly #receiver: Langfuse;
@@ -47,7 +49,7 @@ export class AutoTransport implements Transport {
       this.#age = 'older';
       this.#olderServers.keep(this.#destination);
     }
-    return older;
+    return older.status === 404 ? { ...older, problem: NOTHING_THERE } : older;
   }
 
   async close(): Promise<void> {

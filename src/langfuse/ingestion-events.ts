@@ -9,8 +9,8 @@ export interface IngestionEvent {
 }
 
 /**
- * What an older server is told of an observation. Its trace is told of with the root alone: the first event fixes the
- * trace's time, and it would stand without an output. Always `…-create`: the server merges it into what is there.
+ * What an older server is told of an observation, and with a root of its trace: the first event that a trace is told by
+ * fixes its time. Always `…-create`: the server merges it into what is there.
  */
 export function eventsOf(observation: Observation, sentAt: string): IngestionEvent[] {
   const { parentId, type } = observation;

@@ -16,7 +16,7 @@ const BATCH_BYTES = 3_000_000;
 const REFUSALS: { readonly [status: number]: string } = {
   401: 'the server refuses the keys (401)',
   403: 'the server refuses the keys (403)',
-  404: 'the server has no ingestion endpoint (404): is LANGFUSE_BASE_URL a Langfuse?',
+  404: 'the server has no ingestion API (404)',
 };
 const NO_ANSWER = 'what answers is no Langfuse: it told nothing of the events';
 

@@ -105,7 +105,7 @@ describe('a partial success', () => {
     expect(workplace.log).toMatchObject([
       {
         level: 'warn',
-        msg: 'the Collector took the request and tells of what it rejects',
+        msg: 'the Collector took a request with reservations',
         rejected: 2,
         sent,
         reason: `${sent - 2} fit; … was said`,

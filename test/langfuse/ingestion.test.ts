@@ -114,7 +114,7 @@ describe('a server without an OTLP endpoint', () => {
 
   test('and without the other is no Langfuse, which is not remembered', async () => {
     server.misbehave = () => ({ status: 404 });
-    const failure = 'the server has no ingestion endpoint (404): is LANGFUSE_BASE_URL a Langfuse?';
+    const failure = 'what LANGFUSE_BASE_URL names has neither an OTLP endpoint nor an ingestion API (404)';
     expect(await send(1)).toEqual({ settled: 0, dropped: [], failure });
     await send(1);
     expect(doors()).toEqual(['otel/v1/traces', 'ingestion', 'otel/v1/traces', 'ingestion']);

@@ -22,6 +22,7 @@ const entries = [
   'redaction-rules.ts',
   'log-file.ts',
   'langfuse/proxy.ts',
+  'langfuse/ingestion.ts',
   'langfuse/scores.ts',
 ];
 

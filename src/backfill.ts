@@ -1,4 +1,4 @@
-import type { Langfuse } from './config.js';
+import type { Receiver } from './config.js';
 import { sendScores } from './langfuse/scores.js';
 import type { Sender } from './langfuse/send.js';
 import type { Log } from './log.js';
@@ -25,6 +25,7 @@ export interface SessionResult {
 
 interface BackfillTools {
   readonly store: SessionState;
+  readonly encode: ExportTools['encode'];
   readonly send: ExportTools['send'];
   readonly sendScores: ExportTools['sendScores'];
   /** Whether the server takes what it is sent, or refuses it for what it is. */
@@ -58,14 +59,17 @@ const LOCK_WAIT_MS = 60_000;
 /** A server that fails so many sessions in a row will not take the next one's. */
 const FAILURES_IN_A_ROW = 3;
 
-/** Sends spans with a backfill's patience. */
-export function patiently(sender: Sender, stop: AbortSignal): ExportTools['send'] {
-  return (spans) => sender.send(spans, Date.now() + PATIENCE_MS, stop);
-}
-
-/** Sends scores with that same patience. */
-export function scoring(langfuse: Langfuse, stop: AbortSignal): ExportTools['sendScores'] {
-  return (turns) => sendScores(langfuse, turns, { deadline: Date.now() + PATIENCE_MS, stop });
+/** Sends with a backfill's patience. */
+export function patiently(
+  receiver: Receiver,
+  sender: Sender,
+  stop: AbortSignal,
+): Pick<ExportTools, 'encode' | 'send' | 'sendScores'> {
+  return {
+    encode: (observation) => sender.encode(observation),
+    send: (spans) => sender.send(spans, Date.now() + PATIENCE_MS, stop),
+    sendScores: (turns) => sendScores(receiver, turns, { deadline: Date.now() + PATIENCE_MS, stop }),
+  };
 }
 
 /** Exports sessions, several at a time; gives what became of each, in their order. */

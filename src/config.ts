@@ -6,12 +6,13 @@ import { isRecord, type Json, parseJson } from './json.js';
 import type { Capture } from './observations/capture.js';
 import { type Redact, type RedactionRule, redactor } from './observations/redact.js';
 import { TAG_KINDS, type TagKind } from './observations/tags.js';
+import { type OtlpHeaders, otlpHeadersIn } from './otlp-headers.js';
 import { traceparent } from './traceparent.js';
 import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from './whole-number.js';
 
 export interface Settings {
   /** Undefined where keys or a good URL are missing: `problems` says which. */
-  readonly langfuse: Langfuse | undefined;
+  readonly receiver: Receiver | undefined;
   readonly userId: string | undefined;
   /** Where the user is known by the e-mail address that git has. */
   readonly gitIdentity: GitIdentity | undefined;
@@ -33,10 +34,23 @@ export interface Settings {
   readonly problems: readonly string[];
 }
 
+/** Where it all goes. */
+export type Receiver = Langfuse | Collector;
+
 export interface Langfuse {
+  readonly kind: 'langfuse';
   readonly baseUrl: URL;
   readonly publicKey: string;
   readonly secretKey: string;
+  /** By which of its doors: `auto` takes the ingestion API where there is no OTLP endpoint. */
+  readonly transport: 'auto' | 'otlp' | 'ingestion';
+}
+
+/** An OpenTelemetry Collector, or whatever else takes traces over OTLP/HTTP: what it does with them is its own affair. */
+export interface Collector {
+  readonly kind: 'collector';
+  readonly url: URL;
+  readonly headers: OtlpHeaders;
 }
 
 export const NO_WEB_URL = 'expected an http or https URL';
@@ -47,9 +61,29 @@ const toggle = z.pipe(
   z.string().check(z.regex(/^(?:true|false)$/i, 'expected true or false')),
   z.transform((value) => value.toLowerCase() === 'true'),
 );
+const lowerCase = z.pipe(
+  z.string(),
+  z.transform((value) => value.toLowerCase()),
+);
 const webUrl = z.pipe(
   z.string().check(z.refine(isWebUrl, NO_WEB_URL)),
   z.transform((value) => new URL(value)),
+);
+/** As OpenTelemetry's variable for traces names it, whole; but nobody takes traces at the root. */
+const tracesUrl = z.pipe(
+  webUrl,
+  z.transform((url) => (url.pathname === '/' ? new URL('/v1/traces', url) : url)),
+);
+const otlpHeaders = z.pipe(
+  z
+    .string()
+    .check(
+      z.refine(
+        (value) => otlpHeadersIn(value) !== undefined,
+        'expected name=value,name=value with percent-encoded values',
+      ),
+    ),
+  z.transform((value) => otlpHeadersIn(value) ?? {}),
 );
 const list = z.pipe(
   z.string(),
@@ -96,10 +130,7 @@ const Environment = z.object({
   TRACE_SEED: z.optional(text),
   CAPTURE: z._default(
     z.pipe(
-      z.pipe(
-        z.string(),
-        z.transform((value) => value.toLowerCase()),
-      ),
+      lowerCase,
       z.enum(['full', 'no_tool_io', 'metadata'], 'expected full, no_tool_io or metadata; taken as metadata'),
     ),
     'full',
@@ -107,6 +138,12 @@ const Environment = z.object({
   REDACT: z._default(toggle, true),
   SCORES: z._default(toggle, false),
   REDACT_EXTRA: z.optional(text),
+  OTLP_URL: z.optional(tracesUrl),
+  OTLP_HEADERS: z._default(otlpHeaders, {}),
+  TRANSPORT: z._default(
+    z.pipe(lowerCase, z.enum(['auto', 'otlp', 'ingestion'], 'expected auto, otlp or ingestion')),
+    'auto',
+  ),
 });
 type Name = keyof z.infer<typeof Environment>;
 
@@ -122,6 +159,9 @@ const OURS_ONLY: readonly Name[] = [
   'TRACEPARENT',
   'TRACE_SEED',
   'SCORES',
+  'OTLP_URL',
+  'OTLP_HEADERS',
+  'TRANSPORT',
 ];
 /** Those that decide what of a session leaves, and what it is called there. */
 const DESCRIBING: readonly Name[] = [
@@ -168,14 +208,10 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const settings = Environment.parse(given);
   const { rules, problems: badRules } = await rulesIn(settings.REDACT_EXTRA);
   for (const problem of badRules) problems.push(`${variables.REDACT_EXTRA}: ${problem}`);
-  const { PUBLIC_KEY: publicKey, SECRET_KEY: secretKey, BASE_URL: baseUrl } = settings;
-  if (publicKey === undefined) problems.push('LANGFUSE_PUBLIC_KEY is not set');
-  if (secretKey === undefined) problems.push('LANGFUSE_SECRET_KEY is not set');
-  // With a malformed URL nothing is sent: its default would be another's server.
-  const hasBadUrl = bad.some(({ path }) => path[0] === 'BASE_URL');
-  const isComplete = publicKey !== undefined && secretKey !== undefined && !hasBadUrl;
+  const badNames = new Set(bad.map(({ path: [name] }) => String(name)));
+  problems.push(...contradictionsIn(settings, badNames));
   return {
-    langfuse: isComplete ? { baseUrl, publicKey, secretKey } : undefined,
+    receiver: receiverIn(settings, badNames),
     userId: settings.USER_ID === GIT ? undefined : settings.USER_ID,
     gitIdentity: settings.USER_ID === GIT ? gitIdentityIn(env) : undefined,
     tags: settings.TAGS,
@@ -186,12 +222,35 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     timeoutMs: settings.TIMEOUT,
     maxChars: settings.MAX_CHARS,
     capture: settings.CAPTURE,
-    scores: settings.SCORES,
+    scores: settings.SCORES && settings.OTLP_URL === undefined,
     redact: settings.REDACT ? redactor(rules) : undefined,
     caller: { parent: settings.TRACEPARENT, seed: settings.TRACE_SEED, metadata: githubMetadata(env) },
     debug: settings.DEBUG,
     problems,
   };
+}
+
+/** With a malformed URL or header nothing is sent: what stands there by default is another's server, or another's place on it. */
+function receiverIn(settings: z.infer<typeof Environment>, bad: ReadonlySet<string>): Receiver | undefined {
+  const { OTLP_URL: url, OTLP_HEADERS: headers, BASE_URL: baseUrl, TRANSPORT: transport } = settings;
+  if (bad.has('OTLP_URL')) return undefined;
+  if (url) return bad.has('OTLP_HEADERS') ? undefined : { kind: 'collector', url, headers };
+  const { PUBLIC_KEY: publicKey, SECRET_KEY: secretKey } = settings;
+  const isComplete = publicKey !== undefined && secretKey !== undefined && !bad.has('BASE_URL');
+  return isComplete ? { kind: 'langfuse', baseUrl, publicKey, secretKey, transport } : undefined;
+}
+
+/** What does not go together, or is missing for where it is to go. */
+function* contradictionsIn(settings: z.infer<typeof Environment>, bad: ReadonlySet<string>) {
+  if (settings.OTLP_URL || bad.has('OTLP_URL')) {
+    if (settings.SCORES) yield 'CC_LANGFUSE_SCORES: a Collector takes none, only Langfuse does';
+    if (settings.TRANSPORT === 'ingestion') yield 'CC_LANGFUSE_TRANSPORT: a Collector takes OpenTelemetry alone';
+    return;
+  }
+  if (settings.PUBLIC_KEY === undefined) yield 'LANGFUSE_PUBLIC_KEY is not set';
+  if (settings.SECRET_KEY === undefined) yield 'LANGFUSE_SECRET_KEY is not set';
+  if (Object.keys(settings.OTLP_HEADERS).length > 0)
+    yield 'CC_LANGFUSE_OTLP_HEADERS: without CC_LANGFUSE_OTLP_URL they go nowhere';
 }
 
 /** A setting as it stands in an environment, good or bad. */

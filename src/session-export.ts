@@ -3,6 +3,7 @@ import { type Caller, withRun } from './caller.js';
 import { turnsOfFamily } from './family.js';
 import type { ScoreReport } from './langfuse/scores.js';
 import type { SendReport } from './langfuse/send.js';
+import type { Outgoing } from './langfuse/transport.js';
 import type { Log } from './log.js';
 import { withMarks } from './marks.js';
 import { buildTurn } from './observations/build.js';
@@ -39,7 +40,8 @@ export interface SessionExport {
 
 export interface ExportTools {
   readonly store: SessionState;
-  readonly send: (spans: readonly string[]) => Promise<SendReport>;
+  readonly encode: (observation: Observation) => Outgoing;
+  readonly send: (spans: readonly Outgoing[]) => Promise<SendReport>;
   /** Sends the figures of turns that the server has taken. */
   readonly sendScores: (turns: readonly TurnScores[]) => Promise<ScoreReport>;
   /** Until when another run is waited for that works on the session, in ms since 1970. */
@@ -136,11 +138,19 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   };
   const outbox = new Outbox({
     ready: () => store.ready(),
+    encode: tools.encode,
     send: tools.send,
     advance: save,
     onObservation: tools.onObservation,
     onTaken: tools.onTaken,
     onDropped: (span) => log.warn('the server refuses an observation, it is left out', { session: sessionId, span }),
+    onRejected: ({ spans: rejected, reason }, sent) =>
+      log.warn('the Collector took a request with reservations', {
+        session: sessionId,
+        rejected,
+        sent,
+        reason,
+      }),
   });
   const scoreTools = {
     send: tools.sendScores,

@@ -3,8 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Caller, withStart } from '../caller.js';
 import { describedBy, describing, readSettings, type Settings } from '../config.js';
 import { type HookInput, parseHookInput } from '../hook-input.js';
-import { fingerprint, otlpEndpoint } from '../langfuse/endpoint.js';
+import { fingerprint, refusedBy } from '../langfuse/receiver.js';
 import { Sender } from '../langfuse/send.js';
+import { transportTo } from '../langfuse/transport-to.js';
 import { type Log, openLog } from '../log.js';
 import { keepRefusal } from '../notice.js';
 import { forgettable, recoverable } from '../recovery.js';
@@ -59,23 +60,24 @@ interface Run {
 async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   const { env, folder, startedAt, log } = run;
   for (const problem of settings.problems) log.warn(problem);
-  const { langfuse } = settings;
-  if (!langfuse) return;
+  const { receiver } = settings;
+  if (!receiver) return;
   const { session_id: sessionId, hook_event_name: event } = input;
   const store = new StateStore(folder, (keptAs) =>
     log.error('the state file was corrupt, it is set aside', { keptAs }),
   );
-  const destination = fingerprint(langfuse);
+  const destination = fingerprint(receiver);
   if (event === 'SessionStart') return beginSession(input, store, { destination, caller: settings.caller, env });
   const isRepeated = event === 'SessionEnd' && !run.isWorker && hasJustFailed(store.read(sessionId));
   const deadline = isRepeated ? Math.min(run.deadline, startedAt + AFTER_A_FAILURE_MS) : run.deadline;
-  const sender = new Sender(otlpEndpoint(langfuse));
+  const sender = new Sender(await transportTo(receiver, folder));
   const toolsUntil: ToolsUntil = (end, described = { options: settings, given: describing(env) }) => ({
     store,
+    encode: (observation) => sender.encode(observation),
     send: (spans) => sender.send(spans, end),
     sendScores: async (turns) => {
       const { sendScores } = await import('../langfuse/scores.js');
-      return sendScores(langfuse, turns, { deadline: end });
+      return sendScores(receiver, turns, { deadline: end });
     },
     waitUntil: end,
     // Half of the time is for reading.
@@ -89,7 +91,7 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
     const isDone = await exportOwn(input, store, toolsUntil, { startedAt, deadline, destination, caller, log });
     // Where the server is at fault, no other session's turns will go through.
     if (isDone || sender.isWell) await recover(input, store, toolsUntil, { env, deadline, destination, log });
-    keepRefusal(folder, sender.lastStatus, langfuse.baseUrl.host, env);
+    keepRefusal(folder, sender.lastStatus, (status) => refusedBy(receiver, status), env);
   } finally {
     await sender.close();
   }

@@ -1,8 +1,8 @@
-import type { Langfuse } from '../config.js';
+import type { Receiver } from '../config.js';
 import { scoreIdOf } from '../observations/ids.js';
 import type { TurnScores } from '../observations/scores.js';
 import { ask, type Connection, connect } from './connection.js';
-import { authorization, urlOf } from './endpoint.js';
+import { authorization, urlOf } from './receiver.js';
 
 /** A score as Langfuse takes it. Sent again it has the same id, and replaces itself. */
 export interface Score extends Pick<TurnScores, 'traceId' | 'observationId' | 'environment'> {
@@ -26,15 +26,17 @@ const REQUEST_TIMEOUT_MS = 10_000;
 /**
  * Sends the scores of turns. POST /api/public/scores is the one endpoint that takes them on every server: v2, v3, v4 and
  * Langfuse Cloud, where the ingestion API, which takes several at a time, ended on 2026-11-16. v2/scores and v3/scores
- * only read. Next.js, which answers there, does not unpack what is compressed.
+ * only read. Next.js, which answers there, does not unpack what is compressed. A Collector takes none: those that are due
+ * from before stay so.
  */
 export async function sendScores(
-  langfuse: Langfuse,
+  receiver: Receiver,
   turns: readonly TurnScores[],
   { deadline, stop }: { readonly deadline: number; readonly stop?: AbortSignal | undefined },
 ): Promise<ScoreReport> {
-  const url = urlOf(langfuse, '/api/public/scores');
-  const headers = { authorization: authorization(langfuse), 'content-type': 'application/json' };
+  if (receiver.kind === 'collector') return { settled: 0, refused: [], failure: undefined };
+  const url = urlOf(receiver, '/api/public/scores');
+  const headers = { authorization: authorization(receiver), 'content-type': 'application/json' };
   const connection = await connect(url);
   const refused: string[] = [];
   try {

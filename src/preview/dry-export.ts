@@ -1,5 +1,5 @@
 import type { Settings } from '../config.js';
-import { fingerprint } from '../langfuse/endpoint.js';
+import { fingerprint } from '../langfuse/receiver.js';
 import type { Log } from '../log.js';
 import { NOTHING_SENT } from '../nothing-sent.js';
 import type { Observation } from '../observations/model.js';
@@ -30,7 +30,7 @@ export async function whatWouldBeSent(
       readUntil: Number.POSITIVE_INFINITY,
       options: settings,
       given: {},
-      destination: settings.langfuse ? fingerprint(settings.langfuse) : '',
+      destination: settings.receiver ? fingerprint(settings.receiver) : '',
       log,
       onObservation: (observation) => observations.push(observation),
     },

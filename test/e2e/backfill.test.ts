@@ -473,7 +473,7 @@ describe('what cannot be asked so is told in one line, with exit code 2, and not
     const { exitCode, stderr } = await run(['backfill', '--all'], { HOME: workplace.home });
     expect(exitCode).toBe(2);
     expect(stderr).toContain('LANGFUSE_PUBLIC_KEY is not set\n');
-    expect(stderr).toContain('cc-langfuse: nothing can be sent without keys: set them in the shell');
+    expect(stderr).toContain('cc-langfuse: nothing can be sent so: set keys, or CC_LANGFUSE_OTLP_URL, in the shell');
   });
 
   test('a projects folder that is none', async () => {

@@ -98,6 +98,23 @@ describe('install, for scripts', () => {
     });
   });
 
+  test('asks for no keys where a Collector is named, and takes none', async () => {
+    newcomer.settings = '{"env":{"CC_LANGFUSE_OTLP_URL":"http://collector:4318"}}';
+    const { exitCode, stdout, stderr } = await newcomer.run(['install']);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toContain(
+      'Its turns go to the Collector at collector:4318, by CC_LANGFUSE_OTLP_URL\nTo try that: cc-langfuse doctor.',
+    );
+    expect(JSON.parse(newcomer.settings).env).toEqual({
+      CC_LANGFUSE_OTLP_URL: 'http://collector:4318',
+      TRACE_TO_LANGFUSE: 'true',
+    });
+    expect(await newcomer.install()).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('CC_LANGFUSE_OTLP_URL is set, with which keys and server are not used'),
+    });
+  });
+
   test('leaves tracing off where it was turned off, and says so', async () => {
     newcomer.settings = '{"env":{"TRACE_TO_LANGFUSE":"false"}}';
     expect((await newcomer.install()).stdout).toContain(

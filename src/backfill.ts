@@ -118,6 +118,8 @@ function beginningOf({ startedAt, bornAt }: SessionOverview): number {
 
 const STILL_WRITTEN = 'is still being written; --include-open takes its last turn';
 
+const ONLY_COPIED = 'has only turns that were copied from another session';
+
 async function exportOne(session: SessionOverview, tools: BackfillTools): Promise<Outcome> {
   const { sessionId, path } = session;
   const { store, log, isAnew, destination } = tools;
@@ -149,10 +151,10 @@ async function exportOne(session: SessionOverview, tools: BackfillTools): Promis
     if (isStopped) return { kind: 'stopped', sent };
     if (failure !== undefined) return { kind: 'failed', reason: failure, sent };
     if (sent.observations > 0) return { kind: 'exported', sent };
-    const hasTurns = (store.read(sessionId)?.turn_count ?? 0) > 0;
-    if (hasTurns) return { kind: 'already there' };
-    const isOpen = !isIdle && !tools.includeOpen;
-    return { kind: 'skipped', reason: isOpen ? STILL_WRITTEN : 'has no turn that was answered' };
+    if ((known?.turn_count ?? 0) > 0) return { kind: 'already there' };
+    if (!isIdle && !tools.includeOpen) return { kind: 'skipped', reason: STILL_WRITTEN };
+    const hasCopied = (store.read(sessionId)?.turn_count ?? 0) > 0;
+    return { kind: 'skipped', reason: hasCopied ? ONLY_COPIED : 'has no turn that was answered' };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     log.error(reason, { session: sessionId, file: path });

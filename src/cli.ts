@@ -93,9 +93,9 @@ cc-langfuse <command> --help tells more; cc-langfuse --version is its version.
 const HOOK_HELP = `usage: cc-langfuse hook
 
 Claude Code starts it, with what has happened on stdin. It exports what that
-session has new, where TRACE_TO_LANGFUSE is "true"; it exits with 0 and prints
-nothing, whatever happens. What goes wrong stands in the log:
-~/.claude/state/cc-langfuse_hook.log
+session has new, where TRACE_TO_LANGFUSE is "true". Whatever happens it exits
+with 0, and prints nothing but, in a terminal, that keys are missing or refused.
+What goes wrong stands in the log: ~/.claude/state/cc-langfuse_hook.log
 `;
 
 /**

@@ -37,8 +37,9 @@ export interface OutboxTools {
   readonly onRejected: (rejected: Rejected, sent: number) => void;
 }
 
-// Larger ones save few requests, and what waits in them outlives the garbage collector's first look (4 MB: twice the memory).
-const REQUEST_BYTES = 1_000_000;
+// Larger ones save few requests, and what waits in them outlives the garbage collector's first look: a backfill takes 190 MB
+// with these, 200 with 1 MB, and twice that with 4 MB. Smaller ones cost time: with 0.5 MB a tenth more.
+const REQUEST_BYTES = 800_000;
 
 /**
  * Gathers spans into requests and moves the state on with each acknowledgement, never before it. What one `add` brings

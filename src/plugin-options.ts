@@ -7,7 +7,7 @@ const OPTION = 'CLAUDE_PLUGIN_OPTION_';
 export function takePluginOptions(env: NodeJS.ProcessEnv): void {
   if (env.CLAUDE_PLUGIN_ROOT === undefined) return;
   for (const [name, value] of Object.entries(env)) {
-    if (name.startsWith(OPTION)) env[variableOf(name.slice(OPTION.length))] ??= value;
+    if (name.startsWith(OPTION)) env[variableOf(name.slice(OPTION.length))] ||= value;
   }
 }
 

@@ -85,8 +85,9 @@ const SHORTEST_BEGINNING = 4;
 
 function sessionWithId(name: string, claudeFolder: string, onUnreadable: OnUnreadable): SessionOverview {
   const sessions = sessionsIn(claudeFolder, onUnreadable);
-  const isLong = name.length >= SHORTEST_BEGINNING;
-  const beginning = sessions.filter(({ sessionId }) => isLong && sessionId.startsWith(name));
+  if (name.length < SHORTEST_BEGINNING)
+    throw new UsageError(`${name}: write at least ${SHORTEST_BEGINNING} characters of a session's id`);
+  const beginning = sessions.filter(({ sessionId }) => sessionId.startsWith(name));
   const [found, another] = sessions.filter(({ sessionId }) => sessionId === name).concat(beginning);
   if (!found) throw new UsageError(`no session ${name} in ${projectsFolder(claudeFolder)}; see cc-langfuse sessions`);
   if (found.sessionId !== name && another)

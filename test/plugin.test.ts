@@ -65,6 +65,8 @@ describe('what the user entered', () => {
   test('wins over what another program of the user’s reads, and not over what is meant for this one', () => {
     expect(taken({ ...entered, LANGFUSE_PUBLIC_KEY: 'pk-lf-app' }).CC_LANGFUSE_PUBLIC_KEY).toBe('pk-lf-entered');
     expect(taken({ ...entered, CC_LANGFUSE_PUBLIC_KEY: 'pk-lf-own' }).CC_LANGFUSE_PUBLIC_KEY).toBe('pk-lf-own');
+    // An empty one is set to nothing, here as elsewhere.
+    expect(taken({ ...entered, CC_LANGFUSE_PUBLIC_KEY: '' }).CC_LANGFUSE_PUBLIC_KEY).toBe('pk-lf-entered');
   });
 
   test('counts for a plugin’s hook alone', () => {

@@ -5,6 +5,9 @@ process.stdin.on('data', (chunk) => {
   payload += chunk;
 });
 process.stdin.on('end', () => {
-  const child = spawn(process.execPath, ['-e', '0'], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
+  const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
   child.stdin.end(payload, () => child.unref());
 });

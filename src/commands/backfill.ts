@@ -41,7 +41,10 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     tell(`${path} cannot be read (${reason})`);
   });
   if (sessions.length === 0) tell(noneOf(request));
-  if (sessions.length > 0 && !(await isWanted(request, sessions))) return 0;
+  if (sessions.length > 0 && !(await isWanted(request, sessions))) {
+    tell('nothing was sent');
+    return 0;
+  }
   if (request.isAnew && !request.isDryRun) tell(FORCE);
 
   const isSending = !request.isDryRun && sessions.length > 0;
@@ -99,8 +102,12 @@ async function exportAll(
 const FORCE =
   'what is sent again has the same ids: until Langfuse merges its rows (minutes, or longer) lists, and the sums of tokens and cost, count it twice';
 
-function noneOf({ selection: { project }, isSelected }: BackfillRequest): string {
+function noneOf({ selection, isSelected }: BackfillRequest): string {
+  const { project, named, since, until, exclude } = selection;
+  const isEverything =
+    [project, since, until].every((each) => each === undefined) && named.length + exclude.length === 0;
   if (!isSelected) return 'no session ran in this directory; --all takes those of all projects';
+  if (isEverything) return 'there is no session on disk';
   return project === undefined ? 'there is no such session' : `there is no such session that ran in ${project}`;
 }
 

@@ -70,6 +70,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const known = { ...knownCredentials(block, env), ...given };
   if (isDryRun) {
     process.stdout.write(shownChange(change(hasNoKeys ? {} : known)));
+    if (!hasNoKeys && known.secretKey === undefined) process.stdout.write('and the keys, which would be asked for\n');
     return warn(findings(settingsFiles(env, process.cwd())));
   }
   const tried = hasNoKeys ? undefined : await (isForScripts ? takeCredentials(known) : askForCredentials(known));

@@ -53,6 +53,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   const sessions = sessionsIn(claudeFolder(env), (path, reason) =>
     process.stderr.write(`${path} cannot be read (${reason})\n`),
   );
+  if (sessions.length === 0 && !values.json) process.stderr.write('there is no session on disk\n');
   if (values.search !== undefined) return search(sessions, values.search, env, values.json ?? false);
   const { receiver } = await readSettings(env);
   const destination = receiver && fingerprint(receiver);
@@ -133,12 +134,15 @@ async function search(
   const { redact = redactor([]) } = await readSettings(env);
   const fit = fitting(redact);
   const all: Found[] = [];
+  let count = 0;
   for (const session of sessions) {
     for (const found of findIn(session, text, fit)) {
+      count += 1;
       if (isJson) all.push(found);
       else await print(`${wordsOf(found, text)}\n`);
     }
   }
+  if (count === 0 && !isJson) process.stderr.write('no tool call has that text\n');
   if (isJson)
     await print(
       `${JSON.stringify(

@@ -9,6 +9,7 @@ import { changeOf, write } from '../setup/settings-writer.js';
 import { shownChange } from '../setup/shown-change.js';
 import { stateFolder } from '../state-folder.js';
 import { canAsk, confirm } from '../terminal/questions.js';
+import { shellWord } from '../terminal/shell-word.js';
 import { oneLine } from '../terminal/words.js';
 
 const HELP = `usage: cc-langfuse uninstall [options]
@@ -45,15 +46,22 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   if (isDryRun) return 0;
   if (isChange && !isForScripts) {
     if (!canAsk()) throw new UsageError('there is no terminal to ask in: give --yes');
-    if (!(await confirm('Take it out?'))) return 0;
+    if (!(await confirm('Take it out?'))) {
+      process.stdout.write('nothing was changed\n');
+      return 0;
+    }
   }
   const backup = isChange ? write(change) : undefined;
   const lines = [
     isChange ? `${path} starts cc-langfuse no more` : `${path} has nothing of cc-langfuse; nothing was changed`,
-    ...(backup === undefined ? [] : [`as it was before${taken.length > 0 ? ', keys included' : ''}: ${backup}`]),
+    ...(backup === undefined
+      ? []
+      : [
+          `as it was before${taken.some((variable) => variable.endsWith('SECRET_KEY')) ? ', keys included' : ''}: ${backup}`,
+        ]),
     ...(sharing && variables.length > 0 ? [`its keys stay: another exporter in ${sharing.path} may use them`] : []),
     ...elsewhere(settingsFiles(env, process.cwd())),
-    `State and log stay; to remove them: rm -r ${stateFolder(env)}/cc-langfuse_*`,
+    `State and log stay; to remove them: rm -r ${shellWord(`${stateFolder(env)}/cc-langfuse_`)}*`,
   ];
   process.stdout.write(`${lines.map(oneLine).join('\n')}\n`);
   return 0;

@@ -36,8 +36,12 @@ function entriesOf(list: unknown): [unknown, number][] {
   return Array.isArray(list) ? list.map((item, index) => [item, index]) : [];
 }
 
-/** The words of a command line. Backslashes stay: on Windows they are paths. */
+/** The words of a command line. Backslashes stay where they escape nothing between quotes: on Windows they are paths. */
 function shellWords(command: string): string[] {
-  const words = command.match(/(?:"[^"]*"|'[^']*'|[^\s"';&|()])+/g) ?? [];
-  return words.map((word) => word.replace(/"([^"]*)"|'([^']*)'/g, '$1$2'));
+  const words = command.match(/(?:"(?:\\.|[^"\\])*"|'[^']*'|[^\s"';&|()])+/gs) ?? [];
+  return words.map((word) =>
+    word.replace(/"((?:\\.|[^"\\])*)"|'([^']*)'/gs, (_, double?: string, single?: string) =>
+      double === undefined ? (single ?? '') : double.replace(/\\(["$`\\])/g, '$1'),
+    ),
+  );
 }

@@ -27,8 +27,13 @@ export const PROBLEMS: { readonly [name in keyof Credentials]: (text: string) =>
 
 function keyProblem(text: string, others: string, confused: string): string | undefined {
   if (text === '') return 'expected a key';
-  if (!/^[!-~]+$/.test(text)) return 'expected a key, without spaces in it';
+  if (!isKey(text)) return 'expected a key as Langfuse shows it, without spaces or quotes';
   return text.startsWith(others) ? confused : undefined;
+}
+
+/** Whether a text may be a key, of whatever server: what is pasted often has more around it. */
+export function isKey(text: string): boolean {
+  return /^(?:(?!["'])[!-~])+$/.test(text);
 }
 
 /** The credentials that variables have, under whichever of their names; what cannot be one is passed over. */

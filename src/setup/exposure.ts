@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
+import { shellWord } from '../terminal/shell-word.js';
 
 /** That others get to see a file that holds keys, and what to do. */
 export interface Exposure {
@@ -10,13 +11,20 @@ export interface Exposure {
 
 export function exposure(path: string): Exposure[] {
   const isReadByOthers = process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0;
+  // Whoever keeps settings in a repository has a link to them.
+  const file = realpathSync(path);
   const holder = `${path} holds the secret key`;
   return [
     ...(isReadByOthers
-      ? [{ what: `${holder}, and others on this machine can read it`, remedy: `chmod 600 ${path}` }]
+      ? [{ what: `${holder}, and others on this machine can read it`, remedy: `chmod 600 ${shellWord(path)}` }]
       : []),
-    ...(isCommittable(path)
-      ? [{ what: `${holder}, and git does not ignore it`, remedy: `add .claude/${basename(path)}* to .gitignore` }]
+    ...(isCommittable(file)
+      ? [
+          {
+            what: `${holder}, and git does not ignore it`,
+            remedy: `add ${basename(file)}* to ${dirname(file)}/.gitignore`,
+          },
+        ]
       : []),
   ];
 }

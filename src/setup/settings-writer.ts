@@ -1,4 +1,15 @@
-import { constants, copyFileSync, lstatSync, mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { isUtf8 } from 'node:buffer';
+import {
+  chmodSync,
+  constants,
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import { readSettingsAt } from './settings-files.js';
@@ -35,20 +46,32 @@ export function write({ path, before, after }: SettingsChange): string | undefin
     const file = realpathSync(path);
     // Beside the name that Claude Code knows. There is one, however often this is done.
     const backup = `${path}.cc-langfuse.bak`;
-    // Anew, since a project that someone else wrote may have put a link there.
-    rmSync(backup, { force: true });
-    copyFileSync(file, backup, constants.COPYFILE_EXCL);
-    replace(file, after);
+    keepCopy(file, backup);
+    try {
+      replace(file, after);
+    } catch (error) {
+      rmSync(backup);
+      throw error;
+    }
     return backup;
   } catch (error) {
     throw new Error(`${path} cannot be written (${reasonOf(error)}); nothing was changed`);
   }
 }
 
+function keepCopy(file: string, backup: string): void {
+  // Anew, since a project that someone else wrote may have put a link there.
+  rmSync(backup, { force: true });
+  copyFileSync(file, backup, constants.COPYFILE_EXCL);
+  // The keys in it may be good still when nobody thinks of it any more.
+  chmodSync(backup, 0o600);
+}
+
 function readText(path: string): string | undefined {
   const content = readSettingsAt(path);
   switch (content.kind) {
     case 'settings':
+      if (!isUtf8(readFileSync(path))) throw new Error(`${path} is not all in UTF-8; save it so first`);
       return content.text;
     case 'absent':
       if (lstatSync(path, { throwIfNoEntry: false }))

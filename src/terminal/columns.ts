@@ -20,8 +20,10 @@ export function column(text: string, width: number, align: 'left' | 'right' = 'l
     ellipsed,
     width: taken,
   } = truncatedWidth(text, { limit: width, ellipsis: ELLIPSIS, ellipsisWidth: 1 });
-  const shown = ellipsed ? `${text.slice(0, index)}${ELLIPSIS}` : text;
-  const space = ' '.repeat(Math.max(0, width - taken - (ellipsed ? 1 : 0)));
+  // Behind a character of a frame the library counts one too few.
+  const excess = Math.max(0, ellipsed ? widthOf(text.slice(0, index)) - taken : 0);
+  const shown = ellipsed ? `${text.slice(0, index - excess)}${ELLIPSIS}` : text;
+  const space = ' '.repeat(Math.max(0, width - widthOf(shown)));
   return align === 'left' ? shown + space : space + shown;
 }
 

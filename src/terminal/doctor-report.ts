@@ -38,9 +38,14 @@ function linesOf(finding: Finding, home: string): string[] {
 
 /** A path or an address that is longer than a line is left whole: it is there to be copied. */
 function wrapped(text: string, home: string): string[] {
-  const short = oneLine(home === '' ? text : text.replaceAll(`${home}/`, '~/'));
+  const short = oneLine(home === '' ? text : withTilde(text, home));
   const width = terminalWidth() - INDENT;
   return Number.isFinite(width) ? wrapAnsi(short, Math.max(width, INDENT), { trim: true }).split('\n') : [short];
+}
+
+/** Not behind a quote, where a shell would take the `~` for a name. */
+function withTilde(text: string, home: string): string {
+  return text.replaceAll(`${home}/`, (path, offset: number) => (text[offset - 1] === "'" ? path : '~/'));
 }
 
 function sumOf(findings: readonly Finding[]): string {

@@ -32,9 +32,14 @@ export async function confirm(question: string): Promise<boolean> {
 function answerTo(question: string, output: NodeJS.WritableStream): Promise<string> {
   const prompt = createInterface({ input: process.stdin, output, terminal: true });
   return new Promise((resolve, reject) => {
-    prompt.on('close', () => reject(new Interrupted('stopped; nothing was done')));
+    const stop = () => {
+      process.stdout.write('\n');
+      reject(new Interrupted('stopped; nothing was done'));
+    };
+    prompt.on('close', stop);
     prompt.question(question, (answer) => {
       resolve(answer.trim());
+      prompt.off('close', stop);
       prompt.close();
     });
   });

@@ -16,7 +16,7 @@ import { numbersFrom } from '../faults/random.js';
 import { sessionIdOf, writeSession } from '../support/generated.js';
 import { assistant, user } from '../support/lines.js';
 import { run, Workplace } from '../support/program.js';
-import { play, recording, recordings } from '../support/recording.js';
+import { play, recording, recordings, transcriptsOf } from '../support/recording.js';
 import { describeTraces } from '../support/traces.js';
 
 let workplace: Workplace;
@@ -355,6 +355,28 @@ describe('a session that is still being written', () => {
     await backfill('--all', '--include-open');
     expect(roots().map(({ name }) => name)).toEqual(['Turn 1', 'Turn 2']);
     expect(new Set(arrivals())).toEqual(new Set([1]));
+  });
+});
+
+describe('a session with nothing of its own but a turn that may go on', () => {
+  test('is skipped with that reason, also where it has turns of another; once idle it has none of its own', async () => {
+    const folder = join(workplace.projects, '-work');
+    mkdirSync(folder, { recursive: true });
+    const branch = sessionIdOf(1);
+    const copied = transcriptsOf(recording('i-branch'))
+      .flatMap((path) => readFileSync(path, 'utf8').split('\n'))
+      .filter((line) => line.includes('forkedFrom'))
+      .map((line) => ({ ...JSON.parse(line), sessionId: branch }));
+    const own = [user('mine', { uuid: 'u1', sessionId: branch }), assistant('m1', 'an answer', { sessionId: branch })];
+    const put = (lines: unknown[]) =>
+      writeFileSync(join(folder, `${branch}.jsonl`), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    put([...copied, ...own]);
+    expect((await backfill('--all')).stdout).toContain('is still being written; --include-open takes its last turn');
+    put(copied);
+    letIdle(workplace.projects);
+    rmSync(join(workplace.stateFolder, 'cc-langfuse_state.json'));
+    expect((await backfill('--all')).stdout).toContain('has only turns that were copied from another session');
+    expect(roots()).toEqual([]);
   });
 });
 

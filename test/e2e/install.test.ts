@@ -1,5 +1,14 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -185,11 +194,24 @@ describe('install for others and elsewhere', () => {
     const file = join(newcomer.home, '.claude', 'settings.local.json');
     execFileSync('git', ['init', '-q', newcomer.home]);
     expect((await newcomer.install('--scope', 'local')).stderr).toContain(
-      `${file} holds the secret key, and git does not ignore it: add .claude/settings.local.json* to .gitignore\n`,
+      `${file} holds the secret key, and git does not ignore it: add settings.local.json* to ${newcomer.home}/.claude/.gitignore\n`,
     );
     expect(JSON.parse(readFileSync(file, 'utf8')).env.LANGFUSE_SECRET_KEY).toBe(SECRET_KEY);
-    writeFileSync(join(newcomer.home, '.gitignore'), '.claude/settings.local.json*\n');
+    writeFileSync(join(newcomer.home, '.claude', '.gitignore'), 'settings.local.json*\n');
     expect((await newcomer.install('--scope', 'local')).stderr).toBe('');
+  });
+
+  test('so do the user’s, where they are a link into a repository', async () => {
+    const dotfiles = join(newcomer.home, 'dotfiles');
+    mkdirSync(join(dotfiles, 'claude'), { recursive: true });
+    execFileSync('git', ['init', '-q', dotfiles]);
+    const file = join(dotfiles, 'claude', 'settings.json');
+    writeFileSync(file, '{}', { mode: 0o600 });
+    mkdirSync(join(newcomer.home, '.claude'));
+    symlinkSync(file, newcomer.settingsFile);
+    expect((await newcomer.install()).stderr).toBe(
+      `cc-langfuse: ${newcomer.settingsFile} holds the secret key, and git does not ignore it: add settings.json* to ${dotfiles}/claude/.gitignore\n`,
+    );
   });
 
   test('the user’s keys do not go to a server that a project names', async () => {
@@ -243,13 +265,19 @@ describe('what cannot be installed so is told in one line, and nothing is writte
       'a key with a space',
       ['install', '--yes', '--public-key', 'pk lf'],
       '',
-      '--public-key: expected a key, without spaces in it',
+      '--public-key: expected a key as Langfuse shows it, without spaces or quotes',
     ],
     [
       'a secret key with a newline in it',
       ['install', '--yes', ...KEYS],
       'sk-lf\n1',
-      '--secret-key-stdin: expected a key, without spaces in it',
+      '--secret-key-stdin: expected a key as Langfuse shows it, without spaces or quotes',
+    ],
+    [
+      'a key with the quotes that it had elsewhere',
+      ['install', '--yes', '--public-key', '"pk-lf-1"'],
+      '',
+      '--public-key: expected a key as Langfuse shows it, without spaces or quotes',
     ],
     ['an empty secret key', ['install', '--yes', ...KEYS], '\n', '--secret-key-stdin: expected a key'],
     [

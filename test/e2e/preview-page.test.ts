@@ -240,7 +240,11 @@ describe.skipIf(!hasChromium)('the page in a browser', () => {
   test('fits a window of 400 pixels, with the turns behind a button', async () => {
     await page.setViewportSize({ width: 400, height: 700 });
     await open(transcriptOf(TURNS));
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(400);
+    const width = () => page.evaluate('document.documentElement.scrollWidth');
+    expect(await width()).toBe(400);
+    await page.getByRole('searchbox').fill('turn');
+    await page.getByRole('button', { name: 'Next hit' }).click();
+    expect(await width()).toBe(400);
     const nav = page.getByRole('navigation');
     expect(await nav.isVisible()).toBe(false);
     await page.getByRole('button', { name: 'Turns' }).click();

@@ -71,7 +71,7 @@ describe('the tree', () => {
       '│  assistant  It cannot be reached.',
       '│  tokens     10 in · 20,000 cached · 1,990 out',
       '├─ claude-opus-5                               ━━━                2.0 s   22,000',
-      '│  └─ ✗ tool Bash curl -H "Authorization: Bear…    ━━━━━━          4.0 s',
+      '│  └─ ✗ tool Bash curl -H "Authorization: Bea…    ━━━━━━          4.0 s',
       '│        Exit code 7',
       '└─ claude-opus-5 It cannot be reached.                  ━━━━━━    4.0 s',
       '',
@@ -240,7 +240,7 @@ describe('what cannot be asked so is told in one line, with exit code 2', () => 
     [['/etc/passwd'], '/etc/passwd: is no transcript of Claude Code'],
     [['/tmp/'], '/tmp/: expected a transcript, a regular file that ends in .jsonl'],
     [['0000'], '0000: 2 sessions begin so; write more of the id'],
-    [['000'], /^no session 000 in \S+projects; see cc-langfuse sessions$/],
+    [['000'], /^000: write at least 4 characters of a session's id$/],
     [['12345678'], /^no session 12345678 in \S+projects; see cc-langfuse sessions$/],
   ])('%j', async (args, told) => {
     write(1);

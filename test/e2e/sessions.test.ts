@@ -72,7 +72,7 @@ describe('the list', () => {
   });
 
   test('has no session: nothing', async () => {
-    expect(await sessions()).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
+    expect(await sessions()).toMatchObject({ exitCode: 0, stdout: '', stderr: 'there is no session on disk\n' });
     expect(await listed()).toEqual([]);
   });
 
@@ -192,6 +192,11 @@ describe('a search', () => {
       },
     ]);
     expect(await listed('--search', 'no such text')).toEqual([]);
+    expect(await sessions('--search', 'no such text')).toMatchObject({
+      exitCode: 0,
+      stdout: '',
+      stderr: 'no tool call has that text\n',
+    });
   });
 
   test('for a secret finds where it stands, and does not print it', async () => {

@@ -33,6 +33,13 @@ describe('uninstall', () => {
     expect(newcomer.settings).toBe(before);
   });
 
+  test('has a command to remove the rest that is one in a home with a space, too', async () => {
+    newcomer.env = { HOME: `${newcomer.home}/my home` };
+    expect((await newcomer.run(['uninstall', '--yes'])).stdout).toContain(
+      `to remove them: rm -r '${newcomer.home}/my home/.claude/state/cc-langfuse_'*\n`,
+    );
+  });
+
   test('of settings that have nothing of it changes nothing', async () => {
     expect((await newcomer.run(['uninstall', '--yes'])).stdout).toMatch(
       /has nothing of cc-langfuse; nothing was changed\n/,

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { ourHooks, ourPlugins, PORTABLE_COMMAND, TIMEOUTS } from '../../src/setup/our-hooks.js';
+import { absoluteCommand } from '../../src/setup/program-path.js';
 
 const example = JSON.parse(readFileSync(new URL('../../hooks.example.json', import.meta.url), 'utf8'));
 const stop = (hook: object) => ({ hooks: { Stop: [{ hooks: [{ type: 'command', ...hook }] }] } });
@@ -34,6 +35,15 @@ test('so is one whose arguments stand apart', () => {
     ourHooks(stop({ command: 'node', args: ['/opt/cc-langfuse/dist/cli.cjs', 'hook'], timeout: 9 })),
   ).toMatchObject([{ words: ['node', '/opt/cc-langfuse/dist/cli.cjs', 'hook'], timeout: 9 }]);
 });
+
+test.each(['my code', "o'brien", 'a"b', 'a\\b', 'a`id`', 'a$HOME', 'tools\\'])(
+  'a program below %s is known by the command that install writes for it',
+  (name) => {
+    const program = `/opt/${name}/cc-langfuse/dist/cli.cjs`;
+    const [hook] = ourHooks(stop({ command: absoluteCommand(program, {}) }));
+    expect(hook?.words).toEqual(['exec', process.execPath, program, 'hook']);
+  },
+);
 
 test.each([
   'pnpm dlx github:elct9620/cc-langfuse hook',

@@ -51,6 +51,8 @@ describe('a settings file is written', () => {
     chmodSync(path, 0o640);
     change('{"a":1}');
     expect(modeOf(path)).toBe('640');
+    // It holds keys that nobody thinks of any more.
+    expect(modeOf(`${path}.cc-langfuse.bak`)).toBe('600');
     path = join(folder, 'not yet there', 'settings.json');
     change('{"a":1}');
     expect(modeOf(path)).toBe('600');
@@ -75,6 +77,16 @@ describe('a settings file is written', () => {
     expect(readFileSync(`${path}.cc-langfuse.bak`, 'utf8')).toBe('{"a":1}');
   });
 
+  test('or not at all: then no copy of it is left either', () => {
+    // So long a name has no room for what would be written beside it.
+    const real = join(folder, `${'x'.repeat(250)}.json`);
+    writeFileSync(real, '{}');
+    symlinkSync(real, path);
+    expect(() => change('{"a":1}')).toThrow(`${path} cannot be written (ENAMETOOLONG); nothing was changed`);
+    expect(readFileSync(real, 'utf8')).toBe('{}');
+    expect(readdirSync(folder).toSorted()).toEqual(['settings.json', `${'x'.repeat(250)}.json`]);
+  });
+
   test('with its byte order mark', () => {
     writeFileSync(path, '\uFEFF{}');
     write(changeOf(path, (text) => text.replace('{', '{"a":1')));
@@ -88,6 +100,13 @@ describe('a settings file is left alone', () => {
     expect(() => change('{}')).toThrow(
       `${path} is no JSON that Claude Code could read (line 2, column 8: value expected); correct it first`,
     );
+  });
+
+  test('that is not in UTF-8, of which some bytes would be lost', () => {
+    const latin1 = Buffer.from('{"name":"caf\u00e9"}', 'latin1');
+    writeFileSync(path, latin1);
+    expect(() => change('{}')).toThrow(`${path} is not all in UTF-8; save it so first`);
+    expect(readFileSync(path)).toEqual(latin1);
   });
 
   test('that is a folder', () => {

@@ -1,10 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
 
 export const PROGRAM = new URL('../../dist/cli.cjs', import.meta.url).pathname;
+
+const CLEAN_UP_TRIES = 100;
 
 export interface Ended {
   readonly exitCode: number | null;
@@ -108,7 +111,14 @@ export class Workplace {
 
   async close(): Promise<void> {
     await this.server.stop();
-    // A worker that outlives its hook may still be writing its log.
-    rmSync(this.home, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+    // A worker that outlives its hook may still be writing; what comes meanwhile no retry of rmSync's own sees.
+    for (let tries = 0; existsSync(this.home); tries += 1) {
+      try {
+        rmSync(this.home, { recursive: true, force: true });
+      } catch (error) {
+        if (tries === CLEAN_UP_TRIES) throw error;
+        await sleep(50);
+      }
+    }
   }
 }

@@ -1,3 +1,4 @@
+import { movedAway, shellWord } from '../../terminal/shell-word.js';
 import { moment, size, things } from '../../terminal/words.js';
 import type { FileFact, FileFacts, Obstacle } from '../facts/files.js';
 import { broken, type Finding, none, ok, warning } from '../finding.js';
@@ -33,7 +34,7 @@ function checkFolder({ path, isThere, obstacle, freeBytes }: FileFacts['folder']
 function remedyFor({ path, reason }: Obstacle): string {
   switch (reason) {
     case 'no folder':
-      return `mv ${path} ${path}.old`;
+      return movedAway(path);
     case 'EROFS':
       return 'set CLAUDE_CONFIG_DIR to a folder on a disk that can be written';
     default:
@@ -43,13 +44,13 @@ function remedyFor({ path, reason }: Obstacle): string {
 
 /** A program that was started with sudo leaves files that are root's. */
 function takenBack(path: string, rights: string): string {
-  return `sudo chown "$(id -un)" ${path} && chmod u+${rights} ${path}`;
+  return `sudo chown "$(id -un)" ${shellWord(path)} && chmod u+${rights} ${shellWord(path)}`;
 }
 
 function checkState({ path, bytes, unreadable, isCorrupt, sessions }: FileFacts['state']): Finding {
   const details = { path, bytes, sessions };
   if (unreadable !== undefined) {
-    const fix = unreadable.endsWith('EACCES') ? takenBack(path, 'rw') : `mv ${path} ${path}.old`;
+    const fix = unreadable.endsWith('EACCES') ? takenBack(path, 'rw') : movedAway(path);
     return broken('state', unreadable, fix, details);
   }
   if (isCorrupt)
@@ -66,13 +67,13 @@ function checkState({ path, bytes, unreadable, isCorrupt, sessions }: FileFacts[
 function checkSetAside({ setAside }: FileFacts['state']): Finding[] {
   if (setAside.length === 0) return [];
   const message = `${things(setAside.length, 'corrupt state file')} set aside: ${setAside.join(', ')}`;
-  return [warning('state-set-aside', message, `rm ${setAside.join(' ')}`, { paths: setAside })];
+  return [warning('state-set-aside', message, `rm ${setAside.map(shellWord).join(' ')}`, { paths: setAside })];
 }
 
 function checkLocks({ leftLocks }: FileFacts): Finding[] {
   if (leftLocks.length === 0) return [];
   const message = `${things(leftLocks.length, 'lock')} of runs that were killed; the next run drops what it meets`;
-  return [warning('locks', message, `rm ${leftLocks.join(' ')}`, { paths: leftLocks })];
+  return [warning('locks', message, `rm ${leftLocks.map(shellWord).join(' ')}`, { paths: leftLocks })];
 }
 
 /** What the last week's runs had to say, the most frequent first. */
@@ -91,7 +92,7 @@ function checkLog({ path, bytes, troubles }: FileFacts['log'], now: number): Fin
     .slice(0, MESSAGES_SHOWN)
     .map(({ message, times, last }) => `${times} × "${message}" (last ${moment(Date.parse(last))})`);
   const more = messages.length > MESSAGES_SHOWN ? [`${messages.length - MESSAGES_SHOWN} others`] : [];
-  return warning('log', `in the last 7 days: ${[...shown, ...more].join(', ')}`, `tail ${path}`, {
+  return warning('log', `in the last 7 days: ${[...shown, ...more].join(', ')}`, `tail ${shellWord(path)}`, {
     ...details,
     messages,
   });
@@ -100,5 +101,7 @@ function checkLog({ path, bytes, troubles }: FileFacts['log'], now: number): Fin
 /** Each file is made for its user alone; on Windows a mode says nothing. */
 function checkMode({ path, mode }: FileFact): Finding[] {
   if (mode === undefined || (mode & 0o077) === 0 || process.platform === 'win32') return [];
-  return [warning('file-mode', `others may read ${path} (${mode.toString(8)})`, `chmod 600 ${path}`, { path })];
+  return [
+    warning('file-mode', `others may read ${path} (${mode.toString(8)})`, `chmod 600 ${shellWord(path)}`, { path }),
+  ];
 }

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { TIMEOUTS } from '../../setup/our-hooks.js';
 import type { SettingsFile } from '../../setup/settings-files.js';
+import { movedAway, shellWord } from '../../terminal/shell-word.js';
 import type { HookFacts, RegisteredHook } from '../facts/hooks.js';
 import { broken, type Finding, none, ok, warning } from '../finding.js';
 import { shownValue } from '../masking.js';
@@ -37,7 +38,7 @@ function checkFile({ path, scope, content }: SettingsFile): Finding[] {
         broken(
           'settings-file',
           `${path} cannot be read (${content.reason}); ${refused}`,
-          content.reason === 'not a regular file' ? `mv ${path} ${path}.old` : `chmod u+r ${path}`,
+          content.reason === 'not a regular file' ? movedAway(path) : `chmod u+r ${shellWord(path)}`,
           details,
         ),
       ];
@@ -102,7 +103,7 @@ function checkProgram({ program, node, file, command }: RegisteredHook, { progra
         `${executable.named}, which ${file.path} starts, is not there`,
         // Others have the same file, and other paths: it goes by the name alone.
         executable.named === 'cc-langfuse' && file.scope !== 'user' && file.scope !== 'local'
-          ? `npm install --global ${dirname(dirname(programPath))}`
+          ? `npm install --global ${shellWord(dirname(dirname(programPath)))}`
           : installInto(file),
         details,
       );

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { GivenSetting, Receiver } from '../../config.js';
 import { otlpEndpoint } from '../../langfuse/receiver.js';
 import { otlpHeadersIn } from '../../otlp-headers.js';
+import { isKey } from '../../setup/credentials.js';
 import type { SettingsFacts, Source } from '../facts/settings.js';
 import { broken, type Finding, none, ok, warning } from '../finding.js';
 import { maskedPublicKey, maskedSecretKey, shownUrl, shownValue } from '../masking.js';
@@ -41,7 +42,7 @@ function checkTracing({ hookEnv, sourceOf, userFile }: SettingsFacts): Finding {
     return broken(
       'tracing',
       `off: ${SWITCH} is not set`,
-      `write "${SWITCH}": "true" into the env block of ${userFile}`,
+      `cc-langfuse install, or "${SWITCH}": "true" in the env block of ${userFile}`,
     );
   const { place } = sourceOf(SWITCH);
   if (value === 'true') return ok('tracing', `on, by ${place}`, { place });
@@ -104,8 +105,7 @@ function checkKey(setting: 'PUBLIC_KEY' | 'SECRET_KEY', variable: string, value:
   const details = { variable, value: shown, place };
   const again = `copy it once more from the project's settings in Langfuse into ${place}`;
   if (value.includes('…')) return broken(name, `${variable} is the example's, by ${place}`, again, details);
-  if (!/^[!-~]+$/.test(value) || /["']/.test(value))
-    return broken(name, `${variable} holds a space or a quote, by ${place}`, again, details);
+  if (!isKey(value)) return broken(name, `${variable} holds a space or a quote, by ${place}`, again, details);
   const other = isPublic ? 'sk-' : 'pk-';
   if (value.startsWith(other))
     return broken(

@@ -36,8 +36,11 @@ const SCOPES: readonly Scope[] = ['user', 'project', 'local', 'managed'];
 
 export async function settingsFacts(shell: NodeJS.ProcessEnv, files: readonly SettingsFile[]): Promise<SettingsFacts> {
   const plugins = pluginLayers(files);
-  const layers: Layer[] = [...plugins, { ...SHELL, env: shell }, ...SCOPES.flatMap((scope) => layersOf(scope, files))];
-  const hookEnv = Object.assign({}, ...layers.map(({ env }) => env));
+  const others: Layer[] = [{ ...SHELL, env: shell }, ...SCOPES.flatMap((scope) => layersOf(scope, files))];
+  const layers = [...plugins, ...others];
+  const hookEnv: NodeJS.ProcessEnv = Object.assign({}, ...others.map(({ env }) => env));
+  // Elsewhere an empty variable hides one beneath it; what was entered for a plugin it lets through.
+  for (const [name, value] of plugins.flatMap(({ env }) => Object.entries(env))) hookEnv[name] ||= value;
   const managed = layersOf('managed', files).map(({ env }) => env);
   const holders = files.filter(({ content }) => hasSecretKey(envBlock(content)));
   return {

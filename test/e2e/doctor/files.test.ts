@@ -115,6 +115,17 @@ describe('files', () => {
     ]);
   });
 
+  test('below a name with a space: what mends them can be copied into a shell', async () => {
+    const home = join(patient.workplace.home, 'my home');
+    const state = join(home, '.claude', 'state');
+    mkdirSync(state, { recursive: true });
+    writeFileSync(join(state, 'cc-langfuse_state.json'), '{}', { mode: 0o644 });
+    const fix = `chmod 600 '${join(state, 'cc-langfuse_state.json')}'`;
+    const short = fix.replace(patient.workplace.home, '~');
+    expect(await patient.told('file-mode', { HOME: home })).toMatchObject([{ fix: short }]);
+    expect((await patient.doctor([], { HOME: home })).stdout).toContain(`\u2192 ${fix}\n`);
+  });
+
   test('that lock what nobody works on', async () => {
     const locks = join(patient.workplace.stateFolder, 'cc-langfuse_locks');
     mkdirSync(locks, { recursive: true });

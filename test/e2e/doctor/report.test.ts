@@ -102,7 +102,7 @@ describe('the whole of it', () => {
 
       Settings
         ✗ tracing         off: TRACE_TO_LANGFUSE is not set
-                        → write "TRACE_TO_LANGFUSE": "true" into the env block of ~/.claude/settings.json
+                        → cc-langfuse install, or "TRACE_TO_LANGFUSE": "true" in the env block of ~/.claude/settings.json
         ✗ public-key      LANGFUSE_PUBLIC_KEY is not set
                         → cc-langfuse install, or "LANGFUSE_PUBLIC_KEY" in the env block of ~/.claude/settings.json
         ✗ secret-key      LANGFUSE_SECRET_KEY is not set
@@ -151,8 +151,8 @@ describe('the whole of it', () => {
     const lines = stripVTControlCharacters(screen).split('\r\n');
     // A path is left whole, since it is there to be copied.
     expect(lines.filter((line) => line.length > 80 && !/^ +\S+$| {2,}\S+ \(\S+\)$/.test(line))).toEqual([]);
-    expect(lines).toContain('                  → write "TRACE_TO_LANGFUSE": "true" into the env block of');
-    expect(lines).toContain('                    ~/.claude/settings.json');
+    expect(lines).toContain('                  → cc-langfuse install, or "TRACE_TO_LANGFUSE": "true" in the');
+    expect(lines).toContain('                    env block of ~/.claude/settings.json');
     patient.workplace.env = { HOME: patient.workplace.home, NO_COLOR: '1' };
     const { screen: plainly } = await runInTerminal(['doctor'], patient.workplace);
     expect(plainly).toBe(stripVTControlCharacters(plainly));

@@ -21,7 +21,7 @@ describe('settings', () => {
       {
         status: 'broken',
         message: 'off: TRACE_TO_LANGFUSE is not set',
-        fix: `write "TRACE_TO_LANGFUSE": "true" into the env block of ${FILE}`,
+        fix: `cc-langfuse install, or "TRACE_TO_LANGFUSE": "true" in the env block of ${FILE}`,
       },
     ]);
     patient.writeSettings({ env: { TRACE_TO_LANGFUSE: '1' } });
@@ -63,6 +63,10 @@ describe('settings', () => {
       'none endpoint: not asked: the secret key is not at hand; with the keys in the shell it would be',
     ]);
     expect(await patient.told('tracing', { TRACE_TO_LANGFUSE: 'false' })).toMatchObject([{ status: 'warning' }]);
+    const empty = { TRACE_TO_LANGFUSE: '', CC_LANGFUSE_PUBLIC_KEY: '' };
+    expect((await patient.checked(empty)).checks.filter(({ name }) => /^(?:tracing|public-key)$/.test(name))).toEqual(
+      checks.filter(({ name }) => /^(?:tracing|public-key)$/.test(name)),
+    );
   });
 
   test('without keys', async () => {
@@ -206,7 +210,7 @@ describe('settings', () => {
       {
         status: 'warning',
         message: `${file} holds the secret key, and git does not ignore it`,
-        fix: 'add .claude/settings.local.json* to .gitignore',
+        fix: 'add settings.local.json* to ~/project/.claude/.gitignore',
       },
     ]);
   });

@@ -93,9 +93,10 @@ cc-langfuse <command> --help tells more; cc-langfuse --version is its version.
 const HOOK_HELP = `usage: cc-langfuse hook
 
 Claude Code starts it, with what has happened on stdin. It exports what that
-session has new, where TRACE_TO_LANGFUSE is "true". Whatever happens it exits
-with 0, and prints nothing but, in a terminal, that keys are missing or refused.
-What goes wrong stands in the log: ~/.claude/state/cc-langfuse_hook.log
+session has new, where TRACE_TO_LANGFUSE is "true", and exits with 0, whatever
+happens. It prints nothing but, once in a session, a message for Claude Code to
+show where keys are missing or were refused. What else goes wrong stands in the
+log: ~/.claude/state/cc-langfuse_hook.log
 `;
 
 /**

@@ -31,9 +31,9 @@ export function shownUrl({ origin, pathname }: URL): string {
   return `${origin}${pathname.replace(/\/+$/, '')}`;
 }
 
-/** A proxy's URL, without what opens it. */
-export function withoutCredentials(text: string): string {
-  return text.replace(CREDENTIALS_IN_URL, '…@');
+/** A proxy's URL, without what opens it, which may have spaces in it. */
+export function withoutCredentials(proxy: string): string {
+  return proxy.replace(/(?<=:\/\/).*@/s, '…@');
 }
 
 /** Takes the keys of these environments out of whatever is to be printed, in each form in which they are sent. */
@@ -50,6 +50,6 @@ export function maskingOf(environments: readonly NodeJS.ProcessEnv[]): (text: st
   });
   return (text) => {
     const rest = masks.reduce((before, { secret, mask }) => before.replaceAll(secret, mask), text);
-    return withoutCredentials(rest).replace(SECRET_KEY, 'sk-lf-…');
+    return rest.replace(CREDENTIALS_IN_URL, '…@').replace(SECRET_KEY, 'sk-lf-…');
   };
 }

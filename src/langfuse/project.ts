@@ -24,5 +24,6 @@ export function sessionsPage(langfuse: Langfuse, project: ProjectAnswer['project
 
 function projectIn(answer: unknown): ProjectAnswer['project'] {
   const [first] = isRecord(answer) && Array.isArray(answer.data) ? answer.data : [];
-  return isRecord(first) && typeof first.id === 'string' ? { id: first.id, name: String(first.name ?? '') } : undefined;
+  if (!isRecord(first) || typeof first.id !== 'string') return undefined;
+  return { id: first.id, name: typeof first.name === 'string' ? first.name : '' };
 }

@@ -419,7 +419,7 @@ describe('what is not acknowledged', () => {
     await workplace.hook(payload());
     expect(workplace.server.observations).toHaveLength(122);
     expect(arrivals().every((times) => times === 1)).toBe(true);
-    expect(workplace.server.requests.filter(({ status }) => status === 200).map(({ spans }) => spans).length).toBe(10);
+    expect(workplace.server.requests.filter(({ status }) => status === 200).map(({ spans }) => spans).length).toBe(12);
     expect(workplace.state[SESSION]).toMatchObject({ last_line: 122, turn_count: 1 });
   });
 

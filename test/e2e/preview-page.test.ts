@@ -122,6 +122,22 @@ describe.skipIf(!hasChromium)('the page in a browser', () => {
     ]);
   });
 
+  test('keeps a lane with hundreds of tools at once from pushing the rest out of sight', async () => {
+    const calls = Array.from({ length: 300 }, (_, place) => `t${place}`);
+    await open(
+      transcriptOf([
+        user('all at once', { uuid: 'u1', timestamp: at(0) }),
+        answer('m1', 2, ...calls.map((id) => toolUse(id, 'Read', { file_path: id }))),
+        ...calls.map((id) => user([toolResult(id, 'ok')], { timestamp: at(9) })),
+      ]),
+    );
+    const lane = page.locator('.lane', { hasText: 'tools' });
+    expect(await lane.locator('.time').count()).toBe(300);
+    expect((await lane.boundingBox())?.height).toBeLessThan(200);
+    await lane.locator('.time').last().click();
+    expect(await details().textContent()).toContain('t299');
+  });
+
   test('has subagents with all that they did below their call, and as one in a lane', async () => {
     const [path = ''] = transcriptsOf(recording('p-agentfg'));
     await open(path);

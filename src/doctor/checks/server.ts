@@ -45,9 +45,9 @@ function checkEndpoint({ health }: ServerFacts, url: string, proxy: string): Fin
 function baseOf(location: string | undefined, url: string): string | undefined {
   if (location === undefined || !URL.canParse(location, url)) return undefined;
   const { origin, pathname } = new URL(location, url);
-  return pathname.endsWith('/api/public/health')
-    ? `${origin}${pathname.slice(0, -'/api/public/health'.length)}`
-    : undefined;
+  if (!pathname.endsWith('/api/public/health')) return undefined;
+  const base = `${origin}${pathname.slice(0, -'/api/public/health'.length)}`;
+  return base === url ? undefined : base;
 }
 
 function checkKeys({ project: asked }: ServerFacts, url: string): Finding {

@@ -62,6 +62,10 @@ describe('a server', () => {
         fix: 'start the server, or mend LANGFUSE_BASE_URL, HTTPS_PROXY or HTTP_PROXY, or name the server in NO_PROXY',
       },
     ]);
+    const spaced = { HTTP_PROXY: `http://me:hunter2 hunter2@${proxy}` };
+    expect(await patient.told('proxy', { ...spaced, LANGFUSE_BASE_URL: url })).toEqual([
+      { status: 'ok', message: `http://…@${proxy}` },
+    ]);
     expect(await patient.told('proxy', { ...env, LANGFUSE_BASE_URL: url })).toEqual([
       { status: 'ok', message: `http://…@${proxy}` },
     ]);
@@ -188,10 +192,17 @@ describe('a server', () => {
     ]);
     answers({ status: 302, headers: { location: '/login' } });
     expect(await endpoint(url)).toMatchObject([{ fix: 'write its own address to LANGFUSE_BASE_URL' }]);
+    answers({ status: 301, headers: { location: '/api/public/health' } });
+    expect(await endpoint(url)).toMatchObject([{ fix: 'write its own address to LANGFUSE_BASE_URL' }]);
     answers({ status: 503, body: '{}' });
     expect(await endpoint(url)).toEqual([
       { status: 'broken', message: `${url} is ill (503)`, fix: 'wait, or ask who runs it' },
     ]);
+  });
+
+  test('whose project has a name that is none', async () => {
+    answers({ body: '{"data":[{"id":"p","name":{"toString":1}}]}' }, /projects/);
+    expect(await patient.told('keys')).toEqual([{ status: 'ok', message: 'they open the project ""' }]);
   });
 
   test('that refuses the keys', async () => {

@@ -22,6 +22,8 @@ const entries = [
   'redaction-rules.ts',
   'log-file.ts',
   'langfuse/proxy.ts',
+  'langfuse/ingestion.ts',
+  'langfuse/scores.ts',
 ];
 
 /** Node loads CommonJS a tenth faster, but esbuild splits only ESM: so every `import()` of ours stays one, of its file. */

@@ -1,14 +1,23 @@
 import * as z from 'zod/mini';
+import type { Caller } from './caller.js';
+import { type GitIdentity, gitIdentityIn, IDENTITY_VARIABLES } from './git/identity.js';
+import { githubMetadata } from './github-actions.js';
 import { isRecord, type Json, parseJson } from './json.js';
 import type { Capture } from './observations/capture.js';
 import { type Redact, type RedactionRule, redactor } from './observations/redact.js';
+import { TAG_KINDS, type TagKind } from './observations/tags.js';
+import { type OtlpHeaders, otlpHeadersIn } from './otlp-headers.js';
+import { traceparent } from './traceparent.js';
 import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from './whole-number.js';
 
 export interface Settings {
   /** Undefined where keys or a good URL are missing: `problems` says which. */
-  readonly langfuse: Langfuse | undefined;
+  readonly receiver: Receiver | undefined;
   readonly userId: string | undefined;
+  /** Where the user is known by the e-mail address that git has. */
+  readonly gitIdentity: GitIdentity | undefined;
   readonly tags: readonly string[];
+  readonly autoTags: readonly TagKind[];
   readonly metadata: { readonly [key: string]: Json };
   readonly environment: string | undefined;
   readonly release: string | undefined;
@@ -17,15 +26,31 @@ export interface Settings {
   /** None where secrets are to be sent as they are. */
   readonly redact: Redact | undefined;
   readonly capture: Capture;
+  readonly scores: boolean;
+  /** What has started this run: it holds for the run's own session alone. */
+  readonly caller: Caller;
   readonly debug: boolean;
   /** A line for each setting that is missing or bad; none holds a value, since it may be a key. */
   readonly problems: readonly string[];
 }
 
+/** Where it all goes. */
+export type Receiver = Langfuse | Collector;
+
 export interface Langfuse {
+  readonly kind: 'langfuse';
   readonly baseUrl: URL;
   readonly publicKey: string;
   readonly secretKey: string;
+  /** By which of its doors: `auto` takes the ingestion API where there is no OTLP endpoint. */
+  readonly transport: 'auto' | 'otlp' | 'ingestion';
+}
+
+/** An OpenTelemetry Collector, or whatever else takes traces over OTLP/HTTP: what it does with them is its own affair. */
+export interface Collector {
+  readonly kind: 'collector';
+  readonly url: URL;
+  readonly headers: OtlpHeaders;
 }
 
 export const NO_WEB_URL = 'expected an http or https URL';
@@ -36,9 +61,29 @@ const toggle = z.pipe(
   z.string().check(z.regex(/^(?:true|false)$/i, 'expected true or false')),
   z.transform((value) => value.toLowerCase() === 'true'),
 );
+const lowerCase = z.pipe(
+  z.string(),
+  z.transform((value) => value.toLowerCase()),
+);
 const webUrl = z.pipe(
   z.string().check(z.refine(isWebUrl, NO_WEB_URL)),
   z.transform((value) => new URL(value)),
+);
+/** As OpenTelemetry's variable for traces names it, whole; but nobody takes traces at the root. */
+const tracesUrl = z.pipe(
+  webUrl,
+  z.transform((url) => (url.pathname === '/' ? new URL('/v1/traces', url) : url)),
+);
+const otlpHeaders = z.pipe(
+  z
+    .string()
+    .check(
+      z.refine(
+        (value) => otlpHeadersIn(value) !== undefined,
+        'expected name=value,name=value with percent-encoded values',
+      ),
+    ),
+  z.transform((value) => otlpHeadersIn(value) ?? {}),
 );
 const list = z.pipe(
   z.string(),
@@ -48,6 +93,13 @@ const list = z.pipe(
       .map((item) => item.trim())
       .filter((item) => item !== ''),
   ),
+);
+const tagKinds = z.pipe(
+  z.pipe(
+    list,
+    z.transform((names) => names.map((name) => name.toLowerCase()).filter((name) => name !== 'none')),
+  ),
+  z.array(z.enum(TAG_KINDS, `expected none, or of ${TAG_KINDS.join(', ')} those that are wanted`)),
 );
 const jsonObject = z.pipe(
   z.string().check(z.refine((value) => isRecord(parseJson(value)), 'expected a JSON object')),
@@ -60,6 +112,7 @@ const Environment = z.object({
   BASE_URL: z._default(webUrl, new URL('https://cloud.langfuse.com')),
   USER_ID: z.optional(text),
   TAGS: z._default(list, []),
+  AUTO_TAGS: z._default(tagKinds, [...TAG_KINDS]),
   METADATA: z._default(jsonObject, {}),
   TRACING_ENVIRONMENT: z.optional(
     text.check(
@@ -73,27 +126,48 @@ const Environment = z.object({
   TIMEOUT: z._default(positive, 10_000),
   MAX_CHARS: z._default(positive, 200_000),
   DEBUG: z._default(toggle, false),
+  TRACEPARENT: z.optional(traceparent),
+  TRACE_SEED: z.optional(text),
   CAPTURE: z._default(
     z.pipe(
-      z.pipe(
-        z.string(),
-        z.transform((value) => value.toLowerCase()),
-      ),
+      lowerCase,
       z.enum(['full', 'no_tool_io', 'metadata'], 'expected full, no_tool_io or metadata; taken as metadata'),
     ),
     'full',
   ),
   REDACT: z._default(toggle, true),
+  SCORES: z._default(toggle, false),
   REDACT_EXTRA: z.optional(text),
+  OTLP_URL: z.optional(tracesUrl),
+  OTLP_HEADERS: z._default(otlpHeaders, {}),
+  TRANSPORT: z._default(
+    z.pipe(lowerCase, z.enum(['auto', 'otlp', 'ingestion'], 'expected auto, otlp or ingestion')),
+    'auto',
+  ),
 });
 type Name = keyof z.infer<typeof Environment>;
 
 /** Settings that the Langfuse SDKs do not have, or (`LANGFUSE_TIMEOUT`, in seconds there) mean otherwise. */
-const OURS_ONLY: readonly Name[] = ['TIMEOUT', 'MAX_CHARS', 'DEBUG', 'CAPTURE', 'REDACT', 'REDACT_EXTRA'];
+const OURS_ONLY: readonly Name[] = [
+  'TIMEOUT',
+  'MAX_CHARS',
+  'DEBUG',
+  'CAPTURE',
+  'REDACT',
+  'REDACT_EXTRA',
+  'AUTO_TAGS',
+  'TRACEPARENT',
+  'TRACE_SEED',
+  'SCORES',
+  'OTLP_URL',
+  'OTLP_HEADERS',
+  'TRANSPORT',
+];
 /** Those that decide what of a session leaves, and what it is called there. */
 const DESCRIBING: readonly Name[] = [
   'USER_ID',
   'TAGS',
+  'AUTO_TAGS',
   'METADATA',
   'TRACING_ENVIRONMENT',
   'RELEASE',
@@ -101,8 +175,12 @@ const DESCRIBING: readonly Name[] = [
   'CAPTURE',
   'REDACT',
   'REDACT_EXTRA',
+  'SCORES',
 ];
 const OTHER_NAMES: { readonly [name in Name]?: readonly string[] } = { BASE_URL: ['BASEURL', 'HOST'] };
+
+/** The user id that stands for the e-mail address that git has. */
+const GIT = 'git';
 
 /** Where a bad value must not mean that more leaves than was wanted. */
 const FALLBACKS: { readonly [name in Name]?: string } = { CAPTURE: 'metadata' };
@@ -130,26 +208,49 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const settings = Environment.parse(given);
   const { rules, problems: badRules } = await rulesIn(settings.REDACT_EXTRA);
   for (const problem of badRules) problems.push(`${variables.REDACT_EXTRA}: ${problem}`);
-  const { PUBLIC_KEY: publicKey, SECRET_KEY: secretKey, BASE_URL: baseUrl } = settings;
-  if (publicKey === undefined) problems.push('LANGFUSE_PUBLIC_KEY is not set');
-  if (secretKey === undefined) problems.push('LANGFUSE_SECRET_KEY is not set');
-  // With a malformed URL nothing is sent: its default would be another's server.
-  const hasBadUrl = bad.some(({ path }) => path[0] === 'BASE_URL');
-  const isComplete = publicKey !== undefined && secretKey !== undefined && !hasBadUrl;
+  const badNames = new Set(bad.map(({ path: [name] }) => String(name)));
+  problems.push(...contradictionsIn(settings, badNames));
   return {
-    langfuse: isComplete ? { baseUrl, publicKey, secretKey } : undefined,
-    userId: settings.USER_ID,
+    receiver: receiverIn(settings, badNames),
+    userId: settings.USER_ID === GIT ? undefined : settings.USER_ID,
+    gitIdentity: settings.USER_ID === GIT ? gitIdentityIn(env) : undefined,
     tags: settings.TAGS,
+    autoTags: settings.AUTO_TAGS,
     metadata: settings.METADATA,
     environment: settings.TRACING_ENVIRONMENT,
     release: settings.RELEASE,
     timeoutMs: settings.TIMEOUT,
     maxChars: settings.MAX_CHARS,
     capture: settings.CAPTURE,
+    scores: settings.SCORES && settings.OTLP_URL === undefined,
     redact: settings.REDACT ? redactor(rules) : undefined,
+    caller: { parent: settings.TRACEPARENT, seed: settings.TRACE_SEED, metadata: githubMetadata(env) },
     debug: settings.DEBUG,
     problems,
   };
+}
+
+/** With a malformed URL or header nothing is sent: what stands there by default is another's server, or another's place on it. */
+function receiverIn(settings: z.infer<typeof Environment>, bad: ReadonlySet<string>): Receiver | undefined {
+  const { OTLP_URL: url, OTLP_HEADERS: headers, BASE_URL: baseUrl, TRANSPORT: transport } = settings;
+  if (bad.has('OTLP_URL')) return undefined;
+  if (url) return bad.has('OTLP_HEADERS') ? undefined : { kind: 'collector', url, headers };
+  const { PUBLIC_KEY: publicKey, SECRET_KEY: secretKey } = settings;
+  const isComplete = publicKey !== undefined && secretKey !== undefined && !bad.has('BASE_URL');
+  return isComplete ? { kind: 'langfuse', baseUrl, publicKey, secretKey, transport } : undefined;
+}
+
+/** What does not go together, or is missing for where it is to go. */
+function* contradictionsIn(settings: z.infer<typeof Environment>, bad: ReadonlySet<string>) {
+  if (settings.OTLP_URL || bad.has('OTLP_URL')) {
+    if (settings.SCORES) yield 'CC_LANGFUSE_SCORES: a Collector takes none, only Langfuse does';
+    if (settings.TRANSPORT === 'ingestion') yield 'CC_LANGFUSE_TRANSPORT: a Collector takes OpenTelemetry alone';
+    return;
+  }
+  if (settings.PUBLIC_KEY === undefined) yield 'LANGFUSE_PUBLIC_KEY is not set';
+  if (settings.SECRET_KEY === undefined) yield 'LANGFUSE_SECRET_KEY is not set';
+  if (Object.keys(settings.OTLP_HEADERS).length > 0)
+    yield 'CC_LANGFUSE_OTLP_HEADERS: without CC_LANGFUSE_OTLP_URL they go nowhere';
 }
 
 /** A setting as it stands in an environment, good or bad. */
@@ -176,20 +277,25 @@ async function rulesIn(text: string | undefined): Promise<{ rules: RedactionRule
 
 /** The variables that describe a session, as they are set: another run may have to export it, under settings of its own. */
 export function describing(env: NodeJS.ProcessEnv): { [variable: string]: string } {
-  const variables = DESCRIBING.flatMap(variablesOf).filter((variable) => (env[variable] ?? '').trim() !== '');
-  return Object.fromEntries(variables.map((variable) => [variable, env[variable] ?? '']));
+  const isFromGit = env[variableFor('USER_ID', env) ?? '']?.trim() === GIT;
+  const variables = [...DESCRIBING.flatMap(variablesOf), ...(isFromGit ? IDENTITY_VARIABLES : [])];
+  return Object.fromEntries(variables.flatMap((name) => (isSet(env[name]) ? [[name, env[name] ?? '']] : [])));
 }
 
 /** The settings with the variables that describe another session. */
 export async function describedBy(given: { [variable: string]: string }, env: NodeJS.ProcessEnv) {
-  const own = DESCRIBING.flatMap(variablesOf);
+  const own: string[] = [...DESCRIBING.flatMap(variablesOf), ...IDENTITY_VARIABLES];
   const others = Object.fromEntries(Object.entries(env).filter(([name]) => !own.includes(name)));
   return { options: await readSettings({ ...others, ...given }), given };
 }
 
 /** The variable that a setting is taken from: of its names the first that has a value. */
 export function variableFor(name: Name, env: NodeJS.ProcessEnv): string | undefined {
-  return variablesOf(name).find((candidate) => (env[candidate] ?? '').trim() !== '');
+  return variablesOf(name).find((candidate) => isSet(env[candidate]));
+}
+
+function isSet(value = ''): boolean {
+  return value.trim() !== '';
 }
 
 /** Whether a variable is a setting of this program, by any of its names. */

@@ -9,6 +9,8 @@ export const HookInput = z.object(
     session_id: name,
     transcript_path: name,
     hook_event_name: optional(z.string()),
+    /** What a SessionStart is the start of. */
+    source: optional(z.string()),
     prompt_id: optional(z.string()),
     background_tasks: optional(z.array(z.object({ id: z.string(), status: z.optional(z.string()) }))),
     /** The text of the answer, trimmed; missing where the answer is empty, and before 2.1.50. */

@@ -11,7 +11,8 @@ const TOLD = 'cc-langfuse_told';
  */
 export function noticeFor(env: NodeJS.ProcessEnv, sessionId: string): string | undefined {
   const has = (name: string) => Boolean(env[`CC_LANGFUSE_${name}`]?.trim() || env[`LANGFUSE_${name}`]?.trim());
-  const missing = ['PUBLIC_KEY', 'SECRET_KEY'].filter((name) => !has(name)).map((name) => `LANGFUSE_${name}`);
+  const needed = env.CC_LANGFUSE_OTLP_URL?.trim() ? [] : ['PUBLIC_KEY', 'SECRET_KEY'];
+  const missing = needed.filter((name) => !has(name)).map((name) => `LANGFUSE_${name}`);
   const folder = stateFolder(env);
   const problem = missing.length > 0 ? `${missing.join(' and ')} not set` : readRefusal(folder, env);
   return problem !== undefined && isFirstTime(folder, sessionId)
@@ -19,13 +20,17 @@ export function noticeFor(env: NodeJS.ProcessEnv, sessionId: string): string | u
     : undefined;
 }
 
-/** Keeps for the next hook that the server at this host has refused the keys, or that it has not; without an answer, neither. */
-export function keepRefusal(folder: string, status: number | undefined, host: string, env: NodeJS.ProcessEnv): void {
+/** Keeps for the next hook that the receiver has let nothing in, or that it has; without an answer, neither. */
+export function keepRefusal(
+  folder: string,
+  status: number | undefined,
+  wordsFor: (status: number) => string,
+  env: NodeJS.ProcessEnv,
+): void {
   if (status === undefined) return;
   const path = join(folder, REFUSED);
   const isRefusal = status === 401 || status === 403;
-  const refusal = `${keysIn(env)}\nLangfuse refused the keys (${status}) at ${host}`;
-  if (isRefusal) writeFileSync(path, refusal, { mode: 0o600 });
+  if (isRefusal) writeFileSync(path, `${keysIn(env)}\n${wordsFor(status)}`, { mode: 0o600 });
   else rmSync(path, { force: true });
 }
 
@@ -42,7 +47,7 @@ function readRefusal(folder: string, env: NodeJS.ProcessEnv): string | undefined
 /** Tells keys from others without naming them. Loaded where there is a refusal: the module alone takes 2 ms. */
 function keysIn(env: NodeJS.ProcessEnv): string {
   const { createHash } = process.getBuiltinModule('node:crypto');
-  const keys = ['PUBLIC_KEY', 'SECRET_KEY', 'BASE_URL', 'BASEURL', 'HOST'];
+  const keys = ['PUBLIC_KEY', 'SECRET_KEY', 'BASE_URL', 'BASEURL', 'HOST', 'OTLP_URL', 'OTLP_HEADERS'];
   const values = keys.flatMap((name) => [env[`CC_LANGFUSE_${name}`], env[`LANGFUSE_${name}`]]);
   return createHash('sha256').update(JSON.stringify(values)).digest('hex');
 }

@@ -1,5 +1,5 @@
-import { encodeSpan } from './langfuse/otlp.js';
 import type { SendReport } from './langfuse/send.js';
+import type { Outgoing, Rejected } from './langfuse/transport.js';
 import type { Observation } from './observations/model.js';
 import { type Entry, merged } from './state/entry.js';
 import { NOTHING, sum, type Tally, tallyOf } from './tally.js';
@@ -10,29 +10,31 @@ export interface Item {
   readonly observation?: Observation;
 }
 
-/** An item that waits, as it is sent. */
-interface Waiting {
-  readonly change: Partial<Entry>;
-  readonly span: Span | undefined;
-}
-
 interface Span {
-  readonly json: string;
+  readonly outgoing: Outgoing;
   /** What it is called in the log. */
   readonly label: string;
   readonly tally: Tally;
 }
 
+interface Encoded {
+  readonly change: Partial<Entry>;
+  readonly span: Span | undefined;
+}
+
 export interface OutboxTools {
   /** Asked once, before anything is sent; throws where it must not be. */
   readonly ready: () => Promise<void>;
-  readonly send: (spans: readonly string[]) => Promise<SendReport>;
+  readonly encode: (observation: Observation) => Outgoing;
+  readonly send: (spans: readonly Outgoing[]) => Promise<SendReport>;
   readonly advance: (change: Partial<Entry>) => Promise<void>;
   /** Told of each observation that is to be sent. */
   readonly onObservation: ((observation: Observation) => void) | undefined;
   readonly onTaken: ((taken: Tally) => void) | undefined;
   /** Told of what the server refuses for what it is. */
   readonly onDropped: (label: string) => void;
+  /** Told of what it rejects without telling which, of how many. */
+  readonly onRejected: (rejected: Rejected, sent: number) => void;
 }
 
 // Larger ones save few requests, and what waits in them outlives the garbage collector's first look: a backfill takes 190 MB
@@ -45,7 +47,7 @@ const REQUEST_BYTES = 800_000;
  */
 export class Outbox {
   readonly #tools: OutboxTools;
-  #items: Waiting[] = [];
+  #items: Encoded[] = [];
   #bytes = 0;
   #sent = NOTHING;
   #failure: string | undefined;
@@ -71,11 +73,11 @@ export class Outbox {
   }
 
   async add(items: readonly Item[]): Promise<void> {
-    const waiting = items.map(({ change, observation }) => ({ change, span: observation && spanOf(observation) }));
     for (const { observation } of items) if (observation) this.#tools.onObservation?.(observation);
-    const total = waiting.reduce((bytes, { span }) => bytes + (span?.tally.bytes ?? 0), 0);
+    const encoded = items.map((item) => this.#encode(item));
+    const total = encoded.reduce((bytes, { span }) => bytes + (span?.tally.bytes ?? 0), 0);
     if (this.#bytes + total > REQUEST_BYTES) await this.flush();
-    for (const item of waiting) {
+    for (const item of encoded) {
       const bytes = item.span?.tally.bytes ?? 0;
       if (this.#bytes > 0 && this.#bytes + bytes > REQUEST_BYTES) await this.flush();
       this.#items.push(item);
@@ -89,29 +91,35 @@ export class Outbox {
     this.#bytes = 0;
     if (this.#failure !== undefined || items.length === 0) return;
     const spans = items.flatMap(({ span }) => span ?? []);
-    const nothing = { settled: 0, dropped: [], failure: undefined };
+    const nothing: SendReport = { settled: 0, dropped: [], failure: undefined };
     if (spans.length > 0 && !this.#isReady) await this.#tools.ready();
     this.#isReady ||= spans.length > 0;
-    const report = spans.length > 0 ? await this.#tools.send(spans.map(({ json }) => json)) : nothing;
+    const report = spans.length > 0 ? await this.#tools.send(spans.map(({ outgoing }) => outgoing)) : nothing;
     for (const place of report.dropped) this.#tools.onDropped(spans[place]?.label ?? '');
     const settled = spans.slice(0, report.settled).filter((_, place) => !report.dropped.includes(place));
-    const taken = sum(settled.map(({ tally }) => tally));
+    const whole = sum(settled.map(({ tally }) => tally));
+    const { rejected } = report;
+    if (rejected) this.#tools.onRejected(rejected, settled.length);
+    const taken = { ...whole, observations: Math.max(0, whole.observations - (rejected?.spans ?? 0)) };
     this.#sent = sum([this.#sent, taken]);
     this.#tools.onTaken?.(taken);
     this.#failure = report.failure;
     const change = changeUpTo(items, report.settled);
     if (change) await this.#tools.advance(change);
   }
-}
 
-function spanOf(observation: Observation): Span {
-  const { type, id, trace } = observation;
-  const json = encodeSpan(observation);
-  return { json, label: `${type} ${id} of trace ${trace.id}`, tally: tallyOf(observation, Buffer.byteLength(json)) };
+  /** Until it is sent no more is kept of an observation than its transport needs: there is much in one. */
+  #encode({ change, observation }: Item): Encoded {
+    if (!observation) return { change, span: undefined };
+    const outgoing = this.#tools.encode(observation);
+    const { type, id, trace } = observation;
+    const tally = tallyOf(observation, Buffer.byteLength(outgoing.json));
+    return { change, span: { outgoing, label: `${type} ${id} of trace ${trace.id}`, tally } };
+  }
 }
 
 /** The changes of all items before the first unsettled span, the later ones over the earlier. */
-function changeUpTo(items: readonly Waiting[], settledSpans: number): Partial<Entry> | undefined {
+function changeUpTo(items: readonly Encoded[], settledSpans: number): Partial<Entry> | undefined {
   let spans = 0;
   let change: Partial<Entry> | undefined;
   for (const item of items) {

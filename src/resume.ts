@@ -30,3 +30,8 @@ export function startsFor(entry: Entry): Start[] {
 export function takenOverAt({ last_line, turn_line, updated, agents_since }: Entry): string | undefined {
   return agents_since ?? (last_line > 0 && turn_line === undefined ? updated : undefined);
 }
+
+/** Up to which line the runs before knew of turns, sent or not. */
+export function knownLineOf({ last_line, sent_line = 0, pending }: Entry): number {
+  return Math.max(last_line, sent_line, pending?.closed_line ?? 0);
+}

@@ -1,19 +1,25 @@
 import { isDeepStrictEqual } from 'node:util';
+import { type Caller, withRun } from './caller.js';
+import { turnsOfFamily } from './family.js';
+import type { ScoreReport } from './langfuse/scores.js';
 import type { SendReport } from './langfuse/send.js';
+import type { Outgoing } from './langfuse/transport.js';
 import type { Log } from './log.js';
 import { withMarks } from './marks.js';
 import { buildTurn } from './observations/build.js';
 import type { Observation } from './observations/model.js';
-import { type BuildOptions, traceOf } from './observations/trace.js';
+import { scoresOf, type TurnScores } from './observations/scores.js';
+import { traceOf } from './observations/trace.js';
 import { Outbox } from './outbox.js';
-import { type Start, startsFor, takenOverAt } from './resume.js';
+import { knownLineOf, type Start, startsFor, takenOverAt } from './resume.js';
+import { settleScores } from './score-export.js';
+import { type OptionsIn, optionsByFolder, type SessionSettings } from './session-options.js';
 import { type Closing, IDLE_MS, type Reading, readTurns } from './session-turns.js';
 import { type Entry, NEW_ENTRY } from './state/entry.js';
 import type { Lock } from './state/lock.js';
 import type { SessionState } from './state/store.js';
 import { type AgentItem, type AgentStatus, Subagents } from './subagent-export.js';
 import { NOTHING, type Tally } from './tally.js';
-import { userLinesOf } from './transcript/fork.js';
 import { TranscriptReader } from './transcript/reader.js';
 import { NO_FACTS, type Turn } from './transcript/turn.js';
 
@@ -26,20 +32,25 @@ export interface SessionExport {
   readonly occasion: Occasion;
   readonly closing: Closing;
   readonly agents: Omit<AgentStatus, 'idleBefore'>;
+  /** What has started the run, where the session is its own. */
+  readonly caller?: Caller;
   /** What is known of it is forgotten: all of it is sent again. */
   readonly isAnew?: boolean;
 }
 
 export interface ExportTools {
   readonly store: SessionState;
-  readonly send: (spans: readonly string[]) => Promise<SendReport>;
+  readonly encode: (observation: Observation) => Outgoing;
+  readonly send: (spans: readonly Outgoing[]) => Promise<SendReport>;
+  /** Sends the figures of turns that the server has taken. */
+  readonly sendScores: (turns: readonly TurnScores[]) => Promise<ScoreReport>;
   /** Until when another run is waited for that works on the session, in ms since 1970. */
   readonly waitUntil: number;
   /** Until when there is time to read; what has been read by then is sent, and the next run goes on. */
   readonly readUntil: number;
   /** The user wants no more. */
   readonly stop?: AbortSignal;
-  readonly options: Omit<BuildOptions, 'sessionId'>;
+  readonly options: SessionSettings;
   /** The settings behind these options, as they were given. */
   readonly given: { readonly [variable: string]: string };
   readonly destination: string;
@@ -86,9 +97,10 @@ export async function exportSession(what: SessionExport, tools: ExportTools): Pr
 }
 
 /** What is known of a session's life stays; how far it was exported does not. */
-async function forget({ path, destination, given, ended, backfilled }: Entry, sessionId: string, store: SessionState) {
+async function forget(entry: Entry, sessionId: string, store: SessionState) {
+  const { path, destination, given, callers, ended, backfilled } = entry;
   await store.remove([sessionId]);
-  await store.update(sessionId, { path, destination, given, ended, backfilled });
+  await store.update(sessionId, { path, destination, given, callers, ended, backfilled });
 }
 
 /** One run at a time works on a session. Where there is no place for the state, what is sent now would be sent by every run. */
@@ -112,7 +124,9 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   const { store, stop, log } = tools;
   const reader = TranscriptReader.open(path);
   const known = entry ?? NEW_ENTRY;
-  const life = lifeOf(what, entry);
+  const { callers: callersBefore = [] } = known;
+  const callers = what.caller ? withRun(callersBefore, what.caller, knownLineOf(known)) : callersBefore;
+  const life = { ...lifeOf(what, entry), ...(callers !== callersBefore && { callers }) };
   /** Known once all has been read: what is left then need not be looked for behind it. */
   let reached: Pick<Entry, 'bytes' | 'agents_bytes'> | undefined;
   let isSaved = false;
@@ -124,20 +138,33 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   };
   const outbox = new Outbox({
     ready: () => store.ready(),
+    encode: tools.encode,
     send: tools.send,
     advance: save,
     onObservation: tools.onObservation,
     onTaken: tools.onTaken,
     onDropped: (span) => log.warn('the server refuses an observation, it is left out', { session: sessionId, span }),
+    onRejected: ({ spans: rejected, reason }, sent) =>
+      log.warn('the Collector took a request with reservations', {
+        session: sessionId,
+        rejected,
+        sent,
+        reason,
+      }),
   });
-  const options = { ...tools.options, sessionId };
+  const scoreTools = {
+    send: tools.sendScores,
+    save,
+    onRefused: (score: string) => log.warn('the server refuses a score, it is left out', { session: sessionId, score }),
+  };
+  const optionsIn = optionsByFolder({ sessionId, callers }, tools.options);
   const status = { ...what.agents, idleBefore: Date.now() - IDLE_MS };
   const subagents = new Subagents({
     transcriptPath: path,
     known: start.agents,
     unknownBefore: Date.parse(takenOverAt(known) ?? '') || 0,
     status,
-    options,
+    optionsIn,
     onUnreadable: (file, line, reason) => log.warn('a line cannot be read, it is left out', { file, line, reason }),
   });
   const isOver = () => stop?.aborted === true || Date.now() >= tools.readUntil;
@@ -167,7 +194,7 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
       closedLine = turn.lineOffsets.at(-1);
       if (outbox.failure !== undefined) continue;
       family ??= turnsOfFamily(known.first ?? turn.key, what, tools);
-      await addTurn(turn, { start, entry: known, family, subagents, options, outbox, reading });
+      await addTurn(turn, { start, entry: known, family, subagents, optionsIn, outbox, reading });
       if (reading.isCutShort) break;
     }
     if (!isWhereItWas && !reading.isCutShort) return undefined;
@@ -180,7 +207,8 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
   } finally {
     reader.close();
   }
-  const failure = outbox.failure ?? (reading.isCutShort ? 'out of time while reading' : undefined);
+  const unread = reading.isCutShort ? 'out of time while reading' : undefined;
+  const failure = outbox.failure ?? unread ?? (await settleScores(store.read(sessionId)?.scores, scoreTools));
   // What the user has stopped is taken up when the user says so.
   if (stop?.aborted && (failure !== undefined || outbox.isWaiting || !reached))
     return { sent: outbox.sent, failure: undefined, isStopped: true };
@@ -207,34 +235,13 @@ function standingOf({ bytes, agents_bytes, ended, backfilled }: Entry): Partial<
   return { bytes, agents_bytes, ended, backfilled };
 }
 
-/**
- * Up to 2.1.197 a fork bears no mark: it begins with the same prompt as another session. What that one has exported is not
- * exported again.
- */
-function turnsOfFamily(
-  first: string,
-  { sessionId }: SessionExport,
-  { store, destination }: ExportTools,
-): ReadonlySet<string> {
-  const relatives = store.sessionsWithFirst(first, sessionId).filter(([, entry]) => entry.destination === destination);
-  const exported = relatives.map(([, { path, last_line, copied_line = 0 }]) => {
-    try {
-      return path === undefined ? [] : userLinesOf(path, copied_line, last_line);
-    } catch {
-      // gone by now; at least its first turn was exported
-      return [first];
-    }
-  });
-  return new Set(exported.flatMap((uuids) => [...uuids]));
-}
-
 interface TurnExport {
   readonly start: Start;
   readonly entry: Entry;
   /** Turns that other sessions have exported. */
   readonly family: ReadonlySet<string>;
   readonly subagents: Subagents;
-  readonly options: BuildOptions;
+  readonly optionsIn: OptionsIn;
   readonly outbox: Outbox;
   readonly reading: Reading;
 }
@@ -245,7 +252,7 @@ interface TurnExport {
  */
 async function addTurn(
   turn: Turn,
-  { start, entry, family, subagents, options, outbox, reading }: TurnExport,
+  { start, entry, family, subagents, optionsIn, outbox, reading }: TurnExport,
 ): Promise<void> {
   const last = turn.lineOffsets.at(-1) ?? 0;
   const isNew = last > start.lastLine;
@@ -267,6 +274,7 @@ async function addTurn(
     if (isNew) await outbox.add([{ change: done }]);
     return;
   }
+  const options = optionsIn(turn.context.cwd);
   const started = subagents.see(turn, traceOf(turn, options));
   // The last exported turn is read again by every run, and seldom has anything new to be built of.
   const built = isNew ? buildTurn(turn, options) : undefined;
@@ -281,7 +289,8 @@ async function addTurn(
     if (started.length > 0) await outbox.add([{ change: subagents.kept(started) }]);
     return;
   }
-  await outbox.add([{ observation: built.root, change: { ...done, ...subagents.kept(started) } }]);
+  const scores = options.scores ? { scores: { [built.root.id]: scoresOf(turn, built.root) } } : {};
+  await outbox.add([{ observation: built.root, change: { ...done, ...subagents.kept(started), ...scores } }]);
 }
 
 /** One agent after the other, as long as there is time to read them. */

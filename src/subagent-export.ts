@@ -1,9 +1,13 @@
+import { isDeepStrictEqual } from 'node:util';
+import { keptOf, traceKept } from './kept-trace.js';
 import { withMarks } from './marks.js';
-import { buildAgent, buildLostAgent, type Limits, subagentTypeOf, toolSpanOf } from './observations/agents.js';
+import { agentTypeOf } from './observations/agent-type.js';
+import { buildAgent, buildLostAgent, type Limits, toolSpanOf } from './observations/agents.js';
 import { fitting } from './observations/limits.js';
 import type { Observation, Trace } from './observations/model.js';
 import { NAME_CHARS } from './observations/observation.js';
-import { type BuildOptions, toTrace, traceOfAgent } from './observations/trace.js';
+import { type BuildOptions, traceOfAgent } from './observations/trace.js';
+import type { OptionsIn } from './session-options.js';
 import type { AgentEntry, Entry } from './state/entry.js';
 import { textOf } from './transcript/content.js';
 import type { ToolCall } from './transcript/responses.js';
@@ -41,7 +45,7 @@ interface SubagentTools {
   /** Agents from before this moment, in ms since 1970, are not known: another exporter has seen to them. */
   readonly unknownBefore: number;
   readonly status: AgentStatus;
-  readonly options: BuildOptions;
+  readonly optionsIn: OptionsIn;
   readonly onUnreadable: (file: string, line: number, reason: string) => void;
 }
 
@@ -54,6 +58,7 @@ type Launch = Pick<AgentEntry, 'type' | 'description' | 'background' | 'task'> &
  */
 export class Subagents {
   readonly #tools: SubagentTools;
+  readonly #options: BuildOptions;
   readonly #limits: Limits;
   readonly #entries = new Map<string, AgentEntry>();
   /** Agents of which the state has something that cannot be read: they may have been sent. */
@@ -69,9 +74,10 @@ export class Subagents {
   #isListed = false;
 
   constructor(tools: SubagentTools) {
-    const { options, known = {} } = tools;
+    const { optionsIn, known = {} } = tools;
     this.#tools = tools;
-    const { maxChars, redact, capture } = options;
+    this.#options = optionsIn(undefined);
+    const { maxChars, redact, capture } = this.#options;
     this.#limits = { maxChars, fit: fitting(redact), capture };
     for (const [agentId, entry] of Object.entries(known)) {
       if (entry) this.#entries.set(agentId, entry);
@@ -139,8 +145,8 @@ export class Subagents {
 
   /** Those that no call started, each with a trace of its own, once nobody works on them any more. */
   *unplaced(): Generator<AgentItem[], void, undefined> {
-    const { transcriptPath, status, options, unknownBefore } = this.#tools;
-    const isOurs = (file: AgentFile) => sessionOfAgent(file) === options.sessionId;
+    const { transcriptPath, status, optionsIn, unknownBefore } = this.#tools;
+    const isOurs = (file: AgentFile) => sessionOfAgent(file) === this.#options.sessionId;
     const beside = status.mayBeBeside ? agentFilesBeside(transcriptPath).filter(isOurs) : [];
     for (const file of [...this.#listed(), ...beside]) {
       const { agentId, meta, workflowRunId, changedAt } = file;
@@ -153,8 +159,7 @@ export class Subagents {
         this.#silent.add(agentId);
         continue;
       }
-      const trace = traceOfAgent(thread, meta.agentType, options);
-      const place = { trace: trace.id, trace_name: trace.name, trace_metadata: trace.metadata };
+      const place = keptOf(traceOfAgent(thread, meta.agentType, optionsIn(thread.turns[0].context.cwd)));
       yield this.#itemsOf(file, thread, { ...place, last_line: 0, type: meta.agentType });
     }
   }
@@ -179,10 +184,8 @@ export class Subagents {
 
   #itemsOf(file: AgentFile, thread: AgentThread, entry: AgentEntry): AgentItem[] {
     const { agentId, bytes, meta } = file;
-    const { options } = this.#tools;
     const { last_line: lastLine, sent_line: sentLine = lastLine, background = false, parent } = entry;
-    const { trace_tags: tags = options.tags } = entry;
-    const trace = toTrace(entry.trace, entry.trace_name, entry.trace_metadata, { ...options, tags });
+    const trace = traceKept(entry, this.#options);
     const description = meta.description ?? entry.description;
     const agent = { thread, type: meta.agentType ?? entry.type, description, isBackground: background };
     const built = buildAgent(agent, { trace, parentId: parent }, this.#limits);
@@ -203,21 +206,18 @@ export class Subagents {
   /** Hangs an agent, or a workflow, below the call that started it. */
   #place(key: string, callId: string): string[] {
     const launch = this.#launches.get(callId);
+    if (!launch || this.#leftAlone.has(key)) return [];
     const known = this.#entries.get(key);
-    // The result of the call may have come after the agent was placed by its own file.
-    if (known && launch?.background && known.call === callId) this.#entries.set(key, { ...known, background: true });
-    if (!launch || known || this.#leftAlone.has(key)) return [];
     const { trace, ...details } = launch;
-    this.#entries.set(key, {
-      ...details,
-      last_line: 0,
-      trace: trace.id,
-      trace_name: trace.name,
-      trace_metadata: trace.metadata,
-      trace_tags: [...trace.tags],
-      parent: toolSpanOf(trace, callId),
-      call: callId,
-    });
+    if (known) {
+      // The result of the call may have come after the agent was placed by its own file, and the turn may have grown.
+      const news = { ...(details.background && { background: true }), trace_tags: [...trace.tags] };
+      if (known.call !== callId || isDeepStrictEqual(known, { ...known, ...news })) return [];
+      this.#entries.set(key, { ...known, ...news });
+      return [key];
+    }
+    const place = { ...keptOf(trace), parent: toolSpanOf(trace, callId), call: callId };
+    this.#entries.set(key, { ...details, ...place, last_line: 0 });
     return [key];
   }
 
@@ -268,11 +268,11 @@ function workflowKey(runId: string): string {
 }
 
 function launchOf(call: ToolCall, trace: Trace, { fit }: Limits): Launch {
-  const { agentType, description, taskId } = call.result?.details ?? {};
+  const { description, taskId } = call.result?.details ?? {};
   const textOrNone = (text: string | undefined) => text && fit.text(text, NAME_CHARS);
   return {
     trace,
-    type: textOrNone(agentType ?? subagentTypeOf(call)),
+    type: textOrNone(agentTypeOf(call)),
     description: textOrNone(description),
     background: isAsync(call),
     task: taskId,

@@ -13,10 +13,10 @@ export interface Tally {
 
 export const NOTHING: Tally = { observations: 0, turns: 0, generations: 0, tools: 0, tokens: 0, bytes: 0 };
 
-export function tallyOf({ type, parentId, usage }: Observation, bytes: number): Tally {
+export function tallyOf({ type, parentId, trace, usage }: Observation, bytes: number): Tally {
   return {
     observations: 1,
-    turns: type === 'agent' && parentId === undefined ? 1 : 0,
+    turns: type === 'agent' && parentId === trace.parentId ? 1 : 0,
     generations: type === 'generation' ? 1 : 0,
     tools: type === 'tool' ? 1 : 0,
     tokens: usage?.total ?? 0,

@@ -15,17 +15,18 @@ beforeEach(() => {
 
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
+const refused = (status: number) => `Langfuse refused the keys (${status}) at langfuse.test`;
 const state = () => join(home, 'state');
 
 test('a refusal is told of the keys that were refused, not of others, and no more once they are taken', () => {
-  keepRefusal(state(), 401, 'langfuse.test', env);
+  keepRefusal(state(), 401, refused, env);
   expect(noticeFor({ ...env, LANGFUSE_SECRET_KEY: 'another' }, 'one')).toBeUndefined();
   expect(noticeFor({ ...env, LANGFUSE_BASE_URL: 'https://other.test' }, 'one')).toBeUndefined();
   expect(noticeFor(env, 'one')).toContain('Langfuse refused the keys (401) at langfuse.test');
   expect(readFileSync(join(state(), 'cc-langfuse_refused'), 'utf8')).not.toContain('sk-secret');
-  keepRefusal(state(), undefined, 'langfuse.test', env);
+  keepRefusal(state(), undefined, refused, env);
   expect(noticeFor(env, 'two')).toBeDefined();
-  keepRefusal(state(), 200, 'langfuse.test', env);
+  keepRefusal(state(), 200, refused, env);
   expect(noticeFor(env, 'three')).toBeUndefined();
 });
 

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { numbersFrom } from './faults/random.js';
 import { Exporter } from './support/exporter.js';
 import { assistant, at, toolUse, user } from './support/lines.js';
-import { recording, transcriptsOf } from './support/recording.js';
+import { recording, recordings, transcriptsOf } from './support/recording.js';
 import { describeTraces } from './support/traces.js';
 
 let exporter: Exporter;
@@ -37,6 +37,31 @@ describe('a transcript that is exported after every single line', () => {
     const expected = JSON.parse(readFileSync(join(recording(name).folder, 'expected.json'), 'utf8'));
     expect(JSON.parse(describeTraces(exporter.server.observations))).toEqual(expected);
     expect(exporter.server.lost).toBe(0);
+  });
+});
+
+describe('turns that hang below one span', () => {
+  test('share its trace, and no two spans of all the recordings an id', async () => {
+    const own = await Exporter.open();
+    try {
+      const parent = { trace: 'c'.repeat(32), span: 'd'.repeat(16) };
+      for (const path of recordings().flatMap(transcriptsOf)) {
+        await own.export(path, {}, { parent });
+        await exporter.export(path);
+      }
+      const { observations } = own.server;
+      const ids = observations.flatMap(({ traceId, id }) => (traceId === parent.trace ? [id] : []));
+      expect(new Set(ids).size).toBe(ids.length);
+      expect(observations).toHaveLength(exporter.server.observations.length);
+      const hasRoot = ({ name }: { name: string }) => /^Turn \d+$/.test(name);
+      const roots = observations.filter(hasRoot);
+      expect(roots).toHaveLength(exporter.server.observations.filter(hasRoot).length);
+      expect(new Set(roots.map(({ traceId, parentId }) => `${traceId} ${parentId}`))).toEqual(
+        new Set([`${parent.trace} ${parent.span}`]),
+      );
+    } finally {
+      await own.close();
+    }
   });
 });
 

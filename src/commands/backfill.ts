@@ -3,11 +3,13 @@ import { type BackfillRequest, HELP, readRequest } from '../backfill-request.js'
 import { claudeFolder, environmentOf } from '../claude-folder.js';
 import { UsageError } from '../command-line.js';
 import { describedBy, describing, type Langfuse, readSettings, type Settings } from '../config.js';
-import { fingerprint, otlpEndpoint } from '../langfuse/endpoint.js';
 import { checkKeys } from '../langfuse/key-check.js';
-import { type ProjectAnswer, sessionsPage } from '../langfuse/project.js';
+import { sessionsPage } from '../langfuse/project.js';
+import { fingerprint } from '../langfuse/receiver.js';
 import { Sender } from '../langfuse/send.js';
+import { transportTo } from '../langfuse/transport-to.js';
 import { openLog } from '../log.js';
+import { NOTHING_SENT } from '../nothing-sent.js';
 import { selectSessions } from '../session-selection.js';
 import { DryRun } from '../state/dry-run.js';
 import { StateStore } from '../state/store.js';
@@ -27,11 +29,11 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   }
   const env = environmentOf(processEnv);
   const settings = await readSettings(env);
-  const { langfuse } = settings;
+  const { receiver } = settings;
   for (const problem of settings.problems) tell(`cc-langfuse: ${problem}`);
-  if (!langfuse && !request.isDryRun)
+  if (!receiver && !request.isDryRun)
     throw new UsageError(
-      'nothing can be sent without keys: set them in the shell, or in the env block of your settings',
+      'nothing can be sent so: set keys, or CC_LANGFUSE_OTLP_URL, in the shell or in the env block of your settings',
     );
   let unreadable = 0;
   const sessions = selectSessions(request.selection, claudeFolder(env), (path, reason) => {
@@ -46,10 +48,10 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   if (request.isAnew && !request.isDryRun) tell(FORCE);
 
   const isSending = !request.isDryRun && sessions.length > 0;
-  const project = langfuse && isSending ? await projectOf(langfuse) : undefined;
+  // A Collector has no keys to be asked about, and shows nothing.
+  const page = receiver?.kind === 'langfuse' && isSending ? await pageOf(receiver) : undefined;
   const interrupt = new AbortController();
   const results = await exportAll(sessions, request, { env, settings, interrupt });
-  const page = langfuse && isSending ? sessionsPage(langfuse, project) : undefined;
   tellResults(results, request, { ...request, page });
   const isDone = results.every(({ outcome: { kind } }) => kind !== 'failed' && kind !== 'not tried');
   if (interrupt.signal.aborted) return 130;
@@ -67,12 +69,12 @@ async function exportAll(
   request: BackfillRequest,
   { env, settings, interrupt }: Surroundings,
 ): Promise<readonly SessionResult[]> {
-  const { langfuse } = settings;
+  const { receiver } = settings;
   const folder = stateFolder(env);
   const log = openLog(folder, settings);
   const onCorrupt = (keptAs: string) => tell(`the state file was corrupt, it is set aside as ${keptAs}`);
   const state = new StateStore(folder, onCorrupt, 'in the background');
-  const sender = langfuse && !request.isDryRun ? new Sender(otlpEndpoint(langfuse)) : undefined;
+  const sender = receiver && !request.isDryRun ? new Sender(await transportTo(receiver, folder)) : undefined;
   const progress =
     request.output === 'words' && sessions.length > 0
       ? new ProgressReport(sessions, process.stderr, () => sender?.pausedUntil ?? 0)
@@ -82,12 +84,10 @@ async function exportAll(
     return await backfill(sessions, {
       ...request,
       store: sender ? state : new DryRun(state),
-      send: sender
-        ? patiently(sender, interrupt.signal)
-        : async ({ length }) => ({ settled: length, dropped: [], failure: undefined }),
+      ...(receiver && sender ? patiently(receiver, sender, interrupt.signal) : NOTHING_SENT),
       isServerWell: () => sender?.isWell ?? true,
       describe: async (given) => (given ? describedBy(given, env) : { options: settings, given: describing(env) }),
-      destination: langfuse && fingerprint(langfuse),
+      destination: receiver && fingerprint(receiver),
       log,
       stop: interrupt.signal,
       progress,
@@ -118,11 +118,11 @@ async function isWanted({ isSelected, isDryRun, output }: BackfillRequest, sessi
   return confirm(`Export ${sessions.length === 1 ? 'it' : `these ${sessions.length}`}?`);
 }
 
-/** A wrong key is better told before than after an hour of reading. */
-async function projectOf(langfuse: Langfuse): Promise<ProjectAnswer['project']> {
+/** Where the sessions are shown. A wrong key is better told before than after an hour of reading. */
+async function pageOf(langfuse: Langfuse): Promise<string> {
   const check = await checkKeys(langfuse);
   if (check.kind === 'refused' || check.kind === 'unreachable') throw new Error(check.problem);
-  return check.kind === 'open' ? check.project : undefined;
+  return sessionsPage(langfuse, check.kind === 'open' ? check.project : undefined);
 }
 
 /** The first Ctrl-C ends it after the requests under way, the second at once. The terminal is left as it was. */

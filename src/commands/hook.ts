@@ -1,9 +1,11 @@
 import { lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Caller, withStart } from '../caller.js';
 import { describedBy, describing, readSettings, type Settings } from '../config.js';
 import { type HookInput, parseHookInput } from '../hook-input.js';
-import { fingerprint, otlpEndpoint } from '../langfuse/endpoint.js';
+import { fingerprint, refusedBy } from '../langfuse/receiver.js';
 import { Sender } from '../langfuse/send.js';
+import { transportTo } from '../langfuse/transport-to.js';
 import { type Log, openLog } from '../log.js';
 import { keepRefusal } from '../notice.js';
 import { forgettable, recoverable } from '../recovery.js';
@@ -13,6 +15,7 @@ import { type Entry, mayBeFor } from '../state/entry.js';
 import { StateStore } from '../state/store.js';
 import { stateFolder } from '../state-folder.js';
 import { readStdin } from '../stdin.js';
+import { lineCountOf } from '../transcript/lines.js';
 import { findPreviousSession } from '../transcript/previous-session.js';
 
 /** How long the answer's last line is waited for; it comes 7 to 154 ms after Stop hooks start. */
@@ -57,27 +60,25 @@ interface Run {
 async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   const { env, folder, startedAt, log } = run;
   for (const problem of settings.problems) log.warn(problem);
-  const { langfuse } = settings;
-  if (!langfuse) return;
-  const { session_id: sessionId, transcript_path: path, hook_event_name: event } = input;
+  const { receiver } = settings;
+  if (!receiver) return;
+  const { session_id: sessionId, hook_event_name: event } = input;
   const store = new StateStore(folder, (keptAs) =>
     log.error('the state file was corrupt, it is set aside', { keptAs }),
   );
-  const destination = fingerprint(langfuse);
-  if (event === 'SessionStart') {
-    const known = store.read(sessionId);
-    const isNews =
-      !known || known.ended || known.backfilled || known.destination !== destination || known.path !== path;
-    if (isNews)
-      await store.update(sessionId, { path, destination, given: describing(env), ended: false, backfilled: undefined });
-    return;
-  }
+  const destination = fingerprint(receiver);
+  if (event === 'SessionStart') return beginSession(input, store, { destination, caller: settings.caller, env });
   const isRepeated = event === 'SessionEnd' && !run.isWorker && hasJustFailed(store.read(sessionId));
   const deadline = isRepeated ? Math.min(run.deadline, startedAt + AFTER_A_FAILURE_MS) : run.deadline;
-  const sender = new Sender(otlpEndpoint(langfuse));
+  const sender = new Sender(await transportTo(receiver, folder));
   const toolsUntil: ToolsUntil = (end, described = { options: settings, given: describing(env) }) => ({
     store,
+    encode: (observation) => sender.encode(observation),
     send: (spans) => sender.send(spans, end),
+    sendScores: async (turns) => {
+      const { sendScores } = await import('../langfuse/scores.js');
+      return sendScores(receiver, turns, { deadline: end });
+    },
     waitUntil: end,
     // Half of the time is for reading.
     readUntil: (Date.now() + end) / 2,
@@ -86,13 +87,44 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
     log,
   });
   try {
-    const isDone = await exportOwn(input, store, toolsUntil, { startedAt, deadline, destination, log });
+    const { caller } = settings;
+    const isDone = await exportOwn(input, store, toolsUntil, { startedAt, deadline, destination, caller, log });
     // Where the server is at fault, no other session's turns will go through.
     if (isDone || sender.isWell) await recover(input, store, toolsUntil, { env, deadline, destination, log });
-    keepRefusal(folder, sender.lastStatus, langfuse.baseUrl.host, env);
+    keepRefusal(folder, sender.lastStatus, (status) => refusedBy(receiver, status), env);
   } finally {
     await sender.close();
   }
+}
+
+/** Makes a session known, and what has started the run that begins. */
+async function beginSession(
+  input: HookInput,
+  store: StateStore,
+  { destination, caller, env }: Pick<OwnRun, 'destination' | 'caller'> & Pick<Run, 'env'>,
+) {
+  const { session_id: sessionId, transcript_path: path } = input;
+  const known = store.read(sessionId);
+  const { callers: callersBefore = [] } = known ?? {};
+  const callers = withStart(callersBefore, caller, () => linesBefore(input));
+  const news = callers === callersBefore ? {} : { callers };
+  const isNews = !known || known.ended || known.backfilled || known.destination !== destination || known.path !== path;
+  const begun = { path, destination, given: describing(env), ended: false, backfilled: undefined };
+  if (isNews || news.callers) await store.update(sessionId, { ...begun, ...news });
+}
+
+interface OwnRun extends Pick<Run, 'startedAt' | 'deadline' | 'log'> {
+  readonly destination: string;
+  readonly caller: Caller;
+}
+
+/** How a session begins in which no run was before. */
+const BEGINNINGS = ['startup', 'clear', 'fork'];
+
+/** What the runs before a SessionStart have written. */
+function linesBefore({ source = '', transcript_path: path }: HookInput): number {
+  const isResumed = !BEGINNINGS.includes(source) && lstatSync(path, { throwIfNoEntry: false })?.isFile();
+  return isResumed ? lineCountOf(path) : 0;
 }
 
 /** What the session has that was not sent, and before it, what the one has that it took over from. Whether all went well. */
@@ -100,7 +132,7 @@ async function exportOwn(
   input: HookInput,
   store: StateStore,
   toolsUntil: ToolsUntil,
-  { startedAt, deadline, destination, log }: Pick<Run, 'startedAt' | 'deadline' | 'log'> & { destination: string },
+  { startedAt, deadline, destination, caller, log }: OwnRun,
 ): Promise<boolean> {
   const { session_id: sessionId, transcript_path: path, hook_event_name: event } = input;
   if (!(await hasLines(path, isAnswer(event) ? startedAt + FILE_WAIT_MS : startedAt))) {
@@ -118,7 +150,7 @@ async function exportOwn(
   const closing = closingOf(input, startedAt, deadline);
   const areOver = event === 'SessionEnd';
   const agents = { running: runningOf(input), areOver, mayBeBeside: areOver };
-  return exportAndLog({ sessionId, path, occasion: 'event', closing, agents }, toolsUntil(deadline));
+  return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, caller }, toolsUntil(deadline));
 }
 
 async function hasLines(path: string, waitUntil: number): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { environmentOf } from '../claude-folder.js';
 import { UsageError } from '../command-line.js';
+import { type Collector, readSettings } from '../config.js';
 import { sessionsPage } from '../langfuse/project.js';
 import { type Credentials, credentialsIn, langfuseOf, REGIONS, variablesFor } from '../setup/credentials.js';
 import { exposure } from '../setup/exposure.js';
@@ -19,7 +20,8 @@ const HELP = `usage: cc-langfuse install [options]
 
 Registers the hooks in Claude Code's settings, and writes the keys of a Langfuse
 project into their env block. In a terminal it asks for what it needs, and tries
-the keys before it writes them. All else in the file stays as it is, and a copy
+the keys before it writes them. Where CC_LANGFUSE_OTLP_URL names a Collector it
+needs none. All else in the file stays as it is, and a copy
 of it is put beside it.
 
   --scope <scope>       user: ~/.claude/settings.json (the default)
@@ -56,21 +58,25 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     );
   // Whoever is asked for keys is to know that there is a place for them.
   change({});
-  if (!isDryRun && !isForScripts && !canAsk())
+  const collector = await collectorIn({ ...environmentOf(env), ...block });
+  if (collector && Object.keys(given).length > 0)
+    throw new UsageError(
+      'CC_LANGFUSE_OTLP_URL is set, with which keys and server are not used: remove it, or give none',
+    );
+  const hasNoKeys = scope === 'project' || collector !== undefined;
+  if (!isDryRun && !isForScripts && !collector && !canAsk())
     throw new UsageError('there is no terminal to ask in: give --yes, with --public-key and --secret-key-stdin');
 
   const known = { ...knownCredentials(block, env), ...given };
   if (isDryRun) {
-    process.stdout.write(shownChange(change(scope === 'project' ? {} : known)));
-    if (scope !== 'project' && known.secretKey === undefined)
-      process.stdout.write('and the keys, which would be asked for\n');
+    process.stdout.write(shownChange(change(hasNoKeys ? {} : known)));
+    if (!hasNoKeys && known.secretKey === undefined) process.stdout.write('and the keys, which would be asked for\n');
     return warn(findings(settingsFiles(env, process.cwd())));
   }
-  const tried =
-    scope === 'project' ? undefined : await (isForScripts ? takeCredentials(known) : askForCredentials(known));
+  const tried = hasNoKeys ? undefined : await (isForScripts ? takeCredentials(known) : askForCredentials(known));
   const made = change(tried?.credentials ?? {});
   const backup = write(made);
-  process.stdout.write(`${[...done(made, backup), ...next(tried, isTracing)].join('\n')}\n`);
+  process.stdout.write(`${[...done(made, backup), ...next(tried ?? collector, isTracing)].join('\n')}\n`);
   const exposed = tried ? exposure(path).map(({ what, remedy }) => `${what}: ${remedy}`) : [];
   return warn([...findings(settingsFiles(env, process.cwd())), ...exposed]);
 }
@@ -84,21 +90,35 @@ function knownCredentials(block: NodeJS.ProcessEnv, env: NodeJS.ProcessEnv): Par
   return own.publicKey !== undefined && own.secretKey !== undefined ? own : credentialsIn(environmentOf(env));
 }
 
+/** The Collector that hooks would send to. */
+async function collectorIn(variables: NodeJS.ProcessEnv): Promise<Collector | undefined> {
+  const { receiver } = await readSettings(variables);
+  return receiver?.kind === 'collector' ? receiver : undefined;
+}
+
 function done({ path, before, after }: SettingsChange, backup: string | undefined): string[] {
   if (before === after) return [`${path} has it all already; nothing was changed`];
   const written = `${path} registers ${Object.keys(TIMEOUTS).join(', ')}`;
   return backup === undefined ? [written] : [written, `as it was before: ${backup}`];
 }
 
-function next(tried: TriedCredentials | undefined, { TRACE_TO_LANGFUSE }: { TRACE_TO_LANGFUSE: string }): string[] {
+function next(
+  goal: TriedCredentials | Collector | undefined,
+  { TRACE_TO_LANGFUSE }: { TRACE_TO_LANGFUSE: string },
+): string[] {
   if (TRACE_TO_LANGFUSE !== 'true')
     return [`TRACE_TO_LANGFUSE is ${TRACE_TO_LANGFUSE} there: nothing is exported until it is true`];
-  if (!tried)
+  if (!goal)
     return [
       'It is for all who work on the project, so it has neither keys nor paths. Each of them needs cc-langfuse on the path, and',
       'LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY in the environment or in the env block of their own settings.',
     ];
-  const page = sessionsPage(langfuseOf(tried.credentials), tried.project);
+  if ('url' in goal)
+    return [
+      `Next: start a new session of Claude Code. Its turns go to the Collector at ${goal.url.host}, by CC_LANGFUSE_OTLP_URL`,
+      'To try that: cc-langfuse doctor. What ran before: cc-langfuse backfill.',
+    ];
+  const page = sessionsPage(langfuseOf(goal.credentials), goal.project);
   return [
     `Next: start a new session of Claude Code. After its first answer it is at ${page}`,
     'If it is not: cc-langfuse doctor. What ran before: cc-langfuse backfill.',

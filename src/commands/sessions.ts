@@ -1,7 +1,7 @@
 import { claudeFolder, environmentOf } from '../claude-folder.js';
 import { parseCommandLine, UsageError } from '../command-line.js';
 import { readSettings } from '../config.js';
-import { fingerprint } from '../langfuse/endpoint.js';
+import { fingerprint } from '../langfuse/receiver.js';
 import { fitting } from '../observations/limits.js';
 import { redactor } from '../observations/redact.js';
 import { sessionsIn } from '../session-selection.js';
@@ -55,8 +55,8 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   );
   if (sessions.length === 0 && !values.json) process.stderr.write('there is no session on disk\n');
   if (values.search !== undefined) return search(sessions, values.search, env, values.json ?? false);
-  const { langfuse } = await readSettings(env);
-  const destination = langfuse && fingerprint(langfuse);
+  const { receiver } = await readSettings(env);
+  const destination = receiver && fingerprint(receiver);
   const known = new Map(new StateStore(stateFolder(env), () => {}).entries(() => true));
   const listed = sessions.map((session) => {
     const entry = known.get(session.sessionId);

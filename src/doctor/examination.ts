@@ -1,9 +1,11 @@
 import { environmentOf } from '../claude-folder.js';
+import type { Receiver } from '../config.js';
 import { isRecord, mapValues } from '../json.js';
-import { fingerprint } from '../langfuse/endpoint.js';
+import { fingerprint } from '../langfuse/receiver.js';
 import { type SettingsFile, settingsFiles } from '../setup/settings-files.js';
 import { StateStore } from '../state/store.js';
 import { stateFolder } from '../state-folder.js';
+import { checkCollector } from './checks/collector.js';
 import { checkFiles } from './checks/files.js';
 import { checkHooks } from './checks/hooks.js';
 import { checkClaudeCode, checkNode, checkProgram } from './checks/program.js';
@@ -13,7 +15,7 @@ import { checkSettings } from './checks/settings.js';
 import { fileFacts } from './facts/files.js';
 import { hookFacts } from './facts/hooks.js';
 import { programFacts } from './facts/program.js';
-import { networkFacts, serverFacts } from './facts/server.js';
+import { collectorFacts, type NetworkFacts, networkFacts, serverFacts } from './facts/server.js';
 import { sessionFacts } from './facts/sessions.js';
 import { type SettingsFacts, settingsFacts } from './facts/settings.js';
 import { type Finding, none, type Part } from './finding.js';
@@ -28,21 +30,18 @@ export async function examine(env: NodeJS.ProcessEnv, cwd: string): Promise<read
   const running = { programPath: program.program.path, nodePath: program.node.path };
   const folder = stateFolder(hookEnv);
   const store = new StateStore(folder, () => {});
-  const network = networkFacts(trusted.langfuse, env, hookEnv);
-  const server = trusted.langfuse && (await serverFacts(trusted.langfuse));
+  const network = networkFacts(trusted.receiver, env, hookEnv);
+  const receiver = trusted.receiver ? await checkReceiver(trusted.receiver, network) : [notAsked(settings)];
   const now = Date.now();
   const parts: Part[] = [
     { title: 'Program', findings: [checkNode(program), checkProgram(program), checkClaudeCode(program)] },
     { title: 'Hooks', findings: checkHooks(hookFacts(files, env), running, own.timeoutMs) },
     { title: 'Settings', findings: checkSettings(settings) },
     { title: 'Files', findings: checkFiles(fileFacts(folder, store), now) },
-    {
-      title: 'Server',
-      findings: [...(server ? checkServer(server, network) : [notAsked(settings)]), ...checkNetwork(network)],
-    },
+    { title: 'Server', findings: [...receiver, ...checkNetwork(network)] },
     {
       title: 'Sessions',
-      findings: checkSessions(sessionFacts(store), own.langfuse && fingerprint(own.langfuse), now),
+      findings: checkSessions(sessionFacts(store), own.receiver && fingerprint(own.receiver), now),
     },
   ];
   const mask = maskingOf([hookEnv, environmentOf(env)]);
@@ -54,13 +53,19 @@ function eachOnce(files: readonly SettingsFile[]): SettingsFile[] {
   return files.filter(({ path }, place) => files.findIndex((file) => file.path === path) === place);
 }
 
+async function checkReceiver(receiver: Receiver, network: NetworkFacts): Promise<Finding[]> {
+  return receiver.kind === 'collector'
+    ? checkCollector(await collectorFacts(receiver), network)
+    : checkServer(await serverFacts(receiver), network);
+}
+
 /** What a project's settings name is not asked: its author could have named a server that gathers keys. */
 function notAsked({ settings, plugin }: SettingsFacts): Finding {
-  if (plugin !== undefined)
-    return none('endpoint', 'not asked: the secret key is not at hand; with the keys in the shell it would be');
-  return settings.langfuse
-    ? none('endpoint', "not asked: its address or its keys are a project's; in the shell they would be tried")
-    : none('endpoint', 'not asked: without keys and a server there is nothing to ask');
+  if (settings.receiver)
+    return none('endpoint', "not asked: its address or its keys are a project's; in the shell they would be tried");
+  return plugin === undefined
+    ? none('endpoint', 'not asked: without keys and a server there is nothing to ask')
+    : none('endpoint', 'not asked: the secret key is not at hand; with the keys in the shell it would be');
 }
 
 function masked<T>(value: T, mask: (text: string) => string): T;

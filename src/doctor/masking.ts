@@ -1,5 +1,6 @@
 import { givenSettings } from '../config.js';
 import { redactor } from '../observations/redact.js';
+import { otlpHeadersIn, secretsIn } from '../otlp-headers.js';
 import { oneLine } from '../terminal/words.js';
 
 const CREDENTIALS_IN_URL = /(?<=:\/\/)\S*@/g;
@@ -25,6 +26,11 @@ export function shownValue(value: string): string {
   return line.length > VALUE_CHARS ? `${line.slice(0, VALUE_CHARS).toWellFormed()}…` : line;
 }
 
+/** A URL, without what may open it. */
+export function shownUrl({ origin, pathname }: URL): string {
+  return `${origin}${pathname.replace(/\/+$/, '')}`;
+}
+
 /** A proxy's URL, without what opens it, which may have spaces in it. */
 export function withoutCredentials(proxy: string): string {
   return proxy.replace(/(?<=:\/\/).*@/s, '…@');
@@ -34,11 +40,12 @@ export function withoutCredentials(proxy: string): string {
 export function maskingOf(environments: readonly NodeJS.ProcessEnv[]): (text: string) => string {
   const masks = environments.flatMap((env) => {
     const given = (wanted: string) => givenSettings(env).find(({ name }) => name === wanted)?.value ?? '';
-    const [publicKey, secretKey] = [given('PUBLIC_KEY'), given('SECRET_KEY')];
+    const [publicKey, secretKey, headers] = [given('PUBLIC_KEY'), given('SECRET_KEY'), given('OTLP_HEADERS')];
     return [
       { secret: Buffer.from(`${publicKey}:${secretKey}`).toString('base64'), mask: '…' },
       { secret: secretKey, mask: maskedSecretKey(secretKey) },
       { secret: publicKey, mask: maskedPublicKey(publicKey) },
+      ...[headers, ...secretsIn(otlpHeadersIn(headers) ?? {})].map((secret) => ({ secret, mask: '…' })),
     ].filter(({ secret }) => secret.length >= SHORTEST_SECRET);
   });
   return (text) => {

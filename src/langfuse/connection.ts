@@ -55,6 +55,24 @@ export function ask(
   });
 }
 
+/** No answer that is meant for us is longer. */
+const LONGEST_BODY_CHARS = 5_000_000;
+
+/** The body behind an answer's head; throws where it does not come whole in time. */
+export async function bodyOf(incoming: IncomingMessage, timeoutMs: number): Promise<string> {
+  const timer = setTimeout(() => incoming.destroy(late(timeoutMs)), timeoutMs);
+  try {
+    let body = '';
+    for await (const chunk of incoming.setEncoding('utf8')) {
+      body += chunk;
+      if (body.length > LONGEST_BODY_CHARS) throw new Error('its answer does not end');
+    }
+    return body;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 export function late(timeoutMs: number): Error {
   return new Error(`no answer within ${timeoutMs} ms`);
 }

@@ -1,7 +1,7 @@
 import type { Langfuse } from '../config.js';
 import { isRecord, parseJson } from '../json.js';
-import { urlOf } from './endpoint.js';
 import { read } from './read.js';
+import { urlOf } from './receiver.js';
 
 /** What a server says of itself to anyone. */
 export interface HealthAnswer {

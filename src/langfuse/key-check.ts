@@ -1,5 +1,6 @@
 import type { Langfuse } from '../config.js';
 import { askForProject, type ProjectAnswer } from './project.js';
+import { refusedBy } from './receiver.js';
 
 const WAIT_MS = 10_000;
 
@@ -13,8 +14,7 @@ export async function checkKeys(langfuse: Langfuse): Promise<KeyCheck> {
   const { host } = langfuse.baseUrl;
   try {
     const { status, project } = await askForProject(langfuse, WAIT_MS);
-    if (status === 401 || status === 403)
-      return { kind: 'refused', problem: `Langfuse refused the keys (${status}) at ${host}` };
+    if (status === 401 || status === 403) return { kind: 'refused', problem: refusedBy(langfuse, status) };
     if (status === 200 && project) return { kind: 'open', project };
     return { kind: 'no Langfuse', problem: `${host} answers (${status}), but not as Langfuse does` };
   } catch (error) {

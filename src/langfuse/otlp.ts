@@ -93,13 +93,14 @@ function ownAttributes(observation: Observation): Attributes {
 }
 
 function traceAttributes(trace: Trace): Attributes {
+  const isOurs = trace.parentId === undefined;
   return {
-    'langfuse.trace.name': trace.name,
+    'langfuse.trace.name': isOurs ? trace.name : undefined,
     'session.id': trace.sessionId,
     'user.id': trace.userId,
     'langfuse.trace.tags': trace.tags.length > 0 ? trace.tags : undefined,
     'langfuse.release': trace.release,
-    ...prefixed('langfuse.trace.metadata', trace.metadata),
+    ...(isOurs && prefixed('langfuse.trace.metadata', trace.metadata)),
   };
 }
 

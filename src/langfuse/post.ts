@@ -1,19 +1,24 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { ask, type Connection, connect } from './connection.js';
+import { ask, bodyOf, type Connection, connect } from './connection.js';
 
-/** Where observations go, and what is said at the door. */
+/** Where spans go, and what is said at the door. */
 export interface Endpoint {
   readonly url: URL;
   readonly headers: { readonly [name: string]: string };
 }
 
-export interface Reply {
+export interface Answer {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
-  /** It is a page for people: whatever answered, it was not Langfuse. */
+  /** It is a page for people: whatever answered, it was not meant for us. */
   readonly isPage: boolean;
+  /** What stands below its head; nothing where that did not come. */
+  readonly text: string;
 }
+
+/** With its head a request is answered; what else there is to be read is not waited for as long. */
+const BODY_WAIT_MS = 1_000;
 
 /** Posts JSON to an endpoint over one kept connection, through the proxy that the environment names. */
 export class Post {
@@ -25,7 +30,7 @@ export class Post {
   }
 
   /** The server's answer; throws where none came in time. */
-  async send(body: string, timeoutMs: number): Promise<Reply> {
+  async send(body: string, timeoutMs: number): Promise<Answer> {
     const { url, headers } = this.#endpoint;
     this.#connection ??= connect(url);
     const [connection, payload] = await Promise.all([this.#connection, promisify(gzip)(body)]);
@@ -40,10 +45,10 @@ export class Post {
       body: payload,
     } as const;
     const incoming = await ask(connection, url, question, timeoutMs);
-    incoming.resume();
+    const text = await bodyOf(incoming, Math.min(timeoutMs, BODY_WAIT_MS)).catch(() => '');
     const { statusCode: status = 0, headers: answer } = incoming;
     const isPage = /\bhtml\b/i.test(answer['content-type'] ?? '');
-    return { status, retryAfterMs: retryAfter(answer['retry-after']), isPage };
+    return { status, retryAfterMs: retryAfter(answer['retry-after']), isPage, text };
   }
 
   async close(): Promise<void> {
@@ -53,7 +58,7 @@ export class Post {
 }
 
 /** `Retry-After` is a number of seconds or a date. */
-function retryAfter(value: string | undefined): number | undefined {
+export function retryAfter(value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
   const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
   return Number.isFinite(ms) ? Math.max(0, ms) : undefined;

@@ -1,7 +1,7 @@
 import type { Langfuse } from '../config.js';
 import { isRecord, parseJson } from '../json.js';
-import { authorization, urlOf } from './endpoint.js';
 import { read } from './read.js';
+import { authorization, urlOf } from './receiver.js';
 
 /** What a server says to the keys. */
 export interface ProjectAnswer {

@@ -1,8 +1,5 @@
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
-import { ask, connect, late } from './connection.js';
-
-/** What is asked for is short; a server could go on for ever. */
-const LONGEST_CHARS = 1_000_000;
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import { ask, bodyOf, connect } from './connection.js';
 
 interface Document {
   readonly status: number;
@@ -16,19 +13,9 @@ export async function read(url: URL, headers: OutgoingHttpHeaders, timeoutMs: nu
   const connection = await connect(url);
   try {
     const incoming = await ask(connection, url, { method: 'GET', headers }, timeoutMs);
-    const timer = setTimeout(() => incoming.destroy(late(timeoutMs)), deadline - Date.now());
-    const body = await textOf(incoming).finally(() => clearTimeout(timer));
+    const body = await bodyOf(incoming, deadline - Date.now());
     return { status: incoming.statusCode ?? 0, headers: incoming.headers, body };
   } finally {
     connection.agent.destroy();
   }
-}
-
-async function textOf(incoming: IncomingMessage): Promise<string> {
-  let text = '';
-  for await (const chunk of incoming.setEncoding('utf8')) {
-    text += chunk;
-    if (text.length > LONGEST_CHARS) throw new Error('its answer does not end');
-  }
-  return text;
 }

@@ -2,6 +2,7 @@ import { isRecord, type Json, withoutUndefined } from '../json.js';
 import { textOf } from '../transcript/content.js';
 import type { ToolCall } from '../transcript/responses.js';
 import type { AgentThread, Turn } from '../transcript/turn.js';
+import { agentTypeOf, subagentTypeOf } from './agent-type.js';
 import { spanIdOf } from './ids.js';
 import type { Observation, Trace } from './model.js';
 import { type Context, observation } from './observation.js';
@@ -73,7 +74,7 @@ export function buildLostAgent(call: ToolCall, place: AgentPlace, limits: Limits
       type: 'agent',
       id: agentSpan,
       parentId: place.parentId,
-      name: agentType ?? subagentTypeOf(call) ?? more.commandName ?? 'agent',
+      name: agentTypeOf(call) ?? more.commandName ?? 'agent',
       startTime: call.at,
       endTime: Math.max(call.at, result.at),
       input: prompt === undefined ? undefined : [{ role: 'user', content: prompt }],
@@ -95,18 +96,12 @@ export function buildLostAgent(call: ToolCall, place: AgentPlace, limits: Limits
 /** What of a turn's context holds for its agents, too. */
 export type Limits = Pick<Context, 'maxChars' | 'fit' | 'capture'>;
 
-function agentSpanOf(trace: Pick<Trace, 'id'>, agentKey: string): string {
-  return spanIdOf(trace.id, 'agent', agentKey);
+function agentSpanOf(trace: Pick<Trace, 'scope'>, agentKey: string): string {
+  return spanIdOf(trace.scope, 'agent', agentKey);
 }
 
-export function toolSpanOf(trace: Pick<Trace, 'id'>, toolUseId: string): string {
-  return spanIdOf(trace.id, 'tool', toolUseId);
-}
-
-/** The kind of agent that a call asks for. */
-export function subagentTypeOf({ input }: ToolCall): string | undefined {
-  const type = isRecord(input) ? input.subagent_type : undefined;
-  return typeof type === 'string' && type !== '' ? type : undefined;
+export function toolSpanOf(trace: Pick<Trace, 'scope'>, toolUseId: string): string {
+  return spanIdOf(trace.scope, 'tool', toolUseId);
 }
 
 /** In 1.0 a subagent's lines stand in the main file, and only its prompt tells which call started it. */

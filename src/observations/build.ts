@@ -24,7 +24,7 @@ export function buildTurn(turn: Turn, options: BuildOptions): TurnObservations {
     maxChars,
     fit: fitting(redact),
     capture,
-    agentSpan: spanIdOf(trace.id, 'agent', turn.key),
+    agentSpan: spanIdOf(trace.scope, 'agent', turn.key),
   };
   const children = [...childrenOf(turn, context), ...sidechainsOf(turn, context)].toSorted((a, b) => a.line - b.line);
   return { children, root: rootOf(turn, context) };
@@ -32,12 +32,13 @@ export function buildTurn(turn: Turn, options: BuildOptions): TurnObservations {
 
 function rootOf(turn: Turn, context: Context): Observation {
   const { level, statusMessage, ...figures } = summaryOf([turn]);
-  return observation(
+  const { trace } = context;
+  const root = observation(
     {
       type: 'agent',
       id: context.agentSpan,
-      parentId: undefined,
-      name: context.trace.name,
+      parentId: trace.parentId,
+      name: trace.name,
       ...spanOf([turn]),
       metadata: withoutUndefined<Json>({
         ...figures,
@@ -50,4 +51,5 @@ function rootOf(turn: Turn, context: Context): Observation {
     },
     context,
   );
+  return trace.parentId === undefined ? root : { ...root, metadata: { ...trace.metadata, ...root.metadata } };
 }

@@ -8,8 +8,12 @@ export function traceIdOf(firstPrompt: string): string {
   return sha256(firstPrompt).slice(0, 32);
 }
 
-export function spanIdOf(traceId: string, kind: 'agent' | 'generation' | 'tool' | 'event', nativeId: string): string {
-  return sha256(`${traceId}:${kind}:${nativeId}`).slice(0, 16);
+export function spanIdOf(scope: string, kind: 'agent' | 'generation' | 'tool' | 'event', nativeId: string): string {
+  return sha256(`${scope}:${kind}:${nativeId}`).slice(0, 16);
+}
+
+export function scoreIdOf(scored: string, name: string): string {
+  return sha256(`${scored}:score:${name}`).slice(0, 32);
 }
 
 function sha256(text: string): string {

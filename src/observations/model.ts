@@ -7,6 +7,13 @@ export type Usage = { readonly [kind: string]: number };
 /** What Langfuse reads of a trace from each of its observations: in v4 there is no other place for it. */
 export interface Trace {
   readonly id: string;
+  /** Another program's span, below which its root hangs: then the trace's name, input and metadata are that program's. */
+  readonly parentId: string | undefined;
+  /**
+   * What the ids of its spans are made of: its own id, or in another program's trace, where turns are side by side, the id
+   * that the turn's own would have. Calls of one name in two turns (gateways count from 1) must not be one.
+   */
+  readonly scope: string;
   readonly name: string;
   readonly sessionId: string;
   readonly userId: string | undefined;

@@ -49,5 +49,5 @@ export function idOf(
   nativeId: string | undefined,
   ...lineAndIndex: readonly number[]
 ): string {
-  return spanIdOf(trace.id, kind, nativeId ?? [place, ...lineAndIndex].join(':'));
+  return spanIdOf(trace.scope, kind, nativeId ?? [place, ...lineAndIndex].join(':'));
 }

@@ -70,7 +70,7 @@ export const SHAPES: readonly { readonly mark: string; readonly pattern: RegExp 
 
 /** What the name of a secret ends in. */
 const NAME =
-  '(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|[_-]PASS|[_-]PWD|CLIENT-KEY-DATA|' +
+  '(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|[_-]PASS|[_-]PWD|CLIENT-KEY-DATA|OTLP(?:_[A-Z]{4,7})?_HEADERS|' +
   '(?:API|PRIVATE|ACCESS|SECRET|AUTH|ENCRYPTION|SIGNING|ACCOUNT)[_-]?KEY)' +
   '(?:_?\\d{1,3}|_(?:BASE|PROD|PRODUCTION|DEV|STAGING|TEST|LIVE|OLD|NEW|VALUE|B64|BASE64))?';
 
@@ -88,7 +88,7 @@ export const QUOTED_VALUE = new RegExp(
 export const BARE_VALUE = new RegExp(`(${NAME})(\\s{0,3}=\\s{0,3}|:[ \\t]{1,8})([^\\s"'\\\\&;]{6,65536})`, 'gi');
 
 /** Where none of this stands a text holds no secret but tokens: most texts are short, and twenty patterns cost more than one. */
-export const HINT = /secret|token|pass|credential|pwd|key|auth|bearer|sig|:\/\/|hooks/i;
+export const HINT = /secret|token|pass|credential|pwd|key|auth|bearer|sig|otlp|:\/\/|hooks/i;
 
 /** What else stands before a secret; it is kept. */
 export const BEFORE: readonly RegExp[] = [

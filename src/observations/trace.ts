@@ -1,3 +1,4 @@
+import { type Callers, callerAt } from '../caller.js';
 import { type Json, withoutUndefined } from '../json.js';
 import type { AgentThread, PromptContext, Turn } from '../transcript/turn.js';
 import type { Capture } from './capture.js';
@@ -5,12 +6,14 @@ import { traceIdOf } from './ids.js';
 import { fitting } from './limits.js';
 import type { Trace } from './model.js';
 import type { Redact } from './redact.js';
+import { type TagKind, tagsOf, tagsOfAgent } from './tags.js';
 
-/** What does not come from the transcript. */
-export interface BuildOptions {
-  readonly sessionId: string;
+/** What the settings say of a trace, and of what it holds. */
+export interface TraceSettings {
   readonly userId: string | undefined;
   readonly tags: readonly string[];
+  /** What else they are tagged with. */
+  readonly autoTags: readonly TagKind[];
   readonly metadata: { readonly [key: string]: Json };
   readonly environment: string | undefined;
   readonly release: string | undefined;
@@ -18,40 +21,57 @@ export interface BuildOptions {
   /** None where secrets are to be sent as they are. */
   readonly redact: Redact | undefined;
   readonly capture: Capture;
+  /** Whether its figures are to be kept as scores. */
+  readonly scores: boolean;
+}
+
+/** What does not come from the lines of a turn. */
+export interface BuildOptions extends TraceSettings {
+  readonly sessionId: string;
+  /** What it worked on, as `host/owner/name`. */
+  readonly repository: string | undefined;
+  readonly callers: Callers;
 }
 
 /** What every observation of a trace carries is short. */
 const CONTEXT_CHARS = 1_000;
 
-export function traceOf({ number, key, context, skill }: Turn, options: BuildOptions): Trace {
-  const fixed = { ...contextOf(context, options), turn_number: number, trigger: context.trigger };
-  const tags = skill === undefined ? options.tags : [...options.tags, `skill:${skill}`];
-  return toTrace(traceIdOf(key), `Turn ${number}`, fitted(fixed, options), { ...options, tags });
+export function traceOf(turn: Turn, options: BuildOptions): Trace {
+  const { number, key, context, prompts } = turn;
+  const { parent, seed, metadata } = callerAt(options.callers, prompts[0].line);
+  const fixed = { ...contextOf(context, options), ...metadata, turn_number: number, trigger: context.trigger };
+  const scope = traceIdOf(seed === undefined || parent ? key : `${seed}:${number}`);
+  const place = { id: parent?.trace ?? scope, parentId: parent?.span, scope };
+  const tags = [...options.tags, ...tagsOf(turn, options.autoTags)];
+  return toTrace({ ...place, name: `Turn ${number}`, metadata: fitted(fixed, options) }, { ...options, tags });
 }
 
 /** The trace of an agent that no tool call started. */
 export function traceOfAgent({ turns: [first] }: AgentThread, type: string | undefined, options: BuildOptions): Trace {
   const metadata = fitted(contextOf(first.context, options), options);
-  return toTrace(traceIdOf(first.key), `Agent ${type ?? ''}`.trim(), metadata, options);
+  const tags = [...options.tags, ...tagsOfAgent(type, options.autoTags)];
+  const id = traceIdOf(first.key);
+  const place = { id, parentId: undefined, scope: id };
+  return toTrace({ ...place, name: `Agent ${type ?? ''}`.trim(), metadata }, { ...options, tags });
 }
 
 /** A trace as every one of its observations carries it, its metadata being fit to be sent. */
 export function toTrace(
-  id: string,
-  name: string,
-  fixed: { readonly [key: string]: Json },
+  { id, parentId, scope, name, metadata }: Pick<Trace, 'id' | 'parentId' | 'scope' | 'name' | 'metadata'>,
   { sessionId, userId, tags, environment, release, redact }: BuildOptions,
 ): Trace {
   const fit = fitting(redact);
   return {
     id,
+    parentId,
+    scope,
     name: fit.text(name, CONTEXT_CHARS),
     sessionId,
     userId: userId && fit.text(userId, CONTEXT_CHARS),
-    tags: tags.map((tag) => fit.text(tag, CONTEXT_CHARS)),
+    tags: [...new Set(tags.map((tag) => fit.text(tag, CONTEXT_CHARS)))],
     environment,
     release: release && fit.text(release, CONTEXT_CHARS),
-    metadata: fixed,
+    metadata,
   };
 }
 
@@ -67,13 +87,14 @@ function fitted(fixed: { readonly [key: string]: Json }, { metadata, redact, cap
   );
 }
 
-function contextOf(context: PromptContext, { sessionId }: BuildOptions) {
+function contextOf(context: PromptContext, { sessionId, repository }: BuildOptions) {
   return withoutUndefined<Json>({
     source: 'claude-code',
     session_id: sessionId,
     prompt_id: context.promptId,
     cwd: context.cwd,
     git_branch: context.gitBranch,
+    git_repository: repository,
     version: context.version,
     slug: context.slug,
     permission_mode: context.permissionMode,

@@ -1,6 +1,7 @@
 import type { Settings } from '../config.js';
-import { fingerprint } from '../langfuse/endpoint.js';
+import { fingerprint } from '../langfuse/receiver.js';
 import type { Log } from '../log.js';
+import { NOTHING_SENT } from '../nothing-sent.js';
 import type { Observation } from '../observations/model.js';
 import { exportSession } from '../session-export.js';
 import { DryRun } from '../state/dry-run.js';
@@ -24,12 +25,12 @@ export async function whatWouldBeSent(
     },
     {
       store: new DryRun(state),
-      send: async ({ length }) => ({ settled: length, dropped: [], failure: undefined }),
+      ...NOTHING_SENT,
       waitUntil: 0,
       readUntil: Number.POSITIVE_INFINITY,
       options: settings,
       given: {},
-      destination: settings.langfuse ? fingerprint(settings.langfuse) : '',
+      destination: settings.receiver ? fingerprint(settings.receiver) : '',
       log,
       onObservation: (observation) => observations.push(observation),
     },

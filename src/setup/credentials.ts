@@ -58,7 +58,7 @@ export function variablesFor(credentials: Partial<Credentials>, block: NodeJS.Pr
 }
 
 export function langfuseOf({ publicKey, secretKey, baseUrl }: Credentials): Langfuse {
-  return { publicKey, secretKey, baseUrl: new URL(baseUrl) };
+  return { kind: 'langfuse', publicKey, secretKey, baseUrl: new URL(baseUrl), transport: 'auto' };
 }
 
 /** Enough of a key to know it again, and too little to use it. */

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { Callers } from '../caller.js';
 import { isRecord, type Json } from '../json.js';
 import { optional } from '../lenient.js';
 
@@ -22,6 +23,13 @@ const Facts = z.object({
   }),
 });
 
+const Scores = z.object({
+  traceId: z.string(),
+  observationId: optional(z.string()),
+  environment: optional(z.string()),
+  figures: z.record(z.string(), z.number()),
+});
+
 /** How far a subagent has been exported, and where it hangs: it may end long after the turn that started it. */
 const AgentEntry = z.object({
   last_line: count,
@@ -29,9 +37,14 @@ const AgentEntry = z.object({
   /** How long its file was then: what has not grown has nothing new. */
   bytes: optional(count),
   trace: z.string(),
+  /** Of a trace that is another program's, the span below which the turn hangs. */
+  trace_parent: optional(z.string()),
+  /** And what the ids of the turn's spans are made of there. */
+  trace_scope: optional(z.string()),
   trace_name: z.string(),
   trace_metadata: z.custom<{ readonly [key: string]: Json }>(isRecord),
   trace_tags: optional(z.array(z.string())),
+  trace_user: optional(z.string()),
   /** The span of the call that started it; none where no call did. */
   parent: optional(z.string()),
   /** That call's id, and the task that a workflow is called by as long as it runs. */
@@ -77,6 +90,10 @@ export const Entry = z.object({
   agents_bytes: optional(count),
   /** The settings that describe it, as its own runs had them: whichever run brings what is missing, it reads the same. */
   given: optional(z.record(z.string(), z.string())),
+  /** What has started its own runs, where something tells. */
+  callers: optional(Callers),
+  /** Scores that are still to be taken, of turns that were, by the span of their root. */
+  scores: optional(z.record(z.string(), optional(Scores))),
   /** What lines of their own had told of the session before that turn. */
   session: optional(Facts),
   /** When the session was taken over from the first cc-langfuse, which saw to the agents before. */
@@ -89,10 +106,11 @@ export const Entry = z.object({
 });
 export type Entry = z.infer<typeof Entry>;
 
-/** One change after the other; what they say of different agents stands side by side. */
+/** One change after the other; what they say of different agents, and of different turns' scores, stands side by side. */
 export function merged<T extends Partial<Entry>>(before: T, change: Partial<Entry>): T {
   const agents = before.agents || change.agents ? { agents: { ...before.agents, ...change.agents } } : {};
-  return { ...before, ...change, ...agents };
+  const scores = before.scores || change.scores ? { scores: { ...before.scores, ...change.scores } } : {};
+  return { ...before, ...change, ...agents, ...scores };
 }
 
 export const NEW_ENTRY: Entry = { last_line: 0, turn_count: 0, updated: '' };

@@ -17,6 +17,18 @@ export function* linesIn(path: string): Generator<Line, void, undefined> {
   }
 }
 
+/** How many whole lines a file has. */
+export function lineCountOf(path: string): number {
+  const reader = TranscriptReader.open(path);
+  try {
+    let count = 0;
+    for (const { number } of reader.lines()) count = number;
+    return count;
+  } finally {
+    reader.close();
+  }
+}
+
 /** The time of a file's lines before any that has one: the first that it tells, or when it was made. */
 export function firstTimeIn(path: string): () => number {
   return () => {

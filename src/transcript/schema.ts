@@ -59,6 +59,8 @@ const ToolUseResult = z.object({
   commandName: text,
   persistedOutputPath: text,
   persistedOutputSize: number,
+  type: text,
+  structuredPatch: optional(z.array(z.object({ lines: optional(z.array(z.string())) }))),
 });
 export type ToolUseResult = z.infer<typeof ToolUseResult>;
 

@@ -228,7 +228,9 @@ describe('what a backfill leaves to the hooks', () => {
     workplace.env = env;
     later(1, 3);
     await backfill('--all');
-    expect(roots().map(({ input, trace }) => [input, trace.tags])).toEqual(Array(3).fill([undefined, ['mine']]));
+    expect(roots().map(({ input, trace }) => [input, trace.tags])).toEqual(
+      Array(3).fill([undefined, ['mine', 'claude-code']]),
+    );
     expect(workplace.state[sessionIdOf(1)]).toMatchObject({ given: { LANGFUSE_TAGS: 'mine' } });
   });
 });
@@ -493,7 +495,7 @@ describe('what cannot be asked so is told in one line, with exit code 2, and not
     const { exitCode, stderr } = await run(['backfill', '--all'], { HOME: workplace.home });
     expect(exitCode).toBe(2);
     expect(stderr).toContain('LANGFUSE_PUBLIC_KEY is not set\n');
-    expect(stderr).toContain('cc-langfuse: nothing can be sent without keys: set them in the shell');
+    expect(stderr).toContain('cc-langfuse: nothing can be sent so: set keys, or CC_LANGFUSE_OTLP_URL, in the shell');
   });
 
   test('a projects folder that is none', async () => {

@@ -107,6 +107,27 @@ describe('install, for scripts', () => {
     });
   });
 
+  test('asks for no keys where a Collector is named, and takes none', async () => {
+    const variables = {
+      CC_LANGFUSE_OTLP_URL: 'http://collector:4318',
+      CC_LANGFUSE_OTLP_HEADERS: 'authorization=Bearer%20hunter2',
+    };
+    newcomer.settings = JSON.stringify({ env: variables });
+    const { stdout: shown } = await newcomer.run(['install', '--dry-run']);
+    expect(shown).toContain('"CC_LANGFUSE_OTLP_HEADERS":"[redacted]"');
+    expect(shown).not.toMatch(/hunter2|keys/);
+    const { exitCode, stdout, stderr } = await newcomer.run(['install']);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toContain(
+      'Its turns go to the Collector at collector:4318, by CC_LANGFUSE_OTLP_URL\nTo try that: cc-langfuse doctor.',
+    );
+    expect(JSON.parse(newcomer.settings).env).toEqual({ ...variables, TRACE_TO_LANGFUSE: 'true' });
+    expect(await newcomer.install()).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('CC_LANGFUSE_OTLP_URL is set, with which keys and server are not used'),
+    });
+  });
+
   test('leaves tracing off where it was turned off, and says so', async () => {
     newcomer.settings = '{"env":{"TRACE_TO_LANGFUSE":"false"}}';
     expect((await newcomer.install()).stdout).toContain(

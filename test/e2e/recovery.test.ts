@@ -110,8 +110,14 @@ describe('a session that runs elsewhere', () => {
     append(B, 1);
     await hook(B);
     const [b, a] = workplace.server.observations.filter(({ parentId }) => parentId === undefined);
-    expect(b).toMatchObject({ input: [{ content: `question 1 of ${B}` }], trace: { tags: ['of-b'], userId: 'b' } });
-    expect(a).toMatchObject({ input: undefined, trace: { tags: ['of-a'], environment: 'prod', userId: undefined } });
+    expect(b).toMatchObject({
+      input: [{ content: `question 1 of ${B}` }],
+      trace: { tags: ['of-b', 'claude-code'], userId: 'b' },
+    });
+    expect(a).toMatchObject({
+      input: undefined,
+      trace: { tags: ['of-a', 'claude-code'], environment: 'prod', userId: undefined },
+    });
   });
 
   test('and fails each time does not keep others from being brought', async () => {

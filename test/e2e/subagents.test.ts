@@ -444,7 +444,27 @@ test('what every observation of a trace carries is the same for its agents, also
   const ofTurn1 = workplace.server.observations.filter(({ trace }) => trace.name === 'Turn 1');
   expect(ofTurn1).toHaveLength(8);
   expect(new Set(ofTurn1.map(({ trace }) => JSON.stringify(trace))).size).toBe(1);
-  expect(ofTurn1[0]?.trace.tags).toEqual(['skill:s']);
+  expect(ofTurn1[0]?.trace.tags).toEqual(['claude-code', 'skill:s', 'agent:Explore']);
+});
+
+test('what a turn used after its first Stop is among the tags of all that comes later, its root and its agents', async () => {
+  append(transcript(), ...start, launched, answer('m2', 3));
+  await stop(running('a1'));
+  const more = [toolUse('t2', 'mcp__tracker__list')];
+  append(transcript(), assistant('m3', more, { timestamp: at(4) }), user([toolResult('t2')], { timestamp: at(5) }));
+  append(transcript(), answer('m4', 6));
+  await stop(running('a1'));
+  append(agentPath('a1'), ...agentLines('a1'));
+  append(transcript(), notification('a1', 20), answer('m5', 21));
+  await stop(running());
+  const tagsOf = (...names: string[]) =>
+    workplace.server.observations
+      .filter(
+        ({ trace, name, metadata }) => trace.name === 'Turn 1' && names.includes(String(metadata.agent_id ?? name)),
+      )
+      .map(({ trace }) => trace.tags);
+  expect(tagsOf('Turn 1', 'a1')).toEqual([1, 2].map(() => ['claude-code', 'agent:Explore', 'mcp:tracker']));
+  expect(tagsOf('Agent')).toEqual([['claude-code', 'agent:Explore']]);
 });
 
 describe('an agent that no call started', () => {

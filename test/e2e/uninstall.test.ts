@@ -40,6 +40,14 @@ describe('uninstall', () => {
     );
   });
 
+  test('takes out what names a Collector, too', async () => {
+    newcomer.settings =
+      '{"env":{"CC_LANGFUSE_OTLP_URL":"http://collector:4318","CC_LANGFUSE_OTLP_HEADERS":"x-tenant=a","CC_LANGFUSE_TRANSPORT":"auto","EDITOR":"vi"}}';
+    await newcomer.run(['install']);
+    await newcomer.run(['uninstall', '--yes']);
+    expect(JSON.parse(newcomer.settings)).toEqual({ env: { EDITOR: 'vi' } });
+  });
+
   test('of settings that have nothing of it changes nothing', async () => {
     expect((await newcomer.run(['uninstall', '--yes'])).stdout).toMatch(
       /has nothing of cc-langfuse; nothing was changed\n/,

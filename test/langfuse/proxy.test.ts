@@ -3,10 +3,10 @@ import { createServer, request } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { otlpEndpoint } from '../../src/langfuse/endpoint.js';
 import { Post } from '../../src/langfuse/post.js';
 import { askForProject } from '../../src/langfuse/project.js';
-import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
+import { otlpEndpoint } from '../../src/langfuse/receiver.js';
+import { LangfuseServer, langfuseAt } from '../support/langfuse-server.js';
 import { assistant, SESSION, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
 
@@ -32,7 +32,7 @@ async function startProxy() {
 }
 
 async function statusOf(url: string): Promise<number> {
-  const post = new Post(otlpEndpoint({ baseUrl: new URL(url), publicKey: PUBLIC_KEY, secretKey: SECRET_KEY }));
+  const post = new Post(otlpEndpoint(langfuseAt(url)));
   const { status } = await post.send('{"resourceSpans":[]}', 5_000);
   await post.close();
   return status;
@@ -57,7 +57,7 @@ test('a proxy that takes the connection and says nothing is left when the time i
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${(silent.address() as AddressInfo).port}`);
   vi.stubEnv('NO_PROXY', '');
-  const langfuse = { baseUrl: new URL('https://langfuse.test'), publicKey: PUBLIC_KEY, secretKey: SECRET_KEY };
+  const langfuse = langfuseAt('https://langfuse.test');
   const post = new Post(otlpEndpoint(langfuse));
   await expect(post.send('{"resourceSpans":[]}', 200)).rejects.toThrow('no answer within 200 ms');
   await expect(askForProject(langfuse, 200)).rejects.toThrow('no answer within 200 ms');

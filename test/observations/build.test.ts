@@ -54,10 +54,12 @@ describe('the trace of a turn', () => {
     for (const { trace } of observations) {
       expect(trace).toEqual({
         id: agent?.trace.id,
+        parentId: undefined,
+        scope: agent?.trace.id,
         name: 'Turn 1',
         sessionId: SESSION,
         userId: undefined,
-        tags: [],
+        tags: ['claude-code'],
         environment: undefined,
         release: undefined,
         metadata: {
@@ -127,7 +129,7 @@ describe('the trace of a turn', () => {
       release: 'v1',
     };
     for (const { trace } of build(LOOP, settings)) {
-      expect(trace).toMatchObject({ userId: 'me', tags: ['a', 'b'], environment: 'ci', release: 'v1' });
+      expect(trace).toMatchObject({ userId: 'me', tags: ['a', 'b', 'claude-code'], environment: 'ci', release: 'v1' });
       expect(trace.metadata).toMatchObject({ team: 'x', source: 'claude-code', odd: '\uFFFD' });
     }
   });

@@ -90,6 +90,8 @@ describe('a secret that is known by what stands before it', () => {
     ['"auth": "dXNlcjpwYXNzd29yZA=="', '"auth": "[redacted]"'],
     ['DB_PASSWORD="correct horse battery"', 'DB_PASSWORD="[redacted]"'],
     ['SECRET_KEY_BASE=abcdefgh', 'SECRET_KEY_BASE=[redacted]'],
+    ['CC_LANGFUSE_OTLP_HEADERS=x-tenant=a%20b', 'CC_LANGFUSE_OTLP_HEADERS=[redacted]'],
+    ['OTEL_EXPORTER_OTLP_TRACES_HEADERS="x=hunter2"', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS="[redacted]"'],
     ['api_key = "abc"', 'api_key = "[redacted]"'],
     ["const apiKey = 'abcdef';", "const apiKey = '[redacted]';"],
     ["{ password: 'x' }", "{ password: '[redacted]' }"],

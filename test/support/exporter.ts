@@ -1,32 +1,37 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { otlpEndpoint } from '../../src/langfuse/endpoint.js';
+import type { Caller } from '../../src/caller.js';
+import { sendScores } from '../../src/langfuse/scores.js';
 import { Sender } from '../../src/langfuse/send.js';
+import type { Transport } from '../../src/langfuse/transport.js';
+import { transportTo } from '../../src/langfuse/transport-to.js';
 import { openLog } from '../../src/log.js';
 import { type ExportReport, exportSession } from '../../src/session-export.js';
 import { StateStore } from '../../src/state/store.js';
-import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
+import { LangfuseServer, langfuseAt } from './langfuse-server.js';
 import { OPTIONS } from './traces.js';
 
 /** The way of a session without a process around it: from a transcript to a server of its own. */
 export class Exporter {
-  readonly folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-export-'));
+  readonly folder: string;
   readonly server: LangfuseServer;
   readonly #sender: Sender;
 
-  private constructor(server: LangfuseServer) {
+  private constructor(folder: string, server: LangfuseServer, transport: Transport) {
+    this.folder = folder;
     this.server = server;
-    const baseUrl = new URL(server.url);
-    this.#sender = new Sender(otlpEndpoint({ baseUrl, publicKey: PUBLIC_KEY, secretKey: SECRET_KEY }));
+    this.#sender = new Sender(transport);
   }
 
   static async open(): Promise<Exporter> {
-    return new Exporter(await LangfuseServer.start());
+    const folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-export-'));
+    const server = await LangfuseServer.start();
+    return new Exporter(folder, server, await transportTo(langfuseAt(server.url), join(folder, 'state')));
   }
 
   /** Exports a session as its SessionEnd would. */
-  export(path: string, options: Partial<typeof OPTIONS> = {}): Promise<ExportReport> {
+  export(path: string, options: Partial<typeof OPTIONS> = {}, caller: Caller = {}): Promise<ExportReport> {
     return exportSession(
       {
         sessionId: basename(path, '.jsonl'),
@@ -34,10 +39,13 @@ export class Exporter {
         occasion: 'event',
         closing: { kind: 'everything' },
         agents: { running: new Set(), areOver: true, mayBeBeside: true },
+        caller,
       },
       {
         store: new StateStore(join(this.folder, 'state'), () => {}),
+        encode: (observation) => this.#sender.encode(observation),
         send: (spans) => this.#sender.send(spans, Date.now() + 10_000),
+        sendScores: (turns) => sendScores(langfuseAt(this.server.url), turns, { deadline: Date.now() + 10_000 }),
         options: { ...OPTIONS, ...options },
         given: {},
         destination: 'x',

@@ -1,6 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
+import type { Langfuse } from '../../src/config.js';
+import { IngestionStore } from './ingestion-store.js';
+import { type ApiAnswer, LangfuseApi } from './langfuse-api.js';
+import { parsed } from './parsed.js';
 
 /** An observation as the server keeps it: what the attributes of its span say. */
 export interface StoredObservation {
@@ -37,6 +41,8 @@ export interface ReceivedRequest {
   readonly bytes: number;
   readonly status: number;
   readonly spans: number;
+  /** How many events of the ingestion API. */
+  readonly events: number;
 }
 
 /** What the server is to do with a request instead of taking it. */
@@ -52,13 +58,24 @@ export interface Misbehaviour {
 export const PUBLIC_KEY = 'pk-lf-embedded';
 export const PROJECT = { id: 'embedded', name: 'Embedded' };
 const VERSION = '4.16.0';
+const OLDER_VERSION = '3.21.0';
 export const SECRET_KEY = 'sk-lf-embedded';
 
+/** Such a server, and the keys to it. */
+export function langfuseAt(url: string, secretKey = SECRET_KEY): Langfuse {
+  return { kind: 'langfuse', baseUrl: new URL(url), publicKey: PUBLIC_KEY, secretKey, transport: 'auto' };
+}
+
 /**
- * A stand-in for Langfuse 4 on loopback. It keeps observations as the real one does: a row for each trace, span id and
- * start time, the last arrival standing; it refuses a request with one bad span, and one without the right keys.
+ * A stand-in for Langfuse 4 on loopback, or for one from before OpenTelemetry. It keeps observations as the real one
+ * does: a row for each trace, span id and start time, the last arrival standing; it refuses a request with one bad span,
+ * and one without the right keys.
  */
 export class LangfuseServer {
+  /** It knows nothing of OpenTelemetry; a newer one refuses traces by the ingestion API. */
+  isOlder = false;
+  /** What the ingestion API has been told. */
+  readonly ingested = new IngestionStore();
   /** Called with each request and its number, from 0 on. */
   misbehave: (request: IncomingMessage, number: number, spans: readonly OtlpSpan[]) => Misbehaviour | undefined = () =>
     undefined;
@@ -67,6 +84,7 @@ export class LangfuseServer {
   lost = 0;
   /** How often each row has arrived. */
   readonly arrivals = new Map<string, number>();
+  readonly api = new LangfuseApi();
   readonly #rows = new Map<string, StoredObservation>();
   readonly #server: Server;
 
@@ -94,7 +112,7 @@ export class LangfuseServer {
   }
 
   get observations(): StoredObservation[] {
-    return [...this.#rows.values()];
+    return [...this.#rows.values(), ...this.ingested.observations];
   }
 
   async stop(): Promise<void> {
@@ -114,27 +132,39 @@ export class LangfuseServer {
         bytes: body.length,
         status,
         spans: taken.spans.length,
+        events: taken.events?.length ?? 0,
       });
-      if (status < 300 && told.disconnect !== 'before taking') this.#keep(taken.spans);
+      const isTaken = status < 300 && told.disconnect !== 'before taking';
+      if (isTaken) this.#keep(taken.spans);
+      if (isTaken) taken.keep?.();
+      const verdicts = taken.events && isTaken ? this.ingested.take(taken.events, this.isOlder) : undefined;
       if (told.disconnect) {
         request.socket.destroy();
         return;
       }
       response.writeHead(status, { 'content-type': 'application/json', ...told.headers });
-      response.end(told.body ?? taken.body ?? '{}');
+      response.end(told.body ?? verdicts ?? taken.body ?? '{}');
     };
     if (told.delayMs === undefined) answer();
     else setTimeout(answer, told.delayMs);
   }
 
-  #read(request: IncomingMessage, body: Buffer): { status: number; spans: OtlpSpan[]; body?: string } {
+  #read(request: IncomingMessage, body: Buffer): Taken {
     if (request.url === '/api/public/health')
-      return { status: 200, spans: [], body: JSON.stringify({ status: 'OK', version: VERSION }) };
+      return {
+        status: 200,
+        spans: [],
+        body: JSON.stringify({ status: 'OK', version: this.isOlder ? OLDER_VERSION : VERSION }),
+      };
     const credentials = Buffer.from(`${PUBLIC_KEY}:${SECRET_KEY}`).toString('base64');
     if (request.headers.authorization !== `Basic ${credentials}`) return { status: 401, spans: [] };
     if (request.method === 'GET' && request.url === '/api/public/projects')
       return { status: 200, spans: [], body: JSON.stringify({ data: [PROJECT] }) };
-    if (request.method !== 'POST' || request.url !== '/api/public/otel/v1/traces') return { status: 404, spans: [] };
+    const answer = this.api.answer(`${request.method} ${request.url}`, body);
+    if (answer) return { spans: [], ...answer };
+    if (request.method === 'POST' && request.url === '/api/public/ingestion') return eventsIn(request, body);
+    const isOtlp = request.method === 'POST' && request.url === '/api/public/otel/v1/traces';
+    if (!isOtlp || this.isOlder) return { status: 404, spans: [] };
     try {
       const json = request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body;
       const spans = spansOf(JSON.parse(json.toString('utf8')));
@@ -156,6 +186,22 @@ export class LangfuseServer {
       this.#rows.set(key, row);
     }
   }
+}
+
+interface Taken extends ApiAnswer {
+  readonly spans: OtlpSpan[];
+  readonly events?: readonly unknown[];
+}
+
+const LARGEST_BATCH_BYTES = 3_500_000;
+
+/** It has each event answered for, whatever becomes of it; and reads no gzip. */
+function eventsIn({ headers }: IncomingMessage, body: Buffer): Taken {
+  if (body.length > LARGEST_BATCH_BYTES) return { status: 413, spans: [] };
+  const request = parsed(body.toString('utf8')) as { batch?: unknown };
+  if (headers['content-type'] !== 'application/json' || !Array.isArray(request.batch))
+    return { status: 400, spans: [] };
+  return { status: 207, spans: [], events: request.batch };
 }
 
 interface AnyValue {
@@ -196,15 +242,6 @@ function isIllFormed(node: unknown): boolean {
 
 function parsedDeeply({ stringValue, arrayValue }: AnyValue): unknown {
   return arrayValue ? arrayValue.values.map(parsedDeeply) : parsed(stringValue);
-}
-
-function parsed(text: unknown): unknown {
-  if (typeof text !== 'string') return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }
 
 /** A span by the names that Langfuse reads. */

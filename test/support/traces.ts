@@ -1,27 +1,47 @@
 import { basename } from 'node:path';
 import { encodeSpan } from '../../src/langfuse/otlp.js';
+import type { Outgoing } from '../../src/langfuse/transport.js';
 import { buildTurn } from '../../src/observations/build.js';
+import type { Observation } from '../../src/observations/model.js';
+import { TAG_KINDS } from '../../src/observations/tags.js';
 import type { BuildOptions } from '../../src/observations/trace.js';
 import { firstTimeIn, linesIn } from '../../src/transcript/lines.js';
 import type { Turn } from '../../src/transcript/turn.js';
 import { type OtlpSpan, type StoredObservation, stored } from './langfuse-server.js';
-import { grouped } from './lines.js';
+import { assistant, grouped, groupTurns, SESSION, user } from './lines.js';
 
 export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {
   userId: undefined,
   tags: [],
+  autoTags: TAG_KINDS,
   metadata: {},
   environment: undefined,
   release: undefined,
   maxChars: 200_000,
   redact: undefined,
   capture: 'full',
+  scores: false,
+  repository: undefined,
+  callers: [],
 };
 
 /** The turns of a finished transcript. */
 export function turnsOf(path: string, sessionId = basename(path, '.jsonl')): Turn[] {
   const { all } = grouped(linesIn(path), sessionId, firstTimeIn(path));
   return [...all];
+}
+
+/** What is to be sent of as many turns: their roots, in order. */
+export function someOutgoing(count: number): Outgoing[] {
+  const lines = Array.from({ length: count }, (_, n) => [
+    user(`question ${n}`),
+    assistant(`m${n}`, `answer ${n}`),
+  ]).flat();
+  return groupTurns(lines).all.map((turn) => outgoing(buildTurn(turn, { ...OPTIONS, sessionId: SESSION }).root));
+}
+
+export function outgoing(observation: Observation): Outgoing {
+  return { observation, json: encodeSpan(observation) };
 }
 
 /** What Langfuse would keep of a finished transcript. */

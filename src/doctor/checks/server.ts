@@ -1,23 +1,24 @@
 import { duration } from '../../terminal/words.js';
 import type { NetworkFacts, ServerFacts } from '../facts/server.js';
 import { broken, type Finding, none, ok, warning } from '../finding.js';
-import { withoutCredentials } from '../masking.js';
+import { shownUrl, withoutCredentials } from '../masking.js';
 import { explained } from '../silence.js';
+import { checkDoors } from './doors.js';
 
 const CLOCK_TOLERANCE_MS = 60_000;
 
 export function checkServer(facts: ServerFacts, network: NetworkFacts): Finding[] {
-  const { origin, pathname } = facts.langfuse.baseUrl;
-  const url = `${origin}${pathname.replace(/\/+$/, '')}`;
+  const url = shownUrl(facts.langfuse.baseUrl);
   const endpoint = checkEndpoint(facts, url, withoutCredentials(network.proxy));
   // What is no Langfuse knows nothing of keys.
   if (endpoint.status === 'broken') return [endpoint];
-  return [endpoint, checkKeys(facts, url), checkExport(facts), checkClock(facts)];
+  return [endpoint, checkKeys(facts, url), ...checkDoors(facts), checkClock(facts)];
 }
 
 function checkEndpoint({ health }: ServerFacts, url: string, proxy: string): Finding {
   if (health.kind === 'none') {
-    const { what, fix } = explained(health, url, proxy);
+    const asked = { url, variable: 'LANGFUSE_BASE_URL', proxy, probe: `${url}/api/public/health` };
+    const { what, fix } = explained(health, asked);
     return broken('endpoint', what, fix, { url, code: health.code });
   }
   const { status, version, location } = health.answer;
@@ -67,35 +68,6 @@ function checkKeys({ project: asked }: ServerFacts, url: string): Finding {
       status,
     });
   return ok('keys', `they open the project "${project.name}"`, { project: project.name, projectId: project.id });
-}
-
-function checkExport({ export: asked, project, health }: ServerFacts): Finding {
-  if (asked.kind === 'none') {
-    const fix = 'run it once more; if it stays, ask who runs the server';
-    return broken('otlp', `its OpenTelemetry endpoint does not answer: ${asked.code ?? asked.message}`, fix, {
-      code: asked.code,
-    });
-  }
-  const { status, isPage } = asked.answer;
-  const version = health.kind === 'answer' ? health.answer.version : undefined;
-  if (status === 404)
-    return broken(
-      'otlp',
-      `no OpenTelemetry endpoint (404): Langfuse ${version ?? ''} is older than 3.22`,
-      'update the server to Langfuse 3.22 or newer',
-      { status },
-    );
-  const isRefused = status === 401 || status === 403;
-  if (isRefused && project.kind === 'answer' && project.answer.status === status)
-    return none('otlp', 'there; whether it takes anything is known once the keys are right', { status });
-  if (isPage || status >= 400 || status < 200 || status >= 300)
-    return broken(
-      'otlp',
-      `its OpenTelemetry endpoint answers ${status}${isPage ? ' with a page' : ''}`,
-      'ask who runs the server, or what lies before it',
-      { status },
-    );
-  return ok('otlp', `takes OpenTelemetry (${status})`, { status });
 }
 
 function checkClock({ clockAheadMs }: ServerFacts): Finding {

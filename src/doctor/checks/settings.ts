@@ -1,9 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { GivenSetting, Langfuse } from '../../config.js';
+import type { GivenSetting, Receiver } from '../../config.js';
+import { otlpEndpoint } from '../../langfuse/receiver.js';
+import { otlpHeadersIn } from '../../otlp-headers.js';
 import { isKey } from '../../setup/credentials.js';
 import type { SettingsFacts, Source } from '../facts/settings.js';
 import { broken, type Finding, none, ok, warning } from '../finding.js';
-import { maskedPublicKey, maskedSecretKey, shownValue } from '../masking.js';
+import { maskedPublicKey, maskedSecretKey, shownUrl, shownValue } from '../masking.js';
 
 const SWITCH = 'TRACE_TO_LANGFUSE';
 /** Somebody means it; `1` means something else than it does. */
@@ -15,6 +17,8 @@ const ESSENTIAL: readonly { readonly name: string; readonly variable: RegExp }[]
   { name: 'public-key', variable: /LANGFUSE_PUBLIC_KEY$/ },
   { name: 'secret-key', variable: /LANGFUSE_SECRET_KEY$/ },
   { name: 'base-url', variable: /LANGFUSE_(?:BASE_?URL|HOST)$/ },
+  { name: 'otlp-url', variable: /LANGFUSE_OTLP_URL$/ },
+  { name: 'otlp-headers', variable: /LANGFUSE_OTLP_HEADERS$/ },
 ];
 
 export function checkSettings(facts: SettingsFacts): Finding[] {
@@ -25,7 +29,7 @@ export function checkSettings(facts: SettingsFacts): Finding[] {
     ...settings.problems.map((problem) => checkProblem(problem, facts)),
     ...given
       .filter(({ variable }) => !bad.includes(variable))
-      .map((setting) => checkGiven(setting, sourceOf(setting.variable))),
+      .map((setting) => checkGiven(setting, sourceOf(setting.variable), settings.receiver)),
     ...checkDefaultServer(facts),
     ...checkDestination(facts),
     ...facts.exposures.map(({ what, remedy }) => warning('keys-exposed', what, remedy)),
@@ -52,7 +56,7 @@ function variableIn(problem: string): string {
 }
 
 /** A problem names its variable, and no value. */
-function checkProblem(problem: string, { userFile, sourceOf, plugin }: SettingsFacts): Finding {
+function checkProblem(problem: string, { settings, userFile, sourceOf, plugin }: SettingsFacts): Finding {
   const variable = variableIn(problem);
   const name = nameOf(variable);
   const details = { variable };
@@ -62,26 +66,34 @@ function checkProblem(problem: string, { userFile, sourceOf, plugin }: SettingsF
     return broken(name, problem, `cc-langfuse install, or "${variable}" in the env block of ${userFile}`, details);
   const { place } = sourceOf(variable);
   const message = `${problem} (by ${place})`;
-  if (name === 'base-url')
+  const isVital = name !== 'setting' && settings.receiver === undefined;
+  if (isVital && name === 'base-url')
     return broken(name, message, `write "${variable}": "${CLOUD}", or your own server's`, details);
-  return warning(name, message, `correct ${variable} in ${place}, or take it out`, details);
+  return (isVital ? broken : warning)(name, message, `correct ${variable} in ${place}, or take it out`, details);
 }
 
 function nameOf(wanted: string): string {
   return ESSENTIAL.find(({ variable }) => variable.test(wanted))?.name ?? 'setting';
 }
 
-function checkGiven({ name, variable, value }: GivenSetting, source: Source): Finding {
+function checkGiven({ name, variable, value }: GivenSetting, source: Source, receiver: Receiver | undefined): Finding {
+  const { place } = source;
   switch (name) {
     case 'PUBLIC_KEY':
     case 'SECRET_KEY':
-      return checkKey(name, variable, value, source);
     case 'BASE_URL':
+      if (receiver?.kind === 'collector')
+        return none(nameOf(variable), `${variable} is not used, CC_LANGFUSE_OTLP_URL is`, { variable, place });
+      return name === 'BASE_URL' ? checkUrl(variable, new URL(value), source) : checkKey(name, variable, value, source);
+    case 'OTLP_URL':
       return checkUrl(variable, new URL(value), source);
+    case 'OTLP_HEADERS': {
+      const names = Object.keys(otlpHeadersIn(value) ?? {});
+      return ok('otlp-headers', `${variable} sets ${names.join(', ')}, by ${place}`, { variable, names, place });
+    }
     default: {
       const shown = name === 'METADATA' || name === 'REDACT_EXTRA' ? 'set' : shownValue(value);
-      const message = `${variable} is ${shown}, by ${source.place}`;
-      return ok('setting', message, { variable, value: shown, place: source.place });
+      return ok('setting', `${variable} is ${shown}, by ${place}`, { variable, value: shown, place });
     }
   }
 }
@@ -106,36 +118,38 @@ function checkKey(setting: 'PUBLIC_KEY' | 'SECRET_KEY', variable: string, value:
 }
 
 function checkUrl(variable: string, url: URL, { place }: Source): Finding {
-  const shown = `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+  const name = nameOf(variable);
+  const shown = shownUrl(url);
   const details = { variable, value: shown, place };
   const message = `${variable} is ${shown}, by ${place}`;
-  if (url.username !== '' || url.password !== '')
+  const hasPassword = url.username !== '' || url.password !== '';
+  if (name === 'base-url' && hasPassword)
     return warning(
-      'base-url',
+      name,
       `${message}, with a name and a password, which are not used`,
       `write "${variable}": "${shown}"`,
       details,
     );
   if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname))
     return warning(
-      'base-url',
+      name,
       `${message}: keys and content go there unencrypted`,
       `write "${variable}": "https://${url.host}"`,
       details,
     );
-  return ok('base-url', message, details);
+  return ok(name, message, details);
 }
 
-function checkDefaultServer({ given, settings: { langfuse } }: SettingsFacts): Finding[] {
-  if (!langfuse || given.some(({ name }) => name === 'BASE_URL')) return [];
-  const { origin } = langfuse.baseUrl;
+function checkDefaultServer({ given, settings: { receiver } }: SettingsFacts): Finding[] {
+  if (receiver?.kind !== 'langfuse' || given.some(({ name }) => name === 'BASE_URL')) return [];
+  const { origin } = receiver.baseUrl;
   return [ok('base-url', `${origin}, by default`, { value: origin })];
 }
 
 /** Whether hooks here go where the commands by hand, this one too, go. */
 function checkDestination({ given, settings, trusted, sourceOf }: SettingsFacts): Finding[] {
-  const [here, there] = [settings.langfuse, trusted.langfuse];
-  if (!here || !there || isDeepStrictEqual(here, there)) return [];
+  const [here, there] = [settings.receiver, trusted.receiver];
+  if (!here || !there || isDeepStrictEqual(otlpEndpoint(here), otlpEndpoint(there))) return [];
   const deciding = given.filter(({ variable }) => nameOf(variable) !== 'setting');
   const places = [...new Set(deciding.map(({ variable }) => sourceOf(variable).place))].join(' and ');
   const [hooks, byHand] = [destinationOf(here), destinationOf(there)];
@@ -149,6 +163,8 @@ function checkDestination({ given, settings, trusted, sourceOf }: SettingsFacts)
   ];
 }
 
-function destinationOf({ baseUrl, publicKey }: Langfuse): string {
-  return `${baseUrl.host} (${maskedPublicKey(publicKey)})`;
+function destinationOf(receiver: Receiver): string {
+  return receiver.kind === 'collector'
+    ? `the Collector at ${receiver.url.host}`
+    : `${receiver.baseUrl.host} (${maskedPublicKey(receiver.publicKey)})`;
 }

@@ -1,21 +1,28 @@
 import { accessSync, constants } from 'node:fs';
-import type { Langfuse } from '../../config.js';
-import { otlpEndpoint } from '../../langfuse/endpoint.js';
+import type { Collector, Langfuse, Receiver } from '../../config.js';
 import { askForHealth, type HealthAnswer } from '../../langfuse/health.js';
-import { encodeRequest } from '../../langfuse/otlp.js';
-import { Post, type Reply } from '../../langfuse/post.js';
+import { OtlpTransport } from '../../langfuse/otlp-transport.js';
 import { askForProject, type ProjectAnswer } from '../../langfuse/project.js';
 import { proxyFor } from '../../langfuse/proxy.js';
+import { otlpEndpoint } from '../../langfuse/receiver.js';
+import type { Reply, Transport } from '../../langfuse/transport.js';
 
-/** What a server says to three questions, asked at once. None of them brings it anything to keep. */
+/** What a server says to four questions, asked at once. None of them brings it anything to keep. */
 export interface ServerFacts {
   readonly langfuse: Langfuse;
   readonly health: Answer<HealthAnswer>;
   readonly project: Answer<ProjectAnswer>;
-  /** To an export request without spans. */
-  readonly export: Answer<Reply>;
+  /** To a request without observations, at either door. */
+  readonly otlp: Answer<Reply>;
+  readonly ingestion: Answer<Reply>;
   /** How far its clock is ahead of ours. */
   readonly clockAheadMs: number | undefined;
+}
+
+export interface CollectorFacts {
+  readonly collector: Collector;
+  /** To a request without observations. */
+  readonly otlp: Answer<Reply>;
 }
 
 export type Answer<T> = { readonly kind: 'answer'; readonly answer: T } | Silence;
@@ -39,21 +46,25 @@ export interface NetworkFacts {
 const DEADLINE_MS = 5_000;
 
 export async function serverFacts(langfuse: Langfuse): Promise<ServerFacts> {
-  const [health, project, exported] = await Promise.all([
+  const [health, project, otlp, ingestion] = await Promise.all([
     answerOf(askForHealth(langfuse, DEADLINE_MS).then((answer) => ({ ...answer, at: Date.now() }))),
     answerOf(askForProject(langfuse, DEADLINE_MS)),
-    answerOf(askToExportNothing(langfuse)),
+    answerOf(takeNothing(new OtlpTransport(langfuse))),
+    answerOf(import('../../langfuse/ingestion.js').then((door) => takeNothing(new door.IngestionTransport(langfuse)))),
   ]);
   const { clock, at = 0 } = health.kind === 'answer' ? health.answer : {};
-  return { langfuse, health, project, export: exported, clockAheadMs: clock === undefined ? undefined : clock - at };
+  return { langfuse, health, project, otlp, ingestion, clockAheadMs: clock === undefined ? undefined : clock - at };
 }
 
-async function askToExportNothing(langfuse: Langfuse): Promise<Reply> {
-  const post = new Post(otlpEndpoint(langfuse));
+export async function collectorFacts(collector: Collector): Promise<CollectorFacts> {
+  return { collector, otlp: await answerOf(takeNothing(new OtlpTransport(collector))) };
+}
+
+async function takeNothing(transport: Transport): Promise<Reply> {
   try {
-    return await post.send(encodeRequest([]), DEADLINE_MS);
+    return await transport.post([], DEADLINE_MS);
   } finally {
-    await post.close();
+    await transport.close();
   }
 }
 
@@ -69,13 +80,13 @@ async function answerOf<T>(asked: Promise<T>): Promise<Answer<T>> {
 const NETWORK_VARIABLES = /^(?:(?:https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|NODE_TLS_REJECT_UNAUTHORIZED)$/i;
 
 export function networkFacts(
-  langfuse: Langfuse | undefined,
+  receiver: Receiver | undefined,
   shell: NodeJS.ProcessEnv,
   hookEnv: NodeJS.ProcessEnv,
 ): NetworkFacts {
   const path = hookEnv.NODE_EXTRA_CA_CERTS || undefined;
   return {
-    proxy: langfuse ? proxyFor(langfuse.baseUrl) : '',
+    proxy: receiver ? proxyFor(otlpEndpoint(receiver).url) : '',
     onlyForHooks: Object.keys(hookEnv).filter(
       (variable) => NETWORK_VARIABLES.test(variable) && hookEnv[variable] !== (shell[variable] ?? ''),
     ),

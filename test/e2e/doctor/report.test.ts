@@ -175,7 +175,7 @@ describe('the whole of it', () => {
     await patient.doctor(['--json']);
     expect(treeOf(patient.workplace.home)).toEqual(before);
     expect(patient.workplace.server.observations).toEqual([]);
-    expect(patient.workplace.server.requests.map(({ spans }) => spans)).toEqual([0, 0, 0, 0, 0, 0]);
+    expect(patient.workplace.server.requests.map(({ spans, events }) => spans + events)).toEqual(Array(8).fill(0));
   });
 
   test.each([

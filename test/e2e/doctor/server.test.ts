@@ -240,20 +240,61 @@ describe('a server', () => {
     ]);
   });
 
-  test('without an OpenTelemetry endpoint, or with a page in its place', async () => {
+  test('from before OpenTelemetry, which has its ingestion API', async () => {
+    patient.workplace.server.isOlder = true;
+    expect(await patient.told('otlp')).toEqual([
+      {
+        status: 'none',
+        message: 'no OpenTelemetry endpoint (404), as Langfuse before 3.22: its ingestion API is used',
+      },
+    ]);
+    expect(await patient.told('ingestion')).toEqual([{ status: 'ok', message: 'takes events (207)' }]);
+    answers({ status: 404 }, /ingestion/);
+    expect(await patient.told('ingestion')).toEqual([
+      {
+        status: 'broken',
+        message: 'the server has no ingestion API (404)',
+        fix: 'ask who runs the server, or what lies before it',
+      },
+    ]);
+  });
+
+  test('whose door CC_LANGFUSE_TRANSPORT names, and which may not have it', async () => {
+    const [otlp, ingestion] = [{ CC_LANGFUSE_TRANSPORT: 'otlp' }, { CC_LANGFUSE_TRANSPORT: 'ingestion' }];
+    expect(await patient.told('otlp', otlp)).toEqual([{ status: 'ok', message: 'takes OpenTelemetry (200)' }]);
+    expect(await patient.told('ingestion', ingestion)).toEqual([
+      {
+        status: 'broken',
+        message: 'Langfuse 4.16.0 takes no traces by its ingestion API, which CC_LANGFUSE_TRANSPORT names',
+        fix: 'take CC_LANGFUSE_TRANSPORT out, so that they go by OpenTelemetry',
+      },
+    ]);
+    patient.workplace.server.isOlder = true;
+    expect(await patient.told('otlp', otlp)).toEqual([
+      {
+        status: 'broken',
+        message: 'no OpenTelemetry endpoint (404), as Langfuse before 3.22',
+        fix: 'take CC_LANGFUSE_TRANSPORT out, so that its ingestion API is used; or update it',
+      },
+    ]);
+    expect(await patient.told('otlp', ingestion)).toEqual([]);
+    expect(await patient.told('ingestion', ingestion)).toEqual([{ status: 'ok', message: 'takes events (207)' }]);
+  });
+
+  test('whose OpenTelemetry endpoint something hides, or answers for with a page', async () => {
     answers({ status: 404 }, /otel/);
     expect(await patient.told('otlp')).toEqual([
       {
         status: 'broken',
-        message: 'no OpenTelemetry endpoint (404): Langfuse 4.16.0 is older than 3.22',
-        fix: 'update the server to Langfuse 3.22 or newer',
+        message: 'no OpenTelemetry endpoint (404), which Langfuse 4.16.0 has',
+        fix: 'ask who runs the server, or what lies before it',
       },
     ]);
     answers({ headers: { 'content-type': 'text/html' } }, /otel/);
     expect(await patient.told('otlp')).toEqual([
       {
         status: 'broken',
-        message: 'its OpenTelemetry endpoint answers 200 with a page',
+        message: 'what answers 200 is no Langfuse: it sent a page',
         fix: 'ask who runs the server, or what lies before it',
       },
     ]);

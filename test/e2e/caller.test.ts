@@ -1,0 +1,304 @@
+import { appendFileSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { createTraceId } from '@langfuse/tracing';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { assistant, at, toolResult, toolUse, user } from '../support/lines.js';
+import { type Environment, run, Workplace } from '../support/program.js';
+import { play, recording } from '../support/recording.js';
+
+let workplace: Workplace;
+
+beforeEach(async () => {
+  workplace = await Workplace.open();
+});
+
+afterEach(() => workplace.close());
+
+const A = 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa';
+const B = 'bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb';
+const pathOf = (session: string) => join(workplace.projects, '-work', `${session}.jsonl`);
+
+function append(session: string, ...lines: object[]): void {
+  mkdirSync(dirname(pathOf(session)), { recursive: true });
+  appendFileSync(pathOf(session), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+}
+
+function appendTurn(session: string, n: number): void {
+  append(
+    session,
+    user(`question ${n}`, { uuid: `${session}-${n}`, timestamp: at(n * 10), cwd: '/gone' }),
+    assistant(`${session}-m${n}`, `answer ${n}`, { timestamp: at(n * 10 + 5) }),
+  );
+}
+
+/** A hook of a run of Claude Code that was started with these variables. */
+function hook(session: string, env: Environment = {}, more: object = {}) {
+  const payload = { session_id: session, transcript_path: pathOf(session), hook_event_name: 'Stop', ...more };
+  return run(['hook'], { ...workplace.env, ...env }, JSON.stringify(payload));
+}
+
+const start = (session: string, env: Environment, source: string) =>
+  hook(session, env, { hook_event_name: 'SessionStart', source });
+const below = (digit: string) => ({
+  CC_LANGFUSE_TRACEPARENT: `00-${digit.repeat(32)}-${digit.repeat(16)}-01`,
+});
+const seeded = (seed: string) => ({ CC_LANGFUSE_TRACE_SEED: seed });
+const roots = () =>
+  workplace.server.observations
+    .filter(({ name }) => name.startsWith('Turn '))
+    .toSorted((a, b) => a.startTime - b.startTime || a.traceId.localeCompare(b.traceId));
+/** By name the trace that each turn is in, and the span that it hangs below. */
+const places = () =>
+  roots().map(({ name, traceId, parentId }) => [name, traceId, parentId].map((part) => part?.slice(0, 6)).join(' '));
+const failing = async (work: () => Promise<unknown>) => {
+  workplace.server.misbehave = () => ({ status: 401 });
+  await work();
+  workplace.server.misbehave = () => undefined;
+};
+const arrivals = () => [...workplace.server.arrivals.values()];
+const ownId = (session: string, n: number) => createTraceId(`${session}-${n}`);
+
+describe('CC_LANGFUSE_TRACEPARENT', () => {
+  test('hangs the turns below its span; the trace stays its own', async () => {
+    appendTurn(A, 1);
+    appendTurn(A, 2);
+    await hook(A, { ...below('c'), LANGFUSE_METADATA: '{"team":"x"}' });
+    expect(places()).toEqual(['Turn 1 cccccc cccccc', 'Turn 2 cccccc cccccc']);
+    for (const { trace } of workplace.server.observations)
+      expect(trace).toMatchObject({ name: undefined, metadata: {}, sessionId: A, tags: ['claude-code'] });
+    expect(roots()[1]?.metadata).toMatchObject({ team: 'x', turn_number: 2, cwd: '/gone', outcome: 'completed' });
+    expect(JSON.stringify(workplace.server.observations)).not.toContain('langfuse.trace.input');
+    expect(workplace.server.observations).toHaveLength(4);
+  });
+
+  test('that is none is named, and nothing hangs below it', async () => {
+    appendTurn(A, 1);
+    await hook(A, { CC_LANGFUSE_TRACEPARENT: 'mine' });
+    expect(roots()[0]?.traceId).toBe(await ownId(A, 1));
+    expect(workplace.log[0]?.msg).toMatch(/^CC_LANGFUSE_TRACEPARENT: expected 00-/);
+  });
+
+  test('holds for an agent that ends long after, whichever run brings it', async () => {
+    append(
+      A,
+      user('go', { uuid: 'u1', timestamp: at(0) }),
+      assistant('m1', [toolUse('call', 'Agent', { subagent_type: 'Explore' })], { timestamp: at(1) }),
+      user([toolResult('call', 'Async agent launched successfully.')], {
+        timestamp: at(2),
+        toolUseResult: { isAsync: true, status: 'async_launched', agentId: 'a1' },
+      }),
+      assistant('m2', 'wait', { timestamp: at(3) }),
+    );
+    await hook(A, below('c'), { background_tasks: [{ id: 'a1', status: 'running' }] });
+    const agent = pathOf(A).replace('.jsonl', '/subagents/agent-a1.jsonl');
+    mkdirSync(dirname(agent), { recursive: true });
+    const lines = [user('look', { uuid: 'p', timestamp: at(4) }), assistant('m3', 'seen', { timestamp: at(5) })];
+    writeFileSync(agent, lines.map((line) => `${JSON.stringify({ ...line, agentId: 'a1' })}\n`).join(''));
+    appendTurn(A, 2);
+    await hook(A, {}, { hook_event_name: 'SessionEnd' });
+    const ofTurn1 = workplace.server.observations.filter(({ traceId }) => traceId === 'c'.repeat(32));
+    expect(ofTurn1.map(({ type }) => type).toSorted()).toEqual([
+      ...['agent', 'agent', 'generation', 'generation', 'generation', 'tool'],
+    ]);
+    expect(new Set(ofTurn1.map(({ trace }) => JSON.stringify([trace.name, trace.metadata])))).toEqual(
+      new Set(['[null,{}]']),
+    );
+    expect(places()).toEqual(['Turn 1 cccccc cccccc', `Turn 2 ${(await ownId(A, 2)).slice(0, 6)} `]);
+  });
+});
+
+describe('CC_LANGFUSE_TRACE_SEED', () => {
+  test("gives the ids that the SDKs' createTraceId makes of seed:number", async () => {
+    appendTurn(A, 1);
+    appendTurn(A, 2);
+    await hook(A, seeded('run 7/item 3'));
+    expect(roots().map(({ traceId }) => traceId)).toEqual([
+      await createTraceId('run 7/item 3:1'),
+      await createTraceId('run 7/item 3:2'),
+    ]);
+    expect(roots()[0]?.trace.name).toBe('Turn 1');
+  });
+
+  test('gives way to a span below which the turns are to hang', async () => {
+    appendTurn(A, 1);
+    await hook(A, { ...seeded('s'), ...below('c') });
+    expect(places()).toEqual(['Turn 1 cccccc cccccc']);
+  });
+});
+
+describe('what a turn is a part of', () => {
+  test('was settled by the run that it was begun in: a session that is resumed goes on elsewhere', async () => {
+    appendTurn(A, 1);
+    await hook(A, below('c'));
+    await hook(A, below('c'), { hook_event_name: 'SessionEnd' });
+    appendTurn(A, 2);
+    await hook(A, below('d'));
+    // The turn goes on after its Stop, and its run ends.
+    append(A, assistant('more', 'more', { timestamp: at(27) }));
+    await hook(A, below('d'));
+    appendTurn(A, 3);
+    await hook(A, seeded('s'));
+    appendTurn(A, 4);
+    await hook(A);
+    append(A, assistant('and more', 'and more', { timestamp: at(47) }));
+    await hook(A, {}, { hook_event_name: 'SessionEnd' });
+    expect(places()).toEqual([
+      'Turn 1 cccccc cccccc',
+      'Turn 2 dddddd dddddd',
+      `Turn 3 ${(await createTraceId('s:3')).slice(0, 6)} `,
+      `Turn 4 ${(await ownId(A, 4)).slice(0, 6)} `,
+    ]);
+    expect(arrivals().filter((times) => times > 1)).toEqual([2, 2]);
+  });
+
+  test('stays what it was where the server did not take it at first', async () => {
+    appendTurn(A, 1);
+    await failing(() => hook(A, below('c')));
+    appendTurn(A, 2);
+    await hook(A, below('d'));
+    expect(places()).toEqual(['Turn 1 cccccc cccccc', 'Turn 2 dddddd dddddd']);
+  });
+
+  test('is known from its SessionStart where the run was killed before its Stop', async () => {
+    await start(A, below('c'), 'startup');
+    appendTurn(A, 1);
+    await start(A, below('d'), 'resume');
+    appendTurn(A, 2);
+    await hook(A, below('d'));
+    await start(A, {}, 'resume');
+    appendTurn(A, 3);
+    await hook(A);
+    await start(A, below('c'), 'resume');
+    appendTurn(A, 4);
+    await hook(A, below('c'));
+    expect(places()).toEqual([
+      'Turn 1 cccccc cccccc',
+      'Turn 2 dddddd dddddd',
+      `Turn 3 ${(await ownId(A, 3)).slice(0, 6)} `,
+      'Turn 4 cccccc cccccc',
+    ]);
+  });
+
+  test('does not change where its Stop is handled after the next run has started', async () => {
+    await start(A, below('c'), 'startup');
+    appendTurn(A, 1);
+    await start(A, below('d'), 'resume');
+    await hook(A, below('c'));
+    appendTurn(A, 2);
+    await hook(A, below('d'));
+    expect(places()).toEqual(['Turn 1 cccccc cccccc', 'Turn 2 dddddd dddddd']);
+  });
+
+  test('holds for none of the turns from before, which ran elsewhere', async () => {
+    appendTurn(A, 1);
+    await start(A, below('c'), 'resume');
+    appendTurn(A, 2);
+    await hook(A, below('c'));
+    expect(places()).toEqual([`Turn 1 ${(await ownId(A, 1)).slice(0, 6)} `, 'Turn 2 cccccc cccccc']);
+  });
+
+  test('is not what the run is that recovers it, nor a hand at its backfill', async () => {
+    appendTurn(A, 1);
+    await failing(() => hook(A, seeded('of a')));
+    appendTurn(B, 1);
+    await hook(B, { ...seeded('of b'), GITHUB_ACTIONS: 'true', GITHUB_RUN_ID: '7' });
+    const byTrace = Object.fromEntries(roots().map((root) => [root.traceId, root.trace]));
+    expect(Object.keys(byTrace).toSorted()).toEqual(
+      [await createTraceId('of a:1'), await createTraceId('of b:1')].toSorted(),
+    );
+    expect(byTrace[await createTraceId('of a:1')]?.metadata).not.toHaveProperty('github_run_id');
+    expect(byTrace[await createTraceId('of b:1')]?.metadata).toMatchObject({ github_run_id: 7 });
+    const idle = new Date(Date.now() - 3_600_000);
+    for (const session of [A, B]) utimesSync(pathOf(session), idle, idle);
+    await run(['backfill', '--all', '--force'], { ...workplace.env, ...seeded('by hand'), ...below('e') });
+    expect(roots()).toHaveLength(2);
+    expect(arrivals()).toEqual([2, 2, 2, 2]);
+  });
+
+  test('is nothing where a session is only known to a backfill', async () => {
+    appendTurn(A, 1);
+    await run(['backfill', pathOf(A), '--include-open'], { ...workplace.env, ...seeded('by hand'), ...below('e') });
+    expect(roots().map(({ traceId }) => traceId)).toEqual([await ownId(A, 1)]);
+  });
+
+  test('is its own where the session goes over into another', async () => {
+    appendTurn(A, 1);
+    append(B, { ...user('question', { uuid: 'b1', timestamp: at(30) }), sessionId: A });
+    append(B, user('question', { uuid: 'b2', timestamp: at(31), sessionId: B }));
+    append(B, assistant('m', 'answer', { timestamp: at(32), sessionId: B }));
+    await hook(B, seeded('of b'));
+    expect(roots().map(({ trace, traceId }) => [trace.sessionId, traceId])).toEqual([
+      [A, await ownId(A, 1)],
+      [B, await createTraceId('of b:1')],
+    ]);
+  });
+});
+
+test('each turn of a recorded session that was resumed hangs below the span of its own run', async () => {
+  let runs = 0;
+  await play(recording('p-resume'), workplace.home, async ({ event, payload }) => {
+    if (event === 'SessionStart') runs += 1;
+    await run(['hook'], { ...workplace.env, ...below(String(runs)) }, JSON.stringify(payload));
+  });
+  expect(places()).toEqual([
+    'Turn 1 111111 111111',
+    'Turn 2 222222 222222',
+    'Turn 3 333333 333333',
+    'Turn 4 444444 444444',
+    'Turn 4 555555 555555',
+  ]);
+  expect(workplace.log).toEqual([]);
+});
+
+describe('in GitHub Actions', () => {
+  const job = {
+    GITHUB_ACTIONS: 'true',
+    GITHUB_SERVER_URL: 'https://github.com',
+    GITHUB_REPOSITORY: 'owner/name',
+    GITHUB_RUN_ID: '77',
+    GITHUB_RUN_ATTEMPT: '2',
+    GITHUB_REF: 'refs/pull/42/merge',
+    GITHUB_ACTOR: 'octocat',
+    GITHUB_WORKFLOW: 'CI',
+    GITHUB_SHA: 'f00d',
+    GITHUB_TOKEN: 'ghs_secret',
+  };
+  const github = () => Object.entries(roots()[0]?.trace.metadata ?? {}).filter(([name]) => name.startsWith('github_'));
+
+  test('the traces tell of the job', async () => {
+    appendTurn(A, 1);
+    await hook(A, job);
+    expect(Object.fromEntries(github())).toEqual({
+      github_repository: 'owner/name',
+      github_run_id: 77,
+      github_run_attempt: 2,
+      github_run_url: 'https://github.com/owner/name/actions/runs/77/attempts/2',
+      github_pull_request: 42,
+      github_actor: 'octocat',
+      github_workflow: 'CI',
+      github_sha: 'f00d',
+    });
+    expect(readFileSync(join(workplace.stateFolder, 'cc-langfuse_state.json'), 'utf8')).not.toContain('ghs_secret');
+  });
+
+  test.each([
+    ['a push', { ...job, GITHUB_REF: 'refs/heads/main' }, ['github_pull_request']],
+    ['no repository', { ...job, GITHUB_REPOSITORY: '' }, ['github_repository', 'github_run_url']],
+  ])('what it does not say is left out: %s', async (_, env, missing) => {
+    appendTurn(A, 1);
+    await hook(A, env);
+    const all = ['actor', 'pull_request', 'repository', 'run_attempt', 'run_id', 'run_url', 'sha', 'workflow'];
+    const expected = all.map((name) => `github_${name}`).filter((name) => !missing.includes(name));
+    expect(
+      github()
+        .map(([name]) => name)
+        .toSorted(),
+    ).toEqual(expected);
+  });
+
+  test('and nothing elsewhere, whatever is set', async () => {
+    appendTurn(A, 1);
+    await hook(A, { ...job, GITHUB_ACTIONS: 'false' });
+    expect(github()).toEqual([]);
+  });
+});

@@ -1,0 +1,124 @@
+import { cpSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { assistant, SESSION, user } from '../support/lines.js';
+import { run, Workplace } from '../support/program.js';
+import { recordings } from '../support/recording.js';
+
+let workplace: Workplace;
+
+beforeEach(async () => {
+  workplace = await Workplace.open();
+  workplace.server.isOlder = true;
+});
+
+afterEach(() => workplace.close());
+
+const doors = () => workplace.server.requests.map(({ path }) => path.replace('/api/public/', ''));
+const names = () => workplace.server.observations.map(({ name }) => name);
+
+/** Claude Code's Stop, after as many turns. */
+function stop(turns: number) {
+  const path = join(workplace.home, `${SESSION}.jsonl`);
+  const lines = Array.from({ length: turns }, (_, n) => [
+    user(`q${n}`, { uuid: `u${n}` }),
+    assistant(`m${n}`, `a${n}`),
+  ]).flat();
+  writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  return workplace.hook({ session_id: SESSION, transcript_path: path, hook_event_name: 'Stop' });
+}
+
+/** The program's files that were loaded. */
+async function loadedBy(work: () => Promise<unknown>): Promise<string[]> {
+  const list = join(workplace.home, 'loaded.json');
+  const spy = join(workplace.home, 'spy.cjs');
+  writeFileSync(
+    spy,
+    `process.on('exit', () => require('node:fs').writeFileSync(${JSON.stringify(list)}, JSON.stringify(Object.keys(require.cache))))`,
+  );
+  workplace.env = { ...workplace.env, NODE_OPTIONS: `--require ${spy}` };
+  await work();
+  return JSON.parse(readFileSync(list, 'utf8')).map((path: string) => path.replace(/^.*\//, ''));
+}
+
+describe('the hook', () => {
+  test('finds out that the server is an older one, and each turn arrives', async () => {
+    for (const turns of [1, 2]) expect(await stop(turns)).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
+    expect(names().filter((name) => name.startsWith('Turn'))).toEqual(['Turn 1', 'Turn 2']);
+    expect(doors()).toEqual(['otel/v1/traces', 'ingestion', 'ingestion']);
+    expect(workplace.log).toEqual([]);
+    expect(workplace.state[SESSION]).toMatchObject({ turn_count: 2 });
+  });
+
+  test('loads what it takes for that only then', async () => {
+    expect(await loadedBy(() => stop(1))).toContain('langfuse-ingestion.cjs');
+    workplace.server.isOlder = false;
+    await stop(2);
+    expect(await loadedBy(() => stop(3))).not.toContain('langfuse-ingestion.cjs');
+    expect(names()).toContain('Turn 3');
+  });
+
+  test('names what the server refuses, and goes on', async () => {
+    workplace.server.ingested.refuse = ({ type }) => (type === 'generation-create' ? 400 : undefined);
+    await stop(1);
+    const span = expect.stringMatching(/^generation /);
+    expect(workplace.log).toMatchObject([{ msg: 'the server refuses an observation, it is left out', span }]);
+    expect(names()).toEqual(['Turn 1']);
+    expect(workplace.state[SESSION]).not.toHaveProperty('pending');
+  });
+
+  test('that is told to take a door that Langfuse 4 has closed says what to do, and loses nothing', async () => {
+    workplace.server.isOlder = false;
+    const { env } = workplace;
+    workplace.env = { ...env, CC_LANGFUSE_TRANSPORT: 'ingestion' };
+    await stop(1);
+    const reason = expect.stringContaining('unset CC_LANGFUSE_TRANSPORT');
+    expect(workplace.log).toMatchObject([{ level: 'warn', msg: reason }]);
+    expect(workplace.state[SESSION]).toMatchObject({ pending: { reason } });
+    workplace.env = env;
+    await stop(1);
+    expect(names()).toContain('Turn 1');
+  });
+
+  test('goes through the proxy that the environment names', async () => {
+    const targets: (string | undefined)[] = [];
+    const proxy = createServer((incoming, outgoing) => {
+      targets.push(incoming.url);
+      const { method = 'GET', headers } = incoming;
+      const onward = request(incoming.url ?? '', { method, headers }, (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(outgoing);
+      });
+      incoming.pipe(onward);
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const { port } = proxy.address() as AddressInfo;
+    workplace.env = { ...workplace.env, HTTP_PROXY: `http://127.0.0.1:${port}`, NO_PROXY: '' };
+    await stop(1);
+    expect(names()).toContain('Turn 1');
+    expect(targets).toContain(`${workplace.server.url}/api/public/ingestion`);
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+});
+
+test('a backfill brings all recordings to it', async () => {
+  for (const { folder } of recordings()) cpSync(join(folder, 'projects'), workplace.projects, { recursive: true });
+  const before = new Date(Date.now() - 3_600_000);
+  for (const name of readdirSync(workplace.projects, { recursive: true, encoding: 'utf8' })) {
+    utimesSync(join(workplace.projects, name), before, before);
+  }
+  const { exitCode, stdout, stderr } = await run(['backfill', '--all', '--json'], workplace.env);
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  const { sessions } = JSON.parse(stdout);
+  expect(sessions.length).toBeGreaterThanOrEqual(recordings().length);
+  const turns = workplace.server.observations.filter(({ parentId }) => parentId === undefined);
+  expect(turns.length).toBeGreaterThan(recordings().length);
+  const ids = workplace.server.ingested.events.map(({ id }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+  const again = await run(['backfill', '--all', '--json'], workplace.env);
+  expect(again.exitCode).toBe(0);
+  expect(workplace.server.ingested.events).toHaveLength(ids.length);
+});

@@ -1,0 +1,147 @@
+import { appendFileSync, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Misbehaviour } from '../support/langfuse-server.js';
+import { assistant, at, user } from '../support/lines.js';
+import { run, Workplace } from '../support/program.js';
+
+let workplace: Workplace;
+
+beforeEach(async () => {
+  workplace = await Workplace.open();
+  workplace.env = { ...workplace.env, CC_LANGFUSE_SCORES: 'true' };
+});
+
+afterEach(() => workplace.close());
+
+const A = 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa';
+const B = 'bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb';
+const pathOf = (session: string) => join(workplace.projects, '-work', `${session}.jsonl`);
+
+function append(session: string, ...lines: object[]): void {
+  mkdirSync(dirname(pathOf(session)), { recursive: true });
+  appendFileSync(pathOf(session), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+}
+
+function appendTurn(session: string, n: number): void {
+  append(
+    session,
+    user(`question ${n}`, { uuid: `${session}-${n}`, timestamp: at(n * 10) }),
+    assistant(`${session}-m${n}`, `answer ${n}`, { timestamp: at(n * 10 + 5) }),
+  );
+}
+
+const hook = (session: string, event = 'Stop') =>
+  workplace.hook({ session_id: session, transcript_path: pathOf(session), hook_event_name: event });
+const scores = () => [...workplace.server.api.scores.values()];
+const valuesOf = (name: string) => scores().flatMap((score) => (score.name === name ? [score.value] : []));
+const roots = () => workplace.server.observations.filter(({ parentId }) => parentId === undefined);
+const messages = () => workplace.log.map(({ msg }) => msg);
+
+/** What becomes of scores alone. */
+function misbehaveWithScores(told: Misbehaviour | undefined): void {
+  workplace.server.misbehave = ({ url }) => (url === '/api/public/scores' ? told : undefined);
+}
+
+describe('scores', () => {
+  test('are sent where they are asked for, once', async () => {
+    appendTurn(A, 1);
+    appendTurn(A, 2);
+    await hook(A);
+    await hook(A, 'SessionEnd');
+    expect(valuesOf('turn_seconds')).toEqual([5, 5]);
+    expect(new Set(scores().map(({ traceId }) => traceId))).toEqual(new Set(roots().map(({ traceId }) => traceId)));
+    expect(workplace.server.api.scoresTaken).toBe(8);
+    expect(workplace.state[A]).toMatchObject({ turn_count: 2, scores: {} });
+    expect(workplace.log).toEqual([]);
+  });
+
+  test('of a turn that goes on are replaced', async () => {
+    appendTurn(A, 1);
+    await hook(A);
+    append(A, assistant('more', 'more', { timestamp: at(19) }));
+    await hook(A);
+    expect(valuesOf('turn_seconds')).toEqual([9]);
+    expect(workplace.server.api.scoresTaken).toBe(8);
+  });
+
+  test('are not sent where nobody asked', async () => {
+    workplace.env = { ...workplace.env, CC_LANGFUSE_SCORES: undefined };
+    appendTurn(A, 1);
+    await hook(A);
+    expect(scores()).toEqual([]);
+    expect(workplace.state[A]).not.toHaveProperty('scores');
+  });
+
+  test.each([
+    ['fails', { status: 500 }, 'scores were not taken: the server answers 500 to scores'],
+    ['has nothing there', { status: 404 }, 'scores were not taken: the server answers 404 to scores'],
+    ['breaks off', { disconnect: 'before taking' }, 'scores were not taken: cannot reach the server: ECONNRESET'],
+    [
+      'sends a page',
+      { headers: { 'content-type': 'text/html' } },
+      'scores were not taken: what answers is no Langfuse: it sent a page',
+    ],
+  ] as const)('hold up no turn where the server %s, are told of, and come later', async (_, told, message) => {
+    misbehaveWithScores(told);
+    appendTurn(A, 1);
+    await hook(A);
+    appendTurn(A, 2);
+    await hook(A);
+    expect(roots().map(({ name }) => name)).toEqual(['Turn 1', 'Turn 2']);
+    expect(workplace.state[A]).toMatchObject({ turn_count: 2, pending: { attempts: 2, reason: message } });
+    expect(messages()).toEqual([message, message]);
+    workplace.server.api.scores.clear();
+    misbehaveWithScores(undefined);
+    appendTurn(B, 1);
+    await hook(B);
+    expect(valuesOf('turn_seconds')).toEqual([5, 5, 5]);
+    expect(workplace.state[A]).not.toHaveProperty('pending');
+    expect([...workplace.server.arrivals.values()].every((times) => times === 1)).toBe(true);
+  });
+
+  test('that the server refuses for what they are are named, and left out', async () => {
+    misbehaveWithScores({ status: 400 });
+    appendTurn(A, 1);
+    await hook(A);
+    expect(workplace.state[A]).toMatchObject({ turn_count: 1, scores: {} });
+    expect(workplace.state[A]).not.toHaveProperty('pending');
+    expect(messages()).toEqual(Array(4).fill('the server refuses a score, it is left out'));
+    expect(workplace.log[0]).toMatchObject({ score: `score interrupted of trace ${roots()[0]?.traceId}` });
+  });
+
+  test('wait for no server that is silent longer than the run may take', async () => {
+    workplace.env = { ...workplace.env, CC_LANGFUSE_TIMEOUT: '1500' };
+    misbehaveWithScores({ delayMs: 60_000 });
+    appendTurn(A, 1);
+    await hook(A);
+    expect(workplace.state[A]).toMatchObject({ turn_count: 1, pending: { attempts: 1 } });
+    expect(messages()).toEqual([
+      expect.stringMatching(/^scores were not taken: cannot reach the server: no answer within/),
+    ]);
+  });
+
+  test('of a session that another run brings are sent as its own runs would', async () => {
+    workplace.server.misbehave = () => ({ status: 401 });
+    appendTurn(A, 1);
+    await hook(A);
+    workplace.server.misbehave = () => undefined;
+    workplace.env = { ...workplace.env, CC_LANGFUSE_SCORES: 'false' };
+    appendTurn(B, 1);
+    await hook(B);
+    const own = roots().find(({ trace }) => trace.sessionId === A)?.traceId;
+    expect(new Set(scores().map(({ traceId }) => traceId))).toEqual(new Set([own]));
+  });
+
+  test('are sent by a backfill, too, and by one that only tries none', async () => {
+    appendTurn(A, 1);
+    const backfill = (...args: string[]) => run(['backfill', pathOf(A), '--include-open', ...args], workplace.env);
+    expect(await backfill('--dry-run')).toMatchObject({ exitCode: 0 });
+    expect(scores()).toEqual([]);
+    expect(await backfill()).toMatchObject({ exitCode: 0 });
+    expect(valuesOf('turn_seconds')).toEqual([5]);
+    misbehaveWithScores({ status: 503 });
+    const again = await backfill('--force');
+    expect(again).toMatchObject({ exitCode: 1, stdout: expect.stringContaining('scores were not taken') });
+  });
+});

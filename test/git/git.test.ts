@@ -1,0 +1,156 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { emailOf, gitIdentityIn } from '../../src/git/identity.js';
+import { repositoryName } from '../../src/git/remote.js';
+import { repositoryConfig } from '../../src/git/repository.js';
+
+let home: string;
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'cc-langfuse-git-'));
+});
+
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+function write(path: string, text: string): string {
+  const whole = join(home, path);
+  mkdirSync(dirname(whole), { recursive: true });
+  writeFileSync(whole, text);
+  return whole;
+}
+
+function folder(path: string): string {
+  mkdirSync(join(home, path), { recursive: true });
+  return join(home, path);
+}
+
+const origin = (path: string) => repositoryConfig(join(home, path))?.get('remote.origin.url');
+const remote = (url: string) => `[core]\n\tbare = false\n[remote "origin"]\n\turl = ${url}\n\tfetch = +refs/*:refs/*\n`;
+
+describe('the repository of a folder', () => {
+  test('is the nearest one above it', () => {
+    write('repo/.git/config', remote('https://example.com/a.git'));
+    write('repo/inner/.git/config', remote('https://example.com/b.git'));
+    folder('repo/inner/src/deep');
+    folder('repo/src');
+    expect(origin('repo')).toBe('https://example.com/a.git');
+    expect(origin('repo/src')).toBe('https://example.com/a.git');
+    expect(origin('repo/inner/src/deep')).toBe('https://example.com/b.git');
+  });
+
+  test('is shared by its worktrees, and a submodule has its own', () => {
+    write('repo/.git/config', remote('https://example.com/a.git'));
+    write('repo/.git/worktrees/w/commondir', '../..\n');
+    write('elsewhere/.git', `gitdir: ${join(home, 'repo/.git/worktrees/w')}\n`);
+    write('repo/.git/modules/m/config', remote('https://example.com/m.git'));
+    write('repo/m/.git', 'gitdir: ../.git/modules/m\n');
+    expect(origin('elsewhere')).toBe('https://example.com/a.git');
+    expect(origin('repo/m')).toBe('https://example.com/m.git');
+  });
+
+  test('is none where there is none, and where the folder is gone, whatever lies above', () => {
+    write('.git/config', remote('https://example.com/dotfiles.git'));
+    expect(origin('gone/project')).toBeUndefined();
+    expect(repositoryConfig('.')).toBeUndefined();
+    expect(repositoryConfig(write('file', ''))).toBeUndefined();
+    expect(repositoryConfig('\0')).toBeUndefined();
+  });
+
+  test.each([
+    ['a file that names no folder', '.git', 'nothing\n'],
+    ['a folder that is gone', '.git', 'gitdir: /gone/.git\n'],
+    ['a configuration of other bytes', '.git/config', '\0\u{1F600}[[[ = "\\\n[remote "origin"\nurl\n= x'],
+    ['a large one', '.git/config', `${remote('https://example.com/a.git')}#${'x'.repeat(1 << 20)}`],
+  ])('is unknown where .git is %s', (_, path, text) => {
+    write(join('repo', path), text);
+    expect(origin('repo')).toBeUndefined();
+  });
+
+  test('is read as git reads it: comments, quotes, escapes, cases, the last of a name', () => {
+    write(
+      'repo/.git/config',
+      [
+        '; a comment',
+        '[Remote "origin"] URL = https://example.com/first.git # another',
+        '[remote "Origin"]',
+        '  url = https://example.com/other.git',
+        '[remote "origin"]',
+        '  pushurl = https://example.com/push.git',
+        '  url = "https://example.com/\\',
+        'a;b#c\\"d.git" ; the last',
+        '[user]',
+        '\temail = me@example.com',
+        '\tname',
+      ].join('\r\n'),
+    );
+    expect(origin('repo')).toBe('https://example.com/a;b#c"d.git');
+    expect(repositoryConfig(join(home, 'repo'))?.get('user.email')).toBe('me@example.com');
+  });
+});
+
+describe('the name of a repository', () => {
+  test.each([
+    'https://github.com/owner/name.git',
+    'https://github.com/owner/name/',
+    'https://me:ghp_secret@GitHub.com/owner/name.git',
+    'https://x-access-token:secret@github.com:8443/owner/name?token=secret#secret',
+    'git@github.com:owner/name.git',
+    'github.com:/owner/name',
+    'ssh://git@github.com:22/owner/name.git',
+    'git+ssh://git@GITHUB.com/owner/name',
+  ])('is host, owner and name alone, of %s', (url) => {
+    expect(repositoryName(url)).toBe('github.com/owner/name');
+  });
+
+  test('may have more than one owner', () => {
+    expect(repositoryName('git@gitlab.example.com:group/team/name.git')).toBe('gitlab.example.com/group/team/name');
+  });
+
+  test.each([
+    '/srv/git/name.git',
+    '../name',
+    'file:///srv/name.git',
+    'C:\\work\\name',
+    'C:/work',
+    '',
+    'https://',
+    '://x',
+  ])('is none of %j', (url) => {
+    expect(repositoryName(url)).toBeUndefined();
+  });
+});
+
+describe("the user's e-mail address", () => {
+  const email = (env: NodeJS.ProcessEnv = {}, path = 'repo') =>
+    emailOf(gitIdentityIn({ HOME: home, ...env }), repositoryConfig(join(home, path)));
+  const user = (address: string) => `[user]\n\temail = ${address}\n`;
+
+  test("is the repository's, else the user's own", () => {
+    write('repo/.git/config', user('repo@x'));
+    write('.gitconfig', user('home@x'));
+    write('.config/git/config', user('config@x'));
+    write('xdg/git/config', user('xdg@x'));
+    expect(email()).toBe('repo@x');
+    expect(email({}, 'gone')).toBe('home@x');
+    rmSync(join(home, '.gitconfig'));
+    expect(email({}, 'gone')).toBe('config@x');
+    expect(email({ XDG_CONFIG_HOME: join(home, 'xdg') }, 'gone')).toBe('xdg@x');
+  });
+
+  test('is what the environment says where it does', () => {
+    write('repo/.git/config', user('repo@x'));
+    write('.gitconfig', user('home@x'));
+    const other = write('other', user('other@x'));
+    expect(email({ GIT_AUTHOR_EMAIL: 'author@x' })).toBe('author@x');
+    expect(email({ GIT_CONFIG_GLOBAL: other }, 'gone')).toBe('other@x');
+    expect(email({ GIT_CONFIG_GLOBAL: '' }, 'gone')).toBeUndefined();
+  });
+
+  test('is none where git has none', () => {
+    write('repo/.git/config', '[user]\n\tname = me\n\temail =\n');
+    mkdirSync(join(home, '.gitconfig'));
+    expect(email()).toBeUndefined();
+  });
+});

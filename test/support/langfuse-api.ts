@@ -1,0 +1,65 @@
+import * as z from 'zod/mini';
+import { parseJson } from '../../src/json.js';
+
+export interface ApiAnswer {
+  readonly status: number;
+  readonly body?: string;
+  /** Takes it, once it is certain that it is answered so. */
+  readonly keep?: () => void;
+}
+
+const Score = z.object({
+  id: z.string(),
+  traceId: z.string(),
+  observationId: z.optional(z.string()),
+  environment: z.optional(z.string()),
+  name: z.string(),
+  value: z.number(),
+  dataType: z.enum(['NUMERIC', 'BOOLEAN']),
+});
+export type StoredScore = z.infer<typeof Score>;
+
+const RunItem = z.object({ runName: z.string(), datasetItemId: z.string(), traceId: z.string() });
+export type StoredRunItem = z.infer<typeof RunItem>;
+
+/** What Langfuse's API takes beside spans: JSON that is not compressed. */
+export class LangfuseApi {
+  /** By id: one that comes again replaces itself. */
+  readonly scores = new Map<string, StoredScore>();
+  /** How many have come. */
+  scoresTaken = 0;
+  readonly runItems: StoredRunItem[] = [];
+  /** What a dataset holds. */
+  datasetItems: readonly { readonly id: string; readonly [field: string]: unknown }[] = [];
+
+  /** Undefined where there is nothing of that name. */
+  answer(request: string, body: Buffer): ApiAnswer | undefined {
+    const [path] = request.split('?');
+    const value = parseJson(body.toString('utf8'));
+    switch (path) {
+      case 'POST /api/public/scores': {
+        const { data: score } = Score.safeParse(value);
+        return score ? this.#taking({ id: score.id }, () => this.#keep(score)) : { status: 400 };
+      }
+      case 'POST /api/public/dataset-run-items': {
+        const { data: item } = RunItem.safeParse(value);
+        const isKnown = this.datasetItems.some(({ id }) => id === item?.datasetItemId);
+        if (!item) return { status: 400 };
+        return isKnown ? this.#taking(item, () => this.runItems.push(item)) : { status: 404 };
+      }
+      case 'GET /api/public/dataset-items':
+        return { status: 200, body: JSON.stringify({ data: this.datasetItems, meta: { totalPages: 1 } }) };
+      default:
+        return undefined;
+    }
+  }
+
+  #keep(score: StoredScore): void {
+    this.scores.set(score.id, score);
+    this.scoresTaken += 1;
+  }
+
+  #taking(answer: object, keep: () => void): ApiAnswer {
+    return { status: 200, body: JSON.stringify(answer), keep };
+  }
+}

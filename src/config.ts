@@ -1,14 +1,12 @@
-import * as z from 'zod/mini';
 import type { Caller } from './caller.js';
+import { Environment, type Name } from './environment.js';
 import { type GitIdentity, gitIdentityIn, IDENTITY_VARIABLES } from './git/identity.js';
 import { githubMetadata } from './github-actions.js';
-import { isRecord, type Json, parseJson } from './json.js';
+import type { Json } from './json.js';
 import type { Capture } from './observations/capture.js';
 import { type Redact, type RedactionRule, redactor } from './observations/redact.js';
-import { TAG_KINDS, type TagKind } from './observations/tags.js';
-import { type OtlpHeaders, otlpHeadersIn } from './otlp-headers.js';
-import { traceparent } from './traceparent.js';
-import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from './whole-number.js';
+import type { TagKind } from './observations/tags.js';
+import type { OtlpHeaders } from './otlp-headers.js';
 
 export interface Settings {
   /** Undefined where keys or a good URL are missing: `problems` says which. */
@@ -52,100 +50,6 @@ export interface Collector {
   readonly url: URL;
   readonly headers: OtlpHeaders;
 }
-
-export const NO_WEB_URL = 'expected an http or https URL';
-
-const text = z.string();
-const positive = z.pipe(z.string().check(z.regex(WHOLE_NUMBER, NO_WHOLE_NUMBER)), z.transform(Number));
-const toggle = z.pipe(
-  z.string().check(z.regex(/^(?:true|false)$/i, 'expected true or false')),
-  z.transform((value) => value.toLowerCase() === 'true'),
-);
-const lowerCase = z.pipe(
-  z.string(),
-  z.transform((value) => value.toLowerCase()),
-);
-const webUrl = z.pipe(
-  z.string().check(z.refine(isWebUrl, NO_WEB_URL)),
-  z.transform((value) => new URL(value)),
-);
-/** As OpenTelemetry's variable for traces names it, whole; but nobody takes traces at the root. */
-const tracesUrl = z.pipe(
-  webUrl,
-  z.transform((url) => (url.pathname === '/' ? new URL('/v1/traces', url) : url)),
-);
-const otlpHeaders = z.pipe(
-  z
-    .string()
-    .check(
-      z.refine(
-        (value) => otlpHeadersIn(value) !== undefined,
-        'expected name=value,name=value with percent-encoded values',
-      ),
-    ),
-  z.transform((value) => otlpHeadersIn(value) ?? {}),
-);
-const list = z.pipe(
-  z.string(),
-  z.transform((value) =>
-    value
-      .split(',')
-      .map((item) => item.trim())
-      .filter((item) => item !== ''),
-  ),
-);
-const tagKinds = z.pipe(
-  z.pipe(
-    list,
-    z.transform((names) => names.map((name) => name.toLowerCase()).filter((name) => name !== 'none')),
-  ),
-  z.array(z.enum(TAG_KINDS, `expected none, or of ${TAG_KINDS.join(', ')} those that are wanted`)),
-);
-const jsonObject = z.pipe(
-  z.string().check(z.refine((value) => isRecord(parseJson(value)), 'expected a JSON object')),
-  z.transform((value) => parseJson(value) as { [key: string]: Json }),
-);
-
-const Environment = z.object({
-  PUBLIC_KEY: z.optional(text),
-  SECRET_KEY: z.optional(text),
-  BASE_URL: z._default(webUrl, new URL('https://cloud.langfuse.com')),
-  USER_ID: z.optional(text),
-  TAGS: z._default(list, []),
-  AUTO_TAGS: z._default(tagKinds, [...TAG_KINDS]),
-  METADATA: z._default(jsonObject, {}),
-  TRACING_ENVIRONMENT: z.optional(
-    text.check(
-      z.regex(
-        /^(?!langfuse)[a-z0-9-_]{1,40}$/,
-        'expected at most 40 of a-z, 0-9, - and _, not beginning with "langfuse"',
-      ),
-    ),
-  ),
-  RELEASE: z.optional(text),
-  TIMEOUT: z._default(positive, 10_000),
-  MAX_CHARS: z._default(positive, 200_000),
-  DEBUG: z._default(toggle, false),
-  TRACEPARENT: z.optional(traceparent),
-  TRACE_SEED: z.optional(text),
-  CAPTURE: z._default(
-    z.pipe(
-      lowerCase,
-      z.enum(['full', 'no_tool_io', 'metadata'], 'expected full, no_tool_io or metadata; taken as metadata'),
-    ),
-    'full',
-  ),
-  REDACT: z._default(toggle, true),
-  SCORES: z._default(toggle, false),
-  REDACT_EXTRA: z.optional(text),
-  OTLP_URL: z.optional(tracesUrl),
-  OTLP_HEADERS: z._default(otlpHeaders, {}),
-  TRANSPORT: z._default(
-    z.pipe(lowerCase, z.enum(['auto', 'otlp', 'ingestion'], 'expected auto, otlp or ingestion')),
-    'auto',
-  ),
-});
-type Name = keyof z.infer<typeof Environment>;
 
 /** Settings that the Langfuse SDKs do not have, or (`LANGFUSE_TIMEOUT`, in seconds there) mean otherwise. */
 const OURS_ONLY: readonly Name[] = [
@@ -231,7 +135,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
 }
 
 /** With a malformed URL or header nothing is sent: what stands there by default is another's server, or another's place on it. */
-function receiverIn(settings: z.infer<typeof Environment>, bad: ReadonlySet<string>): Receiver | undefined {
+function receiverIn(settings: Environment, bad: ReadonlySet<string>): Receiver | undefined {
   const { OTLP_URL: url, OTLP_HEADERS: headers, BASE_URL: baseUrl, TRANSPORT: transport } = settings;
   if (bad.has('OTLP_URL')) return undefined;
   if (url) return bad.has('OTLP_HEADERS') ? undefined : { kind: 'collector', url, headers };
@@ -241,7 +145,7 @@ function receiverIn(settings: z.infer<typeof Environment>, bad: ReadonlySet<stri
 }
 
 /** What does not go together, or is missing for where it is to go. */
-function* contradictionsIn(settings: z.infer<typeof Environment>, bad: ReadonlySet<string>) {
+function* contradictionsIn(settings: Environment, bad: ReadonlySet<string>) {
   if (settings.OTLP_URL || bad.has('OTLP_URL')) {
     if (settings.SCORES) yield 'CC_LANGFUSE_SCORES: a Collector takes none, only Langfuse does';
     if (settings.TRANSPORT === 'ingestion') yield 'CC_LANGFUSE_TRANSPORT: a Collector takes OpenTelemetry alone';
@@ -304,16 +208,8 @@ export function isSetting(variable: string): boolean {
   return /^(?:CC_LANGFUSE_|TRACE_TO_LANGFUSE$)/.test(variable) || names.flatMap(variablesOf).includes(variable);
 }
 
-export function isWebUrl(value: string): boolean {
-  return /^https?:$/.test(urlOf(value)?.protocol ?? '');
-}
-
 function variablesOf(name: Name): string[] {
   const names = [name, ...(OTHER_NAMES[name] ?? [])];
   const ours = names.map((each) => `CC_LANGFUSE_${each}`);
   return OURS_ONLY.includes(name) ? ours : [...ours, ...names.map((each) => `LANGFUSE_${each}`)];
-}
-
-function urlOf(value: string): URL | undefined {
-  return URL.canParse(value) ? new URL(value) : undefined;
 }

@@ -1,27 +1,24 @@
-import { isDeepStrictEqual } from 'node:util';
-import { type Caller, withRun } from './caller.js';
+import type { Caller } from './caller.js';
 import { turnsOfFamily } from './family.js';
 import type { ScoreReport } from './langfuse/scores.js';
 import type { SendReport } from './langfuse/send.js';
 import type { Outgoing } from './langfuse/transport.js';
 import type { Log } from './log.js';
-import { withMarks } from './marks.js';
-import { buildTurn } from './observations/build.js';
 import type { Observation } from './observations/model.js';
-import { scoresOf, type TurnScores } from './observations/scores.js';
-import { traceOf } from './observations/trace.js';
+import type { TurnScores } from './observations/scores.js';
 import { Outbox } from './outbox.js';
-import { knownLineOf, type Start, startsFor, takenOverAt } from './resume.js';
+import { type Start, startsFor, takenOverAt } from './resume.js';
 import { settleScores } from './score-export.js';
-import { type OptionsIn, optionsByFolder, type SessionSettings } from './session-options.js';
+import { optionsByFolder, type SessionSettings } from './session-options.js';
+import { type Run, SessionRecord } from './session-record.js';
 import { type Closing, IDLE_MS, type Reading, readTurns } from './session-turns.js';
 import { type Entry, NEW_ENTRY } from './state/entry.js';
 import type { Lock } from './state/lock.js';
 import type { SessionState } from './state/store.js';
-import { type AgentItem, type AgentStatus, Subagents } from './subagent-export.js';
+import { type AgentStatus, Subagents } from './subagent-export.js';
 import { NOTHING, type Tally } from './tally.js';
 import { TranscriptReader } from './transcript/reader.js';
-import { NO_FACTS, type Turn } from './transcript/turn.js';
+import { addAgents, addTurn } from './turn-export.js';
 
 /** What an export is made for: something that Claude Code tells of the session, what a run had left, or the user's word. */
 export type Occasion = 'event' | 'recovery' | 'backfill';
@@ -110,60 +107,20 @@ function lockSession(sessionId: string, { store, waitUntil, stop }: ExportTools)
   });
 }
 
-interface Run {
-  readonly what: SessionExport;
-  /** Undefined where the session is new. */
-  readonly entry: Entry | undefined;
-  readonly tools: ExportTools;
-  readonly lock: Lock;
-}
-
 /** Undefined where the start is not there, or not the turn that it promises; nothing has been sent then. */
-async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Promise<ExportReport | undefined> {
-  const { sessionId, path } = what;
+async function exportFrom(start: Start, run: Run): Promise<ExportReport | undefined> {
+  const { what, tools } = run;
   const { store, stop, log } = tools;
-  const reader = TranscriptReader.open(path);
-  const known = entry ?? NEW_ENTRY;
-  const { callers: callersBefore = [] } = known;
-  const callers = what.caller ? withRun(callersBefore, what.caller, knownLineOf(known)) : callersBefore;
-  const life = { ...lifeOf(what, entry), ...(callers !== callersBefore && { callers }) };
-  /** Known once all has been read: what is left then need not be looked for behind it. */
-  let reached: Pick<Entry, 'bytes' | 'agents_bytes'> | undefined;
-  let isSaved = false;
-  const save = (change: Partial<Entry>) => {
-    if (!lock.isHeld()) throw new Error('another run has taken over');
-    isSaved = reached !== undefined;
-    const { destination, given } = tools;
-    return store.update(sessionId, { path, destination, given, ...life, ...reached, ...change });
-  };
-  const outbox = new Outbox({
-    ready: () => store.ready(),
-    encode: tools.encode,
-    send: tools.send,
-    advance: save,
-    onObservation: tools.onObservation,
-    onTaken: tools.onTaken,
-    onDropped: (span) => log.warn('the server refuses an observation, it is left out', { session: sessionId, span }),
-    onRejected: ({ spans: rejected, reason }, sent) =>
-      log.warn('the Collector took a request with reservations', {
-        session: sessionId,
-        rejected,
-        sent,
-        reason,
-      }),
-  });
-  const scoreTools = {
-    send: tools.sendScores,
-    save,
-    onRefused: (score: string) => log.warn('the server refuses a score, it is left out', { session: sessionId, score }),
-  };
-  const optionsIn = optionsByFolder({ sessionId, callers }, tools.options);
-  const status = { ...what.agents, idleBefore: Date.now() - IDLE_MS };
+  const reader = TranscriptReader.open(what.path);
+  const record = new SessionRecord(run);
+  const { known } = record;
+  const outbox = outboxFor(record, what, tools);
+  const optionsIn = optionsByFolder({ sessionId: what.sessionId, callers: record.callers }, tools.options);
   const subagents = new Subagents({
-    transcriptPath: path,
+    transcriptPath: what.path,
     known: start.agents,
     unknownBefore: Date.parse(takenOverAt(known) ?? '') || 0,
-    status,
+    status: { ...what.agents, idleBefore: Date.now() - IDLE_MS },
     optionsIn,
     onUnreadable: (file, line, reason) => log.warn('a line cannot be read, it is left out', { file, line, reason }),
   });
@@ -201,104 +158,44 @@ async function exportFrom(start: Start, { what, entry, tools, lock }: Run): Prom
     if (!reading.isCutShort) await addAgents(subagents.due(), outbox, reading);
     if (!reading.isCutShort) await addAgents(subagents.unplaced(), outbox, reading);
     if (!stop?.aborted) {
-      if (!reading.isCutShort) reached = { bytes: openFrom ?? reader.offset, agents_bytes: subagents.settledBytes() };
+      if (!reading.isCutShort)
+        record.reach({ bytes: openFrom ?? reader.offset, agents_bytes: subagents.settledBytes() });
       await outbox.flush();
     }
   } finally {
     reader.close();
   }
   const unread = reading.isCutShort ? 'out of time while reading' : undefined;
-  const failure = outbox.failure ?? unread ?? (await settleScores(store.read(sessionId)?.scores, scoreTools));
+  const failure =
+    outbox.failure ??
+    unread ??
+    (await settleScores(store.read(what.sessionId)?.scores, scoreTools(record, what, tools)));
   // What the user has stopped is taken up when the user says so.
-  if (stop?.aborted && (failure !== undefined || outbox.isWaiting || !reached))
+  if (stop?.aborted && (failure !== undefined || outbox.isWaiting || !record.hasReachedTheEnd))
     return { sent: outbox.sent, failure: undefined, isStopped: true };
-  if (failure !== undefined) {
-    const { since = new Date().toISOString(), attempts = 0 } = known.pending ?? {};
-    await save({ pending: { since, attempts: attempts + 1, reason: failure, closed_line: closedLine } });
-  } else if (known.pending || (!isSaved && !isDeepStrictEqual(standingOf(known), { ...reached, ...life }))) {
-    await save({ pending: undefined });
-  }
+  await record.close(failure, closedLine);
   return { sent: outbox.sent, failure, isStopped: false };
 }
 
-/**
- * Whether a session goes on, and who knows of it. A Stop that is handled late must not undo what SessionEnd has said; only
- * SessionStart does. What only a backfill knows of, the recovery leaves alone: it may go on with tracing off.
- */
-function lifeOf({ occasion, agents }: SessionExport, entry: Entry | undefined): Pick<Entry, 'ended' | 'backfilled'> {
-  if (occasion === 'event') return { ended: agents.areOver || entry?.ended === true, backfilled: undefined };
-  const isNew = occasion === 'backfill' && entry?.path === undefined;
-  return { ended: entry?.ended, backfilled: isNew || entry?.backfilled };
+function outboxFor(record: SessionRecord, { sessionId: session }: SessionExport, tools: ExportTools): Outbox {
+  const { store, log } = tools;
+  return new Outbox({
+    ready: () => store.ready(),
+    encode: tools.encode,
+    send: tools.send,
+    advance: (change) => record.save(change),
+    onObservation: tools.onObservation,
+    onTaken: tools.onTaken,
+    onDropped: (span) => log.warn('the server refuses an observation, it is left out', { session, span }),
+    onRejected: ({ spans: rejected, reason }, sent) =>
+      log.warn('the Collector took a request with reservations', { session, rejected, sent, reason }),
+  });
 }
 
-function standingOf({ bytes, agents_bytes, ended, backfilled }: Entry): Partial<Entry> {
-  return { bytes, agents_bytes, ended, backfilled };
-}
-
-interface TurnExport {
-  readonly start: Start;
-  readonly entry: Entry;
-  /** Turns that other sessions have exported. */
-  readonly family: ReadonlySet<string>;
-  readonly subagents: Subagents;
-  readonly optionsIn: OptionsIn;
-  readonly outbox: Outbox;
-  readonly reading: Reading;
-}
-
-/**
- * What is to be sent of a turn: the observations that rest on a new line, then what its subagents have, and last, if the
- * turn itself got any line, its root.
- */
-async function addTurn(
-  turn: Turn,
-  { start, entry, family, subagents, optionsIn, outbox, reading }: TurnExport,
-): Promise<void> {
-  const last = turn.lineOffsets.at(-1) ?? 0;
-  const isNew = last > start.lastLine;
-  const isOfFamily = family.has(turn.key);
-  const done: Partial<Entry> = {
-    last_line: last,
-    turn_count: turn.number,
-    turn_line: turn.start.line,
-    offset: turn.start.offset,
-    prompt: turn.key,
-    time: turn.inheritedTime,
-    session: isDeepStrictEqual(turn.sessionBefore, NO_FACTS) ? undefined : turn.sessionBefore,
-    sent_line: last,
-    agents_since: takenOverAt(entry),
-    ...(turn.number === 1 && !turn.copied && { first: turn.key }),
-    ...(isOfFamily && { copied_line: last }),
+function scoreTools(record: SessionRecord, { sessionId: session }: SessionExport, { sendScores, log }: ExportTools) {
+  return {
+    send: sendScores,
+    save: (change: Partial<Entry>) => record.save(change),
+    onRefused: (score: string) => log.warn('the server refuses a score, it is left out', { session, score }),
   };
-  if (turn.copied || isOfFamily) {
-    if (isNew) await outbox.add([{ change: done }]);
-    return;
-  }
-  const options = optionsIn(turn.context.cwd);
-  const started = subagents.see(turn, traceOf(turn, options));
-  // The last exported turn is read again by every run, and seldom has anything new to be built of.
-  const built = isNew ? buildTurn(turn, options) : undefined;
-  const news = withMarks(built?.children.filter(({ line }) => line > start.sentLine) ?? [], (line) => ({
-    sent_line: line,
-  }));
-  await outbox.add(news.map(({ observation, mark = {} }) => ({ observation, change: mark })));
-  await addAgents(subagents.due(), outbox, reading);
-  if (reading.isCutShort) return;
-  if (!built) {
-    // An agent whose file, or whose call's result, came after its turn had been exported.
-    if (started.length > 0) await outbox.add([{ change: subagents.kept(started) }]);
-    return;
-  }
-  const scores = options.scores ? { scores: { [built.root.id]: scoresOf(turn, built.root) } } : {};
-  await outbox.add([{ observation: built.root, change: { ...done, ...subagents.kept(started), ...scores } }]);
-}
-
-/** One agent after the other, as long as there is time to read them. */
-async function addAgents(agents: Iterable<readonly AgentItem[]>, outbox: Outbox, reading: Reading): Promise<void> {
-  for (const items of agents) {
-    await outbox.add(items);
-    if (outbox.failure !== undefined) return;
-    reading.isCutShort = reading.isOver();
-    if (reading.isCutShort) return;
-  }
 }

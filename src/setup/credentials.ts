@@ -1,4 +1,5 @@
-import { isWebUrl, type Langfuse, NO_WEB_URL, variableFor } from '../config.js';
+import { type Langfuse, variableFor } from '../config.js';
+import { isWebUrl, NO_WEB_URL } from '../environment.js';
 
 /** What a person gives to name a project of Langfuse, as text. */
 export interface Credentials {

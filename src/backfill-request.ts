@@ -2,7 +2,7 @@ import { parseCommandLine, positiveNumber, UsageError } from './command-line.js'
 import { pointInTime } from './points-in-time.js';
 import type { Selection } from './session-selection.js';
 
-export const HELP = `usage: cc-langfuse backfill [options] [session id or .jsonl path …]
+const HELP = `usage: cc-langfuse backfill [options] [session id or .jsonl path …]
 
 Exports sessions that are on disk. What is in Langfuse already is not sent
 again, and what was stopped goes on where it was.
@@ -61,10 +61,9 @@ export interface BackfillRequest {
   readonly output: 'words' | 'json' | 'none';
 }
 
-/** What the command line asks for; undefined where it asks for help. */
-export function readRequest(args: readonly string[]): BackfillRequest | undefined {
-  const { values, positionals: named } = parseCommandLine(args, OPTIONS);
-  if (values.help) return undefined;
+/** What the command line asks for. */
+export function readRequest(args: readonly string[]): BackfillRequest {
+  const { values, positionals: named } = parseCommandLine(args, OPTIONS, HELP);
   const others = (['all', 'project', 'since', 'until', 'limit', 'exclude'] as const).filter(
     (name) => values[name] !== undefined,
   );

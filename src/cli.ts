@@ -127,6 +127,10 @@ async function byHand(name: string): Promise<void> {
     }
   } catch (error) {
     const { name: kind, message } = error instanceof Error ? error : new Error(String(error));
+    if (kind === 'HelpWanted') {
+      process.stdout.write(message);
+      return;
+    }
     process.stderr.write(`cc-langfuse: ${message}\n`);
     process.exitCode = EXIT_CODES[kind] ?? 1;
   }

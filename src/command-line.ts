@@ -6,15 +6,33 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-const HELP = { help: { type: 'boolean', short: 'h' } } as const;
+/** The user has asked how a command is used: its message says so. */
+class HelpWanted extends Error {
+  override readonly name = 'HelpWanted';
+}
 
-/** The options (`--help` is one of every command's) and the operands; what is no option is a `UsageError`. */
+const HELP_OPTION = { help: { type: 'boolean', short: 'h' } } as const;
+
+/** The options and the operands of a command; what is no option is a `UsageError`, and `--help` leads to its help. */
 export function parseCommandLine<T extends NonNullable<ParseArgsConfig['options']>>(
   args: readonly string[],
   options: T,
+  help: string,
 ) {
+  const parsed = parse(args, options);
+  const { help: isHelpWanted }: { help?: boolean } = parsed.values;
+  if (isHelpWanted) throw new HelpWanted(help);
+  return parsed;
+}
+
+function parse<T extends NonNullable<ParseArgsConfig['options']>>(args: readonly string[], options: T) {
   try {
-    return parseArgs({ args: [...args], options: { ...options, ...HELP }, allowPositionals: true, strict: true });
+    return parseArgs({
+      args: [...args],
+      options: { ...options, ...HELP_OPTION },
+      allowPositionals: true,
+      strict: true,
+    });
   } catch (error) {
     const [sentence = ''] = String((error as Error).message).split(/\. |\n/);
     throw new UsageError(`${sentence.replace(/\.$/, '')}; --help tells which there are`);

@@ -2,7 +2,7 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Exporter } from './support/exporter.js';
-import { assistant, at, toolResult, toolUse, user } from './support/lines.js';
+import { assistant, at, jsonLines, toolResult, toolUse, user } from './support/lines.js';
 import { recording, recordings, transcriptsOf } from './support/recording.js';
 import { describeTraces } from './support/traces.js';
 
@@ -79,8 +79,7 @@ describe('an event', () => {
     assistant('m2', 'first answer', { timestamp: at(4) }),
   ];
   const path = () => join(exporter.folder, '66666666-6666-4666-8666-666666666666.jsonl');
-  const append = (...lines: object[]) =>
-    appendFileSync(path(), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const append = (...lines: object[]) => appendFileSync(path(), jsonLines(lines));
 
   test('of what has grown is new, and stands; of what is the same there is none', async () => {
     append(...turn);
@@ -114,7 +113,7 @@ test('no request is larger than the server takes, and all of it arrives', async 
     user(long(`question ${n}`), { uuid: `u${n}`, timestamp: at(n * 10) }),
     assistant(`m${n}`, long(`answer ${n}`), { timestamp: at(n * 10 + 1) }),
   ]);
-  appendFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  appendFileSync(path, jsonLines(lines));
   expect(await exporter.export(path, { maxChars: 10_000_000 })).toMatchObject({ failure: undefined });
   const taken = exporter.server.requests.filter(({ events }) => events > 0);
   expect(Math.max(...taken.map(({ bytes }) => bytes))).toBeLessThan(3_000_000);

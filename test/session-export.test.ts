@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { numbersFrom } from './faults/random.js';
 import { Exporter } from './support/exporter.js';
-import { assistant, at, toolUse, user } from './support/lines.js';
+import { assistant, at, jsonLines, toolUse, user } from './support/lines.js';
 import { recording, recordings, transcriptsOf } from './support/recording.js';
 import { describeTraces } from './support/traces.js';
 
@@ -99,7 +99,7 @@ describe('the cost of a compaction', () => {
     try {
       const path = join(own.folder, '66666666-6666-4666-8666-666666666666.jsonl');
       for (const piece of pieces) {
-        appendFileSync(path, piece.map((line) => `${JSON.stringify(line)}\n`).join(''));
+        appendFileSync(path, jsonLines(piece));
         await own.export(path);
       }
       const { observations, arrivals } = own.server;
@@ -143,8 +143,7 @@ describe('titles', () => {
   test('are known to a run that begins behind them', async () => {
     const path = join(exporter.folder, '77777777-7777-4777-8777-777777777777.jsonl');
     const turn = (n: number) => [user(`q${n}`, { uuid: `u${n}` }), assistant(`m${n}`, 'a')];
-    const append = (...lines: object[]) =>
-      appendFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    const append = (...lines: object[]) => appendFileSync(path, jsonLines(lines));
     append({ type: 'custom-title', customTitle: 'mine' }, ...turn(1));
     await exporter.export(path);
     append(...turn(2));

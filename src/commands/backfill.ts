@@ -1,5 +1,5 @@
 import { backfill, patiently, type SessionResult } from '../backfill.js';
-import { type BackfillRequest, HELP, readRequest } from '../backfill-request.js';
+import { type BackfillRequest, readRequest } from '../backfill-request.js';
 import { claudeFolder, environmentOf } from '../claude-folder.js';
 import { UsageError } from '../command-line.js';
 import { describedBy, describing, type Langfuse, readSettings, type Settings } from '../config.js';
@@ -15,6 +15,7 @@ import { DryRun } from '../state/dry-run.js';
 import { StateStore } from '../state/store.js';
 import { stateFolder } from '../state-folder.js';
 import { closingLines, documentOf, type ReportDetails, reasons } from '../terminal/backfill-report.js';
+import { tell } from '../terminal/print.js';
 import { NO_PROGRESS, ProgressReport } from '../terminal/progress.js';
 import { canAsk, confirm } from '../terminal/questions.js';
 import { sessionLines } from '../terminal/session-lines.js';
@@ -23,10 +24,6 @@ import type { SessionOverview } from '../transcript/overview.js';
 /** Exports what is on disk; gives the exit code. */
 export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
   const request = readRequest(args);
-  if (!request) {
-    process.stdout.write(HELP);
-    return 0;
-  }
   const env = environmentOf(processEnv);
   const settings = await readSettings(env);
   const { receiver } = settings;
@@ -133,10 +130,6 @@ function stopOnInterrupt(interrupt: AbortController, restore: () => void): void 
     interrupt.abort();
     tell('stopping after what is under way; Ctrl-C once more stops at once');
   });
-}
-
-function tell(words: string): void {
-  process.stderr.write(`${words}\n`);
 }
 
 function tellResults(results: readonly SessionResult[], { output }: BackfillRequest, details: ReportDetails): void {

@@ -24,11 +24,7 @@ const OPTIONS = { json: { type: 'boolean' } } as const;
 
 /** Tells what is wrong; gives the exit code. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS);
-  if (values.help) {
-    process.stdout.write(HELP);
-    return 0;
-  }
+  const { values, positionals } = parseCommandLine(args, OPTIONS, HELP);
   if (positionals.length > 0) throw new UsageError(`${positionals[0]}: doctor takes no operands`);
   const parts = await examine(env, process.cwd());
   const lines = values.json ? [JSON.stringify(documentOf(parts), null, 2)] : doctorLines(parts, homedir());

@@ -2,7 +2,7 @@ import { environmentOf } from '../claude-folder.js';
 import { UsageError } from '../command-line.js';
 import { type Collector, readSettings } from '../config.js';
 import { sessionsPage } from '../langfuse/project.js';
-import { type Credentials, credentialsIn, langfuseOf, REGIONS, variablesFor } from '../setup/credentials.js';
+import { type Credentials, credentialsIn, langfuseOf, variablesFor } from '../setup/credentials.js';
 import { exposure } from '../setup/exposure.js';
 import { findings } from '../setup/findings.js';
 import { readInstallRequest } from '../setup/install-request.js';
@@ -16,37 +16,9 @@ import { askForCredentials, type TriedCredentials, takeCredentials } from '../se
 import { canAsk } from '../terminal/questions.js';
 import { oneLine } from '../terminal/words.js';
 
-const HELP = `usage: cc-langfuse install [options]
-
-Registers the hooks in Claude Code's settings, and writes the keys of a Langfuse
-project into their env block. In a terminal it asks for what it needs, and tries
-the keys before it writes them. Where CC_LANGFUSE_OTLP_URL names a Collector it
-needs none. All else in the file stays as it is, and a copy
-of it is put beside it.
-
-  --scope <scope>       user: ~/.claude/settings.json (the default)
-                        local: .claude/settings.local.json
-                        project: .claude/settings.json, which is committed, so
-                        it gets no keys, and no paths of this machine
-  --dry-run             show what would change, and change nothing
-  --yes                 ask nothing; what is not given is taken from the
-                        settings, or from the environment
-  --public-key <key>
-  --secret-key-stdin    read the secret key from stdin
-  --base-url <url>      the server (${REGIONS[0].url})
-  --help
-
-Exit code: 0, 1 where something failed, 2 where it could not be asked so, 130
-where it was stopped.
-`;
-
 /** Registers the hooks; gives the exit code. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const request = await readInstallRequest(args);
-  if (!request) {
-    process.stdout.write(HELP);
-    return 0;
-  }
   const { scope, isDryRun, isForScripts, given } = request;
   const path = settingsPath(scope, env, process.cwd());
   const command = scope === 'project' ? PORTABLE_COMMAND : absoluteCommand(process.argv[1] ?? '', env);

@@ -10,12 +10,12 @@ import { sessionsOf } from '../preview/session.js';
 import { selectSessions } from '../session-selection.js';
 import { StateStore } from '../state/store.js';
 import { stateFolder } from '../state-folder.js';
-import { print } from '../terminal/print.js';
+import { print, tell } from '../terminal/print.js';
 import { traceTree } from '../terminal/trace-tree.js';
 import type { SessionOverview } from '../transcript/overview.js';
 import { writeWhole } from '../whole-file.js';
 
-export const HELP = `usage: cc-langfuse preview [options] [session id or .jsonl path]
+const HELP = `usage: cc-langfuse preview [options] [session id or .jsonl path]
 
 Shows what would be sent of a session under the settings in force, and sends
 nothing: neither keys nor a server are needed. Without a session: the newest one
@@ -35,11 +35,7 @@ const OPTIONS = {
 
 /** Shows what would be sent; gives the exit code. */
 export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS);
-  if (values.help) {
-    process.stdout.write(HELP);
-    return 0;
-  }
+  const { values, positionals } = parseCommandLine(args, OPTIONS, HELP);
   const [name, another] = positionals;
   if (another !== undefined) throw new UsageError(`${name} and ${another}: preview takes one session`);
   if (values.json && values.html !== undefined) throw new UsageError('--json and --html: either of them');
@@ -103,7 +99,8 @@ async function printJson(observations: readonly Observation[]): Promise<void> {
 
 async function writePage(path: string, observations: readonly Observation[]): Promise<void> {
   try {
-    writeWhole(path, pageOf(PREVIEW_TEMPLATE, sessionsOf(observations)));
+    // It holds what was said.
+    writeWhole(path, pageOf(PREVIEW_TEMPLATE, sessionsOf(observations)), 0o600);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     throw new UsageError(`--html ${path}: cannot be written (${code ?? message})`);
@@ -113,10 +110,6 @@ async function writePage(path: string, observations: readonly Observation[]): Pr
 
 function isoTime(ms: number): string {
   return new Date(ms).toISOString();
-}
-
-function tell(words: string): void {
-  process.stderr.write(`${words}\n`);
 }
 
 /** There is someone to tell, and no file to be written for it. */

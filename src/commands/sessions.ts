@@ -9,14 +9,14 @@ import { type Entry, mayBeFor } from '../state/entry.js';
 import { StateStore } from '../state/store.js';
 import { stateFolder } from '../state-folder.js';
 import { column, terminalWidth } from '../terminal/columns.js';
-import { print } from '../terminal/print.js';
+import { print, tell } from '../terminal/print.js';
 import { sessionLines } from '../terminal/session-lines.js';
 import { style } from '../terminal/style.js';
 import { moment, oneLine } from '../terminal/words.js';
 import { countTurns, type Found, findInTools } from '../tool-search.js';
 import { hasWordsBehind, lastActivity, type SessionOverview } from '../transcript/overview.js';
 
-export const HELP = `usage: cc-langfuse sessions [options]
+const HELP = `usage: cc-langfuse sessions [options]
 
 Lists the sessions on disk, of all projects, the newest first, and how much of
 each is in Langfuse.
@@ -40,20 +40,14 @@ type ExportState = 'exported' | 'partly' | 'pending' | 'not';
 
 /** Tells which sessions there are; gives the exit code. */
 export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS);
-  if (values.help) {
-    process.stdout.write(HELP);
-    return 0;
-  }
+  const { values, positionals } = parseCommandLine(args, OPTIONS, HELP);
   if (positionals.length > 0)
     throw new UsageError(`${positionals[0]}: sessions takes no operands; --search finds text`);
   if (values.search === '') throw new UsageError('--search: expected a text');
   if (values.search !== undefined && values.count) throw new UsageError('--search and --count: either of them');
   const env = environmentOf(processEnv);
-  const sessions = sessionsIn(claudeFolder(env), (path, reason) =>
-    process.stderr.write(`${path} cannot be read (${reason})\n`),
-  );
-  if (sessions.length === 0 && !values.json) process.stderr.write('there is no session on disk\n');
+  const sessions = sessionsIn(claudeFolder(env), (path, reason) => tell(`${path} cannot be read (${reason})`));
+  if (sessions.length === 0 && !values.json) tell('there is no session on disk');
   if (values.search !== undefined) return search(sessions, values.search, env, values.json ?? false);
   const { receiver } = await readSettings(env);
   const destination = receiver && fingerprint(receiver);
@@ -142,7 +136,7 @@ async function search(
       else await print(`${wordsOf(found, text)}\n`);
     }
   }
-  if (count === 0 && !isJson) process.stderr.write('no tool call has that text\n');
+  if (count === 0 && !isJson) tell('no tool call has that text');
   if (isJson)
     await print(
       `${JSON.stringify(
@@ -158,7 +152,7 @@ function* findIn(...[session, text, fit]: Parameters<typeof findInTools>): Gener
   try {
     yield* findInTools(session, text, fit);
   } catch (error) {
-    process.stderr.write(`${session.path} cannot be read: ${(error as Error).message}\n`);
+    tell(`${session.path} cannot be read: ${(error as Error).message}`);
   }
 }
 

@@ -12,29 +12,9 @@ import { canAsk, confirm } from '../terminal/questions.js';
 import { shellWord } from '../terminal/shell-word.js';
 import { oneLine } from '../terminal/words.js';
 
-const HELP = `usage: cc-langfuse uninstall [options]
-
-Takes the hooks out of Claude Code's settings, and our keys and settings out of
-their env block. All else stays as it is, and a copy of it is put beside it.
-
-  --scope <scope>       user: ~/.claude/settings.json (the default)
-                        local: .claude/settings.local.json
-                        project: .claude/settings.json
-  --dry-run             show what would change, and change nothing
-  --yes                 ask nothing
-  --help
-
-Exit code: 0, 1 where something failed, 2 where it could not be asked so, 130
-where it was stopped.
-`;
-
 /** Takes out what install put in; gives the exit code. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const request = readUninstallRequest(args);
-  if (!request) {
-    process.stdout.write(HELP);
-    return 0;
-  }
   const { scope, isDryRun, isForScripts } = request;
   const path = settingsPath(scope, env, process.cwd());
   const variables = Object.keys(envBlock(readSettingsAt(path))).filter(isSetting);

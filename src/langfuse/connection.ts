@@ -55,6 +55,11 @@ export function ask(
   });
 }
 
+/** Whether an answer is a page for people: whatever gave it, it was not meant for us. */
+export function isPage({ headers }: IncomingMessage): boolean {
+  return /\bhtml\b/i.test(headers['content-type'] ?? '');
+}
+
 /** No answer that is meant for us is longer. */
 const LONGEST_BODY_CHARS = 5_000_000;
 

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { ask, bodyOf, type Connection, connect } from './connection.js';
+import { ask, bodyOf, type Connection, connect, isPage } from './connection.js';
 
 /** Where spans go, and what is said at the door. */
 export interface Endpoint {
@@ -11,7 +11,6 @@ export interface Endpoint {
 export interface Answer {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
-  /** It is a page for people: whatever answered, it was not meant for us. */
   readonly isPage: boolean;
   /** What stands below its head; nothing where that did not come. */
   readonly text: string;
@@ -47,8 +46,7 @@ export class Post {
     const incoming = await ask(connection, url, question, timeoutMs);
     const text = await bodyOf(incoming, Math.min(timeoutMs, BODY_WAIT_MS)).catch(() => '');
     const { statusCode: status = 0, headers: answer } = incoming;
-    const isPage = /\bhtml\b/i.test(answer['content-type'] ?? '');
-    return { status, retryAfterMs: retryAfter(answer['retry-after']), isPage, text };
+    return { status, retryAfterMs: retryAfter(answer['retry-after']), isPage: isPage(incoming), text };
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Receiver } from '../config.js';
 import { scoreIdOf } from '../observations/ids.js';
 import type { TurnScores } from '../observations/scores.js';
-import { ask, type Connection, connect } from './connection.js';
+import { ask, type Connection, connect, isPage } from './connection.js';
 import { authorization, urlOf } from './receiver.js';
 
 /** A score as Langfuse takes it. Sent again it has the same id, and replaces itself. */
@@ -78,8 +78,10 @@ async function statusOf(connection: Connection, url: URL, { score, headers }: Qu
   try {
     const incoming = await ask(connection, url, question, timeoutMs);
     incoming.resume();
-    const isPage = /\bhtml\b/i.test(incoming.headers['content-type'] ?? '');
-    return { label, status: isPage ? 'what answers is no Langfuse: it sent a page' : (incoming.statusCode ?? 0) };
+    return {
+      label,
+      status: isPage(incoming) ? 'what answers is no Langfuse: it sent a page' : (incoming.statusCode ?? 0),
+    };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     return { label, status: `cannot reach the server: ${code ?? message}` };

@@ -1,7 +1,47 @@
 import { text } from 'node:stream/consumers';
 import { parseCommandLine, UsageError } from '../command-line.js';
-import { type Credentials, PROBLEMS } from './credentials.js';
+import { type Credentials, PROBLEMS, REGIONS } from './credentials.js';
 import type { Scope } from './settings-files.js';
+
+const INSTALL_HELP = `usage: cc-langfuse install [options]
+
+Registers the hooks in Claude Code's settings, and writes the keys of a Langfuse
+project into their env block. In a terminal it asks for what it needs, and tries
+the keys before it writes them. Where CC_LANGFUSE_OTLP_URL names a Collector it
+needs none. All else in the file stays as it is, and a copy
+of it is put beside it.
+
+  --scope <scope>       user: ~/.claude/settings.json (the default)
+                        local: .claude/settings.local.json
+                        project: .claude/settings.json, which is committed, so
+                        it gets no keys, and no paths of this machine
+  --dry-run             show what would change, and change nothing
+  --yes                 ask nothing; what is not given is taken from the
+                        settings, or from the environment
+  --public-key <key>
+  --secret-key-stdin    read the secret key from stdin
+  --base-url <url>      the server (${REGIONS[0].url})
+  --help
+
+Exit code: 0, 1 where something failed, 2 where it could not be asked so, 130
+where it was stopped.
+`;
+
+const UNINSTALL_HELP = `usage: cc-langfuse uninstall [options]
+
+Takes the hooks out of Claude Code's settings, and our keys and settings out of
+their env block. All else stays as it is, and a copy of it is put beside it.
+
+  --scope <scope>       user: ~/.claude/settings.json (the default)
+                        local: .claude/settings.local.json
+                        project: .claude/settings.json
+  --dry-run             show what would change, and change nothing
+  --yes                 ask nothing
+  --help
+
+Exit code: 0, 1 where something failed, 2 where it could not be asked so, 130
+where it was stopped.
+`;
 
 /** The scopes whose file is the user's to change. */
 export type OwnScope = Exclude<Scope, 'managed'>;
@@ -32,10 +72,9 @@ const INSTALL_OPTIONS = {
   'base-url': { type: 'string' },
 } as const;
 
-/** What the command line asks for; undefined where it asks for help. */
-export async function readInstallRequest(args: readonly string[]): Promise<InstallRequest | undefined> {
-  const { values, positionals } = parseCommandLine(args, INSTALL_OPTIONS);
-  if (values.help) return undefined;
+/** What the command line asks for. */
+export async function readInstallRequest(args: readonly string[]): Promise<InstallRequest> {
+  const { values, positionals } = parseCommandLine(args, INSTALL_OPTIONS, INSTALL_HELP);
   const request = setupRequest('install', values, positionals);
   const { 'public-key': publicKey, 'base-url': baseUrl, 'secret-key-stdin': isSecretKeyPiped } = values;
   if (request.scope === 'project' && (publicKey ?? baseUrl ?? isSecretKeyPiped) !== undefined)
@@ -50,9 +89,9 @@ export async function readInstallRequest(args: readonly string[]): Promise<Insta
   return { ...request, given };
 }
 
-export function readUninstallRequest(args: readonly string[]): SetupRequest | undefined {
-  const { values, positionals } = parseCommandLine(args, SETUP_OPTIONS);
-  return values.help ? undefined : setupRequest('uninstall', values, positionals);
+export function readUninstallRequest(args: readonly string[]): SetupRequest {
+  const { values, positionals } = parseCommandLine(args, SETUP_OPTIONS, UNINSTALL_HELP);
+  return setupRequest('uninstall', values, positionals);
 }
 
 function setupRequest(

@@ -1,17 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import {
-  chmodSync,
-  constants,
-  copyFileSync,
-  lstatSync,
-  mkdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, constants, copyFileSync, lstatSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import writeFileAtomic from 'write-file-atomic';
+import { writeWhole } from '../whole-file.js';
 import { readSettingsAt } from './settings-files.js';
 
 const BYTE_ORDER_MARK = '\uFEFF';
@@ -40,7 +30,7 @@ export function write({ path, before, after }: SettingsChange): string | undefin
   try {
     if (before === undefined) {
       mkdirSync(dirname(path), { recursive: true });
-      replace(path, after, 0o600);
+      writeWhole(path, after, 0o600);
       return undefined;
     }
     const file = realpathSync(path);
@@ -48,7 +38,7 @@ export function write({ path, before, after }: SettingsChange): string | undefin
     const backup = `${path}.cc-langfuse.bak`;
     keepCopy(file, backup);
     try {
-      replace(file, after);
+      writeWhole(file, after);
     } catch (error) {
       rmSync(backup);
       throw error;
@@ -82,13 +72,6 @@ function readText(path: string): string | undefined {
     case 'unreadable':
       throw new Error(`${path} cannot be read (${content.reason}); make it a file that you can read, or remove it`);
   }
-}
-
-/** An existing file keeps its mode and owner. */
-function replace(path: string, text: string, mode?: number): void {
-  // Written by us and not by the library, which takes a write that a full disk cut short for the whole.
-  const tmpfileCreated = (temporary: string) => writeFileSync(temporary, text);
-  writeFileAtomic.sync(path, '', mode === undefined ? { tmpfileCreated } : { tmpfileCreated, mode });
 }
 
 function reasonOf(error: unknown): string {

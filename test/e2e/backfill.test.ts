@@ -14,7 +14,7 @@ import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { numbersFrom } from '../faults/random.js';
 import { sessionIdOf, writeSession } from '../support/generated.js';
-import { assistant, user } from '../support/lines.js';
+import { assistant, jsonLines, user } from '../support/lines.js';
 import { run, Workplace } from '../support/program.js';
 import { play, recording, recordings, transcriptsOf } from '../support/recording.js';
 import { describeTraces } from '../support/traces.js';
@@ -368,8 +368,7 @@ describe('a session with nothing of its own but a turn that may go on', () => {
       .filter((line) => line.includes('forkedFrom'))
       .map((line) => ({ ...JSON.parse(line), sessionId: branch }));
     const own = [user('mine', { uuid: 'u1', sessionId: branch }), assistant('m1', 'an answer', { sessionId: branch })];
-    const put = (lines: unknown[]) =>
-      writeFileSync(join(folder, `${branch}.jsonl`), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    const put = (lines: object[]) => writeFileSync(join(folder, `${branch}.jsonl`), jsonLines(lines));
     put([...copied, ...own]);
     expect((await backfill('--all')).stdout).toContain('is still being written; --include-open takes its last turn');
     put(copied);

@@ -1,8 +1,8 @@
-import { appendFileSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createTraceId } from '@langfuse/tracing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { assistant, at, toolResult, toolUse, user } from '../support/lines.js';
+import { appendLines, assistant, at, toolResult, toolUse, user } from '../support/lines.js';
 import { type Environment, run, Workplace } from '../support/program.js';
 import { play, recording } from '../support/recording.js';
 
@@ -18,14 +18,9 @@ const A = 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa';
 const B = 'bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb';
 const pathOf = (session: string) => join(workplace.projects, '-work', `${session}.jsonl`);
 
-function append(session: string, ...lines: object[]): void {
-  mkdirSync(dirname(pathOf(session)), { recursive: true });
-  appendFileSync(pathOf(session), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-}
-
 function appendTurn(session: string, n: number): void {
-  append(
-    session,
+  appendLines(
+    pathOf(session),
     user(`question ${n}`, { uuid: `${session}-${n}`, timestamp: at(n * 10), cwd: '/gone' }),
     assistant(`${session}-m${n}`, `answer ${n}`, { timestamp: at(n * 10 + 5) }),
   );
@@ -79,8 +74,8 @@ describe('CC_LANGFUSE_TRACEPARENT', () => {
   });
 
   test('holds for an agent that ends long after, whichever run brings it', async () => {
-    append(
-      A,
+    appendLines(
+      pathOf(A),
       user('go', { uuid: 'u1', timestamp: at(0) }),
       assistant('m1', [toolUse('call', 'Agent', { subagent_type: 'Explore' })], { timestamp: at(1) }),
       user([toolResult('call', 'Async agent launched successfully.')], {
@@ -134,13 +129,13 @@ describe('what a turn is a part of', () => {
     appendTurn(A, 2);
     await hook(A, below('d'));
     // The turn goes on after its Stop, and its run ends.
-    append(A, assistant('more', 'more', { timestamp: at(27) }));
+    appendLines(pathOf(A), assistant('more', 'more', { timestamp: at(27) }));
     await hook(A, below('d'));
     appendTurn(A, 3);
     await hook(A, seeded('s'));
     appendTurn(A, 4);
     await hook(A);
-    append(A, assistant('and more', 'and more', { timestamp: at(47) }));
+    appendLines(pathOf(A), assistant('and more', 'and more', { timestamp: at(47) }));
     await hook(A, {}, { hook_event_name: 'SessionEnd' });
     expect(places()).toEqual([
       'Turn 1 cccccc cccccc',
@@ -223,9 +218,9 @@ describe('what a turn is a part of', () => {
 
   test('is its own where the session goes over into another', async () => {
     appendTurn(A, 1);
-    append(B, { ...user('question', { uuid: 'b1', timestamp: at(30) }), sessionId: A });
-    append(B, user('question', { uuid: 'b2', timestamp: at(31), sessionId: B }));
-    append(B, assistant('m', 'answer', { timestamp: at(32), sessionId: B }));
+    appendLines(pathOf(B), { ...user('question', { uuid: 'b1', timestamp: at(30) }), sessionId: A });
+    appendLines(pathOf(B), user('question', { uuid: 'b2', timestamp: at(31), sessionId: B }));
+    appendLines(pathOf(B), assistant('m', 'answer', { timestamp: at(32), sessionId: B }));
     await hook(B, seeded('of b'));
     expect(roots().map(({ trace, traceId }) => [trace.sessionId, traceId])).toEqual([
       [A, await ownId(A, 1)],

@@ -10,11 +10,7 @@ beforeEach(async () => {
   newcomer = await Newcomer.arrive();
 });
 
-afterEach(async () => {
-  const asked = newcomer.server.requests.map(({ path }) => path);
-  await newcomer.close();
-  expect(asked.filter((path) => path !== '/api/public/projects')).toEqual([]);
-});
+afterEach(async () => expect(await newcomer.leave()).toEqual([]));
 
 describe('in a terminal', () => {
   const inTerminal = (args: readonly string[], typed: { readonly [shown: string]: string }) =>

@@ -23,11 +23,7 @@ beforeEach(async () => {
   newcomer = await Newcomer.arrive();
 });
 
-afterEach(async () => {
-  const asked = newcomer.server.requests.map(({ path }) => path);
-  await newcomer.close();
-  expect(asked.filter((path) => path !== '/api/public/projects')).toEqual([]);
-});
+afterEach(async () => expect(await newcomer.leave()).toEqual([]));
 
 const commandsIn = ({ hooks }: { hooks: { [event: string]: { hooks: { command: string; timeout: number }[] }[] } }) =>
   Object.fromEntries(

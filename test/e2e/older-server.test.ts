@@ -3,7 +3,7 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { assistant, SESSION, user } from '../support/lines.js';
+import { assistant, jsonLines, SESSION, user } from '../support/lines.js';
 import { run, Workplace } from '../support/program.js';
 import { recordings } from '../support/recording.js';
 
@@ -26,7 +26,7 @@ function stop(turns: number) {
     user(`q${n}`, { uuid: `u${n}` }),
     assistant(`m${n}`, `a${n}`),
   ]).flat();
-  writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  writeFileSync(path, jsonLines(lines));
   return workplace.hook({ session_id: SESSION, transcript_path: path, hook_event_name: 'Stop' });
 }
 

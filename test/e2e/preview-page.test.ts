@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { hasChromium, openBrowser, WITHOUT_CHROMIUM } from '../support/browser.js';
 import { sessionIdOf, writeSession } from '../support/generated.js';
-import { at, text, toolResult, toolUse, user } from '../support/lines.js';
+import { at, jsonLines, text, toolResult, toolUse, user } from '../support/lines.js';
 import { run, Workplace } from '../support/program.js';
 import { recording, transcriptsOf } from '../support/recording.js';
 
@@ -81,7 +81,7 @@ describe.skipIf(!hasChromium)('the page in a browser', () => {
   function transcriptOf(lines: readonly object[]): string {
     const path = join(workplace.projects, '-work', `${sessionIdOf(1)}.jsonl`);
     mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    writeFileSync(path, jsonLines(lines));
     return path;
   }
 

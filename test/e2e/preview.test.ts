@@ -6,7 +6,7 @@ import { encodeSpan } from '../../src/langfuse/otlp.js';
 import type { Observation } from '../../src/observations/model.js';
 import { sessionIdOf, writeSession } from '../support/generated.js';
 import { stored } from '../support/langfuse-server.js';
-import { assistant, at, toolResult, toolUse, user } from '../support/lines.js';
+import { assistant, at, jsonLines, toolResult, toolUse, user } from '../support/lines.js';
 import { run, Workplace } from '../support/program.js';
 import { recording, recordings, transcriptsOf } from '../support/recording.js';
 import { runInTerminal } from '../support/terminal.js';
@@ -35,7 +35,7 @@ function write(n: number, turns = 2): string {
 function put(...lines: object[]): string {
   const path = join(workplace.projects, '-work', `${sessionIdOf(9)}.jsonl`);
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  writeFileSync(path, jsonLines(lines));
   return path;
 }
 

@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, renameSync, rmSync, statSync, utimesSync, wr
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { assistant, at, SESSION, toolResult, toolUse, user } from '../support/lines.js';
+import { appendLines, assistant, at, jsonLines, SESSION, toolResult, toolUse, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
 
 let workplace: Workplace;
@@ -24,8 +24,7 @@ function append(session: string, n: number, path = pathOf(session)): void {
     user(`question ${n} of ${session}`, { uuid: `${session}-${n}`, promptId: `p${n}`, timestamp: at(n * 10) }),
     assistant(`${session}-m${n}`, `answer ${n}`, { timestamp: at(n * 10 + 5) }),
   ];
-  mkdirSync(dirname(path), { recursive: true });
-  appendFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  appendLines(path, ...lines);
 }
 
 function letIdle(path: string): void {
@@ -239,7 +238,7 @@ describe('a session that got no Stop', () => {
       }),
       assistant(`${A}-m2`, 'started', { timestamp: at(13) }),
     ];
-    writeFileSync(pathOf(A), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    writeFileSync(pathOf(A), jsonLines(lines));
     const said = (n: number) =>
       `${JSON.stringify(assistant(`x-m${n}`, 'looking', { isSidechain: true, agentId: 'x1', timestamp: at(12 + n) }))}\n`;
     writeFileSync(

@@ -1,8 +1,7 @@
-import { appendFileSync, mkdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Misbehaviour } from '../support/langfuse-server.js';
-import { assistant, at, user } from '../support/lines.js';
+import { appendLines, assistant, at, user } from '../support/lines.js';
 import { run, Workplace } from '../support/program.js';
 
 let workplace: Workplace;
@@ -18,14 +17,9 @@ const A = 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa';
 const B = 'bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb';
 const pathOf = (session: string) => join(workplace.projects, '-work', `${session}.jsonl`);
 
-function append(session: string, ...lines: object[]): void {
-  mkdirSync(dirname(pathOf(session)), { recursive: true });
-  appendFileSync(pathOf(session), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-}
-
 function appendTurn(session: string, n: number): void {
-  append(
-    session,
+  appendLines(
+    pathOf(session),
     user(`question ${n}`, { uuid: `${session}-${n}`, timestamp: at(n * 10) }),
     assistant(`${session}-m${n}`, `answer ${n}`, { timestamp: at(n * 10 + 5) }),
   );
@@ -59,7 +53,7 @@ describe('scores', () => {
   test('of a turn that goes on are replaced', async () => {
     appendTurn(A, 1);
     await hook(A);
-    append(A, assistant('more', 'more', { timestamp: at(19) }));
+    appendLines(pathOf(A), assistant('more', 'more', { timestamp: at(19) }));
     await hook(A);
     expect(valuesOf('turn_seconds')).toEqual([9]);
     expect(workplace.server.api.scoresTaken).toBe(8);

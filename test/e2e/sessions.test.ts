@@ -2,7 +2,7 @@ import { appendFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sessionIdOf, writeSession } from '../support/generated.js';
-import { assistant, toolResult, toolUse, user } from '../support/lines.js';
+import { assistant, jsonLines, toolResult, toolUse, user } from '../support/lines.js';
 import { run, Workplace } from '../support/program.js';
 import { recording } from '../support/recording.js';
 
@@ -31,7 +31,7 @@ function put(n: number, lines: readonly object[]): string {
   const folder = join(workplace.projects, '-work');
   mkdirSync(folder, { recursive: true });
   const path = join(folder, `${sessionIdOf(n)}.jsonl`);
-  writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  writeFileSync(path, jsonLines(lines));
   return path;
 }
 

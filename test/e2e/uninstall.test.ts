@@ -8,11 +8,7 @@ beforeEach(async () => {
   newcomer = await Newcomer.arrive();
 });
 
-afterEach(async () => {
-  const asked = newcomer.server.requests.map(({ path }) => path);
-  await newcomer.close();
-  expect(asked.filter((path) => path !== '/api/public/projects')).toEqual([]);
-});
+afterEach(async () => expect(await newcomer.leave()).toEqual([]));
 
 describe('uninstall', () => {
   test('takes out its own, and says what stays', async () => {

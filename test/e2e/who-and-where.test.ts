@@ -1,7 +1,7 @@
-import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { assistant, at, toolResult, toolUse, user } from '../support/lines.js';
+import { appendLines, assistant, at, toolResult, toolUse, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
 
 let workplace: Workplace;
@@ -17,13 +17,8 @@ const B = 'bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb';
 const transcript = (session: string) => join(workplace.projects, '-work', `${session}.jsonl`);
 const repository = () => join(workplace.home, 'repo');
 
-function append(path: string, ...lines: object[]): void {
-  mkdirSync(dirname(path), { recursive: true });
-  appendFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-}
-
 function appendTurn(session: string, n: number, cwd = repository()): void {
-  append(
+  appendLines(
     transcript(session),
     user(`question ${n}`, { uuid: `${session}-${n}`, timestamp: at(n * 10), cwd, gitBranch: 'main' }),
     assistant(`${session}-m${n}`, `answer ${n}`, { timestamp: at(n * 10 + 5) }),
@@ -82,7 +77,7 @@ describe('the user', () => {
     makeRepository('[user]\n\temail = me@work.example\n');
     writeFileSync(join(workplace.home, '.gitconfig'), '[user]\n\temail = me@home.example\n');
     workplace.env = { ...workplace.env, CC_LANGFUSE_USER_ID: 'git' };
-    append(
+    appendLines(
       transcript(A),
       user('go', { uuid: 'u1', timestamp: at(0), cwd: repository() }),
       assistant('m1', [toolUse('call', 'Agent', { subagent_type: 'Explore' })], { timestamp: at(1) }),
@@ -94,8 +89,8 @@ describe('the user', () => {
     );
     await hook(A, { background_tasks: [{ id: 'a1', status: 'running' }] });
     const agent = join(workplace.projects, '-work', A, 'subagents', 'agent-a1.jsonl');
-    append(agent, user('look', { isSidechain: true, agentId: 'a1', uuid: 'p', timestamp: at(4) }));
-    append(agent, assistant('m3', 'seen', { isSidechain: true, agentId: 'a1', timestamp: at(5) }));
+    appendLines(agent, user('look', { isSidechain: true, agentId: 'a1', uuid: 'p', timestamp: at(4) }));
+    appendLines(agent, assistant('m3', 'seen', { isSidechain: true, agentId: 'a1', timestamp: at(5) }));
     appendTurn(A, 2, workplace.home);
     await hook(A, { hook_event_name: 'SessionEnd' });
     const users = (name: string) => [

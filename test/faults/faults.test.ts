@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { assistant, at, SESSION, user } from '../support/lines.js';
+import { assistant, at, jsonLines, SESSION, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
 import { fuzz } from './fuzz.js';
 import { disturb } from './kills.js';
@@ -32,7 +32,7 @@ test('fifty hooks at once, for one session and for many, send each observation o
           user(`q${n}`, { uuid: `${session}-u${n}`, timestamp: at(n * 10) }),
           assistant(`${session}-m${n}`, 'a', { timestamp: at(n * 10 + 1) }),
         ];
-        appendFileSync(pathOf(session), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+        appendFileSync(pathOf(session), jsonLines(lines));
       }
     }
     const all = [...Array.from({ length: 40 }, () => SESSION), ...sessions.slice(1)];

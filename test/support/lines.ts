@@ -1,9 +1,22 @@
+import { appendFileSync, mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { type Line, toLine } from '../../src/transcript/line.js';
 import { NO_FACTS, type Turn } from '../../src/transcript/turn.js';
 import { TurnGrouper } from '../../src/transcript/turn-grouper.js';
 
 export const SESSION = '11111111-1111-4111-8111-111111111111';
 export const BORN_AT = Date.UTC(2025, 0, 1);
+
+/** The text of a transcript that holds these objects. */
+export function jsonLines(contents: readonly object[]): string {
+  return contents.map((content) => `${JSON.stringify(content)}\n`).join('');
+}
+
+/** Lets a transcript go on with these lines; where there is none it begins. */
+export function appendLines(path: string, ...contents: object[]): void {
+  mkdirSync(dirname(path), { recursive: true });
+  appendFileSync(path, jsonLines(contents));
+}
 
 /** The lines of a transcript that holds these objects, or these texts as they are. */
 export function linesOf(contents: readonly (object | string)[]): Line[] {

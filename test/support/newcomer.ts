@@ -52,6 +52,12 @@ export class Newcomer {
     writeFileSync(this.settingsFile, text);
   }
 
+  /** Goes, and tells what was asked of the server besides which project the keys open. */
+  async leave(): Promise<string[]> {
+    await this.close();
+    return this.server.requests.map(({ path }) => path).filter((path) => path !== '/api/public/projects');
+  }
+
   close(): Promise<void> {
     return this.workplace.close();
   }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toLine } from '../../src/transcript/line.js';
 import { findPreviousSession } from '../../src/transcript/previous-session.js';
 import { TranscriptReader } from '../../src/transcript/reader.js';
-import { linesOf, SESSION } from '../support/lines.js';
+import { jsonLines, linesOf, SESSION } from '../support/lines.js';
 
 let folder: string;
 let files = 0;
@@ -148,7 +148,7 @@ describe('a line', () => {
 
 describe('the session before', () => {
   const previous = '22222222-2222-4222-8222-222222222222';
-  const transcript = (...lines: object[]) => fileWith(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const transcript = (...lines: object[]) => fileWith(jsonLines(lines));
   const queued = { type: 'queue-operation', operation: 'dequeue', sessionId: SESSION };
 
   test('is named on the first line, or the first user line, and lies in the same folder', () => {

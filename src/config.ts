@@ -25,6 +25,10 @@ export interface Settings {
   readonly redact: Redact | undefined;
   readonly capture: Capture;
   readonly scores: boolean;
+  /** Whether images and documents go beside what refers to them. */
+  readonly media: boolean;
+  /** Whether a generation shows the whole request that it answers, or what is new in it. */
+  readonly input: 'answered' | 'request';
   /** What has started this run: it holds for the run's own session alone. */
   readonly caller: Caller;
   readonly debug: boolean;
@@ -63,6 +67,8 @@ const OURS_ONLY: readonly Name[] = [
   'TRACEPARENT',
   'TRACE_SEED',
   'SCORES',
+  'MEDIA',
+  'INPUT',
   'OTLP_URL',
   'OTLP_HEADERS',
   'TRANSPORT',
@@ -80,6 +86,8 @@ const DESCRIBING: readonly Name[] = [
   'REDACT',
   'REDACT_EXTRA',
   'SCORES',
+  'MEDIA',
+  'INPUT',
 ];
 const OTHER_NAMES: { readonly [name in Name]?: readonly string[] } = { BASE_URL: ['BASEURL', 'HOST'] };
 
@@ -87,7 +95,7 @@ const OTHER_NAMES: { readonly [name in Name]?: readonly string[] } = { BASE_URL:
 const GIT = 'git';
 
 /** Where a bad value must not mean that more leaves than was wanted. */
-const FALLBACKS: { readonly [name in Name]?: string } = { CAPTURE: 'metadata' };
+const FALLBACKS: { readonly [name in Name]?: string } = { CAPTURE: 'metadata', MEDIA: 'false' };
 
 /** Reads the settings; a bad one is named, and its default stands. */
 export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
@@ -127,6 +135,10 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     maxChars: settings.MAX_CHARS,
     capture: settings.CAPTURE,
     scores: settings.SCORES && settings.OTLP_URL === undefined,
+    // A Collector has no place for them.
+    media: settings.MEDIA && settings.OTLP_URL === undefined,
+    // It holds what tools were given and gave, in the model's own words too.
+    input: settings.CAPTURE === 'full' ? settings.INPUT : 'answered',
     redact: settings.REDACT ? redactor(rules) : undefined,
     caller: { parent: settings.TRACEPARENT, seed: settings.TRACE_SEED, metadata: githubMetadata(env) },
     debug: settings.DEBUG,
@@ -146,6 +158,8 @@ function receiverIn(settings: Environment, bad: ReadonlySet<string>): Receiver |
 
 /** What does not go together, or is missing for where it is to go. */
 function* contradictionsIn(settings: Environment, bad: ReadonlySet<string>) {
+  if (settings.INPUT === 'request' && settings.CAPTURE !== 'full')
+    yield 'CC_LANGFUSE_INPUT: a whole request goes only with CC_LANGFUSE_CAPTURE=full';
   if (settings.OTLP_URL || bad.has('OTLP_URL')) {
     if (settings.SCORES) yield 'CC_LANGFUSE_SCORES: a Collector takes none, only Langfuse does';
     if (settings.TRANSPORT === 'ingestion') yield 'CC_LANGFUSE_TRANSPORT: a Collector takes OpenTelemetry alone';

@@ -9,10 +9,12 @@ export const NO_WEB_URL = 'expected an http or https URL';
 
 const text = z.string();
 const positive = z.pipe(z.string().check(z.regex(WHOLE_NUMBER, NO_WHOLE_NUMBER)), z.transform(Number));
-const toggle = z.pipe(
-  z.string().check(z.regex(/^(?:true|false)$/i, 'expected true or false')),
-  z.transform((value) => value.toLowerCase() === 'true'),
-);
+const toggleOr = (message: string) =>
+  z.pipe(
+    z.string().check(z.regex(/^(?:true|false)$/i, message)),
+    z.transform((value) => value.toLowerCase() === 'true'),
+  );
+const toggle = toggleOr('expected true or false');
 const lowerCase = z.pipe(
   z.string(),
   z.transform((value) => value.toLowerCase()),
@@ -90,6 +92,8 @@ export const Environment = z.object({
   ),
   REDACT: z._default(toggle, true),
   SCORES: z._default(toggle, false),
+  MEDIA: z._default(toggleOr('expected true or false; taken as false'), true),
+  INPUT: z._default(z.pipe(lowerCase, z.enum(['answered', 'request'], 'expected answered or request')), 'answered'),
   REDACT_EXTRA: z.optional(text),
   OTLP_URL: z.optional(tracesUrl),
   OTLP_HEADERS: z._default(otlpHeaders, {}),

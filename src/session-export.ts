@@ -181,6 +181,7 @@ function outboxFor(record: SessionRecord, { sessionId: session }: SessionExport,
   const { store, log } = tools;
   return new Outbox({
     ready: () => store.ready(),
+    finish: async (observation) => observation,
     encode: tools.encode,
     send: tools.send,
     advance: (change) => record.save(change),

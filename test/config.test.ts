@@ -26,6 +26,8 @@ describe('settings', () => {
       redact: expect.any(Function),
       capture: 'full',
       scores: false,
+      media: true,
+      input: 'answered',
       caller: {},
       debug: false,
       problems: [],
@@ -47,8 +49,10 @@ describe('settings', () => {
       CC_LANGFUSE_MAX_CHARS: '1000',
       CC_LANGFUSE_DEBUG: 'TRUE',
       CC_LANGFUSE_REDACT: 'false',
-      CC_LANGFUSE_CAPTURE: 'no_tool_io',
+      CC_LANGFUSE_CAPTURE: 'full',
       CC_LANGFUSE_SCORES: 'true',
+      CC_LANGFUSE_MEDIA: 'False',
+      CC_LANGFUSE_INPUT: 'Request',
       CC_LANGFUSE_TRACEPARENT: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
       CC_LANGFUSE_TRACE_SEED: 'a seed',
       CC_LANGFUSE_TRANSPORT: 'Ingestion',
@@ -71,8 +75,10 @@ describe('settings', () => {
       timeoutMs: 2_500,
       maxChars: 1_000,
       redact: undefined,
-      capture: 'no_tool_io',
+      capture: 'full',
       scores: true,
+      media: false,
+      input: 'request',
       caller: { parent: { trace: 'a'.repeat(32), span: 'b'.repeat(16) }, seed: 'a seed' },
       debug: true,
       problems: [],
@@ -89,6 +95,13 @@ describe('settings', () => {
     expect(await readSettings(env)).toMatchObject({
       userId: undefined,
       gitIdentity: { authorEmail: 'me@example.com', configs: ['/home/me/.gitconfig', '/home/me/.config/git/config'] },
+    });
+  });
+
+  test.each(['no_tool_io', 'metadata'])('a whole request does not go with %s', async (capture) => {
+    expect(await readSettings({ ...KEYS, CC_LANGFUSE_CAPTURE: capture, CC_LANGFUSE_INPUT: 'request' })).toMatchObject({
+      input: 'answered',
+      problems: ['CC_LANGFUSE_INPUT: a whole request goes only with CC_LANGFUSE_CAPTURE=full'],
     });
   });
 
@@ -126,6 +139,8 @@ describe('settings', () => {
     ['CC_LANGFUSE_MAX_CHARS', '0', 'maxChars', 200_000],
     ['CC_LANGFUSE_DEBUG', 'yes', 'debug', false],
     ['CC_LANGFUSE_SCORES', 'all', 'scores', false],
+    ['CC_LANGFUSE_MEDIA', 'no', 'media', false],
+    ['CC_LANGFUSE_INPUT', 'all', 'input', 'answered'],
     ['CC_LANGFUSE_CAPTURE', 'some', 'capture', 'metadata'],
     ['CC_LANGFUSE_AUTO_TAGS', 'skill,all', 'autoTags', ['claude-code', 'skill', 'agent', 'mcp']],
     ['CC_LANGFUSE_TRACEPARENT', `00-${'0'.repeat(32)}-${'b'.repeat(16)}-01`, 'caller', {}],

@@ -41,6 +41,23 @@ export interface Observation {
   readonly model?: string | undefined;
   readonly modelParameters?: { readonly [name: string]: string | number } | undefined;
   readonly usage?: Usage | undefined;
+  /** The images and documents that its fields refer to. */
+  readonly media?: readonly Media[];
+  /** What Claude Code calls the request that a generation answers. */
+  readonly request?: string | undefined;
   /** The last transcript line that it rests on: it is new where that line is. */
   readonly line: number;
+}
+
+/** Bytes that go beside an observation, never in it. */
+export interface Media {
+  readonly field: 'input' | 'output';
+  /** What stands for it in the field, in the words of Langfuse. */
+  readonly reference: string;
+  /** What stands there where it does not leave the machine, or cannot. */
+  readonly placeholder: string;
+  readonly contentType: string;
+  readonly sha256: Buffer;
+  readonly length: number;
+  readonly bytes: () => Buffer;
 }

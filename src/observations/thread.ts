@@ -84,6 +84,7 @@ function generationAndTools(response: Response, context: Context): Observation[]
         service_tier: counts?.service_tier,
       }),
       usage,
+      request: request?.id,
       line: response.lastLine,
     },
     context,

@@ -23,6 +23,8 @@ export interface TraceSettings {
   readonly capture: Capture;
   /** Whether its figures are to be kept as scores. */
   readonly scores: boolean;
+  /** Whether images and documents go beside what refers to them. */
+  readonly media: boolean;
 }
 
 /** What does not come from the lines of a turn. */

@@ -2,7 +2,7 @@ import type { Observation, Trace } from '../observations/model.js';
 import { grouped } from './grouped.js';
 
 /** What of an observation is shown. */
-export type ShownObservation = Omit<Observation, 'trace' | 'line'>;
+export type ShownObservation = Omit<Observation, 'trace' | 'line' | 'media' | 'request'>;
 
 /** An observation with what it says of its trace. */
 export type TracedObservation = ShownObservation & {
@@ -49,8 +49,10 @@ function turnOf(observations: readonly [TracedObservation, ...TracedObservation[
 }
 
 /** Without its trace, which the turn has, and whatever else it may hold. */
-function shown({ trace: _, ...observation }: TracedObservation & { readonly line?: number }): ShownObservation {
-  const { line: __, ...rest } = observation;
+function shown(
+  observation: TracedObservation & Partial<Pick<Observation, 'line' | 'media' | 'request'>>,
+): ShownObservation {
+  const { trace: _, line: __, media: ___, request: ____, ...rest } = observation;
   return rest;
 }
 

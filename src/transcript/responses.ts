@@ -7,6 +7,7 @@ type AssistantLine = Extract<Line, { kind: 'assistant' }>;
 export type RequestParams = NonNullable<Extract<Line, { kind: 'request' }>['fields']['params']>;
 
 export interface ModelRequest {
+  readonly id: string;
   readonly at: number | undefined;
   readonly params: RequestParams | undefined;
 }

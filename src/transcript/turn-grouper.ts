@@ -46,7 +46,7 @@ export class TurnGrouper {
     if (line.kind === 'unreadable') return undefined;
     if (line.kind === 'request') {
       const { id, params } = line.fields;
-      if (id !== undefined) this.#requests.set(id, { at: line.at, params, line: line.place.number });
+      if (id !== undefined) this.#requests.set(id, { id, at: line.at, params, line: line.place.number });
       return undefined;
     }
     const { uuid, parentUuid, isSidechain } = line.fields;

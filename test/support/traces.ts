@@ -21,6 +21,7 @@ export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {
   redact: undefined,
   capture: 'full',
   scores: false,
+  media: true,
   repository: undefined,
   callers: [],
 };

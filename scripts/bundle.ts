@@ -24,6 +24,7 @@ const entries = [
   'langfuse/proxy.ts',
   'langfuse/ingestion.ts',
   'langfuse/scores.ts',
+  'langfuse/media.ts',
 ];
 
 /** Node loads CommonJS a tenth faster, but esbuild splits only ESM: so every `import()` of ours stays one, of its file. */

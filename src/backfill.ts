@@ -1,6 +1,4 @@
-import type { Receiver } from './config.js';
-import { sendScores } from './langfuse/scores.js';
-import type { Sender } from './langfuse/send.js';
+import type { Courier, Delivery } from './delivery.js';
 import type { Log } from './log.js';
 import { type ExportTools, exportSession } from './session-export.js';
 import { IDLE_MS } from './session-turns.js';
@@ -23,11 +21,8 @@ export interface SessionResult {
   readonly outcome: Outcome;
 }
 
-interface BackfillTools {
+interface BackfillTools extends Delivery {
   readonly store: SessionState;
-  readonly encode: ExportTools['encode'];
-  readonly send: ExportTools['send'];
-  readonly sendScores: ExportTools['sendScores'];
   /** Whether the server takes what it is sent, or refuses it for what it is. */
   readonly isServerWell: () => boolean;
   /** The settings for a session: its own runs may have had others. */
@@ -59,17 +54,9 @@ const LOCK_WAIT_MS = 60_000;
 /** A server that fails so many sessions in a row will not take the next one's. */
 const FAILURES_IN_A_ROW = 3;
 
-/** Sends with a backfill's patience. */
-export function patiently(
-  receiver: Receiver,
-  sender: Sender,
-  stop: AbortSignal,
-): Pick<ExportTools, 'encode' | 'send' | 'sendScores'> {
-  return {
-    encode: (observation) => sender.encode(observation),
-    send: (spans) => sender.send(spans, Date.now() + PATIENCE_MS, stop),
-    sendScores: (turns) => sendScores(receiver, turns, { deadline: Date.now() + PATIENCE_MS, stop }),
-  };
+/** Delivers with a backfill's patience. */
+export function patiently(courier: Courier, stop: AbortSignal): Delivery {
+  return courier.delivery(() => Date.now() + PATIENCE_MS, stop);
 }
 
 /** Exports sessions, several at a time; gives what became of each, in their order. */

@@ -1,11 +1,9 @@
 import type { Caller } from './caller.js';
+import type { Delivery } from './delivery.js';
 import { turnsOfFamily } from './family.js';
-import type { ScoreReport } from './langfuse/scores.js';
-import type { SendReport } from './langfuse/send.js';
-import type { Outgoing } from './langfuse/transport.js';
 import type { Log } from './log.js';
+import { settleMedia } from './media-export.js';
 import type { Observation } from './observations/model.js';
-import type { TurnScores } from './observations/scores.js';
 import { Outbox } from './outbox.js';
 import { type Start, startsFor, takenOverAt } from './resume.js';
 import { settleScores } from './score-export.js';
@@ -35,12 +33,8 @@ export interface SessionExport {
   readonly isAnew?: boolean;
 }
 
-export interface ExportTools {
+export interface ExportTools extends Delivery {
   readonly store: SessionState;
-  readonly encode: (observation: Observation) => Outgoing;
-  readonly send: (spans: readonly Outgoing[]) => Promise<SendReport>;
-  /** Sends the figures of turns that the server has taken. */
-  readonly sendScores: (turns: readonly TurnScores[]) => Promise<ScoreReport>;
   /** Until when another run is waited for that works on the session, in ms since 1970. */
   readonly waitUntil: number;
   /** Until when there is time to read; what has been read by then is sent, and the next run goes on. */
@@ -179,9 +173,12 @@ async function exportFrom(start: Start, run: Run): Promise<ExportReport | undefi
 
 function outboxFor(record: SessionRecord, { sessionId: session }: SessionExport, tools: ExportTools): Outbox {
   const { store, log } = tools;
+  const onMissing = once((reason: string) =>
+    log.warn('an image or a document stays behind, a word stands in its place', { session, reason }),
+  );
   return new Outbox({
     ready: () => store.ready(),
-    finish: async (observation) => observation,
+    finish: (observation) => settleMedia(observation, { bring: tools.bringMedia, onMissing }),
     encode: tools.encode,
     send: tools.send,
     advance: (change) => record.save(change),
@@ -198,5 +195,14 @@ function scoreTools(record: SessionRecord, { sessionId: session }: SessionExport
     send: sendScores,
     save: (change: Partial<Entry>) => record.save(change),
     onRefused: (score: string) => log.warn('the server refuses a score, it is left out', { session, score }),
+  };
+}
+
+/** Tells the same thing once. */
+function once(tell: (what: string) => void): (what: string) => void {
+  const told = new Set<string>();
+  return (what) => {
+    if (!told.has(what)) tell(what);
+    told.add(what);
   };
 }

@@ -77,8 +77,8 @@ export class Subagents {
     const { optionsIn, known = {} } = tools;
     this.#tools = tools;
     this.#options = optionsIn(undefined);
-    const { maxChars, redact, capture } = this.#options;
-    this.#limits = { maxChars, fit: fitting(redact), capture };
+    const { maxChars, redact, capture, media } = this.#options;
+    this.#limits = { maxChars, fit: fitting(redact), capture, media };
     for (const [agentId, entry] of Object.entries(known)) {
       if (entry) this.#entries.set(agentId, entry);
       else this.#leftAlone.add(agentId);

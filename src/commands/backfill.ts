@@ -3,6 +3,7 @@ import { type BackfillRequest, readRequest } from '../backfill-request.js';
 import { claudeFolder, environmentOf } from '../claude-folder.js';
 import { UsageError } from '../command-line.js';
 import { describedBy, describing, type Langfuse, readSettings, type Settings } from '../config.js';
+import { Courier } from '../delivery.js';
 import { checkKeys } from '../langfuse/key-check.js';
 import { sessionsPage } from '../langfuse/project.js';
 import { fingerprint } from '../langfuse/receiver.js';
@@ -72,6 +73,7 @@ async function exportAll(
   const onCorrupt = (keptAs: string) => tell(`the state file was corrupt, it is set aside as ${keptAs}`);
   const state = new StateStore(folder, onCorrupt, 'in the background');
   const sender = receiver && !request.isDryRun ? new Sender(await transportTo(receiver, folder)) : undefined;
+  const courier = receiver && sender && new Courier(receiver, sender);
   const progress =
     request.output === 'words' && sessions.length > 0
       ? new ProgressReport(sessions, process.stderr, () => sender?.pausedUntil ?? 0)
@@ -81,7 +83,7 @@ async function exportAll(
     return await backfill(sessions, {
       ...request,
       store: sender ? state : new DryRun(state),
-      ...(receiver && sender ? patiently(receiver, sender, interrupt.signal) : NOTHING_SENT),
+      ...(courier ? patiently(courier, interrupt.signal) : NOTHING_SENT),
       isServerWell: () => sender?.isWell ?? true,
       describe: async (given) => (given ? describedBy(given, env) : { options: settings, given: describing(env) }),
       destination: receiver && fingerprint(receiver),
@@ -91,7 +93,7 @@ async function exportAll(
     });
   } finally {
     progress.stop();
-    await sender?.close();
+    await courier?.close();
     await log.flush();
   }
 }

@@ -2,6 +2,7 @@ import { lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Caller, withStart } from '../caller.js';
 import { describedBy, describing, readSettings, type Settings } from '../config.js';
+import { Courier } from '../delivery.js';
 import { type HookInput, parseHookInput } from '../hook-input.js';
 import { fingerprint, refusedBy } from '../langfuse/receiver.js';
 import { Sender } from '../langfuse/send.js';
@@ -71,14 +72,10 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   const isRepeated = event === 'SessionEnd' && !run.isWorker && hasJustFailed(store.read(sessionId));
   const deadline = isRepeated ? Math.min(run.deadline, startedAt + AFTER_A_FAILURE_MS) : run.deadline;
   const sender = new Sender(await transportTo(receiver, folder));
+  const courier = new Courier(receiver, sender);
   const toolsUntil: ToolsUntil = (end, described = { options: settings, given: describing(env) }) => ({
     store,
-    encode: (observation) => sender.encode(observation),
-    send: (spans) => sender.send(spans, end),
-    sendScores: async (turns) => {
-      const { sendScores } = await import('../langfuse/scores.js');
-      return sendScores(receiver, turns, { deadline: end });
-    },
+    ...courier.delivery(() => end),
     waitUntil: end,
     // Half of the time is for reading.
     readUntil: (Date.now() + end) / 2,
@@ -93,7 +90,7 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
     if (isDone || sender.isWell) await recover(input, store, toolsUntil, { env, deadline, destination, log });
     keepRefusal(folder, sender.lastStatus, (status) => refusedBy(receiver, status), env);
   } finally {
-    await sender.close();
+    await courier.close();
   }
 }
 

@@ -19,7 +19,7 @@ export async function connect(url: URL): Promise<Connection> {
 }
 
 interface Question {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH';
   readonly headers: OutgoingHttpHeaders;
   readonly body?: Buffer;
 }

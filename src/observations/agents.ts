@@ -44,7 +44,7 @@ export function buildAgent(agent: Agent, place: AgentPlace, limits: Limits): Age
         id: agentSpan,
         parentId: place.parentId,
         name: place.parentId === undefined ? place.trace.name : (type ?? 'agent'),
-        ...spanOf(turns),
+        ...spanOf(turns, limits),
         metadata: withoutUndefined<Json>({
           agent_id: agentId,
           agent_type: type,
@@ -94,7 +94,7 @@ export function buildLostAgent(call: ToolCall, place: AgentPlace, limits: Limits
 }
 
 /** What of a turn's context holds for its agents, too. */
-export type Limits = Pick<Context, 'maxChars' | 'fit' | 'capture'>;
+export type Limits = Pick<Context, 'maxChars' | 'fit' | 'capture' | 'media'>;
 
 function agentSpanOf(trace: Pick<Trace, 'scope'>, agentKey: string): string {
   return spanIdOf(trace.scope, 'agent', agentKey);

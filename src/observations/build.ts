@@ -17,13 +17,14 @@ export interface TurnObservations {
 /** What Langfuse is to show of a turn. The same turn always gives the same observations. */
 export function buildTurn(turn: Turn, options: BuildOptions): TurnObservations {
   const trace = traceOf(turn, options);
-  const { maxChars, redact, capture } = options;
+  const { maxChars, redact, capture, media } = options;
   const context = {
     trace,
     place: trace.sessionId,
     maxChars,
     fit: fitting(redact),
     capture,
+    media,
     agentSpan: spanIdOf(trace.scope, 'agent', turn.key),
   };
   const children = [...childrenOf(turn, context), ...sidechainsOf(turn, context)].toSorted((a, b) => a.line - b.line);
@@ -39,7 +40,7 @@ function rootOf(turn: Turn, context: Context): Observation {
       id: context.agentSpan,
       parentId: trace.parentId,
       name: trace.name,
-      ...spanOf([turn]),
+      ...spanOf([turn], context),
       metadata: withoutUndefined<Json>({
         ...figures,
         session_title: TITLE_KINDS.map((kind) => turn.session.titles[kind]).find((title) => title !== undefined),

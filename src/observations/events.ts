@@ -1,11 +1,13 @@
 import { type Json, withoutUndefined } from '../json.js';
 import type { Note } from '../transcript/notes.js';
+import type { MediaRules } from './media.js';
+import { saidByUser } from './messages.js';
 import type { Observation } from './model.js';
 
-type EventContent = Pick<Observation, 'name' | 'input' | 'metadata' | 'level' | 'statusMessage'>;
+type EventContent = Pick<Observation, 'name' | 'metadata' | 'level' | 'statusMessage'> & { input?: unknown };
 
 /** What Langfuse shows of a note; what only decides how a turn ended is no event. */
-export function eventOf(note: Note): EventContent | undefined {
+export function eventOf(note: Note, rules: MediaRules): EventContent | undefined {
   switch (note.kind) {
     case 'compaction':
       return {
@@ -35,7 +37,7 @@ export function eventOf(note: Note): EventContent | undefined {
       return {
         name: 'message while working',
         level: 'DEFAULT',
-        input: [{ role: 'user', content: note.content }],
+        input: [saidByUser(note, rules)],
         metadata: {},
       };
     case 'stop-hook-feedback':

@@ -1,4 +1,6 @@
 import type { Json } from '../json.js';
+import { MediaPart } from './media.js';
+import type { Media } from './model.js';
 import { isSecretName, REDACTED, type Redact } from './redact.js';
 
 /** A text that has been made fit: as JSON it would break if it were changed once more. It may still be cut. */
@@ -10,6 +12,8 @@ export interface Limited {
   readonly value: Json;
   /** How much text the field had before it was cut; undefined where nothing was cut. */
   readonly fullChars: number | undefined;
+  /** What it refers to. */
+  readonly media: readonly Omit<Media, 'field'>[];
 }
 
 const DEEPEST = 100;
@@ -39,6 +43,7 @@ export function fitting(redact: Redact | undefined): Fit {
 function limited(value: unknown, maxChars: number, redact: Redact | undefined): Limited {
   let left = maxChars;
   let isCut = false;
+  const media: Omit<Media, 'field'>[] = [];
 
   const text = (original: string): string => bounded(redact ? redact(original) : original);
   const bounded = (whole: string): string => {
@@ -78,6 +83,10 @@ function limited(value: unknown, maxChars: number, redact: Redact | undefined): 
     }
     if (typeof node !== 'object') return null;
     if (node instanceof Fitted) return bounded(node.text);
+    if (node instanceof MediaPart) {
+      media.push(node.media);
+      return node.value;
+    }
     if (depth === DEEPEST) {
       isCut = true;
       return '[nested too deeply]';
@@ -90,7 +99,7 @@ function limited(value: unknown, maxChars: number, redact: Redact | undefined): 
   };
 
   const kept = walk(value, 0);
-  return { value: kept, fullChars: isCut ? charsIn(value) : undefined };
+  return { value: kept, fullChars: isCut ? charsIn(value) : undefined, media };
 }
 
 /** What stands under a secret's name: one secret, or a list of them. */
@@ -112,6 +121,7 @@ function charsIn(value: unknown): number {
   while (waiting.length > 0) {
     const node = waiting.pop();
     if (typeof node === 'string') chars += node.length;
+    else if (node instanceof MediaPart) continue;
     else if (typeof node === 'object' && node !== null) for (const item of Object.values(node)) waiting.push(item);
   }
   return chars;

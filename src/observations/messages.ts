@@ -1,18 +1,31 @@
-import { textOf } from '../transcript/content.js';
+import { type Part, partsOf } from '../transcript/content.js';
 import type { Answered, Response } from '../transcript/responses.js';
+import type { Prompt } from '../transcript/turn.js';
 import { type Fit, Fitted } from './limits.js';
+import { contentOf, MediaPart, type MediaRules } from './media.js';
 
 /** Of what a generation answers only the beginning is repeated here: the tool's own observation has it all. */
 const ANSWERED_CHARS = 2_000;
 
 /** What was said to the model, in the shape that Langfuse draws as a conversation. */
-export function inputMessages(answered: readonly Answered[], fit: Fit) {
-  const beginning = (text: string) => new Fitted(fit.text(text, ANSWERED_CHARS));
+export function inputMessages(answered: readonly Answered[], rules: MediaRules) {
   return answered.map((message) =>
     message.role === 'user'
-      ? { role: 'user', content: beginning(message.content) }
-      : { role: 'tool', tool_call_id: message.toolCallId, content: beginning(textOf(message.content)) },
+      ? { role: 'user', content: beginningOf([message.content, ...(message.media ?? [])], rules) }
+      : { role: 'tool', tool_call_id: message.toolCallId, content: beginningOf(partsOf(message.content), rules) },
   );
+}
+
+/** All that a user gave: words, and what was put beside them. */
+export function saidByUser({ content, media }: Pick<Prompt, 'content' | 'media'>, rules: MediaRules) {
+  return { role: 'user', content: contentOf([content, ...media], rules) };
+}
+
+function beginningOf(parts: readonly Part[], rules: MediaRules): unknown {
+  const content = contentOf(parts, rules);
+  const text = (whole: string) => new Fitted(rules.fit.text(whole, ANSWERED_CHARS));
+  if (typeof content === 'string') return text(content);
+  return content.map((part) => (part instanceof MediaPart ? part : { type: 'text', text: text(part.text) }));
 }
 
 /** What the model said, in that same shape. Signatures of its thinking are not sent. */

@@ -1,8 +1,8 @@
 import { mapValues, withoutUndefined } from '../json.js';
 import { type Capture, type Content, captured } from './capture.js';
 import { spanIdOf } from './ids.js';
-import type { Fit } from './limits.js';
-import type { Observation, Trace } from './model.js';
+import type { Fit, Limited } from './limits.js';
+import type { Media, Observation, Trace } from './model.js';
 
 /** What the observations of a turn, or of a subagent, have in common. */
 export interface Context {
@@ -14,6 +14,8 @@ export interface Context {
   readonly maxChars: number;
   readonly fit: Fit;
   readonly capture: Capture;
+  /** Whether images and documents may leave. */
+  readonly media: boolean;
 }
 
 const STATUS_CHARS = 500;
@@ -26,6 +28,7 @@ export function observation(whole: Content, { trace, maxChars, fit, capture }: C
   const { statusMessage, modelParameters } = content;
   const input = content.input === undefined ? undefined : fit.value(content.input, maxChars);
   const output = content.output === undefined ? undefined : fit.value(content.output, maxChars);
+  const media = [...mediaOf('input', input), ...mediaOf('output', output)];
   const cutFields = withoutUndefined({ input_full_chars: input?.fullChars, output_full_chars: output?.fullChars });
   return {
     ...content,
@@ -34,12 +37,17 @@ export function observation(whole: Content, { trace, maxChars, fit, capture }: C
     trace,
     input: input?.value,
     output: output?.value,
+    ...(media.length > 0 && { media }),
     statusMessage: statusMessage && fit.text(statusMessage.trimStart().split('\n', 1).join(), STATUS_CHARS),
     modelParameters:
       modelParameters &&
       mapValues(modelParameters, (value) => (typeof value === 'string' ? fit.text(value, NAME_CHARS) : value)),
     metadata: { ...mapValues(content.metadata, (value) => fit.value(value, METADATA_CHARS).value), ...cutFields },
   };
+}
+
+function mediaOf(field: Media['field'], content: Limited | undefined): Media[] {
+  return content?.media.map((media) => ({ ...media, field })) ?? [];
 }
 
 /** The id of a span by what the transcript calls it, or where it does not, by where it stands. */

@@ -1,11 +1,12 @@
 import { isRecord, type Json, withoutUndefined } from '../json.js';
-import { textOf } from '../transcript/content.js';
+import { partsOf, textOf } from '../transcript/content.js';
 import type { Note } from '../transcript/notes.js';
 import type { Response, ToolCall } from '../transcript/responses.js';
 import type { Turn } from '../transcript/turn.js';
 import { endingOf } from './ending.js';
 import { eventOf } from './events.js';
-import { answerText, inputMessages, outputMessage } from './messages.js';
+import { contentOf, type MediaRules } from './media.js';
+import { answerText, inputMessages, outputMessage, saidByUser } from './messages.js';
 import type { Observation } from './model.js';
 import { type Context, idOf, observation } from './observation.js';
 import { summaryOfCall } from './summary.js';
@@ -20,7 +21,7 @@ export function childrenOf({ notes, responses }: Turn, context: Context): Observ
 }
 
 /** Input, output and times of an agent: of a turn, or of all the turns of a subagent. */
-export function spanOf(turns: readonly [Turn, ...Turn[]]) {
+export function spanOf(turns: readonly [Turn, ...Turn[]], rules: MediaRules) {
   const responses = turns.flatMap((turn) => turn.responses);
   const answer = responses.map(answerText).findLast((text) => text !== '');
   const startTime = turns[0].prompts[0].at;
@@ -32,7 +33,7 @@ export function spanOf(turns: readonly [Turn, ...Turn[]]) {
   return {
     startTime,
     endTime: times.reduce((latest, time) => Math.max(latest, time), startTime),
-    input: turns.flatMap(({ prompts }) => prompts.map(({ content }) => ({ role: 'user', content }))),
+    input: turns.flatMap(({ prompts }) => prompts.map((prompt) => saidByUser(prompt, rules))),
     output: answer === undefined ? null : { role: 'assistant', content: answer },
   };
 }
@@ -62,7 +63,7 @@ function generationAndTools(response: Response, context: Context): Observation[]
       startTime,
       endTime: response.lastBlockAt,
       completionStartTime: isBetween(startTime, firstBlockStartedAt, firstBlockAt) ? firstBlockStartedAt : undefined,
-      input: inputMessages(response.answered, context.fit),
+      input: inputMessages(response.answered, context),
       output: outputMessage(response, context.fit),
       metadata: withoutUndefined<Json>({
         tool_count: response.calls.length,
@@ -101,7 +102,7 @@ function flawOf({ aborted, stopReason }: Response): string | undefined {
 
 function toolOf(call: ToolCall, index: number, parentId: string, context: Context): Observation {
   const { id, name, input, line, at, result } = call;
-  const output = result === undefined ? null : outputOf(result.content);
+  const output = result === undefined ? null : outputOf(result.content, context);
   return observation(
     {
       type: 'tool',
@@ -128,14 +129,14 @@ function toolOf(call: ToolCall, index: number, parentId: string, context: Contex
   );
 }
 
-function outputOf(content: unknown): unknown {
+function outputOf(content: unknown, rules: MediaRules): unknown {
   // A single block, a document for one, is drawn as a list of one.
-  if (isRecord(content) && typeof content.type === 'string') return textOf([content]);
-  return Array.isArray(content) ? textOf(content) : (content ?? null);
+  const blocks = isRecord(content) && typeof content.type === 'string' ? [content] : content;
+  return Array.isArray(blocks) ? contentOf(partsOf(blocks), rules) : (blocks ?? null);
 }
 
 function eventsOf(note: Note, context: Context): Observation[] {
-  const event = eventOf(note);
+  const event = eventOf(note, context);
   if (!event) return [];
   const { at, uuid } = note;
   const id = idOf(context, 'event', uuid, note.line);

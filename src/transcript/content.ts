@@ -7,7 +7,21 @@ export type Block =
   | { kind: 'thinking'; text: string }
   | { kind: 'tool_use'; id: string | undefined; name: string; input: unknown }
   | { kind: 'tool_result'; toolUseId: string | undefined; content: unknown; isError: boolean }
+  | MediaBlock
   | { kind: 'other'; type: string; value: unknown };
+
+/** An image or a document that a message holds. */
+export interface MediaBlock {
+  readonly kind: 'media';
+  /** What the message calls it. */
+  readonly type: string;
+  readonly mediaType: string;
+  readonly encoding: 'base64' | 'text';
+  readonly data: string;
+}
+
+/** Words, or what is none. */
+export type Part = string | MediaBlock;
 
 /** Content is a string, a list of blocks, or missing. */
 export function blocksOf(content: unknown): Block[] {
@@ -18,12 +32,38 @@ export function blocksOf(content: unknown): Block[] {
 
 /** The text of content, blocks joined by a newline; what cannot be text leaves a short word in its place. */
 export function textOf(content: unknown): string {
-  return blocksOf(content)
-    .map((block) =>
-      block.kind === 'text' ? block.text : block.kind === 'other' ? placeholder(block.type, block.value) : '',
-    )
-    .filter((text) => text !== '')
+  return partsOf(content)
+    .map((part) => (typeof part === 'string' ? part : `[${sizeOf(part)}]`))
     .join('\n');
+}
+
+/** What content says, and the images and documents between. */
+export function partsOf(content: unknown): Part[] {
+  const parts: Part[] = [];
+  for (const block of blocksOf(content)) {
+    const part = partOf(block);
+    const before = parts.at(-1);
+    if (part === '') continue;
+    if (typeof part === 'string' && typeof before === 'string') parts[parts.length - 1] = `${before}\n${part}`;
+    else parts.push(part);
+  }
+  return parts;
+}
+
+export function isMedia(part: Part): part is MediaBlock {
+  return typeof part !== 'string';
+}
+
+/** An image's or a document's type and size, in words. */
+export function sizeOf({ type, mediaType, encoding, data }: MediaBlock): string {
+  const bytes = encoding === 'text' ? Buffer.byteLength(data) : base64Bytes(data);
+  return `${type} ${mediaType}, ${bytes} bytes`;
+}
+
+function partOf(block: Block): Part {
+  if (block.kind === 'text') return block.text;
+  if (block.kind === 'media') return block;
+  return block.kind === 'other' ? placeholder(block.type, block.value) : '';
 }
 
 export function hasToolResult(content: unknown): boolean {
@@ -50,7 +90,16 @@ function toBlock(value: unknown): Block {
       return { kind: 'tool_result', toolUseId, content, isError: is_error ?? isErrorBlock(content) };
     }
   }
-  return { kind: 'other', type, value };
+  return mediaIn(value) ?? { kind: 'other', type, value };
+}
+
+/** The image or the document that a block holds. */
+export function mediaIn(block: unknown): MediaBlock | undefined {
+  const { type, source } = isRecord(block) ? block : {};
+  const read = knownBlocks.source.safeParse(source);
+  if (typeof type !== 'string' || !read.success) return undefined;
+  const { type: encoding, media_type: mediaType, data } = read.data;
+  return { kind: 'media', type, mediaType, encoding, data };
 }
 
 /** A failure of a tool of the server's own is a block that says so. */
@@ -62,12 +111,7 @@ function placeholder(type: string, value: unknown): string {
   if (isErrorBlock(value) && isRecord(value)) return `[${type}: ${String(value.error_code ?? 'unknown')}]`;
   if (type === 'web_fetch_result' && isRecord(value)) return `[web_fetch_result ${String(value.url ?? '')}]`;
   if (type === 'web_search_result' && isRecord(value)) return [value.title, value.url].filter((part) => part).join(' ');
-  const source = isRecord(value) && isRecord(value.source) ? value.source : undefined;
-  if (!source) return `[${type}]`;
-  const mediaType = typeof source.media_type === 'string' ? ` ${source.media_type}` : '';
-  const bytes = source.type === 'text' ? Buffer.byteLength : base64Bytes;
-  const size = typeof source.data === 'string' ? `, ${bytes(source.data)} bytes` : '';
-  return `[${type}${mediaType}${size}]`;
+  return `[${type}]`;
 }
 
 function base64Bytes(data: string): number {

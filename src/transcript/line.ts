@@ -1,4 +1,5 @@
 import { isRecord, parseJson } from '../json.js';
+import { skippedAttachment } from './attachment.js';
 import type { Place, SourceLine } from './reader.js';
 import { AssistantLine, AttachmentLine, OtherLine, RequestLine, SystemLine, UserLine } from './schema.js';
 import { timeOf } from './time.js';
@@ -24,7 +25,6 @@ export type Line =
  * parsed (a session's first 135 KB are nearly all attachments and request shapes).
  */
 const SKIPPED = ['api-request-shape', 'api-request-blob', 'file-history-snapshot', 'file-history-delta'];
-const ATTACHMENTS_READ = ['queued_command', 'max_turns_reached'];
 const HEAD_BYTES = 256;
 
 export function toLine(source: SourceLine): Line | undefined {
@@ -92,21 +92,4 @@ function toKnownLine(value: Record<string, unknown>, place: Place): Line {
       return { kind: 'other', type: String(type), fields, place, at: timeOf(fields.timestamp) };
     }
   }
-}
-
-const ATTACHMENT_HEAD =
-  /^\{"parentUuid":(?:"([^"]*)"|null),(?:"\w+":(?:true|false|null|"[^"\\]*"),)*"attachment":\{"type":"([^"]*)"/;
-
-/** Of most attachments only their place in the parent chain matters; `uuid` stands behind the body. */
-function skippedAttachment(head: string, bytes: Buffer): { type: string; fields: AttachmentLine } | undefined {
-  const match = ATTACHMENT_HEAD.exec(head);
-  if (!match) return undefined;
-  const [, parentUuid, type = ''] = match;
-  if (ATTACHMENTS_READ.includes(type)) return undefined;
-  const mark = '"type":"attachment","uuid":"';
-  const found = bytes.lastIndexOf(mark);
-  if (found < 0) return undefined;
-  const from = found + mark.length;
-  const uuid = bytes.toString('latin1', from, bytes.indexOf('"', from));
-  return { type, fields: { uuid, parentUuid } };
 }

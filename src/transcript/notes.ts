@@ -1,5 +1,5 @@
 import type { Tokens } from './compaction-cost.js';
-import { textOf } from './content.js';
+import { isMedia, type MediaBlock, partsOf, textOf } from './content.js';
 import type { Line } from './line.js';
 
 /** What happened in a turn beside prompts, responses and tools. */
@@ -18,7 +18,7 @@ export type Note = { readonly line: number; readonly at: number; readonly uuid: 
       readonly waitMs: number | undefined;
       readonly error: string | undefined;
     }
-  | { readonly kind: 'absorbed-message'; readonly content: string }
+  | { readonly kind: 'absorbed-message'; readonly content: string; readonly media: readonly MediaBlock[] }
   | { readonly kind: 'stop-hook-feedback'; readonly content: string }
   | { readonly kind: 'interrupt'; readonly content: string }
   | { readonly kind: 'max-turns' }
@@ -41,7 +41,9 @@ export function noteOf(line: Exclude<NotableLine, { kind: 'user' }>): Noted<Note
     case 'attachment': {
       if (line.type === 'max_turns_reached') return { kind: 'max-turns' };
       if (line.type !== 'queued_command') return undefined;
-      return { kind: 'absorbed-message', content: textOf(line.fields.attachment?.prompt) };
+      const parts = partsOf(line.fields.attachment?.prompt);
+      const content = parts.filter((part) => !isMedia(part)).join('\n');
+      return { kind: 'absorbed-message', content, media: parts.filter(isMedia) };
     }
     case 'system': {
       const { subtype, compactMetadata, retryAttempt, maxRetries, retryInMs, error } = line.fields;

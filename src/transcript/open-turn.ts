@@ -1,3 +1,4 @@
+import type { MediaBlock } from './content.js';
 import type { IdRegister } from './id-register.js';
 import type { Note } from './notes.js';
 import type { ParentChain } from './parent-chain.js';
@@ -6,6 +7,8 @@ import { type Answered, ResponseCollector } from './responses.js';
 import type { AgentThread, Position, Prompt, PromptContext, SessionFacts, Turn } from './turn.js';
 
 export interface OpenPrompt extends Prompt {
+  /** Lines behind it may still bring some. */
+  readonly media: MediaBlock[];
   readonly command: string | undefined;
   readonly context: PromptContext;
   readonly copied: boolean;
@@ -95,13 +98,18 @@ export class OpenTurn {
     if (prompt.line < this.#start.line) this.#start = { line: prompt.line, offset };
     this.#prompts.push(prompt);
     if (prompt.uuid !== undefined) this.#promptPlaces.set(prompt.uuid, this.#prompts.length);
-    this.answerNext({ role: 'user', content: prompt.content }, prompt.at);
+    this.answerNext({ role: 'user', content: prompt.content, media: prompt.media }, prompt.at);
+  }
+
+  /** A file that the newest prompt names is read for the model, behind the prompt. */
+  addMedia(media: MediaBlock): void {
+    if (this.collector.isEmpty) this.#prompts.at(-1)?.media.push(media);
   }
 
   /** Of a torn file the prompt may be missing; what the agent did is no less for it. */
   addLostPrompt({ number: line, start }: Place, at: number): void {
-    const prompt = { uuid: undefined, line, at, content: '', command: undefined, context: NO_CONTEXT, copied: false };
-    this.addPrompt(prompt, start);
+    const nothing = { uuid: undefined, content: '', media: [], command: undefined, context: NO_CONTEXT, copied: false };
+    this.addPrompt({ ...nothing, line, at }, start);
   }
 
   /**
@@ -115,7 +123,7 @@ export class OpenTurn {
     this.#prompts = kept;
     this.#promptPlaces = new Map(kept.flatMap(({ uuid }, place) => (uuid === undefined ? [] : [[uuid, place + 1]])));
     this.#lineOffsets = kept.map(({ line }) => line);
-    this.#answered = kept.map(({ content }) => ({ role: 'user', content }));
+    this.#answered = kept.map(({ content, media }) => ({ role: 'user', content, media }));
     this.#answeredAt = kept.at(-1)?.at;
     if (kept.length === 0) this.#start = behind;
   }

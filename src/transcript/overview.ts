@@ -1,8 +1,9 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
+import { sizeOf } from './content.js';
 import { type Line, toLine } from './line.js';
 import { linesIn } from './lines.js';
-import { promptTextOf } from './prompt.js';
+import { type PromptText, promptTextOf } from './prompt.js';
 import { OPEN_FLAGS } from './reader.js';
 import type { OtherLine } from './schema.js';
 import { TITLE_KINDS, type TitleKind } from './turn.js';
@@ -67,13 +68,17 @@ export function overviewOf(path: string): SessionOverview | undefined {
       firstPrompt: beginning.prompt?.fields.uuid,
       title:
         TITLE_KINDS.map((kind) => titles[kind]).find((title) => title) ??
-        (beginning.prompt && promptTextOf(beginning.prompt).content),
+        (beginning.prompt && wordsOf(promptTextOf(beginning.prompt))),
       model: end.model,
       version: beginning.prompt?.fields.version,
     };
   } finally {
     closeSync(file);
   }
+}
+
+function wordsOf({ content, media }: PromptText): string {
+  return content || media.map((block) => `[${sizeOf(block)}]`).join(' ');
 }
 
 /** When something last happened in a session, in ms since 1970. */

@@ -1,4 +1,4 @@
-import { textOf } from './content.js';
+import { isMedia, type MediaBlock, partsOf } from './content.js';
 import type { Line } from './line.js';
 
 type User = Extract<Line, { kind: 'user' }>;
@@ -8,6 +8,8 @@ export type Trigger = 'human' | 'command' | 'bash' | 'task-notification' | 'auto
 /** What a prompt says to a person: as it was typed, without what the program wrapped around it. */
 export interface PromptText {
   readonly content: string;
+  /** What was given with it that is no text. */
+  readonly media: readonly MediaBlock[];
   readonly trigger: Trigger;
   /** What was selected or open in the editor, by its kind. */
   readonly ide: { readonly [kind: string]: string } | undefined;
@@ -16,15 +18,17 @@ export interface PromptText {
 }
 
 export function promptTextOf({ content, fields }: User): PromptText {
-  const { text, ide } = withoutIdeContext(textOf(content));
+  const parts = partsOf(content);
+  const media = parts.filter(isMedia);
+  const { text, ide } = withoutIdeContext(parts.filter((part) => !isMedia(part)).join('\n'));
   const kind = fields.origin?.kind;
-  const wordless = { ide, command: undefined };
+  const wordless = { ide, media, command: undefined };
   if (kind === 'task-notification' || kind === 'auto-continuation')
     return { ...wordless, content: text, trigger: kind };
   const command = tag('command-name', text)?.trim();
   if (command !== undefined && COMMAND.test(text)) {
     const typed = [command, tag('command-args', text)?.trim()].filter((part) => part).join(' ');
-    return { ide, content: typed, trigger: 'command', command: command.replace(/^\//, '') };
+    return { ide, media, content: typed, trigger: 'command', command: command.replace(/^\//, '') };
   }
   const bash = text.startsWith('<bash-input>') ? tag('bash-input', text) : undefined;
   if (bash !== undefined) return { ...wordless, content: `!${bash}`, trigger: 'bash' };

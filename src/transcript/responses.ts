@@ -1,4 +1,4 @@
-import { type Block, blocksOf } from './content.js';
+import { type Block, blocksOf, type MediaBlock } from './content.js';
 import type { IdRegister } from './id-register.js';
 import type { Line } from './line.js';
 import type { TokenCounts, ToolUseResult } from './schema.js';
@@ -34,7 +34,7 @@ export interface ToolCall {
 
 /** Something that was said to the model and that a response answers. */
 export type Answered =
-  | { readonly role: 'user'; readonly content: string }
+  | { readonly role: 'user'; readonly content: string; readonly media?: readonly MediaBlock[] }
   | { readonly role: 'tool'; readonly toolCallId: string | undefined; readonly content: unknown };
 
 /** One response of the model: the lines that share a message id. */

@@ -130,7 +130,13 @@ export type SystemLine = z.infer<typeof SystemLine>;
 
 export const AttachmentLine = z.object({
   ...envelope,
-  attachment: optional(z.object({ type: text, prompt: anything })),
+  attachment: optional(
+    z.object({
+      type: text,
+      prompt: anything,
+      content: optional(z.object({ type: text, file: optional(z.object({ base64: text, type: text })) })),
+    }),
+  ),
 });
 export type AttachmentLine = z.infer<typeof AttachmentLine>;
 
@@ -157,10 +163,18 @@ export const AgentMeta = z.object({
 });
 export type AgentMeta = z.infer<typeof AgentMeta>;
 
+const MEDIA_TYPE = /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/;
+
 /** The kinds of content that are understood; any other block stays as it is. */
 export const knownBlocks = {
   text: z.object({ type: z.literal('text'), text: z.string() }),
   thinking: z.object({ type: z.literal('thinking'), thinking: z.string() }),
   tool_use: z.object({ type: z.string(), id: text, name: z.catch(z.string(), 'tool'), input: anything }),
+  /** Of an image or a document; one may also lie elsewhere, at a URL. */
+  source: z.object({
+    type: z.enum(['base64', 'text']),
+    media_type: z.string().check(z.regex(MEDIA_TYPE)),
+    data: z.string(),
+  }),
   tool_result: z.object({ type: z.string(), tool_use_id: text, content: anything, is_error: flag }),
 };

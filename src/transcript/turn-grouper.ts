@@ -1,3 +1,4 @@
+import { attachedImage } from './attachment.js';
 import { costOfCompaction, NO_ACCOUNT, type Tokens, tokensIn, withResponses } from './compaction-cost.js';
 import { blocksOf, textOf } from './content.js';
 import { IdRegister } from './id-register.js';
@@ -69,7 +70,7 @@ export class TurnGrouper {
       case 'system':
         return this.#onSystem(line);
       case 'attachment':
-        return this.#onNote(line, noteOf(line));
+        return this.#onAttachment(line);
     }
   }
 
@@ -164,9 +165,10 @@ export class TurnGrouper {
     const copied = this.#isForeign(line);
     if (!ended) this.#turn.dropRetracted(this.#chain, { parentUuid, copied }, this.#behind);
     const { promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint } = fields;
-    const { content, command, ...spoken } = promptTextOf(line);
+    const { content, media, command, ...spoken } = promptTextOf(line);
     const context = { ...spoken, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint };
-    const prompt = { uuid, line: place.number, at: this.#time(line), content, command, context, copied };
+    const told = { content, media: [...media], command, context };
+    const prompt = { uuid, line: place.number, at: this.#time(line), ...told, copied };
     this.#turn.addPrompt(prompt, place.start);
     this.#own(line);
     return ended;
@@ -212,13 +214,20 @@ export class TurnGrouper {
     return this.#onNote(line, noteOf(line));
   }
 
+  #onAttachment(line: Extract<Line, { kind: 'attachment' }>): Turn | undefined {
+    const media = attachedImage(line.fields);
+    if (media) this.#turn.addMedia(media);
+    return this.#onNote(line, noteOf(line));
+  }
+
   #onNote(line: NotableLine, note: Noted<Note> | undefined): Turn | undefined {
     if (!note) return undefined;
     // A compaction is what a command may have asked for; anything else shows that the command was a prompt.
     const ended = note.kind === 'compaction' ? undefined : this.#settleCommand();
     this.#addNote(line, note);
     if (note.kind === 'absorbed-message' || note.kind === 'stop-hook-feedback' || note.kind === 'nudge') {
-      this.#turn.answerNext({ role: 'user', content: note.content }, this.#time(line));
+      const media = note.kind === 'absorbed-message' ? note.media : [];
+      this.#turn.answerNext({ role: 'user', content: note.content, media }, this.#time(line));
     }
     return ended;
   }

@@ -1,4 +1,5 @@
 import { type Account, NO_ACCOUNT } from './compaction-cost.js';
+import type { MediaBlock } from './content.js';
 import type { Note } from './notes.js';
 import type { PromptText, Trigger } from './prompt.js';
 import type { Response } from './responses.js';
@@ -21,6 +22,8 @@ export interface Prompt {
   readonly line: number;
   readonly at: number;
   readonly content: string;
+  /** Images and documents that were given with it. */
+  readonly media: readonly MediaBlock[];
 }
 
 /** What was so when the prompt was given; it holds for the whole turn and never changes. */

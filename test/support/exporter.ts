@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Caller } from '../../src/caller.js';
-import { sendScores } from '../../src/langfuse/scores.js';
+import { Courier } from '../../src/delivery.js';
 import { Sender } from '../../src/langfuse/send.js';
 import type { Transport } from '../../src/langfuse/transport.js';
 import { transportTo } from '../../src/langfuse/transport-to.js';
@@ -16,12 +16,12 @@ import { OPTIONS } from './traces.js';
 export class Exporter {
   readonly folder: string;
   readonly server: LangfuseServer;
-  readonly #sender: Sender;
+  readonly #courier: Courier;
 
   private constructor(folder: string, server: LangfuseServer, transport: Transport) {
     this.folder = folder;
     this.server = server;
-    this.#sender = new Sender(transport);
+    this.#courier = new Courier(langfuseAt(server.url), new Sender(transport));
   }
 
   static async open(): Promise<Exporter> {
@@ -43,9 +43,7 @@ export class Exporter {
       },
       {
         store: new StateStore(join(this.folder, 'state'), () => {}),
-        encode: (observation) => this.#sender.encode(observation),
-        send: (spans) => this.#sender.send(spans, Date.now() + 10_000),
-        sendScores: (turns) => sendScores(langfuseAt(this.server.url), turns, { deadline: Date.now() + 10_000 }),
+        ...this.#courier.delivery(() => Date.now() + 10_000),
         options: { ...OPTIONS, ...options },
         given: {},
         destination: 'x',
@@ -57,7 +55,7 @@ export class Exporter {
   }
 
   async close(): Promise<void> {
-    await this.#sender.close();
+    await this.#courier.close();
     await this.server.stop();
     rmSync(this.folder, { recursive: true, force: true });
   }

@@ -4,6 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import type { Langfuse } from '../../src/config.js';
 import { IngestionStore } from './ingestion-store.js';
 import { type ApiAnswer, LangfuseApi } from './langfuse-api.js';
+import { MediaStore } from './media-store.js';
 import { parsed } from './parsed.js';
 
 /** An observation as the server keeps it: what the attributes of its span say. */
@@ -85,6 +86,7 @@ export class LangfuseServer {
   /** How often each row has arrived. */
   readonly arrivals = new Map<string, number>();
   readonly api = new LangfuseApi();
+  readonly media = new MediaStore(() => this.url);
   readonly #rows = new Map<string, StoredObservation>();
   readonly #server: Server;
 
@@ -156,11 +158,14 @@ export class LangfuseServer {
         spans: [],
         body: JSON.stringify({ status: 'OK', version: this.isOlder ? OLDER_VERSION : VERSION }),
       };
+    const name = `${request.method} ${request.url}`;
+    const stored = this.media.store(name, request.headers, body);
+    if (stored) return { spans: [], ...stored };
     const credentials = Buffer.from(`${PUBLIC_KEY}:${SECRET_KEY}`).toString('base64');
     if (request.headers.authorization !== `Basic ${credentials}`) return { status: 401, spans: [] };
     if (request.method === 'GET' && request.url === '/api/public/projects')
       return { status: 200, spans: [], body: JSON.stringify({ data: [PROJECT] }) };
-    const answer = this.api.answer(`${request.method} ${request.url}`, body);
+    const answer = this.api.answer(name, body) ?? this.media.answer(name, body);
     if (answer) return { spans: [], ...answer };
     if (request.method === 'POST' && request.url === '/api/public/ingestion') return eventsIn(request, body);
     const isOtlp = request.method === 'POST' && request.url === '/api/public/otel/v1/traces';

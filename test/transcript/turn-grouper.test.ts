@@ -291,7 +291,7 @@ describe('what a prompt says to a person', () => {
     const [turn] = groupTurns([user('<bash-input>echo out</bash-input>'), output, assistant('m1', 'ok')]).all;
     expect(turn?.prompts.map(({ content }) => content)).toEqual(['!echo out']);
     expect(turn?.responses[0]?.answered).toEqual([
-      { role: 'user', content: '!echo out' },
+      { role: 'user', content: '!echo out', media: [] },
       { role: 'user', content: 'out\nerr' },
     ]);
   });
@@ -448,7 +448,7 @@ describe('an answer that the model is asked to go on with', () => {
       assistant('m2', 'the rest'),
     ]);
     expect(all[0]?.responses.map(({ aborted, answered }) => ({ aborted, answered }))).toEqual([
-      { aborted: true, answered: [{ role: 'user', content: 'go' }] },
+      { aborted: true, answered: [{ role: 'user', content: 'go', media: [] }] },
       { aborted: false, answered: [{ role: 'user', content: again }] },
     ]);
   });

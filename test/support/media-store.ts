@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import * as z from 'zod/mini';
+import { parseJson } from '../../src/json.js';
+import type { ApiAnswer } from './langfuse-api.js';
+
+const Announcement = z.object({
+  traceId: z.string(),
+  observationId: z.optional(z.nullable(z.string())),
+  contentType: z.enum(['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'application/pdf', 'text/plain']),
+  contentLength: z.int().check(z.positive()),
+  sha256Hash: z.string().check(z.regex(/^[A-Za-z0-9+/=]{44}$/)),
+  field: z.enum(['input', 'output', 'metadata']),
+});
+type Announcement = z.infer<typeof Announcement>;
+
+const Upload = z.object({ uploadedAt: z.iso.datetime(), uploadHttpStatus: z.int() });
+
+export interface StoredMedia {
+  readonly id: string;
+  readonly contentType: string;
+  readonly contentLength: number;
+  readonly sha256Hash: string;
+  bytes: Buffer | undefined;
+  /** What the server was told became of its upload; before that it shows none. */
+  uploadStatus: number | undefined;
+  /** How often its bytes have come. */
+  arrivals: number;
+  /** The fields that it belongs to. */
+  readonly fields: Set<string>;
+}
+
+const SIGNATURE = 'X-Signature=presigned';
+
+/** Langfuse's media, and the storage behind it, which knows no keys and wants what was signed. */
+export class MediaStore {
+  readonly stored = new Map<string, StoredMedia>();
+  readonly #url: () => string;
+
+  constructor(url: () => string) {
+    this.#url = url;
+  }
+
+  /** Undefined where there is nothing of that name. */
+  answer(request: string, body: Buffer): ApiAnswer | undefined {
+    const value = parseJson(body.toString('utf8'));
+    if (request === 'POST /api/public/media') return this.#announced(Announcement.safeParse(value).data);
+    const [, id = ''] = /^PATCH \/api\/public\/media\/([\w-]+)$/.exec(request) ?? [];
+    const media = this.stored.get(id);
+    const { data: told } = Upload.safeParse(value);
+    if (!media) return undefined;
+    if (!told) return { status: 400 };
+    return {
+      status: 200,
+      keep: () => {
+        media.uploadStatus = told.uploadHttpStatus;
+      },
+    };
+  }
+
+  /** What its storage says of an upload, which comes by the URL that was given for it. */
+  store(request: string, headers: IncomingHttpHeaders, body: Buffer): ApiAnswer | undefined {
+    const [, id = ''] = /^PUT \/storage\/([\w-]+)\?X-Signature=presigned$/.exec(request) ?? [];
+    const media = this.stored.get(id);
+    if (!media) return undefined;
+    const hash = createHash('sha256').update(body).digest('base64');
+    const isAsSigned =
+      headers.authorization === undefined &&
+      headers['content-type'] === media.contentType &&
+      headers['x-amz-checksum-sha256'] === hash &&
+      media.sha256Hash === hash &&
+      media.contentLength === body.length;
+    if (!isAsSigned) return { status: 403 };
+    return {
+      status: 200,
+      keep: () => {
+        media.bytes = body;
+        media.arrivals += 1;
+      },
+    };
+  }
+
+  #announced(announcement: Announcement | undefined): ApiAnswer {
+    if (!announcement) return { status: 400 };
+    const { sha256Hash, contentType, contentLength, traceId, observationId, field } = announcement;
+    const id = sha256Hash.replaceAll('+', '-').replaceAll('/', '_').slice(0, 22);
+    const known = this.stored.get(id);
+    const media = known ?? {
+      ...{ id, contentType, contentLength, sha256Hash },
+      ...{ bytes: undefined, uploadStatus: undefined, arrivals: 0, fields: new Set<string>() },
+    };
+    const uploadUrl = media.uploadStatus === 200 ? null : `${this.#url()}/storage/${id}?${SIGNATURE}`;
+    return {
+      status: 201,
+      body: JSON.stringify({ mediaId: id, uploadUrl }),
+      keep: () => {
+        this.stored.set(id, media);
+        media.fields.add(`${traceId} ${observationId ?? ''} ${field}`);
+      },
+    };
+  }
+}

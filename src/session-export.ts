@@ -174,7 +174,7 @@ async function exportFrom(start: Start, run: Run): Promise<ExportReport | undefi
 function outboxFor(record: SessionRecord, { sessionId: session }: SessionExport, tools: ExportTools): Outbox {
   const { store, log } = tools;
   const onMissing = once((reason: string) =>
-    log.warn('an image or a document stays behind, a word stands in its place', { session, reason }),
+    log.warn('an image or a document stays behind, words stand in its place', { session, reason }),
   );
   return new Outbox({
     ready: () => store.ready(),

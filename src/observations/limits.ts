@@ -85,6 +85,7 @@ function limited(value: unknown, maxChars: number, redact: Redact | undefined): 
     if (node instanceof Fitted) return bounded(node.text);
     if (node instanceof MediaPart) {
       media.push(node.media);
+      left -= node.media.reference.length;
       return node.value;
     }
     if (depth === DEEPEST) {

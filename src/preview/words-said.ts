@@ -16,9 +16,26 @@ export function turnsIn({ turns }: ShownSession): string {
 export function wordsIn(messages: unknown): string {
   const all = Array.isArray(messages) ? messages : [messages];
   return all
-    .map((message) => (isRecord(message) ? message.content : undefined))
-    .filter((content) => typeof content === 'string' && content !== '')
+    .map((message) => (isRecord(message) ? wordsOf(message.content) : undefined))
+    .filter((words) => words !== undefined && words !== '')
     .join('\n');
+}
+
+const REFERENCE = /^@@@langfuseMedia:type=([^|]+)\|/;
+
+/** Content in words, with one for each image and document that it refers to; undefined where it is no words. */
+export function wordsOf(content: unknown): string | undefined {
+  if (typeof content === 'string') return content;
+  const words = Array.isArray(content) ? content.map(wordOf) : [undefined];
+  return words.every((word) => word !== undefined) ? words.join('\n') : undefined;
+}
+
+function wordOf(part: unknown): string | undefined {
+  if (!isRecord(part)) return undefined;
+  if (part.type === 'text' && typeof part.text === 'string') return part.text;
+  const reference = isRecord(part.image_url) ? part.image_url.url : part.data;
+  const [, type] = REFERENCE.exec(String(reference)) ?? [];
+  return type && `[${type}]`;
 }
 
 /** What an observation is about, as far as its name does not tell. */

@@ -195,16 +195,6 @@ describe('tools', () => {
     const [, , tool] = build([user('go'), assistant('m1', [toolUse('t1')], { timestamp: at(4) })]);
     expect(tool).toMatchObject({ output: null, startTime: ms(4), endTime: ms(4), level: 'DEFAULT' });
   });
-
-  test('that answered in blocks show their text, and a word for what is none', () => {
-    const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'QUJD' } };
-    const [, , tool] = build([
-      user('go'),
-      assistant('m1', [toolUse('t1')]),
-      user([toolResult('t1', [text('seen'), image])]),
-    ]);
-    expect(tool?.output).toBe('seen\n[image image/png, 3 bytes]');
-  });
 });
 
 describe('the summary of a call', () => {

@@ -43,14 +43,6 @@ describe('thinking', () => {
 });
 
 describe('images and documents', () => {
-  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'QUJDRA==' } };
-
-  test('leave a word with their type and size', () => {
-    const [root] = build(user([text('look'), image]), assistant('m1', 'nice'));
-    expect(root?.input).toEqual([{ role: 'user', content: 'look\n[image image/png, 4 bytes]' }]);
-    expect(toolWith(toolResult('t1', [image]))?.output).toBe('[image image/png, 4 bytes]');
-  });
-
   test('without a source, or of a kind never seen, leave their name', () => {
     const [root] = build(user([{ type: 'image' }, { type: 'hologram', data: 'QUJD' }]), assistant('m1', 'nice'));
     expect(root?.input).toEqual([{ role: 'user', content: '[image]\n[hologram]' }]);
@@ -138,8 +130,6 @@ describe("what the server's own tools found", () => {
       fetched({ type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' }),
     );
     expect(tool?.output).toBe('[web_fetch_result https://a.example]');
-    const document = { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'hällo' } };
-    expect(toolWith(toolResult('t1', document))?.output).toBe('[document text/plain, 6 bytes]');
   });
 
   test('of any tool is its result, and a failure is an error', () => {

@@ -34,11 +34,15 @@ export function turnsOf(path: string, sessionId = basename(path, '.jsonl')): Tur
 
 /** What is to be sent of as many turns: their roots, in order. */
 export function someOutgoing(count: number): Outgoing[] {
+  return someObservations(count).map(outgoing);
+}
+
+export function someObservations(count: number): Observation[] {
   const lines = Array.from({ length: count }, (_, n) => [
     user(`question ${n}`),
     assistant(`m${n}`, `answer ${n}`),
   ]).flat();
-  return groupTurns(lines).all.map((turn) => outgoing(buildTurn(turn, { ...OPTIONS, sessionId: SESSION }).root));
+  return groupTurns(lines).all.map((turn) => buildTurn(turn, { ...OPTIONS, sessionId: SESSION }).root);
 }
 
 export function outgoing(observation: Observation): Outgoing {

@@ -1,10 +1,12 @@
 import { isRecord, type Json, parseJson } from '../../json.js';
+import { wordsOf } from '../words-said.js';
 import { element } from './dom.js';
 import { marked, textView } from './text-view.js';
 
 /** An input or an output: messages as a conversation, all else as it is. */
 export function contentView(content: Json, query: string): HTMLElement {
-  if (typeof content === 'string') return textView(content, query);
+  const words = wordsOf(content);
+  if (words !== undefined) return textView(words, query);
   const messages = Array.isArray(content) ? content : [content];
   if (messages.length > 0 && messages.every(isMessage)) {
     return element('div', { class: 'messages' }, ...messages.map((message) => messageView(message, query)));
@@ -23,7 +25,7 @@ function isMessage(value: unknown): value is Message {
 }
 
 function messageView({ role, content, thinking, tool_calls: calls }: Message, query: string): HTMLElement {
-  const words = typeof content === 'string' ? content : asText(content ?? '');
+  const words = wordsOf(content) ?? asText(content ?? '');
   return element(
     'section',
     { class: 'message', 'data-role': role },

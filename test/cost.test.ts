@@ -114,7 +114,7 @@ describe("the exported tokens equal Claude Code's own account", () => {
 
   test('of as many sessions as have an account, all but a few', () => {
     expect({ sessions: sessions.length, beyond: Object.keys(BEYOND_THE_LINES).length }).toEqual({
-      sessions: 35,
+      sessions: 36,
       beyond: 7,
     });
   });

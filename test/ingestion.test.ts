@@ -132,7 +132,8 @@ describe('a transcript that is exported while the server fails at random', () =>
       requests += 1;
       return requests % 7 === 0 ? 500 : undefined;
     };
-    exporter.server.misbehave = (_, number) => (number % 3 === 2 ? { status: 401 } : undefined);
+    exporter.server.misbehave = ({ url }, number) =>
+      url === '/api/public/ingestion' && number % 3 === 2 ? { status: 401 } : undefined;
     const failures: (string | undefined)[] = [];
     do failures.push((await exporter.export(source)).failure);
     while (failures.at(-1) !== undefined);

@@ -1,12 +1,8 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ask, bodyOf, type Connection, connect, isPage } from './connection.js';
-
-export interface Answer {
-  readonly status: number;
-  readonly text: string;
-  readonly isPage: boolean;
-}
+import { type Answer, retryAfter } from './post.js';
+import { isPassing, TOO_MANY } from './status.js';
 
 interface Question {
   readonly method: 'POST' | 'PUT' | 'PATCH';
@@ -24,20 +20,20 @@ export class MediaConnections {
 
   /** The last answer of a few; throws where none came in time. `until` is in ms since 1970. */
   async ask(url: URL, question: Question, until: number): Promise<Answer> {
-    for (let attempt = 1; ; attempt += 1) {
+    for (let attempt = 1; ; ) {
       const left = until - Date.now();
       if (left <= 0) throw new Error('there was no time left for it');
       const answer = await this.#askOnce(url, question, Math.min(left, LONGEST_ANSWER_MS)).catch(
         (error: NodeJS.ErrnoException) => error,
       );
-      const isFinal =
-        !(answer instanceof Error) && answer.status < 500 && answer.status !== 408 && answer.status !== 429;
-      const waitMs = FIRST_WAIT_MS * 2 ** (attempt - 1);
-      const isLast = attempt === ATTEMPTS || Date.now() + waitMs >= until;
-      if (answer instanceof Error && isLast)
-        throw new Error(`${url.host} cannot be reached: ${answer.code ?? answer.message}`);
-      if (!(answer instanceof Error) && (isFinal || isLast)) return answer;
+      const isAnswer = !(answer instanceof Error);
+      const asksToWait = isAnswer && answer.status === TOO_MANY;
+      const waitMs = Math.max((isAnswer && answer.retryAfterMs) || 0, FIRST_WAIT_MS * 2 ** (attempt - 1));
+      const isLast = (attempt === ATTEMPTS && !asksToWait) || Date.now() + waitMs >= until;
+      if (isAnswer && (isLast || !isPassing(answer.status))) return answer;
+      if (!isAnswer && isLast) throw new Error(`${url.host} cannot be reached: ${answer.code ?? answer.message}`);
       await sleep(waitMs);
+      if (!asksToWait) attempt += 1;
     }
   }
 
@@ -53,6 +49,7 @@ export class MediaConnections {
     const question = { method, headers: { ...headers, 'content-length': body.length }, body };
     const incoming = await ask(await connection, url, question, timeoutMs);
     const text = await bodyOf(incoming, deadline - Date.now());
-    return { status: incoming.statusCode ?? 0, text, isPage: isPage(incoming) };
+    const { statusCode: status = 0, headers: answered } = incoming;
+    return { status, retryAfterMs: retryAfter(answered['retry-after']), text, isPage: isPage(incoming) };
   }
 }

@@ -1,7 +1,8 @@
 import type { Langfuse } from '../config.js';
 import { isRecord, parseJson } from '../json.js';
 import type { Media, Observation } from '../observations/model.js';
-import { type Answer, MediaConnections } from './media-connections.js';
+import { MediaConnections } from './media-connections.js';
+import type { Answer } from './post.js';
 import { authorization, urlOf } from './receiver.js';
 
 /** What became of the images and documents that an observation refers to. */
@@ -17,6 +18,7 @@ interface Place {
   readonly observationId: string;
 }
 
+const AT_ONCE = 6;
 /** A server that took none is not asked again for each: there may be many, and turns wait for them. */
 const PAUSE_MS = 10 * 60_000;
 
@@ -29,6 +31,7 @@ export class MediaUploads {
   readonly #connections = new MediaConnections();
   /** By hash: what is on its way is not to go twice. */
   readonly #underWay = new Map<string, Promise<unknown>>();
+  #window: { readonly deadline: number; readonly until: number } | undefined;
   #pausedUntil = 0;
   #failure = '';
 
@@ -39,13 +42,16 @@ export class MediaUploads {
   /** `deadline` is when the observations themselves must be there, in ms since 1970. */
   async bring({ media = [], id, trace }: Observation, deadline: number): Promise<MediaReport> {
     const place = { traceId: trace.id, observationId: id };
-    const once = new Map(media.map((each) => [`${each.field} ${each.reference}`, each]));
+    const once = [...new Map(media.map((each) => [`${each.field} ${each.reference}`, each])).values()];
+    const until = this.#untilFor(deadline);
     const missing = new Map<string, string>();
-    const bringing = [...once.values()].map(async (each) => {
-      const failure = await this.#bringInTurn(each, place, deadline);
-      if (failure !== undefined) missing.set(each.reference, failure);
-    });
-    await Promise.all(bringing);
+    for (let from = 0; from < once.length; from += AT_ONCE) {
+      const bringing = once.slice(from, from + AT_ONCE).map(async (each) => {
+        const failure = await this.#bringInTurn(each, place, until);
+        if (failure !== undefined) missing.set(each.reference, failure);
+      });
+      await Promise.all(bringing);
+    }
     return { missing: new Set(missing.keys()), failure: [...missing.values()][0] };
   }
 
@@ -53,9 +59,15 @@ export class MediaUploads {
     return this.#connections.close();
   }
 
-  async #bringInTurn(media: Media, place: Place, deadline: number): Promise<string | undefined> {
+  /** Of the time up to a deadline half is left for the observations. */
+  #untilFor(deadline: number): number {
+    if (this.#window?.deadline !== deadline) this.#window = { deadline, until: (Date.now() + deadline) / 2 };
+    return this.#window.until;
+  }
+
+  async #bringInTurn(media: Media, place: Place, until: number): Promise<string | undefined> {
     const hash = media.sha256.toString('base64');
-    const bringing = (this.#underWay.get(hash) ?? Promise.resolve()).then(() => this.#bringOne(media, place, deadline));
+    const bringing = (this.#underWay.get(hash) ?? Promise.resolve()).then(() => this.#bringOne(media, place, until));
     this.#underWay.set(hash, bringing);
     const failure = await bringing;
     if (this.#underWay.get(hash) === bringing) this.#underWay.delete(hash);
@@ -63,12 +75,10 @@ export class MediaUploads {
   }
 
   /** Why it is not there. */
-  async #bringOne(media: Media, place: Place, deadline: number): Promise<string | undefined> {
-    const now = Date.now();
-    if (now < this.#pausedUntil) return this.#failure;
+  async #bringOne(media: Media, place: Place, until: number): Promise<string | undefined> {
+    if (Date.now() < this.#pausedUntil) return this.#failure;
     try {
-      // Half of the time is left for what refers to it.
-      await this.#upload(media, place, (now + deadline) / 2);
+      await this.#upload(media, place, until);
       return undefined;
     } catch (error) {
       const { message } = error as Error;

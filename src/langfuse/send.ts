@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Observation } from '../observations/model.js';
+import { isPassing, isSuccess, TOO_MANY } from './status.js';
 import { type Outgoing, REQUEST_TIMEOUT_MS, type Rejected, type Reply, type Transport } from './transport.js';
 
 export interface SendReport {
@@ -165,8 +166,6 @@ export class Sender {
   }
 }
 
-const TOO_MANY = 429;
-
 interface Unsettled {
   readonly places: readonly number[];
   readonly status: number;
@@ -194,14 +193,6 @@ function settle(
 
 function backoffMs(attempt: number): number {
   return Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS) * (0.75 + Math.random() / 2);
-}
-
-function isSuccess(status: number): boolean {
-  return status >= 200 && status < 300;
-}
-
-function isPassing(status: number): boolean {
-  return status === 408 || status === TOO_MANY || status >= 500;
 }
 
 function refusal(status: number): string {

@@ -139,6 +139,30 @@ describe('what passes is tried again', () => {
   });
 });
 
+test('a server that asks to wait is asked again as long as there is time', async () => {
+  misbehaveAt(/^POST/, (time) => (time < 6 ? { status: 429, headers: { 'retry-after': '0' } } : undefined));
+  expect(await bring('a', picture('one'))).toEqual(ALL);
+  misbehaveAt(/^POST/, () => ({ status: 429, headers: { 'retry-after': '60' } }));
+  expect(await bring('b', picture('two'))).toMatchObject({ failure: 'the server answers 429 to media' });
+});
+
+test('many at once come few at a time', async () => {
+  let most = 0;
+  let now = 0;
+  misbehaveAt(/^PUT/, () => {
+    now += 1;
+    most = Math.max(most, now);
+    setTimeout(() => {
+      now -= 1;
+    }, 30);
+    return { delayMs: 30 };
+  });
+  const pictures = Array.from({ length: 20 }, (_, n) => picture(`picture ${n}`));
+  expect(await bring('a', ...pictures)).toEqual(ALL);
+  expect(stored()).toHaveLength(20);
+  expect(most).toBeLessThanOrEqual(6);
+});
+
 describe('where it cannot be brought', () => {
   const missing = (...media: Media[]) => new Set(media.map(({ reference }) => reference));
 

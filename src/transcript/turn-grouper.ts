@@ -1,5 +1,4 @@
 import { attachedImage } from './attachment.js';
-import { costOfCompaction, NO_ACCOUNT, type Tokens, tokensIn, withResponses } from './compaction-cost.js';
 import { blocksOf, textOf } from './content.js';
 import { IdRegister } from './id-register.js';
 import type { Line } from './line.js';
@@ -8,8 +7,9 @@ import { OpenTurn } from './open-turn.js';
 import { ParentChain } from './parent-chain.js';
 import { bashOutputOf, promptTextOf } from './prompt.js';
 import type { ModelRequest } from './responses.js';
+import { SessionFactsSoFar } from './session-facts.js';
 import { type ChainLine, type GroupingStart, Sidechains } from './sidechains.js';
-import { type Position, type SessionFacts, TITLE_KINDS, type TitleKind, type Turn } from './turn.js';
+import type { Position, Turn } from './turn.js';
 import { roleOf, type UserLineRole } from './user-line.js';
 
 type UserLine = Extract<Line, { kind: 'user' }>;
@@ -23,7 +23,7 @@ export class TurnGrouper {
   /** The prompts of earlier turns, and the lines that have been noted. */
   readonly #seen = new Set<string>();
   readonly #ids: IdRegister;
-  #session: SessionFacts;
+  readonly #session: SessionFactsSoFar;
   #turnCount: number;
   #lastTime: number | undefined;
   /** Behind the last line that belongs to a turn, or to a prompt that was dropped. */
@@ -36,7 +36,7 @@ export class TurnGrouper {
   constructor(start: GroupingStart) {
     this.#start = start;
     this.#ids = start.ids ?? new IdRegister();
-    this.#session = start.session;
+    this.#session = new SessionFactsSoFar(start.session);
     this.#turnCount = start.turnCount;
     this.#behind = { line: start.line, offset: start.offset };
     this.#turn = this.#newTurn([]);
@@ -80,27 +80,15 @@ export class TurnGrouper {
   }
 
   #onOther(line: Extract<Line, { kind: 'other' }>): void {
-    const { type, fields } = line;
-    const { titles, pullRequest } = this.#session;
-    if (type === 'cost-state' && fields.modelUsage) this.#onAccount(line, tokensIn(fields.modelUsage));
-    if (type === 'pr-link') this.#session = { ...this.#session, pullRequest: fields.prUrl ?? pullRequest };
-    if (!isTitle(type)) return;
-    const title = fields.customTitle ?? fields.aiTitle ?? fields.summary;
-    this.#session = { ...this.#session, titles: { ...titles, [type]: title } };
-  }
-
-  #onAccount(line: ChainLine, told: Tokens): void {
+    const { type, fields, place } = line;
+    this.#session.see(line);
+    if (type !== 'cost-state' || !fields.modelUsage) return;
     const { notes, collector } = this.#turn;
-    const account = withResponses(this.#session.account, collector.responses());
-    const tokens = costOfCompaction(account, told);
-    this.#session = {
-      ...this.#session,
-      account: { ...NO_ACCOUNT, told, line: line.place.number, hasAgents: account.hasAgents },
-    };
-    const place = notes.findLastIndex(({ kind }) => kind === 'compaction');
-    const note = notes[place];
+    const tokens = this.#session.settle(fields.modelUsage, place.number, collector.responses());
+    const last = notes.findLastIndex(({ kind }) => kind === 'compaction');
+    const note = notes[last];
     if (!tokens || note?.kind !== 'compaction') return;
-    notes[place] = { ...note, cost: { tokens, line: line.place.number } };
+    notes[last] = { ...note, cost: { tokens, line: place.number } };
     this.#own(line);
   }
 
@@ -244,7 +232,7 @@ export class TurnGrouper {
     const { uuid } = line.fields;
     if (uuid !== undefined && this.#seen.has(uuid)) return;
     if (uuid !== undefined) this.#seen.add(uuid);
-    if (noted.kind === 'compaction') this.#countCompaction();
+    if (noted.kind === 'compaction') this.#session.addCompaction();
     notes.push(toNote(noted, line, this.#time(line)));
     this.#own(line);
   }
@@ -258,7 +246,7 @@ export class TurnGrouper {
   }
 
   #own({ place }: ChainLine): void {
-    this.#turn.own(place.number, this.#session);
+    this.#turn.own(place.number, this.#session.all);
     if (place.number >= this.#behind.line) this.#behind = { line: place.number + 1, offset: place.end };
   }
 
@@ -271,15 +259,9 @@ export class TurnGrouper {
     return sessionId !== undefined && sessionId !== this.#start.sessionId;
   }
 
-  #countCompaction(): void {
-    const { account } = this.#session;
-    this.#session = { ...this.#session, account: { ...account, compactions: account.compactions + 1 } };
-  }
-
   #endTurn(): Turn | undefined {
     const turn = this.#turn;
-    const account = withResponses(this.#session.account, turn.collector.responses());
-    this.#session = { ...this.#session, account };
+    this.#session.addResponses(turn.collector.responses());
     const ended = turn.counts ? this.#toTurn() : undefined;
     if (ended) this.#turnCount += 1;
     for (const id of turn.promptIds) this.#seen.add(id);
@@ -294,7 +276,7 @@ export class TurnGrouper {
     return new OpenTurn({
       start: this.#behind,
       time: this.#lastTime,
-      session: this.#session,
+      session: this.#session.all,
       ids: this.#ids,
       carried,
     });
@@ -313,8 +295,4 @@ function outcomeOf({ fields: { toolUseResult, toolDenialKind: denied } }: UserLi
     denied,
     details: typeof toolUseResult === 'object' ? toolUseResult : undefined,
   };
-}
-
-function isTitle(type: string): type is TitleKind {
-  return TITLE_KINDS.some((kind) => kind === type);
 }

@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { parse } from 'yaml';
+import * as z from 'zod/mini';
+
+const Component = z.nullable(z.record(z.string(), z.unknown()));
+const Exporter = z.looseObject({
+  endpoint: z.url(),
+  headers: z.record(z.string(), z.string()),
+  sending_queue: z.looseObject({ storage: z.string() }),
+});
+const Config = z.object({
+  extensions: z.record(z.string(), Component),
+  receivers: z.record(z.string(), Component),
+  exporters: z.record(z.string(), Exporter),
+  service: z.object({
+    extensions: z.array(z.string()),
+    pipelines: z.object({
+      traces: z.object({
+        receivers: z.array(z.string()),
+        processors: z.array(z.string()),
+        exporters: z.array(z.string()),
+      }),
+    }),
+  }),
+});
+export type CollectorConfig = z.infer<typeof Config>;
+
+/** A Collector's configuration, with the environment put in as it does. */
+export function collectorConfig(path: string, env: { readonly [name: string]: string }): CollectorConfig {
+  const text = readFileSync(path, 'utf8').replace(/\$\{env:(\w+)\}/g, (_, name: string) => env[name] ?? '');
+  return Config.parse(parse(text));
+}
+
+/** Does with traces what a configuration says: hands what it receives to each exporter of its pipeline. */
+export class ConfiguredCollector {
+  readonly #config: CollectorConfig;
+  readonly #server: Server;
+
+  private constructor(config: CollectorConfig) {
+    this.#config = config;
+    this.#server = createServer((request, response) => {
+      this.#forward(request, response).catch(() => response.writeHead(500).end());
+    });
+  }
+
+  static async start(config: CollectorConfig): Promise<ConfiguredCollector> {
+    const collector = new ConfiguredCollector(config);
+    await new Promise<void>((resolve) => collector.#server.listen(0, '127.0.0.1', resolve));
+    return collector;
+  }
+
+  /** Where its OTLP receiver takes traces over HTTP. */
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1/traces`;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = request.headers;
+    for (const name of this.#config.service.pipelines.traces.exporters) {
+      const exporter = this.#config.exporters[name];
+      if (!exporter) throw new Error(`no exporter ${name}`);
+      const headers = { ...exporter.headers, 'content-type': type, 'content-encoding': encoding };
+      await fetch(`${exporter.endpoint}/v1/traces`, { method: 'POST', headers, body: Buffer.concat(chunks) });
+    }
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"partialSuccess":{}}');
+  }
+}

@@ -67,8 +67,13 @@ export class ScriptedSession {
   #base: string | undefined;
   #requests = 0;
   #seconds = 0;
+  readonly #name: string;
+  readonly #shapeHash: string;
 
-  constructor(shape = SHAPE) {
+  /** Its ids begin with its name. */
+  constructor(name = '', shape = SHAPE) {
+    this.#name = name;
+    this.#shapeHash = hashOf(shape);
     this.#lines = [shapeLine(shape)];
   }
 
@@ -107,16 +112,20 @@ export class ScriptedSession {
   /** A request, and the lines of its answer, one for each block. */
   answer(...blocks: readonly object[]): this {
     this.#requests += 1;
-    const id = `request-${this.#requests}`;
+    const id = `${this.#name}request-${this.#requests}`;
     const { length } = this.#messages;
-    const delta = { keep: this.#told, ...(this.#base !== undefined && { base: this.#base }) };
+    const delta = {
+      shapeHash: this.#shapeHash,
+      keep: this.#told,
+      ...(this.#base !== undefined && { base: this.#base }),
+    };
     this.#lines.push(requestLine(id, this.#messages.slice(this.#told), delta));
     this.sent.push({ id, messages: [...this.#messages] });
     this.#told = length;
     this.#base = id;
     for (const block of blocks) {
       const more = { ...this.#stamp('a'), requestRef: id };
-      this.#lines.push(assistant(`msg-${this.#requests}`, [block], more));
+      this.#lines.push(assistant(`${this.#name}msg-${this.#requests}`, [block], more));
     }
     this.#messages.push({ role: 'assistant', content: blocks });
     return this;
@@ -130,6 +139,6 @@ export class ScriptedSession {
 
   #stamp(name: string): object {
     this.#seconds += 1;
-    return { uuid: `${name}-${this.#seconds}`, timestamp: at(this.#seconds) };
+    return { uuid: `${this.#name}${name}-${this.#seconds}`, timestamp: at(this.#seconds) };
   }
 }

@@ -1,4 +1,4 @@
-import { appendFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { StoredObservation } from '../support/langfuse-server.js';
@@ -123,6 +123,18 @@ test('a subagent shows its own requests', async () => {
       .map(({ metadata }) => metadata.request_messages)
       .toSorted(),
   ).toEqual([1, 1, 3, 3]);
+});
+
+test('a recorded session lacks nothing of what was sent: with its subagent, its compaction, and its fork', async () => {
+  const recorded = new URL('../../fixtures/requests/', import.meta.url).pathname;
+  const project = join(workplace.projects, '-home-dev-requests');
+  cpSync(recorded, project, { recursive: true });
+  for (const name of readdirSync(project, { recursive: true, encoding: 'utf8' })) utimesSync(join(project, name), 0, 0);
+  await run(['backfill', '--all'], workplace.env);
+  const counts = generations().map(({ metadata }) =>
+    Object.entries(metadata).filter(([name]) => /^request_[ms]/.test(name)),
+  );
+  expect(counts).toEqual([2, 4, 6, 8, 10, 12, 2, 14, 5, 16, 6, 8, 10].map((count) => [['request_messages', count]]));
 });
 
 describe('the request stays out', () => {

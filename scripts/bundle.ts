@@ -20,6 +20,7 @@ const entries = [
   'commands/preview.ts',
   'unknown-command.ts',
   'redaction-rules.ts',
+  'exact-requests.ts',
   'log-file.ts',
   'langfuse/proxy.ts',
   'langfuse/ingestion.ts',

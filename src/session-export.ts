@@ -5,6 +5,7 @@ import type { Log } from './log.js';
 import { settleMedia } from './media-export.js';
 import type { Observation } from './observations/model.js';
 import { Outbox } from './outbox.js';
+import { openRequests, type Requests } from './requests.js';
 import { type Start, startsFor, takenOverAt } from './resume.js';
 import { settleScores } from './score-export.js';
 import { optionsByFolder, type SessionSettings } from './session-options.js';
@@ -108,7 +109,8 @@ async function exportFrom(start: Start, run: Run): Promise<ExportReport | undefi
   const reader = TranscriptReader.open(what.path);
   const record = new SessionRecord(run);
   const { known } = record;
-  const outbox = outboxFor(record, what, tools);
+  const requests = await openRequests(what.path, tools.options);
+  const outbox = outboxFor(record, what, tools, requests);
   const optionsIn = optionsByFolder({ sessionId: what.sessionId, callers: record.callers }, tools.options);
   const subagents = new Subagents({
     transcriptPath: what.path,
@@ -117,6 +119,7 @@ async function exportFrom(start: Start, run: Run): Promise<ExportReport | undefi
     status: { ...what.agents, idleBefore: Date.now() - IDLE_MS },
     optionsIn,
     onUnreadable: (file, line, reason) => log.warn('a line cannot be read, it is left out', { file, line, reason }),
+    onFile: requests.seeAgent,
   });
   const isOver = () => stop?.aborted === true || Date.now() >= tools.readUntil;
   const reading: Reading = { isOver, isCutShort: false, onRead: tools.onRead };
@@ -132,6 +135,7 @@ async function exportFrom(start: Start, run: Run): Promise<ExportReport | undefi
       closedLine: closedBefore,
       reading,
       log,
+      onLine: requests.see,
     })) {
       isWhereItWas ||= turn.key === start.prompt && turn.lineOffsets.includes(start.lastLine);
       if (!isWhereItWas) return undefined;
@@ -158,6 +162,7 @@ async function exportFrom(start: Start, run: Run): Promise<ExportReport | undefi
     }
   } finally {
     reader.close();
+    requests.close();
   }
   const unread = reading.isCutShort ? 'out of time while reading' : undefined;
   const failure =
@@ -171,14 +176,19 @@ async function exportFrom(start: Start, run: Run): Promise<ExportReport | undefi
   return { sent: outbox.sent, failure, isStopped: false };
 }
 
-function outboxFor(record: SessionRecord, { sessionId: session }: SessionExport, tools: ExportTools): Outbox {
+function outboxFor(
+  record: SessionRecord,
+  { sessionId: session }: SessionExport,
+  tools: ExportTools,
+  { finish }: Requests,
+): Outbox {
   const { store, log } = tools;
   const onMissing = once((reason: string) =>
     log.warn('an image or a document stays behind, words stand in its place', { session, reason }),
   );
   return new Outbox({
     ready: () => store.ready(),
-    finish: (observation) => settleMedia(observation, { bring: tools.bringMedia, onMissing }),
+    finish: async (observation) => settleMedia(await finish(observation), { bring: tools.bringMedia, onMissing }),
     encode: tools.encode,
     send: tools.send,
     advance: (change) => record.save(change),

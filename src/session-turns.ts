@@ -2,7 +2,7 @@ import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/pro
 import type { Log } from './log.js';
 import type { Start } from './resume.js';
 import { AnswerWatch } from './transcript/answer.js';
-import { toLine } from './transcript/line.js';
+import { type Line, toLine } from './transcript/line.js';
 import type { SourceLine, TranscriptReader } from './transcript/reader.js';
 import type { Turn } from './transcript/turn.js';
 import { TurnGrouper } from './transcript/turn-grouper.js';
@@ -33,6 +33,7 @@ interface ReadingTools {
   readonly closedLine: number;
   readonly reading: Reading;
   readonly log: Log;
+  readonly onLine: (line: Line) => void;
 }
 
 const POLL_MS = 10;
@@ -46,7 +47,7 @@ export async function* readTurns(
   reader: TranscriptReader,
   start: Start,
   { sessionId, path, closing }: { sessionId: string; path: string; closing: Closing },
-  { closedLine, reading, log }: ReadingTools,
+  { closedLine, reading, log, onLine }: ReadingTools,
 ): AsyncGenerator<{ turn: Turn; isClosed: boolean }> {
   const time = () => start.time ?? reader.firstTime() ?? reader.status.bornAt;
   const grouper = new TurnGrouper({ ...start, thread: 'main', sessionId, time });
@@ -58,6 +59,7 @@ export async function* readTurns(
     const line = toLine(source);
     readUpTo = source.number;
     if (!line) return undefined;
+    onLine(line);
     watch?.see(line);
     if (log.isDebug) for (const what of unknownIn(line)) unknown.set(what, (unknown.get(what) ?? 0) + 1);
     if (line.kind === 'unreadable' && source.number > start.sentLine) {

@@ -10,6 +10,7 @@ import { type BuildOptions, traceOfAgent } from './observations/trace.js';
 import type { OptionsIn } from './session-options.js';
 import type { AgentEntry, Entry } from './state/entry.js';
 import { textOf } from './transcript/content.js';
+import type { Line } from './transcript/line.js';
 import type { ToolCall } from './transcript/responses.js';
 import {
   type AgentFile,
@@ -47,6 +48,8 @@ interface SubagentTools {
   readonly status: AgentStatus;
   readonly optionsIn: OptionsIn;
   readonly onUnreadable: (file: string, line: number, reason: string) => void;
+  /** Told of each agent's file before it is read; gives who is told of its lines. */
+  readonly onFile: (path: string) => (line: Line) => void;
 }
 
 /** What is kept of a call that may have started an agent. */
@@ -246,7 +249,8 @@ export class Subagents {
   }
 
   #read(file: AgentFile): AgentThread | undefined {
-    return readAgent(file, (line, reason) => this.#tools.onUnreadable(file.path, line, reason));
+    const { onUnreadable, onFile } = this.#tools;
+    return readAgent(file, (line, reason) => onUnreadable(file.path, line, reason), onFile(file.path));
   }
 
   #listed(): AgentFile[] {

@@ -116,7 +116,7 @@ export function cut(text: string, maxChars: number): string {
 }
 
 /** How much text there is in a value, whatever its depth. */
-function charsIn(value: unknown): number {
+export function charsIn(value: unknown): number {
   let chars = 0;
   const waiting = [value];
   while (waiting.length > 0) {

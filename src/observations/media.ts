@@ -67,15 +67,18 @@ function bytesOf({ encoding, data }: MediaBlock, fit: Fit): Buffer {
 export function withoutMedia(observation: Observation, missing: ReadonlySet<string>): Observation {
   if (missing.size === 0) return observation;
   const { media = [], input, output } = observation;
-  const placeholders = new Map(
-    media.flatMap(({ reference, placeholder }) => (missing.has(reference) ? [[reference, placeholder]] : [])),
-  );
+  const gone = media.filter(({ reference }) => missing.has(reference));
   return {
     ...observation,
     media: media.filter(({ reference }) => !missing.has(reference)),
-    input: input && withPlaceholders(input, placeholders),
-    output: output && withPlaceholders(output, placeholders),
+    input: input && inWords(input, gone),
+    output: output && inWords(output, gone),
   };
+}
+
+/** Content with a placeholder for each reference to these. */
+export function inWords(content: Json, media: readonly Pick<Media, 'reference' | 'placeholder'>[]): Json {
+  return withPlaceholders(content, new Map(media.map(({ reference, placeholder }) => [reference, placeholder])));
 }
 
 type Placeholders = ReadonlyMap<string, string>;
@@ -83,13 +86,13 @@ type Placeholders = ReadonlyMap<string, string>;
 function withPlaceholders(value: Json, placeholders: Placeholders): Json {
   if (Array.isArray(value)) {
     const isContent = value.some((part) => placeholders.has(referenceIn(part)));
-    return isContent ? inWords(value, placeholders) : value.map((item) => withPlaceholders(item, placeholders));
+    return isContent ? joined(value, placeholders) : value.map((item) => withPlaceholders(item, placeholders));
   }
   return isRecord(value) ? mapValues(value, (item) => withPlaceholders(item as Json, placeholders)) : value;
 }
 
 /** Where no reference is left, content is text again. */
-function inWords(parts: readonly Json[], placeholders: Placeholders): Json {
+function joined(parts: readonly Json[], placeholders: Placeholders): Json {
   const kept = parts.map((part) => {
     const text = placeholders.get(referenceIn(part));
     return text === undefined ? part : { type: 'text', text };

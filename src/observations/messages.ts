@@ -1,5 +1,5 @@
-import { type Part, partsOf } from '../transcript/content.js';
-import type { Answered, Response } from '../transcript/responses.js';
+import { type Block, type Part, partsOf } from '../transcript/content.js';
+import type { Answered } from '../transcript/responses.js';
 import type { Prompt } from '../transcript/turn.js';
 import { type Fit, Fitted } from './limits.js';
 import { contentOf, MediaPart, type MediaRules } from './media.js';
@@ -28,20 +28,26 @@ function beginningOf(parts: readonly Part[], rules: MediaRules): unknown {
   return content.map((part) => (part instanceof MediaPart ? part : { type: 'text', text: text(part.text) }));
 }
 
+/** What the model said, as far as it is drawn. */
+interface Said {
+  readonly blocks: readonly Block[];
+  readonly calls: readonly { readonly id: string | undefined; readonly name: string; readonly input: unknown }[];
+}
+
 /** What the model said, in that same shape. Signatures of its thinking are not sent. */
-export function outputMessage(response: Response, fit: Fit) {
-  const thinking = response.blocks.flatMap((block) =>
+export function outputMessage(said: Said, fit: Fit) {
+  const thinking = said.blocks.flatMap((block) =>
     block.kind === 'thinking' && block.text !== '' ? [{ type: 'thinking', content: block.text }] : [],
   );
-  const redacted = response.blocks.filter((block) => block.kind === 'other' && block.type === 'redacted_thinking');
-  const calls = response.calls.map(({ id, name, input }) => ({
+  const redacted = said.blocks.filter((block) => block.kind === 'other' && block.type === 'redacted_thinking');
+  const calls = said.calls.map(({ id, name, input }) => ({
     id,
     type: 'function',
     function: { name, arguments: new Fitted(JSON.stringify(fit.value(input ?? {}, Number.POSITIVE_INFINITY).value)) },
   }));
   return {
     role: 'assistant',
-    content: answerText(response),
+    content: answerText(said),
     ...(thinking.length > 0 && { thinking }),
     ...(redacted.length > 0 && {
       redacted_thinking: redacted.map(() => ({ type: 'redacted_thinking', data: '[redacted]' })),
@@ -50,7 +56,7 @@ export function outputMessage(response: Response, fit: Fit) {
   };
 }
 
-export function answerText({ blocks }: Response): string {
+export function answerText({ blocks }: Pick<Said, 'blocks'>): string {
   return blocks
     .flatMap((block) => (block.kind === 'text' ? [block.text] : []))
     .filter((text) => text !== '')

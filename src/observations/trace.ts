@@ -25,6 +25,8 @@ export interface TraceSettings {
   readonly scores: boolean;
   /** Whether images and documents go beside what refers to them. */
   readonly media: boolean;
+  /** Whether a generation shows the whole request that it answers, or what is new in it. */
+  readonly input: 'answered' | 'request';
 }
 
 /** What does not come from the lines of a turn. */

@@ -17,7 +17,7 @@ export type Line =
   | ({ kind: 'system'; fields: SystemLine } & Timed)
   | ({ kind: 'attachment'; type: string; fields: AttachmentLine } & Timed)
   | ({ kind: 'request'; fields: RequestLine } & Timed)
-  | ({ kind: 'other'; type: string; fields: OtherLine } & Timed)
+  | ({ kind: 'other'; type: string; fields: OtherLine; hash?: string | undefined } & Timed)
   | { kind: 'unreadable'; place: Place; reason: string };
 
 /**
@@ -26,13 +26,15 @@ export type Line =
  */
 const SKIPPED = ['api-request-shape', 'api-request-blob', 'file-history-snapshot', 'file-history-delta'];
 const HEAD_BYTES = 256;
+/** What requests call the body by. */
+const HASH = /"(?:hash|shapeHash)":"([0-9a-f]{64})"/;
 
 export function toLine(source: SourceLine): Line | undefined {
   const { number, start, end, bytes } = source;
   const place = { number, start, end };
   const head = bytes.toString('latin1', 0, HEAD_BYTES);
   const skipped = SKIPPED.find((type) => head.startsWith(`{"type":"${type}"`));
-  if (skipped) return { kind: 'other', type: skipped, fields: {}, place, at: undefined };
+  if (skipped) return { kind: 'other', type: skipped, fields: {}, hash: HASH.exec(head)?.[1], place, at: undefined };
   const attachment = skippedAttachment(head, bytes);
   if (attachment) return { kind: 'attachment', ...attachment, place, at: undefined };
 

@@ -63,6 +63,19 @@ export class TranscriptReader {
     return { line, offset };
   }
 
+  /** Moves on to the first line that starts at a byte or behind it; the lines are counted from there. */
+  moveBehind(offset: number): void {
+    if (offset === 0) return;
+    this.#offset = offset - 1;
+    for (const _ of this.lines()) return;
+  }
+
+  /** What stands there, as far as the file still reaches. */
+  bytesOf({ start, end }: Place): Buffer {
+    const bytes = Buffer.allocUnsafe(end - start);
+    return bytes.subarray(0, readSync(this.#file, bytes, 0, bytes.length, start));
+  }
+
   /**
    * The whole lines not read yet; the bytes of each are good until the next one is asked for. Once they are used up it may
    * be called again: the file may have grown.

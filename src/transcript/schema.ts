@@ -143,6 +143,11 @@ export type AttachmentLine = z.infer<typeof AttachmentLine>;
 export const RequestLine = z.object({
   id: text,
   timestamp: text,
+  base: text,
+  keep: number,
+  // It may name thousands of messages, and few want to know them.
+  tail: anything,
+  shapeHash: text,
   params: optional(
     z.object({
       max_tokens: number,
@@ -152,6 +157,17 @@ export const RequestLine = z.object({
   ),
 });
 export type RequestLine = z.infer<typeof RequestLine>;
+
+/** A message as the API got it. */
+const RequestMessage = z.looseObject({ role: z.string(), content: anything });
+export type RequestMessage = z.infer<typeof RequestMessage>;
+
+export const BlobLine = z.catch(z.object({ message: optional(RequestMessage) }), {});
+
+const RequestShape = z.object({ system: anything, tools: anything });
+export type RequestShape = z.infer<typeof RequestShape>;
+
+export const ShapeLine = z.catch(z.object({ shape: optional(RequestShape) }), {});
 
 /** What lies beside an agent's file. */
 export const AgentMeta = z.object({

@@ -2,6 +2,7 @@ import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { parseJson } from '../json.js';
 import { turnsInFile } from './file-turns.js';
+import type { Line } from './line.js';
 import { linesIn } from './lines.js';
 import { AgentMeta } from './schema.js';
 import { type AgentThread, type Turn, toThread } from './turn.js';
@@ -44,11 +45,13 @@ export function agentFilesBeside(transcriptPath: string): AgentFile[] {
 export function readAgent(
   { agentId, path }: AgentFile,
   onUnreadable: (line: number, reason: string) => void,
+  onLine: (line: Line) => void = () => {},
 ): AgentThread | undefined {
   const turns: Turn[] = [];
   try {
     // Its lines need a name where they have none, and no other agent's may be the same.
     const all = turnsInFile(path, 'agent', agentId, (line) => {
+      onLine(line);
       if (line.kind === 'unreadable') onUnreadable(line.place.number, line.reason);
     });
     for (const turn of all) turns.push(turn);

@@ -14,6 +14,8 @@ export interface HomeOptions {
   readonly stopHook?: string;
   /** Whether what Claude Code tells its hooks is kept, by one more hook for each. */
   readonly keepsPayloads?: boolean;
+  /** What the user has set in the environment. */
+  readonly env?: { readonly [name: string]: string };
 }
 
 export interface HookPayload {
@@ -29,9 +31,11 @@ export class ClaudeHome {
   readonly work: string;
   readonly api: MessagesApi;
   readonly #root: string;
+  readonly #env: HomeOptions['env'];
 
-  private constructor(root: string, api: MessagesApi) {
+  private constructor(root: string, api: MessagesApi, env: HomeOptions['env']) {
     this.#root = root;
+    this.#env = env;
     this.home = join(root, 'home');
     this.work = join(root, 'work');
     this.api = api;
@@ -39,7 +43,7 @@ export class ClaudeHome {
 
   static async open(script: Script, options: HomeOptions = {}): Promise<ClaudeHome> {
     const root = mkdtempSync(join(tmpdir(), 'cc-langfuse-real-'));
-    const home = new ClaudeHome(root, await MessagesApi.start(script, join(root, 'work')));
+    const home = new ClaudeHome(root, await MessagesApi.start(script, join(root, 'work')), options.env);
     mkdirSync(home.#payloads);
     home.#write('home/.claude.json', JSON.stringify(atHome(home.work)));
     home.#write('home/.claude/settings.json', JSON.stringify(settings(home.#payloads, options)));
@@ -64,6 +68,7 @@ export class ClaudeHome {
       DISABLE_AUTOUPDATER: '1',
       DISABLE_ERROR_REPORTING: '1',
       DISABLE_TELEMETRY: '1',
+      ...this.#env,
     };
   }
 

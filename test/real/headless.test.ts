@@ -3,14 +3,17 @@ import { claudeProgram } from './claude-code.js';
 import { ClaudeHome } from './claude-home.js';
 import { type Printed, print } from './headless.js';
 import { proveArrival, proveExport, type Task } from './proof.js';
-import { SCENARIOS, type Scenario } from './scenarios.js';
+import { proveRequests } from './request-proof.js';
+import { SCENARIOS, type Scenario, WHOLE_REQUESTS } from './scenarios.js';
 import { TracedHome } from './traced-home.js';
 
 describe('claude -p', () => {
   for (const scenario of SCENARIOS) test.concurrent(scenario.name, ({ task }) => play(scenario, task));
+
+  test.concurrent(WHOLE_REQUESTS.name, ({ task }) => play(WHOLE_REQUESTS, task, proveRequests));
 });
 
-async function play(scenario: Scenario, task: Task): Promise<void> {
+async function play(scenario: Scenario, task: Task, prove = (_: TracedHome) => {}): Promise<void> {
   const { script, runs, exitCode = 0 } = scenario;
   const traced = await TracedHome.open(script, { ...scenario, keepsPayloads: true });
   const untraced = await ClaudeHome.open(script, scenario);
@@ -30,6 +33,7 @@ async function play(scenario: Scenario, task: Task): Promise<void> {
       if (exitCode === 0) await proveArrival(traced, printed.at, task);
     }
     await proveExport(traced, scenario, task);
+    prove(traced);
   } finally {
     await Promise.all([traced.close(), untraced.close()]);
   }

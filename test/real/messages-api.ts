@@ -18,6 +18,8 @@ export interface Usage {
 /** An answer that was given. */
 export interface Served {
   readonly id: string;
+  /** What it was asked. */
+  readonly asked: MessagesRequest;
   readonly usage: Usage;
   readonly toolUseIds: readonly string[];
   /** Asked by the program for itself (a title, a summary): no part of the conversation. */
@@ -26,16 +28,29 @@ export interface Served {
   isWhole: boolean;
 }
 
-interface MessagesRequest {
+export interface MessagesRequest {
   readonly model: string;
   readonly stream?: boolean;
-  readonly tools?: readonly unknown[];
+  readonly system?: readonly ContentBlock[];
+  readonly tools?: readonly { readonly [field: string]: unknown }[];
   readonly messages: readonly Message[];
 }
 
-interface Message {
+export interface Message {
   readonly role: string;
-  readonly content: string | readonly { readonly type: string; readonly text?: string }[];
+  readonly content: string | readonly ContentBlock[];
+}
+
+/** A block of a message, as far as it is looked at here. */
+export interface ContentBlock {
+  readonly type: string;
+  readonly text?: string;
+  readonly thinking?: string;
+  readonly id?: string;
+  readonly name?: string;
+  readonly input?: object;
+  readonly tool_use_id?: string;
+  readonly content?: string | readonly ContentBlock[];
 }
 
 const NAME = says(text('{"title": "A scripted session"}'));
@@ -104,7 +119,7 @@ export class MessagesApi {
 
   async #answer(
     response: ServerResponse,
-    { model, stream }: MessagesRequest,
+    asked: MessagesRequest,
     { reply: { content = [], msPerWord }, isAside, plan }: { reply: Reply; isAside: boolean; plan: string },
   ): Promise<void> {
     const number = this.served.length + 1;
@@ -113,8 +128,10 @@ export class MessagesApi {
       (block, index): ServedBlock => (block.type === 'tool_use' ? { ...block, id: `toolu_${number}_${index}` } : block),
     );
     const toolUseIds = blocks.flatMap(({ id = [] }) => id);
+    const { model, stream } = asked;
     const served: Served = {
       id: `msg_${number}`,
+      asked,
       usage: usageOf(number, content),
       toolUseIds,
       isAside,

@@ -25,6 +25,55 @@ function agent(prompt: string, isInBackground = false) {
   return call('Agent', { ...input, run_in_background: isInBackground });
 }
 
+/** Requests of every kind: the first of a process and those after it, tools called together, a subagent, a compaction. */
+export const WHOLE_REQUESTS: Scenario = {
+  name: 'the whole requests',
+  env: { CC_LANGFUSE_INPUT: 'request' },
+  script: {
+    'Look at both': [
+      says(thinking('Both at once.'), text('Reading.'), read('a.txt'), read('b.txt'), bash('sleep 0.2; ls')),
+      says(call('NoSuchTool', { b: 1, 10: 'ten', 9: 'nine', a: { z: null, é: 'ü' } })),
+      says(text('Alpha and beta.')),
+    ],
+    'Delegate it': [says(agent('Look into a.txt')), says(text('It was alpha.'))],
+    'Look into a.txt': [says(read('a.txt')), says(text('alpha'))],
+    'Once more': [says(bash('sleep 0.5; echo slow'), read('b.txt')), says(text('After the summary.'))],
+  },
+  runs: [
+    { prompt: 'Look at both' },
+    { prompt: 'Delegate it', args: RESUME },
+    { prompt: '/compact', args: RESUME },
+    { prompt: 'Once more', args: RESUME },
+  ],
+  shows: [
+    'session',
+    '  Turn 1, completed',
+    '    generation thinking "Both at once." "Reading."',
+    '      Read',
+    '      Read',
+    '      Bash',
+    '    generation',
+    '      NoSuchTool ERROR',
+    '    generation "Alpha and beta."',
+    '  Turn 2, completed',
+    '    generation',
+    '      Agent',
+    '        general-purpose, completed',
+    '          generation',
+    '            Read',
+    '          generation "alpha"',
+    '    generation "It was alpha."',
+    '    compaction',
+    '  Turn 3, completed',
+    '    generation',
+    '      Bash',
+    '      Read',
+    '    generation "After the summary."',
+  ],
+  // What a compaction has cost cannot be told where a subagent was at work before it.
+  account: 'with asides',
+};
+
 export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'one turn',

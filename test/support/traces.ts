@@ -22,6 +22,7 @@ export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {
   capture: 'full',
   scores: false,
   media: true,
+  input: 'answered',
   repository: undefined,
   callers: [],
 };

@@ -1,0 +1,253 @@
+import { appendFileSync, cpSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { StoredObservation } from '../support/langfuse-server.js';
+import { appendLines, assistant, at, SESSION, text, toolResult, toolUse, user as userLine } from '../support/lines.js';
+import { run, Workplace } from '../support/program.js';
+import { blobLine, requestLine, ScriptedSession, SHAPE, shapeLine } from '../support/requests.js';
+import { describeTraces } from '../support/traces.js';
+
+let workplace: Workplace;
+
+beforeEach(async () => {
+  workplace = await Workplace.open();
+  workplace.env = { ...workplace.env, CC_LANGFUSE_INPUT: 'request' };
+});
+
+afterEach(() => workplace.close());
+
+const transcript = () => join(workplace.projects, '-work', `${SESSION}.jsonl`);
+const agentFile = () => join(workplace.projects, '-work', SESSION, 'subagents', 'agent-a1.jsonl');
+const stop = () => workplace.hook({ session_id: SESSION, transcript_path: transcript(), hook_event_name: 'Stop' });
+const observations = () => workplace.server.observations;
+
+/** The lines come, and their turn is over. */
+async function live(session: ScriptedSession): Promise<void> {
+  appendLines(transcript(), ...session.takeLines());
+  expect(await stop()).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
+}
+
+/** The generations in the order of their answers. */
+function generations(all: readonly StoredObservation[] = observations()): StoredObservation[] {
+  return all.filter(({ type }) => type === 'generation').toSorted((a, b) => a.endTime - b.endTime);
+}
+
+async function backfilled(): Promise<readonly StoredObservation[]> {
+  const other = await Workplace.open();
+  try {
+    const env = { ...workplace.env, LANGFUSE_BASE_URL: other.server.url, HOME: workplace.home };
+    const { exitCode, stderr } = await run(['backfill', '--include-open', '--force', SESSION], env);
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
+    return other.server.observations;
+  } finally {
+    await other.close();
+  }
+}
+
+const SYSTEM = {
+  role: 'system',
+  content: 'You are an agent.\nBe brief.',
+  tools: [{ name: 'Read', description: 'Reads a file.', parameters: { type: 'object', properties: {} } }],
+};
+const WEATHER = { role: 'system', content: 'It is a fine day.' };
+const user = (content: string) => ({ role: 'user', content });
+const said = (content: string) => ({ role: 'assistant', content });
+
+test('each generation of a session that is resumed again and again shows the whole request', async () => {
+  const session = new ScriptedSession().remind(WEATHER);
+  for (let turn = 1; turn <= 4; turn += 1) {
+    if (turn > 1) session.resume();
+    session.prompt(`question ${turn}`).answer(text('I look.'), toolUse(`a${turn}`), toolUse(`b${turn}`));
+    session.results(toolResult(`a${turn}`, 'alpha'), toolResult(`b${turn}`, 'beta')).answer(text(`answer ${turn}`));
+    await live(session);
+  }
+  expect(generations().map(({ input, metadata }) => [(input as []).length, metadata.request_messages])).toEqual(
+    // Two results are one message of the request.
+    session.sent.map(({ messages }, place) => [1 + messages.length + Math.ceil(place / 2), messages.length]),
+  );
+  const calls = (turn: number) =>
+    [`a${turn}`, `b${turn}`].map((id) => ({ id, type: 'function', function: { name: 'Read', arguments: '{}' } }));
+  const turn = (n: number) => [
+    user(`question ${n}`),
+    { ...said('I look.'), tool_calls: calls(n) },
+    { role: 'tool', tool_call_id: `a${n}`, content: 'alpha' },
+    { role: 'tool', tool_call_id: `b${n}`, content: 'beta' },
+  ];
+  expect(generations().at(-1)?.input).toEqual([
+    SYSTEM,
+    WEATHER,
+    ...[1, 2, 3].flatMap((n) => [...turn(n), said(`answer ${n}`)]),
+    ...turn(4),
+  ]);
+  expect(describeTraces(await backfilled())).toBe(describeTraces(observations()));
+});
+
+test('what stands far before the run is looked for, and what stands too far is told', async () => {
+  const session = new ScriptedSession().prompt('first').answer(text('One.'));
+  const filler = blobLine(user('x'.repeat(17_000_000)));
+  appendLines(transcript(), ...session.takeLines(), blobLine(user('y'.repeat(1_100_000))));
+  await live(session.prompt('second').answer(text('Two.')));
+  appendLines(transcript(), filler, filler);
+  await live(session.prompt('third').answer(text('Three.')));
+  await live(session.prompt('fourth').answer(text('Four.')));
+  await live(session.prompt('fifth').answer(text('Five.')));
+  const [first, second, third, , fifth] = generations().map(({ input, metadata }) => ({ input, metadata }));
+  expect(first?.input).toEqual([SYSTEM, user('first')]);
+  expect(second?.input).toEqual([SYSTEM, user('first'), said('One.'), user('second')]);
+  expect(third?.input).toEqual([SYSTEM, user('first'), said('One.'), user('second'), said('Two.'), user('third')]);
+  expect(fifth).toMatchObject({
+    input: [
+      SYSTEM,
+      { role: 'system', content: '[4 messages not found in the transcript]' },
+      ...[user('third'), said('Three.'), user('fourth'), said('Four.'), user('fifth')],
+    ],
+    metadata: { request_messages: 9, request_messages_missing: 4 },
+  });
+});
+
+test('an image that a tool gave is shown by each request that holds it, and is stored once', async () => {
+  const source = { type: 'base64', media_type: 'image/png', data: Buffer.from('a picture').toString('base64') };
+  const session = new ScriptedSession().prompt('look').answer(toolUse('t1'));
+  await live(session.results(toolResult('t1', [{ type: 'image', source }])).answer(text('Nice.')));
+  await live(session.prompt('again').answer(text('Still nice.')));
+  const [media, ...more] = workplace.server.media.stored.values();
+  expect(more).toEqual([]);
+  expect(media).toMatchObject({ arrivals: 1, bytes: Buffer.from('a picture') });
+  const [first, second, third] = generations();
+  expect(JSON.stringify(first?.input)).not.toContain('langfuseMedia');
+  const shown = [{ type: 'image_url', image_url: { url: expect.stringContaining(`|id=${media?.id}|`) } }];
+  const result = { role: 'tool', tool_call_id: 't1', content: shown };
+  expect([second, third].map((each) => (each?.input as unknown[])[3])).toEqual([result, result]);
+  const fields = [second, third].map((each) => `${each?.traceId} ${each?.id} input`);
+  expect([...(media?.fields ?? [])]).toEqual(expect.arrayContaining(fields));
+  expect(describeTraces(await backfilled())).toBe(describeTraces(observations()));
+});
+
+test('a subagent shows its own requests', async () => {
+  const agent = new ScriptedSession('a1-', { system: [text('You look into things.')], tools: [] });
+  agent.prompt('Look into it.').answer(toolUse('t9')).results(toolResult('t9', 'alpha')).answer(text('It is alpha.'));
+  appendLines(agentFile(), ...agent.takeLines().map((line) => ({ ...line, agentId: 'a1', isSidechain: true })));
+  writeFileSync(
+    agentFile().replace('.jsonl', '.meta.json'),
+    JSON.stringify({ agentType: 'Explore', toolUseId: 'call' }),
+  );
+  const session = new ScriptedSession().prompt('Delegate it.').answer(toolUse('call', 'Agent'));
+  await live(session.results(toolResult('call', 'It is alpha.')).answer(text('Alpha.')));
+  const inputs = generations().map(({ input }) => (input as unknown[]).slice(0, 2));
+  expect(inputs).toContainEqual([{ role: 'system', content: 'You look into things.' }, user('Look into it.')]);
+  expect(inputs).toContainEqual([SYSTEM, user('Delegate it.')]);
+  expect(
+    generations()
+      .map(({ metadata }) => metadata.request_messages)
+      .toSorted(),
+  ).toEqual([1, 1, 3, 3]);
+});
+
+test('a recorded session lacks nothing of what was sent: with its subagent, its compaction, and its fork', async () => {
+  const recorded = new URL('../../fixtures/requests/', import.meta.url).pathname;
+  const project = join(workplace.projects, '-home-dev-requests');
+  cpSync(recorded, project, { recursive: true });
+  for (const name of readdirSync(project, { recursive: true, encoding: 'utf8' })) utimesSync(join(project, name), 0, 0);
+  await run(['backfill', '--all'], workplace.env);
+  const counts = generations().map(({ metadata }) =>
+    Object.entries(metadata).filter(([name]) => /^request_[ms]/.test(name)),
+  );
+  expect(counts).toEqual([2, 4, 6, 8, 10, 12, 2, 14, 5, 16, 6, 8, 10].map((count) => [['request_messages', count]]));
+});
+
+describe('the request stays out', () => {
+  const session = () => new ScriptedSession().remind(WEATHER).prompt('question').answer(text('answer'));
+
+  test.each([
+    ['unless it is asked for', { CC_LANGFUSE_INPUT: undefined }, [user('question')]],
+    ['where tools are not to be told of', { CC_LANGFUSE_CAPTURE: 'no_tool_io' }, [user('question')]],
+    ['where nothing that was said is to be told', { CC_LANGFUSE_CAPTURE: 'metadata' }, undefined],
+  ])('%s', async (_, env, input) => {
+    workplace.env = { ...workplace.env, ...env };
+    await live(session());
+    expect(generations()[0]?.input).toEqual(input);
+    expect(generations()[0]?.metadata).not.toHaveProperty('request_messages');
+  });
+
+  test('of what older versions wrote, which do not tell of it', async () => {
+    const answer = assistant('m', [text('answer')], { timestamp: at(2) });
+    appendLines(transcript(), userLine('question', { uuid: 'u', timestamp: at(1) }), answer);
+    await stop();
+    expect(generations()).toMatchObject([{ input: [user('question')], metadata: { message_id: 'm' } }]);
+    expect(Object.keys(generations()[0]?.metadata ?? {}).filter((name) => name.startsWith('request'))).toEqual([]);
+  });
+});
+
+describe('where the request is not to be found the input stays, and the metadata says so', () => {
+  const turn = (...lines: object[]) => [
+    ...lines,
+    userLine('question', { uuid: 'u', timestamp: at(1) }),
+    assistant('m', [text('answer')], { timestamp: at(2), requestRef: 'r' }),
+  ];
+
+  test.each([
+    ['its messages are nowhere', turn(shapeLine(SHAPE), requestLine('r', [user('x')])), { request_missing: true }],
+    ['its line has no tail', turn({ type: 'api-request', id: 'r', timestamp: at(0) }), { request_missing: true }],
+    ['no line tells of it', turn(), {}],
+  ])('since %s', async (_, lines, told) => {
+    appendLines(transcript(), ...lines);
+    await stop();
+    const [{ input, metadata = {} } = {}] = generations();
+    expect(input).toEqual([user('question')]);
+    expect(Object.fromEntries(Object.entries(metadata).filter(([name]) => name.startsWith('request')))).toEqual(told);
+  });
+
+  test('and what was torn is missing alone', async () => {
+    appendLines(transcript(), shapeLine(SHAPE));
+    appendFileSync(transcript(), `${JSON.stringify(blobLine(WEATHER)).slice(0, -9)}\n`);
+    appendLines(transcript(), ...turn(requestLine('r', [WEATHER, user('question')])));
+    await stop();
+    expect(generations()).toMatchObject([
+      {
+        input: [SYSTEM, { content: '[1 message not found in the transcript]' }, user('question')],
+        metadata: { request_messages: 2, request_messages_missing: 1 },
+      },
+    ]);
+    expect(workplace.log).toEqual([]);
+  });
+});
+
+test('secrets go from it as from everything else, and it is cut as everything else', async () => {
+  const key = `sk-ant-api03-${'aB3dE6gH9'.repeat(10)}AA`;
+  workplace.env = { ...workplace.env, CC_LANGFUSE_MAX_CHARS: '1000' };
+  const session = new ScriptedSession().remind({ role: 'system', content: `The key is ${key}.` });
+  session
+    .prompt('one')
+    .answer(text('1'.repeat(460)))
+    .prompt('two')
+    .answer(text('2'.repeat(460)));
+  await live(session.prompt('three').answer(text('Three.')));
+  expect(generations().map(({ input }) => input)).toEqual([
+    [SYSTEM, { role: 'system', content: 'The key is [redacted].' }, user('one')],
+    [SYSTEM, { role: 'system', content: 'The key is [redacted].' }, user('one'), said('1'.repeat(460)), user('two')],
+    [
+      SYSTEM,
+      { role: 'system', content: '[3 older messages left out]' },
+      user('two'),
+      said('2'.repeat(460)),
+      user('three'),
+    ],
+  ]);
+  expect(generations()[2]?.metadata).toMatchObject({ request_messages: 6, request_messages_left_out: 3 });
+});
+
+test('the length of an input that the request has taken the place of is not told', async () => {
+  workplace.env = { ...workplace.env, CC_LANGFUSE_MAX_CHARS: '1000' };
+  const session = new ScriptedSession().prompt('go');
+  session
+    .answer(toolUse('t1'), toolUse('t2'))
+    .results(toolResult('t1', 'x'.repeat(900)), toolResult('t2', 'y'.repeat(900)));
+  await live(session.answer(text('Done.')));
+  expect(generations()[1]?.metadata).not.toHaveProperty('input_full_chars');
+});
+
+test('a preview shows it, too', async () => {
+  appendLines(transcript(), ...new ScriptedSession().remind(WEATHER).prompt('question').answer(text('a')).takeLines());
+  const { stdout } = await run(['preview', '--json', SESSION], workplace.env);
+  expect(JSON.stringify(JSON.parse(stdout))).toContain(JSON.stringify([SYSTEM, WEATHER, user('question')]));
+});

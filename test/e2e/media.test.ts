@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Collector } from '../support/collector.js';
 import type { Misbehaviour, StoredObservation } from '../support/langfuse-server.js';
 import { appendLines, assistant, SESSION, text, user } from '../support/lines.js';
+import { fieldsReferringTo } from '../support/media-store.js';
 import { run, Workplace } from '../support/program.js';
 import { play, recording, transcriptsOf } from '../support/recording.js';
 
@@ -61,14 +62,7 @@ describe('what prompts and tools show', () => {
         media().map(({ id, contentType }) => `@@@langfuseMedia:type=${contentType}|id=${id}|source=base64_data_uri@@@`),
       ),
     );
-    for (const { id, fields } of media()) {
-      const referring = observations.flatMap(({ traceId, id: observation, input, output }) =>
-        Object.entries({ input, output }).flatMap(([field, content]) =>
-          JSON.stringify(content ?? null).includes(id) ? [`${traceId} ${observation} ${field}`] : [],
-        ),
-      );
-      expect(fields).toEqual(new Set(referring));
-    }
+    for (const { id, fields } of media()) expect(fields).toEqual(fieldsReferringTo(id, observations));
   });
 
   test('does not go again with what is sent again', async () => {

@@ -9,7 +9,7 @@ import type { Script } from './replies.js';
 
 export interface HomeOptions {
   /** What lies in the project's folder, by path. */
-  readonly files?: { readonly [path: string]: string };
+  readonly files?: { readonly [path: string]: string | Buffer };
   /** A Stop hook of another party. */
   readonly stopHook?: string;
   /** Whether what Claude Code tells its hooks is kept, by one more hook for each. */
@@ -113,7 +113,7 @@ export class ClaudeHome {
     return join(this.#root, 'payloads');
   }
 
-  #write(path: string, content: string): void {
+  #write(path: string, content: string | Buffer): void {
     const whole = join(this.#root, path);
     mkdirSync(dirname(whole), { recursive: true });
     writeFileSync(whole, content);

@@ -2,15 +2,18 @@ import { describe, expect, test } from 'vitest';
 import { claudeProgram } from './claude-code.js';
 import { ClaudeHome } from './claude-home.js';
 import { type Printed, print } from './headless.js';
+import { proveMedia } from './media-proof.js';
 import { proveArrival, proveExport, type Task } from './proof.js';
 import { proveRequests } from './request-proof.js';
-import { SCENARIOS, type Scenario, WHOLE_REQUESTS } from './scenarios.js';
+import { PICTURES, SCENARIOS, type Scenario, WHOLE_REQUESTS } from './scenarios.js';
 import { TracedHome } from './traced-home.js';
 
 describe('claude -p', () => {
   for (const scenario of SCENARIOS) test.concurrent(scenario.name, ({ task }) => play(scenario, task));
 
   test.concurrent(WHOLE_REQUESTS.name, ({ task }) => play(WHOLE_REQUESTS, task, proveRequests));
+
+  test.concurrent(PICTURES.name, ({ task }) => play(PICTURES, task, proveMedia));
 });
 
 async function play(scenario: Scenario, task: Task, prove = (_: TracedHome) => {}): Promise<void> {

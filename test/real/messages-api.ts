@@ -50,6 +50,7 @@ export interface ContentBlock {
   readonly name?: string;
   readonly input?: object;
   readonly tool_use_id?: string;
+  readonly source?: { readonly type: string; readonly data?: string };
   readonly content?: string | readonly ContentBlock[];
 }
 

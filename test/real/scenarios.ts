@@ -25,6 +25,40 @@ function agent(prompt: string, isInBackground = false) {
   return call('Agent', { ...input, run_in_background: isInBackground });
 }
 
+const PICTURE = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+const PAPER = [
+  '%PDF-1.4',
+  '1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj',
+  '2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj',
+  '3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>endobj',
+  'trailer<</Root 1 0 R/Size 4>>',
+  '%%EOF\n',
+].join('\n');
+
+/** What tools read, and what a prompt names. */
+export const PICTURES: Scenario = {
+  name: 'images and documents',
+  files: { 'chart.png': PICTURE, 'paper.pdf': PAPER },
+  script: {
+    'Look at both': [says(read('chart.png'), read('paper.pdf')), says(text('A point, and nothing.'))],
+    'Once more': [says(text('Still a point.'))],
+  },
+  runs: [{ prompt: 'Look at both' }, { prompt: 'Once more @chart.png', args: RESUME }],
+  shows: [
+    'session',
+    '  Turn 1, completed',
+    '    generation',
+    '      Read',
+    '      Read',
+    '    generation "A point, and nothing."',
+    '  Turn 2, completed',
+    '    generation "Still a point."',
+  ],
+};
+
 /** Requests of every kind: the first of a process and those after it, tools called together, a subagent, a compaction. */
 export const WHOLE_REQUESTS: Scenario = {
   name: 'the whole requests',

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import * as z from 'zod/mini';
 import { parseJson } from '../../src/json.js';
 import type { ApiAnswer } from './langfuse-api.js';
+import type { StoredObservation } from './langfuse-server.js';
 
 const Announcement = z.object({
   traceId: z.string(),
@@ -99,4 +100,14 @@ export class MediaStore {
       },
     };
   }
+}
+
+/** The fields that refer to an upload, as the store names them. */
+export function fieldsReferringTo(mediaId: string, observations: readonly StoredObservation[]): Set<string> {
+  const fields = observations.flatMap(({ traceId, id, input, output }) =>
+    Object.entries({ input, output }).flatMap(([field, content]) =>
+      JSON.stringify(content ?? null).includes(`|id=${mediaId}|`) ? [`${traceId} ${id} ${field}`] : [],
+    ),
+  );
+  return new Set(fields);
 }

@@ -117,7 +117,8 @@ test('an image that a tool gave is shown by each request that holds it, and is s
   expect(JSON.stringify(first?.input)).not.toContain('langfuseMedia');
   const shown = [{ type: 'image_url', image_url: { url: expect.stringContaining(`|id=${media?.id}|`) } }];
   const result = { role: 'tool', tool_call_id: 't1', content: shown };
-  expect([second, third].map((each) => (each?.input as unknown[])[3])).toEqual([result, result]);
+  const inputs = [second, third].map((each) => each?.input as unknown[] | undefined);
+  expect(inputs.map((input) => input?.[3])).toEqual([result, result]);
   const fields = [second, third].map((each) => `${each?.traceId} ${each?.id} input`);
   expect([...(media?.fields ?? [])]).toEqual(expect.arrayContaining(fields));
   expect(describeTraces(await backfilled())).toBe(describeTraces(observations()));

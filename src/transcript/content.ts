@@ -1,5 +1,5 @@
 import { isRecord } from '../json.js';
-import { knownBlocks } from './schema.js';
+import { knownBlocks, MediaSource } from './schema.js';
 
 /** One piece of a message's content. */
 export type Block =
@@ -96,7 +96,7 @@ function toBlock(value: unknown): Block {
 /** The image or the document that a block holds. */
 export function mediaIn(block: unknown): MediaBlock | undefined {
   const { type, source } = isRecord(block) ? block : {};
-  const read = knownBlocks.source.safeParse(source);
+  const read = MediaSource.safeParse(source);
   if (typeof type !== 'string' || !read.success) return undefined;
   const { type: encoding, media_type: mediaType, data } = read.data;
   return { kind: 'media', type, mediaType, encoding, data };

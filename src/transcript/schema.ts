@@ -179,18 +179,17 @@ export const AgentMeta = z.object({
 });
 export type AgentMeta = z.infer<typeof AgentMeta>;
 
-const MEDIA_TYPE = /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/;
+/** The bytes of an image or a document, or the text; one may also lie elsewhere, at a URL. */
+export const MediaSource = z.object({
+  type: z.enum(['base64', 'text']),
+  media_type: z.string().check(z.regex(/^[\w.+-]{1,60}\/[\w.+-]{1,60}$/)),
+  data: z.string(),
+});
 
 /** The kinds of content that are understood; any other block stays as it is. */
 export const knownBlocks = {
   text: z.object({ type: z.literal('text'), text: z.string() }),
   thinking: z.object({ type: z.literal('thinking'), thinking: z.string() }),
   tool_use: z.object({ type: z.string(), id: text, name: z.catch(z.string(), 'tool'), input: anything }),
-  /** Of an image or a document; one may also lie elsewhere, at a URL. */
-  source: z.object({
-    type: z.enum(['base64', 'text']),
-    media_type: z.string().check(z.regex(MEDIA_TYPE)),
-    data: z.string(),
-  }),
   tool_result: z.object({ type: z.string(), tool_use_id: text, content: anything, is_error: flag }),
 };

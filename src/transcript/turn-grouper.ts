@@ -1,5 +1,5 @@
 import { attachedImage } from './attachment.js';
-import { blocksOf, textOf } from './content.js';
+import { blocksOf, isMedia, type MediaBlock, partsOf, textOf } from './content.js';
 import { IdRegister } from './id-register.js';
 import type { Line } from './line.js';
 import { type NotableLine, type Note, type Noted, noteOf, toNote } from './notes.js';
@@ -15,6 +15,7 @@ import { roleOf, type UserLineRole } from './user-line.js';
 type UserLine = Extract<Line, { kind: 'user' }>;
 type AssistantLine = Extract<Line, { kind: 'assistant' }>;
 type SystemLine = Extract<Line, { kind: 'system' }>;
+
 /** Groups lines into turns: a turn starts at a prompt and ends before the next one. */
 export class TurnGrouper {
   readonly #start: GroupingStart;
@@ -132,6 +133,9 @@ export class TurnGrouper {
         this.#turn.hasSkillBody ||= this.#turn.collector.isEmpty;
         return ended;
       }
+      case 'meta':
+        // What is pasted with a command stands in the command's body.
+        return this.#addMedia(line, partsOf(line.content).filter(isMedia));
       default:
         return undefined;
     }
@@ -203,9 +207,17 @@ export class TurnGrouper {
   }
 
   #onAttachment(line: Extract<Line, { kind: 'attachment' }>): Turn | undefined {
-    const media = attachedImage(line.fields);
-    if (media) this.#turn.addMedia(media);
-    return this.#onNote(line, noteOf(line));
+    const image = attachedImage(line.fields);
+    return image ? this.#addMedia(line, [image]) : this.#onNote(line, noteOf(line));
+  }
+
+  /** What is shown behind a prompt, or a command, is part of it; a line that was written twice shows it once. */
+  #addMedia({ fields: { uuid } }: NotableLine, media: readonly MediaBlock[]): Turn | undefined {
+    if (media.length === 0 || (uuid !== undefined && this.#seen.has(uuid))) return undefined;
+    if (uuid !== undefined) this.#seen.add(uuid);
+    const ended = this.#settleCommand();
+    this.#turn.addMedia(media);
+    return ended;
   }
 
   #onNote(line: NotableLine, note: Noted<Note> | undefined): Turn | undefined {

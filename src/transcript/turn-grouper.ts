@@ -134,8 +134,7 @@ export class TurnGrouper {
         return ended;
       }
       case 'meta':
-        // What is pasted with a command stands in the command's body.
-        return this.#addMedia(line, partsOf(line.content).filter(isMedia));
+        return this.#onMeta(line);
       default:
         return undefined;
     }
@@ -211,13 +210,33 @@ export class TurnGrouper {
     return image ? this.#addMedia(line, [image]) : this.#onNote(line, noteOf(line));
   }
 
-  /** What is shown behind a prompt, or a command, is part of it; a line that was written twice shows it once. */
-  #addMedia({ fields: { uuid } }: NotableLine, media: readonly MediaBlock[]): Turn | undefined {
-    if (media.length === 0 || (uuid !== undefined && this.#seen.has(uuid))) return undefined;
-    if (uuid !== undefined) this.#seen.add(uuid);
+  /**
+   * What is pasted with a command stands in the command's body; and where a tool's result only names the PDF that it read,
+   * the PDF stands behind the result.
+   */
+  #onMeta(line: UserLine): Turn | undefined {
+    const { content } = line;
+    const media = partsOf(content).filter(isMedia);
+    if (media.length === 0) return undefined;
+    const isOfPrompt = this.#command !== undefined || this.#turn.collector.isEmpty;
+    if (isOfPrompt) return this.#addMedia(line, media);
+    if (!this.#isAgain(line)) this.#turn.answerNext({ role: 'tool', toolCallId: undefined, content }, this.#time(line));
+    return undefined;
+  }
+
+  /** What is shown behind a prompt, or a command, is part of it. */
+  #addMedia(line: NotableLine, media: readonly MediaBlock[]): Turn | undefined {
+    if (this.#isAgain(line)) return undefined;
     const ended = this.#settleCommand();
     this.#turn.addMedia(media);
     return ended;
+  }
+
+  /** A line may have been written twice. */
+  #isAgain({ fields: { uuid } }: NotableLine): boolean {
+    const isAgain = uuid !== undefined && this.#seen.has(uuid);
+    if (uuid !== undefined) this.#seen.add(uuid);
+    return isAgain;
   }
 
   #onNote(line: NotableLine, note: Noted<Note> | undefined): Turn | undefined {
@@ -241,9 +260,7 @@ export class TurnGrouper {
 
   #addNote(line: NotableLine, noted: Noted<Note>): void {
     const { notes } = this.#turn;
-    const { uuid } = line.fields;
-    if (uuid !== undefined && this.#seen.has(uuid)) return;
-    if (uuid !== undefined) this.#seen.add(uuid);
+    if (this.#isAgain(line)) return;
     if (noted.kind === 'compaction') this.#session.addCompaction();
     notes.push(toNote(noted, line, this.#time(line)));
     this.#own(line);

@@ -81,6 +81,22 @@ describe('an image or a document', () => {
     expect(build(read(pdf))[2]?.output).toEqual([shownPdf]);
   });
 
+  test('that stands behind the result of the tool that read it is what the tool gave', () => {
+    const lines = [
+      ...[user('go'), assistant('m1', [toolUse('t1')]), user([toolResult('t1', 'PDF file read: /x/a.pdf (7 bytes)')])],
+      ...[
+        user([pdf], { isMeta: true, uuid: 'd1' }),
+        user([pdf], { isMeta: true, uuid: 'd1' }),
+        assistant('m2', 'seen'),
+      ],
+    ];
+    const [root, , , next] = build(lines);
+    const result = { role: 'tool', tool_call_id: 't1', content: 'PDF file read: /x/a.pdf (7 bytes)' };
+    expect(next?.input).toEqual([result, { role: 'tool', content: [shownPdf] }]);
+    expect(root?.input).toEqual([{ role: 'user', content: 'go' }]);
+    expect(build(lines, { capture: 'no_tool_io' }).some(({ media }) => media !== undefined)).toBe(false);
+  });
+
   test('in a message that is typed while Claude works is one, too', () => {
     const message = {
       type: 'attachment',

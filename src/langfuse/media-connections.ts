@@ -16,6 +16,8 @@ export interface Patience {
   readonly stop: AbortSignal | undefined;
 }
 
+export const NO_TIME_LEFT = 'there was no time left for it';
+
 const ATTEMPTS = 3;
 const LONGEST_ANSWER_MS = 30_000;
 const FIRST_WAIT_MS = 250;
@@ -28,7 +30,7 @@ export class MediaConnections {
   async ask(url: URL, question: Question, { until, stop }: Patience): Promise<Answer> {
     for (let attempt = 1; ; ) {
       const left = until - Date.now();
-      if (left <= 0) throw new Error('there was no time left for it');
+      if (left <= 0) throw new Error(NO_TIME_LEFT);
       const answer = await this.#askOnce(url, question, Math.min(left, LONGEST_ANSWER_MS)).catch(
         (error: NodeJS.ErrnoException) => error,
       );

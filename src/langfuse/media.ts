@@ -1,7 +1,7 @@
 import type { Langfuse } from '../config.js';
 import { isRecord, parseJson } from '../json.js';
 import type { Media, Observation } from '../observations/model.js';
-import { MediaConnections, type Patience } from './media-connections.js';
+import { MediaConnections, NO_TIME_LEFT, type Patience } from './media-connections.js';
 import type { Answer } from './post.js';
 import { authorization, urlOf } from './receiver.js';
 import { isSuccess } from './status.js';
@@ -87,6 +87,8 @@ export class MediaUploads {
   async #bringOne(media: Media, errand: Errand): Promise<string | undefined> {
     if (errand.when.stop?.aborted) return 'stopped';
     if (Date.now() < this.#pausedUntil) return this.#failure;
+    // The server was not asked: for what has more time it may be.
+    if (Date.now() >= errand.when.until) return NO_TIME_LEFT;
     try {
       await this.#upload(media, errand);
       return undefined;

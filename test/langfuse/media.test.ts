@@ -234,6 +234,13 @@ describe('where it cannot be brought', () => {
     expect(await bring('a', two)).toEqual(ALL);
   });
 
+  test('since there is no time for it, what has time is brought', async () => {
+    const one = picture('one');
+    const failure = 'there was no time left for it';
+    expect(await uploads.bring(observationWith('a', one), Date.now())).toEqual({ missing: missing(one), failure });
+    expect(await bring('a', one)).toEqual(ALL);
+  });
+
   test('since the server calls it otherwise, nothing is stored', async () => {
     misbehaveAt(/^POST/, () => ({ status: 201, body: JSON.stringify({ mediaId: 'x', uploadUrl: `${server.url}/y` }) }));
     const one = picture('one');

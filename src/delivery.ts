@@ -49,6 +49,6 @@ export class Courier {
     const receiver = this.#receiver;
     if (receiver.kind === 'collector' || stop?.aborted) return noneBrought(observation);
     this.#media ??= import('./langfuse/media.js').then(({ MediaUploads }) => new MediaUploads(receiver));
-    return (await this.#media).bring(observation, deadline);
+    return (await this.#media).bring(observation, deadline, stop);
   }
 }

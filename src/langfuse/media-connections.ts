@@ -10,6 +10,14 @@ interface Question {
   readonly body: Buffer;
 }
 
+/** Until when it is tried, in ms since 1970; what `stop` gives up is not tried again. */
+export interface Patience {
+  readonly until: number;
+  readonly stop: AbortSignal | undefined;
+}
+
+export const NO_TIME_LEFT = 'there was no time left for it';
+
 const ATTEMPTS = 3;
 const LONGEST_ANSWER_MS = 30_000;
 const FIRST_WAIT_MS = 250;
@@ -18,21 +26,22 @@ const FIRST_WAIT_MS = 250;
 export class MediaConnections {
   readonly #connections = new Map<string, Promise<Connection>>();
 
-  /** The last answer of a few; throws where none came in time. `until` is in ms since 1970. */
-  async ask(url: URL, question: Question, until: number): Promise<Answer> {
+  /** The last answer of a few; throws where none came in time. */
+  async ask(url: URL, question: Question, { until, stop }: Patience): Promise<Answer> {
     for (let attempt = 1; ; ) {
       const left = until - Date.now();
-      if (left <= 0) throw new Error('there was no time left for it');
+      if (left <= 0) throw new Error(NO_TIME_LEFT);
       const answer = await this.#askOnce(url, question, Math.min(left, LONGEST_ANSWER_MS)).catch(
         (error: NodeJS.ErrnoException) => error,
       );
       const isAnswer = !(answer instanceof Error);
       const asksToWait = isAnswer && answer.status === TOO_MANY;
       const waitMs = Math.max((isAnswer && answer.retryAfterMs) || 0, FIRST_WAIT_MS * 2 ** (attempt - 1));
-      const isLast = (attempt === ATTEMPTS && !asksToWait) || Date.now() + waitMs >= until;
+      const isOver = Date.now() + waitMs >= until || stop?.aborted;
+      const isLast = isOver || (attempt === ATTEMPTS && !asksToWait);
       if (isAnswer && (isLast || !isPassing(answer.status))) return answer;
       if (!isAnswer && isLast) throw new Error(`${url.host} cannot be reached: ${answer.code ?? answer.message}`);
-      await sleep(waitMs);
+      await sleep(waitMs, undefined, { signal: stop });
       if (!asksToWait) attempt += 1;
     }
   }

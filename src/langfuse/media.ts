@@ -1,9 +1,10 @@
 import type { Langfuse } from '../config.js';
 import { isRecord, parseJson } from '../json.js';
 import type { Media, Observation } from '../observations/model.js';
-import { MediaConnections } from './media-connections.js';
+import { MediaConnections, NO_TIME_LEFT, type Patience } from './media-connections.js';
 import type { Answer } from './post.js';
 import { authorization, urlOf } from './receiver.js';
+import { isSuccess } from './status.js';
 
 /** What became of the images and documents that an observation refers to. */
 export interface MediaReport {
@@ -13,11 +14,12 @@ export interface MediaReport {
   readonly failure: string | undefined;
 }
 
-interface Place {
-  readonly traceId: string;
-  readonly observationId: string;
+interface Errand {
+  readonly place: { readonly traceId: string; readonly observationId: string };
+  readonly when: Patience;
 }
 
+/** Of all observations together: each may be large, and many observations come at once. */
 const AT_ONCE = 6;
 /** A server that took none is not asked again for each: there may be many, and turns wait for them. */
 const PAUSE_MS = 10 * 60_000;
@@ -31,6 +33,9 @@ export class MediaUploads {
   readonly #connections = new MediaConnections();
   /** By hash: what is on its way is not to go twice. */
   readonly #underWay = new Map<string, Promise<unknown>>();
+  /** The last one in each of the rows in which they wait. */
+  readonly #rows: Promise<unknown>[] = [];
+  #nextRow = 0;
   #window: { readonly deadline: number; readonly until: number } | undefined;
   #pausedUntil = 0;
   #failure = '';
@@ -39,20 +44,20 @@ export class MediaUploads {
     this.#receiver = receiver;
   }
 
-  /** `deadline` is when the observations themselves must be there, in ms since 1970. */
-  async bring({ media = [], id, trace }: Observation, deadline: number): Promise<MediaReport> {
-    const place = { traceId: trace.id, observationId: id };
+  /** `deadline` is when the observations themselves must be there, in ms since 1970; `stop` gives up what is not under way. */
+  async bring({ media = [], id, trace }: Observation, deadline: number, stop?: AbortSignal): Promise<MediaReport> {
+    const errand = {
+      place: { traceId: trace.id, observationId: id },
+      when: { until: this.#untilFor(deadline), stop },
+    };
     const once = [...new Map(media.map((each) => [`${each.field} ${each.reference}`, each])).values()];
-    const until = this.#untilFor(deadline);
     const missing = new Map<string, string>();
-    for (let from = 0; from < once.length; from += AT_ONCE) {
-      const bringing = once.slice(from, from + AT_ONCE).map(async (each) => {
-        const failure = await this.#bringInTurn(each, place, until);
-        if (failure !== undefined) missing.set(each.reference, failure);
-      });
-      await Promise.all(bringing);
-    }
-    return { missing: new Set(missing.keys()), failure: [...missing.values()][0] };
+    const bringing = once.map(async (each) => {
+      const failure = await this.#bringInTurn(each, errand);
+      if (failure !== undefined) missing.set(each.reference, failure);
+    });
+    await Promise.all(bringing);
+    return { missing: new Set(missing.keys()), failure: stop?.aborted ? undefined : [...missing.values()][0] };
   }
 
   close(): Promise<void> {
@@ -65,9 +70,13 @@ export class MediaUploads {
     return this.#window.until;
   }
 
-  async #bringInTurn(media: Media, place: Place, until: number): Promise<string | undefined> {
+  async #bringInTurn(media: Media, errand: Errand): Promise<string | undefined> {
     const hash = media.sha256.toString('base64');
-    const bringing = (this.#underWay.get(hash) ?? Promise.resolve()).then(() => this.#bringOne(media, place, until));
+    const row = this.#nextRow;
+    this.#nextRow = (row + 1) % AT_ONCE;
+    const before = Promise.all([this.#rows[row], this.#underWay.get(hash)]);
+    const bringing = before.then(() => this.#bringOne(media, errand));
+    this.#rows[row] = bringing;
     this.#underWay.set(hash, bringing);
     const failure = await bringing;
     if (this.#underWay.get(hash) === bringing) this.#underWay.delete(hash);
@@ -75,10 +84,13 @@ export class MediaUploads {
   }
 
   /** Why it is not there. */
-  async #bringOne(media: Media, place: Place, until: number): Promise<string | undefined> {
+  async #bringOne(media: Media, errand: Errand): Promise<string | undefined> {
+    if (errand.when.stop?.aborted) return 'stopped';
     if (Date.now() < this.#pausedUntil) return this.#failure;
+    // The server was not asked: for what has more time it may be.
+    if (Date.now() >= errand.when.until) return NO_TIME_LEFT;
     try {
-      await this.#upload(media, place, until);
+      await this.#upload(media, errand);
       return undefined;
     } catch (error) {
       const { message } = error as Error;
@@ -90,31 +102,36 @@ export class MediaUploads {
     }
   }
 
-  async #upload({ reference, bytes, ...media }: Media, place: Place, until: number): Promise<void> {
+  async #upload({ reference, bytes, ...media }: Media, { place, when }: Errand): Promise<void> {
     const sha256Hash = media.sha256.toString('base64');
     const { field, contentType, length: contentLength } = media;
     const about = { ...place, field, contentType, contentLength, sha256Hash };
-    const { mediaId, uploadUrl } = uploadIn(await this.#ask('POST', '/api/public/media', about, until));
+    const { mediaId, uploadUrl } = uploadIn(await this.#ask('POST', '/api/public/media', about, when));
     if (!reference.includes(`|id=${mediaId}|`)) throw new Refusal('the server calls it otherwise');
     if (uploadUrl === undefined) return;
     const startedAt = Date.now();
     const headers = { 'content-type': contentType, ...storageHeaders(uploadUrl, sha256Hash) };
-    const { status } = await this.#connections.ask(uploadUrl, { method: 'PUT', headers, body: bytes() }, until);
+    const stored = await this.#connections.ask(uploadUrl, { method: 'PUT', headers, body: bytes() }, when);
+    const { status } = stored;
+    const said = `the storage at ${uploadUrl.host} answers ${status}`;
+    // Google's storage calls its empty answer HTML.
+    if (stored.isPage && stored.text.trim() !== '' && isSuccess(status)) throw new Error(`${said} with a page`);
     const uploadedAt = new Date().toISOString();
     // Until it is told so the server does not show it.
     await this.#ask(
       'PATCH',
       `/api/public/media/${encodeURIComponent(mediaId)}`,
       { uploadedAt, uploadHttpStatus: status, uploadTimeMs: Date.now() - startedAt },
-      until,
+      when,
     );
-    if (status >= 300) throw new Error(`the storage at ${uploadUrl.host} answers ${status}`);
+    if (status === 413) throw new Refusal(said);
+    if (!isSuccess(status)) throw new Error(said);
   }
 
-  async #ask(method: 'POST' | 'PATCH', path: string, content: object, until: number): Promise<Answer> {
+  async #ask(method: 'POST' | 'PATCH', path: string, content: object, when: Patience): Promise<Answer> {
     const body = Buffer.from(JSON.stringify(content));
     const headers = { authorization: authorization(this.#receiver), 'content-type': 'application/json' };
-    const answer = await this.#connections.ask(urlOf(this.#receiver, path), { method, headers, body }, until);
+    const answer = await this.#connections.ask(urlOf(this.#receiver, path), { method, headers, body }, when);
     const { status, isPage } = answer;
     if (status === 400 || status === 413 || status === 422) throw new Refusal(`the server refuses it (${status})`);
     if (status === 404) throw new Error('the server takes no media (404)');

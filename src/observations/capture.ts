@@ -18,9 +18,8 @@ export function captured(content: Content, capture: Capture): Content {
     const { input: _, output: __, statusMessage: ___, ...rest } = content;
     return { ...rest, metadata: withoutTelling(content.metadata) };
   }
-  if (content.type === 'agent') return { ...content, input: withoutResults(content.input) };
-  if (content.type !== 'generation') return content;
-  return { ...content, input: withoutResults(content.input), output: withoutArguments(content.output) };
+  const told = { ...content, input: withoutResults(content.input) };
+  return content.type === 'generation' ? { ...told, output: withoutArguments(content.output) } : told;
 }
 
 function withoutTelling(metadata: { readonly [key: string]: Json }): { [key: string]: Json } {
@@ -36,7 +35,8 @@ function withoutResults(messages: unknown): unknown {
 
 /** What a tool answered, at once or, from the background, as a message of its own. */
 function isResult({ role, content }: Record<string, unknown>): boolean {
-  const text = content instanceof Fitted ? content.text : content;
+  const words = Array.isArray(content) && isRecord(content[0]) ? content[0].text : content;
+  const text = words instanceof Fitted ? words.text : words;
   return role === 'tool' || (typeof text === 'string' && text.startsWith('<task-notification>'));
 }
 

@@ -102,8 +102,8 @@ export class OpenTurn {
   }
 
   /** A file that the newest prompt names is read for the model, behind the prompt. */
-  addMedia(media: MediaBlock): void {
-    if (this.collector.isEmpty) this.#prompts.at(-1)?.media.push(media);
+  addMedia(media: readonly MediaBlock[]): void {
+    if (this.collector.isEmpty) this.#prompts.at(-1)?.media.push(...media);
   }
 
   /** Of a torn file the prompt may be missing; what the agent did is no less for it. */

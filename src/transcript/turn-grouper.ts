@@ -1,5 +1,5 @@
 import { attachedImage } from './attachment.js';
-import { blocksOf, textOf } from './content.js';
+import { blocksOf, isMedia, type MediaBlock, partsOf, textOf } from './content.js';
 import { IdRegister } from './id-register.js';
 import type { Line } from './line.js';
 import { type NotableLine, type Note, type Noted, noteOf, toNote } from './notes.js';
@@ -15,6 +15,7 @@ import { roleOf, type UserLineRole } from './user-line.js';
 type UserLine = Extract<Line, { kind: 'user' }>;
 type AssistantLine = Extract<Line, { kind: 'assistant' }>;
 type SystemLine = Extract<Line, { kind: 'system' }>;
+
 /** Groups lines into turns: a turn starts at a prompt and ends before the next one. */
 export class TurnGrouper {
   readonly #start: GroupingStart;
@@ -132,6 +133,8 @@ export class TurnGrouper {
         this.#turn.hasSkillBody ||= this.#turn.collector.isEmpty;
         return ended;
       }
+      case 'meta':
+        return this.#onMeta(line);
       default:
         return undefined;
     }
@@ -203,9 +206,37 @@ export class TurnGrouper {
   }
 
   #onAttachment(line: Extract<Line, { kind: 'attachment' }>): Turn | undefined {
-    const media = attachedImage(line.fields);
-    if (media) this.#turn.addMedia(media);
-    return this.#onNote(line, noteOf(line));
+    const image = attachedImage(line.fields);
+    return image ? this.#addMedia(line, [image]) : this.#onNote(line, noteOf(line));
+  }
+
+  /**
+   * What is pasted with a command stands in the command's body; and where a tool's result only names the PDF that it read,
+   * the PDF stands behind the result.
+   */
+  #onMeta(line: UserLine): Turn | undefined {
+    const { content } = line;
+    const media = partsOf(content).filter(isMedia);
+    if (media.length === 0) return undefined;
+    const isOfPrompt = this.#command !== undefined || this.#turn.collector.isEmpty;
+    if (isOfPrompt) return this.#addMedia(line, media);
+    if (!this.#isAgain(line)) this.#turn.answerNext({ role: 'tool', toolCallId: undefined, content }, this.#time(line));
+    return undefined;
+  }
+
+  /** What is shown behind a prompt, or a command, is part of it. */
+  #addMedia(line: NotableLine, media: readonly MediaBlock[]): Turn | undefined {
+    if (this.#isAgain(line)) return undefined;
+    const ended = this.#settleCommand();
+    this.#turn.addMedia(media);
+    return ended;
+  }
+
+  /** A line may have been written twice. */
+  #isAgain({ fields: { uuid } }: NotableLine): boolean {
+    const isAgain = uuid !== undefined && this.#seen.has(uuid);
+    if (uuid !== undefined) this.#seen.add(uuid);
+    return isAgain;
   }
 
   #onNote(line: NotableLine, note: Noted<Note> | undefined): Turn | undefined {
@@ -229,9 +260,7 @@ export class TurnGrouper {
 
   #addNote(line: NotableLine, noted: Noted<Note>): void {
     const { notes } = this.#turn;
-    const { uuid } = line.fields;
-    if (uuid !== undefined && this.#seen.has(uuid)) return;
-    if (uuid !== undefined) this.#seen.add(uuid);
+    if (this.#isAgain(line)) return;
     if (noted.kind === 'compaction') this.#session.addCompaction();
     notes.push(toNote(noted, line, this.#time(line)));
     this.#own(line);

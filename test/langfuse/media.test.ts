@@ -119,6 +119,11 @@ describe('an image', () => {
     ).toEqual(['one', 'three', 'two']);
   });
 
+  test('is stored where the storage calls its empty answer HTML', async () => {
+    misbehaveAt(/^PUT/, () => ({ headers: { 'content-type': 'text/html' }, body: '' }));
+    expect(await bring('a', picture('one'))).toEqual(ALL);
+  });
+
   test('takes no keys along to the storage', async () => {
     await bring('a', picture('one'));
     expect(server.requests.find(({ path }) => path.startsWith('/storage'))?.headers.authorization).toBeUndefined();
@@ -157,10 +162,23 @@ test('many at once come few at a time', async () => {
     }, 30);
     return { delayMs: 30 };
   });
-  const pictures = Array.from({ length: 20 }, (_, n) => picture(`picture ${n}`));
-  expect(await bring('a', ...pictures)).toEqual(ALL);
-  expect(stored()).toHaveLength(20);
+  const pictures = (id: string) => Array.from({ length: 10 }, (_, n) => picture(`picture ${n} of ${id}`));
+  const reports = await Promise.all(['a', 'b', 'c'].map((id) => bring(id, ...pictures(id))));
+  expect(reports).toEqual([ALL, ALL, ALL]);
+  expect(stored()).toHaveLength(30);
   expect(most).toBeLessThanOrEqual(6);
+});
+
+test('what is stopped ends with the request under way, and is no failure', async () => {
+  const stop = new AbortController();
+  misbehaveAt(/^PUT/, () => {
+    stop.abort();
+    return { status: 503 };
+  });
+  const pictures = Array.from({ length: 20 }, (_, n) => picture(`picture ${n}`));
+  const report = await uploads.bring(observationWith('a', ...pictures), soon(), stop.signal);
+  expect(report).toEqual({ missing: new Set(pictures.map(({ reference }) => reference)), failure: undefined });
+  expect(asked().filter((request) => request.startsWith('/storage')).length).toBeLessThanOrEqual(6);
 });
 
 describe('where it cannot be brought', () => {
@@ -184,6 +202,12 @@ describe('where it cannot be brought', () => {
       'what answers to media is no Langfuse',
     ],
     ['the storage refuses', /^PUT/, { status: 403 }, 'the storage at 127.0.0.1:PORT answers 403'],
+    [
+      'a page answers for the storage',
+      /^PUT/,
+      { status: 200, headers: { 'content-type': 'text/html' }, body: '<p>Sign in first' },
+      'the storage at 127.0.0.1:PORT answers 200 with a page',
+    ],
     ['the server cannot be told', /^PATCH/, { status: 500 }, 'the server answers 500 to media'],
   ])('since %s, it is said, and the others are not tried', async (_, door, told, failure) => {
     misbehaveAt(door, () => told);
@@ -200,6 +224,21 @@ describe('where it cannot be brought', () => {
     const [one, two] = [picture('one'), picture('two')];
     expect(await bring('a', one)).toEqual({ missing: missing(one), failure: `the server refuses it (${status})` });
     expect(await bring('a', two)).toEqual(ALL);
+  });
+
+  test('since it is too large for the storage, others are brought', async () => {
+    misbehaveAt(/^PUT/, (time) => (time === 1 ? { status: 413 } : undefined));
+    const [one, two] = [picture('one'), picture('two')];
+    const failure = `the storage at 127.0.0.1:${server.port} answers 413`;
+    expect(await bring('a', one)).toEqual({ missing: missing(one), failure });
+    expect(await bring('a', two)).toEqual(ALL);
+  });
+
+  test('since there is no time for it, what has time is brought', async () => {
+    const one = picture('one');
+    const failure = 'there was no time left for it';
+    expect(await uploads.bring(observationWith('a', one), Date.now())).toEqual({ missing: missing(one), failure });
+    expect(await bring('a', one)).toEqual(ALL);
   });
 
   test('since the server calls it otherwise, nothing is stored', async () => {

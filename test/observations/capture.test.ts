@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { buildTurn } from '../../src/observations/build.js';
 import type { Capture } from '../../src/observations/capture.js';
+import type { Turn } from '../../src/transcript/turn.js';
 import { assistant, groupTurns, SESSION, text, toolResult, toolUse, user } from '../support/lines.js';
 import { OPTIONS } from '../support/traces.js';
+
+const IMAGE = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'QUJD' } };
 
 const LINES = [
   user('<ide_selection>word-of-ide</ide_selection>word-of-prompt', { uuid: 'u' }),
@@ -52,6 +55,21 @@ describe('what leaves the machine', () => {
 
   test('no_tool_io: not what tools were given and gave', () => {
     expect(wordsIn('no_tool_io')).toEqual(SAID);
+  });
+
+  test.each([
+    ['as words', '<task-notification>word-of-result'],
+    ['with an image', [text('<task-notification>word-of-result'), IMAGE]],
+  ])('no_tool_io: not what a tool gave in the background, told while Claude works %s', (_, prompt) => {
+    const told = { type: 'attachment', uuid: 'a', attachment: { type: 'queued_command', prompt } };
+    const [turn] = groupTurns([user('go', { uuid: 'u' }), told, assistant('m1', 'ok')]).all;
+    const options = { ...OPTIONS, capture: 'no_tool_io', sessionId: SESSION } as const;
+    const { children } = buildTurn(turn as Turn, options);
+    const left = { role: 'user', content: '[not captured]' };
+    expect(children.map(({ name, input, media }) => ({ name, input, media }))).toEqual([
+      { name: 'message while working', input: [left], media: undefined },
+      { name: 'claude-opus-5', input: [{ role: 'user', content: 'go' }, left], media: undefined },
+    ]);
   });
 
   test('metadata: nothing that was said or done', () => {

@@ -18,6 +18,20 @@ function document(source: object) {
   return { type: 'document', source };
 }
 
+/** What Claude Code writes of a file that a prompt names. */
+const attached = {
+  parentUuid: 'u1',
+  isSidechain: false,
+  attachment: {
+    type: 'file',
+    filename: '/x/a.png',
+    content: { type: 'image', file: { base64: PNG.toString('base64'), type: 'image/png', originalSize: 9 } },
+    displayPath: 'a.png',
+  },
+  type: 'attachment',
+  uuid: 'a1',
+};
+
 const pdf = document({ type: 'base64', media_type: 'application/pdf', data: PDF.toString('base64') });
 
 /** Langfuse's own rule for what it calls an upload. */
@@ -67,6 +81,22 @@ describe('an image or a document', () => {
     expect(build(read(pdf))[2]?.output).toEqual([shownPdf]);
   });
 
+  test('that stands behind the result of the tool that read it is what the tool gave', () => {
+    const lines = [
+      ...[user('go'), assistant('m1', [toolUse('t1')]), user([toolResult('t1', 'PDF file read: /x/a.pdf (7 bytes)')])],
+      ...[
+        user([pdf], { isMeta: true, uuid: 'd1' }),
+        user([pdf], { isMeta: true, uuid: 'd1' }),
+        assistant('m2', 'seen'),
+      ],
+    ];
+    const [root, , , next] = build(lines);
+    const result = { role: 'tool', tool_call_id: 't1', content: 'PDF file read: /x/a.pdf (7 bytes)' };
+    expect(next?.input).toEqual([result, { role: 'tool', content: [shownPdf] }]);
+    expect(root?.input).toEqual([{ role: 'user', content: 'go' }]);
+    expect(build(lines, { capture: 'no_tool_io' }).some(({ media }) => media !== undefined)).toBe(false);
+  });
+
   test('in a message that is typed while Claude works is one, too', () => {
     const message = {
       type: 'attachment',
@@ -81,16 +111,35 @@ describe('an image or a document', () => {
   });
 
   test('that a prompt names is given with it', () => {
-    const file = { base64: PNG.toString('base64'), type: 'image/png', originalSize: 9 };
-    const attached = {
-      parentUuid: 'u1',
-      isSidechain: false,
-      attachment: { type: 'file', filename: '/x/a.png', content: { type: 'image', file }, displayPath: 'a.png' },
-      type: 'attachment',
-      uuid: 'a1',
-    };
     const [root, generation] = build([user('look at @a.png', { uuid: 'u1' }), attached, assistant('m1', 'nice')]);
     const content = [text('look at @a.png'), shownImage];
+    expect(root?.input).toEqual([{ role: 'user', content }]);
+    expect(generation?.input).toEqual([{ role: 'user', content }]);
+  });
+
+  test('that a prompt names is given once where its lines were written twice', () => {
+    const prompt = user('look at @a.png', { uuid: 'u1' });
+    const [first, , second] = build([
+      ...[prompt, attached, prompt, attached, assistant('m1', 'nice')],
+      ...[user('and now?', { uuid: 'u2' }), prompt, attached, assistant('m2', 'what?')],
+    ]);
+    expect(first?.input).toEqual([{ role: 'user', content: [text('look at @a.png'), shownImage] }]);
+    expect(second?.input).toEqual([{ role: 'user', content: 'and now?' }]);
+  });
+
+  test.each([
+    ['pasted with a command', [user([image(), text('Look at it.')], { isMeta: true, uuid: 'u2' })]],
+    ['that a command names', [user([text('Look at it.')], { isMeta: true, uuid: 'u2' }), attached]],
+  ])('%s is given with it', (_, lines) => {
+    const command = '<command-message>review</command-message>\n<command-name>/review</command-name>';
+    const earlier = [user('go', { uuid: 'u0' }), assistant('m0', 'gone')];
+    const [, , root, generation] = build([
+      ...earlier,
+      user(command, { uuid: 'u1' }),
+      ...lines,
+      assistant('m1', 'nice'),
+    ]);
+    const content = [text('/review'), shownImage];
     expect(root?.input).toEqual([{ role: 'user', content }]);
     expect(generation?.input).toEqual([{ role: 'user', content }]);
   });

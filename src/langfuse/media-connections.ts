@@ -20,6 +20,8 @@ export const NO_TIME_LEFT = 'there was no time left for it';
 
 const ATTEMPTS = 3;
 const LONGEST_ANSWER_MS = 30_000;
+/** 50 kB in a second: what is large takes its time on the way. */
+const SLOWEST_BYTES_PER_MS = 50;
 const FIRST_WAIT_MS = 250;
 
 /** The ways to a server and to its storage, which is elsewhere. */
@@ -31,7 +33,8 @@ export class MediaConnections {
     for (let attempt = 1; ; ) {
       const left = until - Date.now();
       if (left <= 0) throw new Error(NO_TIME_LEFT);
-      const answer = await this.#askOnce(url, question, Math.min(left, LONGEST_ANSWER_MS)).catch(
+      const longestMs = LONGEST_ANSWER_MS + question.body.length / SLOWEST_BYTES_PER_MS;
+      const answer = await this.#askOnce(url, question, Math.min(left, longestMs)).catch(
         (error: NodeJS.ErrnoException) => error,
       );
       const isAnswer = !(answer instanceof Error);

@@ -33,6 +33,8 @@ export class MediaUploads {
   readonly #connections = new MediaConnections();
   /** By hash: what is on its way is not to go twice. */
   readonly #underWay = new Map<string, Promise<unknown>>();
+  /** Hashes: the server asks again for what its storage has taken with a 201, as Azure's does. */
+  readonly #brought = new Set<string>();
   /** The last one in each of the rows in which they wait. */
   readonly #rows: Promise<unknown>[] = [];
   #nextRow = 0;
@@ -108,7 +110,7 @@ export class MediaUploads {
     const about = { ...place, field, contentType, contentLength, sha256Hash };
     const { mediaId, uploadUrl } = uploadIn(await this.#ask('POST', '/api/public/media', about, when));
     if (!reference.includes(`|id=${mediaId}|`)) throw new Refusal('the server calls it otherwise');
-    if (uploadUrl === undefined) return;
+    if (uploadUrl === undefined || this.#brought.has(sha256Hash)) return;
     const startedAt = Date.now();
     const headers = { 'content-type': contentType, ...storageHeaders(uploadUrl, sha256Hash) };
     const stored = await this.#connections.ask(uploadUrl, { method: 'PUT', headers, body: bytes() }, when);
@@ -126,6 +128,7 @@ export class MediaUploads {
     );
     if (status === 413) throw new Refusal(said);
     if (!isSuccess(status)) throw new Error(said);
+    this.#brought.add(sha256Hash);
   }
 
   async #ask(method: 'POST' | 'PATCH', path: string, content: object, when: Patience): Promise<Answer> {

@@ -10,7 +10,7 @@ import type { ModelRequest } from './responses.js';
 import { SessionFactsSoFar } from './session-facts.js';
 import { type ChainLine, type GroupingStart, Sidechains } from './sidechains.js';
 import type { Position, Turn } from './turn.js';
-import { roleOf, type UserLineRole } from './user-line.js';
+import { outcomeOf, roleOf, type UserLineRole } from './user-line.js';
 
 type UserLine = Extract<Line, { kind: 'user' }>;
 type AssistantLine = Extract<Line, { kind: 'assistant' }>;
@@ -314,14 +314,4 @@ export class TurnGrouper {
   #toTurn(): Turn {
     return this.#turn.toTurn(this.#turnCount + 1, this.#start.sessionId, this.#sidechains.threads());
   }
-}
-
-/** Some failures are told only beside the result, as a text. */
-function outcomeOf({ fields: { toolUseResult, toolDenialKind: denied } }: UserLine, isError: boolean) {
-  const isToldAsText = typeof toolUseResult === 'string' && toolUseResult.startsWith('Error: ');
-  return {
-    isError: isError || isToldAsText,
-    denied,
-    details: typeof toolUseResult === 'object' ? toolUseResult : undefined,
-  };
 }

@@ -42,3 +42,13 @@ export function roleOf({ content, fields }: User): UserLineRole {
 }
 
 const INTERRUPTS = ['[Request interrupted by user]', '[Request interrupted by user for tool use]'];
+
+/** Some failures are told only beside the result, as a text. */
+export function outcomeOf({ fields: { toolUseResult, toolDenialKind: denied } }: User, isError: boolean) {
+  const isToldAsText = typeof toolUseResult === 'string' && toolUseResult.startsWith('Error: ');
+  return {
+    isError: isError || isToldAsText,
+    denied,
+    details: typeof toolUseResult === 'object' ? toolUseResult : undefined,
+  };
+}

@@ -101,6 +101,13 @@ describe('an image', () => {
     );
   });
 
+  test('goes once to a storage that answers as Azure does, too', async () => {
+    misbehaveAt(/^PUT/, () => ({ status: 201 }));
+    expect([await bring('a', picture('one')), await bring('b', picture('one'))]).toEqual([ALL, ALL]);
+    expect(stored()).toMatchObject([{ arrivals: 1, uploadStatus: 201 }]);
+    expect(stored()[0]?.fields.size).toBe(2);
+  });
+
   test('that the server has from before does not go at all', async () => {
     await bring('a', picture('one'));
     uploads = new MediaUploads(langfuseAt(server.url));

@@ -97,7 +97,9 @@ describe('a value is taken out', () => {
   });
 });
 
-const json = fc.dictionary(fc.stringMatching(/^[b-z]{1,3}$/), fc.oneof(fc.jsonValue(), fc.array(fc.integer())), {
+// What reads settings leaves out a key of this name; what edits them does not look into values.
+const values = fc.jsonValue().filter((value) => !JSON.stringify(value).includes('"__proto__"'));
+const json = fc.dictionary(fc.stringMatching(/^[b-z]{1,3}$/), fc.oneof(values, fc.array(fc.integer())), {
   noNullPrototype: true,
 });
 const layouts = fc.constantFrom(
@@ -117,7 +119,7 @@ const settingsOf = (text: string) => {
 
 test('whatever the file: what is put is there, the rest is as it was, and taken out again not a byte differs', () => {
   fc.assert(
-    fc.property(json, layouts, fc.jsonValue(), (before, layout, value) => {
+    fc.property(json, layouts, values, (before, layout, value) => {
       const text = layout(before);
       const put = withValue(text, ['a'], value as Json);
       expect(settingsOf(put)).toEqual({ ...(settingsOf(text) as object), a: JSON.parse(JSON.stringify(value)) });

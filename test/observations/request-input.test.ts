@@ -274,6 +274,16 @@ describe('images and documents', () => {
     expect(after?.media).toHaveLength(20);
   });
 
+  test('that stood in words are shown again by a request that has room for them, as after a rewind', () => {
+    const inputs = inputsWith();
+    const first = requestOf([user([image('first')])]);
+    const many = Array.from({ length: 20 }, (_, n) => user([image(`picture ${n}`)]));
+    inputs.of(requestOf([user([image('first')]), ...many]));
+    const again = inputs.of(first);
+    expect(shownIn(again?.input)).toEqual([expect.stringMatching(/^@@@/)]);
+    expect(again?.media.map(({ bytes }) => bytes().toString())).toEqual(['first']);
+  });
+
   test('that are to stay at home stand in words', () => {
     const inputs = new RequestInputs({ maxChars: 200_000, fit: fitting(undefined), media: false });
     const request = inputs.of(requestOf([user([text('See.'), image('one')])]));

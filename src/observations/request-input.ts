@@ -73,7 +73,7 @@ export class RequestInputs {
     const known = new Map<string, Piece>();
     const drawnShape = (read: RequestShape) => [systemMessage(read)];
     const drawn = (read: RequestMessage) => drawnMessages(read, this.#rules);
-    const system = shape && this.#piece(shape, drawnShape, { chars: this.#maxChars / 2, media: 0 }, known);
+    const system = shape && this.#piece(shape, drawnShape, { chars: Math.floor(this.#maxChars / 2), media: 0 }, known);
     const newestFirst: (Piece | Missing)[] = [];
     let isEmpty = true;
     let left: Room = { chars: this.#maxChars - (system?.chars ?? 0), media: MOST_MEDIA };

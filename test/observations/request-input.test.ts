@@ -183,7 +183,7 @@ describe('no more than the limit is sent', () => {
   });
 
   test('of the system prompt and the tools half of it', () => {
-    const request = inputsWith(1_000).of(requestOf([user('a')], shape));
+    const request = inputsWith(1_001).of(requestOf([user('a')], shape));
     expect(request?.input[0]).toMatchObject({
       content: expect.stringMatching(/^z+… \[45\d\d more characters\]$/),
       tools: [{ name: 'Read' }],

@@ -10,7 +10,8 @@ interface MediaTools {
 
 /** Brings what an observation refers to; what cannot be brought in time leaves a placeholder. It never holds up a turn. */
 export async function settleMedia(observation: Observation, { bring, onMissing }: MediaTools): Promise<Observation> {
-  if (!observation.media) return observation;
+  const { media = [] } = observation;
+  if (media.length === 0) return observation;
   const { missing, failure } = await bring(observation);
   if (failure !== undefined) onMissing(failure);
   return withoutMedia(observation, missing);

@@ -103,7 +103,8 @@ function joined(parts: readonly Json[], placeholders: Placeholders): Json {
 
 function referenceIn(part: Json): string {
   if (!isRecord(part)) return '';
-  return String(isRecord(part.image_url) ? part.image_url.url : part.data);
+  const reference = isRecord(part.image_url) ? part.image_url.url : part.data;
+  return typeof reference === 'string' ? reference : '';
 }
 
 function textIn(part: Json): string | undefined {

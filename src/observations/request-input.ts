@@ -21,6 +21,8 @@ interface Piece {
   readonly chars: number;
   readonly isWhole: boolean;
   readonly media: RequestInput['media'];
+  /** How many it refers to, or names in words. */
+  readonly mediaCount: number;
 }
 
 interface Gathered {
@@ -71,7 +73,7 @@ export class RequestInputs {
     const known = new Map<string, Piece>();
     const drawnShape = (read: RequestShape) => [systemMessage(read)];
     const drawn = (read: RequestMessage) => drawnMessages(read, this.#rules);
-    const system = shape && this.#piece(shape, drawnShape, { chars: this.#maxChars / 2, media: 0 }, known);
+    const system = shape && this.#piece(shape, drawnShape, { chars: Math.floor(this.#maxChars / 2), media: 0 }, known);
     const newestFirst: (Piece | Missing)[] = [];
     let isEmpty = true;
     let left: Room = { chars: this.#maxChars - (system?.chars ?? 0), media: MOST_MEDIA };
@@ -100,7 +102,8 @@ export class RequestInputs {
     known: Map<string, Piece>,
   ): Piece | undefined {
     const before = this.#known.get(stored.hash);
-    const piece = before ? withAtMost(room.media, before) : pieceOf(stored, drawn, room, this.#rules);
+    const piece =
+      before && isUsable(before, room) ? withAtMost(room.media, before) : pieceOf(stored, drawn, room, this.#rules);
     if (piece) known.set(stored.hash, piece);
     return piece;
   }
@@ -129,7 +132,13 @@ function pieceOf<T>(
   const messages = fitted.map(({ value }) => value);
   const isWhole = fitted.every(({ fullChars }) => fullChars === undefined);
   const media = fitted.flatMap((limited) => limited.media);
-  return withAtMost(room.media, { kind: 'piece', messages, chars: charsIn(messages), isWhole, media });
+  const chars = charsIn(messages);
+  return withAtMost(room.media, { kind: 'piece', messages, chars, isWhole, media, mediaCount: media.length });
+}
+
+/** Words have taken the place of its images, and in this request, as after a rewind, there may be room for them. */
+function isUsable({ media, mediaCount }: Piece, room: Room): boolean {
+  return media.length === mediaCount || mediaCount > room.media;
 }
 
 function withAtMost(media: number, piece: Piece): Piece {

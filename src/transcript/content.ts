@@ -108,10 +108,15 @@ function isErrorBlock(content: unknown): boolean {
 }
 
 function placeholder(type: string, value: unknown): string {
-  if (isErrorBlock(value) && isRecord(value)) return `[${type}: ${String(value.error_code ?? 'unknown')}]`;
-  if (type === 'web_fetch_result' && isRecord(value)) return `[web_fetch_result ${String(value.url ?? '')}]`;
-  if (type === 'web_search_result' && isRecord(value)) return [value.title, value.url].filter((part) => part).join(' ');
+  if (isErrorBlock(value) && isRecord(value)) return `[${type}: ${wordIn(value.error_code) || 'unknown'}]`;
+  if (type === 'web_fetch_result' && isRecord(value)) return `[web_fetch_result ${wordIn(value.url)}]`;
+  if (type === 'web_search_result' && isRecord(value))
+    return [wordIn(value.title), wordIn(value.url)].filter((word) => word !== '').join(' ');
   return `[${type}]`;
+}
+
+function wordIn(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }
 
 function base64Bytes(data: string): number {

@@ -142,6 +142,15 @@ describe("what the server's own tools found", () => {
     const mcp = build(user('go'), assistant('m1', [{ type: 'mcp_tool_use', id: 'p1', name: 'find', input: { q: 1 } }]));
     expect(mcp.at(-1)).toMatchObject({ type: 'tool', name: 'find', input: { q: 1 } });
   });
+
+  test('that holds something else where a word should be goes without the word', () => {
+    const odd = { toString: 1 };
+    const outputOf = (block: object) => toolFor('web_search_tool_result', [block])?.output;
+    expect(outputOf({ type: 'web_search_result', title: odd, url: 'https://a.example' })).toBe('https://a.example');
+    expect(outputOf({ type: 'web_fetch_result', url: odd })).toBe('[web_fetch_result ]');
+    expect(outputOf({ type: 'some_error', error_code: odd })).toBe('[some_error: unknown]');
+    expect(outputOf({ type: 'some_error', error_code: 429 })).toBe('[some_error: 429]');
+  });
 });
 
 describe('what lines of their own tell of the session', () => {

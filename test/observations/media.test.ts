@@ -225,6 +225,14 @@ describe('in words, with type, size and hash, stands', () => {
     expect(all?.media).toEqual([]);
   });
 
+  test('only what was a reference, whatever else stands in lists', () => {
+    const [root] = build(asked(text('look'), image()));
+    const examples = [{ data: { toString: 1 } }, { image_url: { url: { toString: 1 } } }, { data: 'x' }];
+    const input = [{ role: 'system', tools: [{ name: 't', parameters: { examples } }] }];
+    const missing = new Set([referenceTo(PNG, 'image/png')]);
+    expect(root && withoutMedia({ ...root, input }, missing).input).toEqual(input);
+  });
+
   test('a tool output, as it would have without media', () => {
     const [, , tool] = build(read([text('a'), pdf]));
     expect(tool && withoutMedia(tool, new Set([referenceTo(PDF, 'application/pdf')])).output).toBe(`a\n${pdfWords}`);

@@ -183,7 +183,7 @@ describe('no more than the limit is sent', () => {
   });
 
   test('of the system prompt and the tools half of it', () => {
-    const request = inputsWith(1_000).of(requestOf([user('a')], shape));
+    const request = inputsWith(1_001).of(requestOf([user('a')], shape));
     expect(request?.input[0]).toMatchObject({
       content: expect.stringMatching(/^z+… \[45\d\d more characters\]$/),
       tools: [{ name: 'Read' }],
@@ -272,6 +272,16 @@ describe('images and documents', () => {
     );
     expect(shown.slice(2).every((each) => each.startsWith('@@@'))).toBe(true);
     expect(after?.media).toHaveLength(20);
+  });
+
+  test('that stood in words are shown again by a request that has room for them, as after a rewind', () => {
+    const inputs = inputsWith();
+    const first = requestOf([user([image('first')])]);
+    const many = Array.from({ length: 20 }, (_, n) => user([image(`picture ${n}`)]));
+    inputs.of(requestOf([user([image('first')]), ...many]));
+    const again = inputs.of(first);
+    expect(shownIn(again?.input)).toEqual([expect.stringMatching(/^@@@/)]);
+    expect(again?.media.map(({ bytes }) => bytes().toString())).toEqual(['first']);
   });
 
   test('that are to stay at home stand in words', () => {

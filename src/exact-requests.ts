@@ -1,10 +1,10 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import { fitting } from './observations/limits.js';
 import type { Media, Observation } from './observations/model.js';
-import { RequestInputs } from './observations/request-input.js';
+import { type RequestInput, RequestInputs } from './observations/request-input.js';
 import type { TraceSettings } from './observations/trace.js';
 import type { Requests } from './requests.js';
-import { RequestIndex } from './transcript/request-index.js';
+import { RequestIndex, type SentRequest } from './transcript/request-index.js';
 
 /** Makes each generation's input the request that it answers, as far as the transcript holds it. */
 export function exactRequests(path: string, { maxChars, redact, media }: TraceSettings): Requests {
@@ -24,7 +24,7 @@ export function exactRequests(path: string, { maxChars, redact, media }: TraceSe
       // One takes some milliseconds, and there may be hundreds.
       await othersTurn();
       const request = main.request(observation.request) ?? agent?.request(observation.request);
-      return withRequest(observation, request && inputs.of(request));
+      return withRequest(observation, request && inputOf(request, inputs));
     },
     close: () => {
       main.close();
@@ -33,8 +33,17 @@ export function exactRequests(path: string, { maxChars, redact, media }: TraceSe
   };
 }
 
+/** It may hold whatever anyone has put into it: what cannot be shown must not cost the turn. */
+function inputOf(request: SentRequest, inputs: RequestInputs): RequestInput | undefined {
+  try {
+    return inputs.of(request);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Without its request an observation keeps its own input, and says so. */
-function withRequest(observation: Observation, found: ReturnType<RequestInputs['of']>): Observation {
+function withRequest(observation: Observation, found: RequestInput | undefined): Observation {
   if (!found) return { ...observation, metadata: { ...observation.metadata, request_missing: true } };
   const { input_full_chars: _, ...metadata } = observation.metadata;
   const { media: own = [] } = observation;

@@ -62,10 +62,12 @@ export class RequestIndex {
   readonly #shapes = new Map<string, Place>();
   readonly #messages = new Map<string, Named>();
   #stretches: Stretch[] | undefined;
-  #reader: TranscriptReader | undefined;
+  readonly #reader: TranscriptReader | undefined;
 
   constructor(path: string) {
     this.#path = path;
+    // While it is read, a file may be moved to another folder: whoever has opened it before still has it.
+    this.#reader = opened(path);
   }
 
   /** Takes the next line of the file. */
@@ -83,7 +85,6 @@ export class RequestIndex {
 
   close(): void {
     this.#reader?.close();
-    this.#reader = undefined;
   }
 
   #take(line: Line, hashes: MessageHashes): void {
@@ -163,10 +164,9 @@ export class RequestIndex {
   /** None where the file is not what it was. */
   #bytesAt(place: Place): Buffer {
     try {
-      this.#reader ??= TranscriptReader.open(this.#path);
-      return this.#reader.bytesOf(place);
+      return this.#reader?.bytesOf(place) ?? NOTHING;
     } catch {
-      return Buffer.alloc(0);
+      return NOTHING;
     }
   }
 
@@ -197,6 +197,16 @@ export class RequestIndex {
     } catch {
       // The file is gone: what it held is missing.
     }
+  }
+}
+
+const NOTHING = Buffer.alloc(0);
+
+function opened(path: string): TranscriptReader | undefined {
+  try {
+    return TranscriptReader.open(path);
+  } catch {
+    return undefined;
   }
 }
 

@@ -36,7 +36,7 @@ interface ReadingTools {
   readonly onLine: (line: Line) => void;
 }
 
-const POLL_MS = 10;
+const POLL_MS = 6;
 /** A file that has not changed for this long belongs to a session that nobody works in. */
 export const IDLE_MS = 10 * 60_000;
 const LINES_BETWEEN_LOOKS = 256;

@@ -1,6 +1,4 @@
 import { cpSync, utimesSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Collector } from '../support/collector.js';
@@ -9,6 +7,7 @@ import { appendLines, assistant, SESSION, text, user } from '../support/lines.js
 import { fieldsReferringTo } from '../support/media-store.js';
 import { run, Workplace } from '../support/program.js';
 import { play, recording, transcriptsOf } from '../support/recording.js';
+import { besideSilence } from '../support/silence.js';
 
 let workplace: Workplace;
 
@@ -143,34 +142,17 @@ describe('in words stands', () => {
   });
 });
 
-describe('a storage that does not answer', () => {
-  let silent: Server;
-
-  beforeEach(async () => {
-    silent = createServer(() => {});
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-  });
-
-  afterEach(() => {
-    silent.closeAllConnections();
-    silent.close();
-  });
-
-  test('takes half of the time at most; the turns arrive in the rest', async () => {
-    const { port } = silent.address() as AddressInfo;
+test('a storage that does not answer takes half of the time at most; the turns arrive in the rest', () =>
+  besideSilence(async (url) => {
     const first = '{"mediaId":"a3-kNPkqi4CqsC2b8aEuSf"';
-    misbehaveWithMedia({
-      status: 201,
-      body: `${first},"uploadUrl":"http://127.0.0.1:${port}/?X-Signature=presigned"}`,
-    });
+    misbehaveWithMedia({ status: 201, body: `${first},"uploadUrl":"${url}/?X-Signature=presigned"}` });
     workplace.env = { ...workplace.env, CC_LANGFUSE_TIMEOUT: '3000' };
     await endSession();
     expect(words(workplace.server.observations)).toContain(CHART);
     expect(workplace.state[sessionId]).toMatchObject({ turn_count: 3 });
     expect(workplace.log.length).toBeGreaterThan(0);
     expect(JSON.stringify(workplace.log)).not.toContain('presigned');
-  });
-});
+  }));
 
 describe('preview', () => {
   test('names what would be brought, and brings nothing', async () => {

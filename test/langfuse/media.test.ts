@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { LangfuseAPIClient, LangfuseMedia, uploadMedia } from '@langfuse/core';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { MediaUploads } from '../../src/langfuse/media.js';
 import { MediaPart } from '../../src/observations/media.js';
 import type { Media, Observation } from '../../src/observations/model.js';
 import { LangfuseServer, langfuseAt, type Misbehaviour, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
+import { besideSilence } from '../support/silence.js';
 import { someObservations } from '../support/traces.js';
 
 let server: LangfuseServer;
@@ -262,34 +261,15 @@ describe('where it cannot be brought', () => {
     expect(await bring('a', one)).toEqual({ missing: missing(one), failure });
   });
 
-  describe('since somebody is silent', () => {
-    let silent: Server;
-
-    beforeEach(async () => {
-      silent = createServer(() => {});
-      await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-    });
-
-    afterEach(() => {
-      silent.closeAllConnections();
-      silent.close();
-    });
-
-    test('half of the time is left for what refers to it', async () => {
-      const { port } = silent.address() as AddressInfo;
+  test('since somebody is silent, half of the time is left for what refers to it', () =>
+    besideSilence(async (url) => {
       const one = picture('one');
-      misbehaveAt(/^POST/, () => ({
-        status: 201,
-        body: JSON.stringify({
-          mediaId: /id=([^|]+)/.exec(one.reference)?.[1],
-          uploadUrl: `http://127.0.0.1:${port}/s?X=secret`,
-        }),
-      }));
+      const [, mediaId] = /id=([^|]+)/.exec(one.reference) ?? [];
+      misbehaveAt(/^POST/, () => ({ status: 201, body: JSON.stringify({ mediaId, uploadUrl: `${url}/s?X=secret` }) }));
       const deadline = Date.now() + 1_000;
       const report = await uploads.bring(observationWith('a', one), deadline);
       expect(report.missing).toEqual(missing(one));
       expect(report.failure).toMatch(/^127\.0\.0\.1:\d+ cannot be reached: no answer within \d+ ms$/);
       expect(Date.now()).toBeLessThan(deadline);
-    });
-  });
+    }));
 });

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { Post } from '../../src/langfuse/post.js';
@@ -9,6 +9,7 @@ import { otlpEndpoint } from '../../src/langfuse/receiver.js';
 import { LangfuseServer, langfuseAt } from '../support/langfuse-server.js';
 import { assistant, SESSION, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
+import { besideSilence } from '../support/silence.js';
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -52,36 +53,31 @@ test('goes through the proxy that the environment names, unless NO_PROXY names t
   await server.stop();
 });
 
-test('a proxy that takes the connection and says nothing is left when the time is over', async () => {
-  const silent = createTcpServer(() => {});
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-  vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${(silent.address() as AddressInfo).port}`);
-  vi.stubEnv('NO_PROXY', '');
-  const langfuse = langfuseAt('https://langfuse.test');
-  const post = new Post(otlpEndpoint(langfuse));
-  await expect(post.send('{"resourceSpans":[]}', 200)).rejects.toThrow('no answer within 200 ms');
-  await expect(askForProject(langfuse, 200)).rejects.toThrow('no answer within 200 ms');
-  silent.close();
-});
+test('a proxy that takes the connection and says nothing is left when the time is over', () =>
+  besideSilence(async (url) => {
+    vi.stubEnv('HTTPS_PROXY', url);
+    vi.stubEnv('NO_PROXY', '');
+    const langfuse = langfuseAt('https://langfuse.test');
+    const post = new Post(otlpEndpoint(langfuse));
+    await expect(post.send('{"resourceSpans":[]}', 200)).rejects.toThrow('no answer within 200 ms');
+    await expect(askForProject(langfuse, 200)).rejects.toThrow('no answer within 200 ms');
+  }));
 
-test('nor does it keep the hook', async () => {
-  const silent = createTcpServer(() => {});
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-  const workplace = await Workplace.open();
-  const { port } = silent.address() as AddressInfo;
-  workplace.env = {
-    ...workplace.env,
-    LANGFUSE_BASE_URL: 'https://langfuse.test',
-    HTTPS_PROXY: `http://127.0.0.1:${port}`,
-    CC_LANGFUSE_TIMEOUT: '800',
-  };
-  const path = join(workplace.home, `${SESSION}.jsonl`);
-  writeFileSync(path, `${JSON.stringify(user('q'))}\n${JSON.stringify(assistant('m', 'a'))}\n`);
-  const payload = { session_id: SESSION, transcript_path: path, hook_event_name: 'Stop' };
-  expect(await workplace.hook(payload)).toMatchObject({ exitCode: 0, stdout: '' });
-  expect(workplace.state[SESSION]).toMatchObject({
-    pending: { reason: expect.stringMatching(/no answer|out of time/) },
-  });
-  silent.close();
-  await workplace.close();
-});
+test('nor does it keep the hook', () =>
+  besideSilence(async (url) => {
+    const workplace = await Workplace.open();
+    workplace.env = {
+      ...workplace.env,
+      LANGFUSE_BASE_URL: 'https://langfuse.test',
+      HTTPS_PROXY: url,
+      CC_LANGFUSE_TIMEOUT: '800',
+    };
+    const path = join(workplace.home, `${SESSION}.jsonl`);
+    writeFileSync(path, `${JSON.stringify(user('q'))}\n${JSON.stringify(assistant('m', 'a'))}\n`);
+    const payload = { session_id: SESSION, transcript_path: path, hook_event_name: 'Stop' };
+    expect(await workplace.hook(payload)).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(workplace.state[SESSION]).toMatchObject({
+      pending: { reason: expect.stringMatching(/no answer|out of time/) },
+    });
+    await workplace.close();
+  }));

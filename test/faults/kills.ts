@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import type { Misbehaviour } from '../support/langfuse-server.js';
+import type { Misbehaviour, StoredObservation } from '../support/langfuse-server.js';
 import { Workplace } from '../support/program.js';
 import { recording, transcriptsOf } from '../support/recording.js';
 import { describeTraces } from '../support/traces.js';
@@ -14,6 +14,8 @@ export interface Figures {
   readonly lost: number;
   /** Spans that stand twice, under another start or in another trace. */
   readonly duplicates: number;
+  /** References to images that are not there. */
+  readonly imagesMissing: number;
   /** Rows that arrived again: of turns that went on, and of requests whose answer the kill or the fault kept away. */
   readonly resent: number;
   readonly exitsOtherThanZero: number;
@@ -21,7 +23,7 @@ export interface Figures {
 }
 
 const PROGRAM = new URL('../../dist/cli.cjs', import.meta.url).pathname;
-const SOURCES = ['i-simple', 'i-queue', 'p-toolloop', 'h-block1', 'p-streamjson', 'i-interrupt'];
+const SOURCES = ['i-simple', 'i-queue', 'p-toolloop', 'h-block1', 'p-streamjson', 'i-interrupt', 'p-media'];
 /** A run takes about as long; later it has ended by itself. */
 const KILLED_WITHIN_MS = 110;
 
@@ -37,6 +39,7 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
     turns: 0,
     lost: 0,
     duplicates: 0,
+    imagesMissing: 0,
     resent: 0,
     exitsOtherThanZero: 0,
     bytesOnStdout: 0,
@@ -45,8 +48,9 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
     const source = recording(SOURCES[round % SOURCES.length] ?? '');
     const workplace = await Workplace.open();
     try {
-      workplace.server.misbehave = () => {
-        const fault = faultFor(random());
+      workplace.server.misbehave = ({ url = '' }) => {
+        // Where it takes no image, words stand in the image's place for good.
+        const fault = /media|storage/.test(url) ? undefined : faultFor(random());
         if (fault) sum.faults += 1;
         return fault;
       };
@@ -69,7 +73,7 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
       const { exitCode, stdout } = await workplace.hook(payload);
       if (exitCode !== 0) sum.exitsOtherThanZero += 1;
       sum.bytesOnStdout += stdout.length;
-      const { observations, arrivals } = workplace.server;
+      const { observations, arrivals, media } = workplace.server;
       const expected: { observations: { id: string }[] }[] = JSON.parse(
         readFileSync(join(source.folder, 'expected.json'), 'utf8'),
       );
@@ -78,6 +82,7 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
       sum.turns += expected.length;
       sum.lost += expectedIds.filter((id) => !ids.includes(id)).length;
       sum.duplicates += ids.length - new Set(ids).size;
+      sum.imagesMissing += referencesIn(observations).filter((id) => media.stored.get(id)?.uploadStatus !== 200).length;
       sum.resent += [...arrivals.values()].reduce((times, one) => times + one - 1, 0);
       if (describeTraces(observations) !== readFileSync(join(source.folder, 'expected.json'), 'utf8')) sum.lost += 1;
     } finally {
@@ -85,6 +90,10 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
     }
   }
   return sum;
+}
+
+function referencesIn(observations: readonly StoredObservation[]): string[] {
+  return [...JSON.stringify(observations).matchAll(/@@@langfuseMedia:[^@]*\|id=([^|]+)/g)].map(([, id = '']) => id);
 }
 
 function faultFor(part: number): Misbehaviour | undefined {

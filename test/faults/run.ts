@@ -15,6 +15,7 @@ print(disturbed);
 process.stdout.write('fed with changed bytes\n');
 print(fuzzed);
 process.stdout.write(`seed ${seed}, ${((Date.now() - startedAt) / 1_000).toFixed(0)} s\n`);
-const wrong = [disturbed.lost, disturbed.duplicates, disturbed.exitsOtherThanZero, disturbed.bytesOnStdout];
+const { lost, duplicates, imagesMissing, exitsOtherThanZero, bytesOnStdout } = disturbed;
+const wrong = [lost, duplicates, imagesMissing, exitsOtherThanZero, bytesOnStdout];
 const isWrong = [...wrong, fuzzed.exitsOtherThanZero, fuzzed.bytesOnStdout].some((count) => count > 0);
 process.exitCode = isWrong ? 1 : 0;

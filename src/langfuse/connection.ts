@@ -21,7 +21,7 @@ export async function connect(url: URL): Promise<Connection> {
 interface Question {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH';
   readonly headers: OutgoingHttpHeaders;
-  readonly body?: Buffer;
+  readonly body?: Uint8Array;
 }
 
 /** The head of the server's answer; throws where none came in time. A redirect is an answer, it is not followed. */

@@ -7,7 +7,7 @@ import { isPassing, TOO_MANY } from './status.js';
 interface Question {
   readonly method: 'POST' | 'PUT' | 'PATCH';
   readonly headers: OutgoingHttpHeaders;
-  readonly body: Buffer;
+  readonly body: Uint8Array;
 }
 
 /** Until when it is tried, in ms since 1970; what `stop` gives up is not tried again. */

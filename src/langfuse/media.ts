@@ -73,7 +73,7 @@ export class MediaUploads {
   }
 
   async #bringInTurn(media: Media, errand: Errand): Promise<string | undefined> {
-    const hash = media.sha256.toString('base64');
+    const { sha256: hash } = media;
     const row = this.#nextRow;
     this.#nextRow = (row + 1) % AT_ONCE;
     const before = Promise.all([this.#rows[row], this.#underWay.get(hash)]);
@@ -105,8 +105,7 @@ export class MediaUploads {
   }
 
   async #upload({ reference, bytes, ...media }: Media, { place, when }: Errand): Promise<void> {
-    const sha256Hash = media.sha256.toString('base64');
-    const { field, contentType, length: contentLength } = media;
+    const { field, contentType, length: contentLength, sha256: sha256Hash } = media;
     const about = { ...place, field, contentType, contentLength, sha256Hash };
     const { mediaId, uploadUrl } = uploadIn(await this.#ask('POST', '/api/public/media', about, when));
     if (!reference.includes(`|id=${mediaId}|`)) throw new Refusal('the server calls it otherwise');

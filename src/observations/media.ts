@@ -9,7 +9,7 @@ export class MediaPart {
   readonly media: Omit<Media, 'field'>;
 
   constructor(media: Omit<Media, 'field' | 'reference'>) {
-    const id = media.sha256.toString('base64url').slice(0, ID_CHARS);
+    const id = media.sha256.replaceAll('+', '-').replaceAll('/', '_').slice(0, ID_CHARS);
     this.media = {
       ...media,
       reference: `@@@langfuseMedia:type=${media.contentType}|id=${id}|source=base64_data_uri@@@`,
@@ -53,10 +53,11 @@ function mediaOf(block: MediaBlock, { fit, media: mayLeave }: MediaRules): Media
   const isLegible = block.encoding === 'text' || BASE64.test(block.data);
   const content = isLegible ? bytes() : Buffer.of();
   if (content.length === 0) return `[${sizeOf(block)}]`;
-  const sha256 = createHash('sha256').update(content).digest();
-  const placeholder = `[${sizeOf(block)}, sha256 ${sha256.toString('hex').slice(0, SHOWN_HASH_CHARS)}]`;
+  const hash = createHash('sha256').update(content).digest();
+  const placeholder = `[${sizeOf(block)}, sha256 ${hash.toString('hex').slice(0, SHOWN_HASH_CHARS)}]`;
   if (!mayLeave) return placeholder;
-  return new MediaPart({ placeholder, contentType: block.mediaType, sha256, length: content.length, bytes });
+  const { mediaType: contentType } = block;
+  return new MediaPart({ placeholder, contentType, sha256: hash.toString('base64'), length: content.length, bytes });
 }
 
 function bytesOf({ encoding, data }: MediaBlock, fit: Fit): Buffer {

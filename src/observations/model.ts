@@ -57,7 +57,8 @@ export interface Media {
   /** What stands there where it does not leave the machine, or cannot. */
   readonly placeholder: string;
   readonly contentType: string;
-  readonly sha256: Buffer;
+  /** In base64. */
+  readonly sha256: string;
   readonly length: number;
-  readonly bytes: () => Buffer;
+  readonly bytes: () => Uint8Array;
 }

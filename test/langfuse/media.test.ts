@@ -26,7 +26,7 @@ const picture = (words: string, field: Media['field'] = 'input') => mediaOf(word
 
 function mediaOf(words: string, contentType: string, field: Media['field'] = 'input'): Media {
   const bytes = Buffer.from(words);
-  const sha256 = createHash('sha256').update(bytes).digest();
+  const sha256 = createHash('sha256').update(bytes).digest('base64');
   const about = { placeholder: `[${words}]`, contentType, sha256, length: bytes.length, bytes: () => bytes };
   return { ...new MediaPart(about).media, field };
 }

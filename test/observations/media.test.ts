@@ -149,7 +149,7 @@ describe('an image or a document', () => {
     const told = (observation: Observation | undefined) =>
       observation?.media?.map(({ field, contentType, length, reference, bytes }) => ({
         ...{ field, contentType, length, reference },
-        bytes: bytes().toString(),
+        bytes: String(bytes()),
       }));
     const media = { contentType: 'image/png', length: 9, reference: referenceTo(PNG, 'image/png'), bytes: 'a picture' };
     expect(told(tool)).toEqual([
@@ -167,7 +167,7 @@ describe('an image or a document', () => {
     const secret = `sk-ant-api03-${'a1B2'.repeat(20)}`;
     const source = { type: 'text', media_type: 'text/plain', data: `the key is ${secret}` };
     const [root] = build(asked(document(source)), { redact: redactor([]) });
-    expect(root?.media?.map(({ bytes }) => bytes().toString())).toEqual(['the key is [redacted]']);
+    expect(root?.media?.map(({ bytes }) => String(bytes()))).toEqual(['the key is [redacted]']);
     expect(root?.input).toEqual([
       {
         role: 'user',

@@ -248,7 +248,7 @@ describe('images and documents', () => {
   test('are referred to, in what was said and in what tools gave', () => {
     const request = inputOf(user([text('See.'), image('one'), toolResult('t', [image('two')])]));
     const [two, one] = request?.media ?? [];
-    expect([one, two].map((each) => each?.bytes().toString())).toEqual(['one', 'two']);
+    expect([one, two].map((each) => String(each?.bytes()))).toEqual(['one', 'two']);
     const shown = (reference = '') => ({ type: 'image_url', image_url: { url: reference } });
     expect(request?.input.slice(1)).toEqual([
       { role: 'tool', tool_call_id: 't', content: [shown(two?.reference)] },
@@ -281,7 +281,7 @@ describe('images and documents', () => {
     inputs.of(requestOf([user([image('first')]), ...many]));
     const again = inputs.of(first);
     expect(shownIn(again?.input)).toEqual([expect.stringMatching(/^@@@/)]);
-    expect(again?.media.map(({ bytes }) => bytes().toString())).toEqual(['first']);
+    expect(again?.media.map(({ bytes }) => String(bytes()))).toEqual(['first']);
   });
 
   test('that are to stay at home stand in words', () => {

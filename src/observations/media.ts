@@ -109,5 +109,5 @@ function referenceIn(part: Json): string {
 }
 
 function textIn(part: Json): string | undefined {
-  return isRecord(part) && part.type === 'text' ? String(part.text) : undefined;
+  return isRecord(part) && part.type === 'text' && typeof part.text === 'string' ? part.text : undefined;
 }

@@ -34,7 +34,7 @@ function wordOf(part: unknown): string | undefined {
   if (!isRecord(part)) return undefined;
   if (part.type === 'text' && typeof part.text === 'string') return part.text;
   const reference = isRecord(part.image_url) ? part.image_url.url : part.data;
-  const [, type] = REFERENCE.exec(String(reference)) ?? [];
+  const [, type] = (typeof reference === 'string' && REFERENCE.exec(reference)) || [];
   return type && `[${type}]`;
 }
 

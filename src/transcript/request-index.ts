@@ -61,8 +61,8 @@ export class RequestIndex {
   readonly #requests = new Map<string, Delta>();
   readonly #shapes = new Map<string, Place>();
   readonly #messages = new Map<string, Named>();
-  #stretches: Stretch[] | undefined;
   readonly #reader: TranscriptReader | undefined;
+  #stretches: Stretch[] | undefined;
 
   constructor(path: string) {
     this.#path = path;

@@ -1,21 +1,37 @@
-import { UsageError } from '../command-line.js';
+import { parseCommandLine, UsageError } from '../command-line.js';
 import { isSetting } from '../config.js';
-import { readUninstallRequest } from '../setup/install-request.js';
 import { sharesKeys } from '../setup/other-exporters.js';
 import { ourHooks, ourPlugins } from '../setup/our-hooks.js';
 import { removedFrom } from '../setup/settings-change.js';
 import { envBlock, readSettingsAt, type SettingsFile, settingsFiles, settingsPath } from '../setup/settings-files.js';
 import { changeOf, write } from '../setup/settings-writer.js';
+import { SETUP_OPTIONS, setupRequest } from '../setup/setup-request.js';
 import { shownChange } from '../setup/shown-change.js';
 import { stateFolder } from '../state-folder.js';
 import { canAsk, confirm } from '../terminal/questions.js';
 import { shellWord } from '../terminal/shell-word.js';
 import { oneLine } from '../terminal/words.js';
 
+const HELP = `usage: cc-langfuse uninstall [options]
+
+Takes the hooks out of Claude Code's settings, and our keys and settings out of
+their env block. All else stays as it is, and a copy of it is put beside it.
+
+  --scope <scope>       user: ~/.claude/settings.json (the default)
+                        local: .claude/settings.local.json
+                        project: .claude/settings.json
+  --dry-run             show what would change, and change nothing
+  --yes                 ask nothing
+  --help
+
+Exit code: 0, 1 where something failed, 2 where it could not be asked so, 130
+where it was stopped.
+`;
+
 /** Takes out what install put in; gives the exit code. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const request = readUninstallRequest(args);
-  const { scope, isDryRun, isForScripts } = request;
+  const { values, positionals } = parseCommandLine(args, SETUP_OPTIONS, HELP);
+  const { scope, isDryRun, isForScripts } = setupRequest('uninstall', values, positionals);
   const path = settingsPath(scope, env, process.cwd());
   const variables = Object.keys(envBlock(readSettingsAt(path))).filter(isSetting);
   const sharing = settingsFiles(env, process.cwd()).find(({ content }) => sharesKeys(content));

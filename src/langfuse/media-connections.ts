@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask, bodyOf, type Connection, connect, isPage } from './connection.js';
-import { type Answer, retryAfter } from './post.js';
+import { ask, bodyOf, type Connection, connect } from './connection.js';
+import { type Answer, answerOf } from './post.js';
 import { isPassing, TOO_MANY } from './status.js';
 
 interface Question {
@@ -60,8 +60,6 @@ export class MediaConnections {
     this.#connections.set(url.origin, connection);
     const question = { method, headers: { ...headers, 'content-length': body.length }, body };
     const incoming = await ask(await connection, url, question, timeoutMs);
-    const text = await bodyOf(incoming, deadline - Date.now());
-    const { statusCode: status = 0, headers: answered } = incoming;
-    return { status, retryAfterMs: retryAfter(answered['retry-after']), text, isPage: isPage(incoming) };
+    return answerOf(incoming, await bodyOf(incoming, deadline - Date.now()));
   }
 }

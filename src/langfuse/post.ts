@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { ask, bodyOf, type Connection, connect, isPage } from './connection.js';
@@ -45,14 +46,18 @@ export class Post {
     } as const;
     const incoming = await ask(connection, url, question, timeoutMs);
     const text = await bodyOf(incoming, Math.min(timeoutMs, BODY_WAIT_MS)).catch(() => '');
-    const { statusCode: status = 0, headers: answer } = incoming;
-    return { status, retryAfterMs: retryAfter(answer['retry-after']), isPage: isPage(incoming), text };
+    return answerOf(incoming, text);
   }
 
   async close(): Promise<void> {
     const connection = await this.#connection?.catch(() => undefined);
     connection?.agent.destroy();
   }
+}
+
+export function answerOf(incoming: IncomingMessage, text: string): Answer {
+  const { statusCode: status = 0, headers } = incoming;
+  return { status, retryAfterMs: retryAfter(headers['retry-after']), isPage: isPage(incoming), text };
 }
 
 /** `Retry-After` is a number of seconds or a date. */

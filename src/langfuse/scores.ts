@@ -3,6 +3,7 @@ import { scoreIdOf } from '../observations/ids.js';
 import type { TurnScores } from '../observations/scores.js';
 import { ask, type Connection, connect, isPage } from './connection.js';
 import { authorization, urlOf } from './receiver.js';
+import { isSuccess } from './status.js';
 
 /** A score as Langfuse takes it. Sent again it has the same id, and replaces itself. */
 export interface Score extends Pick<TurnScores, 'traceId' | 'observationId' | 'environment'> {
@@ -48,7 +49,7 @@ export async function sendScores(
       );
       const failure = answers.map(({ status }) => failureOf(status)).find((reason) => reason !== undefined);
       if (failure !== undefined) return { settled, refused, failure };
-      refused.push(...answers.filter(({ status }) => !isSuccess(status)).map(({ label }) => label));
+      refused.push(...answers.filter(({ status }) => !isTaken(status)).map(({ label }) => label));
     }
     return { settled: turns.length, refused, failure: undefined };
   } finally {
@@ -94,6 +95,6 @@ function failureOf(status: number | string): string | undefined {
   return isSuccess(status) || status === 400 || status === 413 ? undefined : `the server answers ${status} to scores`;
 }
 
-function isSuccess(status: number | string): boolean {
-  return typeof status === 'number' && status >= 200 && status < 300;
+function isTaken(status: number | string): boolean {
+  return typeof status === 'number' && isSuccess(status);
 }

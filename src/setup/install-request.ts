@@ -1,9 +1,9 @@
 import { text } from 'node:stream/consumers';
 import { parseCommandLine, UsageError } from '../command-line.js';
 import { type Credentials, PROBLEMS, REGIONS } from './credentials.js';
-import type { Scope } from './settings-files.js';
+import { SETUP_OPTIONS, type SetupRequest, setupRequest } from './setup-request.js';
 
-const INSTALL_HELP = `usage: cc-langfuse install [options]
+const HELP = `usage: cc-langfuse install [options]
 
 Registers the hooks in Claude Code's settings, and writes the keys of a Langfuse
 project into their env block. In a terminal it asks for what it needs, and tries
@@ -27,45 +27,11 @@ Exit code: 0, 1 where something failed, 2 where it could not be asked so, 130
 where it was stopped.
 `;
 
-const UNINSTALL_HELP = `usage: cc-langfuse uninstall [options]
-
-Takes the hooks out of Claude Code's settings, and our keys and settings out of
-their env block. All else stays as it is, and a copy of it is put beside it.
-
-  --scope <scope>       user: ~/.claude/settings.json (the default)
-                        local: .claude/settings.local.json
-                        project: .claude/settings.json
-  --dry-run             show what would change, and change nothing
-  --yes                 ask nothing
-  --help
-
-Exit code: 0, 1 where something failed, 2 where it could not be asked so, 130
-where it was stopped.
-`;
-
-/** The scopes whose file is the user's to change. */
-export type OwnScope = Exclude<Scope, 'managed'>;
-const OWN_SCOPES: readonly OwnScope[] = ['user', 'project', 'local'];
-
-/** What install and uninstall are asked for alike. */
-export interface SetupRequest {
-  readonly scope: OwnScope;
-  readonly isDryRun: boolean;
-  /** Nothing is to be asked. */
-  readonly isForScripts: boolean;
-}
-
 export interface InstallRequest extends SetupRequest {
   readonly given: Partial<Credentials>;
 }
 
-const SETUP_OPTIONS = {
-  scope: { type: 'string' },
-  'dry-run': { type: 'boolean' },
-  yes: { type: 'boolean' },
-} as const;
-
-const INSTALL_OPTIONS = {
+const OPTIONS = {
   ...SETUP_OPTIONS,
   'public-key': { type: 'string' },
   'secret-key-stdin': { type: 'boolean' },
@@ -74,7 +40,7 @@ const INSTALL_OPTIONS = {
 
 /** What the command line asks for. */
 export async function readInstallRequest(args: readonly string[]): Promise<InstallRequest> {
-  const { values, positionals } = parseCommandLine(args, INSTALL_OPTIONS, INSTALL_HELP);
+  const { values, positionals } = parseCommandLine(args, OPTIONS, HELP);
   const request = setupRequest('install', values, positionals);
   const { 'public-key': publicKey, 'base-url': baseUrl, 'secret-key-stdin': isSecretKeyPiped } = values;
   if (request.scope === 'project' && (publicKey ?? baseUrl ?? isSecretKeyPiped) !== undefined)
@@ -87,22 +53,6 @@ export async function readInstallRequest(args: readonly string[]): Promise<Insta
     ...(isSecretKeyPiped && { secretKey: checked('--secret-key-stdin', 'secretKey', await piped()) }),
   };
   return { ...request, given };
-}
-
-export function readUninstallRequest(args: readonly string[]): SetupRequest {
-  const { values, positionals } = parseCommandLine(args, SETUP_OPTIONS, UNINSTALL_HELP);
-  return setupRequest('uninstall', values, positionals);
-}
-
-function setupRequest(
-  command: string,
-  values: { scope?: string; 'dry-run'?: boolean; yes?: boolean },
-  [operand]: readonly string[],
-): SetupRequest {
-  if (operand !== undefined) throw new UsageError(`${operand}: ${command} takes no operands; see ${command} --help`);
-  const scope = OWN_SCOPES.find((each) => each === (values.scope ?? 'user'));
-  if (!scope) throw new UsageError(`--scope ${values.scope}: expected ${OWN_SCOPES.join(', ')}`);
-  return { scope, isDryRun: values['dry-run'] ?? false, isForScripts: values.yes ?? false };
 }
 
 function checked(option: string, name: keyof Credentials, value: string): string {

@@ -50,6 +50,12 @@ export function partsOf(content: unknown): Part[] {
   return parts;
 }
 
+/** What content says, and apart from it the images and documents. */
+export function wordsAndMediaIn(content: unknown): { words: string; media: MediaBlock[] } {
+  const parts = partsOf(content);
+  return { words: parts.filter((part) => !isMedia(part)).join('\n'), media: parts.filter(isMedia) };
+}
+
 export function isMedia(part: Part): part is MediaBlock {
   return typeof part !== 'string';
 }

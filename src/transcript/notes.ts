@@ -1,5 +1,5 @@
 import type { Tokens } from './compaction-cost.js';
-import { isMedia, type MediaBlock, partsOf, textOf } from './content.js';
+import { type MediaBlock, textOf, wordsAndMediaIn } from './content.js';
 import type { Line } from './line.js';
 
 /** What happened in a turn beside prompts, responses and tools. */
@@ -41,9 +41,8 @@ export function noteOf(line: Exclude<NotableLine, { kind: 'user' }>): Noted<Note
     case 'attachment': {
       if (line.type === 'max_turns_reached') return { kind: 'max-turns' };
       if (line.type !== 'queued_command') return undefined;
-      const parts = partsOf(line.fields.attachment?.prompt);
-      const content = parts.filter((part) => !isMedia(part)).join('\n');
-      return { kind: 'absorbed-message', content, media: parts.filter(isMedia) };
+      const { words: content, media } = wordsAndMediaIn(line.fields.attachment?.prompt);
+      return { kind: 'absorbed-message', content, media };
     }
     case 'system': {
       const { subtype, compactMetadata, retryAttempt, maxRetries, retryInMs, error } = line.fields;

@@ -1,4 +1,4 @@
-import { isMedia, type MediaBlock, partsOf } from './content.js';
+import { type MediaBlock, wordsAndMediaIn } from './content.js';
 import type { Line } from './line.js';
 
 type User = Extract<Line, { kind: 'user' }>;
@@ -18,9 +18,8 @@ export interface PromptText {
 }
 
 export function promptTextOf({ content, fields }: User): PromptText {
-  const parts = partsOf(content);
-  const media = parts.filter(isMedia);
-  const { text, ide } = withoutIdeContext(parts.filter((part) => !isMedia(part)).join('\n'));
+  const { words, media } = wordsAndMediaIn(content);
+  const { text, ide } = withoutIdeContext(words);
   const kind = fields.origin?.kind;
   const wordless = { ide, media, command: undefined };
   if (kind === 'task-notification' || kind === 'auto-continuation')

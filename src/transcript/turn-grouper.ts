@@ -1,5 +1,5 @@
 import { attachedImage } from './attachment.js';
-import { blocksOf, isMedia, type MediaBlock, partsOf, textOf } from './content.js';
+import { blocksOf, type MediaBlock, textOf, wordsAndMediaIn } from './content.js';
 import { IdRegister } from './id-register.js';
 import type { Line } from './line.js';
 import { type NotableLine, type Note, type Noted, noteOf, toNote } from './notes.js';
@@ -216,7 +216,7 @@ export class TurnGrouper {
    */
   #onMeta(line: UserLine): Turn | undefined {
     const { content } = line;
-    const media = partsOf(content).filter(isMedia);
+    const { media } = wordsAndMediaIn(content);
     if (media.length === 0) return undefined;
     const isOfPrompt = this.#command !== undefined || this.#turn.collector.isEmpty;
     if (isOfPrompt) return this.#addMedia(line, media);

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createTraceId } from '@langfuse/tracing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { appendLines, assistant, at, toolResult, toolUse, user } from '../support/lines.js';
+import { appendLines, appendTurn as appendTurnTo, assistant, at, toolResult, toolUse, user } from '../support/lines.js';
 import { type Environment, run, Workplace } from '../support/program.js';
 import { play, recording } from '../support/recording.js';
 
@@ -16,15 +16,8 @@ afterEach(() => workplace.close());
 
 const A = 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa';
 const B = 'bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb';
-const pathOf = (session: string) => join(workplace.projects, '-work', `${session}.jsonl`);
-
-function appendTurn(session: string, n: number): void {
-  appendLines(
-    pathOf(session),
-    user(`question ${n}`, { uuid: `${session}-${n}`, timestamp: at(n * 10), cwd: '/gone' }),
-    assistant(`${session}-m${n}`, `answer ${n}`, { timestamp: at(n * 10 + 5) }),
-  );
-}
+const pathOf = (session: string) => workplace.transcriptOf(session);
+const appendTurn = (session: string, n: number) => appendTurnTo(pathOf(session), n, { cwd: '/gone' });
 
 /** A hook of a run of Claude Code that was started with these variables. */
 function hook(session: string, env: Environment = {}, more: object = {}) {

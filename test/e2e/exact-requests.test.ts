@@ -16,7 +16,7 @@ beforeEach(async () => {
 
 afterEach(() => workplace.close());
 
-const transcript = () => join(workplace.projects, '-work', `${SESSION}.jsonl`);
+const transcript = () => workplace.transcriptOf(SESSION);
 const agentFile = () => join(workplace.projects, '-work', SESSION, 'subagents', 'agent-a1.jsonl');
 const stop = () => workplace.hook({ session_id: SESSION, transcript_path: transcript(), hook_event_name: 'Stop' });
 const observations = () => workplace.server.observations;

@@ -1,7 +1,6 @@
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Misbehaviour } from '../support/langfuse-server.js';
-import { appendLines, assistant, at, user } from '../support/lines.js';
+import { appendLines, appendTurn as appendTurnTo, assistant, at } from '../support/lines.js';
 import { run, Workplace } from '../support/program.js';
 
 let workplace: Workplace;
@@ -15,15 +14,8 @@ afterEach(() => workplace.close());
 
 const A = 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa';
 const B = 'bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb';
-const pathOf = (session: string) => join(workplace.projects, '-work', `${session}.jsonl`);
-
-function appendTurn(session: string, n: number): void {
-  appendLines(
-    pathOf(session),
-    user(`question ${n}`, { uuid: `${session}-${n}`, timestamp: at(n * 10) }),
-    assistant(`${session}-m${n}`, `answer ${n}`, { timestamp: at(n * 10 + 5) }),
-  );
-}
+const pathOf = (session: string) => workplace.transcriptOf(session);
+const appendTurn = (session: string, n: number) => appendTurnTo(pathOf(session), n);
 
 const hook = (session: string, event = 'Stop') =>
   workplace.hook({ session_id: session, transcript_path: pathOf(session), hook_event_name: event });

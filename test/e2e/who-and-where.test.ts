@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { appendLines, assistant, at, toolResult, toolUse, user } from '../support/lines.js';
+import { appendLines, appendTurn as appendTurnTo, assistant, at, toolResult, toolUse, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
 
 let workplace: Workplace;
@@ -14,16 +14,11 @@ afterEach(() => workplace.close());
 
 const A = 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa';
 const B = 'bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb';
-const transcript = (session: string) => join(workplace.projects, '-work', `${session}.jsonl`);
+const transcript = (session: string) => workplace.transcriptOf(session);
 const repository = () => join(workplace.home, 'repo');
 
-function appendTurn(session: string, n: number, cwd = repository()): void {
-  appendLines(
-    transcript(session),
-    user(`question ${n}`, { uuid: `${session}-${n}`, timestamp: at(n * 10), cwd, gitBranch: 'main' }),
-    assistant(`${session}-m${n}`, `answer ${n}`, { timestamp: at(n * 10 + 5) }),
-  );
-}
+const appendTurn = (session: string, n: number, cwd = repository()) =>
+  appendTurnTo(transcript(session), n, { cwd, gitBranch: 'main' });
 
 function makeRepository(config: string): void {
   mkdirSync(join(repository(), '.git'), { recursive: true });

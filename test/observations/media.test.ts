@@ -163,7 +163,7 @@ describe('an image or a document', () => {
     expect(build(asked(text('none')))[0]).not.toHaveProperty('media');
   });
 
-  test('of text loses its secrets as any text does', () => {
+  test('of text loses its secrets, as what is said does', () => {
     const secret = `sk-ant-api03-${'a1B2'.repeat(20)}`;
     const source = { type: 'text', media_type: 'text/plain', data: `the key is ${secret}` };
     const [root] = build(asked(document(source)), { redact: redactor([]) });

@@ -1,5 +1,5 @@
 import { appendFileSync, mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { type Line, toLine } from '../../src/transcript/line.js';
 import { NO_FACTS, type Turn } from '../../src/transcript/turn.js';
 import { TurnGrouper } from '../../src/transcript/turn-grouper.js';
@@ -16,6 +16,16 @@ export function jsonLines(contents: readonly object[]): string {
 export function appendLines(path: string, ...contents: object[]): void {
   mkdirSync(dirname(path), { recursive: true });
   appendFileSync(path, jsonLines(contents));
+}
+
+/** Lets a session go on with its nth turn, of a question and an answer; `more` is what the question's line tells, too. */
+export function appendTurn(path: string, n: number, more: object = {}): void {
+  const session = basename(path, '.jsonl');
+  appendLines(
+    path,
+    user(`question ${n}`, { uuid: `${session}-${n}`, timestamp: at(n * 10), ...more }),
+    assistant(`${session}-m${n}`, `answer ${n}`, { timestamp: at(n * 10 + 5) }),
+  );
 }
 
 /** The lines of a transcript that holds these objects, or these texts as they are. */

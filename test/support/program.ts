@@ -85,6 +85,11 @@ export class Workplace {
     return join(this.home, '.claude', 'projects');
   }
 
+  /** The transcript of a session of the one project there is. */
+  transcriptOf(session: string): string {
+    return join(this.projects, '-work', `${session}.jsonl`);
+  }
+
   get stateFolder(): string {
     return join(this.home, '.claude', 'state');
   }

@@ -1,4 +1,4 @@
-import { type ShownSession, sessionsOf, type TracedObservation } from '../src/preview/session.js';
+import { type ShownSession, sessionsOf, type TracedObservation } from '../src/commands/preview/session.js';
 import type { StoredObservation } from '../test/support/langfuse-server.js';
 import { Workplace } from '../test/support/program.js';
 import { play, type Recording, recordings } from '../test/support/recording.js';

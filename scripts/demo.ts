@@ -1,11 +1,11 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pageOf } from '../src/preview/page-text.js';
-import { tokensOf, totalOf } from '../src/preview/tokens.js';
-import { traceTree } from '../src/terminal/trace-tree.js';
-import { things } from '../src/terminal/words.js';
-import { writeWhole } from '../src/whole-file.js';
+import { things } from '../src/cli/words.js';
+import { pageOf } from '../src/commands/preview/page-text.js';
+import { tokensOf, totalOf } from '../src/commands/preview/tokens.js';
+import { traceTree } from '../src/commands/preview/trace-tree.js';
+import { writeWhole } from '../src/shared/atomic-write.js';
 import { playAll } from './demo-sessions.js';
 import { previewTemplate } from './preview-template.js';
 

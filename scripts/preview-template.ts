@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
-const folder = fileURLToPath(new URL('../src/preview/page/', import.meta.url));
+const folder = fileURLToPath(new URL('../preview-page/', import.meta.url));
 
 /** The page of the preview without any sessions: its script and its style are in it, and it may load nothing else. */
 export async function previewTemplate(): Promise<string> {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Nothing is loaded here but what every command needs: where tracing is off, or someone waits, each module would be felt.
-import { takePluginOptions } from './plugin-options.js';
-import { version } from './version.js';
+import { takePluginOptions } from './config/plugin-options.js';
+import { version } from './shared/version.js';
 
 const [command] = process.argv.slice(2);
 /** Nobody waits for a worker, so it may take its time; but it ends. */
@@ -21,10 +21,10 @@ async function main(): Promise<void> {
       takePluginOptions(env);
       keepCompiled(env);
       if (isWaitedFor(env)) {
-        const { handOverHook } = await import('./commands/hand-over.js');
+        const { handOverHook } = await import('./commands/hook/detach.lazy.js');
         return handOverHook(argv[1] ?? '', env);
       }
-      const { hook } = await import('./commands/hook.js');
+      const { hook } = await import('./commands/hook/hook.lazy.js');
       await hook(env);
       // A connection that nobody answers on would keep the process.
       return process.exit();
@@ -33,7 +33,7 @@ async function main(): Promise<void> {
       // Not with exit, which waits for what asks for a server's address.
       setTimeout(() => process.kill(process.pid, 'SIGKILL'), WORKER_ENDS_MS).unref();
       keepCompiled(env);
-      const { hook } = await import('./commands/hook.js');
+      const { hook } = await import('./commands/hook/hook.lazy.js');
       await hook(env, WORKER_MS);
       return process.exit();
     }
@@ -63,21 +63,21 @@ interface Command {
 const COMMANDS: { readonly [name: string]: Command } = {
   install: {
     does: 'registers the hooks with Claude Code, and the keys they need',
-    load: () => import('./commands/install.js'),
+    load: () => import('./commands/setup/install.lazy.js'),
   },
-  uninstall: { does: 'takes them out again', load: () => import('./commands/uninstall.js') },
+  uninstall: { does: 'takes them out again', load: () => import('./commands/setup/uninstall.lazy.js') },
   doctor: {
     does: 'looks at the whole way to Langfuse, and says what mends it',
-    load: () => import('./commands/doctor.js'),
+    load: () => import('./commands/doctor/command.lazy.js'),
   },
   preview: {
     does: 'shows what would be sent of a session, as a tree or a page',
-    load: () => import('./commands/preview.js'),
+    load: () => import('./commands/preview/command.lazy.js'),
   },
-  backfill: { does: 'exports sessions that are on disk', load: () => import('./commands/backfill.js') },
+  backfill: { does: 'exports sessions that are on disk', load: () => import('./commands/backfill/command.lazy.js') },
   sessions: {
     does: 'lists them, and how much of each is in Langfuse',
-    load: () => import('./commands/sessions.js'),
+    load: () => import('./commands/sessions/command.lazy.js'),
   },
 };
 
@@ -122,7 +122,7 @@ async function byHand(name: string): Promise<void> {
       const { run } = await command.load();
       process.exitCode = await run(process.argv.slice(3), process.env);
     } else {
-      const { unknownCommand } = await import('./unknown-command.js');
+      const { unknownCommand } = await import('./cli/unknown-command.lazy.js');
       throw unknownCommand(name, ['hook', ...Object.keys(COMMANDS)]);
     }
   } catch (error) {

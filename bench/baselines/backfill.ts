@@ -2,7 +2,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { redactor } from '../../src/observations/redact.js';
+import { redactor } from '../../src/observations/redaction/redact.js';
 
 const [parseOnly, ...files] = process.argv.slice(2);
 const redact = redactor([]);

@@ -1,4 +1,4 @@
-import type { Langfuse } from '../config.js';
+import type { Langfuse } from '../config/settings.js';
 import { askForProject, type ProjectAnswer } from './project.js';
 import { refusedBy } from './receiver.js';
 

@@ -1,6 +1,6 @@
-import type { Langfuse } from '../config.js';
-import { isRecord, parseJson } from '../json.js';
-import { read } from './read.js';
+import type { Langfuse } from '../config/settings.js';
+import { isRecord, parseJson } from '../shared/json.js';
+import { read } from './http/read.js';
 import { authorization, urlOf } from './receiver.js';
 
 /** What a server says to the keys. */

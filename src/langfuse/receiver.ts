@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { Langfuse, Receiver } from '../config.js';
-import { version } from '../version.js';
-import type { Endpoint } from './post.js';
+import type { Langfuse, Receiver } from '../config/settings.js';
+import { version } from '../shared/version.js';
+import type { Endpoint } from './http/post.js';
 
 /** Where a receiver takes OpenTelemetry's traces; Langfuse does at the one door that every server from 3.22 on keeps open. */
 export function otlpEndpoint(receiver: Receiver): Endpoint {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Observation } from '../observations/model.js';
-import { isPassing, isSuccess, TOO_MANY } from './status.js';
+import { isPassing, isSuccess, TOO_MANY } from './http/status.js';
 import { type Outgoing, REQUEST_TIMEOUT_MS, type Rejected, type Reply, type Transport } from './transport.js';
 
 export interface SendReport {

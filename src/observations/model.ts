@@ -1,4 +1,4 @@
-import type { Json } from '../json.js';
+import type { Json } from '../shared/json.js';
 
 export type Level = 'DEFAULT' | 'WARNING' | 'ERROR';
 

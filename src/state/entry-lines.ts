@@ -1,4 +1,4 @@
-import { isRecord, parseJson } from '../json.js';
+import { isRecord, parseJson } from '../shared/json.js';
 
 /**
  * The text of the state file: an entry for each session on a line of its own. Of thousands a run reads one or two, so the

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
-import { Callers } from '../caller.js';
-import { isRecord, type Json } from '../json.js';
-import { optional } from '../lenient.js';
+import { isRecord, type Json } from '../shared/json.js';
+import { optional } from '../shared/lenient.js';
+import { Callers } from './caller.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
 

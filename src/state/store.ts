@@ -15,8 +15,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
-import { isRecord, parseJson } from '../json.js';
-import { fileNameOf } from '../state-folder.js';
+import { fileNameOf } from '../config/state-folder.js';
+import { isRecord, parseJson } from '../shared/json.js';
 import { Entry, merged, NEW_ENTRY } from './entry.js';
 import {
   ENCODING,

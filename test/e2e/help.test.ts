@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { version } from '../../src/version.js';
+import { version } from '../../src/shared/version.js';
 import { run } from '../support/program.js';
 
 const { stdout: HELP } = await run(['--help'], {});

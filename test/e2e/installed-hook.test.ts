@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ourHooks } from '../../src/setup/our-hooks.js';
+import { ourHooks } from '../../src/commands/setup/our-hooks.js';
 import { assistant, at, SESSION, user } from '../support/lines.js';
 import { Newcomer } from '../support/newcomer.js';
 

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { version } from '../../src/version.js';
+import { version } from '../../src/shared/version.js';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
 let folder: string;

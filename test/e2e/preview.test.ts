@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { dirname, join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { encodeSpan } from '../../src/langfuse/otlp.js';
+import { encodeSpan } from '../../src/langfuse/otlp/span.js';
 import type { Observation } from '../../src/observations/model.js';
 import { sessionIdOf, writeSession } from '../support/generated.js';
 import { stored } from '../support/langfuse-server.js';

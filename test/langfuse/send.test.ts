@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { OtlpTransport } from '../../src/langfuse/otlp-transport.js';
+import { OtlpTransport } from '../../src/langfuse/otlp/otlp-transport.js';
 import { otlpEndpoint } from '../../src/langfuse/receiver.js';
 import { Sender } from '../../src/langfuse/send.js';
 import { LangfuseServer, langfuseAt, type OtlpSpan } from '../support/langfuse-server.js';

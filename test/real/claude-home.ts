@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { isRecord, parseJson } from '../../src/json.js';
-import { TIMEOUTS } from '../../src/setup/our-hooks.js';
+import { TIMEOUTS } from '../../src/commands/setup/our-hooks.js';
+import { isRecord, parseJson } from '../../src/shared/json.js';
 import { removeWhole } from '../support/remove.js';
 import { MessagesApi } from './messages-api.js';
 import type { Script } from './replies.js';

@@ -1,7 +1,7 @@
-import { HookInput } from '../../src/hook-input.js';
-import type { Line } from '../../src/transcript/line.js';
-import { linesIn } from '../../src/transcript/lines.js';
-import { unknownIn } from '../../src/transcript/unknown.js';
+import { HookInput } from '../../src/commands/hook/payload.js';
+import type { Line } from '../../src/transcript/file/line.js';
+import { linesIn } from '../../src/transcript/file/lines.js';
+import { unknownIn } from '../../src/transcript/file/unknown.js';
 import type { HookPayload } from './claude-home.js';
 import { ATTACHMENTS, PAYLOAD_FIELDS, SYSTEM_SUBTYPES, USER_ORIGINS } from './known-shapes.js';
 

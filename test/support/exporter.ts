@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import type { Caller } from '../../src/caller.js';
-import { Courier } from '../../src/delivery.js';
+import { Courier } from '../../src/export/delivery.js';
+import { type ExportReport, exportSession } from '../../src/export/session.js';
 import { Sender } from '../../src/langfuse/send.js';
 import type { Transport } from '../../src/langfuse/transport.js';
 import { transportTo } from '../../src/langfuse/transport-to.js';
-import { openLog } from '../../src/log.js';
-import { type ExportReport, exportSession } from '../../src/session-export.js';
+import { openLog } from '../../src/shared/log.js';
+import type { Caller } from '../../src/state/caller.js';
 import { StateStore } from '../../src/state/store.js';
 import { LangfuseServer, langfuseAt } from './langfuse-server.js';
 import { OPTIONS } from './traces.js';

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { parseJson } from '../../src/json.js';
+import { parseJson } from '../../src/shared/json.js';
 
 export interface ApiAnswer {
   readonly status: number;

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
-import type { Langfuse } from '../../src/config.js';
+import type { Langfuse } from '../../src/config/settings.js';
 import { IngestionStore } from './ingestion-store.js';
 import { type ApiAnswer, LangfuseApi } from './langfuse-api.js';
 import { MediaStore } from './media-store.js';

@@ -1,8 +1,8 @@
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { type Line, toLine } from '../../src/transcript/line.js';
-import { NO_FACTS, type Turn } from '../../src/transcript/turn.js';
-import { TurnGrouper } from '../../src/transcript/turn-grouper.js';
+import { type Line, toLine } from '../../src/transcript/file/line.js';
+import { NO_FACTS, type Turn } from '../../src/transcript/turns/turn.js';
+import { TurnGrouper } from '../../src/transcript/turns/turn-grouper.js';
 
 export const SESSION = '11111111-1111-4111-8111-111111111111';
 export const BORN_AT = Date.UTC(2025, 0, 1);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import * as z from 'zod/mini';
-import { parseJson } from '../../src/json.js';
+import { parseJson } from '../../src/shared/json.js';
 import type { ApiAnswer } from './langfuse-api.js';
 import type { StoredObservation } from './langfuse-server.js';
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isRecord } from '../../src/json.js';
+import { isRecord } from '../../src/shared/json.js';
 import { assistant, at, user } from './lines.js';
 
 /** A message as the API gets it. */

@@ -1,12 +1,12 @@
 import { basename } from 'node:path';
-import { encodeSpan } from '../../src/langfuse/otlp.js';
+import { encodeSpan } from '../../src/langfuse/otlp/span.js';
 import type { Outgoing } from '../../src/langfuse/transport.js';
-import { buildTurn } from '../../src/observations/build.js';
+import { TAG_KINDS } from '../../src/observations/build/tags.js';
+import type { BuildOptions } from '../../src/observations/build/trace.js';
+import { buildTurn } from '../../src/observations/build/turn.js';
 import type { Observation } from '../../src/observations/model.js';
-import { TAG_KINDS } from '../../src/observations/tags.js';
-import type { BuildOptions } from '../../src/observations/trace.js';
-import { firstTimeIn, linesIn } from '../../src/transcript/lines.js';
-import type { Turn } from '../../src/transcript/turn.js';
+import { firstTimeIn, linesIn } from '../../src/transcript/file/lines.js';
+import type { Turn } from '../../src/transcript/turns/turn.js';
 import { type OtlpSpan, type StoredObservation, stored } from './langfuse-server.js';
 import { assistant, grouped, groupTurns, SESSION, user } from './lines.js';
 

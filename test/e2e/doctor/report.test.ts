@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFile
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { version } from '../../../src/version.js';
+import { version } from '../../../src/shared/version.js';
 import { Patient } from '../../support/doctor.js';
 import { sessionIdOf, writeSession } from '../../support/generated.js';
 import { Newcomer } from '../../support/newcomer.js';

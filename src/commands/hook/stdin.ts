@@ -1,0 +1,24 @@
+import { parseJson } from '../../shared/json.js';
+
+/** Reads stdin to its end, or to the end of one JSON object, or until the deadline (ms since 1970). */
+export function readStdin(deadline: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const { stdin } = process;
+    let text = '';
+    const done = (settle: () => void) => {
+      clearTimeout(timer);
+      stdin.removeAllListeners();
+      stdin.destroy();
+      settle();
+    };
+    const timer = setTimeout(() => done(() => reject(new Error('stdin did not end'))), deadline - Date.now());
+    stdin.setEncoding('utf8');
+    stdin.on('data', (chunk: string) => {
+      text += chunk;
+      // Claude Code writes the payload at once; there is no need to wait for it to close the pipe.
+      if (/\}\s*$/.test(chunk) && parseJson(text) !== undefined) done(() => resolve(text));
+    });
+    stdin.on('end', () => done(() => resolve(text)));
+    stdin.on('error', (error) => done(() => reject(error)));
+  });
+}

@@ -1,0 +1,67 @@
+import type { Fit } from '../../observations/content/limits.js';
+import { REDACTED } from '../../observations/redaction/redact.js';
+import { agentFilesBeside, agentFilesOf, readAgent, sessionOfAgent } from '../../transcript/agents/agent-files.js';
+import type { SessionOverview } from '../../transcript/overview/overview.js';
+import { turnsInFile } from '../../transcript/turns/file-turns.js';
+import type { ToolCall } from '../../transcript/turns/responses.js';
+import type { Turn } from '../../transcript/turns/turn.js';
+
+/** A tool call whose input or output has a text. */
+export interface Found {
+  readonly sessionId: string;
+  /** In ms since 1970. */
+  readonly at: number;
+  readonly tool: string;
+  /** The line that has it, without secrets. */
+  readonly line: string;
+}
+
+/** The tool calls of a session and its subagents in which a text stands, in any case. */
+export function* findInTools(session: SessionOverview, text: string, fit: Fit): Generator<Found, void, undefined> {
+  const wanted = text.toLowerCase();
+  const { path, sessionId } = session;
+  for (const turn of turnsInFile(path, 'main', sessionId)) {
+    const threads = [turn, ...turn.sidechains.flatMap(({ turns }) => turns)];
+    yield* findIn(threads, sessionId, wanted, fit);
+  }
+  const beside = agentFilesBeside(path).filter((file) => sessionOfAgent(file) === sessionId);
+  for (const file of [...agentFilesOf(path), ...beside]) {
+    const agent = readAgent(file, () => {});
+    if (agent) yield* findIn(agent.turns, sessionId, wanted, fit);
+  }
+}
+
+/** How many turns a session has, copied ones included. */
+export function countTurns({ path, sessionId }: SessionOverview): number {
+  let count = 0;
+  for (const { number } of turnsInFile(path, 'main', sessionId)) count = number;
+  return count;
+}
+
+function* findIn(
+  turns: readonly Turn[],
+  sessionId: string,
+  wanted: string,
+  fit: Fit,
+): Generator<Found, void, undefined> {
+  for (const { responses } of turns) {
+    for (const call of responses.flatMap(({ calls }) => calls)) {
+      const line = lineWith(call, wanted, fit);
+      if (line !== undefined) yield { sessionId, at: call.at, tool: call.name, line };
+    }
+  }
+}
+
+/** The first line of a call's texts that has it, as it would be sent; where that line was all secret, what stands for it. */
+function lineWith({ input, result }: ToolCall, wanted: string, fit: Fit): string | undefined {
+  const said = [input, result?.content];
+  if (![...textsIn(said)].some((text) => text.toLowerCase().includes(wanted))) return undefined;
+  const shown = [...textsIn(fit.value(said, Number.POSITIVE_INFINITY).value)].flatMap((text) => text.split('\n'));
+  return (shown.find((line) => line.toLowerCase().includes(wanted)) ?? REDACTED).trim();
+}
+
+function* textsIn(value: unknown): Generator<string, void, undefined> {
+  if (typeof value === 'string') yield value;
+  else if (typeof value === 'number') yield String(value);
+  else if (typeof value === 'object' && value !== null) for (const item of Object.values(value)) yield* textsIn(item);
+}

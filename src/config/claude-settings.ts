@@ -1,0 +1,92 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type ParseError, parse, printParseErrorCode } from 'jsonc-parser';
+import { isRecord, parseJson } from '../shared/json.js';
+import { claudeFolder } from './claude-folder.js';
+
+export type ClaudeSettings = { readonly [key: string]: unknown };
+
+/** Whom a settings file is for: the user in all projects, all in a project, the user in a project, everyone on a machine. */
+export type Scope = 'user' | 'project' | 'local' | 'managed';
+
+/** A file that Claude Code reads settings from, and what is in it. */
+export interface SettingsFile {
+  readonly scope: Scope;
+  readonly path: string;
+  readonly content: SettingsContent;
+}
+
+export type SettingsContent =
+  | { readonly kind: 'absent' }
+  /** `reason` is the system's own word, such as EACCES, where it has one. */
+  | { readonly kind: 'unreadable'; readonly reason: string }
+  /** `problem` says where, and what is wrong there. */
+  | { readonly kind: 'no settings'; readonly text: string; readonly problem: string }
+  /** Claude Code refuses a file with comments or trailing commas whole: it is then not `isStrict`. */
+  | { readonly kind: 'settings'; readonly text: string; readonly settings: ClaudeSettings; readonly isStrict: boolean };
+
+/** Every settings file that Claude Code looks for when it is started in a folder; the managed ones there are. */
+export function settingsFiles(env: NodeJS.ProcessEnv, cwd: string): SettingsFile[] {
+  const own = (['user', 'project', 'local'] as const).map((scope) => ({ scope, path: settingsPath(scope, env, cwd) }));
+  const managed = managedPaths().map((path) => ({ scope: 'managed' as const, path }));
+  return [...own, ...managed].map((file) => ({ ...file, content: readSettingsAt(file.path) }));
+}
+
+export function settingsPath(scope: Exclude<Scope, 'managed'>, env: NodeJS.ProcessEnv, cwd: string): string {
+  if (scope === 'user') return join(claudeFolder(env), 'settings.json');
+  return join(cwd, '.claude', scope === 'project' ? 'settings.json' : 'settings.local.json');
+}
+
+export function readSettingsAt(path: string): SettingsContent {
+  try {
+    // A FIFO in its place would hang.
+    if (!statSync(path).isFile()) return { kind: 'unreadable', reason: 'not a regular file' };
+    return settingsIn(readFileSync(path, 'utf8'));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' ? { kind: 'absent' } : { kind: 'unreadable', reason: code ?? message };
+  }
+}
+
+/** The variables that settings set. */
+export function envBlock(content: SettingsContent): { [name: string]: string } {
+  const block =
+    content.kind === 'settings' && isRecord(content.settings.env) ? Object.entries(content.settings.env) : [];
+  return Object.fromEntries(block.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+}
+
+/** What a text says; an empty file says as much as none. */
+export function settingsIn(text: string): SettingsContent {
+  const json = text.replace(/^\uFEFF/, '');
+  if (json.trim() === '') return { kind: 'settings', text, settings: {}, isStrict: true };
+  const errors: ParseError[] = [];
+  const settings: unknown = parse(json, errors, { allowTrailingComma: true });
+  const [first] = errors;
+  if (first) return { kind: 'no settings', text, problem: problemAt(json, first) };
+  if (!isRecord(settings)) return { kind: 'no settings', text, problem: 'expected a JSON object' };
+  return { kind: 'settings', text, settings, isStrict: parseJson(json) !== undefined };
+}
+
+function problemAt(text: string, { offset, error }: ParseError): string {
+  const before = text.slice(0, offset).split('\n');
+  const words = printParseErrorCode(error).replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return `line ${before.length}, column ${(before.at(-1) ?? '').length + 1}: ${words.toLowerCase()}`;
+}
+
+/** The file, and those of the folder beside it, which are merged over it by their names' order. */
+function managedPaths(): string[] {
+  const folder = MANAGED_FOLDERS[process.platform] ?? '/etc/claude-code';
+  const overlays = join(folder, 'managed-settings.d');
+  const base = join(folder, 'managed-settings.json');
+  try {
+    const names = readdirSync(overlays).filter((name) => name.endsWith('.json') && !name.startsWith('.'));
+    return [base, ...names.toSorted().map((name) => join(overlays, name))];
+  } catch {
+    return [base];
+  }
+}
+
+const MANAGED_FOLDERS: { readonly [platform: string]: string } = {
+  darwin: '/Library/Application Support/ClaudeCode',
+  win32: 'C:\\Program Files\\ClaudeCode',
+};

@@ -1,0 +1,56 @@
+import { setImmediate as othersTurn } from 'node:timers/promises';
+import type { TraceSettings } from '../observations/build/trace.js';
+import { fitting } from '../observations/content/limits.js';
+import { type RequestInput, RequestInputs } from '../observations/content/request-input.js';
+import type { Media, Observation } from '../observations/model.js';
+import { RequestIndex, type SentRequest } from '../transcript/requests/request-index.js';
+import type { Requests } from './requests.js';
+
+/** Makes each generation's input the request that it answers, as far as the transcript holds it. */
+export function exactRequests(path: string, { maxChars, redact, media }: TraceSettings): Requests {
+  const inputs = new RequestInputs({ maxChars, fit: fitting(redact), media });
+  const main = new RequestIndex(path);
+  let agent: RequestIndex | undefined;
+  return {
+    see: (line) => main.see(line),
+    seeAgent: (agentPath) => {
+      agent?.close();
+      const index = new RequestIndex(agentPath);
+      agent = index;
+      return (line) => index.see(line);
+    },
+    finish: async (observation) => {
+      if (observation.request === undefined) return observation;
+      // One takes some milliseconds, and there may be hundreds.
+      await othersTurn();
+      const request = main.request(observation.request) ?? agent?.request(observation.request);
+      return withRequest(observation, request && inputOf(request, inputs));
+    },
+    close: () => {
+      main.close();
+      agent?.close();
+    },
+  };
+}
+
+/** It may hold whatever anyone has put into it: what cannot be shown must not cost the turn. */
+function inputOf(request: SentRequest, inputs: RequestInputs): RequestInput | undefined {
+  try {
+    return inputs.of(request);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Without its request an observation keeps its own input, and says so. */
+function withRequest(observation: Observation, found: RequestInput | undefined): Observation {
+  if (!found) return { ...observation, metadata: { ...observation.metadata, request_missing: true } };
+  const { input_full_chars: _, ...metadata } = observation.metadata;
+  const { media: own = [] } = observation;
+  const media = [...own.filter(({ field }) => field === 'output'), ...found.media.map(asInput)];
+  return { ...observation, input: found.input, media, metadata: { ...metadata, ...found.metadata } };
+}
+
+function asInput(media: Omit<Media, 'field'>): Media {
+  return { ...media, field: 'input' };
+}

@@ -1,0 +1,33 @@
+import type { Observation } from '../observations/model.js';
+
+/** What has been sent, or would be. */
+export interface Tally {
+  readonly observations: number;
+  readonly turns: number;
+  readonly generations: number;
+  readonly tools: number;
+  readonly tokens: number;
+  /** Before compression. */
+  readonly bytes: number;
+}
+
+export const NOTHING: Tally = { observations: 0, turns: 0, generations: 0, tools: 0, tokens: 0, bytes: 0 };
+
+export function tallyOf({ type, parentId, trace, usage }: Observation, bytes: number): Tally {
+  return {
+    observations: 1,
+    turns: type === 'agent' && parentId === trace.parentId ? 1 : 0,
+    generations: type === 'generation' ? 1 : 0,
+    tools: type === 'tool' ? 1 : 0,
+    tokens: usage?.total ?? 0,
+    bytes,
+  };
+}
+
+export function sum(tallies: Iterable<Tally>): Tally {
+  const total = { ...NOTHING };
+  for (const tally of tallies) {
+    for (const field of Object.keys(NOTHING) as (keyof Tally)[]) total[field] += tally[field];
+  }
+  return total;
+}

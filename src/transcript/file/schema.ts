@@ -1,0 +1,195 @@
+import * as z from 'zod/mini';
+import { optional } from '../../shared/lenient.js';
+
+/**
+ * What the lines of a transcript hold, as far as it is used here. Every field is optional and a field of the wrong type
+ * counts as missing, as does an empty name: Claude Code's files change weekly, and one odd field must not cost a turn.
+ */
+const text = optional(z.string().check(z.minLength(1)));
+const flag = optional(z.boolean());
+const number = optional(z.number());
+const anything = z.optional(z.unknown());
+
+const envelope = {
+  uuid: text,
+  parentUuid: text,
+  sessionId: text,
+  timestamp: text,
+  cwd: text,
+  isMeta: flag,
+  isSidechain: flag,
+  forkedFrom: anything,
+};
+
+/** Claude Code's running account of a session's tokens. */
+const ModelAccount = z.object({
+  inputTokens: number,
+  outputTokens: number,
+  cacheReadInputTokens: number,
+  cacheCreationInputTokens: number,
+});
+export type ModelAccount = z.infer<typeof ModelAccount>;
+
+/** A line of any other type: some of them are links of the parent chain, too. */
+export const OtherLine = z.object({
+  ...envelope,
+  customTitle: text,
+  aiTitle: text,
+  summary: text,
+  prUrl: text,
+  modelUsage: optional(z.record(z.string(), ModelAccount)),
+});
+export type OtherLine = z.infer<typeof OtherLine>;
+
+/** What a tool's result tells beside what the model is shown; of a failure it may be the text alone. */
+const ToolUseResult = z.object({
+  status: text,
+  isAsync: flag,
+  agentId: text,
+  agentType: text,
+  description: text,
+  prompt: text,
+  content: anything,
+  runId: text,
+  taskId: text,
+  totalTokens: number,
+  totalDurationMs: number,
+  totalToolUseCount: number,
+  result: text,
+  commandName: text,
+  persistedOutputPath: text,
+  persistedOutputSize: number,
+  type: text,
+  structuredPatch: optional(z.array(z.object({ lines: optional(z.array(z.string())) }))),
+});
+export type ToolUseResult = z.infer<typeof ToolUseResult>;
+
+export const UserLine = z.object({
+  ...envelope,
+  message: optional(z.object({ timestamp: text })),
+  isCompactSummary: flag,
+  promptId: text,
+  origin: optional(z.object({ kind: text })),
+  permissionMode: text,
+  gitBranch: text,
+  version: text,
+  slug: text,
+  entrypoint: text,
+  toolDenialKind: text,
+  toolUseResult: optional(z.union([z.string(), ToolUseResult])),
+});
+export type UserLine = z.infer<typeof UserLine>;
+
+const TokenCounts = z.object({
+  input_tokens: number,
+  output_tokens: number,
+  cache_read_input_tokens: number,
+  cache_creation_input_tokens: number,
+  cache_creation: optional(z.object({ ephemeral_5m_input_tokens: number, ephemeral_1h_input_tokens: number })),
+  service_tier: text,
+  speed: text,
+  server_tool_use: optional(z.object({ web_search_requests: number })),
+});
+export type TokenCounts = z.infer<typeof TokenCounts>;
+
+export const AssistantLine = z.object({
+  ...envelope,
+  message: optional(
+    z.object({
+      id: text,
+      model: text,
+      stop_reason: text,
+      usage: optional(TokenCounts),
+      timestamp: text,
+    }),
+  ),
+  requestId: text,
+  requestRef: text,
+  requestSessionId: text,
+  apiBlockIndex: number,
+  thinkingDurationMs: number,
+  toolInputStreamMs: number,
+  effort: text,
+  isApiErrorMessage: flag,
+  apiErrorStatus: number,
+  isAbortedMidStream: flag,
+});
+export type AssistantLine = z.infer<typeof AssistantLine>;
+
+export const SystemLine = z.object({
+  ...envelope,
+  subtype: text,
+  content: anything,
+  compactMetadata: optional(z.object({ trigger: text, preTokens: number })),
+  error: optional(z.object({ formatted: text })),
+  retryInMs: number,
+  retryAttempt: number,
+  maxRetries: number,
+});
+export type SystemLine = z.infer<typeof SystemLine>;
+
+export const AttachmentLine = z.object({
+  ...envelope,
+  attachment: optional(
+    z.object({
+      type: text,
+      prompt: anything,
+      content: optional(z.object({ type: text, file: optional(z.object({ base64: text, type: text })) })),
+    }),
+  ),
+});
+export type AttachmentLine = z.infer<typeof AttachmentLine>;
+
+export const RequestLine = z.object({
+  id: text,
+  timestamp: text,
+  base: text,
+  keep: number,
+  // It may name thousands of messages, and few want to know them.
+  tail: anything,
+  shapeHash: text,
+  params: optional(
+    z.object({
+      max_tokens: number,
+      thinking: optional(z.object({ type: text })),
+      output_config: optional(z.object({ effort: text })),
+    }),
+  ),
+});
+export type RequestLine = z.infer<typeof RequestLine>;
+
+/** A message as the API got it. */
+const RequestMessage = z.looseObject({ role: z.string(), content: anything });
+export type RequestMessage = z.infer<typeof RequestMessage>;
+
+export const BlobLine = z.catch(z.object({ message: optional(RequestMessage) }), {});
+
+const RequestShape = z.object({ system: anything, tools: anything });
+export type RequestShape = z.infer<typeof RequestShape>;
+
+export const ShapeLine = z.catch(z.object({ shape: optional(RequestShape) }), {});
+
+/** What lies beside an agent's file. */
+export const AgentMeta = z.object({
+  agentType: text,
+  description: text,
+  toolUseId: text,
+  parentAgentId: text,
+  requestShape: text,
+});
+export type AgentMeta = z.infer<typeof AgentMeta>;
+
+/** The bytes of an image or a document, or the text; one may also lie elsewhere, at a URL. */
+export const MediaSource = z.object({
+  type: z.enum(['base64', 'text']),
+  media_type: z.string().check(z.regex(/^[\w.+-]{1,60}\/[\w.+-]{1,60}$/)),
+  data: z.string(),
+});
+
+/** The kinds of content that are understood; any other block stays as it is. */
+export const knownBlocks = {
+  text: z.object({ type: z.literal('text'), text: z.string() }),
+  thinking: z.object({ type: z.literal('thinking'), thinking: z.string() }),
+  tool_use: z.object({ type: z.string(), id: text, name: z.catch(z.string(), 'tool'), input: anything }),
+  tool_result: z.object({ type: z.string(), tool_use_id: text, content: anything, is_error: flag }),
+};

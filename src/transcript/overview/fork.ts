@@ -1,0 +1,12 @@
+import { linesIn } from '../file/lines.js';
+
+/** The uuids of the user lines in a part of a transcript: a fork takes them over with the lines. */
+export function userLinesOf(path: string, afterLine: number, upToLine: number): Set<string> {
+  const uuids = new Set<string>();
+  for (const line of linesIn(path)) {
+    if (line.place.number > upToLine) break;
+    if (line.place.number > afterLine && line.kind === 'user' && line.fields.uuid !== undefined)
+      uuids.add(line.fields.uuid);
+  }
+  return uuids;
+}

@@ -1,0 +1,79 @@
+import type { ModelAccount } from '../file/schema.js';
+import type { Response } from './responses.js';
+
+export interface Tokens {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  readonly cacheWritten: number;
+}
+
+/** What is known of Claude Code's running account at some line. */
+export interface Account {
+  /** What its last line said, and where that stood. */
+  readonly told?: Tokens | undefined;
+  readonly line: number;
+  /** What responses have used since. */
+  readonly since: Tokens;
+  readonly compactions: number;
+  /** Agents use tokens too, and nobody tells when. */
+  readonly hasAgents: boolean;
+}
+
+const NONE: Tokens = { input: 0, output: 0, cacheRead: 0, cacheWritten: 0 };
+export const NO_ACCOUNT: Account = { told: undefined, line: 0, since: NONE, compactions: 0, hasAgents: false };
+
+/** The account, with a turn's responses added to what was used since its last line. */
+export function withResponses(account: Account, responses: readonly Response[]): Account {
+  const since = responses.filter(({ firstLine }) => firstLine > account.line);
+  return {
+    ...account,
+    since: [account.since, ...since.map(usedBy)].reduce(plus),
+    hasAgents: account.hasAgents || since.some(({ calls }) => calls.some(({ name }) => STARTS_AGENTS.has(name))),
+  };
+}
+
+/**
+ * What a compaction cost. Its call writes no line; it shows only as what the account grew by from one of its lines to the
+ * next, less what the responses between them used. Undefined where something else had a part in it.
+ */
+export function costOfCompaction({ told, since, compactions, hasAgents }: Account, now: Tokens): Tokens | undefined {
+  if (!told || compactions !== 1 || hasAgents) return undefined;
+  const cost = [now, negative(told), negative(since)].reduce(plus);
+  return Object.values(cost).every((count) => count >= 0) ? cost : undefined;
+}
+
+export function tokensIn(models: { readonly [model: string]: ModelAccount }): Tokens {
+  return Object.values(models)
+    .map(({ inputTokens = 0, outputTokens = 0, cacheReadInputTokens = 0, cacheCreationInputTokens = 0 }) => ({
+      input: inputTokens,
+      output: outputTokens,
+      cacheRead: cacheReadInputTokens,
+      cacheWritten: cacheCreationInputTokens,
+    }))
+    .reduce(plus, NONE);
+}
+
+const STARTS_AGENTS = new Set(['Agent', 'Task', 'Workflow', 'Skill', 'SendMessage']);
+
+function usedBy({ usage }: Response): Tokens {
+  return {
+    input: usage?.input_tokens ?? 0,
+    output: usage?.output_tokens ?? 0,
+    cacheRead: usage?.cache_read_input_tokens ?? 0,
+    cacheWritten: usage?.cache_creation_input_tokens ?? 0,
+  };
+}
+
+function negative({ input, output, cacheRead, cacheWritten }: Tokens): Tokens {
+  return { input: -input, output: -output, cacheRead: -cacheRead, cacheWritten: -cacheWritten };
+}
+
+function plus(a: Tokens, b: Tokens): Tokens {
+  return {
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cacheRead: a.cacheRead + b.cacheRead,
+    cacheWritten: a.cacheWritten + b.cacheWritten,
+  };
+}

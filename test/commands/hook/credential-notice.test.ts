@@ -1,0 +1,47 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { keepRefusal, noticeFor } from '../../../src/commands/hook/credential-notice.js';
+
+let home: string;
+let env: NodeJS.ProcessEnv;
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'cc-langfuse-notice-'));
+  mkdirSync(join(home, 'state'));
+  env = { CLAUDE_CONFIG_DIR: home, LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk-secret' };
+});
+
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const refused = (status: number) => `Langfuse refused the keys (${status}) at langfuse.test`;
+const state = () => join(home, 'state');
+
+test('a refusal is told of the keys that were refused, not of others, and no more once they are taken', () => {
+  keepRefusal(state(), 401, refused, env);
+  expect(noticeFor({ ...env, LANGFUSE_SECRET_KEY: 'another' }, 'one')).toBeUndefined();
+  expect(noticeFor({ ...env, LANGFUSE_BASE_URL: 'https://other.test' }, 'one')).toBeUndefined();
+  expect(noticeFor(env, 'one')).toContain('Langfuse refused the keys (401) at langfuse.test');
+  expect(readFileSync(join(state(), 'cc-langfuse_refused'), 'utf8')).not.toContain('sk-secret');
+  keepRefusal(state(), undefined, refused, env);
+  expect(noticeFor(env, 'two')).toBeDefined();
+  keepRefusal(state(), 200, refused, env);
+  expect(noticeFor(env, 'three')).toBeUndefined();
+});
+
+test('keys of blanks are none', () => {
+  expect(noticeFor({ ...env, LANGFUSE_SECRET_KEY: ' ' }, 'one')).toContain('LANGFUSE_SECRET_KEY not set');
+});
+
+test('of thousands of sessions that were told, the last hundred are remembered', () => {
+  const told = join(state(), 'cc-langfuse_told');
+  mkdirSync(told);
+  for (let n = 0; n < 500; n += 1) {
+    writeFileSync(join(told, `s${n}`), '');
+    utimesSync(join(told, `s${n}`), n + 1, n + 1);
+  }
+  expect(noticeFor({ ...env, LANGFUSE_PUBLIC_KEY: '' }, 'new')).toBeDefined();
+  expect(readdirSync(told)).toHaveLength(100);
+  expect(readdirSync(told)).toContain('new');
+});

@@ -1,0 +1,69 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { absoluteCommand, lastingPath } from '../../../src/commands/setup/program-path.js';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'cc-langfuse-')));
+});
+
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe("node's path", () => {
+  const put = (...path: string[]) => {
+    const file = join(folder, ...path);
+    mkdirSync(join(file, '..'), { recursive: true });
+    return file;
+  };
+  let node: string;
+
+  beforeEach(() => {
+    node = put('Cellar', 'node', '24.1.0', 'bin', 'node');
+    writeFileSync(node, '');
+  });
+
+  test('is the link on the search path that outlives an upgrade', () => {
+    const link = put('bin', 'node');
+    symlinkSync(node, link);
+    expect(lastingPath(node, `/nowhere:${join(folder, 'bin')}`)).toBe(link);
+  });
+
+  test.each(['fnm_multishells/123/bin', 'project/node_modules/.bin'])('is not a link in %s, which goes', (passing) => {
+    symlinkSync(node, put(passing, 'node'));
+    expect(lastingPath(node, join(folder, passing))).toBe(node);
+  });
+
+  test('is its own where the search path has another one, a shim, or a relative folder', () => {
+    writeFileSync(put('shims', 'node'), '#!/bin/sh');
+    expect(lastingPath(node, `${join(folder, 'shims')}:bin:`)).toBe(node);
+  });
+});
+
+describe('the command', () => {
+  test.each(['cc-langfuse', 'my code', "o'brien", 'a$HOME`id`"b\\c'])('starts a program below %s', (name) => {
+    const program = join(folder, name, 'cli.cjs');
+    mkdirSync(join(program, '..'));
+    writeFileSync(program, 'process.stdout.write(JSON.stringify(process.argv.slice(1)))');
+    const output = execFileSync('/bin/sh', ['-c', absoluteCommand(program, {})], { env: {}, encoding: 'utf8' });
+    expect(JSON.parse(output)).toEqual([program, 'hook']);
+  });
+
+  test('says whose it is where its path does not', () => {
+    expect(absoluteCommand('/opt/cc-langfuse/dist/cli.cjs', {})).toBe(
+      `exec "${process.execPath}" "/opt/cc-langfuse/dist/cli.cjs" hook`,
+    );
+    expect(absoluteCommand('/src/mine/dist/cli.cjs', {})).toMatch(/ hook # cc-langfuse$/);
+  });
+
+  test.each([
+    '/home/me/.npm/_npx/0123abc/node_modules/cc-langfuse/dist/cli.cjs',
+    '/home/me/.cache/pnpm/dlx/abc/node_modules/cc-langfuse/dist/cli.cjs',
+    '/tmp/bunx-0-cc-langfuse@latest/node_modules/cc-langfuse/dist/cli.cjs',
+  ])('is none for %s, which goes', (program) => {
+    expect(() => absoluteCommand(program, {})).toThrow(/in the cache of a package runner/);
+  });
+});

@@ -1,0 +1,137 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ourHooks, TIMEOUTS } from '../../../src/commands/setup/our-hooks.js';
+import { installedIn, removedFrom } from '../../../src/commands/setup/settings-change.js';
+
+const command = 'exec "/opt/node/bin/node" "/opt/cc-langfuse/dist/cli.cjs" hook';
+const variables = { TRACE_TO_LANGFUSE: 'true', LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
+const installed = (text: string) => installedIn(text, { command, variables });
+const removed = (text: string) => removedFrom(text, Object.keys(variables));
+const group = (hook: object) => [{ hooks: [{ type: 'command', ...hook }] }];
+
+const SETTINGS = `{
+  // what I like
+  "model": "opus",
+  "permissions": { "allow": ["Bash(git *)", "Read"] },
+  "hooks": {
+    "Stop": [
+      { "hooks": [{ "type": "command", "command": "say done" }] } // loud
+    ],
+    "PreToolUse": []
+  },
+  "env": { "EDITOR": "vi" }
+}
+`;
+
+describe('installed', () => {
+  test('there are our hooks beside those of others, and the variables', () => {
+    const settings = JSON.parse(installed(SETTINGS.replace(/ *\/\/.*/g, '')));
+    expect(settings).toEqual({
+      model: 'opus',
+      permissions: { allow: ['Bash(git *)', 'Read'] },
+      hooks: {
+        Stop: [...group({ command: 'say done' }), ...group({ command, timeout: 15 })],
+        PreToolUse: [],
+        SessionStart: group({ command, timeout: 5 }),
+        StopFailure: group({ command, timeout: 15 }),
+        SessionEnd: group({ command, timeout: 15 }),
+      },
+      env: { EDITOR: 'vi', ...variables },
+    });
+  });
+
+  test('the file has every byte that it had, and between them what is new', () => {
+    const own = (seconds: number, indent: string) =>
+      JSON.stringify(group({ command, timeout: seconds })[0], null, 2).replaceAll('\n', `\n${indent}`);
+    const event = (name: string, seconds: number) => `,\n    "${name}": [\n      ${own(seconds, '      ')}\n    ]`;
+    expect(installed(SETTINGS)).toBe(
+      SETTINGS.replace('] } // loud', `] }, // loud\n      ${own(15, '      ')}`)
+        .replace(
+          '"PreToolUse": []',
+          (line) => line + event('SessionStart', 5) + event('StopFailure', 15) + event('SessionEnd', 15),
+        )
+        .replace('"vi"', '"vi", "TRACE_TO_LANGFUSE": "true", "LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_SECRET_KEY": "sk"'),
+    );
+  });
+
+  test('a second time not a byte changes', () => {
+    for (const text of ['', '{}', SETTINGS, JSON.stringify({ hooks: { Stop: [] } })])
+      expect(installed(installed(text))).toBe(installed(text));
+  });
+
+  test('an older form is replaced where it stands, and stands there once', () => {
+    const old = {
+      hooks: {
+        Stop: [
+          { matcher: '', hooks: [{ type: 'command', command: 'cc-langfuse hook', async: true, statusMessage: 'x' }] },
+          ...group({ command: 'say done' }),
+          ...group({ command: 'node', args: ['/old/cc-langfuse/dist/cli.cjs', 'hook'] }),
+        ],
+        SessionEnd: group({ command: 'npx cc-langfuse hook', timeout: 60 }),
+      },
+    };
+    const { hooks } = JSON.parse(installed(JSON.stringify(old)));
+    expect(hooks.Stop).toEqual([
+      { matcher: '', hooks: [{ type: 'command', command, statusMessage: 'x', timeout: 15 }] },
+      ...group({ command: 'say done' }),
+    ]);
+    // Who has allowed more time wants it.
+    expect(hooks.SessionEnd).toEqual(group({ command, timeout: 60 }));
+  });
+
+  test.each([
+    [{ hooks: [] }, 'hooks'],
+    [{ hooks: { Stop: {} } }, 'hooks.Stop'],
+    [{ env: 'x' }, 'env'],
+  ])('%j is left alone', (settings, path) => {
+    expect(() => installed(JSON.stringify(settings))).toThrow(`${path} is not as Claude Code has it`);
+  });
+});
+
+describe('removed', () => {
+  test.each(['{}', SETTINGS, '{"model":"opus"}', '{\r\n\t"env": {\r\n\t\t"A": "b"\r\n\t}\r\n}'])(
+    'after an installation %j is as it was',
+    (text) => expect(removed(installed(text))).toBe(text),
+  );
+
+  test('there is nothing of ours in any event, and nothing that is empty since then', () => {
+    const text = JSON.stringify({
+      hooks: {
+        Stop: [{ hooks: [{ command: 'cc-langfuse hook' }, { command: 'say done' }, { command: 'cc-langfuse hook' }] }],
+        PreCompact: group({ command: 'cc-langfuse hook' }),
+        PreToolUse: [],
+      },
+      env: { LANGFUSE_SECRET_KEY: 'sk' },
+    });
+    expect(JSON.parse(removed(text))).toEqual({
+      hooks: { Stop: [{ hooks: [{ command: 'say done' }] }], PreToolUse: [] },
+    });
+  });
+
+  test('an empty block that was there before stays', () => {
+    const text = '{\n  "env": {},\n  "hooks": {}\n}\n';
+    expect(removedFrom(text, [])).toBe(text);
+  });
+});
+
+test('whatever hooks there are: each of ours is there once, the others as before, and taken out all is as it was', () => {
+  const hook = fc.record({ type: fc.constant('command'), command: fc.string() }, { noNullPrototype: true });
+  const groups = fc.array(
+    fc.record({ hooks: fc.array(hook, { minLength: 1, maxLength: 3 }) }, { noNullPrototype: true }),
+    { minLength: 1, maxLength: 3 },
+  );
+  const events = fc.constantFrom('Stop', 'SessionEnd', 'PreToolUse');
+  const settings = fc.record({ hooks: fc.dictionary(events, groups, { minKeys: 1, noNullPrototype: true }) });
+  fc.assert(
+    fc.property(settings, fc.constantFrom(undefined, 2, '\t'), (before, indent) => {
+      const text = JSON.stringify(before, null, indent);
+      const after = JSON.parse(installed(text));
+      expect(
+        ourHooks(after)
+          .map(({ event }) => event)
+          .toSorted(),
+      ).toEqual(Object.keys(TIMEOUTS).toSorted());
+      expect(removed(installed(text))).toBe(text);
+    }),
+  );
+});

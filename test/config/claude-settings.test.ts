@@ -1,0 +1,62 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { readSettingsAt, settingsFiles, settingsIn } from '../../src/config/claude-settings.js';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-'));
+});
+
+afterEach(() => rmSync(folder, { recursive: true }));
+
+test('Claude Code reads the settings of the user, the project, the user in the project, and the machine', () => {
+  const env = { CLAUDE_CONFIG_DIR: join(folder, 'config') };
+  mkdirSync(join(folder, 'project', '.claude'), { recursive: true });
+  const local = join(folder, 'project', '.claude', 'settings.local.json');
+  writeFileSync(local, '{"env":{"A":"b"}}');
+  const files = settingsFiles(env, join(folder, 'project'));
+  expect(files.slice(0, 3)).toEqual([
+    { scope: 'user', path: join(folder, 'config', 'settings.json'), content: { kind: 'absent' } },
+    { scope: 'project', path: join(folder, 'project', '.claude', 'settings.json'), content: { kind: 'absent' } },
+    {
+      scope: 'local',
+      path: local,
+      content: { kind: 'settings', text: '{"env":{"A":"b"}}', settings: { env: { A: 'b' } }, isStrict: true },
+    },
+  ]);
+  expect(files.slice(3).map(({ scope }) => scope)).toContain('managed');
+  expect(settingsFiles({}, folder)[0]?.path).toBe(join(homedir(), '.claude', 'settings.json'));
+});
+
+describe('a settings file', () => {
+  test('may have comments and trailing commas, which Claude Code refuses', () => {
+    expect(settingsIn('{\n  // why\n  "a": [1,],\n}\n')).toMatchObject({
+      kind: 'settings',
+      settings: { a: [1] },
+      isStrict: false,
+    });
+  });
+
+  test('may begin with a byte order mark, or be empty', () => {
+    expect(settingsIn('\uFEFF{"a":1}')).toMatchObject({ kind: 'settings', settings: { a: 1 }, isStrict: true });
+    expect(settingsIn(' \n')).toMatchObject({ kind: 'settings', settings: {}, isStrict: true });
+  });
+
+  test.each([
+    ['{"a":1', 'line 1, column 7: close brace expected'],
+    ['{\n  "a": 1\n  "b": 2\n}', 'line 3, column 3: comma expected'],
+    ['nonsense', 'line 1, column 1: invalid symbol'],
+    ['[1]', 'expected a JSON object'],
+  ])('%j is none', (text, problem) => {
+    expect(settingsIn(text)).toEqual({ kind: 'no settings', text, problem });
+  });
+
+  test('that cannot be read says why', () => {
+    expect(readSettingsAt(folder)).toEqual({ kind: 'unreadable', reason: 'not a regular file' });
+    writeFileSync(join(folder, 'file'), '');
+    expect(readSettingsAt(join(folder, 'file', 'settings.json'))).toEqual({ kind: 'unreadable', reason: 'ENOTDIR' });
+  });
+});

@@ -1,0 +1,282 @@
+import { describe, expect, test } from 'vitest';
+import { readSettings } from '../../src/config/settings.js';
+import { stateFolder } from '../../src/config/state-folder.js';
+
+const KEYS = { LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
+
+describe('settings', () => {
+  test('have defaults', async () => {
+    expect(await readSettings(KEYS)).toEqual({
+      receiver: {
+        kind: 'langfuse',
+        baseUrl: new URL('https://cloud.langfuse.com'),
+        publicKey: 'pk',
+        secretKey: 'sk',
+        transport: 'auto',
+      },
+      userId: undefined,
+      gitIdentity: undefined,
+      tags: [],
+      autoTags: ['claude-code', 'skill', 'agent', 'mcp'],
+      metadata: {},
+      environment: undefined,
+      release: undefined,
+      timeoutMs: 10_000,
+      maxChars: 200_000,
+      redact: expect.any(Function),
+      capture: 'full',
+      scores: false,
+      media: true,
+      input: 'answered',
+      caller: {},
+      debug: false,
+      problems: [],
+    });
+  });
+
+  test('are all taken from the environment', async () => {
+    const settings = await readSettings({
+      LANGFUSE_PUBLIC_KEY: ' pk ',
+      LANGFUSE_SECRET_KEY: 'sk\n',
+      LANGFUSE_BASE_URL: 'http://localhost:3000/langfuse',
+      LANGFUSE_USER_ID: 'me',
+      LANGFUSE_TAGS: 'a, b,,c',
+      CC_LANGFUSE_AUTO_TAGS: 'skill, MCP',
+      LANGFUSE_METADATA: '{"team":"x"}',
+      LANGFUSE_TRACING_ENVIRONMENT: 'ci',
+      LANGFUSE_RELEASE: 'v1',
+      CC_LANGFUSE_TIMEOUT: '2500',
+      CC_LANGFUSE_MAX_CHARS: '1000',
+      CC_LANGFUSE_DEBUG: 'TRUE',
+      CC_LANGFUSE_REDACT: 'false',
+      CC_LANGFUSE_CAPTURE: 'full',
+      CC_LANGFUSE_SCORES: 'true',
+      CC_LANGFUSE_MEDIA: 'False',
+      CC_LANGFUSE_INPUT: 'Request',
+      CC_LANGFUSE_TRACEPARENT: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
+      CC_LANGFUSE_TRACE_SEED: 'a seed',
+      CC_LANGFUSE_TRANSPORT: 'Ingestion',
+    });
+    expect(settings).toEqual({
+      receiver: {
+        kind: 'langfuse',
+        baseUrl: new URL('http://localhost:3000/langfuse'),
+        publicKey: 'pk',
+        secretKey: 'sk',
+        transport: 'ingestion',
+      },
+      userId: 'me',
+      gitIdentity: undefined,
+      tags: ['a', 'b', 'c'],
+      autoTags: ['skill', 'mcp'],
+      metadata: { team: 'x' },
+      environment: 'ci',
+      release: 'v1',
+      timeoutMs: 2_500,
+      maxChars: 1_000,
+      redact: undefined,
+      capture: 'full',
+      scores: true,
+      media: false,
+      input: 'request',
+      caller: { parent: { trace: 'a'.repeat(32), span: 'b'.repeat(16) }, seed: 'a seed' },
+      debug: true,
+      problems: [],
+    });
+  });
+
+  test('CC_LANGFUSE_X wins over LANGFUSE_X, and an empty one counts as none', async () => {
+    const env = { ...KEYS, CC_LANGFUSE_PUBLIC_KEY: 'ours', LANGFUSE_USER_ID: 'me', CC_LANGFUSE_USER_ID: '' };
+    expect(await readSettings(env)).toMatchObject({ receiver: { publicKey: 'ours', secretKey: 'sk' }, userId: 'me' });
+  });
+
+  test('the user may be the one that git knows', async () => {
+    const env = { ...KEYS, CC_LANGFUSE_USER_ID: 'git', HOME: '/home/me', GIT_AUTHOR_EMAIL: 'me@example.com' };
+    expect(await readSettings(env)).toMatchObject({
+      userId: undefined,
+      gitIdentity: { authorEmail: 'me@example.com', configs: ['/home/me/.gitconfig', '/home/me/.config/git/config'] },
+    });
+  });
+
+  test.each(['no_tool_io', 'metadata'])('a whole request does not go with %s', async (capture) => {
+    expect(await readSettings({ ...KEYS, CC_LANGFUSE_CAPTURE: capture, CC_LANGFUSE_INPUT: 'request' })).toMatchObject({
+      input: 'answered',
+      problems: ['CC_LANGFUSE_INPUT: a whole request goes only with CC_LANGFUSE_CAPTURE=full'],
+    });
+  });
+
+  test('the tags of its own may all be left out', async () => {
+    expect(await readSettings({ ...KEYS, CC_LANGFUSE_AUTO_TAGS: 'none' })).toMatchObject({
+      autoTags: [],
+      problems: [],
+    });
+  });
+
+  test.each(['LANGFUSE_BASE_URL', 'LANGFUSE_BASEURL', 'LANGFUSE_HOST', 'CC_LANGFUSE_HOST'])(
+    '%s names the server',
+    async (name) => {
+      expect(await readSettings({ ...KEYS, [name]: 'https://example.com' })).toMatchObject({
+        receiver: { baseUrl: new URL('https://example.com') },
+      });
+    },
+  );
+
+  test('the bare TRACEPARENT is that of other tools, and LANGFUSE_… has none', async () => {
+    const parent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+    expect(await readSettings({ ...KEYS, TRACEPARENT: parent, LANGFUSE_TRACEPARENT: parent })).toMatchObject({
+      caller: { parent: undefined },
+      problems: [],
+    });
+  });
+
+  test("LANGFUSE_TIMEOUT is the SDKs' own, in seconds", async () => {
+    expect((await readSettings({ ...KEYS, LANGFUSE_TIMEOUT: '5' })).timeoutMs).toBe(10_000);
+  });
+
+  test.each([
+    ['CC_LANGFUSE_TIMEOUT', 'soon', 'timeoutMs', 10_000],
+    ['CC_LANGFUSE_TIMEOUT', '-1', 'timeoutMs', 10_000],
+    ['CC_LANGFUSE_MAX_CHARS', '0', 'maxChars', 200_000],
+    ['CC_LANGFUSE_DEBUG', 'yes', 'debug', false],
+    ['CC_LANGFUSE_SCORES', 'all', 'scores', false],
+    ['CC_LANGFUSE_MEDIA', 'no', 'media', false],
+    ['CC_LANGFUSE_INPUT', 'all', 'input', 'answered'],
+    ['CC_LANGFUSE_CAPTURE', 'some', 'capture', 'metadata'],
+    ['CC_LANGFUSE_AUTO_TAGS', 'skill,all', 'autoTags', ['claude-code', 'skill', 'agent', 'mcp']],
+    ['CC_LANGFUSE_TRACEPARENT', `00-${'0'.repeat(32)}-${'b'.repeat(16)}-01`, 'caller', {}],
+    ['CC_LANGFUSE_TRACEPARENT', `00-${'a'.repeat(32)}-${'0'.repeat(16)}-01`, 'caller', {}],
+    ['CC_LANGFUSE_TRACEPARENT', `ff-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, 'caller', {}],
+    ['CC_LANGFUSE_TRACEPARENT', `00-${'A'.repeat(32)}-${'b'.repeat(16)}-01`, 'caller', {}],
+    ['CC_LANGFUSE_TRACEPARENT', `00-${'a'.repeat(32)}-${'b'.repeat(16)}`, 'caller', {}],
+    ['CC_LANGFUSE_TRACEPARENT', 'a'.repeat(32), 'caller', {}],
+    ['LANGFUSE_METADATA', '[1]', 'metadata', {}],
+    ['LANGFUSE_METADATA', '{', 'metadata', {}],
+    ['LANGFUSE_TRACING_ENVIRONMENT', 'Not Allowed!', 'environment', undefined],
+  ] as const)('%s=%s is named, and the default stands, or what tells less', async (name, value, setting, fallback) => {
+    const settings = await readSettings({ ...KEYS, [name]: value });
+    expect(settings[setting]).toEqual(fallback);
+    expect(settings.problems).toEqual([expect.stringMatching(new RegExp(`^${name}: expected `))]);
+    expect(settings.receiver).toBeDefined();
+  });
+
+  test.each(['http', 'otlp,ingestion'])('CC_LANGFUSE_TRANSPORT=%s is named, and both are tried', async (value) => {
+    expect(await readSettings({ ...KEYS, CC_LANGFUSE_TRANSPORT: value })).toMatchObject({
+      receiver: { transport: 'auto' },
+      problems: ['CC_LANGFUSE_TRANSPORT: expected auto, otlp or ingestion'],
+    });
+  });
+
+  test("rules of the user's own for what is to be taken out", async () => {
+    const rules = (value: string) => readSettings({ ...KEYS, CC_LANGFUSE_REDACT_EXTRA: value });
+    expect((await rules('[{"pattern":"CUST-\\\\d+","replace":"C"},{"pattern":"x{3}"}]')).redact?.('CUST-12 xxx')).toBe(
+      'C [redacted]',
+    );
+    const bad = await rules(
+      JSON.stringify([
+        { pattern: 'ok' },
+        { pattern: '(' },
+        { pattern: 'x*' },
+        { pattern: '(a+)+$' },
+        { pattern: 'a', flags: 'i' },
+      ]),
+    );
+    expect(bad.problems).toEqual([
+      'CC_LANGFUSE_REDACT_EXTRA: rule 2 is no regular expression',
+      'CC_LANGFUSE_REDACT_EXTRA: rule 3 matches where there is nothing',
+      'CC_LANGFUSE_REDACT_EXTRA: rule 4 repeats what is repeated, which may take for ever',
+      'CC_LANGFUSE_REDACT_EXTRA: rule 5 is not {"pattern", "replace"}',
+    ]);
+    expect(bad.redact?.('ok DB_PASSWORD=hunter2')).toBe('[redacted] DB_PASSWORD=[redacted]');
+    expect((await rules('{"pattern":1}')).problems).toEqual([
+      'CC_LANGFUSE_REDACT_EXTRA: expected a JSON array of {"pattern", "replace"}',
+    ]);
+  });
+
+  test.each(['cloud.langfuse.com', 'ftp://x', 'https://', 'http://a b'])(
+    'with the URL %j nothing is sent: its default is another server',
+    async (url) => {
+      const { receiver, problems } = await readSettings({ ...KEYS, LANGFUSE_BASE_URL: url });
+      expect(receiver).toBeUndefined();
+      expect(problems).toEqual(['LANGFUSE_BASE_URL: expected an http or https URL']);
+    },
+  );
+
+  describe('a Collector', () => {
+    const URL_NAME = 'CC_LANGFUSE_OTLP_URL';
+    const HEADERS_NAME = 'CC_LANGFUSE_OTLP_HEADERS';
+    const at = (url: string, headers = {}) => ({ kind: 'collector', url: new URL(url), headers });
+
+    test('needs no keys, and where there are some it is the receiver all the same', async () => {
+      for (const keys of [{}, KEYS]) {
+        expect(await readSettings({ ...keys, [URL_NAME]: 'http://collector:4318/v1/traces' })).toMatchObject({
+          receiver: at('http://collector:4318/v1/traces'),
+          problems: [],
+        });
+      }
+    });
+
+    test.each([
+      ['https://host/otlp/v1/traces?tenant=a', 'https://host/otlp/v1/traces?tenant=a'],
+      ['https://host/otlp', 'https://host/otlp'],
+      ['http://collector:4318', 'http://collector:4318/v1/traces'],
+      ['http://collector:4318/', 'http://collector:4318/v1/traces'],
+    ])('%s is %s: its whole URL, but for one without a path', async (given, url) => {
+      expect((await readSettings({ [URL_NAME]: given })).receiver).toEqual(at(url));
+    });
+
+    test("has headers as OpenTelemetry's variable writes them", async () => {
+      const headers = 'Authorization=Basic%20cGs6c2s=, x-tenant = a%2Cb ,,x-empty=';
+      const { receiver, problems } = await readSettings({ [URL_NAME]: 'http://c:4318', [HEADERS_NAME]: headers });
+      expect(receiver).toEqual(
+        at('http://c:4318/v1/traces', { authorization: 'Basic cGs6c2s=', 'x-tenant': 'a,b', 'x-empty': '' }),
+      );
+      expect(problems).toEqual([]);
+    });
+
+    test.each(['collector:4318', 'ftp://collector', 'v1/traces'])(
+      'at the URL %j is none, and Langfuse is not taken instead',
+      async (url) => {
+        const { receiver, problems } = await readSettings({ ...KEYS, [URL_NAME]: url });
+        expect(receiver).toBeUndefined();
+        expect(problems).toEqual([`${URL_NAME}: expected an http or https URL`]);
+      },
+    );
+
+    test.each(['secret', '=secret', 'a b=secret', 'a=%zz-secret', 'a=secret%0d%0ahost:%20x', 'a=%E2%82%AC-secret'])(
+      'with the headers %j gets nothing, and they are not told',
+      async (headers) => {
+        const env = { ...KEYS, [URL_NAME]: 'http://c:4318', [HEADERS_NAME]: headers };
+        const { receiver, problems } = await readSettings(env);
+        expect(receiver).toBeUndefined();
+        expect(problems).toEqual([`${HEADERS_NAME}: expected name=value,name=value with percent-encoded values`]);
+      },
+    );
+
+    test('takes no events of Langfuse’s own', async () => {
+      const env = { [URL_NAME]: 'http://c:4318', CC_LANGFUSE_TRANSPORT: 'ingestion' };
+      expect(await readSettings(env)).toMatchObject({
+        receiver: { kind: 'collector' },
+        problems: ['CC_LANGFUSE_TRANSPORT: a Collector takes OpenTelemetry alone'],
+      });
+    });
+
+    test('that is not named has no headers', async () => {
+      expect(await readSettings({ ...KEYS, [HEADERS_NAME]: 'a=b' })).toMatchObject({
+        receiver: { kind: 'langfuse' },
+        problems: [`${HEADERS_NAME}: without ${URL_NAME} they go nowhere`],
+      });
+    });
+  });
+
+  test('missing keys are named', async () => {
+    expect(await readSettings({})).toMatchObject({
+      receiver: undefined,
+      problems: ['LANGFUSE_PUBLIC_KEY is not set', 'LANGFUSE_SECRET_KEY is not set'],
+    });
+  });
+
+  test("the state lies beside Claude Code's own files", async () => {
+    expect(stateFolder({ CLAUDE_CONFIG_DIR: '/elsewhere' })).toBe('/elsewhere/state');
+    expect(stateFolder({})).toMatch(/\/\.claude\/state$/);
+  });
+});

@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { exactRequests } from '../../src/export/exact-requests.lazy.js';
+import type { Observation } from '../../src/observations/model.js';
+import { linesIn } from '../../src/transcript/file/lines.js';
+import { appendLines, text } from '../support/lines.js';
+import { ScriptedSession } from '../support/requests.js';
+import { OPTIONS, someObservations } from '../support/traces.js';
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-requests-'));
+});
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+test('a request that cannot be shown leaves the generation its own input', async () => {
+  const path = join(folder, 'session.jsonl');
+  appendLines(path, ...new ScriptedSession().prompt('hi').answer(text('Hello.')).takeLines());
+  const settings = {
+    ...OPTIONS,
+    redact: () => {
+      throw new Error('nobody can show this');
+    },
+  };
+  const requests = exactRequests(path, settings);
+  for (const line of linesIn(path)) requests.see(line);
+  const [root] = someObservations(1) as [Observation];
+  expect(await requests.finish({ ...root, request: 'request-1' })).toMatchObject({
+    input: root.input,
+    metadata: { request_missing: true },
+  });
+  requests.close();
+});

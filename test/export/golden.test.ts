@@ -1,0 +1,33 @@
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { Exporter } from '../support/exporter.js';
+import { recordings, transcriptsOf } from '../support/recording.js';
+import { describeTraces } from '../support/traces.js';
+
+describe('a recorded session becomes the observations that were read and approved', () => {
+  test.each(recordings())('$name', async (recording) => {
+    const exporter = await Exporter.open();
+    try {
+      for (const path of transcriptsOf(recording)) {
+        expect(await exporter.export(path)).toMatchObject({ failure: undefined });
+      }
+      const { observations, lost } = exporter.server;
+      await expect(describeTraces(observations)).toMatchFileSnapshot(join(recording.folder, 'expected.json'));
+      expect(lost).toBe(0);
+    } finally {
+      await exporter.close();
+    }
+  });
+});
+
+test('so does one that was made by hand, of what no recording has', async () => {
+  const folder = new URL('../fixtures/handmade/', import.meta.url).pathname;
+  const exporter = await Exporter.open();
+  try {
+    const path = join(folder, '88888888-8888-4888-8888-888888888888.jsonl');
+    expect(await exporter.export(path)).toMatchObject({ failure: undefined });
+    await expect(describeTraces(exporter.server.observations)).toMatchFileSnapshot(join(folder, 'expected.json'));
+  } finally {
+    await exporter.close();
+  }
+});

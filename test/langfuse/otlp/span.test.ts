@@ -1,0 +1,128 @@
+import { LangfuseOtelSpanAttributes as names } from '@langfuse/core';
+import { createObservationAttributes, createTraceAttributes } from '@langfuse/tracing';
+import { type Attributes, ROOT_CONTEXT, TraceFlags, trace as traceApi } from '@opentelemetry/api';
+import { JsonTraceSerializer } from '@opentelemetry/otlp-transformer';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import { describe, expect, test } from 'vitest';
+import { encodeRequest, encodeSpan, resourceAttributes, scope } from '../../../src/langfuse/otlp/span.js';
+import { buildTurn } from '../../../src/observations/build/turn.js';
+import type { Observation } from '../../../src/observations/model.js';
+import { stored } from '../../support/langfuse-server.js';
+import { recordings, transcriptsOf } from '../../support/recording.js';
+import { OPTIONS, turnsOf } from '../../support/traces.js';
+
+/** The same observations by way of Langfuse's and OpenTelemetry's own packages. */
+async function theirRequest(observations: readonly Observation[]): Promise<string> {
+  const exporter = new InMemorySpanExporter();
+  let next: Observation | undefined;
+  const provider = new BasicTracerProvider({
+    resource: resourceFromAttributes(resourceAttributes),
+    spanProcessors: [new SimpleSpanProcessor(exporter)],
+    idGenerator: { generateTraceId: () => next?.trace.id ?? '', generateSpanId: () => next?.id ?? '' },
+  });
+  for (const observation of observations) {
+    next = observation;
+    const { trace, parentId, name, startTime, endTime } = observation;
+    const parent = { traceId: trace.id, spanId: parentId ?? '', traceFlags: TraceFlags.SAMPLED };
+    const context = parentId === undefined ? ROOT_CONTEXT : traceApi.setSpanContext(ROOT_CONTEXT, parent);
+    const tracer = provider.getTracer(scope.name, scope.version);
+    tracer.startSpan(name, { startTime, attributes: theirAttributes(observation) }, context).end(endTime);
+  }
+  const bytes = JsonTraceSerializer.serializeRequest(exporter.getFinishedSpans());
+  await provider.shutdown();
+  return Buffer.from(bytes ?? []).toString('utf8');
+}
+
+function theirAttributes(observation: Observation): Attributes {
+  const { type, trace, parentId, completionStartTime, usage, ...content } = observation;
+  const { level, statusMessage, input, output, model, modelParameters, metadata } = content;
+  // As `@langfuse/tracing` flattens metadata, which it does not export.
+  const prefixed = Object.entries(trace.metadata)
+    .map(([key, value]) => [
+      `${names.TRACE_METADATA}.${key}`,
+      typeof value === 'string' ? value : JSON.stringify(value),
+    ])
+    .filter(([, value]) => value);
+  const all = {
+    // Its types know no observation but its own; the attributes are the same for all.
+    ...createObservationAttributes(type as 'generation', {
+      level,
+      ...(trace.environment !== undefined && { environment: trace.environment }),
+      ...(statusMessage !== undefined && { statusMessage }),
+      input,
+      output,
+      metadata,
+      ...(model !== undefined && { model }),
+      ...(modelParameters && { modelParameters }),
+      ...(usage && { usageDetails: usage }),
+      ...(completionStartTime !== undefined && { completionStartTime: new Date(completionStartTime) }),
+    }),
+    ...(parentId === undefined && createTraceAttributes({ input, output })),
+    [names.TRACE_NAME]: trace.name,
+    [names.TRACE_SESSION_ID]: trace.sessionId,
+    [names.TRACE_USER_ID]: trace.userId,
+    [names.TRACE_TAGS]: trace.tags.length > 0 ? [...trace.tags] : undefined,
+    [names.RELEASE]: trace.release,
+    ...Object.fromEntries(prefixed),
+  };
+  return all as Attributes;
+}
+
+function observationsOf(options: Partial<typeof OPTIONS>): Observation[] {
+  return recordings().flatMap((recording) =>
+    transcriptsOf(recording).flatMap((path) =>
+      turnsOf(path).flatMap((turn) => {
+        const { children, root } = buildTurn(turn, { ...OPTIONS, ...options, sessionId: 'a session' });
+        return [...children, root];
+      }),
+    ),
+  );
+}
+
+describe("our small writer writes the bytes of Langfuse's and OpenTelemetry's packages", () => {
+  test.each([
+    ['every recorded observation', {}],
+    [
+      'with user, tags, metadata, environment and release',
+      { userId: 'me', tags: ['a', 'b'], metadata: { n: 1, list: ['x'], empty: '' }, environment: 'ci', release: 'v1' },
+    ],
+  ])('%s', async (_, options) => {
+    const observations = observationsOf(options);
+    expect(observations.length).toBeGreaterThan(250);
+    for (const observation of observations) {
+      expect(encodeRequest([encodeSpan(observation)])).toBe(await theirRequest([observation]));
+    }
+    expect(encodeRequest(observations.map(encodeSpan))).toBe(await theirRequest(observations));
+  });
+});
+
+describe('what Langfuse cannot take', () => {
+  const [some] = observationsOf({});
+
+  test('a lone surrogate in a name, a status message or metadata is replaced', () => {
+    if (!some) throw new Error('no observation');
+    const span = JSON.parse(
+      encodeSpan({ ...some, name: 'a\uD800', statusMessage: '\uDC00b', metadata: { '\uD800': 'c\uD800' } }),
+    );
+    expect(stored(span)).toMatchObject({
+      name: 'a\uFFFD',
+      statusMessage: '\uFFFDb',
+      metadata: { '\uFFFD': 'c\uFFFD' },
+    });
+  });
+
+  test('an attribute without a value is not written', () => {
+    if (!some) throw new Error('no observation');
+    const { attributes } = JSON.parse(
+      encodeSpan({ ...some, output: null, input: undefined, metadata: { none: null } }),
+    );
+    const keys = attributes.map(({ key }: { key: string }) => key);
+    expect(keys).not.toContain('langfuse.observation.input');
+    expect(keys).not.toContain('langfuse.observation.output');
+    expect(keys).not.toContain('langfuse.observation.metadata.none');
+    expect(attributes.every(({ value }: { value: object }) => Object.values(value).every((one) => one != null))).toBe(
+      true,
+    );
+  });
+});

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import { TAG_KINDS, type TagKind } from '../../../src/observations/build/tags.js';
+import { buildTurn } from '../../../src/observations/build/turn.js';
+import { assistant, groupTurns, SESSION, text, toolResult, toolUse, user } from '../../support/lines.js';
+import { OPTIONS } from '../../support/traces.js';
+
+const TURN = [
+  user('<command-message>review</command-message>\n<command-name>/review</command-name>', {
+    origin: { kind: 'human' },
+  }),
+  user([text('Base directory for this skill: /x')], { isMeta: true }),
+  assistant('m1', [
+    toolUse('t1', 'Skill', { skill: 'deploy' }),
+    toolUse('t2', 'Agent', { subagent_type: 'Explore', prompt: 'look' }),
+    toolUse('t3', 'Agent', { prompt: 'look' }),
+    toolUse('t4', 'mcp__tracker__list_issues'),
+    toolUse('t5', 'mcp__tracker__get_issue'),
+    toolUse('t6', 'mcp__plugin_docs_search__find'),
+    toolUse('t7', 'Read'),
+    toolUse('t8', 'Skill', { skill: 3 }),
+  ]),
+  user([toolResult('t3')], { toolUseResult: { status: 'completed', agentId: 'a3', agentType: 'general-purpose' } }),
+  assistant('m2', 'done'),
+];
+
+/** The tags of a turn, which all its observations have. */
+function tagsOf(lines: readonly object[], options: { autoTags?: readonly TagKind[]; tags?: readonly string[] } = {}) {
+  const all = groupTurns(lines).all.flatMap((turn) => {
+    const { root, children } = buildTurn(turn, { ...OPTIONS, ...options, sessionId: SESSION });
+    return [root, ...children];
+  });
+  expect(new Set(all.map(({ trace }) => trace.tags.join())).size).toBe(1);
+  return all[0]?.trace.tags;
+}
+
+describe('a turn is tagged', () => {
+  test('with the skills, the kinds of agents and the MCP servers that it used, each once', () => {
+    expect(tagsOf(TURN)).toEqual([
+      'claude-code',
+      'skill:review',
+      'skill:deploy',
+      'agent:Explore',
+      'agent:general-purpose',
+      'mcp:tracker',
+      'mcp:plugin_docs_search',
+    ]);
+  });
+
+  test("behind the user's own tags", () => {
+    expect(tagsOf(TURN.slice(-1).toSpliced(0, 0, user('hi')), { tags: ['mine', 'claude-code'] })).toEqual([
+      'mine',
+      'claude-code',
+    ]);
+  });
+
+  test.each(TAG_KINDS)('with %s alone where no other kind is wanted', (kind) => {
+    const wanted = tagsOf(TURN)?.filter((tag) => tag.split(':')[0] === kind);
+    expect(tagsOf(TURN, { autoTags: [kind] })).toEqual(wanted);
+  });
+
+  test('with none where none are wanted', () => {
+    expect(tagsOf(TURN, { autoTags: [] })).toEqual([]);
+  });
+});

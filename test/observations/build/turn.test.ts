@@ -1,0 +1,506 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { buildTurn } from '../../../src/observations/build/turn.js';
+import type { Observation } from '../../../src/observations/model.js';
+import type { Turn } from '../../../src/transcript/turns/turn.js';
+import { assistant, at, groupTurns, ms, SESSION, text, toolResult, toolUse, user } from '../../support/lines.js';
+import { OPTIONS } from '../../support/traces.js';
+
+function built(turn: Turn | undefined, options: Partial<typeof OPTIONS> = {}): Observation[] {
+  if (!turn) throw new Error('no turn');
+  const { children, root } = buildTurn(turn, { ...OPTIONS, ...options, sessionId: SESSION });
+  return [root, ...children];
+}
+
+function build(lines: readonly (object | string)[], options: Partial<typeof OPTIONS> = {}): Observation[] {
+  return groupTurns(lines).all.flatMap((turn) => built(turn, options));
+}
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+
+const LOOP = [
+  user('read a file', { uuid: 'prompt-1', promptId: 'p1', timestamp: at(0), cwd: '/work', version: '2.1.326' }),
+  {
+    type: 'api-request',
+    id: 'q1',
+    timestamp: at(1),
+    params: { max_tokens: 32_000, thinking: { type: 'adaptive' }, output_config: { effort: 'high' } },
+  },
+  assistant(
+    'm1',
+    [
+      { type: 'thinking', thinking: 'Which one?', signature: 'c2ln' },
+      text('I read it.'),
+      toolUse('t1', 'Read', { path: '/x' }),
+    ],
+    { timestamp: at(3), requestRef: 'q1', requestId: 'r1', thinkingDurationMs: 500 },
+  ),
+  user([toolResult('t1', 'file data')], { timestamp: at(5) }),
+  assistant('m2', [text('done')], { timestamp: at(8) }),
+];
+
+describe('the trace of a turn', () => {
+  test('is a session, a trace, an agent, its generations and their tools', () => {
+    const observations = build(LOOP);
+    expect(observations.map(({ type, name }) => [type, name])).toEqual([
+      ['agent', 'Turn 1'],
+      ['generation', 'claude-opus-5'],
+      ['tool', 'Read'],
+      ['generation', 'claude-opus-5'],
+    ]);
+    const [agent, generation, call, last] = observations;
+    expect(agent?.parentId).toBeUndefined();
+    expect([generation?.parentId, call?.parentId, last?.parentId]).toEqual([agent?.id, generation?.id, agent?.id]);
+    for (const { trace } of observations) {
+      expect(trace).toEqual({
+        id: agent?.trace.id,
+        parentId: undefined,
+        scope: agent?.trace.id,
+        name: 'Turn 1',
+        sessionId: SESSION,
+        userId: undefined,
+        tags: ['claude-code'],
+        environment: undefined,
+        release: undefined,
+        metadata: {
+          source: 'claude-code',
+          turn_number: 1,
+          session_id: SESSION,
+          prompt_id: 'p1',
+          trigger: 'human',
+          cwd: '/work',
+          version: '2.1.326',
+        },
+      });
+    }
+  });
+
+  test('asks and answers in messages, as Langfuse draws them', () => {
+    const [root, first, tool, second] = build(LOOP);
+    expect({ input: root?.input, output: root?.output }).toEqual({
+      input: [{ role: 'user', content: 'read a file' }],
+      output: { role: 'assistant', content: 'done' },
+    });
+    expect({ input: first?.input, output: first?.output }).toEqual({
+      input: [{ role: 'user', content: 'read a file' }],
+      output: {
+        role: 'assistant',
+        content: 'I read it.',
+        thinking: [{ type: 'thinking', content: 'Which one?' }],
+        tool_calls: [{ id: 't1', type: 'function', function: { name: 'Read', arguments: '{"path":"/x"}' } }],
+      },
+    });
+    expect({ input: tool?.input, output: tool?.output }).toEqual({ input: { path: '/x' }, output: 'file data' });
+    expect({ input: second?.input, output: second?.output }).toEqual({
+      input: [{ role: 'tool', tool_call_id: 't1', content: 'file data' }],
+      output: { role: 'assistant', content: 'done' },
+    });
+  });
+
+  test('is timed by the transcript alone', () => {
+    const times = build(LOOP).map(({ name, startTime, endTime, completionStartTime }) => [
+      name,
+      startTime,
+      endTime,
+      completionStartTime,
+    ]);
+    expect(times).toEqual([
+      ['Turn 1', ms(0), ms(8), undefined],
+      ['claude-opus-5', ms(1), ms(3), ms(3) - 500],
+      ['Read', ms(3), ms(5), undefined],
+      ['claude-opus-5', ms(5), ms(8), undefined],
+    ]);
+  });
+
+  test('tells what the numbers and names of its parts were', () => {
+    const [root, first, tool] = build(LOOP);
+    expect(root?.metadata).toEqual({ outcome: 'completed', tool_count: 1, error_count: 0 });
+    expect(first?.metadata).toEqual({ tool_count: 1, message_id: 'm1', request_id: 'r1' });
+    expect(first?.modelParameters).toEqual({ max_tokens: 32_000, thinking: 'adaptive', effort: 'high' });
+    expect(tool?.metadata).toEqual({ tool_name: 'Read', tool_id: 't1', summary: 'path' });
+  });
+
+  test('has the user, tags, metadata, environment and release of the settings on every observation', () => {
+    const settings = {
+      userId: 'me',
+      tags: ['a', 'b'],
+      metadata: { team: 'x', source: 'not mine to set', odd: '\uD800' },
+      environment: 'ci',
+      release: 'v1',
+    };
+    for (const { trace } of build(LOOP, settings)) {
+      expect(trace).toMatchObject({ userId: 'me', tags: ['a', 'b', 'claude-code'], environment: 'ci', release: 'v1' });
+      expect(trace.metadata).toMatchObject({ team: 'x', source: 'claude-code', odd: '\uFFFD' });
+    }
+  });
+});
+
+describe('ids', () => {
+  test('are the same in every run, and are derived as documented', () => {
+    const [root, first, tool] = build(LOOP);
+    expect(build(LOOP)).toEqual(build(LOOP));
+    const trace = sha256('prompt-1').slice(0, 32);
+    expect(root?.trace.id).toBe(trace);
+    expect(root?.id).toBe(sha256(`${trace}:agent:prompt-1`).slice(0, 16));
+    expect(first?.id).toBe(sha256(`${trace}:generation:m1`).slice(0, 16));
+    expect(tool?.id).toBe(sha256(`${trace}:tool:t1`).slice(0, 16));
+  });
+
+  test('come from the session and the line where the transcript has none', () => {
+    const lines = [
+      user('one'),
+      {
+        message: {
+          role: 'assistant',
+          content: [
+            { type: 'tool_use', name: 'A' },
+            { type: 'tool_use', name: 'B' },
+          ],
+        },
+      },
+      user('two'),
+      { message: { role: 'assistant', content: 'x' } },
+    ];
+    const ids = build(lines).map(({ trace, id }) => `${trace.id}/${id}`);
+    expect(new Set(ids).size).toBe(6);
+    expect(build(lines).map(({ trace, id }) => `${trace.id}/${id}`)).toEqual(ids);
+  });
+
+  test('do not change when a turn grows, and neither do start times', () => {
+    const places = (observations: Observation[]) => observations.map(({ id, startTime }) => ({ id, startTime }));
+    const whole = places(build(LOOP));
+    for (let length = 3; length < LOOP.length; length += 1) {
+      expect(whole).toEqual(expect.arrayContaining(places(build(LOOP.slice(0, length)))));
+    }
+  });
+});
+
+describe('tools', () => {
+  test('that failed say so in their first line', () => {
+    const [root, , tool] = build([
+      user('go'),
+      assistant('m1', [toolUse('t1', 'Bash')]),
+      user([toolResult('t1', 'Exit code 3\nout', { is_error: true })], { toolDenialKind: 'permission-rule' }),
+    ]);
+    expect(tool).toMatchObject({
+      level: 'ERROR',
+      statusMessage: 'Exit code 3',
+      output: 'Exit code 3\nout',
+      metadata: { denied: 'permission-rule' },
+    });
+    expect(root?.metadata).toMatchObject({ tool_count: 1, error_count: 1 });
+  });
+
+  test('without a result have no output, and end when they started', () => {
+    const [, , tool] = build([user('go'), assistant('m1', [toolUse('t1')], { timestamp: at(4) })]);
+    expect(tool).toMatchObject({ output: null, startTime: ms(4), endTime: ms(4), level: 'DEFAULT' });
+  });
+});
+
+describe('the summary of a call', () => {
+  test.each([
+    ['Bash', { command: 'ls -la', description: 'List files' }, 'ls -la # List files'],
+    ['Bash', { command: 'a\n  b' }, 'a b'],
+    ['Read', { file_path: '/a.txt', limit: 9 }, '/a.txt'],
+    ['Edit', { file_path: '/a.txt', old_string: 'x' }, '/a.txt (edit)'],
+    ['Write', { file_path: '/a.txt', content: 'häh' }, '/a.txt (4 bytes)'],
+    ['Grep', { pattern: 'x+', path: 'src' }, '/x+/ in src'],
+    ['Grep', { pattern: 'x+' }, '/x+/'],
+    ['Glob', { pattern: '**/*.ts' }, '**/*.ts'],
+    ['Task', { subagent_type: 'Explore', description: 'Look', prompt: 'p' }, '[Explore] Look'],
+    ['Agent', { description: 'Look' }, 'Look'],
+    ['mcp__server__tool', { query: 'x', limit: 1 }, 'query, limit'],
+    ['Read', { path: '/old' }, 'path'],
+    ['Read', undefined, undefined],
+  ])('%s %j', (name, input, summary) => {
+    const [, , tool] = build([user('go'), assistant('m1', [{ type: 'tool_use', id: 't1', name, input }])]);
+    expect(tool?.metadata.summary || undefined).toBe(summary);
+  });
+});
+
+describe('how a turn ended', () => {
+  const root = (lines: readonly object[]) => build(lines)[0];
+
+  test('completed, with its last words', () => {
+    expect(root([user('go'), assistant('m1', 'first words'), assistant('m2', 'last words')])).toMatchObject({
+      level: 'DEFAULT',
+      output: { role: 'assistant', content: 'last words' },
+      metadata: { outcome: 'completed' },
+    });
+  });
+
+  test.each([
+    ['max_tokens', 'the answer was cut at max_tokens'],
+    ['refusal', 'the model refused'],
+  ])('with the stop reason %s', (stop_reason, statusMessage) => {
+    const message = { id: 'm1', role: 'assistant', content: 'I', stop_reason };
+    expect(root([user('go'), { message }])).toMatchObject({ level: 'WARNING', statusMessage });
+  });
+
+  test('cut while it streamed, without anyone having interrupted it', () => {
+    expect(root([user('go'), assistant('m1', 'par', { isAbortedMidStream: true })])).toMatchObject({
+      level: 'WARNING',
+      metadata: { outcome: 'cut' },
+    });
+  });
+
+  test('after a tool call, because the program was killed', () => {
+    expect(root([user('go'), assistant('m1', 'I will'), assistant('m2', [toolUse('t1')])])).toMatchObject({
+      level: 'WARNING',
+      output: { content: 'I will' },
+      metadata: { outcome: 'unfinished' },
+    });
+  });
+
+  test('empty, also when asked again', () => {
+    const nudge = user('[Your previous response had no visible output. Please continue]', { isMeta: true });
+    expect(root([user('go'), assistant('m1', [toolUse('t1')]), user([toolResult('t1')]), nudge])).toMatchObject({
+      level: 'WARNING',
+      output: null,
+      metadata: { outcome: 'empty' },
+    });
+  });
+
+  test('interrupted: a warning', () => {
+    const line = assistant('m1', 'part', { isAbortedMidStream: true });
+    const [agent, generation] = build([user('go'), line, user('[Request interrupted by user]')]);
+    expect(agent).toMatchObject({
+      level: 'WARNING',
+      statusMessage: '[Request interrupted by user]',
+      metadata: { outcome: 'interrupted' },
+    });
+    expect(generation).toMatchObject({ level: 'WARNING', statusMessage: 'aborted while streaming' });
+  });
+
+  test('with an API error: an error, and an event that says which', () => {
+    const [agent, event] = build([
+      user('go'),
+      assistant('x', 'API Error: 529 Overloaded', { isApiErrorMessage: true, apiErrorStatus: 529, timestamp: at(2) }),
+    ]);
+    expect(agent).toMatchObject({ level: 'ERROR', output: null, metadata: { outcome: 'api_error', error_count: 1 } });
+    expect(event).toMatchObject({
+      type: 'event',
+      name: 'api error',
+      level: 'ERROR',
+      statusMessage: 'API Error: 529 Overloaded',
+      metadata: { status: 529 },
+      startTime: ms(2),
+    });
+  });
+
+  test('by the limit of turns', () => {
+    const attachment = { type: 'attachment', attachment: { type: 'max_turns_reached', maxTurns: 2 } };
+    expect(root([user('go'), assistant('m1', [toolUse('t1')]), user([toolResult('t1')]), attachment])).toMatchObject({
+      metadata: { outcome: 'max_turns' },
+    });
+  });
+
+  test('with an empty answer: a root alone', () => {
+    const observations = build([user('go'), { type: 'system', subtype: 'turn_duration', durationMs: 9 }]);
+    expect(observations).toHaveLength(1);
+    expect(observations[0]).toMatchObject({ output: null, metadata: { outcome: 'empty' } });
+  });
+});
+
+describe('what happened beside', () => {
+  test('becomes events: retries, compaction, messages while working, feedback of Stop hooks', () => {
+    const observations = build([
+      user('go', { timestamp: at(0) }),
+      {
+        type: 'system',
+        subtype: 'api_error',
+        retryAttempt: 1,
+        maxRetries: 10,
+        retryInMs: 551,
+        error: { formatted: '500 oops' },
+      },
+      { type: 'system', subtype: 'compact_boundary', compactMetadata: { trigger: 'auto', preTokens: 990_126 } },
+      assistant('m1', [toolUse('t1')], { timestamp: at(1) }),
+      user([toolResult('t1')], { timestamp: at(2) }),
+      { type: 'attachment', timestamp: at(3), attachment: { type: 'queued_command', prompt: 'and this' } },
+      assistant('m2', 'done', { timestamp: at(4) }),
+      user('Stop hook feedback:\nmore', { isMeta: true, timestamp: at(5) }),
+      assistant('m3', 'more', { timestamp: at(6) }),
+    ]);
+    const events = observations.filter(({ type }) => type === 'event');
+    expect(
+      events.map(({ name, level, statusMessage, metadata, input }) => ({
+        name,
+        level,
+        statusMessage,
+        metadata,
+        input,
+      })),
+    ).toEqual([
+      {
+        name: 'api retry',
+        level: 'WARNING',
+        statusMessage: '500 oops',
+        metadata: { attempt: 1, max_attempts: 10, wait_ms: 551 },
+        input: undefined,
+      },
+      {
+        name: 'compaction',
+        level: 'DEFAULT',
+        statusMessage: undefined,
+        metadata: { trigger: 'auto', tokens_before: 990_126 },
+        input: undefined,
+      },
+      {
+        name: 'message while working',
+        level: 'DEFAULT',
+        statusMessage: undefined,
+        metadata: {},
+        input: [{ role: 'user', content: 'and this' }],
+      },
+      {
+        name: 'stop hook feedback',
+        level: 'DEFAULT',
+        statusMessage: undefined,
+        metadata: {},
+        input: [{ role: 'user', content: 'Stop hook feedback:\nmore' }],
+      },
+    ]);
+    const generations = observations.filter(({ type }) => type === 'generation');
+    expect(generations.map(({ input }) => input)).toEqual([
+      [{ role: 'user', content: 'go' }],
+      [
+        { role: 'tool', tool_call_id: 't1', content: 'done' },
+        { role: 'user', content: 'and this' },
+      ],
+      [{ role: 'user', content: 'Stop hook feedback:\nmore' }],
+    ]);
+  });
+});
+
+describe('figures that cannot be', () => {
+  const usageOf = (usage: object) =>
+    build([user('go'), { message: { id: 'm', role: 'assistant', model: 'x', usage } }])[1]?.usage;
+
+  test('tokens are whole numbers, by the names of the price list, and their sum is the total', () => {
+    const counts = {
+      input_tokens: 100,
+      output_tokens: 50,
+      cache_read_input_tokens: 20,
+      cache_creation_input_tokens: 30,
+    };
+    expect(usageOf({ input_tokens: 100, output_tokens: 50, cache_read_input_tokens: 20 })).toEqual({
+      input: 100,
+      output: 50,
+      cache_read_input_tokens: 20,
+      total: 170,
+    });
+    const split = { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 20 };
+    expect(usageOf({ ...counts, cache_creation: split })).toEqual({
+      input: 100,
+      output: 50,
+      cache_read_input_tokens: 20,
+      input_cache_creation_5m: 10,
+      input_cache_creation_1h: 20,
+      total: 200,
+    });
+    const unsplit = { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 };
+    expect(usageOf({ ...counts, cache_creation: unsplit })).toMatchObject({
+      cache_creation_input_tokens: 30,
+      total: 200,
+    });
+    expect(usageOf({ ...counts, cache_creation: {} })).toMatchObject({ cache_creation_input_tokens: 30, total: 200 });
+    expect(usageOf({ input_tokens: -1, output_tokens: 1.5, cache_read_input_tokens: 2 ** 60 })).toBeUndefined();
+    expect(usageOf({ input_tokens: '9', output_tokens: 7 })).toEqual({ output: 7, total: 7 });
+  });
+
+  test('without usage there is none, and no model name that a price would be estimated for', () => {
+    const [, generation] = build([user('go'), assistant('m1', 'x')]);
+    expect(generation).toMatchObject({ name: 'claude-opus-5', usage: undefined, model: undefined });
+  });
+
+  test('the window that a model was asked for is no part of its name', () => {
+    const message = { id: 'm', role: 'assistant', model: 'claude-opus-5[1m]', usage: { input_tokens: 1 } };
+    const [, generation] = build([user('go'), { message }]);
+    expect(generation).toMatchObject({
+      name: 'claude-opus-5',
+      model: 'claude-opus-5',
+      metadata: { model: 'claude-opus-5[1m]' },
+    });
+  });
+
+  test.each([-1e300, -5, 1e300, 9_999_999])('a first block that streamed for %d ms did not', (thinkingDurationMs) => {
+    const [, generation] = build([
+      user('go', { timestamp: at(0) }),
+      assistant('m1', 'x', { timestamp: at(3), thinkingDurationMs }),
+    ]);
+    expect(generation?.completionStartTime).toBeUndefined();
+  });
+});
+
+describe('limits', () => {
+  test('what a generation answers is repeated up to 2,000 characters', () => {
+    const long = 'x'.repeat(2_500);
+    const [, generation] = build([user(long), assistant('m1', 'ok')]);
+    expect(generation?.input).toEqual([{ role: 'user', content: `${'x'.repeat(2_000)}… [500 more characters]` }]);
+  });
+
+  test('a field is cut with a mark, and its metadata has the true length', () => {
+    const [, , tool] = build(
+      [
+        user('go'),
+        assistant('m1', [toolUse('t1', 'Write', { a: 'a'.repeat(60), b: 'b'.repeat(60) })]),
+        user([toolResult('t1', 'm'.repeat(101))]),
+      ],
+      { maxChars: 100 },
+    );
+    expect(tool?.input).toEqual({ a: 'a'.repeat(60), b: `${'b'.repeat(38)}… [22 more characters]` });
+    expect(tool?.output).toBe(`${'m'.repeat(100)}… [1 more characters]`);
+    expect(tool?.metadata).toEqual({
+      tool_name: 'Write',
+      tool_id: 't1',
+      summary: 'a, b',
+      input_full_chars: 120,
+      output_full_chars: 101,
+    });
+  });
+
+  test('of messages only the content is cut, however little is left', () => {
+    const [root] = build([user('x'.repeat(50)), assistant('m1', 'ok')], { maxChars: 1 });
+    expect(root?.input).toEqual([{ role: 'user', content: '… [50 more characters]' }]);
+    expect(root?.output).toEqual({ role: 'assistant', content: 'ok' });
+  });
+
+  test('every string is well-formed, also where a cut goes through an emoji', () => {
+    const prompt = `${'x'.repeat(45)}\uD83D\uDE00`;
+    const [root, generation] = build([user(prompt), assistant('m1', ['x', text('\uDC00!')])], { maxChars: 61 });
+    expect(root?.input).toEqual([{ role: 'user', content: `${'x'.repeat(45)}\uFFFD… [1 more characters]` }]);
+    expect(generation?.output).toEqual({ role: 'assistant', content: 'x\n\uFFFD!' });
+    expect(JSON.stringify([root, generation])).not.toMatch(/\\ud[89a-f]/i);
+  });
+
+  test('a field of countless short texts is bounded, too', () => {
+    const many = Array.from({ length: 300_000 }, () => 'x');
+    const [, , tool] = build([user('go'), assistant('m1', [toolUse('t1', 'Many', { many, after: many })])]);
+    expect(JSON.stringify(tool?.input).length).toBeLessThan(1_000_000);
+    expect(tool?.metadata).toMatchObject({ input_full_chars: 600_000 });
+    expect(tool?.input).toMatchObject({ '…': '[1 more]' });
+  });
+
+  test('names and what every observation carries are short', () => {
+    const [root, generation, tool] = build([
+      user('go', { cwd: '/x'.repeat(5_000) }),
+      assistant('m1', [toolUse('t1', 'N'.repeat(5_000))]),
+    ]);
+    expect(tool?.name.length).toBeLessThan(250);
+    for (const one of [root, generation]) expect(String(one?.trace.metadata.cwd).length).toBeLessThan(1_100);
+  });
+
+  test('model parameters are well-formed, too', () => {
+    const message = { id: 'm', role: 'assistant', model: 'x', usage: { input_tokens: 1, speed: 'a\uD800' } };
+    const [, generation] = build([user('go'), { message }]);
+    expect(generation?.modelParameters).toEqual({ speed: 'a\uFFFD' });
+  });
+
+  test('a value that is nested ever deeper ends', () => {
+    const nested = `${'{"nested":'.repeat(5_000)}1${'}'.repeat(5_000)}`;
+    const call = JSON.stringify(assistant('m1', [toolUse('t1', 'Deep', 'HERE')])).replace('"HERE"', nested);
+    const [, , tool] = build([user('go'), call]);
+    expect(JSON.stringify(tool?.input)).toContain('[nested too deeply]');
+  });
+});

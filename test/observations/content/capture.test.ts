@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest';
+import { buildTurn } from '../../../src/observations/build/turn.js';
+import type { Capture } from '../../../src/observations/content/capture.js';
+import type { Turn } from '../../../src/transcript/turns/turn.js';
+import { assistant, groupTurns, SESSION, text, toolResult, toolUse, user } from '../../support/lines.js';
+import { OPTIONS } from '../../support/traces.js';
+
+const IMAGE = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'QUJD' } };
+
+const LINES = [
+  user('<ide_selection>word-of-ide</ide_selection>word-of-prompt', { uuid: 'u' }),
+  { type: 'custom-title', customTitle: 'word-of-title' },
+  assistant('m1', [
+    { type: 'thinking', thinking: 'word-of-thought' },
+    text('word-of-answer'),
+    toolUse('t1', 'Bash', { command: 'word-of-input', description: 'word-of-description' }),
+  ]),
+  user([toolResult('t1', 'word-of-result', { is_error: true })], {
+    toolUseResult: { persistedOutputPath: 'word-of-path' },
+  }),
+  { type: 'attachment', attachment: { type: 'queued_command', prompt: 'word-of-message' } },
+  assistant('m2', 'word-of-error', { isApiErrorMessage: true }),
+];
+
+function wordsIn(capture: Capture): string[] {
+  const observations = groupTurns(LINES).all.flatMap((turn) => {
+    const { children, root } = buildTurn(turn, { ...OPTIONS, capture, sessionId: SESSION });
+    return [root, ...children];
+  });
+  expect(observations.map(({ type, name, level }) => [type, name, level])).toEqual([
+    ['agent', 'Turn 1', 'ERROR'],
+    ['generation', 'claude-opus-5', 'DEFAULT'],
+    ['tool', 'Bash', 'ERROR'],
+    ['event', 'message while working', 'DEFAULT'],
+    ['event', 'api error', 'ERROR'],
+  ]);
+  return [...new Set(JSON.stringify(observations).match(/word-of-\w+/g))].toSorted();
+}
+
+const TOOLS = ['word-of-description', 'word-of-input', 'word-of-path', 'word-of-result'];
+const SAID = [
+  'word-of-answer',
+  'word-of-error',
+  'word-of-ide',
+  'word-of-message',
+  'word-of-prompt',
+  'word-of-thought',
+  'word-of-title',
+];
+
+describe('what leaves the machine', () => {
+  test('full: everything', () => {
+    expect(wordsIn('full')).toEqual([...SAID, ...TOOLS].toSorted());
+  });
+
+  test('no_tool_io: not what tools were given and gave', () => {
+    expect(wordsIn('no_tool_io')).toEqual(SAID);
+  });
+
+  test.each([
+    ['as words', '<task-notification>word-of-result'],
+    ['with an image', [text('<task-notification>word-of-result'), IMAGE]],
+  ])('no_tool_io: not what a tool gave in the background, told while Claude works %s', (_, prompt) => {
+    const told = { type: 'attachment', uuid: 'a', attachment: { type: 'queued_command', prompt } };
+    const [turn] = groupTurns([user('go', { uuid: 'u' }), told, assistant('m1', 'ok')]).all;
+    const options = { ...OPTIONS, capture: 'no_tool_io', sessionId: SESSION } as const;
+    const { children } = buildTurn(turn as Turn, options);
+    const left = { role: 'user', content: '[not captured]' };
+    expect(children.map(({ name, input, media }) => ({ name, input, media }))).toEqual([
+      { name: 'message while working', input: [left], media: undefined },
+      { name: 'claude-opus-5', input: [{ role: 'user', content: 'go' }, left], media: undefined },
+    ]);
+  });
+
+  test('metadata: nothing that was said or done', () => {
+    expect(wordsIn('metadata')).toEqual([]);
+  });
+});

@@ -1,0 +1,271 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { buildTurn } from '../../../src/observations/build/turn.js';
+import { withoutMedia } from '../../../src/observations/content/media.js';
+import type { Observation } from '../../../src/observations/model.js';
+import { redactor } from '../../../src/observations/redaction/redact.js';
+import { assistant, groupTurns, SESSION, text, toolResult, toolUse, user } from '../../support/lines.js';
+import { OPTIONS } from '../../support/traces.js';
+
+const PNG = Buffer.from('a picture');
+const PDF = Buffer.from('a paper');
+
+function image(bytes = PNG, mediaType = 'image/png') {
+  return { type: 'image', source: { type: 'base64', media_type: mediaType, data: bytes.toString('base64') } };
+}
+
+function document(source: object) {
+  return { type: 'document', source };
+}
+
+/** What Claude Code writes of a file that a prompt names. */
+const attached = {
+  parentUuid: 'u1',
+  isSidechain: false,
+  attachment: {
+    type: 'file',
+    filename: '/x/a.png',
+    content: { type: 'image', file: { base64: PNG.toString('base64'), type: 'image/png', originalSize: 9 } },
+    displayPath: 'a.png',
+  },
+  type: 'attachment',
+  uuid: 'a1',
+};
+
+const pdf = document({ type: 'base64', media_type: 'application/pdf', data: PDF.toString('base64') });
+
+/** Langfuse's own rule for what it calls an upload. */
+function referenceTo(bytes: Buffer, mediaType: string): string {
+  const id = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
+  return `@@@langfuseMedia:type=${mediaType}|id=${id}|source=base64_data_uri@@@`;
+}
+
+const shownImage = { type: 'image_url', image_url: { url: referenceTo(PNG, 'image/png') } };
+const shownPdf = { type: 'file', data: referenceTo(PDF, 'application/pdf'), mediaType: 'application/pdf' };
+const hash = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex').slice(0, 16);
+const imageWords = `[image image/png, 9 bytes, sha256 ${hash(PNG)}]`;
+const pdfWords = `[document application/pdf, 7 bytes, sha256 ${hash(PDF)}]`;
+
+function build(lines: readonly object[], options: Partial<typeof OPTIONS> = {}): Observation[] {
+  const { all } = groupTurns(lines);
+  return all.flatMap((turn) => {
+    const { children, root } = buildTurn(turn, { ...OPTIONS, ...options, sessionId: SESSION });
+    return [root, ...children];
+  });
+}
+
+const asked = (...content: object[]) => [user(content), assistant('m1', 'nice')];
+const read = (result: unknown) => [
+  user('go'),
+  assistant('m1', [toolUse('t1')]),
+  user([toolResult('t1', result)]),
+  assistant('m2', 'seen'),
+];
+
+describe('an image or a document', () => {
+  test('in a prompt is a reference, where the prompt and what answers it show it', () => {
+    const [root, generation] = build(asked(text('look'), image(), pdf));
+    const content = [text('look'), shownImage, shownPdf];
+    expect(root?.input).toEqual([{ role: 'user', content }]);
+    expect(generation?.input).toEqual([{ role: 'user', content }]);
+  });
+
+  test('in what a tool gives is a reference in its place', () => {
+    const [, , tool, next] = build(read([text('before'), image(), text('after'), text('that')]));
+    const output = [text('before'), shownImage, text('after\nthat')];
+    expect(tool?.output).toEqual(output);
+    expect(next?.input).toEqual([{ role: 'tool', tool_call_id: 't1', content: output }]);
+  });
+
+  test('that is all that a tool gives is one all the same', () => {
+    expect(build(read(pdf))[2]?.output).toEqual([shownPdf]);
+  });
+
+  test('that stands behind the result of the tool that read it is what the tool gave', () => {
+    const lines = [
+      ...[user('go'), assistant('m1', [toolUse('t1')]), user([toolResult('t1', 'PDF file read: /x/a.pdf (7 bytes)')])],
+      ...[
+        user([pdf], { isMeta: true, uuid: 'd1' }),
+        user([pdf], { isMeta: true, uuid: 'd1' }),
+        assistant('m2', 'seen'),
+      ],
+    ];
+    const [root, , , next] = build(lines);
+    const result = { role: 'tool', tool_call_id: 't1', content: 'PDF file read: /x/a.pdf (7 bytes)' };
+    expect(next?.input).toEqual([result, { role: 'tool', content: [shownPdf] }]);
+    expect(root?.input).toEqual([{ role: 'user', content: 'go' }]);
+    expect(build(lines, { capture: 'no_tool_io' }).some(({ media }) => media !== undefined)).toBe(false);
+  });
+
+  test('in a message that is typed while Claude works is one, too', () => {
+    const message = {
+      type: 'attachment',
+      uuid: 'a1',
+      attachment: { type: 'queued_command', prompt: [text('this one'), image()] },
+    };
+    const [root, event, generation] = build([user('go'), message, assistant('m1', 'ok')]);
+    const said = { role: 'user', content: [text('this one'), shownImage] };
+    expect(root?.input).toEqual([{ role: 'user', content: 'go' }]);
+    expect(event).toMatchObject({ name: 'message while working', input: [said] });
+    expect(generation?.input).toEqual([{ role: 'user', content: 'go' }, said]);
+  });
+
+  test('that a prompt names is given with it', () => {
+    const [root, generation] = build([user('look at @a.png', { uuid: 'u1' }), attached, assistant('m1', 'nice')]);
+    const content = [text('look at @a.png'), shownImage];
+    expect(root?.input).toEqual([{ role: 'user', content }]);
+    expect(generation?.input).toEqual([{ role: 'user', content }]);
+  });
+
+  test('that a prompt names is given once where its lines were written twice', () => {
+    const prompt = user('look at @a.png', { uuid: 'u1' });
+    const [first, , second] = build([
+      ...[prompt, attached, prompt, attached, assistant('m1', 'nice')],
+      ...[user('and now?', { uuid: 'u2' }), prompt, attached, assistant('m2', 'what?')],
+    ]);
+    expect(first?.input).toEqual([{ role: 'user', content: [text('look at @a.png'), shownImage] }]);
+    expect(second?.input).toEqual([{ role: 'user', content: 'and now?' }]);
+  });
+
+  test.each([
+    ['pasted with a command', [user([image(), text('Look at it.')], { isMeta: true, uuid: 'u2' })]],
+    ['that a command names', [user([text('Look at it.')], { isMeta: true, uuid: 'u2' }), attached]],
+  ])('%s is given with it', (_, lines) => {
+    const command = '<command-message>review</command-message>\n<command-name>/review</command-name>';
+    const earlier = [user('go', { uuid: 'u0' }), assistant('m0', 'gone')];
+    const [, , root, generation] = build([
+      ...earlier,
+      user(command, { uuid: 'u1' }),
+      ...lines,
+      assistant('m1', 'nice'),
+    ]);
+    const content = [text('/review'), shownImage];
+    expect(root?.input).toEqual([{ role: 'user', content }]);
+    expect(generation?.input).toEqual([{ role: 'user', content }]);
+  });
+
+  test('goes beside the observation, once for each field', () => {
+    const [, , tool, next] = build(read([image(), image()]));
+    const told = (observation: Observation | undefined) =>
+      observation?.media?.map(({ field, contentType, length, reference, bytes }) => ({
+        ...{ field, contentType, length, reference },
+        bytes: String(bytes()),
+      }));
+    const media = { contentType: 'image/png', length: 9, reference: referenceTo(PNG, 'image/png'), bytes: 'a picture' };
+    expect(told(tool)).toEqual([
+      { ...media, field: 'output' },
+      { ...media, field: 'output' },
+    ]);
+    expect(told(next)).toEqual([
+      { ...media, field: 'input' },
+      { ...media, field: 'input' },
+    ]);
+    expect(build(asked(text('none')))[0]).not.toHaveProperty('media');
+  });
+
+  test('of text loses its secrets, as what is said does', () => {
+    const secret = `sk-ant-api03-${'a1B2'.repeat(20)}`;
+    const source = { type: 'text', media_type: 'text/plain', data: `the key is ${secret}` };
+    const [root] = build(asked(document(source)), { redact: redactor([]) });
+    expect(root?.media?.map(({ bytes }) => String(bytes()))).toEqual(['the key is [redacted]']);
+    expect(root?.input).toEqual([
+      {
+        role: 'user',
+        content: [
+          {
+            type: 'file',
+            data: referenceTo(Buffer.from('the key is [redacted]'), 'text/plain'),
+            mediaType: 'text/plain',
+          },
+        ],
+      },
+    ]);
+  });
+
+  test('keeps its reference whole where redaction and the limit change all around it', () => {
+    const options = { redact: redactor([{ pattern: /Media|png|Z/g, replace: '*' }]), maxChars: 60 };
+    const [root] = build(asked(text('Z'.repeat(100)), image()), options);
+    expect(root?.input).toMatchObject([{ content: [{ type: 'text' }, shownImage] }]);
+    expect(root?.media).toHaveLength(1);
+  });
+
+  test('that is left out behind a limit is not brought either', () => {
+    const words = Array.from({ length: 400 }, (_, n) => [image(Buffer.from(`picture ${n}`)), text('y'.repeat(100))]);
+    const [root] = build(asked(...words.flat()), { maxChars: 1_000 });
+    const shown = JSON.stringify(root?.input).match(/@@@langfuseMedia/g)?.length ?? 0;
+    expect(shown).toBeGreaterThan(0);
+    expect(shown).toBeLessThan(400);
+    expect(root?.media).toHaveLength(shown);
+  });
+});
+
+describe('in words, with type, size and hash, stands', () => {
+  test('what is to stay at home', () => {
+    const options = { media: false };
+    expect(build(asked(text('look'), image()), options)[0]?.input).toEqual([
+      { role: 'user', content: `look\n${imageWords}` },
+    ]);
+    const [, , tool, next] = build(read([text('a'), pdf, text('b')]), options);
+    expect(tool).toMatchObject({ output: `a\n${pdfWords}\nb` });
+    expect(next?.input).toEqual([{ role: 'tool', tool_call_id: 't1', content: `a\n${pdfWords}\nb` }]);
+    expect(tool).not.toHaveProperty('media');
+  });
+
+  test('what could not be brought, and what could be stays a reference', () => {
+    const [root] = build(asked(text('look'), image(), pdf));
+    const [nothing, some, all] = [
+      [],
+      [referenceTo(PDF, 'application/pdf')],
+      root?.media?.map((each) => each.reference),
+    ].map((missing = []) => root && withoutMedia(root, new Set(missing)));
+    expect(nothing).toEqual(root);
+    expect(some?.input).toEqual([{ role: 'user', content: [text('look'), shownImage, text(pdfWords)] }]);
+    expect(some?.media?.map(({ contentType }) => contentType)).toEqual(['image/png']);
+    expect(all?.input).toEqual([{ role: 'user', content: `look\n${imageWords}\n${pdfWords}` }]);
+    expect(all?.media).toEqual([]);
+  });
+
+  test('only what was a reference, whatever else stands in lists', () => {
+    const [root] = build(asked(text('look'), image()));
+    const examples = [{ data: { toString: 1 } }, { image_url: { url: { toString: 1 } } }, { data: 'x' }];
+    const input = [{ role: 'system', tools: [{ name: 't', parameters: { examples } }] }];
+    const missing = new Set([referenceTo(PNG, 'image/png')]);
+    expect(root && withoutMedia({ ...root, input }, missing).input).toEqual(input);
+  });
+
+  test('a tool output, as it would have without media', () => {
+    const [, , tool] = build(read([text('a'), pdf]));
+    expect(tool && withoutMedia(tool, new Set([referenceTo(PDF, 'application/pdf')])).output).toBe(`a\n${pdfWords}`);
+  });
+});
+
+describe('what is no image and no document leaves a word', () => {
+  test.each([
+    [
+      'no base64',
+      { type: 'base64', media_type: 'image/png', data: '[3092 characters]' },
+      '[image image/png, 12 bytes]',
+    ],
+    ['nothing', { type: 'base64', media_type: 'image/png', data: '' }, '[image image/png, 0 bytes]'],
+    ['at a URL', { type: 'url', url: 'https://a.example/x.png' }, '[image]'],
+    ['of a type that is none', { type: 'base64', media_type: 'image|id=1@@@', data: 'QUJD' }, '[image]'],
+    ['without a type', { type: 'base64', data: 'QUJD' }, '[image]'],
+    ['no record', 'QUJD', '[image]'],
+  ])('%s', (_, source, word) => {
+    const [root] = build(asked(text('look'), { type: 'image', source }));
+    expect(root?.input).toEqual([{ role: 'user', content: `look\n${word}` }]);
+    expect(root).not.toHaveProperty('media');
+  });
+});
+
+describe('what is not to be told', () => {
+  test('without tool input and output is an image that a tool gave', () => {
+    const observations = build(read([image()]), { capture: 'no_tool_io' });
+    expect(observations.some(({ media }) => media !== undefined)).toBe(false);
+    expect(build(asked(image()), { capture: 'no_tool_io' })[0]?.media).toHaveLength(1);
+  });
+
+  test('of metadata alone is any', () => {
+    expect(build(asked(image()), { capture: 'metadata' }).some(({ media }) => media !== undefined)).toBe(false);
+  });
+});

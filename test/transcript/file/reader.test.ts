@@ -1,0 +1,188 @@
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { toLine } from '../../../src/transcript/file/line.js';
+import { TranscriptReader } from '../../../src/transcript/file/reader.js';
+import { findPreviousSession } from '../../../src/transcript/overview/previous-session.js';
+import { jsonLines, linesOf, SESSION } from '../../support/lines.js';
+
+let folder: string;
+let files = 0;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-reader-'));
+});
+
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function fileWith(content: string | Buffer): string {
+  files += 1;
+  const path = join(folder, `${files}.jsonl`);
+  writeFileSync(path, content);
+  return path;
+}
+
+function texts(reader: TranscriptReader): [number, number, string][] {
+  const all: [number, number, string][] = [];
+  // A line's bytes are its own only until the next one is asked for.
+  for (const { number, start, bytes } of reader.lines()) all.push([number, start, bytes.toString()]);
+  return all;
+}
+
+describe('reading', () => {
+  test('gives whole lines with their numbers and first bytes, and goes on when the file has grown', () => {
+    const path = fileWith('one\ntwo\nthr');
+    const reader = TranscriptReader.open(path);
+    expect(texts(reader)).toEqual([
+      [1, 0, 'one'],
+      [2, 4, 'two'],
+    ]);
+    expect(reader.rest()).toMatchObject({ number: 3, start: 8, end: 11 });
+    appendFileSync(path, 'ee\n\nfive\n');
+    expect(texts(reader)).toEqual([
+      [3, 8, 'three'],
+      [4, 14, ''],
+      [5, 15, 'five'],
+    ]);
+    expect(reader.rest()).toBeUndefined();
+    reader.close();
+  });
+
+  test('lines may be longer than what is read at once, and newlines may fall on its edges', () => {
+    const long = 'x'.repeat(1 << 18);
+    const content = [long, 'a', long.slice(1), '', `${long}${long}b`, 'end'];
+    const reader = TranscriptReader.open(fileWith(`${content.join('\n')}\n`));
+    expect(texts(reader).map(([, , text]) => text)).toEqual(content);
+    reader.close();
+  });
+
+  test('moves to a line by its byte, or by counting', () => {
+    const path = fileWith('one\ntwo\nthree\n');
+    const from = (place: { line: number; offset: number }) => {
+      const reader = TranscriptReader.open(path);
+      const moved = reader.moveTo(place);
+      const read = moved && texts(reader);
+      reader.close();
+      return read;
+    };
+    expect(from({ line: 3, offset: 8 })).toEqual([[3, 8, 'three']]);
+    expect(from({ line: 3, offset: 0 })).toEqual([[3, 8, 'three']]);
+    expect(from({ line: 4, offset: 0 })).toEqual([]);
+    expect(from({ line: 5, offset: 0 })).toBeUndefined();
+    expect(from({ line: 3, offset: 7 })).toBeUndefined();
+    expect(from({ line: 9, offset: 900 })).toBeUndefined();
+  });
+
+  test('opens nothing but a regular file', () => {
+    const target = fileWith('{}\n');
+    const link = join(folder, 'link.jsonl');
+    symlinkSync(target, link);
+    const fifo = join(folder, 'fifo.jsonl');
+    execFileSync('mkfifo', [fifo]);
+    mkdirSync(join(folder, 'folder.jsonl'));
+    for (const path of [link, fifo, join(folder, 'folder.jsonl'), join(folder, 'missing.jsonl')]) {
+      expect(() => TranscriptReader.open(path)).toThrow();
+    }
+  });
+});
+
+describe('a line', () => {
+  const kind = (text: string) => linesOf([text])[0]?.kind;
+  const lineOf = (bytes: Buffer) => toLine({ number: 1, start: 0, end: bytes.length + 1, bytes });
+
+  test('of a skipped type is not parsed, whatever its body', () => {
+    expect(kind('{"type":"api-request-blob", no JSON')).toBe('other');
+    expect(kind('{"type":"file-history-snapshot", no JSON')).toBe('other');
+  });
+
+  test('that is an attachment is known by its ends: its body is not parsed, its place in the chain is', () => {
+    const [line] = linesOf([
+      '{"parentUuid":"p","isSidechain":false,"attachment":{"type":"date", no JSON},"type":"attachment","uuid":"u","timestamp":"x"}',
+    ]);
+    expect(line).toMatchObject({ kind: 'attachment', type: 'date', fields: { uuid: 'u', parentUuid: 'p' } });
+  });
+
+  test('may begin with a byte order mark, or behind a hole of NUL bytes', () => {
+    expect(lineOf(Buffer.from('\uFEFF{"type":"user","content":"x"}'))?.kind).toBe('user');
+    expect(lineOf(Buffer.concat([Buffer.alloc(3), Buffer.from('{"type":"user","content":"x"}')]))?.kind).toBe('user');
+  });
+
+  test('that was torn gives the whole line written behind it', () => {
+    const torn = '{"parentUuid":"a","type":"assistant","message":{"content":[{"type":"text","text":"to';
+    const whole = '{"parentUuid":null,"type":"user","message":{"content":[{"type":"text","text":"whole"}]},"uuid":"u"}';
+    expect(linesOf([torn + whole])[0]).toMatchObject({ kind: 'user', fields: { uuid: 'u' } });
+    expect(linesOf([torn])[0]).toMatchObject({ kind: 'unreadable', reason: 'not JSON' });
+  });
+
+  test('that is no object is unreadable, and an empty one is none', () => {
+    expect(kind('[]')).toBe('unreadable');
+    expect(kind('"text"')).toBe('unreadable');
+    expect(linesOf(['', '  '])).toEqual([]);
+  });
+
+  test('with invalid UTF-8 is read all the same', () => {
+    const bytes = Buffer.concat([
+      Buffer.from('{"type":"user","content":"'),
+      Buffer.from([0xff, 0xc0]),
+      Buffer.from('"}'),
+    ]);
+    expect(lineOf(bytes)).toMatchObject({ kind: 'user', content: '\uFFFD\uFFFD' });
+  });
+
+  test('with fields of the wrong type loses those alone', () => {
+    const [line] = linesOf([
+      { type: 'user', uuid: 7, isMeta: 'yes', cwd: '/x', origin: 'human', message: { content: 'x' } },
+    ]);
+    expect(line).toMatchObject({ kind: 'user', content: 'x', fields: { cwd: '/x' } });
+    expect(line).not.toMatchObject({ fields: { uuid: 7 } });
+  });
+
+  test('of an unknown type is a value', () => {
+    expect(linesOf([{ type: 'brand-new', sessionId: 's' }])[0]).toMatchObject({ kind: 'other', type: 'brand-new' });
+  });
+});
+
+describe('the session before', () => {
+  const previous = '22222222-2222-4222-8222-222222222222';
+  const transcript = (...lines: object[]) => fileWith(jsonLines(lines));
+  const queued = { type: 'queue-operation', operation: 'dequeue', sessionId: SESSION };
+
+  test('is named on the first line, or the first user line, and lies in the same folder', () => {
+    const path = join(folder, `${previous}.jsonl`);
+    writeFileSync(path, '');
+    const found = { sessionId: previous, path };
+    const user = { type: 'user', sessionId: previous, message: { content: 'x' } };
+    expect(findPreviousSession(transcript(user), SESSION)).toEqual(found);
+    expect(findPreviousSession(transcript(queued, user), SESSION)).toEqual(found);
+    expect(findPreviousSession(transcript({ type: 'summary', sessionId: previous }), SESSION)).toEqual(found);
+    rmSync(path);
+    expect(findPreviousSession(transcript(user), SESSION)).toBeUndefined();
+  });
+
+  test.each([
+    ['the same session', { type: 'user', sessionId: SESSION }],
+    ['none', { type: 'file-history-snapshot', messageId: 'x' }],
+    ['no UUID', { type: 'user', sessionId: '../../etc/passwd' }],
+    ['no string', { type: 'user', sessionId: 7 }],
+  ])('is not there where the first line names %s', (_, line) => {
+    expect(findPreviousSession(transcript(line), SESSION)).toBeUndefined();
+  });
+
+  test('is not followed through a symlink', () => {
+    const path = join(folder, `${previous}.jsonl`);
+    symlinkSync(fileWith(''), path);
+    expect(findPreviousSession(transcript({ type: 'user', sessionId: previous }), SESSION)).toBeUndefined();
+    rmSync(path);
+  });
+
+  test('is looked for at the head alone, and in no file at all where that is empty or torn', () => {
+    const late = [...Array.from({ length: 30 }, () => queued), { type: 'user', sessionId: previous }];
+    expect(findPreviousSession(transcript(...late), SESSION)).toBeUndefined();
+    expect(findPreviousSession(fileWith(''), SESSION)).toBeUndefined();
+    expect(findPreviousSession(fileWith('{"sess'), SESSION)).toBeUndefined();
+  });
+});

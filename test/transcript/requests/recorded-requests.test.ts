@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { isRecord } from '../../../src/shared/json.js';
+import { linesIn } from '../../../src/transcript/file/lines.js';
+import { RequestIndex } from '../../../src/transcript/requests/request-index.js';
+import { type ApiMessage, hashOf, inBlocks } from '../../support/requests.js';
+
+/**
+ * A session of the real Claude Code: tools that were called together, one that was slower, one that there is none of, a
+ * subagent, a compaction, processes that took it up again, and a fork. Long texts were shortened, and its hashes taken anew.
+ */
+const FOLDER = new URL('../../fixtures/requests/', import.meta.url).pathname;
+
+interface RecordedRequest {
+  readonly id: string;
+  readonly params: object;
+  readonly cacheControl: readonly { readonly path: readonly (string | number)[]; readonly value: object }[];
+  readonly requestDigest: string;
+}
+
+const requests = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.jsonl'))
+  .flatMap((file) => recordedIn(file).map((request) => ({ ...request, file })));
+
+function recordedIn(file: string): RecordedRequest[] {
+  const lines = readFileSync(join(FOLDER, file), 'utf8').trim().split('\n');
+  return lines.map((line) => JSON.parse(line)).filter(({ type }) => type === 'api-request');
+}
+
+test.each(requests)('$id of $file is found as it was sent', ({ file, id, params, cacheControl, requestDigest }) => {
+  const index = new RequestIndex(join(FOLDER, file));
+  for (const line of linesIn(join(FOLDER, file))) index.see(line);
+  const { shape, messages = [] } = index.request(id) ?? {};
+  const sent = [...messages].map((message) => (message.kind === 'stored' ? message.read() : undefined)).toReversed();
+  const body = {
+    ...params,
+    ...shape?.read(),
+    messages: sent.map((message) => message && inBlocks(message as ApiMessage)),
+  };
+  const cached = structuredClone(body);
+  for (const { path, value } of cacheControl) Object.assign(at(cached, path), { cache_control: value });
+  expect(hashOf(cached)).toBe(requestDigest);
+  index.close();
+});
+
+/** What stands in a value at a path. */
+function at(value: unknown, path: readonly (string | number)[]): object {
+  let found = value;
+  for (const key of path) found = isRecord(found) || Array.isArray(found) ? Reflect.get(found, key) : undefined;
+  return Object(found);
+}
+
+test('there are requests to be found', () => {
+  expect(requests).toHaveLength(13);
+});

@@ -1,0 +1,258 @@
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { linesIn } from '../../../src/transcript/file/lines.js';
+import { RequestIndex } from '../../../src/transcript/requests/request-index.js';
+import { assistant, jsonLines, text, toolResult, toolUse, user } from '../../support/lines.js';
+import { blobLine, inBlocks, requestLine, ScriptedSession, SHAPE, shapeLine } from '../../support/requests.js';
+
+let folder: string;
+let path: string;
+const opened: RequestIndex[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-requests-'));
+  path = join(folder, 'session.jsonl');
+});
+
+afterEach(() => {
+  for (const index of opened.splice(0)) index.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** An index of a file with these lines that has seen all of them, or those from a byte on. */
+function indexOf(lines: readonly (object | string)[], from = 0): RequestIndex {
+  const texts = lines.map((line) => (typeof line === 'string' ? `${line}\n` : jsonLines([line])));
+  writeFileSync(path, texts.join(''));
+  return indexFrom(from);
+}
+
+function indexFrom(from: number): RequestIndex {
+  const index = new RequestIndex(path);
+  opened.push(index);
+  for (const line of linesIn(path)) if (line.place.start >= from) index.see(line);
+  return index;
+}
+
+/** The messages of a request, the oldest first. */
+function messagesOf(index: RequestIndex, id: string): unknown[] {
+  const { messages = [] } = index.request(id) ?? {};
+  return [...messages].map((message) => (message.kind === 'stored' ? message.read() : message)).toReversed();
+}
+
+const question = { role: 'user', content: 'question' };
+const missing = (count: number) => ({ kind: 'missing', count });
+
+describe('a request is found whole', () => {
+  const session = new ScriptedSession()
+    .remind({ role: 'system', content: 'It is a fine day.' })
+    .prompt('What is in both?')
+    .answer(
+      text('I look.'),
+      toolUse('t1', 'Read', { 10: 'ten', 9: 'nine', b: 1, a: { z: null, é: 'ü' } }),
+      toolUse('t2'),
+    )
+    .results(toolResult('t1', 'alpha'), toolResult('t2', [text('beta')]))
+    .answer(text('Alpha and beta.'))
+    .resume()
+    .prompt('And now?')
+    .answer(text('Nothing.'))
+    .prompt('Then?')
+    .answer(text('Nothing more.'));
+  const lines = session.takeLines();
+
+  test.each(session.sent)(
+    '$id, in blobs, lines of the user, responses of many lines, results of many tools',
+    (sent) => {
+      const index = indexOf(lines);
+      expect(index.request(sent.id)?.count).toBe(sent.messages.length);
+      expect(messagesOf(index, sent.id)).toEqual(sent.messages.map((message) => withBlobsAsTheyAre(message)));
+      expect(index.request(sent.id)?.shape?.read()).toEqual(SHAPE);
+    },
+  );
+
+  /** A blob is what was sent; what lines say is given in blocks. */
+  function withBlobsAsTheyAre(message: { role: string; content: unknown }) {
+    return message.role === 'system' ? message : inBlocks(message);
+  }
+
+  test('as far as a response had come by then', () => {
+    const asked = requestLine('b', [question, { role: 'assistant', content: [toolUse('t')] }, question]);
+    const half = assistant('m', [toolUse('t')]);
+    const index = indexOf([shapeLine(SHAPE), user('question'), half, asked, assistant('m', [text('and more')])]);
+    expect(messagesOf(index, 'b')[1]).toEqual({ role: 'assistant', content: [toolUse('t')] });
+  });
+
+  test('though other lines stand between those of a response', () => {
+    const said = { role: 'assistant', content: [text('one'), text('two')] };
+    const lines = [assistant('m', [text('one')]), user('question'), assistant('m', [text('two')])];
+    expect(messagesOf(indexOf([...lines, requestLine('a', [question, said])]), 'a')).toEqual([
+      inBlocks(question),
+      said,
+    ]);
+  });
+
+  test('where it keeps less than the one before it had', () => {
+    const [a, b, c] = ['a', 'b', 'c'].map((content) => ({ role: 'user', content })) as [object, object, object];
+    const blobs = [a, b, c].map((message) => blobLine(message as typeof question));
+    const tails = [a, b, c].map((message) => [message as typeof question]);
+    const index = indexOf([
+      ...blobs,
+      requestLine('1', [...(tails[0] ?? []), ...(tails[1] ?? [])]),
+      requestLine('2', tails[2] ?? [], { base: '1', keep: 1 }),
+      requestLine('3', [], { base: '2', keep: 2 }),
+    ]);
+    expect(messagesOf(index, '3')).toEqual([a, c]);
+  });
+});
+
+describe('a run that begins in the middle of a file', () => {
+  const filler = (bytes: number) => blobLine({ role: 'user', content: 'x'.repeat(bytes) });
+
+  /** A session whose second process begins behind so many bytes; gives where it begins, too. */
+  function resumedBehind(...fillers: readonly object[]) {
+    const session = new ScriptedSession().prompt('early').answer(text('One.'), text('Two.'));
+    const before = [...session.takeLines(), ...fillers];
+    const after = session.resume().prompt('late').answer(text('Three.')).takeLines();
+    return { lines: [...before, ...after], from: Buffer.byteLength(jsonLines(before)), sent: session.sent };
+  }
+
+  test.each([
+    ['its top', []],
+    ['the top of a longer one', [filler(1_500_000)]],
+    ['so far back that it looks twice', [filler(1_500_000), filler(1_500_000)]],
+  ])('finds what it needs at %s', (_, fillers) => {
+    const { lines, from, sent } = resumedBehind(...fillers);
+    const index = indexOf(lines, from);
+    expect(messagesOf(index, 'request-2')).toEqual(sent[1]?.messages.map(inBlocks));
+    expect(index.request('request-2')?.shape?.read()).toEqual(SHAPE);
+  });
+
+  test('finds a request that the next builds on', () => {
+    const session = new ScriptedSession().prompt('early').answer(text('One.'));
+    const before = session.takeLines();
+    const after = session.prompt('late').answer(text('Two.')).takeLines();
+    const index = indexOf([...before, ...after], Buffer.byteLength(jsonLines(before)));
+    expect(messagesOf(index, 'request-2')).toEqual(session.sent[1]?.messages.map(inBlocks));
+  });
+
+  test('does not look farther back than 32 MB, and tells how much is missing', () => {
+    const session = new ScriptedSession().prompt('first').answer(text('One.'));
+    const top = [...session.takeLines(), ...Array.from({ length: 3 }, () => filler(500_000))];
+    const deep = session.prompt('second').answer(text('Two.')).takeLines();
+    const after = session.prompt('third').answer(text('Three.')).takeLines();
+    const before = [...top, ...deep, filler(17_000_000), filler(17_000_000)];
+    const index = indexOf([...before, ...after], Buffer.byteLength(jsonLines(before)));
+    expect(messagesOf(index, 'request-3')).toEqual([
+      missing(3),
+      missing(1),
+      inBlocks({ role: 'user', content: 'third' }),
+    ]);
+    expect(index.request('request-3')?.shape?.read()).toEqual(SHAPE);
+  });
+
+  test('reads a response whole that the shorter look has torn', () => {
+    const one = text('1'.repeat(1_200_000));
+    const said = { role: 'assistant', content: [one, text('2'.repeat(1_000_000)), text('3'.repeat(1_000_000))] };
+    const before = [filler(1_200_000), ...said.content.map((block) => assistant('m', [block]))];
+    const index = indexOf([...before, requestLine('a', [said])], Buffer.byteLength(jsonLines(before)));
+    expect(messagesOf(index, 'a')).toEqual([said]);
+  });
+});
+
+describe('bad input is missing, and never more than that', () => {
+  test.each([
+    [
+      'a hash that names nothing',
+      [requestLine('a', [question, { role: 'user', content: 'gone' }])],
+      [question, missing(1)],
+    ],
+    ['a base that is not there', [requestLine('a', [question], { base: 'none', keep: 3 })], [missing(3), question]],
+    ['messages kept of nothing', [requestLine('a', [question], { keep: 3 })], [missing(3), question]],
+    [
+      'a base that builds on it',
+      [requestLine('b', [], { base: 'a', keep: 9 }), requestLine('a', [question], { base: 'b', keep: 9 })],
+      [missing(9), question],
+    ],
+    ['itself as its base', [requestLine('a', [question], { base: 'a', keep: 1 })], [missing(1), question]],
+    [
+      'more kept than there was',
+      [requestLine('b', [question]), requestLine('a', [question], { base: 'b', keep: 1e9 })],
+      [missing(1e9), question],
+    ],
+    ['a request line without a tail', [{ type: 'api-request', id: 'a', keep: 0 }], []],
+    ['a tail that is no list of hashes', [requestLine('a', [], { tail: [1, null] })], []],
+    ['a tail that is a text', [requestLine('a', [], { tail: 'abc' })], []],
+    ['less than nothing kept', [requestLine('a', [question], { keep: -1 })], []],
+    ['a part of a message kept', [requestLine('a', [question], { keep: 0.5 })], []],
+    ['more kept than can be counted', [requestLine('a', [question], { keep: Number.MAX_SAFE_INTEGER })], []],
+  ])('%s', (_, lines, expected) => {
+    expect(messagesOf(indexOf([blobLine(question), ...lines]), 'a')).toEqual(expected);
+  });
+
+  test.each([
+    ['torn', JSON.stringify(blobLine(question)).slice(0, -9)],
+    ['not JSON', JSON.stringify(blobLine(question)).replace('{"role"', '{role')],
+    ['without a message', JSON.stringify(blobLine(question)).replace('"message"', '"massage"')],
+    ['with a message that is none', JSON.stringify({ ...blobLine(question), message: ['question'] })],
+    ['without a role', JSON.stringify({ ...blobLine(question), message: { content: 'question' } })],
+  ])('a blob that is %s', (_, line) => {
+    const index = indexOf([line, requestLine('a', [question])]);
+    expect(messagesOf(index, 'a')).toEqual([undefined]);
+  });
+
+  test.each([
+    ['is missing', []],
+    ['is torn', [JSON.stringify(shapeLine(SHAPE)).slice(0, -9)]],
+  ])('a shape that %s', (_, lines) => {
+    expect(
+      indexOf([...lines, requestLine('a', [])])
+        .request('a')
+        ?.shape?.read(),
+    ).toBeUndefined();
+  });
+
+  test('a request that no line tells of', () => {
+    expect(indexOf([]).request('a')).toBeUndefined();
+  });
+
+  test('a message nested too deeply to be written', () => {
+    const deep = `{"type":"user","message":{"role":"user","content":[${'['.repeat(50_000)}${']'.repeat(50_000)}]}}`;
+    expect(messagesOf(indexOf([deep, blobLine(question), requestLine('a', [question])]), 'a')).toEqual([question]);
+  });
+
+  test('a file that was cut, or is gone', () => {
+    const index = indexOf([user('question'), requestLine('a', [question])]);
+    truncateSync(path, 20);
+    expect(messagesOf(index, 'a')).toEqual([undefined]);
+    const late = indexOf([user('early'), user('question'), requestLine('a', [{ role: 'user', content: 'early' }])], 70);
+    rmSync(path);
+    expect(messagesOf(late, 'a')).toEqual([missing(1)]);
+  });
+
+  test('requests that build on one another 100,000 times', () => {
+    const chain = Array.from({ length: 100_000 }, (_, n) =>
+      JSON.stringify({ type: 'api-request', id: `r${n + 1}`, base: `r${n}`, keep: 1, tail: [] }),
+    );
+    const index = indexOf([blobLine(question), requestLine('r0', [question]), ...chain]);
+    expect(messagesOf(index, 'r99999')).toEqual([question]);
+    expect(messagesOf(index, 'r100000')).toEqual([missing(1)]);
+  });
+});
+
+test('the bodies of messages stay in the file', () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const session = new ScriptedSession();
+  for (let turn = 0; turn < 200; turn += 1) session.prompt(`${turn} ${'x'.repeat(100_000)}`).answer(text('Yes.'));
+  writeFileSync(path, jsonLines(session.takeLines()));
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  const index = indexFrom(0);
+  collectGarbage();
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(2_000_000);
+  expect(messagesOf(index, 'request-200')).toHaveLength(399);
+});

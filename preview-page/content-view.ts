@@ -1,11 +1,11 @@
-import { wordsOf } from '../src/commands/preview/words-said.js';
+import { contentToText } from '../src/commands/preview/text.js';
 import { isRecord, type Json, parseJson } from '../src/shared/json.js';
 import { element } from './dom.js';
 import { marked, textView } from './text-view.js';
 
 /** An input or an output: messages as a conversation, all else as it is. */
 export function contentView(content: Json, query: string): HTMLElement {
-  const words = wordsOf(content);
+  const words = contentToText(content);
   if (words !== undefined) return textView(words, query);
   const messages = Array.isArray(content) ? content : [content];
   if (messages.length > 0 && messages.every(isMessage)) {
@@ -25,7 +25,7 @@ function isMessage(value: unknown): value is Message {
 }
 
 function messageView({ role, content, thinking, tool_calls: calls }: Message, query: string): HTMLElement {
-  const words = wordsOf(content) ?? asText(content ?? '');
+  const words = contentToText(content) ?? asText(content ?? '');
   return element(
     'section',
     { class: 'message', 'data-role': role },

@@ -1,7 +1,7 @@
-import { elapsed } from '../src/cli/words.js';
+import { formatElapsed } from '../src/cli/format.js';
 import type { ShownObservation, ShownTurn } from '../src/commands/preview/session.js';
-import { tokensOf } from '../src/commands/preview/tokens.js';
-import { summaryOf } from '../src/commands/preview/words-said.js';
+import { summarize } from '../src/commands/preview/text.js';
+import { countTokensByKind } from '../src/commands/preview/tokens.js';
 import type { Json } from '../src/shared/json.js';
 import { asText, contentView } from './content-view.js';
 import { button, element } from './dom.js';
@@ -15,8 +15,8 @@ export function detailsView(
   { query, onClose }: { query: string; onClose: () => void },
 ): HTMLElement[] {
   const { type, name, level, statusMessage, input, output, metadata } = observation;
-  const tokens = tokensOf([observation]);
-  const summary = type === 'generation' ? '' : summaryOf(observation);
+  const tokens = countTokensByKind([observation]);
+  const summary = type === 'generation' ? '' : summarize(observation);
   return [
     element(
       'header',
@@ -45,9 +45,9 @@ function section(title: string, content: Json | undefined, query: string): HTMLE
 function factsView(observation: ShownObservation, turn: ShownTurn): HTMLElement {
   const { startTime, endTime, completionStartTime, model, modelParameters = {} } = observation;
   const facts: [string, string | undefined][] = [
-    ['starts', `+${elapsed(startTime - turn.startTime)}`],
-    ['takes', elapsed(endTime - startTime)],
-    ['first token', completionStartTime === undefined ? undefined : elapsed(completionStartTime - startTime)],
+    ['starts', `+${formatElapsed(startTime - turn.startTime)}`],
+    ['takes', formatElapsed(endTime - startTime)],
+    ['first token', completionStartTime === undefined ? undefined : formatElapsed(completionStartTime - startTime)],
     ['model', model],
     ...Object.entries(modelParameters).map(([name, value]): [string, string] => [name, asText(value)]),
   ];

@@ -1,4 +1,4 @@
-import { count } from '../src/cli/words.js';
+import { formatCount } from '../src/cli/format.js';
 import { part } from './dom.js';
 import type { Hit } from './search-index.js';
 
@@ -73,8 +73,8 @@ function nextOf(current: number | undefined, by: 1 | -1, length: number): number
 }
 
 function tell(query: string, length: number, current: number | undefined): void {
-  const place = current === undefined ? '' : `${count(current + 1)} of `;
-  const words = length === 0 ? 'none' : `${place}${count(length)}`;
+  const place = current === undefined ? '' : `${formatCount(current + 1)} of `;
+  const words = length === 0 ? 'none' : `${place}${formatCount(length)}`;
   part('hits', HTMLOutputElement).textContent = query === '' ? '' : words;
   for (const id of ['previous-hit', 'next-hit']) part(id, HTMLButtonElement).disabled = length === 0;
 }

@@ -1,7 +1,7 @@
-import { moment } from '../src/cli/words.js';
-import { rootOf, type ShownSession, type ShownTurn } from '../src/commands/preview/session.js';
-import { tokensOf, totalOf } from '../src/commands/preview/tokens.js';
-import { turnsIn, wordsIn } from '../src/commands/preview/words-said.js';
+import { formatMoment } from '../src/cli/format.js';
+import { findRoot, type ShownSession, type ShownTurn } from '../src/commands/preview/session.js';
+import { describeTurns, messagesText } from '../src/commands/preview/text.js';
+import { countTokensByKind, totalTokens } from '../src/commands/preview/tokens.js';
 import { element } from './dom.js';
 import { setHits, turnRow } from './turn-row.js';
 
@@ -48,7 +48,10 @@ function sessionGroup(session: ShownSession, onOpen: (turn: ShownTurn) => void) 
   };
   const fill = () => {
     if (rows.size > 0) return;
-    const most = session.turns.reduce((highest, turn) => Math.max(highest, totalOf(tokensOf(turn.observations))), 0);
+    const most = session.turns.reduce(
+      (highest, turn) => Math.max(highest, totalTokens(countTokensByKind(turn.observations))),
+      0,
+    );
     for (const turn of session.turns)
       rows.set(
         turn,
@@ -77,12 +80,16 @@ function sessionHeading(session: ShownSession): HTMLElement {
   const { sessionId, title, folder, turns } = session;
   const [first] = turns;
   const told = turns.find(({ metadata }) => metadata.turn_number !== undefined) ?? first;
-  const prompt = told && wordsIn(rootOf(told)?.input).slice(0, TITLE_CHARS);
+  const prompt = told && messagesText(findRoot(told)?.input).slice(0, TITLE_CHARS);
   return element(
     'summary',
     { title: sessionId },
     element('strong', {}, title ?? (prompt || sessionId)),
     element('span', { class: 'where' }, folder ?? sessionId),
-    element('span', { class: 'facts' }, `${first ? `${moment(first.startTime)} · ` : ''}${turnsIn(session)}`),
+    element(
+      'span',
+      { class: 'facts' },
+      `${first ? `${formatMoment(first.startTime)} · ` : ''}${describeTurns(session)}`,
+    ),
   );
 }

@@ -1,4 +1,4 @@
-import { count } from '../src/cli/words.js';
+import { formatCount } from '../src/cli/format.js';
 import { button, element } from './dom.js';
 
 /** What is longer is shown in part until it is asked for. */
@@ -25,7 +25,7 @@ export function textView(text: string, query: string, className = 'text'): HTMLE
 }
 
 function labelFor(isFolded: boolean, text: string): string {
-  return isFolded ? `Show all ${count(text.length)} characters` : 'Show less';
+  return isFolded ? `Show all ${formatCount(text.length)} characters` : 'Show less';
 }
 
 function beginningOf(text: string): string {

@@ -1,8 +1,8 @@
-import { count, elapsed } from '../src/cli/words.js';
+import { formatCount, formatElapsed } from '../src/cli/format.js';
 import type { ShownObservation, ShownTurn } from '../src/commands/preview/session.js';
-import { tokensOf, totalOf } from '../src/commands/preview/tokens.js';
-import { type Branch, branchesOf, subtreeOf } from '../src/commands/preview/tree.js';
-import { summaryOf } from '../src/commands/preview/words-said.js';
+import { summarize } from '../src/commands/preview/text.js';
+import { countTokensByKind, totalTokens } from '../src/commands/preview/tokens.js';
+import { type Branch, buildTree, findSubtree } from '../src/commands/preview/tree.js';
 import { element } from './dom.js';
 import { lanesOf } from './lanes.js';
 import { place, ticksFor } from './scale.js';
@@ -20,7 +20,7 @@ const SUMMARY_CHARS = 240;
 
 /** A turn's observations to the scale of its time: lanes by kind, and below each in a row of its own. */
 export function timeline(turn: ShownTurn, query: string, onOpen: (observation: ShownObservation) => void): Timeline {
-  const branches = branchesOf(turn);
+  const branches = buildTree(turn);
   const rows = branches.map((branch) => branchRow(branch, { branches, turn, query, onOpen }));
   const tree = element('div', { class: 'waterfall', role: 'tree', 'aria-label': 'Observations' }, ...rows);
   const lanes = laneRows(branches, turn, onOpen);
@@ -45,7 +45,7 @@ export function timeline(turn: ShownTurn, query: string, onOpen: (observation: S
 function axis(turn: ShownTurn): HTMLElement {
   const total = turn.endTime - turn.startTime;
   const ticks = ticksFor(total).map((ms) => {
-    const tick = element('span', {}, ms === 0 ? '0' : elapsed(ms));
+    const tick = element('span', {}, ms === 0 ? '0' : formatElapsed(ms));
     tick.style.left = `${((ms / Math.max(1, total)) * 100).toFixed(3)}%`;
     return tick;
   });
@@ -63,7 +63,7 @@ function laneRows(
       const bars = row.map((observation) => {
         const bar = element('i', {
           ...barAttributes(observation),
-          title: `${observation.name} ${summaryOf(observation).slice(0, SUMMARY_CHARS)}`,
+          title: `${observation.name} ${summarize(observation).slice(0, SUMMARY_CHARS)}`,
         });
         place(bar, observation, turn);
         bar.addEventListener('click', () => onOpen(observation));
@@ -90,9 +90,9 @@ interface RowTools {
 function branchRow(branch: Branch, { branches, turn, query, onOpen }: RowTools): HTMLElement {
   const { observation, depth } = branch;
   const { type, name, level, startTime, endTime } = observation;
-  const taken = totalOf(tokensOf(type === 'agent' ? subtreeOf(branches, branch) : [observation]));
-  const took = type === 'event' ? '' : elapsed(endTime - startTime);
-  const summary = summaryOf(observation).slice(0, SUMMARY_CHARS);
+  const taken = totalTokens(countTokensByKind(type === 'agent' ? findSubtree(branches, branch) : [observation]));
+  const took = type === 'event' ? '' : formatElapsed(endTime - startTime);
+  const summary = summarize(observation).slice(0, SUMMARY_CHARS);
   const bar = element('i', barAttributes(observation));
   place(bar, observation, turn);
   const row = element(
@@ -109,7 +109,7 @@ function branchRow(branch: Branch, { branches, turn, query, onOpen }: RowTools):
     nameCell(observation, summary, query),
     element('span', { class: 'track' }, bar),
     element('span', { class: 'took' }, took),
-    element('span', { class: 'taken' }, taken > 0 ? count(taken) : ''),
+    element('span', { class: 'taken' }, taken > 0 ? formatCount(taken) : ''),
   );
   row.style.setProperty('--depth', String(depth));
   row.addEventListener('click', () => onOpen(observation));

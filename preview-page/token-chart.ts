@@ -1,5 +1,5 @@
-import { count } from '../src/cli/words.js';
-import { TOKEN_KINDS, type Tokens, totalOf } from '../src/commands/preview/tokens.js';
+import { formatCount } from '../src/cli/format.js';
+import { TOKEN_KINDS, type Tokens, totalTokens } from '../src/commands/preview/tokens.js';
 import { element } from './dom.js';
 
 /** Tokens by their kinds as one bar, as long as their share of the most there are. */
@@ -15,14 +15,14 @@ export function tokenBar(tokens: readonly Tokens[], most: number): HTMLElement {
 
 /** The bar with what each of its colours means. */
 export function tokenChart(tokens: readonly Tokens[]): HTMLElement {
-  const total = totalOf(tokens);
+  const total = totalTokens(tokens);
   const legend = tokens.map(({ kind, tokens: amount }) =>
     element(
       'li',
       {},
       element('i', { class: 'swatch', 'data-kind': kind, 'aria-hidden': 'true' }),
       element('span', {}, TOKEN_KINDS[kind]),
-      element('b', {}, count(amount)),
+      element('b', {}, formatCount(amount)),
       element('small', {}, share(amount, total)),
     ),
   );

@@ -1,7 +1,7 @@
-import { count, elapsed, things } from '../src/cli/words.js';
-import { rootOf, type ShownTurn } from '../src/commands/preview/session.js';
-import { tokensOf, totalOf } from '../src/commands/preview/tokens.js';
-import { wordsIn } from '../src/commands/preview/words-said.js';
+import { formatCount, formatElapsed, plural } from '../src/cli/format.js';
+import { findRoot, type ShownTurn } from '../src/commands/preview/session.js';
+import { messagesText } from '../src/commands/preview/text.js';
+import { countTokensByKind, totalTokens } from '../src/commands/preview/tokens.js';
 import { button, element } from './dom.js';
 import { tokenBar } from './token-chart.js';
 
@@ -10,17 +10,17 @@ const PROMPT_CHARS = 160;
 /** A turn in the list: its number and prompt, how long it took, and its tokens beside the most that one took. */
 export function turnRow(turn: ShownTurn, most: number, onOpen: () => void): HTMLButtonElement {
   const { name, metadata, startTime, endTime, observations } = turn;
-  const tokens = tokensOf(observations);
+  const tokens = countTokensByKind(observations);
   const errors = observations.filter(({ level }) => level === 'ERROR').length;
   // Of all turns one is reached by Tab, as in a tree: behind a thousand of them nobody would come to the rest.
-  const attributes = { class: 'turn-row', tabindex: -1, title: `${name}: ${count(totalOf(tokens))} tokens` };
+  const attributes = { class: 'turn-row', tabindex: -1, title: `${name}: ${formatCount(totalTokens(tokens))} tokens` };
   const row = button('', attributes, onOpen);
   row.append(
     element('span', { class: 'number' }, String(metadata.turn_number ?? '–')),
-    element('span', { class: 'prompt' }, wordsIn(rootOf(turn)?.input).slice(0, PROMPT_CHARS) || name),
+    element('span', { class: 'prompt' }, messagesText(findRoot(turn)?.input).slice(0, PROMPT_CHARS) || name),
     element('span', { class: 'hit-count' }),
-    ...(errors > 0 ? [element('span', { class: 'errors', title: things(errors, 'error') }, `✗ ${errors}`)] : []),
-    element('span', { class: 'took' }, elapsed(endTime - startTime)),
+    ...(errors > 0 ? [element('span', { class: 'errors', title: plural(errors, 'error') }, `✗ ${errors}`)] : []),
+    element('span', { class: 'took' }, formatElapsed(endTime - startTime)),
     tokenBar(tokens, most),
   );
   return row;

@@ -1,7 +1,7 @@
-import { count, elapsed, moment, things } from '../src/cli/words.js';
-import { rootOf, type ShownObservation, type ShownTurn } from '../src/commands/preview/session.js';
-import { tokensOf, totalOf } from '../src/commands/preview/tokens.js';
-import { wordsIn } from '../src/commands/preview/words-said.js';
+import { formatCount, formatElapsed, formatMoment, plural } from '../src/cli/format.js';
+import { findRoot, type ShownObservation, type ShownTurn } from '../src/commands/preview/session.js';
+import { messagesText } from '../src/commands/preview/text.js';
+import { countTokensByKind, totalTokens } from '../src/commands/preview/tokens.js';
 import { element } from './dom.js';
 import { textView } from './text-view.js';
 import { type Timeline, timeline } from './timeline.js';
@@ -14,14 +14,16 @@ export interface TurnView {
 
 /** A turn: what was asked and answered, what it took, and what happened when. */
 export function turnView(turn: ShownTurn, query: string, onOpen: (observation: ShownObservation) => void): TurnView {
-  const root = rootOf(turn);
+  const root = findRoot(turn);
   const shown = timeline(turn, query, onOpen);
-  const tokens = tokensOf(turn.observations);
+  const tokens = countTokensByKind(turn.observations);
   const sections = [
     heading(turn, root),
     ...(root ? conversation(root, query) : []),
-    ...(totalOf(tokens) > 0 ? [card('Tokens', `${count(totalOf(tokens))} in all`, tokenChart(tokens))] : []),
-    card('Timeline', things(turn.observations.length, 'observation'), shown.content),
+    ...(totalTokens(tokens) > 0
+      ? [card('Tokens', `${formatCount(totalTokens(tokens))} in all`, tokenChart(tokens))]
+      : []),
+    card('Timeline', plural(turn.observations.length, 'observation'), shown.content),
   ];
   return { content: sections, timeline: shown };
 }
@@ -30,8 +32,8 @@ function heading(turn: ShownTurn, root: ShownObservation | undefined): HTMLEleme
   const { name, metadata, startTime, endTime, observations } = turn;
   const of = (type: ShownObservation['type']) => observations.filter((each) => each.type === type).length;
   const facts = [
-    moment(startTime),
-    elapsed(endTime - startTime),
+    formatMoment(startTime),
+    formatElapsed(endTime - startTime),
     ...some(of('generation'), 'generation'),
     ...some(of('tool'), 'tool'),
     ...some(of('agent') - 1, 'subagent'),
@@ -55,13 +57,13 @@ function heading(turn: ShownTurn, root: ShownObservation | undefined): HTMLEleme
 }
 
 function some(value: number, name: string): string[] {
-  return value > 0 ? [things(value, name)] : [];
+  return value > 0 ? [plural(value, name)] : [];
 }
 
 function conversation({ input, output }: ShownObservation, query: string): HTMLElement[] {
   const said = [
-    ['user', wordsIn(input)],
-    ['assistant', wordsIn(output)],
+    ['user', messagesText(input)],
+    ['assistant', messagesText(output)],
   ] as const;
   const messages = said.flatMap(([role, words]) =>
     words === ''

@@ -1,4 +1,4 @@
-import { type ShownSession, sessionsOf, type TracedObservation } from '../src/commands/preview/session.js';
+import { groupSessions, type ShownSession, type TracedObservation } from '../src/commands/preview/session.js';
 import type { StoredObservation } from '../test/support/langfuse-server.js';
 import { Workplace } from '../test/support/program.js';
 import { play, type Recording, recordings } from '../test/support/recording.js';
@@ -33,7 +33,7 @@ async function sessionsArrivedFrom(recording: Recording): Promise<ShownSession[]
       const { exitCode, stderr } = await workplace.hook(payload);
       if (exitCode !== 0) throw new Error(`${recording.name}: the hook exited with ${exitCode}: ${stderr}`);
     });
-    return sessionsOf(workplace.server.observations.map(asSent));
+    return groupSessions(workplace.server.observations.map(asSent));
   } finally {
     await workplace.close();
   }

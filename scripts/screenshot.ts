@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { pageOf } from '../src/commands/preview/page-text.js';
-import { writeWhole } from '../src/shared/atomic-write.js';
+import { renderPage } from '../src/commands/preview/page.js';
+import { writeFileAtomically } from '../src/shared/atomic-write.js';
 import { openBrowser } from '../test/support/browser.js';
 import { playAll } from './demo-sessions.js';
 import { previewTemplate } from './preview-template.js';
@@ -19,7 +19,7 @@ const folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-screenshot-'));
 const browser = await openBrowser();
 try {
   const file = join(folder, 'preview.html');
-  writeWhole(file, pageOf(await previewTemplate(), sessions));
+  writeFileAtomically(file, renderPage(await previewTemplate(), sessions));
   const page = await browser.newPage({
     viewport: { width: 1440, height: 900 },
     deviceScaleFactor: 1.2,

@@ -43,8 +43,8 @@ describe('the plugin', () => {
     const { userConfig } = document('plugin/.claude-plugin/plugin.json');
     for (const key of Object.keys(userConfig)) {
       const variable = `CC_LANGFUSE_${key.toUpperCase()}`;
-      const { problems, receiver, ...read } = await readSettings({ [variable]: ' full ' });
-      const { problems: without, receiver: _, ...unset } = await readSettings({});
+      const { problems, destination: receiver, ...read } = await readSettings({ [variable]: ' full ' });
+      const { problems: without, destination: _, ...unset } = await readSettings({});
       const isTaken =
         JSON.stringify(problems) !== JSON.stringify(without) ||
         JSON.stringify(read) !== JSON.stringify(unset) ||

@@ -2,10 +2,10 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { redactor } from '../../src/observations/redaction/redact.js';
+import { createRedactor } from '../../src/observations/redaction/redact.js';
 
 const [parseOnly, ...files] = process.argv.slice(2);
-const redact = redactor([]);
+const redact = createRedactor([]);
 const under: Promise<unknown>[] = [];
 const context = { ...Array.from({ length: 14 }, (_, n) => ({ key: `trace.metadata.${n}`, value: 'x'.repeat(36) })) };
 let spans: string[] = [];

@@ -13,7 +13,7 @@ function widthOf(text: string): number {
 }
 
 /** A text that takes so many columns, cut or filled up. */
-export function column(text: string, width: number, align: 'left' | 'right' = 'left'): string {
+export function fitColumn(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   if (!Number.isFinite(width)) return text;
   const {
     index,
@@ -28,14 +28,14 @@ export function column(text: string, width: number, align: 'left' | 'right' = 'l
 }
 
 /** Rows whose columns are as wide as their widest cell; the cells of the named columns end below each other. */
-export function table(rows: readonly (readonly string[])[], rightAligned: readonly number[] = []): string[] {
+export function formatTable(rows: readonly (readonly string[])[], rightAligned: readonly number[] = []): string[] {
   const widths: number[] = [];
   for (const row of rows) {
     for (const [place, cell] of row.entries()) widths[place] = Math.max(widths[place] ?? 0, widthOf(cell));
   }
   return rows.map((row) =>
     row
-      .map((cell, place) => column(cell, widths[place] ?? 0, rightAligned.includes(place) ? 'right' : 'left'))
+      .map((cell, place) => fitColumn(cell, widths[place] ?? 0, rightAligned.includes(place) ? 'right' : 'left'))
       .join('  ')
       .trimEnd(),
   );

@@ -1,8 +1,8 @@
 import { lstatSync, realpathSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import picomatch from 'picomatch';
-import { projectsFolder, transcriptsIn } from '../transcript/overview/discover.js';
-import { lastActivity, overviewOf, type SessionOverview } from '../transcript/overview/overview.js';
+import { findTranscripts, projectsFolder } from '../transcript/overview/discover.js';
+import { lastActivity, readOverview, type SessionOverview } from '../transcript/overview/overview.js';
 import { UsageError } from './command-line.js';
 
 /** Which sessions are meant. */
@@ -32,7 +32,7 @@ export function selectSessions(
   }
   const excluded = exclude.map((glob) => picomatch(glob, { dot: true, basename: !glob.includes('/') }));
   const folders = project === undefined ? undefined : [...new Set([project, resolve(project), realPath(project)])];
-  return sessionsIn(claudeFolder, onUnreadable)
+  return listSessions(claudeFolder, onUnreadable)
     .filter(({ path, folders: ranIn, ...session }) => {
       const at = lastActivity(session);
       const isOfProject = !folders || ranIn.some((folder) => folders.includes(folder));
@@ -45,7 +45,7 @@ export function selectSessions(
 export type OnUnreadable = (path: string, reason: string) => void;
 
 /** Every session on disk, the newest first. */
-export function sessionsIn(claudeFolder: string, onUnreadable: OnUnreadable): SessionOverview[] {
+export function listSessions(claudeFolder: string, onUnreadable: OnUnreadable): SessionOverview[] {
   const sessions = new Map<string, SessionOverview>();
   for (const path of pathsIn(claudeFolder, onUnreadable)) {
     const session = tryOverview(path, onUnreadable);
@@ -84,7 +84,7 @@ function sessionNamed(name: string, claudeFolder: string, onUnreadable: OnUnread
 const SHORTEST_BEGINNING = 4;
 
 function sessionWithId(name: string, claudeFolder: string, onUnreadable: OnUnreadable): SessionOverview {
-  const sessions = sessionsIn(claudeFolder, onUnreadable);
+  const sessions = listSessions(claudeFolder, onUnreadable);
   if (name.length < SHORTEST_BEGINNING)
     throw new UsageError(`${name}: write at least ${SHORTEST_BEGINNING} characters of a session's id`);
   const beginning = sessions.filter(({ sessionId }) => sessionId.startsWith(name));
@@ -106,7 +106,7 @@ function statusOf(path: string, name: string) {
 function pathsIn(claudeFolder: string, onUnreadable: OnUnreadable): string[] {
   const folder = projectsFolder(claudeFolder);
   try {
-    return [...transcriptsIn(folder, (path, error) => onUnreadable(path, codeOf(error)))];
+    return [...findTranscripts(folder, (path, error) => onUnreadable(path, codeOf(error)))];
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return [];
     throw new UsageError(`${folder} cannot be read (${codeOf(error)}); CLAUDE_CONFIG_DIR names another`);
@@ -115,7 +115,7 @@ function pathsIn(claudeFolder: string, onUnreadable: OnUnreadable): string[] {
 
 function tryOverview(path: string, onUnreadable: OnUnreadable): SessionOverview | undefined {
   try {
-    return overviewOf(path);
+    return readOverview(path);
   } catch (error) {
     // Claude Code deletes old ones in time; what is gone by now is no failure.
     if (codeOf(error) !== 'ENOENT') onUnreadable(path, codeOf(error));

@@ -13,7 +13,7 @@ export function claudeFolder(env: NodeJS.ProcessEnv): string {
  * block of the user's settings. A project's settings are left out: whoever wrote that project could name a server of
  * their own in them.
  */
-export function environmentOf(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+export function commandEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...userSettings(env), ...Object.fromEntries(Object.entries(env).filter(([, value]) => value !== '')) };
 }
 

@@ -26,7 +26,7 @@ export type SettingsContent =
   | { readonly kind: 'settings'; readonly text: string; readonly settings: ClaudeSettings; readonly isStrict: boolean };
 
 /** Every settings file that Claude Code looks for when it is started in a folder; the managed ones there are. */
-export function settingsFiles(env: NodeJS.ProcessEnv, cwd: string): SettingsFile[] {
+export function readSettingsFiles(env: NodeJS.ProcessEnv, cwd: string): SettingsFile[] {
   const own = (['user', 'project', 'local'] as const).map((scope) => ({ scope, path: settingsPath(scope, env, cwd) }));
   const managed = managedPaths().map((path) => ({ scope: 'managed' as const, path }));
   return [...own, ...managed].map((file) => ({ ...file, content: readSettingsAt(file.path) }));
@@ -41,7 +41,7 @@ export function readSettingsAt(path: string): SettingsContent {
   try {
     // A FIFO in its place would hang.
     if (!statSync(path).isFile()) return { kind: 'unreadable', reason: 'not a regular file' };
-    return settingsIn(readFileSync(path, 'utf8'));
+    return parseClaudeSettings(readFileSync(path, 'utf8'));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     return code === 'ENOENT' ? { kind: 'absent' } : { kind: 'unreadable', reason: code ?? message };
@@ -56,7 +56,7 @@ export function envBlock(content: SettingsContent): { [name: string]: string } {
 }
 
 /** What a text says; an empty file says as much as none. */
-export function settingsIn(text: string): SettingsContent {
+export function parseClaudeSettings(text: string): SettingsContent {
   const json = text.replace(/^\uFEFF/, '');
   if (json.trim() === '') return { kind: 'settings', text, settings: {}, isStrict: true };
   const errors: ParseError[] = [];

@@ -8,7 +8,7 @@ const VALUE = /^[\t -~\u0080-\u00ff]*$/;
  * The headers that a text names as OpenTelemetry's `OTEL_EXPORTER_OTLP_HEADERS` does: `name=value`, comma-separated, the
  * values percent-encoded. Undefined where it is none such.
  */
-export function otlpHeadersIn(text: string): OtlpHeaders | undefined {
+export function parseOtlpHeaders(text: string): OtlpHeaders | undefined {
   const headers: [string, string][] = [];
   for (const item of text.split(',').filter((each) => each.trim() !== '')) {
     const [, name = '', encoded = ''] = /^\s*([^=]*?)\s*=\s*(.*?)\s*$/.exec(item) ?? [];
@@ -23,7 +23,7 @@ export function otlpHeadersIn(text: string): OtlpHeaders | undefined {
 const SHORTEST_SECRET = 4;
 
 /** What of headers must not be told: each value, which may be a scheme and a secret. */
-export function secretsIn(headers: OtlpHeaders): string[] {
+export function headerSecrets(headers: OtlpHeaders): string[] {
   return Object.values(headers)
     .flatMap((value) => value.split(/\s+/))
     .filter(({ length }) => length >= SHORTEST_SECRET);

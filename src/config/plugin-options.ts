@@ -7,11 +7,11 @@ const OPTION = 'CLAUDE_PLUGIN_OPTION_';
 export function takePluginOptions(env: NodeJS.ProcessEnv): void {
   if (env.CLAUDE_PLUGIN_ROOT === undefined) return;
   for (const [name, value] of Object.entries(env)) {
-    if (name.startsWith(OPTION)) env[variableOf(name.slice(OPTION.length))] ||= value;
+    if (name.startsWith(OPTION)) env[pluginVariable(name.slice(OPTION.length))] ||= value;
   }
 }
 
 /** The variable that an option of the plugin counts as. */
-export function variableOf(option: string): string {
+export function pluginVariable(option: string): string {
   return `CC_LANGFUSE_${option.toUpperCase()}`;
 }

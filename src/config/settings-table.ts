@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { TAG_KINDS } from '../observations/build/tags.js';
 import { isRecord, type Json, parseJson } from '../shared/json.js';
 import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from '../shared/whole-number.js';
-import { otlpHeadersIn } from './otlp-headers.js';
+import { parseOtlpHeaders } from './otlp-headers.js';
 import { traceparent } from './traceparent.js';
 
 export const NO_WEB_URL = 'expected an http or https URL';
@@ -33,11 +33,11 @@ const otlpHeaders = z.pipe(
     .string()
     .check(
       z.refine(
-        (value) => otlpHeadersIn(value) !== undefined,
+        (value) => parseOtlpHeaders(value) !== undefined,
         'expected name=value,name=value with percent-encoded values',
       ),
     ),
-  z.transform((value) => otlpHeadersIn(value) ?? {}),
+  z.transform((value) => parseOtlpHeaders(value) ?? {}),
 );
 const list = z.pipe(
   z.string(),

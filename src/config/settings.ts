@@ -1,16 +1,16 @@
-import { type GitIdentity, gitIdentityIn, IDENTITY_VARIABLES } from '../git/identity.js';
+import { type GitIdentity, IDENTITY_VARIABLES, readGitIdentity } from '../git/identity.js';
 import type { TagKind } from '../observations/build/tags.js';
 import type { Capture } from '../observations/content/capture.js';
-import { type Redact, type RedactionRule, redactor } from '../observations/redaction/redact.js';
+import type { Caller } from '../observations/model.js';
+import { createRedactor, type Redact, type RedactionRule } from '../observations/redaction/redact.js';
 import type { Json } from '../shared/json.js';
-import type { Caller } from '../state/caller.js';
 import { githubMetadata } from './github-actions.js';
 import type { OtlpHeaders } from './otlp-headers.js';
 import { Environment, type Name } from './settings-table.js';
 
 export interface Settings {
   /** Undefined where keys or a good URL are missing: `problems` says which. */
-  readonly receiver: Receiver | undefined;
+  readonly destination: DestinationConfig | undefined;
   readonly userId: string | undefined;
   /** Where the user is known by the e-mail address that git has. */
   readonly gitIdentity: GitIdentity | undefined;
@@ -37,9 +37,9 @@ export interface Settings {
 }
 
 /** Where it all goes. */
-export type Receiver = Langfuse | Collector;
+export type DestinationConfig = LangfuseConfig | CollectorConfig;
 
-export interface Langfuse {
+export interface LangfuseConfig {
   readonly kind: 'langfuse';
   readonly baseUrl: URL;
   readonly publicKey: string;
@@ -49,7 +49,7 @@ export interface Langfuse {
 }
 
 /** An OpenTelemetry Collector, or whatever else takes traces over OTLP/HTTP: what it does with them is its own affair. */
-export interface Collector {
+export interface CollectorConfig {
   readonly kind: 'collector';
   readonly url: URL;
   readonly headers: OtlpHeaders;
@@ -123,9 +123,9 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const badNames = new Set(bad.map(({ path: [name] }) => String(name)));
   problems.push(...contradictionsIn(settings, badNames));
   return {
-    receiver: receiverIn(settings, badNames),
+    destination: receiverIn(settings, badNames),
     userId: settings.USER_ID === GIT ? undefined : settings.USER_ID,
-    gitIdentity: settings.USER_ID === GIT ? gitIdentityIn(env) : undefined,
+    gitIdentity: settings.USER_ID === GIT ? readGitIdentity(env) : undefined,
     tags: settings.TAGS,
     autoTags: settings.AUTO_TAGS,
     metadata: settings.METADATA,
@@ -139,7 +139,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     media: settings.MEDIA && settings.OTLP_URL === undefined,
     // It holds what tools were given and gave, in the model's own words too.
     input: settings.CAPTURE === 'full' ? settings.INPUT : 'answered',
-    redact: settings.REDACT ? redactor(rules) : undefined,
+    redact: settings.REDACT ? createRedactor(rules) : undefined,
     caller: { parent: settings.TRACEPARENT, seed: settings.TRACE_SEED, metadata: githubMetadata(env) },
     debug: settings.DEBUG,
     problems,
@@ -147,7 +147,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
 }
 
 /** With a malformed URL or header nothing is sent: what stands there by default is another's server, or another's place on it. */
-function receiverIn(settings: Environment, bad: ReadonlySet<string>): Receiver | undefined {
+function receiverIn(settings: Environment, bad: ReadonlySet<string>): DestinationConfig | undefined {
   const { OTLP_URL: url, OTLP_HEADERS: headers, BASE_URL: baseUrl, TRANSPORT: transport } = settings;
   if (bad.has('OTLP_URL')) return undefined;
   if (url) return bad.has('OTLP_HEADERS') ? undefined : { kind: 'collector', url, headers };
@@ -194,14 +194,14 @@ async function rulesIn(text: string | undefined): Promise<{ rules: RedactionRule
 }
 
 /** The variables that describe a session, as they are set: another run may have to export it, under settings of its own. */
-export function describing(env: NodeJS.ProcessEnv): { [variable: string]: string } {
+export function describingVariables(env: NodeJS.ProcessEnv): { [variable: string]: string } {
   const isFromGit = env[variableFor('USER_ID', env) ?? '']?.trim() === GIT;
   const variables = [...DESCRIBING.flatMap(variablesOf), ...(isFromGit ? IDENTITY_VARIABLES : [])];
   return Object.fromEntries(variables.flatMap((name) => (isSet(env[name]) ? [[name, env[name] ?? '']] : [])));
 }
 
 /** The settings with the variables that describe another session. */
-export async function describedBy(given: { [variable: string]: string }, env: NodeJS.ProcessEnv) {
+export async function readSessionSettings(given: { [variable: string]: string }, env: NodeJS.ProcessEnv) {
   const own: string[] = [...DESCRIBING.flatMap(variablesOf), ...IDENTITY_VARIABLES];
   const others = Object.fromEntries(Object.entries(env).filter(([name]) => !own.includes(name)));
   return { options: await readSettings({ ...others, ...given }), given };

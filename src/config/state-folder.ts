@@ -7,6 +7,6 @@ export function stateFolder(env: NodeJS.ProcessEnv): string {
 }
 
 /** What a session's own file in it is called, whatever its id holds. */
-export function fileNameOf(sessionId: string): string {
+export function sessionFileName(sessionId: string): string {
   return sessionId.replace(/[^\w-]/g, '_');
 }

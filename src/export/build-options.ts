@@ -1,38 +1,35 @@
-import { emailOf, type GitIdentity } from '../git/identity.js';
+import { findEmail, type GitIdentity } from '../git/identity.js';
 import { repositoryName } from '../git/remote.js';
-import { repositoryConfig } from '../git/repository.js';
+import { readRepositoryConfig } from '../git/repository.js';
 import type { BuildOptions, TraceSettings } from '../observations/build/trace.js';
-import type { Callers } from '../state/caller.js';
+import { type Callers, callerAt } from '../state/caller.js';
 
 export interface SessionSettings extends TraceSettings {
-  /** Where the user is known by the e-mail address that git has. */
+  /** Set when the user is identified by git's e-mail address. */
   readonly gitIdentity?: GitIdentity | undefined;
 }
 
-/** What the turns of a session are built with that ran in a folder: what git knows there is read once. */
-export type OptionsIn = (folder: string | undefined) => BuildOptions;
+/** Returns the options for a turn: by the folder that it ran in, and by its line, which tells the run that it belongs to. */
+export type OptionsFor = (folder: string | undefined, line?: number) => BuildOptions;
 
-export function optionsByFolder(
-  session: { readonly sessionId: string; readonly callers: Callers },
+/** Reads what git knows of a folder only once. */
+export function buildOptionsByFolder(
+  { sessionId, callers }: { readonly sessionId: string; readonly callers: Callers },
   { gitIdentity, ...settings }: SessionSettings,
-): OptionsIn {
-  const known = new Map<string | undefined, BuildOptions>();
-  return (folder) => {
-    const options = known.get(folder) ?? {
-      ...settings,
-      ...session,
-      ...gitFactsOf(folder, settings.userId, gitIdentity),
-    };
-    known.set(folder, options);
-    return options;
+): OptionsFor {
+  const known = new Map<string | undefined, ReturnType<typeof readGitFacts>>();
+  return (folder, line = 0) => {
+    const facts = known.get(folder) ?? readGitFacts(folder, settings.userId, gitIdentity);
+    known.set(folder, facts);
+    return { ...settings, sessionId, caller: callerAt(callers, line), ...facts };
   };
 }
 
-function gitFactsOf(folder: string | undefined, userId: string | undefined, identity: GitIdentity | undefined) {
-  const config = folder === undefined ? undefined : repositoryConfig(folder);
+function readGitFacts(folder: string | undefined, userId: string | undefined, identity: GitIdentity | undefined) {
+  const config = folder === undefined ? undefined : readRepositoryConfig(folder);
   const origin = config?.get('remote.origin.url');
   return {
-    userId: identity ? emailOf(identity, config) : userId,
+    userId: identity ? findEmail(identity, config) : userId,
     repository: origin === undefined ? undefined : repositoryName(origin),
   };
 }

@@ -1,4 +1,4 @@
-import type { Receiver } from '../config/settings.js';
+import type { DestinationConfig } from '../config/settings.js';
 import type { MediaReport, MediaUploads } from '../langfuse/media/media-uploads.lazy.js';
 import type { ScoreReport } from '../langfuse/scores.lazy.js';
 import type { Sender, SendReport } from '../langfuse/send.js';
@@ -19,11 +19,11 @@ export interface Delivery {
 
 /** Takes it to a receiver. What few exports have is loaded when the first has it. */
 export class Courier {
-  readonly #receiver: Receiver;
+  readonly #receiver: DestinationConfig;
   readonly #sender: Sender;
   #media: Promise<MediaUploads> | undefined;
 
-  constructor(receiver: Receiver, sender: Sender) {
+  constructor(receiver: DestinationConfig, sender: Sender) {
     this.#receiver = receiver;
     this.#sender = sender;
   }

@@ -1,14 +1,14 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import type { TraceSettings } from '../observations/build/trace.js';
-import { fitting } from '../observations/content/limits.js';
-import { type RequestInput, RequestInputs } from '../observations/content/request-input.js';
+import { createSanitizer } from '../observations/content/limits.js';
+import { type RequestInput, RequestInputBuilder } from '../observations/content/request-input.js';
 import type { Media, Observation } from '../observations/model.js';
 import { RequestIndex, type SentRequest } from '../transcript/requests/request-index.js';
 import type { Requests } from './requests.js';
 
 /** Makes each generation's input the request that it answers, as far as the transcript holds it. */
 export function exactRequests(path: string, { maxChars, redact, media }: TraceSettings): Requests {
-  const inputs = new RequestInputs({ maxChars, fit: fitting(redact), media });
+  const inputs = new RequestInputBuilder({ maxChars, fit: createSanitizer(redact), media });
   const main = new RequestIndex(path);
   let agent: RequestIndex | undefined;
   return {
@@ -34,7 +34,7 @@ export function exactRequests(path: string, { maxChars, redact, media }: TraceSe
 }
 
 /** It may hold whatever anyone has put into it: what cannot be shown must not cost the turn. */
-function inputOf(request: SentRequest, inputs: RequestInputs): RequestInput | undefined {
+function inputOf(request: SentRequest, inputs: RequestInputBuilder): RequestInput | undefined {
   try {
     return inputs.of(request);
   } catch {

@@ -1,5 +1,5 @@
 import type { MediaReport } from '../langfuse/media/media-uploads.lazy.js';
-import { withoutMedia } from '../observations/content/media.js';
+import { replaceMissingMedia } from '../observations/content/media.js';
 import type { Observation } from '../observations/model.js';
 
 interface MediaTools {
@@ -14,7 +14,7 @@ export async function settleMedia(observation: Observation, { bring, onMissing }
   if (media.length === 0) return observation;
   const { missing, failure } = await bring(observation);
   if (failure !== undefined) onMissing(failure);
-  return withoutMedia(observation, missing);
+  return replaceMissingMedia(observation, missing);
 }
 
 /** Nothing leaves: placeholders stand in the fields. */

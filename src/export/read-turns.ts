@@ -2,7 +2,7 @@ import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/pro
 import type { Log } from '../shared/log.js';
 import { type Line, toLine } from '../transcript/file/line.js';
 import type { SourceLine, TranscriptReader } from '../transcript/file/reader.js';
-import { unknownIn } from '../transcript/file/unknown.js';
+import { findUnknown } from '../transcript/file/unknown.js';
 import { AnswerWatch } from '../transcript/turns/answer.js';
 import type { Turn } from '../transcript/turns/turn.js';
 import { TurnGrouper } from '../transcript/turns/turn-grouper.js';
@@ -61,7 +61,7 @@ export async function* readTurns(
     if (!line) return undefined;
     onLine(line);
     watch?.see(line);
-    if (log.isDebug) for (const what of unknownIn(line)) unknown.set(what, (unknown.get(what) ?? 0) + 1);
+    if (log.isDebug) for (const what of findUnknown(line)) unknown.set(what, (unknown.get(what) ?? 0) + 1);
     if (line.kind === 'unreadable' && source.number > start.sentLine) {
       unreadable += 1;
       const details = { file: path, line: source.number, reason: line.reason };

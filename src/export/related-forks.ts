@@ -1,5 +1,5 @@
 import type { SessionState } from '../state/store.js';
-import { userLinesOf } from '../transcript/overview/fork.js';
+import { readUserUuids } from '../transcript/overview/fork.js';
 
 /**
  * Up to 2.1.197 a fork bears no mark: it begins with the same prompt as another session. What that one has exported is not
@@ -13,7 +13,7 @@ export function turnsOfFamily(
   const relatives = store.sessionsWithFirst(first, sessionId).filter(([, entry]) => entry.destination === destination);
   const exported = relatives.map(([, { path, last_line, copied_line = 0 }]) => {
     try {
-      return path === undefined ? [] : userLinesOf(path, copied_line, last_line);
+      return path === undefined ? [] : readUserUuids(path, copied_line, last_line);
     } catch {
       // gone by now; at least its first turn was exported
       return [first];

@@ -1,11 +1,10 @@
-import type { Observation } from '../observations/model.js';
+import type { Caller, Observation } from '../observations/model.js';
 import type { Log } from '../shared/log.js';
-import type { Caller } from '../state/caller.js';
 import { type Entry, NEW_ENTRY } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import type { SessionState } from '../state/store.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
-import { optionsByFolder, type SessionSettings } from './build-options.js';
+import { buildOptionsByFolder, type SessionSettings } from './build-options.js';
 import type { Delivery } from './delivery.js';
 import { type Run, SessionRecord } from './entry-writer.js';
 import { settleMedia } from './media-export.js';
@@ -111,13 +110,13 @@ async function exportFrom(start: Start, run: Run): Promise<ExportReport | undefi
   const { known } = record;
   const requests = await openRequests(what.path, tools.options);
   const outbox = outboxFor(record, what, tools, requests);
-  const optionsIn = optionsByFolder({ sessionId: what.sessionId, callers: record.callers }, tools.options);
+  const optionsFor = buildOptionsByFolder({ sessionId: what.sessionId, callers: record.callers }, tools.options);
   const subagents = new Subagents({
     transcriptPath: what.path,
     known: start.agents,
     unknownBefore: Date.parse(takenOverAt(known) ?? '') || 0,
     status: { ...what.agents, idleBefore: Date.now() - IDLE_MS },
-    optionsIn,
+    optionsFor,
     onUnreadable: (file, line, reason) => log.warn('a line cannot be read, it is left out', { file, line, reason }),
     onFile: requests.seeAgent,
   });
@@ -149,7 +148,7 @@ async function exportFrom(start: Start, run: Run): Promise<ExportReport | undefi
       closedLine = turn.lineOffsets.at(-1);
       if (outbox.failure !== undefined) continue;
       family ??= turnsOfFamily(known.first ?? turn.key, what, tools);
-      await addTurn(turn, { start, entry: known, family, subagents, optionsIn, outbox, reading });
+      await addTurn(turn, { start, entry: known, family, subagents, optionsFor, outbox, reading });
       if (reading.isCutShort) break;
     }
     if (!isWhereItWas && !reading.isCutShort) return undefined;

@@ -1,5 +1,5 @@
 import type { Entry } from '../state/entry.js';
-import { NO_FACTS, type Position, type SessionFacts } from '../transcript/turns/turn.js';
+import { NO_SESSION_FACTS, type Position, type SessionFacts } from '../transcript/turns/turn.js';
 
 /** Where to read from, and what has been acknowledged from there on. */
 export interface Start extends Position {
@@ -16,12 +16,12 @@ export interface Start extends Position {
 /** The last exported turn is read again, since it may have grown: by its byte, else by its line, else all from the top. */
 export function startsFor(entry: Entry): Start[] {
   const { last_line: lastLine, sent_line: sentLine = lastLine, turn_count: turnCount, turn_line, agents } = entry;
-  const top = { line: 1, offset: 0, turnCount: 0, lastLine: 0, sentLine: 0, session: NO_FACTS } as const;
+  const top = { line: 1, offset: 0, turnCount: 0, lastLine: 0, sentLine: 0, session: NO_SESSION_FACTS } as const;
   const anew = { ...top, time: undefined, prompt: undefined, agents: undefined };
   if (lastLine === 0) return [{ ...anew, sentLine, agents, time: entry.time }];
   const read = { ...anew, turnCount, lastLine, sentLine, agents };
   if (turn_line === undefined) return [{ ...read, line: lastLine + 1 }, anew];
-  const { prompt, time, session = NO_FACTS } = entry;
+  const { prompt, time, session = NO_SESSION_FACTS } = entry;
   const lastTurn = { ...read, line: turn_line, turnCount: turnCount - 1, time, prompt, session };
   return [{ ...lastTurn, offset: entry.offset ?? 0 }, lastTurn, anew];
 }

@@ -1,24 +1,24 @@
 import { isDeepStrictEqual } from 'node:util';
-import { agentTypeOf } from '../observations/build/agent-type.js';
-import { buildAgent, buildLostAgent, type Limits, toolSpanOf } from '../observations/build/agents.js';
+import { findAgentType } from '../observations/build/agent-type.js';
+import { buildAgent, buildLostAgent, type Limits, toolSpanId } from '../observations/build/agents.js';
 import { NAME_CHARS } from '../observations/build/observation.js';
-import { type BuildOptions, traceOfAgent } from '../observations/build/trace.js';
-import { fitting } from '../observations/content/limits.js';
+import { type BuildOptions, buildAgentTrace } from '../observations/build/trace.js';
+import { createSanitizer } from '../observations/content/limits.js';
 import type { Observation, Trace } from '../observations/model.js';
 import type { AgentEntry, Entry } from '../state/entry.js';
 import {
   type AgentFile,
-  agentFilesBeside,
-  agentFilesOf,
-  olderAgentFile,
+  findAgentFiles,
+  findAgentSession,
+  findLegacyAgentFile,
+  findLegacyAgentFiles,
   readAgent,
-  sessionOfAgent,
 } from '../transcript/agents/agent-files.js';
-import { textOf } from '../transcript/file/content.js';
+import { contentText } from '../transcript/file/content.js';
 import type { Line } from '../transcript/file/line.js';
 import type { ToolCall } from '../transcript/turns/responses.js';
 import type { AgentThread, Turn } from '../transcript/turns/turn.js';
-import type { OptionsIn } from './build-options.js';
+import type { OptionsFor } from './build-options.js';
 import { withMarks } from './marks.js';
 import { keptOf, traceKept } from './stored-trace.js';
 
@@ -46,7 +46,7 @@ interface SubagentTools {
   /** Agents from before this moment, in ms since 1970, are not known: another exporter has seen to them. */
   readonly unknownBefore: number;
   readonly status: AgentStatus;
-  readonly optionsIn: OptionsIn;
+  readonly optionsFor: OptionsFor;
   readonly onUnreadable: (file: string, line: number, reason: string) => void;
   /** Told of each agent's file before it is read; gives who is told of its lines. */
   readonly onFile: (path: string) => (line: Line) => void;
@@ -77,11 +77,11 @@ export class Subagents {
   #isListed = false;
 
   constructor(tools: SubagentTools) {
-    const { optionsIn, known = {} } = tools;
+    const { optionsFor, known = {} } = tools;
     this.#tools = tools;
-    this.#options = optionsIn(undefined);
+    this.#options = optionsFor(undefined);
     const { maxChars, redact, capture, media } = this.#options;
-    this.#limits = { maxChars, fit: fitting(redact), capture, media };
+    this.#limits = { maxChars, fit: createSanitizer(redact), capture, media };
     for (const [agentId, entry] of Object.entries(known)) {
       if (entry) this.#entries.set(agentId, entry);
       else this.#leftAlone.add(agentId);
@@ -148,9 +148,9 @@ export class Subagents {
 
   /** Those that no call started, each with a trace of its own, once nobody works on them any more. */
   *unplaced(): Generator<AgentItem[], void, undefined> {
-    const { transcriptPath, status, optionsIn, unknownBefore } = this.#tools;
-    const isOurs = (file: AgentFile) => sessionOfAgent(file) === this.#options.sessionId;
-    const beside = status.mayBeBeside ? agentFilesBeside(transcriptPath).filter(isOurs) : [];
+    const { transcriptPath, status, optionsFor, unknownBefore } = this.#tools;
+    const isOurs = (file: AgentFile) => findAgentSession(file) === this.#options.sessionId;
+    const beside = status.mayBeBeside ? findLegacyAgentFiles(transcriptPath).filter(isOurs) : [];
     for (const file of [...this.#listed(), ...beside]) {
       const { agentId, meta, workflowRunId, changedAt } = file;
       // One that a call started hangs below that call, or waits until the call is known.
@@ -162,7 +162,7 @@ export class Subagents {
         this.#silent.add(agentId);
         continue;
       }
-      const place = keptOf(traceOfAgent(thread, meta.agentType, optionsIn(thread.turns[0].context.cwd)));
+      const place = keptOf(buildAgentTrace(thread, meta.agentType, optionsFor(thread.turns[0].context.cwd)));
       yield this.#itemsOf(file, thread, { ...place, last_line: 0, type: meta.agentType });
     }
   }
@@ -219,7 +219,7 @@ export class Subagents {
       this.#entries.set(key, { ...known, ...news });
       return [key];
     }
-    const place = { ...keptOf(trace), parent: toolSpanOf(trace, callId), call: callId };
+    const place = { ...keptOf(trace), parent: toolSpanId(trace, callId), call: callId };
     this.#entries.set(key, { ...details, ...place, last_line: 0 });
     return [key];
   }
@@ -255,14 +255,14 @@ export class Subagents {
 
   #listed(): AgentFile[] {
     if (!this.#isListed)
-      for (const file of agentFilesOf(this.#tools.transcriptPath)) this.#files.set(file.agentId, file);
+      for (const file of findAgentFiles(this.#tools.transcriptPath)) this.#files.set(file.agentId, file);
     this.#isListed = true;
     return [...this.#files.values()].filter((file) => file !== undefined);
   }
 
   #fileOf(agentId: string): AgentFile | undefined {
     this.#listed();
-    if (!this.#files.has(agentId)) this.#files.set(agentId, olderAgentFile(this.#tools.transcriptPath, agentId));
+    if (!this.#files.has(agentId)) this.#files.set(agentId, findLegacyAgentFile(this.#tools.transcriptPath, agentId));
     return this.#files.get(agentId);
   }
 }
@@ -276,7 +276,7 @@ function launchOf(call: ToolCall, trace: Trace, { fit }: Limits): Launch {
   const textOrNone = (text: string | undefined) => text && fit.text(text, NAME_CHARS);
   return {
     trace,
-    type: textOrNone(agentTypeOf(call)),
+    type: textOrNone(findAgentType(call)),
     description: textOrNone(description),
     background: isAsync(call),
     task: taskId,
@@ -286,5 +286,5 @@ function launchOf(call: ToolCall, trace: Trace, { fit }: Limits): Launch {
 /** Whether a call's result says no more than that something has been started. */
 function isAsync({ result }: ToolCall): boolean {
   const { isAsync: isMarked = false, status } = result?.details ?? {};
-  return isMarked || status === 'async_launched' || textOf(result?.content).startsWith('Async agent launched');
+  return isMarked || status === 'async_launched' || contentText(result?.content).startsWith('Async agent launched');
 }

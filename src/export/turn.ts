@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import { scoresOf } from '../observations/build/scores.js';
-import { traceOf } from '../observations/build/trace.js';
+import { computeScores } from '../observations/build/scores.js';
+import { buildTrace } from '../observations/build/trace.js';
 import { buildTurn } from '../observations/build/turn.js';
 import type { Entry } from '../state/entry.js';
-import { NO_FACTS, type Turn } from '../transcript/turns/turn.js';
-import type { OptionsIn } from './build-options.js';
+import { NO_SESSION_FACTS, type Turn } from '../transcript/turns/turn.js';
+import type { OptionsFor } from './build-options.js';
 import { withMarks } from './marks.js';
 import type { Outbox } from './outbox.js';
 import type { Reading } from './read-turns.js';
@@ -18,7 +18,7 @@ export interface TurnExport {
   /** Turns that other sessions have exported. */
   readonly family: ReadonlySet<string>;
   readonly subagents: Subagents;
-  readonly optionsIn: OptionsIn;
+  readonly optionsFor: OptionsFor;
   readonly outbox: Outbox;
   readonly reading: Reading;
 }
@@ -29,7 +29,7 @@ export interface TurnExport {
  */
 export async function addTurn(
   turn: Turn,
-  { start, entry, family, subagents, optionsIn, outbox, reading }: TurnExport,
+  { start, entry, family, subagents, optionsFor, outbox, reading }: TurnExport,
 ): Promise<void> {
   const last = turn.lineOffsets.at(-1) ?? 0;
   const isNew = last > start.lastLine;
@@ -41,7 +41,7 @@ export async function addTurn(
     offset: turn.start.offset,
     prompt: turn.key,
     time: turn.inheritedTime,
-    session: isDeepStrictEqual(turn.sessionBefore, NO_FACTS) ? undefined : turn.sessionBefore,
+    session: isDeepStrictEqual(turn.sessionBefore, NO_SESSION_FACTS) ? undefined : turn.sessionBefore,
     sent_line: last,
     agents_since: takenOverAt(entry),
     ...(turn.number === 1 && !turn.copied && { first: turn.key }),
@@ -51,10 +51,11 @@ export async function addTurn(
     if (isNew) await outbox.add([{ change: done }]);
     return;
   }
-  const options = optionsIn(turn.context.cwd);
-  const started = subagents.see(turn, traceOf(turn, options));
+  const options = optionsFor(turn.context.cwd, turn.prompts[0].line);
+  const trace = buildTrace(turn, options);
+  const started = subagents.see(turn, trace);
   // The last exported turn is read again by every run, and seldom has anything new to be built of.
-  const built = isNew ? buildTurn(turn, options) : undefined;
+  const built = isNew ? buildTurn(turn, options, trace) : undefined;
   const news = withMarks(built?.children.filter(({ line }) => line > start.sentLine) ?? [], (line) => ({
     sent_line: line,
   }));
@@ -66,7 +67,7 @@ export async function addTurn(
     if (started.length > 0) await outbox.add([{ change: subagents.kept(started) }]);
     return;
   }
-  const scores = options.scores ? { scores: { [built.root.id]: scoresOf(turn, built.root) } } : {};
+  const scores = options.scores ? { scores: { [built.root.id]: computeScores(turn, built.root) } } : {};
   await outbox.add([{ observation: built.root, change: { ...done, ...subagents.kept(started), ...scores } }]);
 }
 

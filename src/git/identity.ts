@@ -12,7 +12,7 @@ export interface GitIdentity {
 /** The variables that a git identity depends on. */
 export const IDENTITY_VARIABLES = ['GIT_AUTHOR_EMAIL', 'GIT_CONFIG_GLOBAL', 'XDG_CONFIG_HOME'] as const;
 
-export function gitIdentityIn(env: NodeJS.ProcessEnv): GitIdentity {
+export function readGitIdentity(env: NodeJS.ProcessEnv): GitIdentity {
   const home = env.HOME || homedir();
   const own = [join(home, '.gitconfig'), join(env.XDG_CONFIG_HOME || join(home, '.config'), 'git', 'config')];
   const configs = env.GIT_CONFIG_GLOBAL === undefined ? own : [env.GIT_CONFIG_GLOBAL];
@@ -20,7 +20,10 @@ export function gitIdentityIn(env: NodeJS.ProcessEnv): GitIdentity {
 }
 
 /** The e-mail address that git would write into a commit; git itself is not started. */
-export function emailOf({ authorEmail, configs }: GitIdentity, repository: GitConfig | undefined): string | undefined {
+export function findEmail(
+  { authorEmail, configs }: GitIdentity,
+  repository: GitConfig | undefined,
+): string | undefined {
   if (authorEmail !== undefined) return authorEmail;
   const inRepository = repository?.get('user.email');
   if (inRepository) return inRepository;

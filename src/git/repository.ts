@@ -3,7 +3,7 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { type GitConfig, readGitConfig, readSmallFile } from './config.js';
 
 /** The configuration of the repository that a folder lies in; none where it lies in none, or is gone. */
-export function repositoryConfig(folder: string): GitConfig | undefined {
+export function readRepositoryConfig(folder: string): GitConfig | undefined {
   if (!isAbsolute(folder) || !statusOf(folder)?.isDirectory()) return undefined;
   for (let place = folder; ; place = dirname(place)) {
     const path = join(place, '.git');

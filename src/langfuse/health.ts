@@ -1,7 +1,7 @@
-import type { Langfuse } from '../config/settings.js';
+import type { LangfuseConfig } from '../config/settings.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { read } from './http/read.js';
-import { urlOf } from './receiver.js';
+import { langfuseUrl } from './receiver.js';
 
 /** What a server says of itself to anyone. */
 export interface HealthAnswer {
@@ -15,8 +15,8 @@ export interface HealthAnswer {
 }
 
 /** Asks a server how it is, without keys; throws where there is no answer. */
-export async function askForHealth(langfuse: Langfuse, timeoutMs: number): Promise<HealthAnswer> {
-  const { status, headers, body } = await read(urlOf(langfuse, '/api/public/health'), {}, timeoutMs);
+export async function askForHealth(langfuse: LangfuseConfig, timeoutMs: number): Promise<HealthAnswer> {
+  const { status, headers, body } = await read(langfuseUrl(langfuse, '/api/public/health'), {}, timeoutMs);
   const answer = parseJson(body);
   const clock = Date.parse(headers.date ?? '');
   return {

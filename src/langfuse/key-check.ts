@@ -1,6 +1,6 @@
-import type { Langfuse } from '../config/settings.js';
+import type { LangfuseConfig } from '../config/settings.js';
 import { askForProject, type ProjectAnswer } from './project.js';
-import { refusedBy } from './receiver.js';
+import { describeRefusal } from './receiver.js';
 
 const WAIT_MS = 10_000;
 
@@ -10,11 +10,11 @@ export type KeyCheck =
   | { readonly kind: 'refused' | 'unreachable' | 'no Langfuse'; readonly problem: string };
 
 /** Tries the keys at their server, which learns nothing by it. */
-export async function checkKeys(langfuse: Langfuse): Promise<KeyCheck> {
+export async function checkKeys(langfuse: LangfuseConfig): Promise<KeyCheck> {
   const { host } = langfuse.baseUrl;
   try {
     const { status, project } = await askForProject(langfuse, WAIT_MS);
-    if (status === 401 || status === 403) return { kind: 'refused', problem: refusedBy(langfuse, status) };
+    if (status === 401 || status === 403) return { kind: 'refused', problem: describeRefusal(langfuse, status) };
     if (status === 200 && project) return { kind: 'open', project };
     return { kind: 'no Langfuse', problem: `${host} answers (${status}), but not as Langfuse does` };
   } catch (error) {

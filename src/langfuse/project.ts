@@ -1,7 +1,7 @@
-import type { Langfuse } from '../config/settings.js';
+import type { LangfuseConfig } from '../config/settings.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { read } from './http/read.js';
-import { authorization, urlOf } from './receiver.js';
+import { authorization, langfuseUrl } from './receiver.js';
 
 /** What a server says to the keys. */
 export interface ProjectAnswer {
@@ -11,15 +11,15 @@ export interface ProjectAnswer {
 }
 
 /** Asks a server which project the keys open; throws where there is no answer. */
-export async function askForProject(langfuse: Langfuse, timeoutMs: number): Promise<ProjectAnswer> {
+export async function askForProject(langfuse: LangfuseConfig, timeoutMs: number): Promise<ProjectAnswer> {
   const headers = { authorization: authorization(langfuse) };
-  const { status, body } = await read(urlOf(langfuse, '/api/public/projects'), headers, timeoutMs);
+  const { status, body } = await read(langfuseUrl(langfuse, '/api/public/projects'), headers, timeoutMs);
   return { status, project: projectIn(parseJson(body)) };
 }
 
 /** Where the sessions of a project are shown; without the project, where the server is. */
-export function sessionsPage(langfuse: Langfuse, project: ProjectAnswer['project']): string {
-  return urlOf(langfuse, project ? `/project/${encodeURIComponent(project.id)}/sessions` : '').href;
+export function sessionsPage(langfuse: LangfuseConfig, project: ProjectAnswer['project']): string {
+  return langfuseUrl(langfuse, project ? `/project/${encodeURIComponent(project.id)}/sessions` : '').href;
 }
 
 function projectIn(answer: unknown): ProjectAnswer['project'] {

@@ -1,9 +1,9 @@
-import type { Receiver } from '../config/settings.js';
-import { scoreIdOf } from '../observations/build/ids.js';
+import type { DestinationConfig } from '../config/settings.js';
+import { deriveScoreId } from '../observations/build/ids.js';
 import type { TurnScores } from '../observations/build/scores.js';
 import { ask, type Connection, connect, isPage } from './http/connection.js';
 import { isSuccess } from './http/status.js';
-import { authorization, urlOf } from './receiver.js';
+import { authorization, langfuseUrl } from './receiver.js';
 
 /** A score as Langfuse takes it. Sent again it has the same id, and replaces itself. */
 export interface Score extends Pick<TurnScores, 'traceId' | 'observationId' | 'environment'> {
@@ -31,12 +31,12 @@ const REQUEST_TIMEOUT_MS = 10_000;
  * from before stay so.
  */
 export async function sendScores(
-  receiver: Receiver,
+  receiver: DestinationConfig,
   turns: readonly TurnScores[],
   { deadline, stop }: { readonly deadline: number; readonly stop?: AbortSignal | undefined },
 ): Promise<ScoreReport> {
   if (receiver.kind === 'collector') return { settled: 0, refused: [], failure: undefined };
-  const url = urlOf(receiver, '/api/public/scores');
+  const url = langfuseUrl(receiver, '/api/public/scores');
   const headers = { authorization: authorization(receiver), 'content-type': 'application/json' };
   const connection = await connect(url);
   const refused: string[] = [];
@@ -45,7 +45,7 @@ export async function sendScores(
       const left = Math.min(deadline - Date.now(), REQUEST_TIMEOUT_MS);
       if (left <= 0 || stop?.aborted) return { settled, refused, failure: left <= 0 ? 'out of time' : 'stopped' };
       const answers = await Promise.all(
-        scoresIn(turn).map((score) => statusOf(connection, url, { score, headers }, left)),
+        buildScores(turn).map((score) => statusOf(connection, url, { score, headers }, left)),
       );
       const failure = answers.map(({ status }) => failureOf(status)).find((reason) => reason !== undefined);
       if (failure !== undefined) return { settled, refused, failure };
@@ -57,10 +57,10 @@ export async function sendScores(
   }
 }
 
-export function scoresIn({ figures, ...place }: TurnScores): Score[] {
+export function buildScores({ figures, ...place }: TurnScores): Score[] {
   return Object.entries(figures).map(([name, value]) => ({
     ...place,
-    id: scoreIdOf(place.observationId ?? place.traceId, name),
+    id: deriveScoreId(place.observationId ?? place.traceId, name),
     name,
     value,
     dataType: name === 'interrupted' ? 'BOOLEAN' : 'NUMERIC',

@@ -2,6 +2,16 @@ import type { Json } from '../shared/json.js';
 
 export type Level = 'DEFAULT' | 'WARNING' | 'ERROR';
 
+/** What started a run of Claude Code, as far as the run's environment says: its turns are part of that. */
+export interface Caller {
+  /** A span in the caller's own trace: the turns hang below it. */
+  readonly parent?: { readonly trace: string; readonly span: string } | undefined;
+  /** What the trace ids are derived from, so that the caller knows them in advance. */
+  readonly seed?: string | undefined;
+  /** Which CI job it was. */
+  readonly metadata?: { readonly [name: string]: string } | undefined;
+}
+
 export type Usage = { readonly [kind: string]: number };
 
 /** What Langfuse reads of a trace from each of its observations: in v4 there is no other place for it. */

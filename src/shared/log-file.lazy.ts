@@ -7,7 +7,7 @@ const ROTATE_AT_BYTES = 5_000_000;
 const open = new Map<string, Logger>();
 
 /** The log file, written synchronously: what has been logged outlives a kill. */
-export function logFile(path: string): Logger {
+export function openLogFile(path: string): Logger {
   const logger = open.get(path) ?? create(path);
   open.set(path, logger);
   return logger;

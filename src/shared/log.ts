@@ -24,7 +24,7 @@ export function openLog(folder: string, options: { debug: boolean }): Log {
     const time = new Date().toISOString();
     written = written
       .then(async () => {
-        const { logFile } = await import('./log-file.lazy.js');
+        const { openLogFile: logFile } = await import('./log-file.lazy.js');
         logFile(logPath(folder))[level]({ ...details, time }, message);
       })
       .catch((error: Error) => {

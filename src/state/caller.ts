@@ -1,23 +1,19 @@
 import * as z from 'zod/mini';
+import type { Caller } from '../observations/model.js';
 import { optional } from '../shared/lenient.js';
 
-/** What has started a run of Claude Code, as far as the run's environment tells: its turns are a part of that. */
-export const Caller = z.object({
-  /** A span below which they hang, in a trace that is the caller's. */
+const StoredCaller = z.object({
   parent: optional(z.object({ trace: z.string(), span: z.string() })),
-  /** What the ids of their traces are made of, so that the caller knows them beforehand. */
   seed: optional(z.string()),
-  /** The job of a CI that it was. */
   metadata: optional(z.record(z.string(), z.string())),
 });
-export type Caller = z.infer<typeof Caller>;
 
 /**
  * The callers of a session's own runs, each with the line from which on it holds, in that order. A session may be resumed
  * below another span, or with another seed, or by hand. What a turn is a part of was settled when its prompt was given: the
  * caller of that run holds for it whichever run sends it, or what it has grown by, so its ids never move.
  */
-export const Callers = z.array(z.extend(Caller, { from_line: z.number() }));
+export const Callers = z.array(z.extend(StoredCaller, { from_line: z.number() }));
 export type Callers = z.infer<typeof Callers>;
 
 /** SessionStart comes before the prompts of its run: all that is written by then is of the runs before. */

@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
-import { fileNameOf } from '../config/state-folder.js';
+import { sessionFileName } from '../config/state-folder.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { Entry, merged, NEW_ENTRY } from './entry.js';
 import {
@@ -148,7 +148,7 @@ export class StateStore implements SessionState {
   }
 
   lock(sessionId: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined> {
-    return takeLock(join(locksFolder(this.#folder), `${fileNameOf(sessionId)}.lock`), deadline, stop);
+    return takeLock(join(locksFolder(this.#folder), `${sessionFileName(sessionId)}.lock`), deadline, stop);
   }
 
   /** Resolves when the change is on disk. */

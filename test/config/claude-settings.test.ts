@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { readSettingsAt, settingsFiles, settingsIn } from '../../src/config/claude-settings.js';
+import { parseClaudeSettings, readSettingsAt, readSettingsFiles } from '../../src/config/claude-settings.js';
 
 let folder: string;
 
@@ -17,7 +17,7 @@ test('Claude Code reads the settings of the user, the project, the user in the p
   mkdirSync(join(folder, 'project', '.claude'), { recursive: true });
   const local = join(folder, 'project', '.claude', 'settings.local.json');
   writeFileSync(local, '{"env":{"A":"b"}}');
-  const files = settingsFiles(env, join(folder, 'project'));
+  const files = readSettingsFiles(env, join(folder, 'project'));
   expect(files.slice(0, 3)).toEqual([
     { scope: 'user', path: join(folder, 'config', 'settings.json'), content: { kind: 'absent' } },
     { scope: 'project', path: join(folder, 'project', '.claude', 'settings.json'), content: { kind: 'absent' } },
@@ -28,12 +28,12 @@ test('Claude Code reads the settings of the user, the project, the user in the p
     },
   ]);
   expect(files.slice(3).map(({ scope }) => scope)).toContain('managed');
-  expect(settingsFiles({}, folder)[0]?.path).toBe(join(homedir(), '.claude', 'settings.json'));
+  expect(readSettingsFiles({}, folder)[0]?.path).toBe(join(homedir(), '.claude', 'settings.json'));
 });
 
 describe('a settings file', () => {
   test('may have comments and trailing commas, which Claude Code refuses', () => {
-    expect(settingsIn('{\n  // why\n  "a": [1,],\n}\n')).toMatchObject({
+    expect(parseClaudeSettings('{\n  // why\n  "a": [1,],\n}\n')).toMatchObject({
       kind: 'settings',
       settings: { a: [1] },
       isStrict: false,
@@ -41,8 +41,12 @@ describe('a settings file', () => {
   });
 
   test('may begin with a byte order mark, or be empty', () => {
-    expect(settingsIn('\uFEFF{"a":1}')).toMatchObject({ kind: 'settings', settings: { a: 1 }, isStrict: true });
-    expect(settingsIn(' \n')).toMatchObject({ kind: 'settings', settings: {}, isStrict: true });
+    expect(parseClaudeSettings('\uFEFF{"a":1}')).toMatchObject({
+      kind: 'settings',
+      settings: { a: 1 },
+      isStrict: true,
+    });
+    expect(parseClaudeSettings(' \n')).toMatchObject({ kind: 'settings', settings: {}, isStrict: true });
   });
 
   test.each([
@@ -51,7 +55,7 @@ describe('a settings file', () => {
     ['nonsense', 'line 1, column 1: invalid symbol'],
     ['[1]', 'expected a JSON object'],
   ])('%j is none', (text, problem) => {
-    expect(settingsIn(text)).toEqual({ kind: 'no settings', text, problem });
+    expect(parseClaudeSettings(text)).toEqual({ kind: 'no settings', text, problem });
   });
 
   test('that cannot be read says why', () => {

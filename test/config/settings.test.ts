@@ -7,7 +7,7 @@ const KEYS = { LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
 describe('settings', () => {
   test('have defaults', async () => {
     expect(await readSettings(KEYS)).toEqual({
-      receiver: {
+      destination: {
         kind: 'langfuse',
         baseUrl: new URL('https://cloud.langfuse.com'),
         publicKey: 'pk',
@@ -58,7 +58,7 @@ describe('settings', () => {
       CC_LANGFUSE_TRANSPORT: 'Ingestion',
     });
     expect(settings).toEqual({
-      receiver: {
+      destination: {
         kind: 'langfuse',
         baseUrl: new URL('http://localhost:3000/langfuse'),
         publicKey: 'pk',
@@ -87,7 +87,10 @@ describe('settings', () => {
 
   test('CC_LANGFUSE_X wins over LANGFUSE_X, and an empty one counts as none', async () => {
     const env = { ...KEYS, CC_LANGFUSE_PUBLIC_KEY: 'ours', LANGFUSE_USER_ID: 'me', CC_LANGFUSE_USER_ID: '' };
-    expect(await readSettings(env)).toMatchObject({ receiver: { publicKey: 'ours', secretKey: 'sk' }, userId: 'me' });
+    expect(await readSettings(env)).toMatchObject({
+      destination: { publicKey: 'ours', secretKey: 'sk' },
+      userId: 'me',
+    });
   });
 
   test('the user may be the one that git knows', async () => {
@@ -116,7 +119,7 @@ describe('settings', () => {
     '%s names the server',
     async (name) => {
       expect(await readSettings({ ...KEYS, [name]: 'https://example.com' })).toMatchObject({
-        receiver: { baseUrl: new URL('https://example.com') },
+        destination: { baseUrl: new URL('https://example.com') },
       });
     },
   );
@@ -156,12 +159,12 @@ describe('settings', () => {
     const settings = await readSettings({ ...KEYS, [name]: value });
     expect(settings[setting]).toEqual(fallback);
     expect(settings.problems).toEqual([expect.stringMatching(new RegExp(`^${name}: expected `))]);
-    expect(settings.receiver).toBeDefined();
+    expect(settings.destination).toBeDefined();
   });
 
   test.each(['http', 'otlp,ingestion'])('CC_LANGFUSE_TRANSPORT=%s is named, and both are tried', async (value) => {
     expect(await readSettings({ ...KEYS, CC_LANGFUSE_TRANSPORT: value })).toMatchObject({
-      receiver: { transport: 'auto' },
+      destination: { transport: 'auto' },
       problems: ['CC_LANGFUSE_TRANSPORT: expected auto, otlp or ingestion'],
     });
   });
@@ -195,8 +198,8 @@ describe('settings', () => {
   test.each(['cloud.langfuse.com', 'ftp://x', 'https://', 'http://a b'])(
     'with the URL %j nothing is sent: its default is another server',
     async (url) => {
-      const { receiver, problems } = await readSettings({ ...KEYS, LANGFUSE_BASE_URL: url });
-      expect(receiver).toBeUndefined();
+      const { destination, problems } = await readSettings({ ...KEYS, LANGFUSE_BASE_URL: url });
+      expect(destination).toBeUndefined();
       expect(problems).toEqual(['LANGFUSE_BASE_URL: expected an http or https URL']);
     },
   );
@@ -206,10 +209,10 @@ describe('settings', () => {
     const HEADERS_NAME = 'CC_LANGFUSE_OTLP_HEADERS';
     const at = (url: string, headers = {}) => ({ kind: 'collector', url: new URL(url), headers });
 
-    test('needs no keys, and where there are some it is the receiver all the same', async () => {
+    test('needs no keys, and where there are some it is the destination all the same', async () => {
       for (const keys of [{}, KEYS]) {
         expect(await readSettings({ ...keys, [URL_NAME]: 'http://collector:4318/v1/traces' })).toMatchObject({
-          receiver: at('http://collector:4318/v1/traces'),
+          destination: at('http://collector:4318/v1/traces'),
           problems: [],
         });
       }
@@ -221,13 +224,16 @@ describe('settings', () => {
       ['http://collector:4318', 'http://collector:4318/v1/traces'],
       ['http://collector:4318/', 'http://collector:4318/v1/traces'],
     ])('%s is %s: its whole URL, but for one without a path', async (given, url) => {
-      expect((await readSettings({ [URL_NAME]: given })).receiver).toEqual(at(url));
+      expect((await readSettings({ [URL_NAME]: given })).destination).toEqual(at(url));
     });
 
     test("has headers as OpenTelemetry's variable writes them", async () => {
       const headers = 'Authorization=Basic%20cGs6c2s=, x-tenant = a%2Cb ,,x-empty=';
-      const { receiver, problems } = await readSettings({ [URL_NAME]: 'http://c:4318', [HEADERS_NAME]: headers });
-      expect(receiver).toEqual(
+      const { destination, problems } = await readSettings({
+        [URL_NAME]: 'http://c:4318',
+        [HEADERS_NAME]: headers,
+      });
+      expect(destination).toEqual(
         at('http://c:4318/v1/traces', { authorization: 'Basic cGs6c2s=', 'x-tenant': 'a,b', 'x-empty': '' }),
       );
       expect(problems).toEqual([]);
@@ -236,8 +242,8 @@ describe('settings', () => {
     test.each(['collector:4318', 'ftp://collector', 'v1/traces'])(
       'at the URL %j is none, and Langfuse is not taken instead',
       async (url) => {
-        const { receiver, problems } = await readSettings({ ...KEYS, [URL_NAME]: url });
-        expect(receiver).toBeUndefined();
+        const { destination, problems } = await readSettings({ ...KEYS, [URL_NAME]: url });
+        expect(destination).toBeUndefined();
         expect(problems).toEqual([`${URL_NAME}: expected an http or https URL`]);
       },
     );
@@ -246,8 +252,8 @@ describe('settings', () => {
       'with the headers %j gets nothing, and they are not told',
       async (headers) => {
         const env = { ...KEYS, [URL_NAME]: 'http://c:4318', [HEADERS_NAME]: headers };
-        const { receiver, problems } = await readSettings(env);
-        expect(receiver).toBeUndefined();
+        const { destination, problems } = await readSettings(env);
+        expect(destination).toBeUndefined();
         expect(problems).toEqual([`${HEADERS_NAME}: expected name=value,name=value with percent-encoded values`]);
       },
     );
@@ -255,14 +261,14 @@ describe('settings', () => {
     test('takes no events of Langfuse’s own', async () => {
       const env = { [URL_NAME]: 'http://c:4318', CC_LANGFUSE_TRANSPORT: 'ingestion' };
       expect(await readSettings(env)).toMatchObject({
-        receiver: { kind: 'collector' },
+        destination: { kind: 'collector' },
         problems: ['CC_LANGFUSE_TRANSPORT: a Collector takes OpenTelemetry alone'],
       });
     });
 
     test('that is not named has no headers', async () => {
       expect(await readSettings({ ...KEYS, [HEADERS_NAME]: 'a=b' })).toMatchObject({
-        receiver: { kind: 'langfuse' },
+        destination: { kind: 'langfuse' },
         problems: [`${HEADERS_NAME}: without ${URL_NAME} they go nowhere`],
       });
     });
@@ -270,7 +276,7 @@ describe('settings', () => {
 
   test('missing keys are named', async () => {
     expect(await readSettings({})).toMatchObject({
-      receiver: undefined,
+      destination: undefined,
       problems: ['LANGFUSE_PUBLIC_KEY is not set', 'LANGFUSE_SECRET_KEY is not set'],
     });
   });

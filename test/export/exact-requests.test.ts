@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { exactRequests } from '../../src/export/exact-requests.lazy.js';
 import type { Observation } from '../../src/observations/model.js';
-import { linesIn } from '../../src/transcript/file/lines.js';
+import { readLines } from '../../src/transcript/file/lines.js';
 import { appendLines, text } from '../support/lines.js';
 import { ScriptedSession } from '../support/requests.js';
 import { OPTIONS, someObservations } from '../support/traces.js';
@@ -27,7 +27,7 @@ test('a request that cannot be shown leaves the generation its own input', async
     },
   };
   const requests = exactRequests(path, settings);
-  for (const line of linesIn(path)) requests.see(line);
+  for (const line of readLines(path)) requests.see(line);
   const [root] = someObservations(1) as [Observation];
   expect(await requests.finish({ ...root, request: 'request-1' })).toMatchObject({
     input: root.input,

@@ -21,7 +21,7 @@ describe('a recorded session becomes the observations that were read and approve
 });
 
 test('so does one that was made by hand, of what no recording has', async () => {
-  const folder = new URL('../fixtures/handmade/', import.meta.url).pathname;
+  const folder = new URL('../../fixtures/handmade/', import.meta.url).pathname;
   const exporter = await Exporter.open();
   try {
     const path = join(folder, '88888888-8888-4888-8888-888888888888.jsonl');

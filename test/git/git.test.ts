@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { emailOf, gitIdentityIn } from '../../src/git/identity.js';
+import { findEmail, readGitIdentity } from '../../src/git/identity.js';
 import { repositoryName } from '../../src/git/remote.js';
-import { repositoryConfig } from '../../src/git/repository.js';
+import { readRepositoryConfig } from '../../src/git/repository.js';
 
 let home: string;
 
@@ -26,7 +26,7 @@ function folder(path: string): string {
   return join(home, path);
 }
 
-const origin = (path: string) => repositoryConfig(join(home, path))?.get('remote.origin.url');
+const origin = (path: string) => readRepositoryConfig(join(home, path))?.get('remote.origin.url');
 const remote = (url: string) => `[core]\n\tbare = false\n[remote "origin"]\n\turl = ${url}\n\tfetch = +refs/*:refs/*\n`;
 
 describe('the repository of a folder', () => {
@@ -53,9 +53,9 @@ describe('the repository of a folder', () => {
   test('is none where there is none, and where the folder is gone, whatever lies above', () => {
     write('.git/config', remote('https://example.com/dotfiles.git'));
     expect(origin('gone/project')).toBeUndefined();
-    expect(repositoryConfig('.')).toBeUndefined();
-    expect(repositoryConfig(write('file', ''))).toBeUndefined();
-    expect(repositoryConfig('\0')).toBeUndefined();
+    expect(readRepositoryConfig('.')).toBeUndefined();
+    expect(readRepositoryConfig(write('file', ''))).toBeUndefined();
+    expect(readRepositoryConfig('\0')).toBeUndefined();
   });
 
   test.each([
@@ -86,7 +86,7 @@ describe('the repository of a folder', () => {
       ].join('\r\n'),
     );
     expect(origin('repo')).toBe('https://example.com/a;b#c"d.git');
-    expect(repositoryConfig(join(home, 'repo'))?.get('user.email')).toBe('me@example.com');
+    expect(readRepositoryConfig(join(home, 'repo'))?.get('user.email')).toBe('me@example.com');
   });
 });
 
@@ -124,7 +124,7 @@ describe('the name of a repository', () => {
 
 describe("the user's e-mail address", () => {
   const email = (env: NodeJS.ProcessEnv = {}, path = 'repo') =>
-    emailOf(gitIdentityIn({ HOME: home, ...env }), repositoryConfig(join(home, path)));
+    findEmail(readGitIdentity({ HOME: home, ...env }), readRepositoryConfig(join(home, path)));
   const user = (address: string) => `[user]\n\temail = ${address}\n`;
 
   test("is the repository's, else the user's own", () => {

@@ -1,18 +1,18 @@
 import { HookInput } from '../../src/commands/hook/payload.js';
 import type { Line } from '../../src/transcript/file/line.js';
-import { linesIn } from '../../src/transcript/file/lines.js';
-import { unknownIn } from '../../src/transcript/file/unknown.js';
+import { readLines } from '../../src/transcript/file/lines.js';
+import { findUnknown } from '../../src/transcript/file/unknown.js';
 import type { HookPayload } from './claude-home.js';
 import { ATTACHMENTS, PAYLOAD_FIELDS, SYSTEM_SUBTYPES, USER_ORIGINS } from './known-shapes.js';
 
 /** What neither the program nor the lists of what it passes over know, each once. */
 export function unknownShapes(transcripts: readonly string[], payloads: readonly HookPayload[]): string[] {
-  const inLines = transcripts.flatMap((path) => [...linesIn(path)].flatMap(unknownOf));
+  const inLines = transcripts.flatMap((path) => [...readLines(path)].flatMap(unknownOf));
   return [...new Set([...inLines, ...payloads.flatMap(unknownFields)])].toSorted();
 }
 
 function unknownOf(line: Line): string[] {
-  return [...unknownIn(line), ...unknownKind(line)];
+  return [...findUnknown(line), ...unknownKind(line)];
 }
 
 function unknownKind(line: Line): string[] {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
-import type { Langfuse } from '../../src/config/settings.js';
+import type { LangfuseConfig } from '../../src/config/settings.js';
 import { IngestionStore } from './ingestion-store.js';
 import { type ApiAnswer, LangfuseApi } from './langfuse-api.js';
 import { MediaStore } from './media-store.js';
@@ -63,7 +63,7 @@ const OLDER_VERSION = '3.21.0';
 export const SECRET_KEY = 'sk-lf-embedded';
 
 /** Such a server, and the keys to it. */
-export function langfuseAt(url: string, secretKey = SECRET_KEY): Langfuse {
+export function langfuseAt(url: string, secretKey = SECRET_KEY): LangfuseConfig {
   return { kind: 'langfuse', baseUrl: new URL(url), publicKey: PUBLIC_KEY, secretKey, transport: 'auto' };
 }
 

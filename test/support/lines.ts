@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { type Line, toLine } from '../../src/transcript/file/line.js';
-import { NO_FACTS, type Turn } from '../../src/transcript/turns/turn.js';
+import { NO_SESSION_FACTS, type Turn } from '../../src/transcript/turns/turn.js';
 import { TurnGrouper } from '../../src/transcript/turns/turn-grouper.js';
 
 export const SESSION = '11111111-1111-4111-8111-111111111111';
@@ -55,7 +55,7 @@ export function groupTurns(contents: readonly (object | string)[], sessionId = S
 /** The turns of a main thread. */
 export function grouped(lines: Iterable<Line>, sessionId: string, time: () => number): Grouped {
   const grouper = new TurnGrouper({
-    session: NO_FACTS,
+    session: NO_SESSION_FACTS,
     thread: 'main',
     sessionId,
     turnCount: 0,

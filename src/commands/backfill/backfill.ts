@@ -5,7 +5,7 @@ import { NOTHING, sum, type Tally } from '../../export/tally.js';
 import type { Log } from '../../shared/log.js';
 import { type Entry, mayBeFor } from '../../state/entry.js';
 import type { SessionState } from '../../state/store.js';
-import { firstPromptIn, lastActivity, type SessionOverview } from '../../transcript/overview/overview.js';
+import { findFirstPrompt, lastActivity, type SessionOverview } from '../../transcript/overview/overview.js';
 
 /** What became of a session. */
 export type Outcome =
@@ -93,7 +93,7 @@ function families(sessions: readonly SessionOverview[]): SessionOverview[][] {
     (a, b) => beginningOf(a) - beginningOf(b) || a.bornAt - b.bornAt || lastActivity(a) - lastActivity(b),
   );
   for (const session of inOrder) {
-    const key = session.firstPrompt ?? firstPromptIn(session.path) ?? session.path;
+    const key = session.firstPrompt ?? findFirstPrompt(session.path) ?? session.path;
     byPrompt.set(key, [...(byPrompt.get(key) ?? []), session]);
   }
   return [...byPrompt.values()];

@@ -1,10 +1,16 @@
 import { UsageError } from '../../cli/command-line.js';
-import { tell } from '../../cli/print.js';
+import { formatSession } from '../../cli/format-session.js';
+import { printStderr } from '../../cli/print.js';
 import { canAsk, confirm } from '../../cli/questions.js';
-import { sessionLines } from '../../cli/session-lines.js';
 import { selectSessions } from '../../cli/session-selection.js';
-import { claudeFolder, environmentOf } from '../../config/claude-folder.js';
-import { describedBy, describing, type Langfuse, readSettings, type Settings } from '../../config/settings.js';
+import { claudeFolder, commandEnvironment } from '../../config/claude-folder.js';
+import {
+  describingVariables,
+  type LangfuseConfig,
+  readSessionSettings,
+  readSettings,
+  type Settings,
+} from '../../config/settings.js';
 import { stateFolder } from '../../config/state-folder.js';
 import { Courier } from '../../export/delivery.js';
 import { NOTHING_SENT } from '../../export/nothing-sent.js';
@@ -25,10 +31,10 @@ import { type BackfillRequest, readRequest } from './request.js';
 /** Exports what is on disk; gives the exit code. */
 export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
   const request = readRequest(args);
-  const env = environmentOf(processEnv);
+  const env = commandEnvironment(processEnv);
   const settings = await readSettings(env);
-  const { receiver } = settings;
-  for (const problem of settings.problems) tell(`cc-langfuse: ${problem}`);
+  const { destination: receiver } = settings;
+  for (const problem of settings.problems) printStderr(`cc-langfuse: ${problem}`);
   if (!receiver && !request.isDryRun)
     throw new UsageError(
       'nothing can be sent so: set keys, or CC_LANGFUSE_OTLP_URL, in the shell or in the env block of your settings',
@@ -36,14 +42,14 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   let unreadable = 0;
   const sessions = selectSessions(request.selection, claudeFolder(env), (path, reason) => {
     unreadable += 1;
-    tell(`${path} cannot be read (${reason})`);
+    printStderr(`${path} cannot be read (${reason})`);
   });
-  if (sessions.length === 0) tell(noneOf(request));
+  if (sessions.length === 0) printStderr(noneOf(request));
   if (sessions.length > 0 && !(await isWanted(request, sessions))) {
-    tell('nothing was sent');
+    printStderr('nothing was sent');
     return 0;
   }
-  if (request.isAnew && !request.isDryRun) tell(FORCE);
+  if (request.isAnew && !request.isDryRun) printStderr(FORCE);
 
   const isSending = !request.isDryRun && sessions.length > 0;
   // A Collector has no keys to be asked about, and shows nothing.
@@ -67,10 +73,10 @@ async function exportAll(
   request: BackfillRequest,
   { env, settings, interrupt }: Surroundings,
 ): Promise<readonly SessionResult[]> {
-  const { receiver } = settings;
+  const { destination: receiver } = settings;
   const folder = stateFolder(env);
   const log = openLog(folder, settings);
-  const onCorrupt = (keptAs: string) => tell(`the state file was corrupt, it is set aside as ${keptAs}`);
+  const onCorrupt = (keptAs: string) => printStderr(`the state file was corrupt, it is set aside as ${keptAs}`);
   const state = new StateStore(folder, onCorrupt, 'in the background');
   const sender = receiver && !request.isDryRun ? new Sender(await transportTo(receiver, folder)) : undefined;
   const courier = receiver && sender && new Courier(receiver, sender);
@@ -85,7 +91,8 @@ async function exportAll(
       store: sender ? state : new DryRun(state),
       ...(courier ? patiently(courier, interrupt.signal) : NOTHING_SENT),
       isServerWell: () => sender?.isWell ?? true,
-      describe: async (given) => (given ? describedBy(given, env) : { options: settings, given: describing(env) }),
+      describe: async (given) =>
+        given ? readSessionSettings(given, env) : { options: settings, given: describingVariables(env) },
       destination: receiver && fingerprint(receiver),
       log,
       stop: interrupt.signal,
@@ -113,12 +120,12 @@ function noneOf({ selection, isSelected }: BackfillRequest): string {
 /** In a terminal, what nobody has named is shown and asked for. */
 async function isWanted({ isSelected, isDryRun, output }: BackfillRequest, sessions: readonly SessionOverview[]) {
   if (!canAsk() || output !== 'words' || isSelected || isDryRun || sessions.length === 0) return true;
-  process.stdout.write(`${sessions.flatMap((session) => sessionLines({ session })).join('\n')}\n\n`);
+  process.stdout.write(`${sessions.flatMap((session) => formatSession({ session })).join('\n')}\n\n`);
   return confirm(`Export ${sessions.length === 1 ? 'it' : `these ${sessions.length}`}?`);
 }
 
 /** Where the sessions are shown. A wrong key is better told before than after an hour of reading. */
-async function pageOf(langfuse: Langfuse): Promise<string> {
+async function pageOf(langfuse: LangfuseConfig): Promise<string> {
   const check = await checkKeys(langfuse);
   if (check.kind === 'refused' || check.kind === 'unreachable') throw new Error(check.problem);
   return sessionsPage(langfuse, check.kind === 'open' ? check.project : undefined);
@@ -130,12 +137,12 @@ function stopOnInterrupt(interrupt: AbortController, restore: () => void): void 
     restore();
     if (interrupt.signal.aborted) process.exit(130);
     interrupt.abort();
-    tell('stopping after what is under way; Ctrl-C once more stops at once');
+    printStderr('stopping after what is under way; Ctrl-C once more stops at once');
   });
 }
 
 function tellResults(results: readonly SessionResult[], { output }: BackfillRequest, details: ReportDetails): void {
   if (output === 'json') process.stdout.write(`${JSON.stringify(documentOf(results, details), null, 2)}\n`);
-  if (output === 'none') for (const line of reasons(results, ['failed'])) tell(line.trim());
+  if (output === 'none') for (const line of reasons(results, ['failed'])) printStderr(line.trim());
   if (output === 'words' && results.length > 0) process.stdout.write(`${closingLines(results, details).join('\n')}\n`);
 }

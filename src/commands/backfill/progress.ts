@@ -1,5 +1,5 @@
 import { Presets, SingleBar } from 'cli-progress';
-import { count, duration } from '../../cli/words.js';
+import { formatCount, formatDuration } from '../../cli/format.js';
 import type { Tally } from '../../export/tally.js';
 import type { SessionOverview } from '../../transcript/overview/overview.js';
 import type { Progress, SessionResult } from './backfill.js';
@@ -79,11 +79,11 @@ export class ProgressReport implements Progress {
     const leftMs = perSecond > 0 ? ((bytes - this.#doneBytes) / perSecond) * 1_000 : undefined;
     const pauseMs = this.#pausedUntil() - Date.now();
     return [
-      `${count(this.#sessions)}/${count(sessions)} sessions`,
-      `${count(this.#turns)} turns`,
+      `${formatCount(this.#sessions)}/${formatCount(sessions)} sessions`,
+      `${formatCount(this.#turns)} turns`,
       `${(perSecond / 1_000_000).toFixed(1)} MB/s`,
-      ...(leftMs === undefined ? [] : [`${duration(leftMs)} left`]),
-      ...(pauseMs > 0 ? [`the server asks to wait ${duration(pauseMs)}`] : []),
+      ...(leftMs === undefined ? [] : [`${formatDuration(leftMs)} left`]),
+      ...(pauseMs > 0 ? [`the server asks to wait ${formatDuration(pauseMs)}`] : []),
     ].join(' · ');
   }
 }

@@ -1,6 +1,6 @@
-import { table } from '../../cli/columns.js';
+import { formatTable } from '../../cli/columns.js';
+import { formatBytes, formatCount, plural, toOneLine } from '../../cli/format.js';
 import { style } from '../../cli/style.js';
-import { count, oneLine, size, things } from '../../cli/words.js';
 import { NOTHING, sum, type Tally } from '../../export/tally.js';
 import type { Outcome, SessionResult } from './backfill.js';
 
@@ -21,13 +21,13 @@ export function closingLines(results: readonly SessionResult[], { isDryRun, isAn
   const rows = KINDS.flatMap((kind) => {
     const { length } = results.filter(({ outcome }) => outcome.kind === kind);
     const name = isDryRun && kind === 'exported' ? 'would be exported' : kind;
-    return length > 0 ? [[name, things(length, 'session')]] : [];
+    return length > 0 ? [[name, plural(length, 'session')]] : [];
   });
   const isLeft = results.some(
     ({ outcome: { kind } }) => kind === 'failed' || kind === 'stopped' || kind === 'not tried',
   );
   return [
-    ...table(rows, [1]),
+    ...formatTable(rows, [1]),
     ...figures(sum(results.map(({ outcome }) => sentOf(outcome))), isDryRun),
     ...reasons(results, ['skipped', 'failed']),
     ...(isLeft ? [isAnew ? GO_ON_ANEW : GO_ON] : []),
@@ -38,12 +38,12 @@ export function closingLines(results: readonly SessionResult[], { isDryRun, isAn
 function figures({ observations, turns, generations, tools, tokens, bytes }: Tally, isDryRun: boolean): string[] {
   if (observations === 0) return [];
   const parts = [
-    things(turns, 'turn'),
-    things(generations, 'generation'),
-    things(tools, 'tool'),
-    `${count(tokens)} tokens`,
+    plural(turns, 'turn'),
+    plural(generations, 'generation'),
+    plural(tools, 'tool'),
+    `${formatCount(tokens)} tokens`,
   ];
-  return [`${isDryRun ? 'to be sent' : 'sent'}: ${parts.join(', ')}, ${size(bytes)}`];
+  return [`${isDryRun ? 'to be sent' : 'sent'}: ${parts.join(', ')}, ${formatBytes(bytes)}`];
 }
 
 /** At most so many lines: what is the same for thousands is known after some. */
@@ -53,7 +53,7 @@ const REASONS_SHOWN = 20;
 export function reasons(results: readonly SessionResult[], kinds: readonly Outcome['kind'][]): string[] {
   const lines = results.flatMap(({ session: { sessionId }, outcome }) =>
     kinds.includes(outcome.kind) && 'reason' in outcome
-      ? [`  ${outcome.kind === 'failed' ? style('red', '✗') : '–'} ${oneLine(sessionId)} ${outcome.reason}`]
+      ? [`  ${outcome.kind === 'failed' ? style('red', '✗') : '–'} ${toOneLine(sessionId)} ${outcome.reason}`]
       : [],
   );
   const more = lines.length - REASONS_SHOWN;

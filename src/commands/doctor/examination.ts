@@ -1,6 +1,6 @@
-import { environmentOf } from '../../config/claude-folder.js';
-import { type SettingsFile, settingsFiles } from '../../config/claude-settings.js';
-import type { Receiver } from '../../config/settings.js';
+import { commandEnvironment } from '../../config/claude-folder.js';
+import { readSettingsFiles, type SettingsFile } from '../../config/claude-settings.js';
+import type { DestinationConfig } from '../../config/settings.js';
 import { stateFolder } from '../../config/state-folder.js';
 import { fingerprint } from '../../langfuse/receiver.js';
 import { isRecord, mapValues } from '../../shared/json.js';
@@ -23,15 +23,15 @@ import { maskingOf } from './masking.js';
 
 /** Looks at each part of the way from Claude Code, started in a folder, to Langfuse, and changes nothing. */
 export async function examine(env: NodeJS.ProcessEnv, cwd: string): Promise<readonly Part[]> {
-  const files = eachOnce(settingsFiles(env, cwd));
+  const files = eachOnce(readSettingsFiles(env, cwd));
   const settings = await settingsFacts(env, files);
   const { hookEnv, settings: own, trusted } = settings;
   const program = programFacts(env);
   const running = { programPath: program.program.path, nodePath: program.node.path };
   const folder = stateFolder(hookEnv);
   const store = new StateStore(folder, () => {});
-  const network = networkFacts(trusted.receiver, env, hookEnv);
-  const receiver = trusted.receiver ? await checkReceiver(trusted.receiver, network) : [notAsked(settings)];
+  const network = networkFacts(trusted.destination, env, hookEnv);
+  const receiver = trusted.destination ? await checkReceiver(trusted.destination, network) : [notAsked(settings)];
   const now = Date.now();
   const parts: Part[] = [
     { title: 'Program', findings: [checkNode(program), checkProgram(program), checkClaudeCode(program)] },
@@ -41,10 +41,10 @@ export async function examine(env: NodeJS.ProcessEnv, cwd: string): Promise<read
     { title: 'Server', findings: [...receiver, ...checkNetwork(network)] },
     {
       title: 'Sessions',
-      findings: checkSessions(sessionFacts(store), own.receiver && fingerprint(own.receiver), now),
+      findings: checkSessions(sessionFacts(store), own.destination && fingerprint(own.destination), now),
     },
   ];
-  const mask = maskingOf([hookEnv, environmentOf(env)]);
+  const mask = maskingOf([hookEnv, commandEnvironment(env)]);
   return parts.map(({ title, findings }) => ({ title, findings: findings.map((finding) => masked(finding, mask)) }));
 }
 
@@ -53,7 +53,7 @@ function eachOnce(files: readonly SettingsFile[]): SettingsFile[] {
   return files.filter(({ path }, place) => files.findIndex((file) => file.path === path) === place);
 }
 
-async function checkReceiver(receiver: Receiver, network: NetworkFacts): Promise<Finding[]> {
+async function checkReceiver(receiver: DestinationConfig, network: NetworkFacts): Promise<Finding[]> {
   return receiver.kind === 'collector'
     ? checkCollector(await collectorFacts(receiver), network)
     : checkServer(await serverFacts(receiver), network);
@@ -61,7 +61,7 @@ async function checkReceiver(receiver: Receiver, network: NetworkFacts): Promise
 
 /** What a project's settings name is not asked: its author could have named a server that gathers keys. */
 function notAsked({ settings, plugin }: SettingsFacts): Finding {
-  if (settings.receiver)
+  if (settings.destination)
     return none('endpoint', "not asked: its address or its keys are a project's; in the shell they would be tried");
   return plugin === undefined
     ? none('endpoint', 'not asked: without keys and a server there is nothing to ask')

@@ -1,7 +1,7 @@
-import { oneLine } from '../../cli/words.js';
-import { otlpHeadersIn, secretsIn } from '../../config/otlp-headers.js';
+import { toOneLine } from '../../cli/format.js';
+import { headerSecrets, parseOtlpHeaders } from '../../config/otlp-headers.js';
 import { givenSettings } from '../../config/settings.js';
-import { redactor } from '../../observations/redaction/redact.js';
+import { createRedactor } from '../../observations/redaction/redact.js';
 
 const CREDENTIALS_IN_URL = /(?<=:\/\/)\S*@/g;
 const SECRET_KEY = /sk-lf-[^\s"',;]+/g;
@@ -22,7 +22,7 @@ export function maskedSecretKey(key: string): string {
 
 /** What a setting says that is no key: somebody may have put one there. */
 export function shownValue(value: string): string {
-  const line = oneLine(redactor([])(value));
+  const line = toOneLine(createRedactor([])(value));
   return line.length > VALUE_CHARS ? `${line.slice(0, VALUE_CHARS).toWellFormed()}…` : line;
 }
 
@@ -45,7 +45,7 @@ export function maskingOf(environments: readonly NodeJS.ProcessEnv[]): (text: st
       { secret: Buffer.from(`${publicKey}:${secretKey}`).toString('base64'), mask: '…' },
       { secret: secretKey, mask: maskedSecretKey(secretKey) },
       { secret: publicKey, mask: maskedPublicKey(publicKey) },
-      ...[headers, ...secretsIn(otlpHeadersIn(headers) ?? {})].map((secret) => ({ secret, mask: '…' })),
+      ...[headers, ...headerSecrets(parseOtlpHeaders(headers) ?? {})].map((secret) => ({ secret, mask: '…' })),
     ].filter(({ secret }) => secret.length >= SHORTEST_SECRET);
   });
   return (text) => {

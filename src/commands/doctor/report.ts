@@ -1,7 +1,7 @@
 import { wrapAnsi } from 'fast-wrap-ansi';
-import { column, terminalWidth } from '../../cli/columns.js';
+import { fitColumn, terminalWidth } from '../../cli/columns.js';
+import { plural, toOneLine } from '../../cli/format.js';
 import { style } from '../../cli/style.js';
-import { oneLine, things } from '../../cli/words.js';
 import type { Finding, Part } from './finding.js';
 
 type Status = Finding['status'];
@@ -26,7 +26,7 @@ export function doctorLines(parts: readonly Part[], home: string): string[] {
 
 function linesOf(finding: Finding, home: string): string[] {
   const { name, status, message } = finding;
-  const head = `  ${style(COLOURS[status], MARKS[status])} ${column(name, NAME_COLUMNS)}`;
+  const head = `  ${style(COLOURS[status], MARKS[status])} ${fitColumn(name, NAME_COLUMNS)}`;
   const [first = '', ...rest] = wrapped(message, home);
   const remedy = 'fix' in finding ? wrapped(finding.fix, home) : [];
   return [
@@ -38,7 +38,7 @@ function linesOf(finding: Finding, home: string): string[] {
 
 /** A path or an address that is longer than a line is left whole: it is there to be copied. */
 function wrapped(text: string, home: string): string[] {
-  const short = oneLine(home === '' ? text : withTilde(text, home));
+  const short = toOneLine(home === '' ? text : withTilde(text, home));
   const width = terminalWidth() - INDENT;
   return Number.isFinite(width) ? wrapAnsi(short, Math.max(width, INDENT), { trim: true }).split('\n') : [short];
 }
@@ -53,9 +53,9 @@ function sumOf(findings: readonly Finding[]): string {
   const [brokenOnes, warnings] = [count('broken'), count('warning')];
   const told = [
     ...(brokenOnes > 0
-      ? [`${things(brokenOnes, 'thing')} ${brokenOnes === 1 ? 'is' : 'are'} broken`]
+      ? [`${plural(brokenOnes, 'thing')} ${brokenOnes === 1 ? 'is' : 'are'} broken`]
       : ['Nothing is broken']),
-    ...(warnings > 0 ? [`${things(warnings, 'thing')} to look at`] : []),
+    ...(warnings > 0 ? [`${plural(warnings, 'thing')} to look at`] : []),
   ];
   return style(brokenOnes > 0 ? 'red' : 'green', `${told.join(', ')}.`);
 }

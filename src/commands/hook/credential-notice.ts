@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileNameOf, stateFolder } from '../../config/state-folder.js';
+import { sessionFileName, stateFolder } from '../../config/state-folder.js';
 
 const REFUSED = 'cc-langfuse_refused';
 const TOLD = 'cc-langfuse_told';
@@ -56,7 +56,7 @@ function isFirstTime(folder: string, sessionId: string): boolean {
   try {
     const told = join(folder, TOLD);
     mkdirSync(told, { recursive: true, mode: 0o700 });
-    writeFileSync(join(told, fileNameOf(sessionId)), '', { flag: 'wx', mode: 0o600 });
+    writeFileSync(join(told, sessionFileName(sessionId)), '', { flag: 'wx', mode: 0o600 });
     forgetAllBut(TOLD_KEPT, told);
     return true;
   } catch {

@@ -1,18 +1,19 @@
 import { lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describedBy, describing, readSettings, type Settings } from '../../config/settings.js';
+import { describingVariables, readSessionSettings, readSettings, type Settings } from '../../config/settings.js';
 import { stateFolder } from '../../config/state-folder.js';
 import { Courier } from '../../export/delivery.js';
 import { type Closing, IDLE_MS } from '../../export/read-turns.js';
 import { type ExportTools, exportSession, type SessionExport } from '../../export/session.js';
-import { fingerprint, refusedBy } from '../../langfuse/receiver.js';
+import { describeRefusal, fingerprint } from '../../langfuse/receiver.js';
 import { Sender } from '../../langfuse/send.js';
 import { transportTo } from '../../langfuse/transport-to.js';
+import type { Caller } from '../../observations/model.js';
 import { type Log, openLog } from '../../shared/log.js';
-import { type Caller, withStart } from '../../state/caller.js';
+import { withStart } from '../../state/caller.js';
 import { type Entry, mayBeFor } from '../../state/entry.js';
 import { StateStore } from '../../state/store.js';
-import { lineCountOf } from '../../transcript/file/lines.js';
+import { countLines } from '../../transcript/file/lines.js';
 import { findPreviousSession } from '../../transcript/overview/previous-session.js';
 import { keepRefusal } from './credential-notice.js';
 import { type HookInput, parseHookInput } from './payload.js';
@@ -61,7 +62,7 @@ interface Run {
 async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   const { env, folder, startedAt, log } = run;
   for (const problem of settings.problems) log.warn(problem);
-  const { receiver } = settings;
+  const { destination: receiver } = settings;
   if (!receiver) return;
   const { session_id: sessionId, hook_event_name: event } = input;
   const store = new StateStore(folder, (keptAs) =>
@@ -73,7 +74,7 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   const deadline = isRepeated ? Math.min(run.deadline, startedAt + AFTER_A_FAILURE_MS) : run.deadline;
   const sender = new Sender(await transportTo(receiver, folder));
   const courier = new Courier(receiver, sender);
-  const toolsUntil: ToolsUntil = (end, described = { options: settings, given: describing(env) }) => ({
+  const toolsUntil: ToolsUntil = (end, described = { options: settings, given: describingVariables(env) }) => ({
     store,
     ...courier.delivery(() => end),
     waitUntil: end,
@@ -88,7 +89,7 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
     const isDone = await exportOwn(input, store, toolsUntil, { startedAt, deadline, destination, caller, log });
     // Where the server is at fault, no other session's turns will go through.
     if (isDone || sender.isWell) await recover(input, store, toolsUntil, { env, deadline, destination, log });
-    keepRefusal(folder, sender.lastStatus, (status) => refusedBy(receiver, status), env);
+    keepRefusal(folder, sender.lastStatus, (status) => describeRefusal(receiver, status), env);
   } finally {
     await courier.close();
   }
@@ -106,7 +107,7 @@ async function beginSession(
   const callers = withStart(callersBefore, caller, () => linesBefore(input));
   const news = callers === callersBefore ? {} : { callers };
   const isNews = !known || known.ended || known.backfilled || known.destination !== destination || known.path !== path;
-  const begun = { path, destination, given: describing(env), ended: false, backfilled: undefined };
+  const begun = { path, destination, given: describingVariables(env), ended: false, backfilled: undefined };
   if (isNews || news.callers) await store.update(sessionId, { ...begun, ...news });
 }
 
@@ -121,7 +122,7 @@ const BEGINNINGS = ['startup', 'clear', 'fork'];
 /** What the runs before a SessionStart have written. */
 function linesBefore({ source = '', transcript_path: path }: HookInput): number {
   const isResumed = !BEGINNINGS.includes(source) && lstatSync(path, { throwIfNoEntry: false })?.isFile();
-  return isResumed ? lineCountOf(path) : 0;
+  return isResumed ? countLines(path) : 0;
 }
 
 /** What the session has that was not sent, and before it, what the one has that it took over from. Whether all went well. */
@@ -181,7 +182,7 @@ async function recover(
   for (const { sessionId, path, given } of recoverable(store, scope)) {
     if (Date.now() >= deadline) return;
     log.debug('recovering', { session: sessionId });
-    const described = given && (await describedBy(given, env));
+    const described = given && (await readSessionSettings(given, env));
     const agents = { running: new Set<string>(), areOver: false, mayBeBeside: false };
     const what = { sessionId, path, occasion: 'recovery', closing: { kind: 'nothing' }, agents } as const;
     await exportAndLog(what, { ...toolsUntil(deadline, described), waitUntil: Date.now() });

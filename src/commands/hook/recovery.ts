@@ -2,7 +2,7 @@ import { lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Entry } from '../../state/entry.js';
 import type { StateStore } from '../../state/store.js';
-import { agentFilesOf } from '../../transcript/agents/agent-files.js';
+import { findAgentFiles } from '../../transcript/agents/agent-files.js';
 
 export interface Recoverable {
   readonly sessionId: string;
@@ -72,7 +72,7 @@ function holdsMore({ path = '', bytes = 0, agents_bytes = 0 }: Entry, { idleBefo
   const file = statusOf(path);
   if (!file?.isFile() || file.mtimeMs >= idleBefore) return false;
   if (file.size > bytes) return true;
-  const agents = agentFilesOf(path);
+  const agents = findAgentFiles(path);
   const isIdle = agents.every(({ changedAt }) => changedAt < idleBefore);
   return isIdle && agents.reduce((sum, agent) => sum + agent.bytes, 0) !== agents_bytes;
 }

@@ -1,19 +1,19 @@
 import { resolve } from 'node:path';
 import { parseCommandLine, positiveNumber, UsageError } from '../../cli/command-line.js';
-import { print, tell } from '../../cli/print.js';
+import { printStderr, printStdout } from '../../cli/print.js';
 import { selectSessions } from '../../cli/session-selection.js';
-import { claudeFolder, environmentOf } from '../../config/claude-folder.js';
+import { claudeFolder, commandEnvironment } from '../../config/claude-folder.js';
 import { readSettings } from '../../config/settings.js';
 import { stateFolder } from '../../config/state-folder.js';
 import type { Observation } from '../../observations/model.js';
-import { writeWhole } from '../../shared/atomic-write.js';
+import { writeFileAtomically } from '../../shared/atomic-write.js';
 import type { Log } from '../../shared/log.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/overview/overview.js';
-import { whatWouldBeSent } from './dry-export.js';
-import { pageOf } from './page-text.js';
-import { sessionsOf } from './session.js';
-import { traceTree } from './trace-tree.js';
+import { previewObservations } from './dry-export.js';
+import { renderPage } from './page.js';
+import { groupSessions } from './session.js';
+import { renderTree } from './trace-tree.js';
 
 const HELP = `usage: cc-langfuse preview [options] [session id or .jsonl path]
 
@@ -41,19 +41,19 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   if (values.json && values.html !== undefined) throw new UsageError('--json and --html: either of them');
   const turn = positiveNumber('turn', values.turn);
   const page = values.html === undefined ? undefined : pagePath(values.html);
-  const env = environmentOf(processEnv);
+  const env = commandEnvironment(processEnv);
   const settings = await readSettings(env);
   // Keys are not needed here.
-  for (const problem of settings.problems) if (!problem.endsWith('is not set')) tell(`cc-langfuse: ${problem}`);
+  for (const problem of settings.problems) if (!problem.endsWith('is not set')) printStderr(`cc-langfuse: ${problem}`);
   const session = sessionFor(name, env);
   const state = new StateStore(stateFolder(env), () => {});
-  const all = await whatWouldBeSent(session, { settings, state, log: TOLD_AT_ONCE });
+  const all = await previewObservations(session, { settings, state, log: TOLD_AT_ONCE });
   const observations = turn === undefined ? all : ofTurn(turn, all);
   if (values.json) await printJson(observations);
   else if (observations.length === 0)
-    tell(`nothing would be sent of ${session.sessionId}: it has no turn that was answered`);
+    printStderr(`nothing would be sent of ${session.sessionId}: it has no turn that was answered`);
   else if (page !== undefined) await writePage(page, observations);
-  else for (const each of sessionsOf(observations)) await print(`${traceTree(each).join('\n')}\n`);
+  else for (const each of groupSessions(observations)) await printStdout(`${renderTree(each).join('\n')}\n`);
   return 0;
 }
 
@@ -67,7 +67,7 @@ function sessionFor(name: string | undefined, env: NodeJS.ProcessEnv): SessionOv
   const selection = { since: undefined, until: undefined, limit: 1, exclude: [] };
   const named = name === undefined ? [] : [name];
   const [session] = selectSessions({ ...selection, named, project: process.cwd() }, claudeFolder(env), (path, reason) =>
-    tell(`${path} cannot be read (${reason})`),
+    printStderr(`${path} cannot be read (${reason})`),
   );
   if (!session) throw new UsageError('no session ran in this directory; name one, cc-langfuse sessions lists them');
   return session;
@@ -91,21 +91,21 @@ async function printJson(observations: readonly Observation[]): Promise<void> {
   for (const { line: _, media: __, request: ___, startTime, endTime, completionStartTime, ...rest } of observations) {
     const times = { startTime: isoTime(startTime), endTime: isoTime(endTime) };
     const completion = completionStartTime === undefined ? {} : { completionStartTime: isoTime(completionStartTime) };
-    await print(`${before}${JSON.stringify({ ...rest, ...times, ...completion }, null, 2)}`);
+    await printStdout(`${before}${JSON.stringify({ ...rest, ...times, ...completion }, null, 2)}`);
     before = ',\n';
   }
-  await print(observations.length === 0 ? '[]\n' : ']\n');
+  await printStdout(observations.length === 0 ? '[]\n' : ']\n');
 }
 
 async function writePage(path: string, observations: readonly Observation[]): Promise<void> {
   try {
     // It holds what was said.
-    writeWhole(path, pageOf(PREVIEW_TEMPLATE, sessionsOf(observations)), 0o600);
+    writeFileAtomically(path, renderPage(PREVIEW_TEMPLATE, groupSessions(observations)), 0o600);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     throw new UsageError(`--html ${path}: cannot be written (${code ?? message})`);
   }
-  await print(`${path}\n`);
+  await printStdout(`${path}\n`);
 }
 
 function isoTime(ms: number): string {
@@ -117,7 +117,7 @@ const TOLD_AT_ONCE: Log = {
   isDebug: false,
   debug() {},
   warn: (message, { file, line, reason } = {}) =>
-    tell(`${message}: ${[file, line, reason].filter(Boolean).join(', ')}`),
-  error: tell,
+    printStderr(`${message}: ${[file, line, reason].filter(Boolean).join(', ')}`),
+  error: printStderr,
   async flush() {},
 };

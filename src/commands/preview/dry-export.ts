@@ -9,7 +9,7 @@ import type { SessionState } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/overview/overview.js';
 
 /** What would be sent of a whole session if nothing of it had been, its last turn included: nothing is, and no state changes. */
-export async function whatWouldBeSent(
+export async function previewObservations(
   { sessionId, path }: Pick<SessionOverview, 'sessionId' | 'path'>,
   { settings, state, log }: { settings: Settings; state: SessionState; log: Log },
 ): Promise<Observation[]> {
@@ -30,7 +30,7 @@ export async function whatWouldBeSent(
       readUntil: Number.POSITIVE_INFINITY,
       options: settings,
       given: {},
-      destination: settings.receiver ? fingerprint(settings.receiver) : '',
+      destination: settings.destination ? fingerprint(settings.destination) : '',
       log,
       onObservation: (observation) => observations.push(observation),
     },

@@ -1,5 +1,5 @@
 import type { Observation, Trace } from '../../observations/model.js';
-import { grouped } from './grouped.js';
+import { groupBy } from './grouped.js';
 
 /** What of an observation is shown. */
 export type ShownObservation = Omit<Observation, 'trace' | 'line' | 'media' | 'request'>;
@@ -28,10 +28,10 @@ export interface ShownSession {
 }
 
 /** The sessions that observations tell of, in the order in which they come; turns and observations by time. */
-export function sessionsOf(observations: Iterable<TracedObservation>): ShownSession[] {
-  const sessions = grouped(observations, ({ trace }) => trace.sessionId);
+export function groupSessions(observations: Iterable<TracedObservation>): ShownSession[] {
+  const sessions = groupBy(observations, ({ trace }) => trace.sessionId);
   return [...sessions].map(([sessionId, ofSession]) => {
-    const turns = [...grouped(ofSession, ({ trace }) => trace.id).values()].map(turnOf).toSorted(byTime);
+    const turns = [...groupBy(ofSession, ({ trace }) => trace.id).values()].map(turnOf).toSorted(byTime);
     return { sessionId, title: titleOf(turns), folder: textOrNone(turns[0]?.metadata.cwd), turns };
   });
 }
@@ -58,10 +58,12 @@ function shown(
 
 /** The last one counts: titles change as a session goes on. */
 function titleOf(turns: readonly ShownTurn[]): string | undefined {
-  return textOrNone(turns.map((turn) => rootOf(turn)?.metadata.session_title).findLast((title) => title !== undefined));
+  return textOrNone(
+    turns.map((turn) => findRoot(turn)?.metadata.session_title).findLast((title) => title !== undefined),
+  );
 }
 
-export function rootOf({ observations }: ShownTurn): ShownObservation | undefined {
+export function findRoot({ observations }: ShownTurn): ShownObservation | undefined {
   return observations.find(({ parentId }) => parentId === undefined);
 }
 

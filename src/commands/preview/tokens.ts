@@ -17,13 +17,13 @@ export interface Tokens {
 }
 
 /** How many tokens observations took, of each kind of which there are any. */
-export function tokensOf(observations: readonly ShownObservation[]): Tokens[] {
+export function countTokensByKind(observations: readonly ShownObservation[]): Tokens[] {
   return (Object.keys(TOKEN_KINDS) as TokenKind[]).flatMap((kind) => {
     const tokens = observations.reduce((sum, { usage }) => sum + (usage?.[kind] ?? 0), 0);
     return tokens > 0 ? [{ kind, tokens }] : [];
   });
 }
 
-export function totalOf(tokens: readonly Tokens[]): number {
+export function totalTokens(tokens: readonly Tokens[]): number {
   return tokens.reduce((sum, each) => sum + each.tokens, 0);
 }

@@ -1,10 +1,10 @@
-import { column, terminalWidth } from '../../cli/columns.js';
+import { fitColumn, terminalWidth } from '../../cli/columns.js';
+import { formatCount, formatElapsed, plural, toOneLine } from '../../cli/format.js';
 import { style } from '../../cli/style.js';
-import { count, elapsed, oneLine, things } from '../../cli/words.js';
-import { rootOf, type ShownObservation, type ShownSession, type ShownTurn } from './session.js';
-import { type TokenKind, tokensOf, totalOf } from './tokens.js';
-import { type Branch, branchesOf, subtreeOf } from './tree.js';
-import { summaryOf, turnsIn, wordsIn } from './words-said.js';
+import { findRoot, type ShownObservation, type ShownSession, type ShownTurn } from './session.js';
+import { describeTurns, messagesText, summarize } from './text.js';
+import { countTokensByKind, type TokenKind, totalTokens } from './tokens.js';
+import { type Branch, buildTree, findSubtree } from './tree.js';
 
 /** Where nobody tells how wide it is, and where it is too wide for an eye to follow a line. */
 const USUAL_COLUMNS = 80;
@@ -33,15 +33,15 @@ const TOKEN_WORDS: { readonly [kind in TokenKind]: string } = {
 };
 
 /** A session, its turns and what happened in them: as a tree, with bars to the scale of each turn. */
-export function traceTree(session: ShownSession): string[] {
+export function renderTree(session: ShownSession): string[] {
   const { sessionId, title, folder, turns } = session;
   const layout = layoutFor(terminalWidth());
-  const tokens = totalOf(tokensOf(turns.flatMap(({ observations }) => observations)));
-  const facts = [oneLine(folder ?? ''), turnsIn(session), tokens > 0 ? things(tokens, 'token') : ''];
+  const tokens = totalTokens(countTokensByKind(turns.flatMap(({ observations }) => observations)));
+  const facts = [toOneLine(folder ?? ''), describeTurns(session), tokens > 0 ? plural(tokens, 'token') : ''];
   return [
     style(
       'bold',
-      cut(`Session ${oneLine(sessionId)}${title === undefined ? '' : ` · ${oneLine(title)}`}`, layout.width),
+      cut(`Session ${toOneLine(sessionId)}${title === undefined ? '' : ` · ${toOneLine(title)}`}`, layout.width),
     ),
     style('dim', cut(facts.filter((fact) => fact !== '').join(' · '), layout.width)),
     ...turns.flatMap((turn) => ['', ...turnLines(turn, layout)]),
@@ -55,13 +55,13 @@ function layoutFor(columns: number): Layout {
 }
 
 function turnLines(turn: ShownTurn, layout: Layout): string[] {
-  const branches = branchesOf(turn);
+  const branches = buildTree(turn);
   return branches.flatMap((branch) => {
     const { observation } = branch;
     const below = indentBelow(branch);
     return [
       branchLine(branch, { branches, turn, layout }),
-      ...(observation === rootOf(turn) ? conversation(turn, observation, below, layout) : []),
+      ...(observation === findRoot(turn) ? conversation(turn, observation, below, layout) : []),
       ...reason(observation, below, layout),
     ];
   });
@@ -73,12 +73,12 @@ function branchLine(
 ): string {
   const { observation } = branch;
   const { type, startTime, endTime } = observation;
-  const taken = totalOf(tokensOf(type === 'agent' ? subtreeOf(branches, branch) : [observation]));
+  const taken = totalTokens(countTokensByKind(type === 'agent' ? findSubtree(branches, branch) : [observation]));
   return [
     nameOf(branch, layout.name),
     style(COLOURS[type], barOf(observation, turn, layout.bar)),
-    column(type === 'event' ? '' : elapsed(endTime - startTime), DURATION_COLUMNS, 'right'),
-    taken > 0 ? style('dim', column(count(taken), TOKENS_COLUMNS, 'right')) : '',
+    fitColumn(type === 'event' ? '' : formatElapsed(endTime - startTime), DURATION_COLUMNS, 'right'),
+    taken > 0 ? style('dim', fitColumn(formatCount(taken), TOKENS_COLUMNS, 'right')) : '',
   ]
     .join('')
     .trimEnd();
@@ -90,8 +90,8 @@ function nameOf(branch: Branch, width: number): string {
   const rails = railsOf(branch);
   // A turn and a model are known by their names.
   const kind = depth === 0 || type === 'generation' ? '' : `${type} `;
-  const text = `${MARKS[level]}${kind}${oneLine(name)} ${oneLine(summaryOf(observation))}`;
-  const shown = column(text, Math.max(1, width - rails.length));
+  const text = `${MARKS[level]}${kind}${toOneLine(name)} ${toOneLine(summarize(observation))}`;
+  const shown = fitColumn(text, Math.max(1, width - rails.length));
   const format = level === 'DEFAULT' ? (depth === 0 ? 'bold' : undefined) : LEVEL_COLOURS[level];
   return `${style('dim', rails)}${format ? style(format, shown) : shown} `;
 }
@@ -102,26 +102,28 @@ function barOf({ startTime, endTime, type }: ShownObservation, turn: ShownTurn, 
   const length = Math.max(1, Math.round((endTime - startTime) * scale));
   const start = Math.min(Math.floor((startTime - turn.startTime) * scale), columns - length);
   const mark = type === 'event' ? '◆' : '━'.repeat(length);
-  return column(`${' '.repeat(Math.max(0, start))}${mark}`, columns);
+  return fitColumn(`${' '.repeat(Math.max(0, start))}${mark}`, columns);
 }
 
 /** What was asked and answered, and the tokens by their kinds. */
 function conversation(turn: ShownTurn, root: ShownObservation, below: string, layout: Layout): string[] {
-  const tokens = tokensOf(turn.observations).map((each) => `${count(each.tokens)} ${TOKEN_WORDS[each.kind]}`);
+  const tokens = countTokensByKind(turn.observations).map(
+    (each) => `${formatCount(each.tokens)} ${TOKEN_WORDS[each.kind]}`,
+  );
   const lines = [
-    ['user', wordsIn(root.input)],
-    ['assistant', wordsIn(root.output)],
+    ['user', messagesText(root.input)],
+    ['assistant', messagesText(root.output)],
     ['tokens', tokens.join(' · ')],
   ] as const;
   return lines.flatMap(([who, words]) =>
-    words === '' ? [] : [style('dim', cut(`${below}${column(who, 11)}${oneLine(words)}`, layout.width))],
+    words === '' ? [] : [style('dim', cut(`${below}${fitColumn(who, 11)}${toOneLine(words)}`, layout.width))],
   );
 }
 
 /** Why something is no plain success. */
 function reason({ level, statusMessage }: ShownObservation, below: string, layout: Layout): string[] {
   if (level === 'DEFAULT' || !statusMessage) return [];
-  const words = cut(oneLine(statusMessage), Math.max(1, layout.width - below.length));
+  const words = cut(toOneLine(statusMessage), Math.max(1, layout.width - below.length));
   return [`${style('dim', below)}${style(LEVEL_COLOURS[level], words)}`];
 }
 
@@ -138,5 +140,5 @@ function indent(levels: readonly boolean[]): string {
 }
 
 function cut(text: string, width: number): string {
-  return column(text, width).trimEnd();
+  return fitColumn(text, width).trimEnd();
 }

@@ -1,4 +1,4 @@
-import { grouped } from './grouped.js';
+import { groupBy } from './grouped.js';
 import type { ShownObservation, ShownTurn } from './session.js';
 
 /** An observation where it stands in its turn's tree. */
@@ -12,10 +12,10 @@ export interface Branch {
 }
 
 /** A turn's observations as a tree: each followed by what hangs below it, in the order of time. */
-export function branchesOf({ observations }: ShownTurn): Branch[] {
+export function buildTree({ observations }: ShownTurn): Branch[] {
   const ids = new Set(observations.map(({ id }) => id));
   // Whose parent is not there hangs below nothing.
-  const below = grouped(observations, ({ parentId }) => (ids.has(parentId ?? '') ? parentId : undefined));
+  const below = groupBy(observations, ({ parentId }) => (ids.has(parentId ?? '') ? parentId : undefined));
   const branches: Branch[] = [];
   const add = (parent: string | undefined, above: readonly boolean[]) => {
     const siblings = below.get(parent) ?? [];
@@ -30,7 +30,7 @@ export function branchesOf({ observations }: ShownTurn): Branch[] {
 }
 
 /** An observation and all below it. */
-export function subtreeOf(branches: readonly Branch[], branch: Branch): ShownObservation[] {
+export function findSubtree(branches: readonly Branch[], branch: Branch): ShownObservation[] {
   const start = branches.indexOf(branch);
   const end = branches.findIndex(({ depth }, place) => place > start && depth <= branch.depth);
   return branches.slice(start, end < 0 ? undefined : end).map(({ observation }) => observation);

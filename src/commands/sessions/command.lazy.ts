@@ -1,19 +1,19 @@
-import { column, terminalWidth } from '../../cli/columns.js';
+import { fitColumn, terminalWidth } from '../../cli/columns.js';
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
-import { print, tell } from '../../cli/print.js';
-import { sessionLines } from '../../cli/session-lines.js';
-import { sessionsIn } from '../../cli/session-selection.js';
+import { formatMoment, toOneLine } from '../../cli/format.js';
+import { formatSession } from '../../cli/format-session.js';
+import { printStderr, printStdout } from '../../cli/print.js';
+import { listSessions } from '../../cli/session-selection.js';
 import { style } from '../../cli/style.js';
-import { moment, oneLine } from '../../cli/words.js';
-import { claudeFolder, environmentOf } from '../../config/claude-folder.js';
+import { claudeFolder, commandEnvironment } from '../../config/claude-folder.js';
 import { readSettings } from '../../config/settings.js';
 import { stateFolder } from '../../config/state-folder.js';
 import { fingerprint } from '../../langfuse/receiver.js';
-import { fitting } from '../../observations/content/limits.js';
-import { redactor } from '../../observations/redaction/redact.js';
+import { createSanitizer } from '../../observations/content/limits.js';
+import { createRedactor } from '../../observations/redaction/redact.js';
 import { type Entry, mayBeFor } from '../../state/entry.js';
 import { StateStore } from '../../state/store.js';
-import { hasWordsBehind, lastActivity, type SessionOverview } from '../../transcript/overview/overview.js';
+import { hasMessagesAfter, lastActivity, type SessionOverview } from '../../transcript/overview/overview.js';
 import { countTurns, type Found, findInTools } from './tool-search.js';
 
 const HELP = `usage: cc-langfuse sessions [options]
@@ -45,11 +45,11 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     throw new UsageError(`${positionals[0]}: sessions takes no operands; --search finds text`);
   if (values.search === '') throw new UsageError('--search: expected a text');
   if (values.search !== undefined && values.count) throw new UsageError('--search and --count: either of them');
-  const env = environmentOf(processEnv);
-  const sessions = sessionsIn(claudeFolder(env), (path, reason) => tell(`${path} cannot be read (${reason})`));
-  if (sessions.length === 0 && !values.json) tell('there is no session on disk');
+  const env = commandEnvironment(processEnv);
+  const sessions = listSessions(claudeFolder(env), (path, reason) => printStderr(`${path} cannot be read (${reason})`));
+  if (sessions.length === 0 && !values.json) printStderr('there is no session on disk');
   if (values.search !== undefined) return search(sessions, values.search, env, values.json ?? false);
-  const { receiver } = await readSettings(env);
+  const { destination: receiver } = await readSettings(env);
   const destination = receiver && fingerprint(receiver);
   const known = new Map(new StateStore(stateFolder(env), () => {}).entries(() => true));
   const listed = sessions.map((session) => {
@@ -58,9 +58,11 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     const isToBeCounted = values.count && state !== 'exported';
     return { session, turns: isToBeCounted ? turnsIn(session) : entry?.turn_count, state };
   });
-  if (values.json) await print(`${JSON.stringify(listed.map(documentOf), null, 2)}\n`);
+  if (values.json) await printStdout(`${JSON.stringify(listed.map(documentOf), null, 2)}\n`);
   else
-    await print(listed.map((each) => `${sessionLines({ ...each, state: WORDS[each.state] }).join('\n')}\n`).join(''));
+    await printStdout(
+      listed.map((each) => `${formatSession({ ...each, state: WORDS[each.state] }).join('\n')}\n`).join(''),
+    );
   return 0;
 }
 
@@ -90,7 +92,7 @@ function stateOf(
   if (entry.pending) return 'pending';
   if (entry.turn_count === 0) return 'not';
   const upTo = entry.bytes ?? entry.offset ?? 0;
-  return upTo >= bytes || !hasWordsBehind(path, upTo) ? 'exported' : 'partly';
+  return upTo >= bytes || !hasMessagesAfter(path, upTo) ? 'exported' : 'partly';
 }
 
 function documentOf({
@@ -125,20 +127,20 @@ async function search(
   env: NodeJS.ProcessEnv,
   isJson: boolean,
 ): Promise<number> {
-  const { redact = redactor([]) } = await readSettings(env);
-  const fit = fitting(redact);
+  const { redact = createRedactor([]) } = await readSettings(env);
+  const fit = createSanitizer(redact);
   const all: Found[] = [];
   let count = 0;
   for (const session of sessions) {
     for (const found of findIn(session, text, fit)) {
       count += 1;
       if (isJson) all.push(found);
-      else await print(`${wordsOf(found, text)}\n`);
+      else await printStdout(`${wordsOf(found, text)}\n`);
     }
   }
-  if (count === 0 && !isJson) tell('no tool call has that text');
+  if (count === 0 && !isJson) printStderr('no tool call has that text');
   if (isJson)
-    await print(
+    await printStdout(
       `${JSON.stringify(
         all.map(({ at, ...found }) => ({ ...found, at: isoTime(at) })),
         null,
@@ -152,14 +154,14 @@ function* findIn(...[session, text, fit]: Parameters<typeof findInTools>): Gener
   try {
     yield* findInTools(session, text, fit);
   } catch (error) {
-    tell(`${session.path} cannot be read: ${(error as Error).message}`);
+    printStderr(`${session.path} cannot be read: ${(error as Error).message}`);
   }
 }
 
 function wordsOf({ sessionId, at, tool, line }: Found, text: string): string {
   const width = terminalWidth();
-  const head = `${oneLine(sessionId)}  ${moment(at)}  ${oneLine(tool)}`;
-  return `${style('dim', column(head, width).trimEnd())}\n  ${column(around(text, oneLine(line), width - 2), width - 2).trimEnd()}`;
+  const head = `${toOneLine(sessionId)}  ${formatMoment(at)}  ${toOneLine(tool)}`;
+  return `${style('dim', fitColumn(head, width).trimEnd())}\n  ${fitColumn(around(text, toOneLine(line), width - 2), width - 2).trimEnd()}`;
 }
 
 /** A line from as far before the text as leaves the text in sight. */

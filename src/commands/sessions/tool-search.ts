@@ -1,8 +1,13 @@
-import type { Fit } from '../../observations/content/limits.js';
+import type { Sanitizer } from '../../observations/content/limits.js';
 import { REDACTED } from '../../observations/redaction/redact.js';
-import { agentFilesBeside, agentFilesOf, readAgent, sessionOfAgent } from '../../transcript/agents/agent-files.js';
+import {
+  findAgentFiles,
+  findAgentSession,
+  findLegacyAgentFiles,
+  readAgent,
+} from '../../transcript/agents/agent-files.js';
 import type { SessionOverview } from '../../transcript/overview/overview.js';
-import { turnsInFile } from '../../transcript/turns/file-turns.js';
+import { readAllTurns } from '../../transcript/turns/file-turns.js';
 import type { ToolCall } from '../../transcript/turns/responses.js';
 import type { Turn } from '../../transcript/turns/turn.js';
 
@@ -17,15 +22,19 @@ export interface Found {
 }
 
 /** The tool calls of a session and its subagents in which a text stands, in any case. */
-export function* findInTools(session: SessionOverview, text: string, fit: Fit): Generator<Found, void, undefined> {
+export function* findInTools(
+  session: SessionOverview,
+  text: string,
+  fit: Sanitizer,
+): Generator<Found, void, undefined> {
   const wanted = text.toLowerCase();
   const { path, sessionId } = session;
-  for (const turn of turnsInFile(path, 'main', sessionId)) {
+  for (const turn of readAllTurns(path, 'main', sessionId)) {
     const threads = [turn, ...turn.sidechains.flatMap(({ turns }) => turns)];
     yield* findIn(threads, sessionId, wanted, fit);
   }
-  const beside = agentFilesBeside(path).filter((file) => sessionOfAgent(file) === sessionId);
-  for (const file of [...agentFilesOf(path), ...beside]) {
+  const beside = findLegacyAgentFiles(path).filter((file) => findAgentSession(file) === sessionId);
+  for (const file of [...findAgentFiles(path), ...beside]) {
     const agent = readAgent(file, () => {});
     if (agent) yield* findIn(agent.turns, sessionId, wanted, fit);
   }
@@ -34,7 +43,7 @@ export function* findInTools(session: SessionOverview, text: string, fit: Fit): 
 /** How many turns a session has, copied ones included. */
 export function countTurns({ path, sessionId }: SessionOverview): number {
   let count = 0;
-  for (const { number } of turnsInFile(path, 'main', sessionId)) count = number;
+  for (const { number } of readAllTurns(path, 'main', sessionId)) count = number;
   return count;
 }
 
@@ -42,7 +51,7 @@ function* findIn(
   turns: readonly Turn[],
   sessionId: string,
   wanted: string,
-  fit: Fit,
+  fit: Sanitizer,
 ): Generator<Found, void, undefined> {
   for (const { responses } of turns) {
     for (const call of responses.flatMap(({ calls }) => calls)) {
@@ -53,7 +62,7 @@ function* findIn(
 }
 
 /** The first line of a call's texts that has it, as it would be sent; where that line was all secret, what stands for it. */
-function lineWith({ input, result }: ToolCall, wanted: string, fit: Fit): string | undefined {
+function lineWith({ input, result }: ToolCall, wanted: string, fit: Sanitizer): string | undefined {
   const said = [input, result?.content];
   if (![...textsIn(said)].some((text) => text.toLowerCase().includes(wanted))) return undefined;
   const shown = [...textsIn(fit.value(said, Number.POSITIVE_INFINITY).value)].flatMap((text) => text.split('\n'));

@@ -1,4 +1,4 @@
-import { type Langfuse, variableFor } from '../../config/settings.js';
+import { type LangfuseConfig, variableFor } from '../../config/settings.js';
 import { isWebUrl, NO_WEB_URL } from '../../config/settings-table.js';
 
 /** What a person gives to name a project of Langfuse, as text. */
@@ -58,7 +58,7 @@ export function variablesFor(credentials: Partial<Credentials>, block: NodeJS.Pr
   );
 }
 
-export function langfuseOf({ publicKey, secretKey, baseUrl }: Credentials): Langfuse {
+export function langfuseOf({ publicKey, secretKey, baseUrl }: Credentials): LangfuseConfig {
   return { kind: 'langfuse', publicKey, secretKey, baseUrl: new URL(baseUrl), transport: 'auto' };
 }
 

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { realpathSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { shellWord } from '../../cli/shell-word.js';
+import { quoteForShell } from '../../cli/shell-word.js';
 
 /** That others get to see a file that holds keys, and what to do. */
 export interface Exposure {
@@ -16,7 +16,7 @@ export function exposure(path: string): Exposure[] {
   const holder = `${path} holds the secret key`;
   return [
     ...(isReadByOthers
-      ? [{ what: `${holder}, and others on this machine can read it`, remedy: `chmod 600 ${shellWord(path)}` }]
+      ? [{ what: `${holder}, and others on this machine can read it`, remedy: `chmod 600 ${quoteForShell(path)}` }]
       : []),
     ...(isCommittable(file)
       ? [

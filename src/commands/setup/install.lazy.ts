@@ -1,9 +1,9 @@
 import { UsageError } from '../../cli/command-line.js';
+import { toOneLine } from '../../cli/format.js';
 import { canAsk } from '../../cli/questions.js';
-import { oneLine } from '../../cli/words.js';
-import { environmentOf } from '../../config/claude-folder.js';
-import { envBlock, readSettingsAt, settingsFiles, settingsPath } from '../../config/claude-settings.js';
-import { type Collector, readSettings } from '../../config/settings.js';
+import { commandEnvironment } from '../../config/claude-folder.js';
+import { envBlock, readSettingsAt, readSettingsFiles, settingsPath } from '../../config/claude-settings.js';
+import { type CollectorConfig, readSettings } from '../../config/settings.js';
 import { sessionsPage } from '../../langfuse/project.js';
 import { type Credentials, credentialsIn, langfuseOf, variablesFor } from './credentials.js';
 import { exposure } from './exposure.js';
@@ -30,7 +30,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     );
   // Whoever is asked for keys is to know that there is a place for them.
   change({});
-  const collector = await collectorIn({ ...environmentOf(env), ...block });
+  const collector = await collectorIn({ ...commandEnvironment(env), ...block });
   if (collector && Object.keys(given).length > 0)
     throw new UsageError(
       'CC_LANGFUSE_OTLP_URL is set, with which keys and server are not used: remove it, or give none',
@@ -43,14 +43,14 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   if (isDryRun) {
     process.stdout.write(shownChange(change(hasNoKeys ? {} : known)));
     if (!hasNoKeys && known.secretKey === undefined) process.stdout.write('and the keys, which would be asked for\n');
-    return warn(findings(settingsFiles(env, process.cwd())));
+    return warn(findings(readSettingsFiles(env, process.cwd())));
   }
   const tried = hasNoKeys ? undefined : await (isForScripts ? takeCredentials(known) : askForCredentials(known));
   const made = change(tried?.credentials ?? {});
   const backup = write(made);
   process.stdout.write(`${[...done(made, backup), ...next(tried ?? collector, isTracing)].join('\n')}\n`);
   const exposed = tried ? exposure(path).map(({ what, remedy }) => `${what}: ${remedy}`) : [];
-  return warn([...findings(settingsFiles(env, process.cwd())), ...exposed]);
+  return warn([...findings(readSettingsFiles(env, process.cwd())), ...exposed]);
 }
 
 /**
@@ -59,12 +59,12 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
  */
 function knownCredentials(block: NodeJS.ProcessEnv, env: NodeJS.ProcessEnv): Partial<Credentials> {
   const own = credentialsIn(block);
-  return own.publicKey !== undefined && own.secretKey !== undefined ? own : credentialsIn(environmentOf(env));
+  return own.publicKey !== undefined && own.secretKey !== undefined ? own : credentialsIn(commandEnvironment(env));
 }
 
 /** The Collector that hooks would send to. */
-async function collectorIn(variables: NodeJS.ProcessEnv): Promise<Collector | undefined> {
-  const { receiver } = await readSettings(variables);
+async function collectorIn(variables: NodeJS.ProcessEnv): Promise<CollectorConfig | undefined> {
+  const { destination: receiver } = await readSettings(variables);
   return receiver?.kind === 'collector' ? receiver : undefined;
 }
 
@@ -75,7 +75,7 @@ function done({ path, before, after }: SettingsChange, backup: string | undefine
 }
 
 function next(
-  goal: TriedCredentials | Collector | undefined,
+  goal: TriedCredentials | CollectorConfig | undefined,
   { TRACE_TO_LANGFUSE }: { TRACE_TO_LANGFUSE: string },
 ): string[] {
   if (TRACE_TO_LANGFUSE !== 'true')
@@ -98,6 +98,6 @@ function next(
 }
 
 function warn(lines: readonly string[]): number {
-  for (const line of lines) process.stderr.write(`cc-langfuse: ${oneLine(line)}\n`);
+  for (const line of lines) process.stderr.write(`cc-langfuse: ${toOneLine(line)}\n`);
   return 0;
 }

@@ -1,5 +1,5 @@
 import type { ClaudeSettings } from '../../config/claude-settings.js';
-import { variableOf } from '../../config/plugin-options.js';
+import { pluginVariable } from '../../config/plugin-options.js';
 import { isRecord } from '../../shared/json.js';
 import { type CommandHook, commandHooks } from './command-hooks.js';
 
@@ -44,5 +44,5 @@ export function ourPlugins({ enabledPlugins }: ClaudeSettings): string[] {
 export function pluginVariables({ pluginConfigs }: ClaudeSettings, plugin: string): NodeJS.ProcessEnv {
   const config = isRecord(pluginConfigs) ? pluginConfigs[plugin] : undefined;
   const options = isRecord(config) && isRecord(config.options) ? config.options : {};
-  return Object.fromEntries(Object.entries(options).map(([option, value]) => [variableOf(option), String(value)]));
+  return Object.fromEntries(Object.entries(options).map(([option, value]) => [pluginVariable(option), String(value)]));
 }

@@ -1,4 +1,4 @@
-import { type ClaudeSettings, settingsIn } from '../../config/claude-settings.js';
+import { type ClaudeSettings, parseClaudeSettings } from '../../config/claude-settings.js';
 import { isRecord } from '../../shared/json.js';
 import { type JsonPath, without, withValue } from './json-edit.js';
 import { ourHooks, TIMEOUTS } from './our-hooks.js';
@@ -84,6 +84,6 @@ function valueAt(settings: ClaudeSettings, path: JsonPath): unknown {
 }
 
 function settingsOf(text: string): ClaudeSettings {
-  const content = settingsIn(text);
+  const content = parseClaudeSettings(text);
   return content.kind === 'settings' ? content.settings : {};
 }

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { chmodSync, constants, copyFileSync, lstatSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { readSettingsAt } from '../../config/claude-settings.js';
-import { writeWhole } from '../../shared/atomic-write.js';
+import { writeFileAtomically } from '../../shared/atomic-write.js';
 
 const BYTE_ORDER_MARK = '\uFEFF';
 
@@ -30,7 +30,7 @@ export function write({ path, before, after }: SettingsChange): string | undefin
   try {
     if (before === undefined) {
       mkdirSync(dirname(path), { recursive: true });
-      writeWhole(path, after, 0o600);
+      writeFileAtomically(path, after, 0o600);
       return undefined;
     }
     const file = realpathSync(path);
@@ -38,7 +38,7 @@ export function write({ path, before, after }: SettingsChange): string | undefin
     const backup = `${path}.cc-langfuse.bak`;
     keepCopy(file, backup);
     try {
-      writeWhole(file, after);
+      writeFileAtomically(file, after);
     } catch (error) {
       rmSync(backup);
       throw error;

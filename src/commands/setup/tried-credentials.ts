@@ -1,6 +1,6 @@
 import { UsageError } from '../../cli/command-line.js';
+import { toOneLine } from '../../cli/format.js';
 import { ask, askHidden, confirm } from '../../cli/questions.js';
-import { oneLine } from '../../cli/words.js';
 import { checkKeys } from '../../langfuse/key-check.js';
 import type { ProjectAnswer } from '../../langfuse/project.js';
 import { type Credentials, langfuseOf, masked, PROBLEMS, REGIONS } from './credentials.js';
@@ -32,7 +32,7 @@ export async function askForCredentials(known: Partial<Credentials>): Promise<Tr
   const credentials = { baseUrl, publicKey, secretKey };
   const check = await checkKeys(langfuseOf(credentials));
   if (check.kind === 'open') {
-    say(`They open the project ${oneLine(check.project.name)}.`);
+    say(`They open the project ${toOneLine(check.project.name)}.`);
     return { credentials, project: check.project };
   }
   say(check.kind === 'refused' ? `${check.problem}. Keys belong to one region.` : `${check.problem}.`);

@@ -1,12 +1,12 @@
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { toOneLine } from '../../cli/format.js';
 import { canAsk, confirm } from '../../cli/questions.js';
-import { shellWord } from '../../cli/shell-word.js';
-import { oneLine } from '../../cli/words.js';
+import { quoteForShell } from '../../cli/shell-word.js';
 import {
   envBlock,
   readSettingsAt,
+  readSettingsFiles,
   type SettingsFile,
-  settingsFiles,
   settingsPath,
 } from '../../config/claude-settings.js';
 import { isSetting } from '../../config/settings.js';
@@ -40,7 +40,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const { scope, isDryRun, isForScripts } = setupRequest('uninstall', values, positionals);
   const path = settingsPath(scope, env, process.cwd());
   const variables = Object.keys(envBlock(readSettingsAt(path))).filter(isSetting);
-  const sharing = settingsFiles(env, process.cwd()).find(({ content }) => sharesKeys(content));
+  const sharing = readSettingsFiles(env, process.cwd()).find(({ content }) => sharesKeys(content));
   const taken = sharing ? [] : variables;
   const change = changeOf(path, (text) => removedFrom(text, taken));
   const isChange = change.before !== undefined && change.before !== change.after;
@@ -62,10 +62,10 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
           `as it was before${taken.some((variable) => variable.endsWith('SECRET_KEY')) ? ', keys included' : ''}: ${backup}`,
         ]),
     ...(sharing && variables.length > 0 ? [`its keys stay: another exporter in ${sharing.path} may use them`] : []),
-    ...elsewhere(settingsFiles(env, process.cwd())),
-    `State and log stay; to remove them: rm -r ${shellWord(`${stateFolder(env)}/cc-langfuse_`)}*`,
+    ...elsewhere(readSettingsFiles(env, process.cwd())),
+    `State and log stay; to remove them: rm -r ${quoteForShell(`${stateFolder(env)}/cc-langfuse_`)}*`,
   ];
-  process.stdout.write(`${lines.map(oneLine).join('\n')}\n`);
+  process.stdout.write(`${lines.map(toOneLine).join('\n')}\n`);
   return 0;
 }
 

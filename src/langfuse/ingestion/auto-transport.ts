@@ -1,4 +1,4 @@
-import type { Langfuse } from '../../config/settings.js';
+import type { LangfuseConfig } from '../../config/settings.js';
 import type { Observation } from '../../observations/model.js';
 import { asSpan, OtlpTransport } from '../otlp/otlp-transport.js';
 import { fingerprint } from '../receiver.js';
@@ -9,7 +9,7 @@ const NOTHING_THERE = 'what LANGFUSE_BASE_URL names has neither an OTLP endpoint
 
 /** Brings observations to a Langfuse of any age: by OpenTelemetry, and where there is no such door, by the older one. */
 export class AutoTransport implements Transport {
-  readonly #receiver: Langfuse;
+  readonly #receiver: LangfuseConfig;
   readonly #destination: string;
   readonly #olderServers: OlderServers;
   readonly #otlp: Transport;
@@ -18,7 +18,7 @@ export class AutoTransport implements Transport {
   #age: 'older' | 'newer' | undefined;
 
   /** `folder` is where it is remembered which servers are older. */
-  constructor(receiver: Langfuse, folder: string) {
+  constructor(receiver: LangfuseConfig, folder: string) {
     this.#receiver = receiver;
     this.#destination = fingerprint(receiver);
     this.#olderServers = new OlderServers(folder);

@@ -12,7 +12,7 @@ export interface IngestionEvent {
  * What an older server is told of an observation, and with a root of its trace: the first event that a trace is told by
  * fixes its time. Always `…-create`: the server merges it into what is there.
  */
-export function eventsOf(observation: Observation, sentAt: string): IngestionEvent[] {
+export function buildEvents(observation: Observation, sentAt: string): IngestionEvent[] {
   const { parentId, type } = observation;
   const own = eventOf(TYPES[type], bodyOf(observation), sentAt);
   return parentId === undefined ? [eventOf('trace-create', traceBodyOf(observation), sentAt), own] : [own];

@@ -1,14 +1,14 @@
 import { type ApiIngestionEvent, type ApiIngestionResponse, Langfuse as Client } from 'langfuse';
-import type { Langfuse } from '../../config/settings.js';
+import type { LangfuseConfig } from '../../config/settings.js';
 import type { Observation } from '../../observations/model.js';
 import { isRecord } from '../../shared/json.js';
 import { version } from '../../shared/version.js';
 import { ask, bodyOf, type Connection, connect, late } from '../http/connection.js';
 import { retryAfter } from '../http/post.js';
 import { encodeSpan } from '../otlp/span.js';
-import { urlOf } from '../receiver.js';
+import { langfuseUrl } from '../receiver.js';
 import { INGESTION_CLOSED, type Outgoing, REQUEST_TIMEOUT_MS, type Reply, type Transport } from '../transport.js';
-import { eventsOf, type IngestionEvent } from './events.js';
+import { buildEvents, type IngestionEvent } from './events.js';
 
 /** The server takes 3.5 MB. */
 const BATCH_BYTES = 3_000_000;
@@ -25,8 +25,8 @@ export class IngestionTransport implements Transport {
   readonly #connection: Promise<Connection>;
   readonly #api: Client['api'];
 
-  constructor(receiver: Langfuse) {
-    const url = urlOf(receiver, '');
+  constructor(receiver: LangfuseConfig) {
+    const url = langfuseUrl(receiver, '');
     this.#connection = connect(url);
     // The package asks by the global one, which knows no proxy and takes the keys wherever it is redirected to.
     globalThis.fetch = fetchOver(this.#connection);
@@ -44,7 +44,7 @@ export class IngestionTransport implements Transport {
   async post(outgoing: readonly Outgoing[], timeoutMs: number): Promise<Reply> {
     const deadline = Date.now() + timeoutMs;
     const sentAt = new Date().toISOString();
-    const events = outgoing.map(({ observation }) => (observation ? eventsOf(observation, sentAt) : []));
+    const events = outgoing.map(({ observation }) => (observation ? buildEvents(observation, sentAt) : []));
     const verdicts = new Map<string, Verdict>();
     for (const batch of batchesOf(events.flat())) {
       const answer = await this.#ask(batch, Math.max(1, deadline - Date.now()));

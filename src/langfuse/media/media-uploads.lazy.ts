@@ -1,9 +1,9 @@
-import type { Langfuse } from '../../config/settings.js';
+import type { LangfuseConfig } from '../../config/settings.js';
 import type { Media, Observation } from '../../observations/model.js';
 import { isRecord, parseJson } from '../../shared/json.js';
 import type { Answer } from '../http/post.js';
 import { isSuccess } from '../http/status.js';
-import { authorization, urlOf } from '../receiver.js';
+import { authorization, langfuseUrl } from '../receiver.js';
 import { MediaConnections, NO_TIME_LEFT, type Patience } from './media-connections.js';
 
 /** What became of the images and documents that an observation refers to. */
@@ -29,7 +29,7 @@ const PAUSE_MS = 10 * 60_000;
  * or none where it has these bytes: so each goes there once.
  */
 export class MediaUploads {
-  readonly #receiver: Langfuse;
+  readonly #receiver: LangfuseConfig;
   readonly #connections = new MediaConnections();
   /** By hash: what is on its way is not to go twice. */
   readonly #underWay = new Map<string, Promise<unknown>>();
@@ -42,7 +42,7 @@ export class MediaUploads {
   #pausedUntil = 0;
   #failure = '';
 
-  constructor(receiver: Langfuse) {
+  constructor(receiver: LangfuseConfig) {
     this.#receiver = receiver;
   }
 
@@ -133,7 +133,7 @@ export class MediaUploads {
   async #ask(method: 'POST' | 'PATCH', path: string, content: object, when: Patience): Promise<Answer> {
     const body = Buffer.from(JSON.stringify(content));
     const headers = { authorization: authorization(this.#receiver), 'content-type': 'application/json' };
-    const answer = await this.#connections.ask(urlOf(this.#receiver, path), { method, headers, body }, when);
+    const answer = await this.#connections.ask(langfuseUrl(this.#receiver, path), { method, headers, body }, when);
     const { status, isPage } = answer;
     if (status === 400 || status === 413 || status === 422) throw new Refusal(`the server refuses it (${status})`);
     if (status === 404) throw new Error('the server takes no media (404)');

@@ -1,5 +1,5 @@
-import { secretsIn } from '../../config/otlp-headers.js';
-import type { Receiver } from '../../config/settings.js';
+import { headerSecrets } from '../../config/otlp-headers.js';
+import type { DestinationConfig } from '../../config/settings.js';
 import type { Observation } from '../../observations/model.js';
 import { isRecord, parseJson } from '../../shared/json.js';
 import { type Endpoint, Post } from '../http/post.js';
@@ -9,11 +9,11 @@ import { encodeRequest, encodeSpan } from './span.js';
 
 /** Brings observations as OpenTelemetry's spans, to Langfuse or to a Collector. */
 export class OtlpTransport implements Transport {
-  readonly #kind: Receiver['kind'];
+  readonly #kind: DestinationConfig['kind'];
   readonly #endpoint: Endpoint;
   readonly #post: Post;
 
-  constructor(receiver: Receiver) {
+  constructor(receiver: DestinationConfig) {
     this.#kind = receiver.kind;
     this.#endpoint = otlpEndpoint(receiver);
     this.#post = new Post(this.#endpoint);
@@ -39,12 +39,12 @@ export function asSpan(observation: Observation): Outgoing {
   return { json: encodeSpan(observation) };
 }
 
-const PAGES: { readonly [kind in Receiver['kind']]: (status: number) => string } = {
+const PAGES: { readonly [kind in DestinationConfig['kind']]: (status: number) => string } = {
   langfuse: (status) => `what answers ${status} is no Langfuse: it sent a page`,
   collector: (status) => `what answers ${status} is no Collector: it sent a page`,
 };
 
-const REFUSALS: { readonly [kind in Receiver['kind']]: { readonly [status: number]: string } } = {
+const REFUSALS: { readonly [kind in DestinationConfig['kind']]: { readonly [status: number]: string } } = {
   langfuse: {
     401: 'the server refuses the keys (401)',
     403: 'the server refuses the keys (403)',
@@ -70,6 +70,6 @@ function rejectedIn(text: string, sent: number, { headers }: Endpoint): Rejected
   const reason = typeof partialSuccess.errorMessage === 'string' ? partialSuccess.errorMessage : '';
   // One that rejects nothing and says nothing is none.
   if (spans === 0 && reason === '') return undefined;
-  const told = secretsIn(headers).reduce((words, secret) => words.replaceAll(secret, '…'), reason);
+  const told = headerSecrets(headers).reduce((words, secret) => words.replaceAll(secret, '…'), reason);
   return { spans, reason: told.slice(0, REASON_CHARS).toWellFormed() };
 }

@@ -1,12 +1,12 @@
 import { isRecord, type Json, withoutUndefined } from '../../shared/json.js';
-import { textOf } from '../../transcript/file/content.js';
+import { contentText } from '../../transcript/file/content.js';
 import type { ToolCall } from '../../transcript/turns/responses.js';
 import type { AgentThread, Turn } from '../../transcript/turns/turn.js';
 import type { Observation, Trace } from '../model.js';
-import { agentTypeOf, subagentTypeOf } from './agent-type.js';
-import { spanIdOf } from './ids.js';
-import { type Context, observation } from './observation.js';
-import { childrenOf, spanOf, summaryOf } from './thread.js';
+import { findAgentType, requestedAgentType } from './agent-type.js';
+import { deriveSpanId } from './ids.js';
+import { buildObservation, type Context } from './observation.js';
+import { buildAgentSpan, buildChildren, summarizeTurns } from './thread.js';
 
 /** A subagent, and what is known of it beside its own lines. */
 export interface Agent {
@@ -34,17 +34,17 @@ export function buildAgent(agent: Agent, place: AgentPlace, limits: Limits): Age
   const { turns, key, agentId } = thread;
   const agentSpan = agentSpanOf(place.trace, key);
   const context = { ...limits, trace: place.trace, agentSpan, place: key };
-  const { level, statusMessage, ...figures } = summaryOf(turns);
+  const { level, statusMessage, ...figures } = summarizeTurns(turns);
   const last = turns.at(-1) ?? turns[0];
   return {
-    children: turns.flatMap((turn) => childrenOf(turn, context)).toSorted((a, b) => a.line - b.line),
-    agent: observation(
+    children: turns.flatMap((turn) => buildChildren(turn, context)).toSorted((a, b) => a.line - b.line),
+    agent: buildObservation(
       {
         type: 'agent',
         id: agentSpan,
         parentId: place.parentId,
         name: place.parentId === undefined ? place.trace.name : (type ?? 'agent'),
-        ...spanOf(turns, limits),
+        ...buildAgentSpan(turns, limits),
         metadata: withoutUndefined<Json>({
           agent_id: agentId,
           agent_type: type,
@@ -68,13 +68,13 @@ export function buildLostAgent(call: ToolCall, place: AgentPlace, limits: Limits
     result?.details ?? {};
   if (!result || agentId === undefined) return undefined;
   const agentSpan = agentSpanOf(place.trace, agentId);
-  const output = textOf(content) || (more.result ?? '');
-  return observation(
+  const output = contentText(content) || (more.result ?? '');
+  return buildObservation(
     {
       type: 'agent',
       id: agentSpan,
       parentId: place.parentId,
-      name: agentTypeOf(call) ?? more.commandName ?? 'agent',
+      name: findAgentType(call) ?? more.commandName ?? 'agent',
       startTime: call.at,
       endTime: Math.max(call.at, result.at),
       input: prompt === undefined ? undefined : [{ role: 'user', content: prompt }],
@@ -97,25 +97,25 @@ export function buildLostAgent(call: ToolCall, place: AgentPlace, limits: Limits
 export type Limits = Pick<Context, 'maxChars' | 'fit' | 'capture' | 'media'>;
 
 function agentSpanOf(trace: Pick<Trace, 'scope'>, agentKey: string): string {
-  return spanIdOf(trace.scope, 'agent', agentKey);
+  return deriveSpanId(trace.scope, 'agent', agentKey);
 }
 
-export function toolSpanOf(trace: Pick<Trace, 'scope'>, toolUseId: string): string {
-  return spanIdOf(trace.scope, 'tool', toolUseId);
+export function toolSpanId(trace: Pick<Trace, 'scope'>, toolUseId: string): string {
+  return deriveSpanId(trace.scope, 'tool', toolUseId);
 }
 
 /** In 1.0 a subagent's lines stand in the main file, and only its prompt tells which call started it. */
-export function sidechainsOf({ sidechains, responses }: Turn, context: Context): Observation[] {
+export function buildSidechains({ sidechains, responses }: Turn, context: Context): Observation[] {
   const calls = responses.flatMap((response) => response.calls);
   return sidechains.flatMap((thread) => {
     const prompt = thread.turns[0].prompts[0].content;
     const place = calls.findIndex(({ input }) => isRecord(input) && input.prompt === prompt);
     const [call] = place < 0 ? [] : calls.splice(place, 1);
-    const parentId = call?.id === undefined ? context.agentSpan : toolSpanOf(context.trace, call.id);
+    const parentId = call?.id === undefined ? context.agentSpan : toolSpanId(context.trace, call.id);
     const description = isRecord(call?.input) ? call.input.description : undefined;
     const agent = {
       thread,
-      type: call && subagentTypeOf(call),
+      type: call && requestedAgentType(call),
       description: typeof description === 'string' ? description : undefined,
       isBackground: false,
     };

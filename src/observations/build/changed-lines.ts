@@ -9,7 +9,7 @@ export interface ChangedLines {
 const NONE: ChangedLines = { added: 0, removed: 0 };
 
 /** How many lines of files a call has changed: by the patch that its result tells, else by what it was given. */
-export function changedLines({ name, input, result }: ToolCall): ChangedLines {
+export function countChangedLines({ name, input, result }: ToolCall): ChangedLines {
   const fields = isRecord(input) ? input : {};
   if (!result || result.isError) return NONE;
   const { structuredPatch: patch = [], type } = result.details ?? {};

@@ -20,7 +20,7 @@ export interface Ending {
 }
 
 /** How a turn ended, in words: what came last decides. */
-export function endingOf({ responses, notes }: Pick<Turn, 'responses' | 'notes'>): Ending {
+export function determineEnding({ responses, notes }: Pick<Turn, 'responses' | 'notes'>): Ending {
   const lastResponse = responses.reduce<Response | undefined>(
     (last, response) => (last && last.lastLine > response.lastLine ? last : response),
     undefined,

@@ -1,13 +1,13 @@
 import { type Json, withoutUndefined } from '../../shared/json.js';
 import type { Note } from '../../transcript/turns/notes.js';
 import type { MediaRules } from '../content/media.js';
-import { saidByUser } from '../content/messages.js';
+import { buildUserMessage } from '../content/messages.js';
 import type { Observation } from '../model.js';
 
 type EventContent = Pick<Observation, 'name' | 'metadata' | 'level' | 'statusMessage'> & { input?: unknown };
 
 /** What Langfuse shows of a note; what only decides how a turn ended is no event. */
-export function eventOf(note: Note, rules: MediaRules): EventContent | undefined {
+export function buildEvent(note: Note, rules: MediaRules): EventContent | undefined {
   switch (note.kind) {
     case 'compaction':
       return {
@@ -37,7 +37,7 @@ export function eventOf(note: Note, rules: MediaRules): EventContent | undefined
       return {
         name: 'message while working',
         level: 'DEFAULT',
-        input: [saidByUser(note, rules)],
+        input: [buildUserMessage(note, rules)],
         metadata: {},
       };
     case 'stop-hook-feedback':

@@ -1,8 +1,8 @@
 import { mapValues, withoutUndefined } from '../../shared/json.js';
-import { type Capture, type Content, captured } from '../content/capture.js';
-import type { Fit, Limited } from '../content/limits.js';
+import { applyCapture, type Capture, type Content } from '../content/capture.js';
+import type { SanitizedValue, Sanitizer } from '../content/limits.js';
 import type { Media, Observation, Trace } from '../model.js';
-import { spanIdOf } from './ids.js';
+import { deriveSpanId } from './ids.js';
 
 /** What the observations of a turn, or of a subagent, have in common. */
 export interface Context {
@@ -12,7 +12,7 @@ export interface Context {
   /** What its lines are called by where they have no name: the session, or the agent. */
   readonly place: string;
   readonly maxChars: number;
-  readonly fit: Fit;
+  readonly fit: Sanitizer;
   readonly capture: Capture;
   /** Whether images and documents may leave. */
   readonly media: boolean;
@@ -23,8 +23,8 @@ export const NAME_CHARS = 200;
 const METADATA_CHARS = 1_000;
 
 /** An observation of the turn: its fields within their limits, its strings fit to be sent. */
-export function observation(whole: Content, { trace, maxChars, fit, capture }: Context): Observation {
-  const content = captured(whole, capture);
+export function buildObservation(whole: Content, { trace, maxChars, fit, capture }: Context): Observation {
+  const content = applyCapture(whole, capture);
   const { statusMessage, modelParameters } = content;
   const input = content.input === undefined ? undefined : fit.value(content.input, maxChars);
   const output = content.output === undefined ? undefined : fit.value(content.output, maxChars);
@@ -46,16 +46,16 @@ export function observation(whole: Content, { trace, maxChars, fit, capture }: C
   };
 }
 
-function mediaOf(field: Media['field'], content: Limited | undefined): Media[] {
+function mediaOf(field: Media['field'], content: SanitizedValue | undefined): Media[] {
   return content?.media.map((media) => ({ ...media, field })) ?? [];
 }
 
 /** The id of a span by what the transcript calls it, or where it does not, by where it stands. */
-export function idOf(
+export function observationId(
   { trace, place }: Context,
   kind: 'generation' | 'tool' | 'event',
   nativeId: string | undefined,
   ...lineAndIndex: readonly number[]
 ): string {
-  return spanIdOf(trace.scope, kind, nativeId ?? [place, ...lineAndIndex].join(':'));
+  return deriveSpanId(trace.scope, kind, nativeId ?? [place, ...lineAndIndex].join(':'));
 }

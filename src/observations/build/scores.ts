@@ -1,7 +1,7 @@
 import type { Turn } from '../../transcript/turns/turn.js';
 import type { Observation } from '../model.js';
-import { changedLines } from './changed-lines.js';
-import { endingOf } from './ending.js';
+import { countChangedLines } from './changed-lines.js';
+import { determineEnding } from './ending.js';
 
 /** The figures of a turn that are kept as scores on its trace. */
 export interface TurnScores {
@@ -13,10 +13,10 @@ export interface TurnScores {
 }
 
 /** Of the turn's own calls: what its subagents did may be told only long after it. */
-export function scoresOf(turn: Turn, { id, trace, startTime, endTime }: Observation): TurnScores {
+export function computeScores(turn: Turn, { id, trace, startTime, endTime }: Observation): TurnScores {
   const calls = turn.responses.flatMap((response) => response.calls);
   const failed = calls.filter(({ result }) => result?.isError).length;
-  const changes = calls.map(changedLines);
+  const changes = calls.map(countChangedLines);
   const sum = (kind: 'added' | 'removed') => changes.reduce((total, change) => total + change[kind], 0);
   return {
     traceId: trace.id,
@@ -25,7 +25,7 @@ export function scoresOf(turn: Turn, { id, trace, startTime, endTime }: Observat
     figures: {
       // Without any call there is no rate.
       ...(calls.length > 0 && { tool_error_rate: failed / calls.length }),
-      interrupted: endingOf(turn).outcome === 'interrupted' ? 1 : 0,
+      interrupted: determineEnding(turn).outcome === 'interrupted' ? 1 : 0,
       lines_added: sum('added'),
       lines_removed: sum('removed'),
       turn_seconds: (endTime - startTime) / 1_000,

@@ -1,11 +1,11 @@
 import { isRecord } from '../../shared/json.js';
 import type { ToolCall } from '../../transcript/turns/responses.js';
-import type { Fit } from '../content/limits.js';
+import type { Sanitizer } from '../content/limits.js';
 
 const SUMMARY_CHARS = 200;
 
 /** What a call does, in one line; of tools that are not known, what it was given. */
-export function summaryOfCall({ name, input }: ToolCall, fit: Fit): string {
+export function summarizeCall({ name, input }: ToolCall, fit: Sanitizer): string {
   const fields = isRecord(input) ? input : {};
   const line = knownLine(name, fields) ?? Object.keys(fields).join(', ');
   return fit.text(line.replace(/\s+/g, ' ').trim(), SUMMARY_CHARS);

@@ -1,7 +1,7 @@
 import { isRecord } from '../../shared/json.js';
 import type { ToolCall } from '../../transcript/turns/responses.js';
 import type { Turn } from '../../transcript/turns/turn.js';
-import { agentTypeOf } from './agent-type.js';
+import { findAgentType } from './agent-type.js';
 
 /** What traces are tagged with beside the user's own tags. */
 export const TAG_KINDS = ['claude-code', 'skill', 'agent', 'mcp'] as const;
@@ -12,16 +12,16 @@ export type TagKind = (typeof TAG_KINDS)[number];
  * a time has the same: in v4 a trace has the tags of whichever of its spans came in last, and those of one request come in
  * in any order. What a turn used only after it was sent, its later spans tell, its root among them.
  */
-export function tagsOf({ skill, responses }: Turn, kinds: readonly TagKind[]): string[] {
+export function collectTags({ skill, responses }: Turn, kinds: readonly TagKind[]): string[] {
   const calls = responses.flatMap((response) => response.calls);
   return tagged(kinds, {
     skill: [skill, ...calls.map(skillOf)],
-    agent: calls.map(agentTypeOf),
+    agent: calls.map(findAgentType),
     mcp: calls.map(serverOf),
   });
 }
 
-export function tagsOfAgent(type: string | undefined, kinds: readonly TagKind[]): string[] {
+export function collectAgentTags(type: string | undefined, kinds: readonly TagKind[]): string[] {
   return tagged(kinds, { agent: [type] });
 }
 

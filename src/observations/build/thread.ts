@@ -1,19 +1,19 @@
 import { isRecord, type Json, withoutUndefined } from '../../shared/json.js';
-import { partsOf, textOf } from '../../transcript/file/content.js';
+import { contentParts, contentText } from '../../transcript/file/content.js';
 import type { Note } from '../../transcript/turns/notes.js';
 import type { Response, ToolCall } from '../../transcript/turns/responses.js';
 import type { Turn } from '../../transcript/turns/turn.js';
-import { contentOf, type MediaRules } from '../content/media.js';
-import { answerText, inputMessages, outputMessage, saidByUser } from '../content/messages.js';
+import { buildContent, type MediaRules } from '../content/media.js';
+import { answerText, buildInputMessages, buildOutputMessage, buildUserMessage } from '../content/messages.js';
 import type { Observation } from '../model.js';
-import { endingOf } from './ending.js';
-import { eventOf } from './events.js';
-import { type Context, idOf, observation } from './observation.js';
-import { summaryOfCall } from './summary.js';
-import { usageOf } from './usage.js';
+import { determineEnding } from './ending.js';
+import { buildEvent } from './events.js';
+import { buildObservation, type Context, observationId } from './observation.js';
+import { summarizeCall } from './summary.js';
+import { computeUsage } from './usage.js';
 
 /** Events, generations and tools of a turn, below its agent. */
-export function childrenOf({ notes, responses }: Turn, context: Context): Observation[] {
+export function buildChildren({ notes, responses }: Turn, context: Context): Observation[] {
   return [
     ...notes.flatMap((note) => eventsOf(note, context)),
     ...responses.flatMap((response) => generationAndTools(response, context)),
@@ -21,7 +21,7 @@ export function childrenOf({ notes, responses }: Turn, context: Context): Observ
 }
 
 /** Input, output and times of an agent: of a turn, or of all the turns of a subagent. */
-export function spanOf(turns: readonly [Turn, ...Turn[]], rules: MediaRules) {
+export function buildAgentSpan(turns: readonly [Turn, ...Turn[]], rules: MediaRules) {
   const responses = turns.flatMap((turn) => turn.responses);
   const answer = responses.map(answerText).findLast((text) => text !== '');
   const startTime = turns[0].prompts[0].at;
@@ -33,14 +33,14 @@ export function spanOf(turns: readonly [Turn, ...Turn[]], rules: MediaRules) {
   return {
     startTime,
     endTime: times.reduce((latest, time) => Math.max(latest, time), startTime),
-    input: turns.flatMap(({ prompts }) => prompts.map((prompt) => saidByUser(prompt, rules))),
+    input: turns.flatMap(({ prompts }) => prompts.map((prompt) => buildUserMessage(prompt, rules))),
     output: answer === undefined ? null : { role: 'assistant', content: answer },
   };
 }
 
 /** How it ended, and how many tools it used. */
-export function summaryOf(turns: readonly [Turn, ...Turn[]]) {
-  const { outcome, level, statusMessage } = endingOf(turns.at(-1) ?? turns[0]);
+export function summarizeTurns(turns: readonly [Turn, ...Turn[]]) {
+  const { outcome, level, statusMessage } = determineEnding(turns.at(-1) ?? turns[0]);
   const calls = turns.flatMap(({ responses }) => responses.flatMap((response) => response.calls));
   const errors = turns.flatMap(({ notes }) => notes.filter(({ kind }) => kind === 'api-error'));
   const failed = calls.filter(({ result }) => result?.isError);
@@ -49,12 +49,12 @@ export function summaryOf(turns: readonly [Turn, ...Turn[]]) {
 
 function generationAndTools(response: Response, context: Context): Observation[] {
   const { request, usage: counts, firstBlockAt, firstBlockStartedAt, firstLine: line } = response;
-  const id = idOf(context, 'generation', response.id ?? response.uuid, line);
+  const id = observationId(context, 'generation', response.id ?? response.uuid, line);
   const startTime = Math.min(request?.at ?? response.answeredAt ?? firstBlockAt, firstBlockAt);
   const model = response.model?.replace(/\[1m\]$/, '');
-  const usage = usageOf(counts);
+  const usage = computeUsage(counts);
   const flaw = flawOf(response);
-  const generation = observation(
+  const generation = buildObservation(
     {
       type: 'generation',
       id,
@@ -63,8 +63,8 @@ function generationAndTools(response: Response, context: Context): Observation[]
       startTime,
       endTime: response.lastBlockAt,
       completionStartTime: isBetween(startTime, firstBlockStartedAt, firstBlockAt) ? firstBlockStartedAt : undefined,
-      input: inputMessages(response.answered, context),
-      output: outputMessage(response, context.fit),
+      input: buildInputMessages(response.answered, context),
+      output: buildOutputMessage(response, context.fit),
       metadata: withoutUndefined<Json>({
         tool_count: response.calls.length,
         message_id: response.id,
@@ -103,10 +103,10 @@ function flawOf({ aborted, stopReason }: Response): string | undefined {
 function toolOf(call: ToolCall, index: number, parentId: string, context: Context): Observation {
   const { id, name, input, line, at, result } = call;
   const output = result === undefined ? null : outputOf(result.content, context);
-  return observation(
+  return buildObservation(
     {
       type: 'tool',
-      id: idOf(context, 'tool', id, line, index),
+      id: observationId(context, 'tool', id, line, index),
       parentId,
       name,
       startTime: at,
@@ -116,13 +116,13 @@ function toolOf(call: ToolCall, index: number, parentId: string, context: Contex
       metadata: withoutUndefined<Json>({
         tool_name: name,
         tool_id: id,
-        summary: summaryOfCall(call, context.fit),
+        summary: summarizeCall(call, context.fit),
         denied: result?.denied,
         stored_path: result?.details?.persistedOutputPath,
         stored_size: result?.details?.persistedOutputSize,
       }),
       level: result?.isError ? 'ERROR' : 'DEFAULT',
-      statusMessage: result?.isError ? textOf(result.content) : undefined,
+      statusMessage: result?.isError ? contentText(result.content) : undefined,
       line: Math.max(line, result?.line ?? line),
     },
     context,
@@ -132,17 +132,17 @@ function toolOf(call: ToolCall, index: number, parentId: string, context: Contex
 function outputOf(content: unknown, rules: MediaRules): unknown {
   // A single block, a document for one, is drawn as a list of one.
   const blocks = isRecord(content) && typeof content.type === 'string' ? [content] : content;
-  return Array.isArray(blocks) ? contentOf(partsOf(blocks), rules) : (blocks ?? null);
+  return Array.isArray(blocks) ? buildContent(contentParts(blocks), rules) : (blocks ?? null);
 }
 
 function eventsOf(note: Note, context: Context): Observation[] {
-  const event = eventOf(note, context);
+  const event = buildEvent(note, context);
   if (!event) return [];
   const { at, uuid } = note;
-  const id = idOf(context, 'event', uuid, note.line);
+  const id = observationId(context, 'event', uuid, note.line);
   const line = note.kind === 'compaction' ? (note.cost?.line ?? note.line) : note.line;
   return [
-    observation(
+    buildObservation(
       { ...event, type: 'event', id, parentId: context.agentSpan, startTime: at, endTime: at, line },
       context,
     ),

@@ -1,12 +1,11 @@
 import { type Json, withoutUndefined } from '../../shared/json.js';
-import { type Callers, callerAt } from '../../state/caller.js';
 import type { AgentThread, PromptContext, Turn } from '../../transcript/turns/turn.js';
 import type { Capture } from '../content/capture.js';
-import { fitting } from '../content/limits.js';
-import type { Trace } from '../model.js';
+import { createSanitizer } from '../content/limits.js';
+import type { Caller, Trace } from '../model.js';
 import type { Redact } from '../redaction/redact.js';
-import { traceIdOf } from './ids.js';
-import { type TagKind, tagsOf, tagsOfAgent } from './tags.js';
+import { deriveTraceId } from './ids.js';
+import { collectAgentTags, collectTags, type TagKind } from './tags.js';
 
 /** What the settings say of a trace, and of what it holds. */
 export interface TraceSettings {
@@ -34,37 +33,41 @@ export interface BuildOptions extends TraceSettings {
   readonly sessionId: string;
   /** What it worked on, as `host/owner/name`. */
   readonly repository: string | undefined;
-  readonly callers: Callers;
+  readonly caller: Caller;
 }
 
 /** What every observation of a trace carries is short. */
 const CONTEXT_CHARS = 1_000;
 
-export function traceOf(turn: Turn, options: BuildOptions): Trace {
-  const { number, key, context, prompts } = turn;
-  const { parent, seed, metadata } = callerAt(options.callers, prompts[0].line);
+export function buildTrace(turn: Turn, options: BuildOptions): Trace {
+  const { number, key, context } = turn;
+  const { parent, seed, metadata } = options.caller;
   const fixed = { ...contextOf(context, options), ...metadata, turn_number: number, trigger: context.trigger };
-  const scope = traceIdOf(seed === undefined || parent ? key : `${seed}:${number}`);
+  const scope = deriveTraceId(seed === undefined || parent ? key : `${seed}:${number}`);
   const place = { id: parent?.trace ?? scope, parentId: parent?.span, scope };
-  const tags = [...options.tags, ...tagsOf(turn, options.autoTags)];
-  return toTrace({ ...place, name: `Turn ${number}`, metadata: fitted(fixed, options) }, { ...options, tags });
+  const tags = [...options.tags, ...collectTags(turn, options.autoTags)];
+  return makeTrace({ ...place, name: `Turn ${number}`, metadata: fitted(fixed, options) }, { ...options, tags });
 }
 
 /** The trace of an agent that no tool call started. */
-export function traceOfAgent({ turns: [first] }: AgentThread, type: string | undefined, options: BuildOptions): Trace {
+export function buildAgentTrace(
+  { turns: [first] }: AgentThread,
+  type: string | undefined,
+  options: BuildOptions,
+): Trace {
   const metadata = fitted(contextOf(first.context, options), options);
-  const tags = [...options.tags, ...tagsOfAgent(type, options.autoTags)];
-  const id = traceIdOf(first.key);
+  const tags = [...options.tags, ...collectAgentTags(type, options.autoTags)];
+  const id = deriveTraceId(first.key);
   const place = { id, parentId: undefined, scope: id };
-  return toTrace({ ...place, name: `Agent ${type ?? ''}`.trim(), metadata }, { ...options, tags });
+  return makeTrace({ ...place, name: `Agent ${type ?? ''}`.trim(), metadata }, { ...options, tags });
 }
 
 /** A trace as every one of its observations carries it, its metadata being fit to be sent. */
-export function toTrace(
+export function makeTrace(
   { id, parentId, scope, name, metadata }: Pick<Trace, 'id' | 'parentId' | 'scope' | 'name' | 'metadata'>,
   { sessionId, userId, tags, environment, release, redact }: BuildOptions,
 ): Trace {
-  const fit = fitting(redact);
+  const fit = createSanitizer(redact);
   return {
     id,
     parentId,
@@ -80,7 +83,7 @@ export function toTrace(
 }
 
 function fitted(fixed: { readonly [key: string]: Json }, { metadata, redact, capture }: BuildOptions) {
-  const fit = fitting(redact);
+  const fit = createSanitizer(redact);
   // What was selected in the editor is content.
   const shown = capture === 'metadata' ? Object.entries(fixed).filter(([key]) => key !== 'ide') : Object.entries(fixed);
   const all = { ...metadata, ...Object.fromEntries(shown) };

@@ -6,7 +6,7 @@ import type { Usage } from '../model.js';
  * all kinds together. Cache writes are priced by how long they live, so they are split where the transcript splits them;
  * with both the split and the sum they would be counted twice.
  */
-export function usageOf(counts: TokenCounts | undefined): Usage | undefined {
+export function computeUsage(counts: TokenCounts | undefined): Usage | undefined {
   if (!counts) return undefined;
   const { ephemeral_5m_input_tokens: for5m, ephemeral_1h_input_tokens: for1h } = counts.cache_creation ?? {};
   const { cache_creation_input_tokens: written } = counts;

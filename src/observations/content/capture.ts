@@ -1,6 +1,6 @@
 import { isRecord, type Json } from '../../shared/json.js';
 import type { Observation } from '../model.js';
-import { Fitted } from './limits.js';
+import { SanitizedText } from './limits.js';
 
 /** How much of what was said and done leaves the machine. */
 export type Capture = 'full' | 'no_tool_io' | 'metadata';
@@ -12,7 +12,7 @@ const LEFT_OUT = '[not captured]';
 const TELLING = ['summary', 'stored_path', 'session_title', 'description'];
 
 /** An observation as far as it is to be told; names, times, tokens and outcomes always are. */
-export function captured(content: Content, capture: Capture): Content {
+export function applyCapture(content: Content, capture: Capture): Content {
   if (capture === 'full') return content;
   if (capture === 'metadata' || content.type === 'tool') {
     const { input: _, output: __, statusMessage: ___, ...rest } = content;
@@ -36,7 +36,7 @@ function withoutResults(messages: unknown): unknown {
 /** What a tool answered, at once or, from the background, as a message of its own. */
 function isResult({ role, content }: Record<string, unknown>): boolean {
   const words = Array.isArray(content) && isRecord(content[0]) ? content[0].text : content;
-  const text = words instanceof Fitted ? words.text : words;
+  const text = words instanceof SanitizedText ? words.text : words;
   return role === 'tool' || (typeof text === 'string' && text.startsWith('<task-notification>'));
 }
 

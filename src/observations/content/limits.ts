@@ -4,11 +4,11 @@ import { isSecretName, REDACTED, type Redact } from '../redaction/redact.js';
 import { MediaPart } from './media.js';
 
 /** A text that has been made fit: as JSON it would break if it were changed once more. It may still be cut. */
-export class Fitted {
+export class SanitizedText {
   constructor(readonly text: string) {}
 }
 
-export interface Limited {
+export interface SanitizedValue {
   readonly value: Json;
   /** How much text the field had before it was cut; undefined where nothing was cut. */
   readonly fullChars: number | undefined;
@@ -23,13 +23,13 @@ const NEVER_CUT_CHARS = 40;
 const SLACK_CHARS = 10_000;
 
 /** Makes what is said of something fit to be sent: without secrets, within limits, well-formed. */
-export interface Fit {
+export interface Sanitizer {
   /** The text without its secrets, at most `maxChars` of it. */
   text(text: string, maxChars: number): string;
-  value(value: unknown, maxChars: number): Limited;
+  value(value: unknown, maxChars: number): SanitizedValue;
 }
 
-export function fitting(redact: Redact | undefined): Fit {
+export function createSanitizer(redact: Redact | undefined): Sanitizer {
   return {
     text: (text, maxChars) => cut(redact ? redact(text) : text, maxChars),
     value: (value, maxChars) => limited(value, maxChars, redact),
@@ -40,7 +40,7 @@ export function fitting(redact: Redact | undefined): Fit {
  * About `maxChars` characters in all, what is cut carries a mark; every string is well-formed Unicode, since one lone
  * surrogate makes Langfuse lose the whole flush it arrives in (and cutting makes them). Secrets go before anything is cut.
  */
-function limited(value: unknown, maxChars: number, redact: Redact | undefined): Limited {
+function limited(value: unknown, maxChars: number, redact: Redact | undefined): SanitizedValue {
   let left = maxChars;
   let isCut = false;
   const media: Omit<Media, 'field'>[] = [];
@@ -82,7 +82,7 @@ function limited(value: unknown, maxChars: number, redact: Redact | undefined): 
       return Number.isFinite(node) ? node : null;
     }
     if (typeof node !== 'object') return null;
-    if (node instanceof Fitted) return bounded(node.text);
+    if (node instanceof SanitizedText) return bounded(node.text);
     if (node instanceof MediaPart) {
       media.push(node.media);
       left -= node.media.reference.length;
@@ -100,7 +100,7 @@ function limited(value: unknown, maxChars: number, redact: Redact | undefined): 
   };
 
   const kept = walk(value, 0);
-  return { value: kept, fullChars: isCut ? charsIn(value) : undefined, media };
+  return { value: kept, fullChars: isCut ? countChars(value) : undefined, media };
 }
 
 /** What stands under a secret's name: one secret, or a list of them. */
@@ -116,7 +116,7 @@ export function cut(text: string, maxChars: number): string {
 }
 
 /** How much text there is in a value, whatever its depth. */
-export function charsIn(value: unknown): number {
+export function countChars(value: unknown): number {
   let chars = 0;
   const waiting = [value];
   while (waiting.length > 0) {

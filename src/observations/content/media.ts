@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isRecord, type Json, mapValues } from '../../shared/json.js';
-import { isMedia, type MediaBlock, type Part, sizeOf } from '../../transcript/file/content.js';
+import { describeMedia, isMedia, type MediaBlock, type Part } from '../../transcript/file/content.js';
 import type { Media, Observation } from '../model.js';
-import type { Fit } from './limits.js';
+import type { Sanitizer } from './limits.js';
 
 /** An image or a document on its way into a field. */
 export class MediaPart {
@@ -32,7 +32,7 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /** What images and documents are made fit with, and whether they may leave. */
 export interface MediaRules {
-  readonly fit: Fit;
+  readonly fit: Sanitizer;
   readonly media: boolean;
 }
 
@@ -42,7 +42,7 @@ interface TextPart {
 }
 
 /** What is said: text, or where it refers to images and documents, text and references. */
-export function contentOf(parts: readonly Part[], rules: MediaRules): string | (MediaPart | TextPart)[] {
+export function buildContent(parts: readonly Part[], rules: MediaRules): string | (MediaPart | TextPart)[] {
   const shown = parts.filter((part) => part !== '').map((part) => (isMedia(part) ? mediaOf(part, rules) : part));
   if (!shown.some((part) => part instanceof MediaPart)) return shown.join('\n');
   return shown.map((part) => (part instanceof MediaPart ? part : { type: 'text', text: part }));
@@ -52,33 +52,33 @@ function mediaOf(block: MediaBlock, { fit, media: mayLeave }: MediaRules): Media
   const bytes = () => bytesOf(block, fit);
   const isLegible = block.encoding === 'text' || BASE64.test(block.data);
   const content = isLegible ? bytes() : Buffer.of();
-  if (content.length === 0) return `[${sizeOf(block)}]`;
+  if (content.length === 0) return `[${describeMedia(block)}]`;
   const hash = createHash('sha256').update(content).digest();
-  const placeholder = `[${sizeOf(block)}, sha256 ${hash.toString('hex').slice(0, SHOWN_HASH_CHARS)}]`;
+  const placeholder = `[${describeMedia(block)}, sha256 ${hash.toString('hex').slice(0, SHOWN_HASH_CHARS)}]`;
   if (!mayLeave) return placeholder;
   const { mediaType: contentType } = block;
   return new MediaPart({ placeholder, contentType, sha256: hash.toString('base64'), length: content.length, bytes });
 }
 
-function bytesOf({ encoding, data }: MediaBlock, fit: Fit): Buffer {
+function bytesOf({ encoding, data }: MediaBlock, fit: Sanitizer): Buffer {
   return encoding === 'base64' ? Buffer.from(data, 'base64') : Buffer.from(fit.text(data, Number.POSITIVE_INFINITY));
 }
 
 /** The observation with a placeholder for each reference to what is not there. */
-export function withoutMedia(observation: Observation, missing: ReadonlySet<string>): Observation {
+export function replaceMissingMedia(observation: Observation, missing: ReadonlySet<string>): Observation {
   if (missing.size === 0) return observation;
   const { media = [], input, output } = observation;
   const gone = media.filter(({ reference }) => missing.has(reference));
   return {
     ...observation,
     media: media.filter(({ reference }) => !missing.has(reference)),
-    input: input && inWords(input, gone),
-    output: output && inWords(output, gone),
+    input: input && replaceMedia(input, gone),
+    output: output && replaceMedia(output, gone),
   };
 }
 
 /** Content with a placeholder for each reference to these. */
-export function inWords(content: Json, media: readonly Pick<Media, 'reference' | 'placeholder'>[]): Json {
+export function replaceMedia(content: Json, media: readonly Pick<Media, 'reference' | 'placeholder'>[]): Json {
   return withPlaceholders(content, new Map(media.map(({ reference, placeholder }) => [reference, placeholder])));
 }
 

@@ -1,29 +1,29 @@
-import { type Block, type Part, partsOf } from '../../transcript/file/content.js';
-import type { Answered } from '../../transcript/turns/responses.js';
+import { type Block, contentParts, type Part } from '../../transcript/file/content.js';
+import type { AnsweredMessage } from '../../transcript/turns/responses.js';
 import type { Prompt } from '../../transcript/turns/turn.js';
-import { type Fit, Fitted } from './limits.js';
-import { contentOf, MediaPart, type MediaRules } from './media.js';
+import { SanitizedText, type Sanitizer } from './limits.js';
+import { buildContent, MediaPart, type MediaRules } from './media.js';
 
 /** Of what a generation answers only the beginning is repeated here: the tool's own observation has it all. */
 const ANSWERED_CHARS = 2_000;
 
 /** What was said to the model, in the shape that Langfuse draws as a conversation. */
-export function inputMessages(answered: readonly Answered[], rules: MediaRules) {
+export function buildInputMessages(answered: readonly AnsweredMessage[], rules: MediaRules) {
   return answered.map((message) =>
     message.role === 'user'
       ? { role: 'user', content: beginningOf([message.content, ...(message.media ?? [])], rules) }
-      : { role: 'tool', tool_call_id: message.toolCallId, content: beginningOf(partsOf(message.content), rules) },
+      : { role: 'tool', tool_call_id: message.toolCallId, content: beginningOf(contentParts(message.content), rules) },
   );
 }
 
 /** All that a user gave: words, and what was put beside them. */
-export function saidByUser({ content, media }: Pick<Prompt, 'content' | 'media'>, rules: MediaRules) {
-  return { role: 'user', content: contentOf([content, ...media], rules) };
+export function buildUserMessage({ content, media }: Pick<Prompt, 'content' | 'media'>, rules: MediaRules) {
+  return { role: 'user', content: buildContent([content, ...media], rules) };
 }
 
 function beginningOf(parts: readonly Part[], rules: MediaRules): unknown {
-  const content = contentOf(parts, rules);
-  const text = (whole: string) => new Fitted(rules.fit.text(whole, ANSWERED_CHARS));
+  const content = buildContent(parts, rules);
+  const text = (whole: string) => new SanitizedText(rules.fit.text(whole, ANSWERED_CHARS));
   if (typeof content === 'string') return text(content);
   return content.map((part) => (part instanceof MediaPart ? part : { type: 'text', text: text(part.text) }));
 }
@@ -35,7 +35,7 @@ interface Said {
 }
 
 /** What the model said, in that same shape. Signatures of its thinking are not sent. */
-export function outputMessage(said: Said, fit: Fit) {
+export function buildOutputMessage(said: Said, fit: Sanitizer) {
   const thinking = said.blocks.flatMap((block) =>
     block.kind === 'thinking' && block.text !== '' ? [{ type: 'thinking', content: block.text }] : [],
   );
@@ -43,7 +43,10 @@ export function outputMessage(said: Said, fit: Fit) {
   const calls = said.calls.map(({ id, name, input }) => ({
     id,
     type: 'function',
-    function: { name, arguments: new Fitted(JSON.stringify(fit.value(input ?? {}, Number.POSITIVE_INFINITY).value)) },
+    function: {
+      name,
+      arguments: new SanitizedText(JSON.stringify(fit.value(input ?? {}, Number.POSITIVE_INFINITY).value)),
+    },
   }));
   return {
     role: 'assistant',

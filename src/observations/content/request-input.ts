@@ -2,9 +2,9 @@ import { type Json, withoutUndefined } from '../../shared/json.js';
 import type { RequestMessage, RequestShape } from '../../transcript/file/schema.js';
 import type { Missing, SentRequest, Stored } from '../../transcript/requests/request-index.js';
 import type { Media } from '../model.js';
-import { charsIn } from './limits.js';
-import { inWords, type MediaRules } from './media.js';
-import { drawnMessages, systemMessage } from './request-messages.js';
+import { countChars } from './limits.js';
+import { type MediaRules, replaceMedia } from './media.js';
+import { buildRequestMessages, buildSystemMessage } from './request-messages.js';
 
 /** The whole request as the input of the generation that answers it. */
 export interface RequestInput {
@@ -34,7 +34,7 @@ interface Gathered {
 const MOST_MEDIA = 20;
 
 /** Builds the inputs of requests. From one to the next most of it is the same: it is not made fit again. */
-export class RequestInputs {
+export class RequestInputBuilder {
   readonly #maxChars: number;
   readonly #rules: MediaRules;
   /** Of the request before, by their hashes. */
@@ -71,8 +71,8 @@ export class RequestInputs {
   /** System prompt and tools get at most half of the room; then messages, as many as fit, but always the newest. */
   #gather({ shape, messages }: SentRequest): Gathered {
     const known = new Map<string, Piece>();
-    const drawnShape = (read: RequestShape) => [systemMessage(read)];
-    const drawn = (read: RequestMessage) => drawnMessages(read, this.#rules);
+    const drawnShape = (read: RequestShape) => [buildSystemMessage(read)];
+    const drawn = (read: RequestMessage) => buildRequestMessages(read, this.#rules);
     const system = shape && this.#piece(shape, drawnShape, { chars: Math.floor(this.#maxChars / 2), media: 0 }, known);
     const newestFirst: (Piece | Missing)[] = [];
     let isEmpty = true;
@@ -126,13 +126,13 @@ function pieceOf<T>(
   let left = room.chars;
   const fitted = drawn(found).map((message) => {
     const limited = fit.value(message, left);
-    left = Math.max(0, left - charsIn(limited.value));
+    left = Math.max(0, left - countChars(limited.value));
     return limited;
   });
   const messages = fitted.map(({ value }) => value);
   const isWhole = fitted.every(({ fullChars }) => fullChars === undefined);
   const media = fitted.flatMap((limited) => limited.media);
-  const chars = charsIn(messages);
+  const chars = countChars(messages);
   return withAtMost(room.media, { kind: 'piece', messages, chars, isWhole, media, mediaCount: media.length });
 }
 
@@ -143,7 +143,7 @@ function isUsable({ media, mediaCount }: Piece, room: Room): boolean {
 
 function withAtMost(media: number, piece: Piece): Piece {
   if (piece.media.length <= media) return piece;
-  return { ...piece, messages: piece.messages.map((message) => inWords(message, piece.media)), media: [] };
+  return { ...piece, messages: piece.messages.map((message) => replaceMedia(message, piece.media)), media: [] };
 }
 
 /** The oldest first, with a word where some are missing. */

@@ -1,26 +1,27 @@
 import { isRecord, withoutUndefined } from '../../shared/json.js';
-import { type Block, blocksOf, partsOf, textOf } from '../../transcript/file/content.js';
+import { type Block, contentParts, contentText, parseBlocks } from '../../transcript/file/content.js';
 import type { RequestMessage, RequestShape } from '../../transcript/file/schema.js';
-import { contentOf, type MediaRules } from './media.js';
-import { outputMessage } from './messages.js';
+import { buildContent, type MediaRules } from './media.js';
+import { buildOutputMessage } from './messages.js';
 
 /** System prompt and tools, where Langfuse looks for them. */
-export function systemMessage({ system, tools }: RequestShape): unknown {
+export function buildSystemMessage({ system, tools }: RequestShape): unknown {
   const offered = Array.isArray(tools) ? tools.filter(isRecord).map(toolOffered) : [];
-  return { role: 'system', content: textOf(system), ...(offered.length > 0 && { tools: offered }) };
+  return { role: 'system', content: contentText(system), ...(offered.length > 0 && { tools: offered }) };
 }
 
 /** A message of the API is several in the shape that Langfuse draws: what each tool answered is one of its own. */
-export function drawnMessages({ role, content }: RequestMessage, rules: MediaRules): readonly unknown[] {
-  const blocks = blocksOf(content);
+export function buildRequestMessages({ role, content }: RequestMessage, rules: MediaRules): readonly unknown[] {
+  const blocks = parseBlocks(content);
   const results = blocks.filter(isResult).map(({ toolUseId, content }) => ({
     role: 'tool',
     tool_call_id: toolUseId,
-    content: contentOf(partsOf(isRecord(content) ? [content] : content), rules),
+    content: buildContent(contentParts(isRecord(content) ? [content] : content), rules),
   }));
   // What a tool of the server's own found stands in the answer itself.
-  if (role === 'assistant') return [outputMessage({ blocks, calls: blocks.filter(isCall) }, rules.fit), ...results];
-  const said = contentOf(partsOf(content), rules);
+  if (role === 'assistant')
+    return [buildOutputMessage({ blocks, calls: blocks.filter(isCall) }, rules.fit), ...results];
+  const said = buildContent(contentParts(content), rules);
   return said === '' && results.length > 0 ? results : [...results, { role, content: said }];
 }
 

@@ -7,7 +7,7 @@ const KEY = /^[\w+/=\s\\"'→:,.-]*$/;
 const KEY_LINE = /(?:[\s"'→]|\\[nrt]|\d{1,6}→){0,16}[A-Za-z0-9+/]{20,}={0,2}/y;
 
 /** A private key goes from its first line to its last, or where that was cut off, as far as it looks like one. */
-export function withoutPrivateKeys(text: string): string {
+export function redactPrivateKeys(text: string): string {
   if (!text.includes('-----BEGIN ')) return text;
   let kept = '';
   let from = 0;

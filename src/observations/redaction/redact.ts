@@ -1,4 +1,4 @@
-import { withoutPrivateKeys } from './private-keys.js';
+import { redactPrivateKeys } from './private-keys.js';
 import { BARE_VALUE, BEFORE, HINT, NAME_OF_A_SECRET, QUOTED_VALUE, SHAPES, TOKEN } from './secret-patterns.js';
 
 export const REDACTED = '[redacted]';
@@ -13,9 +13,9 @@ export interface RedactionRule {
 }
 
 /** Takes out provider keys, tokens, private keys, credentials in URLs and headers, and what the user's own rules match. */
-export function redactor(own: readonly RedactionRule[]): Redact {
+export function createRedactor(own: readonly RedactionRule[]): Redact {
   const redact = (text: string): string => {
-    let rest = withoutPrivateKeys(text).replace(TOKEN, tokenRedacted);
+    let rest = redactPrivateKeys(text).replace(TOKEN, tokenRedacted);
     for (const { mark, pattern } of SHAPES) if (rest.includes(mark)) rest = rest.replace(pattern, REDACTED);
     if (HINT.test(rest)) {
       rest = rest.replace(QUOTED_VALUE, quotedRedacted).replace(BARE_VALUE, bareRedacted);

@@ -2,9 +2,9 @@ import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { parseJson } from '../../shared/json.js';
 import type { Line } from '../file/line.js';
-import { linesIn } from '../file/lines.js';
+import { readLines } from '../file/lines.js';
 import { AgentMeta } from '../file/schema.js';
-import { turnsInFile } from '../turns/file-turns.js';
+import { readAllTurns } from '../turns/file-turns.js';
 import { type AgentThread, type Turn, toThread } from '../turns/turn.js';
 
 export interface AgentFile {
@@ -21,12 +21,12 @@ export interface AgentFile {
 const AGENT_FILE = /^agent-([\w-]+)\.jsonl$/;
 
 /** The files of a session's subagents, in the folder that bears its name; workflows keep theirs in folders of their own. */
-export function agentFilesOf(transcriptPath: string): AgentFile[] {
+export function findAgentFiles(transcriptPath: string): AgentFile[] {
   return agentFilesIn(join(dirname(transcriptPath), basename(transcriptPath, '.jsonl'), 'subagents'), FOLDERS_DEEP);
 }
 
 /** The file of an agent in the places where versions before 2.1 put it: beside the transcript, or in a common folder. */
-export function olderAgentFile(transcriptPath: string, agentId: string): AgentFile | undefined {
+export function findLegacyAgentFile(transcriptPath: string, agentId: string): AgentFile | undefined {
   const folder = dirname(transcriptPath);
   const name = `agent-${agentId}.jsonl`;
   if (!AGENT_FILE.test(name) || name.length > LONGEST_NAME) return undefined;
@@ -34,7 +34,7 @@ export function olderAgentFile(transcriptPath: string, agentId: string): AgentFi
 }
 
 /** The agents beside a transcript that no tool call may ever name: 2.0 warms itself up with some. */
-export function agentFilesBeside(transcriptPath: string): AgentFile[] {
+export function findLegacyAgentFiles(transcriptPath: string): AgentFile[] {
   return agentFilesIn(dirname(transcriptPath), 0);
 }
 
@@ -50,7 +50,7 @@ export function readAgent(
   const turns: Turn[] = [];
   try {
     // Its lines need a name where they have none, and no other agent's may be the same.
-    const all = turnsInFile(path, 'agent', agentId, (line) => {
+    const all = readAllTurns(path, 'agent', agentId, (line) => {
       onLine(line);
       if (line.kind === 'unreadable') onUnreadable(line.place.number, line.reason);
     });
@@ -65,14 +65,14 @@ export function readAgent(
 const sessionsOfAgents = new Map<string, string | undefined>();
 
 /** The session that an agent's answers name; its first line may name one that was thrown away. */
-export function sessionOfAgent({ path }: AgentFile): string | undefined {
+export function findAgentSession({ path }: AgentFile): string | undefined {
   if (!sessionsOfAgents.has(path)) sessionsOfAgents.set(path, sessionNamedIn(path));
   return sessionsOfAgents.get(path);
 }
 
 function sessionNamedIn(path: string): string | undefined {
   try {
-    for (const line of linesIn(path)) if (line.kind === 'assistant') return line.fields.sessionId;
+    for (const line of readLines(path)) if (line.kind === 'assistant') return line.fields.sessionId;
     return undefined;
   } catch {
     return undefined;

@@ -1,4 +1,4 @@
-import { type MediaBlock, mediaIn } from './content.js';
+import { type MediaBlock, parseMedia } from './content.js';
 import type { AttachmentLine } from './schema.js';
 
 const READ = ['queued_command', 'max_turns_reached'];
@@ -32,5 +32,5 @@ function isImage(bytes: Buffer): boolean {
 export function attachedImage({ attachment }: AttachmentLine): MediaBlock | undefined {
   const { type, file } = attachment?.content ?? {};
   if (type !== 'image') return undefined;
-  return mediaIn({ type, source: { type: 'base64', media_type: file?.type, data: file?.base64 } });
+  return parseMedia({ type, source: { type: 'base64', media_type: file?.type, data: file?.base64 } });
 }

@@ -24,23 +24,23 @@ export interface MediaBlock {
 export type Part = string | MediaBlock;
 
 /** Content is a string, a list of blocks, or missing. */
-export function blocksOf(content: unknown): Block[] {
+export function parseBlocks(content: unknown): Block[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
   if (!Array.isArray(content)) return [];
   return content.map(toBlock);
 }
 
 /** The text of content, blocks joined by a newline; what cannot be text leaves a short word in its place. */
-export function textOf(content: unknown): string {
-  return partsOf(content)
-    .map((part) => (typeof part === 'string' ? part : `[${sizeOf(part)}]`))
+export function contentText(content: unknown): string {
+  return contentParts(content)
+    .map((part) => (typeof part === 'string' ? part : `[${describeMedia(part)}]`))
     .join('\n');
 }
 
 /** What content says, and the images and documents between. */
-export function partsOf(content: unknown): Part[] {
+export function contentParts(content: unknown): Part[] {
   const parts: Part[] = [];
-  for (const block of blocksOf(content)) {
+  for (const block of parseBlocks(content)) {
     const part = partOf(block);
     const before = parts.at(-1);
     if (part === '') continue;
@@ -51,8 +51,8 @@ export function partsOf(content: unknown): Part[] {
 }
 
 /** What content says, and apart from it the images and documents. */
-export function wordsAndMediaIn(content: unknown): { words: string; media: MediaBlock[] } {
-  const parts = partsOf(content);
+export function splitTextAndMedia(content: unknown): { words: string; media: MediaBlock[] } {
+  const parts = contentParts(content);
   return { words: parts.filter((part) => !isMedia(part)).join('\n'), media: parts.filter(isMedia) };
 }
 
@@ -61,7 +61,7 @@ export function isMedia(part: Part): part is MediaBlock {
 }
 
 /** An image's or a document's type and size, in words. */
-export function sizeOf({ type, mediaType, encoding, data }: MediaBlock): string {
+export function describeMedia({ type, mediaType, encoding, data }: MediaBlock): string {
   const bytes = encoding === 'text' ? Buffer.byteLength(data) : base64Bytes(data);
   return `${type} ${mediaType}, ${bytes} bytes`;
 }
@@ -96,11 +96,11 @@ function toBlock(value: unknown): Block {
       return { kind: 'tool_result', toolUseId, content, isError: is_error ?? isErrorBlock(content) };
     }
   }
-  return mediaIn(value) ?? { kind: 'other', type, value };
+  return parseMedia(value) ?? { kind: 'other', type, value };
 }
 
 /** The image or the document that a block holds. */
-export function mediaIn(block: unknown): MediaBlock | undefined {
+export function parseMedia(block: unknown): MediaBlock | undefined {
   const { type, source } = isRecord(block) ? block : {};
   const read = MediaSource.safeParse(source);
   if (typeof type !== 'string' || !read.success) return undefined;

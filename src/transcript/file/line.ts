@@ -2,7 +2,7 @@ import { isRecord, parseJson } from '../../shared/json.js';
 import { skippedAttachment } from './attachment.js';
 import type { Place, SourceLine } from './reader.js';
 import { AssistantLine, AttachmentLine, OtherLine, RequestLine, SystemLine, UserLine } from './schema.js';
-import { timeOf } from './time.js';
+import { parseTimestamp } from './time.js';
 
 interface Timed {
   readonly place: Place;
@@ -72,26 +72,44 @@ function toKnownLine(value: Record<string, unknown>, place: Place): Line {
       const content = message.content ?? value.content;
       if (type === 'user') {
         const fields = UserLine.parse(value);
-        return { kind: 'user', content, fields, place, at: timeOf(fields.timestamp ?? fields.message?.timestamp) };
+        return {
+          kind: 'user',
+          content,
+          fields,
+          place,
+          at: parseTimestamp(fields.timestamp ?? fields.message?.timestamp),
+        };
       }
       const fields = AssistantLine.parse(value);
-      return { kind: 'assistant', content, fields, place, at: timeOf(fields.timestamp ?? fields.message?.timestamp) };
+      return {
+        kind: 'assistant',
+        content,
+        fields,
+        place,
+        at: parseTimestamp(fields.timestamp ?? fields.message?.timestamp),
+      };
     }
     case 'system': {
       const fields = SystemLine.parse(value);
-      return { kind: 'system', fields, place, at: timeOf(fields.timestamp) };
+      return { kind: 'system', fields, place, at: parseTimestamp(fields.timestamp) };
     }
     case 'attachment': {
       const fields = AttachmentLine.parse(value);
-      return { kind: 'attachment', type: fields.attachment?.type ?? '', fields, place, at: timeOf(fields.timestamp) };
+      return {
+        kind: 'attachment',
+        type: fields.attachment?.type ?? '',
+        fields,
+        place,
+        at: parseTimestamp(fields.timestamp),
+      };
     }
     case 'api-request': {
       const fields = RequestLine.parse(value);
-      return { kind: 'request', fields, place, at: timeOf(fields.timestamp) };
+      return { kind: 'request', fields, place, at: parseTimestamp(fields.timestamp) };
     }
     default: {
       const fields = OtherLine.parse(value);
-      return { kind: 'other', type: String(type), fields, place, at: timeOf(fields.timestamp) };
+      return { kind: 'other', type: String(type), fields, place, at: parseTimestamp(fields.timestamp) };
     }
   }
 }

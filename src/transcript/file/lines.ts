@@ -2,7 +2,7 @@ import { type Line, toLine } from './line.js';
 import { TranscriptReader } from './reader.js';
 
 /** The lines of a file that nobody writes any more, the last one also without its newline. */
-export function* linesIn(path: string): Generator<Line, void, undefined> {
+export function* readLines(path: string): Generator<Line, void, undefined> {
   const reader = TranscriptReader.open(path);
   try {
     for (const source of reader.lines()) {
@@ -18,7 +18,7 @@ export function* linesIn(path: string): Generator<Line, void, undefined> {
 }
 
 /** How many whole lines a file has. */
-export function lineCountOf(path: string): number {
+export function countLines(path: string): number {
   const reader = TranscriptReader.open(path);
   try {
     let count = 0;
@@ -30,7 +30,7 @@ export function lineCountOf(path: string): number {
 }
 
 /** The time of a file's lines before any that has one: the first that it tells, or when it was made. */
-export function firstTimeIn(path: string): () => number {
+export function firstTimestampReader(path: string): () => number {
   return () => {
     const reader = TranscriptReader.open(path);
     try {

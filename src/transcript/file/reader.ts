@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import { timeOf } from './time.js';
+import { parseTimestamp } from './time.js';
 
 /** Where a line stands: its 1-based number and the bytes it takes, its newline included. */
 export interface Place {
@@ -94,7 +94,7 @@ export class TranscriptReader {
     const head = Buffer.alloc(CHUNK_BYTES);
     const length = readSync(this.#file, head, 0, CHUNK_BYTES, 0);
     const [, timestamp] = /"timestamp":"([^"]{1,40})"/.exec(head.toString('latin1', 0, length)) ?? [];
-    return timeOf(timestamp);
+    return parseTimestamp(timestamp);
   }
 
   /** What stands behind the last newline: a line still being written, or one that never got its newline. */

@@ -1,4 +1,4 @@
-import { blocksOf } from './content.js';
+import { parseBlocks } from './content.js';
 import type { Line } from './line.js';
 
 /** Lines that are known and tell nothing of the turns, or nothing but what is read of them. */
@@ -28,13 +28,13 @@ const NAME_CHARS = 60;
 const KNOWN_BLOCKS = new Set(['image', 'document', 'redacted_thinking', 'web_search_result', 'tool_reference']);
 
 /** What of a line has never been seen before: the type of the line, or of blocks in it. */
-export function unknownIn(line: Line): string[] {
+export function findUnknown(line: Line): string[] {
   switch (line.kind) {
     case 'other':
       return KNOWN_TYPES.has(line.type) ? [] : [`line ${line.type.slice(0, NAME_CHARS)}`];
     case 'user':
     case 'assistant':
-      return blocksOf(line.content).flatMap((block) =>
+      return parseBlocks(line.content).flatMap((block) =>
         block.kind === 'other' && !KNOWN_BLOCKS.has(block.type) ? [`block ${block.type.slice(0, NAME_CHARS)}`] : [],
       );
     default:

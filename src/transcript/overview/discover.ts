@@ -7,7 +7,7 @@ export function projectsFolder(claudeFolder: string): string {
 }
 
 /** The paths of all main transcripts. Subagents' files lie in folders below, or beside them under names of their own. */
-export function* transcriptsIn(
+export function* findTranscripts(
   folder: string,
   onUnreadable: (path: string, error: unknown) => void,
 ): Generator<string, void, undefined> {

@@ -1,13 +1,13 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
-import { sizeOf } from '../file/content.js';
+import { describeMedia } from '../file/content.js';
 import { type Line, toLine } from '../file/line.js';
-import { linesIn } from '../file/lines.js';
+import { readLines } from '../file/lines.js';
 import { OPEN_FLAGS } from '../file/reader.js';
 import type { OtherLine } from '../file/schema.js';
-import { type PromptText, promptTextOf } from '../turns/prompt.js';
+import { type PromptText, parsePrompt } from '../turns/prompt.js';
 import { TITLE_KINDS, type TitleKind } from '../turns/turn.js';
-import { roleOf } from '../turns/user-line.js';
+import { classifyUserLine } from '../turns/user-line.js';
 
 /** What the head and the tail of a transcript tell of its session. */
 export interface SessionOverview {
@@ -43,7 +43,7 @@ const headWindow = Buffer.allocUnsafe(WINDOW_BYTES);
 const tailWindow = Buffer.allocUnsafe(WINDOW_BYTES);
 
 /** Undefined where the file is no transcript; throws where it cannot be read. */
-export function overviewOf(path: string): SessionOverview | undefined {
+export function readOverview(path: string): SessionOverview | undefined {
   const file = openSync(path, OPEN_FLAGS);
   try {
     const status = fstatSync(file);
@@ -68,7 +68,7 @@ export function overviewOf(path: string): SessionOverview | undefined {
       firstPrompt: beginning.prompt?.fields.uuid,
       title:
         TITLE_KINDS.map((kind) => titles[kind]).find((title) => title) ??
-        (beginning.prompt && wordsOf(promptTextOf(beginning.prompt))),
+        (beginning.prompt && wordsOf(parsePrompt(beginning.prompt))),
       model: end.model,
       version: beginning.prompt?.fields.version,
     };
@@ -78,7 +78,7 @@ export function overviewOf(path: string): SessionOverview | undefined {
 }
 
 function wordsOf({ content, media }: PromptText): string {
-  return content || media.map((block) => `[${sizeOf(block)}]`).join(' ');
+  return content || media.map((block) => `[${describeMedia(block)}]`).join(' ');
 }
 
 /** When something last happened in a session, in ms since 1970. */
@@ -87,13 +87,14 @@ export function lastActivity({ lastAt, changedAt }: Pick<SessionOverview, 'lastA
 }
 
 /** The uuid of a transcript's first prompt, wherever its line ends: a picture in it is longer than any window. */
-export function firstPromptIn(path: string): string | undefined {
-  for (const line of linesIn(path)) if (line.kind === 'user' && roleOf(line) === 'prompt') return line.fields.uuid;
+export function findFirstPrompt(path: string): string | undefined {
+  for (const line of readLines(path))
+    if (line.kind === 'user' && classifyUserLine(line) === 'prompt') return line.fields.uuid;
   return undefined;
 }
 
 /** Whether anything was said behind a byte of a transcript. Lines that only keep its books do not count. */
-export function hasWordsBehind(path: string, offset: number): boolean {
+export function hasMessagesAfter(path: string, offset: number): boolean {
   const file = openSync(path, OPEN_FLAGS);
   try {
     const { size } = fstatSync(file);
@@ -196,7 +197,7 @@ function see(window: Buffer, from: number, to: number, isEnough: boolean, seen: 
   seen.cwd ??= line.fields.cwd;
   seen.sessionId ??= line.fields.sessionId;
   seen.isKnown ||= seen.sessionId !== undefined || line.kind === 'user' || line.kind === 'assistant';
-  if (line.kind === 'user' && roleOf(line) === 'prompt') seen.prompt ??= line;
+  if (line.kind === 'user' && classifyUserLine(line) === 'prompt') seen.prompt ??= line;
 }
 
 function titleOf({ customTitle, aiTitle, summary }: OtherLine, kind: TitleKind): string | undefined {

@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Line } from '../file/line.js';
-import { linesIn } from '../file/lines.js';
+import { readLines } from '../file/lines.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const LINES_LOOKED_AT = 20;
@@ -19,7 +19,7 @@ export function findPreviousSession(path: string, sessionId: string): { sessionI
 }
 
 function namedAtTheHead(path: string, sessionId: string): string | undefined {
-  for (const line of linesIn(path)) {
+  for (const line of readLines(path)) {
     const named = sessionOf(line);
     const isTelling = line.place.number === 1 || line.kind === 'user';
     if (isTelling && named !== undefined && named !== sessionId) return named;

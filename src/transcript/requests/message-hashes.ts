@@ -38,12 +38,12 @@ export class MessageHashes {
         if (!hasToolResult(line.content)) this.#results = undefined;
         const message = this.#results ?? new GrowingMessage('user');
         if (hasToolResult(line.content)) this.#results = message;
-        return message.grow(listOf(line.content), line.place);
+        return message.grow(toBlockList(line.content), line.place);
       }
       case 'assistant': {
         this.#results = undefined;
         const { id } = line.fields.message ?? {};
-        return id === undefined ? undefined : this.#response(id).grow(listOf(line.content), line.place);
+        return id === undefined ? undefined : this.#response(id).grow(toBlockList(line.content), line.place);
       }
       default:
         return undefined;
@@ -85,7 +85,7 @@ class GrowingMessage {
 }
 
 /** The blocks of content; a text alone is one. */
-export function listOf(content: unknown): readonly unknown[] {
+export function toBlockList(content: unknown): readonly unknown[] {
   if (Array.isArray(content)) return content;
   return typeof content === 'string' ? [{ type: 'text', text: content }] : [];
 }

@@ -2,7 +2,7 @@ import { parseJson } from '../../shared/json.js';
 import { type Line, toLine } from '../file/line.js';
 import { type Place, TranscriptReader } from '../file/reader.js';
 import { BlobLine, type RequestMessage, type RequestShape, ShapeLine } from '../file/schema.js';
-import { listOf, MessageHashes, type MessageSource } from './message-hashes.js';
+import { MessageHashes, type MessageSource, toBlockList } from './message-hashes.js';
 
 /** A request to the model as Claude Code sent it, as far as its transcript holds it. */
 export interface SentRequest {
@@ -154,7 +154,7 @@ export class RequestIndex {
     const { role, places, count } = source;
     const lines = places.slice(0, count).map((place) => toLine({ ...place, bytes: this.#bytesAt(place) }));
     const contents = lines.map((line) => (line?.kind === role ? line.content : undefined));
-    return contents.includes(undefined) ? undefined : { role, content: contents.flatMap(listOf) };
+    return contents.includes(undefined) ? undefined : { role, content: contents.flatMap(toBlockList) };
   }
 
   #textAt(place: Place): string {

@@ -1,4 +1,4 @@
-import { blocksOf } from '../file/content.js';
+import { parseBlocks } from '../file/content.js';
 import type { Line } from '../file/line.js';
 
 /**
@@ -25,7 +25,7 @@ export class AnswerWatch {
       return;
     }
     if (line.place.number <= this.#after) return;
-    const last = blocksOf(line.content).findLast((block) => block.kind === 'text');
+    const last = parseBlocks(line.content).findLast((block) => block.kind === 'text');
     if (last?.text.trim() === this.#text) this.#line = line.place.number;
   }
 

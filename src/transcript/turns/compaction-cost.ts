@@ -37,13 +37,13 @@ export function withResponses(account: Account, responses: readonly Response[]):
  * What a compaction cost. Its call writes no line; it shows only as what the account grew by from one of its lines to the
  * next, less what the responses between them used. Undefined where something else had a part in it.
  */
-export function costOfCompaction({ told, since, compactions, hasAgents }: Account, now: Tokens): Tokens | undefined {
+export function compactionCost({ told, since, compactions, hasAgents }: Account, now: Tokens): Tokens | undefined {
   if (!told || compactions !== 1 || hasAgents) return undefined;
   const cost = [now, negative(told), negative(since)].reduce(plus);
   return Object.values(cost).every((count) => count >= 0) ? cost : undefined;
 }
 
-export function tokensIn(models: { readonly [model: string]: ModelAccount }): Tokens {
+export function sumModelUsage(models: { readonly [model: string]: ModelAccount }): Tokens {
   return Object.values(models)
     .map(({ inputTokens = 0, outputTokens = 0, cacheReadInputTokens = 0, cacheCreationInputTokens = 0 }) => ({
       input: inputTokens,

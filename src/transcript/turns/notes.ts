@@ -1,4 +1,4 @@
-import { type MediaBlock, textOf, wordsAndMediaIn } from '../file/content.js';
+import { contentText, type MediaBlock, splitTextAndMedia } from '../file/content.js';
 import type { Line } from '../file/line.js';
 import type { Tokens } from './compaction-cost.js';
 
@@ -32,16 +32,16 @@ export type NotableLine = Extract<Line, { kind: 'user' | 'assistant' | 'system' 
 export type Noted<N> = N extends Note ? Omit<N, 'line' | 'at' | 'uuid'> : never;
 
 /** What an assistant, system or attachment line has to note, if anything. */
-export function noteOf(line: Exclude<NotableLine, { kind: 'user' }>): Noted<Note> | undefined {
+export function parseNote(line: Exclude<NotableLine, { kind: 'user' }>): Noted<Note> | undefined {
   switch (line.kind) {
     case 'assistant': {
       const { isApiErrorMessage, apiErrorStatus: status } = line.fields;
-      return isApiErrorMessage ? { kind: 'api-error', content: textOf(line.content), status } : undefined;
+      return isApiErrorMessage ? { kind: 'api-error', content: contentText(line.content), status } : undefined;
     }
     case 'attachment': {
       if (line.type === 'max_turns_reached') return { kind: 'max-turns' };
       if (line.type !== 'queued_command') return undefined;
-      const { words: content, media } = wordsAndMediaIn(line.fields.attachment?.prompt);
+      const { words: content, media } = splitTextAndMedia(line.fields.attachment?.prompt);
       return { kind: 'absorbed-message', content, media };
     }
     case 'system': {

@@ -3,7 +3,7 @@ import type { Place } from '../file/reader.js';
 import type { IdRegister } from './id-register.js';
 import type { Note } from './notes.js';
 import type { ParentChain } from './parent-chain.js';
-import { type Answered, ResponseCollector } from './responses.js';
+import { type AnsweredMessage, ResponseCollector } from './responses.js';
 import type { AgentThread, Position, Prompt, PromptContext, SessionFacts, Turn } from './turn.js';
 
 export interface OpenPrompt extends Prompt {
@@ -53,7 +53,7 @@ export class OpenTurn {
   #session: SessionFacts;
   #inheritedTime: number | undefined;
   /** What was said to the model and no response has taken up yet. */
-  #answered: Answered[] = [];
+  #answered: AnsweredMessage[] = [];
   #answeredAt: number | undefined;
 
   constructor(opening: TurnOpening) {
@@ -128,7 +128,7 @@ export class OpenTurn {
     if (kept.length === 0) this.#start = behind;
   }
 
-  answerNext(answered: Answered, at: number): void {
+  answerNext(answered: AnsweredMessage, at: number): void {
     this.#answered.push(answered);
     this.#answeredAt = Math.max(this.#answeredAt ?? at, at);
   }

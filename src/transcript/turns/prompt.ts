@@ -1,4 +1,4 @@
-import { type MediaBlock, wordsAndMediaIn } from '../file/content.js';
+import { type MediaBlock, splitTextAndMedia } from '../file/content.js';
 import type { Line } from '../file/line.js';
 
 type User = Extract<Line, { kind: 'user' }>;
@@ -17,8 +17,8 @@ export interface PromptText {
   readonly command: string | undefined;
 }
 
-export function promptTextOf({ content, fields }: User): PromptText {
-  const { words, media } = wordsAndMediaIn(content);
+export function parsePrompt({ content, fields }: User): PromptText {
+  const { words, media } = splitTextAndMedia(content);
   const { text, ide } = withoutIdeContext(words);
   const kind = fields.origin?.kind;
   const wordless = { ide, media, command: undefined };
@@ -38,7 +38,7 @@ export function promptTextOf({ content, fields }: User): PromptText {
 export const COMMAND = /^\s*<command-(?:name|message)>/;
 
 /** What a command that was run from the prompt wrote, as the model is shown it. */
-export function bashOutputOf(text: string): string {
+export function parseBashOutput(text: string): string {
   return [tag('bash-stdout', text), tag('bash-stderr', text)].filter((part) => part).join('\n');
 }
 

@@ -1,4 +1,4 @@
-import { type Block, blocksOf, type MediaBlock } from '../file/content.js';
+import { type Block, type MediaBlock, parseBlocks } from '../file/content.js';
 import type { Line } from '../file/line.js';
 import type { TokenCounts, ToolUseResult } from '../file/schema.js';
 import type { IdRegister } from './id-register.js';
@@ -33,7 +33,7 @@ export interface ToolCall {
 }
 
 /** Something that was said to the model and that a response answers. */
-export type Answered =
+export type AnsweredMessage =
   | { readonly role: 'user'; readonly content: string; readonly media?: readonly MediaBlock[] }
   | { readonly role: 'tool'; readonly toolCallId: string | undefined; readonly content: unknown };
 
@@ -43,7 +43,7 @@ export interface Response {
   readonly uuid: string | undefined;
   readonly requestId: string | undefined;
   readonly model: string | undefined;
-  readonly answered: readonly Answered[];
+  readonly answered: readonly AnsweredMessage[];
   /** When the newest line that it answers was written. */
   readonly answeredAt: number | undefined;
   readonly request: ModelRequest | undefined;
@@ -170,7 +170,7 @@ export class ResponseCollector {
 
   #addBlocks(response: Response, line: AssistantLine, at: number): void {
     const pieces = this.#pieces.get(response) ?? new Map<string, Piece>();
-    const blocks = blocksOf(line.content);
+    const blocks = parseBlocks(line.content);
     const index = blocks.length === 1 ? line.fields.apiBlockIndex : undefined;
     for (const block of blocks) {
       const key = keyOf(block, index, pieces.size);

@@ -1,11 +1,11 @@
 import type { Line } from '../file/line.js';
 import type { OtherLine } from '../file/schema.js';
-import { costOfCompaction, NO_ACCOUNT, type Tokens, tokensIn, withResponses } from './compaction-cost.js';
+import { compactionCost, NO_ACCOUNT, sumModelUsage, type Tokens, withResponses } from './compaction-cost.js';
 import type { Response } from './responses.js';
 import { type SessionFacts, TITLE_KINDS, type TitleKind } from './turn.js';
 
 /** Takes in what lines of their own tell of a session: its titles, its pull request, and its account of tokens. */
-export class SessionFactsSoFar {
+export class SessionFactsCollector {
   #facts: SessionFacts;
 
   constructor(facts: SessionFacts) {
@@ -30,10 +30,10 @@ export class SessionFactsSoFar {
     line: number,
     responses: readonly Response[],
   ): Tokens | undefined {
-    const told = tokensIn(modelUsage);
+    const told = sumModelUsage(modelUsage);
     const account = withResponses(this.#facts.account, responses);
     this.#facts = { ...this.#facts, account: { ...NO_ACCOUNT, told, line, hasAgents: account.hasAgents } };
-    return costOfCompaction(account, told);
+    return compactionCost(account, told);
   }
 
   addResponses(responses: readonly Response[]): void {

@@ -1,16 +1,16 @@
 import { attachedImage } from '../file/attachment.js';
-import { blocksOf, type MediaBlock, textOf, wordsAndMediaIn } from '../file/content.js';
+import { contentText, type MediaBlock, parseBlocks, splitTextAndMedia } from '../file/content.js';
 import type { Line } from '../file/line.js';
 import { IdRegister } from './id-register.js';
-import { type NotableLine, type Note, type Noted, noteOf, toNote } from './notes.js';
+import { type NotableLine, type Note, type Noted, parseNote, toNote } from './notes.js';
 import { OpenTurn } from './open-turn.js';
 import { ParentChain } from './parent-chain.js';
-import { bashOutputOf, promptTextOf } from './prompt.js';
+import { parseBashOutput, parsePrompt } from './prompt.js';
 import type { ModelRequest } from './responses.js';
-import { SessionFactsSoFar } from './session-facts.js';
+import { SessionFactsCollector } from './session-facts.js';
 import { type ChainLine, type GroupingStart, Sidechains } from './sidechains.js';
 import type { Position, Turn } from './turn.js';
-import { outcomeOf, roleOf, type UserLineRole } from './user-line.js';
+import { classifyUserLine, parseToolOutcome, type UserLineRole } from './user-line.js';
 
 type UserLine = Extract<Line, { kind: 'user' }>;
 type AssistantLine = Extract<Line, { kind: 'assistant' }>;
@@ -24,7 +24,7 @@ export class TurnGrouper {
   /** The prompts of earlier turns, and the lines that have been noted. */
   readonly #seen = new Set<string>();
   readonly #ids: IdRegister;
-  readonly #session: SessionFactsSoFar;
+  readonly #session: SessionFactsCollector;
   #turnCount: number;
   #lastTime: number | undefined;
   /** Behind the last line that belongs to a turn, or to a prompt that was dropped. */
@@ -37,7 +37,7 @@ export class TurnGrouper {
   constructor(start: GroupingStart) {
     this.#start = start;
     this.#ids = start.ids ?? new IdRegister();
-    this.#session = new SessionFactsSoFar(start.session);
+    this.#session = new SessionFactsCollector(start.session);
     this.#turnCount = start.turnCount;
     this.#behind = { line: start.line, offset: start.offset };
     this.#turn = this.#newTurn([]);
@@ -113,16 +113,16 @@ export class TurnGrouper {
         this.#onToolResults(line);
         return undefined;
       case 'bash-output':
-        this.#turn.answerNext({ role: 'user', content: bashOutputOf(textOf(line.content)) }, this.#time(line));
+        this.#turn.answerNext({ role: 'user', content: parseBashOutput(contentText(line.content)) }, this.#time(line));
         return undefined;
       case 'interrupt':
       case 'stop-hook-feedback':
-        return this.#onNote(line, { kind: role, content: textOf(line.content) });
+        return this.#onNote(line, { kind: role, content: contentText(line.content) });
       case 'nudge':
         this.#turn.isOver = true;
-        return this.#onNote(line, { kind: role, content: textOf(line.content) });
+        return this.#onNote(line, { kind: role, content: contentText(line.content) });
       case 'resume': {
-        const content = textOf(line.content);
+        const content = contentText(line.content);
         if (content.includes('cut off mid-stream')) this.#turn.collector.cutLast(line.place.number);
         this.#turn.answerNext({ role: 'user', content }, this.#time(line));
         this.#own(line);
@@ -142,7 +142,7 @@ export class TurnGrouper {
 
   /** A skill that runs as an agent of its own has a prompt that is marked as the harness's. */
   #roleOf(line: UserLine): UserLineRole {
-    const role = roleOf(line);
+    const role = classifyUserLine(line);
     const isFirst = this.#turnCount === 0 && !this.#turn.hasPrompt;
     const isMeta = role === 'meta' || role === 'skill-body';
     return isMeta && this.#start.thread === 'agent' && isFirst ? 'prompt' : role;
@@ -156,7 +156,7 @@ export class TurnGrouper {
     const copied = this.#isForeign(line);
     if (!ended) this.#turn.dropRetracted(this.#chain, { parentUuid, copied }, this.#behind);
     const { promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint } = fields;
-    const { content, media, command, ...spoken } = promptTextOf(line);
+    const { content, media, command, ...spoken } = parsePrompt(line);
     const context = { ...spoken, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint };
     const told = { content, media: [...media], command, context };
     const prompt = { uuid, line: place.number, at: this.#time(line), ...told, copied };
@@ -168,10 +168,10 @@ export class TurnGrouper {
   #onToolResults(line: UserLine): void {
     const at = this.#time(line);
     let isOwn = false;
-    for (const block of blocksOf(line.content)) {
+    for (const block of parseBlocks(line.content)) {
       if (block.kind !== 'tool_result') continue;
       const { toolUseId, content } = block;
-      const result = { ...outcomeOf(line, block.isError), content, line: line.place.number, at };
+      const result = { ...parseToolOutcome(line, block.isError), content, line: line.place.number, at };
       if (!this.#turn.collector.addResult(toolUseId, result)) continue;
       this.#turn.answerNext({ role: 'tool', toolCallId: toolUseId, content }, at);
       isOwn = true;
@@ -184,7 +184,7 @@ export class TurnGrouper {
     const ended = this.#settleCommand();
     if (!this.#turn.hasPrompt && this.#start.thread === 'agent') this.#turn.addLostPrompt(line.place, this.#time(line));
     if (!this.#turn.hasPrompt) return ended;
-    const note = noteOf(line);
+    const note = parseNote(line);
     if (this.#isForeign(line) || (this.#start.thread === 'main' && this.#isOther(fields.requestSessionId))) {
       this.#turn.hasCopiedResponse = true;
       this.#own(line);
@@ -201,13 +201,13 @@ export class TurnGrouper {
   #onSystem(line: SystemLine): Turn | undefined {
     const { subtype, content } = line.fields;
     if (subtype === 'stop_hook_summary' || subtype === 'turn_duration') this.#turn.isOver = true;
-    if (subtype === 'local_command' && textOf(content).startsWith('<local-command-')) this.#command = undefined;
-    return this.#onNote(line, noteOf(line));
+    if (subtype === 'local_command' && contentText(content).startsWith('<local-command-')) this.#command = undefined;
+    return this.#onNote(line, parseNote(line));
   }
 
   #onAttachment(line: Extract<Line, { kind: 'attachment' }>): Turn | undefined {
     const image = attachedImage(line.fields);
-    return image ? this.#addMedia(line, [image]) : this.#onNote(line, noteOf(line));
+    return image ? this.#addMedia(line, [image]) : this.#onNote(line, parseNote(line));
   }
 
   /**
@@ -216,7 +216,7 @@ export class TurnGrouper {
    */
   #onMeta(line: UserLine): Turn | undefined {
     const { content } = line;
-    const { media } = wordsAndMediaIn(content);
+    const { media } = splitTextAndMedia(content);
     if (media.length === 0) return undefined;
     const isOfPrompt = this.#command !== undefined || this.#turn.collector.isEmpty;
     if (isOfPrompt) return this.#addMedia(line, media);

@@ -15,7 +15,7 @@ export interface SessionFacts {
 export const TITLE_KINDS = ['custom-title', 'ai-title', 'summary'] as const;
 export type TitleKind = (typeof TITLE_KINDS)[number];
 
-export const NO_FACTS: SessionFacts = { titles: {}, account: NO_ACCOUNT };
+export const NO_SESSION_FACTS: SessionFacts = { titles: {}, account: NO_ACCOUNT };
 
 export interface Prompt {
   readonly uuid: string | undefined;

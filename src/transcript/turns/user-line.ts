@@ -1,4 +1,4 @@
-import { hasToolResult, textOf } from '../file/content.js';
+import { contentText, hasToolResult } from '../file/content.js';
 import type { Line } from '../file/line.js';
 import { COMMAND, isSkillBody } from './prompt.js';
 
@@ -22,12 +22,12 @@ export type UserLineRole =
   | 'meta'
   | 'compaction-summary';
 
-export function roleOf({ content, fields }: User): UserLineRole {
+export function classifyUserLine({ content, fields }: User): UserLineRole {
   if (fields.isCompactSummary) return 'compaction-summary';
   if (hasToolResult(content)) return 'tool-result';
   // What an agent is continued with is marked as the harness's, too.
   if (fields.origin?.kind === 'coordinator') return 'prompt';
-  const text = textOf(content);
+  const text = contentText(content);
   if (fields.isMeta) {
     if (text.startsWith('Stop hook feedback:')) return 'stop-hook-feedback';
     if (text.startsWith('[Your previous response had no visible output')) return 'nudge';
@@ -44,7 +44,7 @@ export function roleOf({ content, fields }: User): UserLineRole {
 const INTERRUPTS = ['[Request interrupted by user]', '[Request interrupted by user for tool use]'];
 
 /** Some failures are told only beside the result, as a text. */
-export function outcomeOf({ fields: { toolUseResult, toolDenialKind: denied } }: User, isError: boolean) {
+export function parseToolOutcome({ fields: { toolUseResult, toolDenialKind: denied } }: User, isError: boolean) {
   const isToldAsText = typeof toolUseResult === 'string' && toolUseResult.startsWith('Error: ');
   return {
     isError: isError || isToldAsText,

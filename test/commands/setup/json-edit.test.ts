@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { without, withValue } from '../../../src/commands/setup/json-edit.js';
-import { settingsIn } from '../../../src/config/claude-settings.js';
+import { parseClaudeSettings } from '../../../src/config/claude-settings.js';
 import type { Json } from '../../../src/shared/json.js';
 
 const lines = (...all: string[]) => `${all.join('\n')}\n`;
@@ -113,7 +113,7 @@ const layouts = fc.constantFrom(
       .replaceAll('{\n', '{\n\n'),
 );
 const settingsOf = (text: string) => {
-  const content = settingsIn(text);
+  const content = parseClaudeSettings(text);
   return content.kind === 'settings' ? content.settings : content;
 };
 

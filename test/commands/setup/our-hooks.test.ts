@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { ourHooks, ourPlugins, PORTABLE_COMMAND, TIMEOUTS } from '../../../src/commands/setup/our-hooks.js';
 import { absoluteCommand } from '../../../src/commands/setup/program-path.js';
 
-const example = JSON.parse(readFileSync(new URL('../../hooks.example.json', import.meta.url), 'utf8'));
+const example = JSON.parse(readFileSync(new URL('../../../hooks.example.json', import.meta.url), 'utf8'));
 const stop = (hook: object) => ({ hooks: { Stop: [{ hooks: [{ type: 'command', ...hook }] }] } });
 
 test('the example registers what we register', () => {

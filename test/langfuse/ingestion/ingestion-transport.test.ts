@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Langfuse } from '../../../src/config/settings.js';
+import type { LangfuseConfig } from '../../../src/config/settings.js';
 import { Sender } from '../../../src/langfuse/send.js';
 import { transportTo } from '../../../src/langfuse/transport-to.js';
 import type { IngestedEvent } from '../../support/ingestion-store.js';
@@ -28,14 +28,14 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function senderBy(transport: Langfuse['transport'] = 'auto', memory = folder): Promise<Sender> {
+async function senderBy(transport: LangfuseConfig['transport'] = 'auto', memory = folder): Promise<Sender> {
   const sender = new Sender(await transportTo({ ...langfuseAt(server.url), transport }, memory));
   senders.push(sender);
   return sender;
 }
 
 const soon = () => Date.now() + 10_000;
-const send = async (count: number, transport?: Langfuse['transport']) =>
+const send = async (count: number, transport?: LangfuseConfig['transport']) =>
   (await senderBy(transport)).send(someOutgoing(count), soon());
 const doors = () => server.requests.map(({ path }) => path.replace('/api/public/', ''));
 const names = () => server.observations.map(({ name }) => name);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Score, scoresIn } from '../../../src/langfuse/scores.lazy.js';
-import { scoresOf } from '../../../src/observations/build/scores.js';
+import { buildScores, type Score } from '../../../src/langfuse/scores.lazy.js';
+import { computeScores } from '../../../src/observations/build/scores.js';
 import { buildTurn } from '../../../src/observations/build/turn.js';
 import type { Turn } from '../../../src/transcript/turns/turn.js';
 import { assistant, at, groupTurns, SESSION, text, toolResult, toolUse, user } from '../../support/lines.js';
@@ -9,7 +9,7 @@ import { OPTIONS, turnsOf } from '../../support/traces.js';
 
 function scored(turn: Turn | undefined, options: Partial<typeof OPTIONS> = {}): Score[] {
   if (!turn) throw new Error('no turn');
-  return scoresIn(scoresOf(turn, buildTurn(turn, { ...OPTIONS, ...options, sessionId: SESSION }).root));
+  return buildScores(computeScores(turn, buildTurn(turn, { ...OPTIONS, ...options, sessionId: SESSION }).root));
 }
 
 const figures = (scores: readonly Score[]) => Object.fromEntries(scores.map(({ name, value }) => [name, value]));
@@ -91,10 +91,10 @@ describe('a score', () => {
   });
 
   test("in another program's trace is on the turn's own root", () => {
-    const callers = [{ from_line: 1, parent: { trace: 'c'.repeat(32), span: 'd'.repeat(16) } }];
+    const caller = { parent: { trace: 'c'.repeat(32), span: 'd'.repeat(16) } };
     const turns = groupTurns([...SIMPLE, user('again', { uuid: 'u2' }), assistant('m2', 'done')]).all;
-    const scores = turns.flatMap((turn) => scored(turn, { callers }));
-    const roots = turns.map((turn) => buildTurn(turn, { ...OPTIONS, callers, sessionId: SESSION }).root.id);
+    const scores = turns.flatMap((turn) => scored(turn, { caller }));
+    const roots = turns.map((turn) => buildTurn(turn, { ...OPTIONS, caller, sessionId: SESSION }).root.id);
     expect(new Set(scores.map(({ traceId }) => traceId))).toEqual(new Set(['c'.repeat(32)]));
     expect(new Set(scores.map(({ observationId }) => observationId))).toEqual(new Set(roots));
     expect(new Set(scores.map(({ id }) => id)).size).toBe(scores.length);

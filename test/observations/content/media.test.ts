@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { buildTurn } from '../../../src/observations/build/turn.js';
-import { withoutMedia } from '../../../src/observations/content/media.js';
+import { replaceMissingMedia } from '../../../src/observations/content/media.js';
 import type { Observation } from '../../../src/observations/model.js';
-import { redactor } from '../../../src/observations/redaction/redact.js';
+import { createRedactor } from '../../../src/observations/redaction/redact.js';
 import { assistant, groupTurns, SESSION, text, toolResult, toolUse, user } from '../../support/lines.js';
 import { OPTIONS } from '../../support/traces.js';
 
@@ -166,7 +166,7 @@ describe('an image or a document', () => {
   test('of text loses its secrets, as what is said does', () => {
     const secret = `sk-ant-api03-${'a1B2'.repeat(20)}`;
     const source = { type: 'text', media_type: 'text/plain', data: `the key is ${secret}` };
-    const [root] = build(asked(document(source)), { redact: redactor([]) });
+    const [root] = build(asked(document(source)), { redact: createRedactor([]) });
     expect(root?.media?.map(({ bytes }) => String(bytes()))).toEqual(['the key is [redacted]']);
     expect(root?.input).toEqual([
       {
@@ -183,7 +183,7 @@ describe('an image or a document', () => {
   });
 
   test('keeps its reference whole where redaction and the limit change all around it', () => {
-    const options = { redact: redactor([{ pattern: /Media|png|Z/g, replace: '*' }]), maxChars: 60 };
+    const options = { redact: createRedactor([{ pattern: /Media|png|Z/g, replace: '*' }]), maxChars: 60 };
     const [root] = build(asked(text('Z'.repeat(100)), image()), options);
     expect(root?.input).toMatchObject([{ content: [{ type: 'text' }, shownImage] }]);
     expect(root?.media).toHaveLength(1);
@@ -217,7 +217,7 @@ describe('in words, with type, size and hash, stands', () => {
       [],
       [referenceTo(PDF, 'application/pdf')],
       root?.media?.map((each) => each.reference),
-    ].map((missing = []) => root && withoutMedia(root, new Set(missing)));
+    ].map((missing = []) => root && replaceMissingMedia(root, new Set(missing)));
     expect(nothing).toEqual(root);
     expect(some?.input).toEqual([{ role: 'user', content: [text('look'), shownImage, text(pdfWords)] }]);
     expect(some?.media?.map(({ contentType }) => contentType)).toEqual(['image/png']);
@@ -230,12 +230,14 @@ describe('in words, with type, size and hash, stands', () => {
     const examples = [{ data: { toString: 1 } }, { image_url: { url: { toString: 1 } } }, { data: 'x' }];
     const input = [{ role: 'system', tools: [{ name: 't', parameters: { examples } }] }];
     const missing = new Set([referenceTo(PNG, 'image/png')]);
-    expect(root && withoutMedia({ ...root, input }, missing).input).toEqual(input);
+    expect(root && replaceMissingMedia({ ...root, input }, missing).input).toEqual(input);
   });
 
   test('a tool output, as it would have without media', () => {
     const [, , tool] = build(read([text('a'), pdf]));
-    expect(tool && withoutMedia(tool, new Set([referenceTo(PDF, 'application/pdf')])).output).toBe(`a\n${pdfWords}`);
+    expect(tool && replaceMissingMedia(tool, new Set([referenceTo(PDF, 'application/pdf')])).output).toBe(
+      `a\n${pdfWords}`,
+    );
   });
 });
 

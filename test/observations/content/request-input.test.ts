@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { fitting } from '../../../src/observations/content/limits.js';
-import { RequestInputs } from '../../../src/observations/content/request-input.js';
-import { redactor } from '../../../src/observations/redaction/redact.js';
+import { createSanitizer } from '../../../src/observations/content/limits.js';
+import { RequestInputBuilder } from '../../../src/observations/content/request-input.js';
+import { createRedactor } from '../../../src/observations/redaction/redact.js';
 import type { RequestMessage } from '../../../src/transcript/file/schema.js';
 import type { SentRequest } from '../../../src/transcript/requests/request-index.js';
 import { text, toolResult, toolUse } from '../../support/lines.js';
@@ -26,8 +26,8 @@ function requestOf(messages: readonly (RequestMessage | number | undefined)[], s
   return { count, shape: shape ? stored(shape as typeof SHAPE) : undefined, messages: parts.toReversed() };
 }
 
-function inputsWith(maxChars = 200_000, redact = undefined as Parameters<typeof fitting>[0]) {
-  return new RequestInputs({ maxChars, fit: fitting(redact), media: true });
+function inputsWith(maxChars = 200_000, redact = undefined as Parameters<typeof createSanitizer>[0]) {
+  return new RequestInputBuilder({ maxChars, fit: createSanitizer(redact), media: true });
 }
 
 function inputOf(...messages: readonly (RequestMessage | number | undefined)[]) {
@@ -214,7 +214,7 @@ describe('secrets', () => {
       tools: [{ name: 'T', description: key, input_schema: { type: 'object' } }],
     });
     for (const maxChars of [40, 100, 200_000])
-      expect(JSON.stringify(inputsWith(maxChars, redactor([])).of(request))).not.toContain('aB3dE6');
+      expect(JSON.stringify(inputsWith(maxChars, createRedactor([])).of(request))).not.toContain('aB3dE6');
   });
 });
 
@@ -285,7 +285,7 @@ describe('images and documents', () => {
   });
 
   test('that are to stay at home stand in words', () => {
-    const inputs = new RequestInputs({ maxChars: 200_000, fit: fitting(undefined), media: false });
+    const inputs = new RequestInputBuilder({ maxChars: 200_000, fit: createSanitizer(undefined), media: false });
     const request = inputs.of(requestOf([user([text('See.'), image('one')])]));
     expect(request?.input.at(-1)).toEqual(user('See.\n[image image/png, 3 bytes, sha256 7692c3ad3540bb80]'));
     expect(request?.media).toEqual([]);

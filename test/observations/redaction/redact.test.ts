@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { buildTurn } from '../../../src/observations/build/turn.js';
-import { redactor } from '../../../src/observations/redaction/redact.js';
+import { createRedactor } from '../../../src/observations/redaction/redact.js';
 import type { Turn } from '../../../src/transcript/turns/turn.js';
 import { assistant, groupTurns, SESSION, text, toolResult, toolUse, user } from '../../support/lines.js';
 import { OPTIONS } from '../../support/traces.js';
 
-const redact = redactor([]);
+const redact = createRedactor([]);
 const letters = (count: number) => 'aB3dE6gH9jK2mN5pQ8sT'.repeat(20).slice(0, count);
 const hex = (count: number) => '0123456789abcdef'.repeat(20).slice(0, count);
 
@@ -154,7 +154,7 @@ describe('what is no secret stays', () => {
 
 describe("rules of the user's own", () => {
   test('are applied beside the known ones', () => {
-    const own = redactor([{ pattern: /CUST-(\d{2})\d+/g, replace: 'CUST-$1…' }]);
+    const own = createRedactor([{ pattern: /CUST-(\d{2})\d+/g, replace: 'CUST-$1…' }]);
     expect(own(`CUST-123456 and ghp_${letters(36)}`)).toBe('CUST-12… and [redacted]');
   });
 });

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { isRecord } from '../../../src/shared/json.js';
-import { linesIn } from '../../../src/transcript/file/lines.js';
+import { readLines } from '../../../src/transcript/file/lines.js';
 import { RequestIndex } from '../../../src/transcript/requests/request-index.js';
 import { type ApiMessage, hashOf, inBlocks } from '../../support/requests.js';
 
@@ -10,7 +10,7 @@ import { type ApiMessage, hashOf, inBlocks } from '../../support/requests.js';
  * A session of the real Claude Code: tools that were called together, one that was slower, one that there is none of, a
  * subagent, a compaction, processes that took it up again, and a fork. Long texts were shortened, and its hashes taken anew.
  */
-const FOLDER = new URL('../../fixtures/requests/', import.meta.url).pathname;
+const FOLDER = new URL('../../../fixtures/requests/', import.meta.url).pathname;
 
 interface RecordedRequest {
   readonly id: string;
@@ -30,7 +30,7 @@ function recordedIn(file: string): RecordedRequest[] {
 
 test.each(requests)('$id of $file is found as it was sent', ({ file, id, params, cacheControl, requestDigest }) => {
   const index = new RequestIndex(join(FOLDER, file));
-  for (const line of linesIn(join(FOLDER, file))) index.see(line);
+  for (const line of readLines(join(FOLDER, file))) index.see(line);
   const { shape, messages = [] } = index.request(id) ?? {};
   const sent = [...messages].map((message) => (message.kind === 'stored' ? message.read() : undefined)).toReversed();
   const body = {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { linesIn } from '../../../src/transcript/file/lines.js';
+import { readLines } from '../../../src/transcript/file/lines.js';
 import { RequestIndex } from '../../../src/transcript/requests/request-index.js';
 import { assistant, jsonLines, text, toolResult, toolUse, user } from '../../support/lines.js';
 import { blobLine, inBlocks, requestLine, ScriptedSession, SHAPE, shapeLine } from '../../support/requests.js';
@@ -33,7 +33,7 @@ function indexOf(lines: readonly (object | string)[], from = 0): RequestIndex {
 function indexFrom(from: number): RequestIndex {
   const index = new RequestIndex(path);
   opened.push(index);
-  for (const line of linesIn(path)) if (line.place.start >= from) index.see(line);
+  for (const line of readLines(path)) if (line.place.start >= from) index.see(line);
   return index;
 }
 

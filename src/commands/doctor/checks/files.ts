@@ -1,5 +1,5 @@
-import { movedAway, shellWord } from '../../../cli/shell-word.js';
-import { moment, size, things } from '../../../cli/words.js';
+import { formatBytes, formatMoment, plural } from '../../../cli/format.js';
+import { moveAsideCommand, quoteForShell } from '../../../cli/shell-word.js';
 import type { FileFact, FileFacts, Obstacle } from '../facts/files.js';
 import { broken, type Finding, none, ok, warning } from '../finding.js';
 
@@ -25,7 +25,12 @@ function checkFolder({ path, isThere, obstacle, freeBytes }: FileFacts['folder']
     return broken('state-folder', message, remedyFor(obstacle), details);
   }
   if (freeBytes !== undefined && freeBytes < LEAST_FREE_BYTES)
-    return broken('state-folder', `${path}: its disk is full (${size(freeBytes)} free)`, 'make room on it', details);
+    return broken(
+      'state-folder',
+      `${path}: its disk is full (${formatBytes(freeBytes)} free)`,
+      'make room on it',
+      details,
+    );
   return isThere
     ? ok('state-folder', path, details)
     : none('state-folder', `${path} is made by the first hook`, details);
@@ -34,7 +39,7 @@ function checkFolder({ path, isThere, obstacle, freeBytes }: FileFacts['folder']
 function remedyFor({ path, reason }: Obstacle): string {
   switch (reason) {
     case 'no folder':
-      return movedAway(path);
+      return moveAsideCommand(path);
     case 'EROFS':
       return 'set CLAUDE_CONFIG_DIR to a folder on a disk that can be written';
     default:
@@ -44,13 +49,13 @@ function remedyFor({ path, reason }: Obstacle): string {
 
 /** A program that was started with sudo leaves files that are root's. */
 function takenBack(path: string, rights: string): string {
-  return `sudo chown "$(id -un)" ${shellWord(path)} && chmod u+${rights} ${shellWord(path)}`;
+  return `sudo chown "$(id -un)" ${quoteForShell(path)} && chmod u+${rights} ${quoteForShell(path)}`;
 }
 
 function checkState({ path, bytes, unreadable, isCorrupt, sessions }: FileFacts['state']): Finding {
   const details = { path, bytes, sessions };
   if (unreadable !== undefined) {
-    const fix = unreadable.endsWith('EACCES') ? takenBack(path, 'rw') : movedAway(path);
+    const fix = unreadable.endsWith('EACCES') ? takenBack(path, 'rw') : moveAsideCommand(path);
     return broken('state', unreadable, fix, details);
   }
   if (isCorrupt)
@@ -61,19 +66,19 @@ function checkState({ path, bytes, unreadable, isCorrupt, sessions }: FileFacts[
       details,
     );
   if (bytes === undefined) return none('state', 'nothing has been exported yet', details);
-  return ok('state', `${path} (${things(sessions, 'session')}, ${size(bytes)})`, details);
+  return ok('state', `${path} (${plural(sessions, 'session')}, ${formatBytes(bytes)})`, details);
 }
 
 function checkSetAside({ setAside }: FileFacts['state']): Finding[] {
   if (setAside.length === 0) return [];
-  const message = `${things(setAside.length, 'corrupt state file')} set aside: ${setAside.join(', ')}`;
-  return [warning('state-set-aside', message, `rm ${setAside.map(shellWord).join(' ')}`, { paths: setAside })];
+  const message = `${plural(setAside.length, 'corrupt state file')} set aside: ${setAside.join(', ')}`;
+  return [warning('state-set-aside', message, `rm ${setAside.map(quoteForShell).join(' ')}`, { paths: setAside })];
 }
 
 function checkLocks({ leftLocks }: FileFacts): Finding[] {
   if (leftLocks.length === 0) return [];
-  const message = `${things(leftLocks.length, 'lock')} of runs that were killed; the next run drops what it meets`;
-  return [warning('locks', message, `rm ${leftLocks.map(shellWord).join(' ')}`, { paths: leftLocks })];
+  const message = `${plural(leftLocks.length, 'lock')} of runs that were killed; the next run drops what it meets`;
+  return [warning('locks', message, `rm ${leftLocks.map(quoteForShell).join(' ')}`, { paths: leftLocks })];
 }
 
 /** What the last week's runs had to say, the most frequent first. */
@@ -81,7 +86,7 @@ function checkLog({ path, bytes, troubles }: FileFacts['log'], now: number): Fin
   if (bytes === undefined) return none('log', 'no hook has had anything to say', { path });
   const recent = troubles.filter(({ at }) => now - at < RECENT_MS);
   const details = { path, bytes };
-  if (recent.length === 0) return ok('log', `${path} (${size(bytes)}): nothing in the last 7 days`, details);
+  if (recent.length === 0) return ok('log', `${path} (${formatBytes(bytes)}): nothing in the last 7 days`, details);
   const messages = [...new Set(recent.map(({ message }) => message))]
     .map((message) => {
       const same = recent.filter((each) => each.message === message);
@@ -90,9 +95,9 @@ function checkLog({ path, bytes, troubles }: FileFacts['log'], now: number): Fin
     .toSorted((a, b) => b.times - a.times);
   const shown = messages
     .slice(0, MESSAGES_SHOWN)
-    .map(({ message, times, last }) => `${times} × "${message}" (last ${moment(Date.parse(last))})`);
+    .map(({ message, times, last }) => `${times} × "${message}" (last ${formatMoment(Date.parse(last))})`);
   const more = messages.length > MESSAGES_SHOWN ? [`${messages.length - MESSAGES_SHOWN} others`] : [];
-  return warning('log', `in the last 7 days: ${[...shown, ...more].join(', ')}`, `tail ${shellWord(path)}`, {
+  return warning('log', `in the last 7 days: ${[...shown, ...more].join(', ')}`, `tail ${quoteForShell(path)}`, {
     ...details,
     messages,
   });
@@ -102,6 +107,6 @@ function checkLog({ path, bytes, troubles }: FileFacts['log'], now: number): Fin
 function checkMode({ path, mode }: FileFact): Finding[] {
   if (mode === undefined || (mode & 0o077) === 0 || process.platform === 'win32') return [];
   return [
-    warning('file-mode', `others may read ${path} (${mode.toString(8)})`, `chmod 600 ${shellWord(path)}`, { path }),
+    warning('file-mode', `others may read ${path} (${mode.toString(8)})`, `chmod 600 ${quoteForShell(path)}`, { path }),
   ];
 }

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { movedAway, shellWord } from '../../../cli/shell-word.js';
+import { moveAsideCommand, quoteForShell } from '../../../cli/shell-word.js';
 import type { SettingsFile } from '../../../config/claude-settings.js';
 import { TIMEOUTS } from '../../setup/our-hooks.js';
 import type { HookFacts, RegisteredHook } from '../facts/hooks.js';
@@ -38,7 +38,7 @@ function checkFile({ path, scope, content }: SettingsFile): Finding[] {
         broken(
           'settings-file',
           `${path} cannot be read (${content.reason}); ${refused}`,
-          content.reason === 'not a regular file' ? movedAway(path) : `chmod u+r ${shellWord(path)}`,
+          content.reason === 'not a regular file' ? moveAsideCommand(path) : `chmod u+r ${quoteForShell(path)}`,
           details,
         ),
       ];
@@ -103,7 +103,7 @@ function checkProgram({ program, node, file, command }: RegisteredHook, { progra
         `${executable.named}, which ${file.path} starts, is not there`,
         // Others have the same file, and other paths: it goes by the name alone.
         executable.named === 'cc-langfuse' && file.scope !== 'user' && file.scope !== 'local'
-          ? `npm install --global ${shellWord(dirname(dirname(programPath)))}`
+          ? `npm install --global ${quoteForShell(dirname(dirname(programPath)))}`
           : installInto(file),
         details,
       );

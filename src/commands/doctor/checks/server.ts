@@ -1,4 +1,4 @@
-import { duration } from '../../../cli/words.js';
+import { formatDuration } from '../../../cli/format.js';
 import type { NetworkFacts, ServerFacts } from '../facts/server.js';
 import { broken, type Finding, none, ok, warning } from '../finding.js';
 import { shownUrl, withoutCredentials } from '../masking.js';
@@ -73,7 +73,7 @@ function checkKeys({ project: asked }: ServerFacts, url: string): Finding {
 function checkClock({ clockAheadMs }: ServerFacts): Finding {
   if (clockAheadMs === undefined) return none('clock', 'the server does not tell its time');
   const details = { aheadMs: clockAheadMs };
-  const difference = duration(Math.abs(clockAheadMs));
+  const difference = formatDuration(Math.abs(clockAheadMs));
   if (Math.abs(clockAheadMs) < CLOCK_TOLERANCE_MS) return ok('clock', `as the server's, to ${difference}`, details);
   const message = `${difference} ${clockAheadMs > 0 ? 'behind' : 'ahead of'} the server's: turns stand at times when nobody looks`;
   return warning('clock', message, 'timedatectl set-ntp true (or the time settings of the system)', details);

@@ -1,4 +1,4 @@
-import { duration, moment, things } from '../../../cli/words.js';
+import { formatDuration, formatMoment, plural } from '../../../cli/format.js';
 import type { PendingSession, SessionFacts } from '../facts/sessions.js';
 import { type Finding, none, ok, warning } from '../finding.js';
 
@@ -21,8 +21,8 @@ export function checkSessions(
 function lastExported(last: SessionFacts['lastExport'], now: number): Finding {
   if (!last) return none('last-export', 'no turn has been exported yet');
   const { sessionId, at, turns } = last;
-  const ago = duration(Math.max(0, now - at));
-  return ok('last-export', `${moment(at)}, ${ago} ago: session ${sessionId}, ${things(turns, 'turn')}`, {
+  const ago = formatDuration(Math.max(0, now - at));
+  return ok('last-export', `${formatMoment(at)}, ${ago} ago: session ${sessionId}, ${plural(turns, 'turn')}`, {
     sessionId,
     at: new Date(at).toISOString(),
     turns,
@@ -35,7 +35,7 @@ function checkPending(session: PendingSession, here: string | undefined, now: nu
   const fix = isElsewhere
     ? 'set the keys and the server that it was sent with; its next hook goes on'
     : `cc-langfuse backfill ${sessionId} (the next hook does so, too)`;
-  const told = `${sessionId} since ${moment(since)} (${duration(Math.max(0, now - since))}), ${things(attempts, 'attempt')}`;
+  const told = `${sessionId} since ${formatMoment(since)} (${formatDuration(Math.max(0, now - since))}), ${plural(attempts, 'attempt')}`;
   return warning('pending', `${told}${isElsewhere ? ', for another project' : ''}: ${reason}`, fix, {
     sessionId,
     since: new Date(since).toISOString(),
@@ -48,7 +48,7 @@ function rest(count: number): Finding[] {
   if (count === 0) return [ok('pending', 'no session waits to be sent')];
   if (count <= SHOWN) return [];
   return [
-    warning('pending', `and ${things(count - SHOWN, 'session')} more`, 'cc-langfuse sessions (it lists them all)', {
+    warning('pending', `and ${plural(count - SHOWN, 'session')} more`, 'cc-langfuse sessions (it lists them all)', {
       count,
     }),
   ];

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { otlpHeadersIn } from '../../../config/otlp-headers.js';
-import type { GivenSetting, Receiver } from '../../../config/settings.js';
+import { parseOtlpHeaders } from '../../../config/otlp-headers.js';
+import type { DestinationConfig, GivenSetting } from '../../../config/settings.js';
 import { otlpEndpoint } from '../../../langfuse/receiver.js';
 import { isKey } from '../../setup/credentials.js';
 import type { SettingsFacts, Source } from '../facts/settings.js';
@@ -29,7 +29,7 @@ export function checkSettings(facts: SettingsFacts): Finding[] {
     ...settings.problems.map((problem) => checkProblem(problem, facts)),
     ...given
       .filter(({ variable }) => !bad.includes(variable))
-      .map((setting) => checkGiven(setting, sourceOf(setting.variable), settings.receiver)),
+      .map((setting) => checkGiven(setting, sourceOf(setting.variable), settings.destination)),
     ...checkDefaultServer(facts),
     ...checkDestination(facts),
     ...facts.exposures.map(({ what, remedy }) => warning('keys-exposed', what, remedy)),
@@ -66,7 +66,7 @@ function checkProblem(problem: string, { settings, userFile, sourceOf, plugin }:
     return broken(name, problem, `cc-langfuse install, or "${variable}" in the env block of ${userFile}`, details);
   const { place } = sourceOf(variable);
   const message = `${problem} (by ${place})`;
-  const isVital = name !== 'setting' && settings.receiver === undefined;
+  const isVital = name !== 'setting' && settings.destination === undefined;
   if (isVital && name === 'base-url')
     return broken(name, message, `write "${variable}": "${CLOUD}", or your own server's`, details);
   return (isVital ? broken : warning)(name, message, `correct ${variable} in ${place}, or take it out`, details);
@@ -76,7 +76,11 @@ function nameOf(wanted: string): string {
   return ESSENTIAL.find(({ variable }) => variable.test(wanted))?.name ?? 'setting';
 }
 
-function checkGiven({ name, variable, value }: GivenSetting, source: Source, receiver: Receiver | undefined): Finding {
+function checkGiven(
+  { name, variable, value }: GivenSetting,
+  source: Source,
+  receiver: DestinationConfig | undefined,
+): Finding {
   const { place } = source;
   switch (name) {
     case 'PUBLIC_KEY':
@@ -88,7 +92,7 @@ function checkGiven({ name, variable, value }: GivenSetting, source: Source, rec
     case 'OTLP_URL':
       return checkUrl(variable, new URL(value), source);
     case 'OTLP_HEADERS': {
-      const names = Object.keys(otlpHeadersIn(value) ?? {});
+      const names = Object.keys(parseOtlpHeaders(value) ?? {});
       return ok('otlp-headers', `${variable} sets ${names.join(', ')}, by ${place}`, { variable, names, place });
     }
     default: {
@@ -140,7 +144,7 @@ function checkUrl(variable: string, url: URL, { place }: Source): Finding {
   return ok(name, message, details);
 }
 
-function checkDefaultServer({ given, settings: { receiver } }: SettingsFacts): Finding[] {
+function checkDefaultServer({ given, settings: { destination: receiver } }: SettingsFacts): Finding[] {
   if (receiver?.kind !== 'langfuse' || given.some(({ name }) => name === 'BASE_URL')) return [];
   const { origin } = receiver.baseUrl;
   return [ok('base-url', `${origin}, by default`, { value: origin })];
@@ -148,7 +152,7 @@ function checkDefaultServer({ given, settings: { receiver } }: SettingsFacts): F
 
 /** Whether hooks here go where the commands by hand, this one too, go. */
 function checkDestination({ given, settings, trusted, sourceOf }: SettingsFacts): Finding[] {
-  const [here, there] = [settings.receiver, trusted.receiver];
+  const [here, there] = [settings.destination, trusted.destination];
   if (!here || !there || isDeepStrictEqual(otlpEndpoint(here), otlpEndpoint(there))) return [];
   const deciding = given.filter(({ variable }) => nameOf(variable) !== 'setting');
   const places = [...new Set(deciding.map(({ variable }) => sourceOf(variable).place))].join(' and ');
@@ -163,7 +167,7 @@ function checkDestination({ given, settings, trusted, sourceOf }: SettingsFacts)
   ];
 }
 
-function destinationOf(receiver: Receiver): string {
+function destinationOf(receiver: DestinationConfig): string {
   return receiver.kind === 'collector'
     ? `the Collector at ${receiver.url.host}`
     : `${receiver.baseUrl.host} (${maskedPublicKey(receiver.publicKey)})`;

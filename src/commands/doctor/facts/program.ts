@@ -1,8 +1,8 @@
 import { realpathSync, statSync } from 'node:fs';
 import { claudeFolder } from '../../../config/claude-folder.js';
 import { version } from '../../../shared/version.js';
-import { projectsFolder, transcriptsIn } from '../../../transcript/overview/discover.js';
-import { overviewOf } from '../../../transcript/overview/overview.js';
+import { findTranscripts, projectsFolder } from '../../../transcript/overview/discover.js';
+import { readOverview } from '../../../transcript/overview/overview.js';
 
 export interface ProgramFacts {
   readonly node: { readonly version: string; readonly path: string };
@@ -28,11 +28,11 @@ const LOOKED_AT = 5;
  */
 function lastSession(folder: string): ProgramFacts['claudeCode'] {
   try {
-    return [...transcriptsIn(projectsFolder(folder), () => {})]
+    return [...findTranscripts(projectsFolder(folder), () => {})]
       .map((path) => ({ path, changedAt: statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
       .toSorted((a, b) => b.changedAt - a.changedAt)
       .slice(0, LOOKED_AT)
-      .map(({ path }) => overviewOf(path))
+      .map(({ path }) => readOverview(path))
       .find((session) => session?.version !== undefined);
   } catch {
     // no project yet, or none that can be read

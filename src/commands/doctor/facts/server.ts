@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs';
-import type { Collector, Langfuse, Receiver } from '../../../config/settings.js';
+import type { CollectorConfig, DestinationConfig, LangfuseConfig } from '../../../config/settings.js';
 import { askForHealth, type HealthAnswer } from '../../../langfuse/health.js';
 import { proxyFor } from '../../../langfuse/http/proxy.lazy.js';
 import { OtlpTransport } from '../../../langfuse/otlp/otlp-transport.js';
@@ -9,7 +9,7 @@ import type { Reply, Transport } from '../../../langfuse/transport.js';
 
 /** What a server says to four questions, asked at once. None of them brings it anything to keep. */
 export interface ServerFacts {
-  readonly langfuse: Langfuse;
+  readonly langfuse: LangfuseConfig;
   readonly health: Answer<HealthAnswer>;
   readonly project: Answer<ProjectAnswer>;
   /** To a request without observations, at either door. */
@@ -20,7 +20,7 @@ export interface ServerFacts {
 }
 
 export interface CollectorFacts {
-  readonly collector: Collector;
+  readonly collector: CollectorConfig;
   /** To a request without observations. */
   readonly otlp: Answer<Reply>;
 }
@@ -45,7 +45,7 @@ export interface NetworkFacts {
 
 const DEADLINE_MS = 5_000;
 
-export async function serverFacts(langfuse: Langfuse): Promise<ServerFacts> {
+export async function serverFacts(langfuse: LangfuseConfig): Promise<ServerFacts> {
   const [health, project, otlp, ingestion] = await Promise.all([
     answerOf(askForHealth(langfuse, DEADLINE_MS).then((answer) => ({ ...answer, at: Date.now() }))),
     answerOf(askForProject(langfuse, DEADLINE_MS)),
@@ -60,7 +60,7 @@ export async function serverFacts(langfuse: Langfuse): Promise<ServerFacts> {
   return { langfuse, health, project, otlp, ingestion, clockAheadMs: clock === undefined ? undefined : clock - at };
 }
 
-export async function collectorFacts(collector: Collector): Promise<CollectorFacts> {
+export async function collectorFacts(collector: CollectorConfig): Promise<CollectorFacts> {
   return { collector, otlp: await answerOf(takeNothing(new OtlpTransport(collector))) };
 }
 
@@ -84,7 +84,7 @@ async function answerOf<T>(asked: Promise<T>): Promise<Answer<T>> {
 const NETWORK_VARIABLES = /^(?:(?:https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|NODE_TLS_REJECT_UNAUTHORIZED)$/i;
 
 export function networkFacts(
-  receiver: Receiver | undefined,
+  receiver: DestinationConfig | undefined,
   shell: NodeJS.ProcessEnv,
   hookEnv: NodeJS.ProcessEnv,
 ): NetworkFacts {

@@ -1,4 +1,4 @@
-import { environmentOf } from '../../../config/claude-folder.js';
+import { commandEnvironment } from '../../../config/claude-folder.js';
 import { envBlock, type Scope, type SettingsFile } from '../../../config/claude-settings.js';
 import { type GivenSetting, givenSettings, readSettings, type Settings } from '../../../config/settings.js';
 import { type Exposure, exposure } from '../../setup/exposure.js';
@@ -49,7 +49,7 @@ export async function settingsFacts(shell: NodeJS.ProcessEnv, files: readonly Se
     sourceOf: sourceIn(layers),
     given: givenSettings(hookEnv),
     settings: await readSettings(hookEnv),
-    trusted: await readSettings(Object.assign(environmentOf(shell), ...managed)),
+    trusted: await readSettings(Object.assign(commandEnvironment(shell), ...managed)),
     plugin: plugins[0]?.place,
     exposures: holders.flatMap(({ scope, path }) => (scope === 'managed' ? [] : exposure(path))),
   };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { wordsIn, wordsOf } from '../../../src/commands/preview/words-said.js';
+import { contentToText, messagesText } from '../../../src/commands/preview/text.js';
 
 const image = {
   type: 'image_url',
@@ -10,10 +10,10 @@ const text = { type: 'text', text: 'look' };
 
 describe('content in words', () => {
   test('is its text, and a word for each image and document', () => {
-    expect(wordsOf('look')).toBe('look');
-    expect(wordsOf([text, image, paper])).toBe('look\n[image/png]\n[application/pdf]');
+    expect(contentToText('look')).toBe('look');
+    expect(contentToText([text, image, paper])).toBe('look\n[image/png]\n[application/pdf]');
     expect(
-      wordsIn([
+      messagesText([
         { role: 'user', content: [text, image] },
         { role: 'user', content: 'again' },
       ]),
@@ -26,5 +26,5 @@ describe('content in words', () => {
     ['a part that is none', [text, { type: 'hologram' }]],
     ['an image elsewhere', [{ type: 'image_url', image_url: { url: 'https://a.example/x.png' } }]],
     ['a reference that is no text', [{ type: 'file', data: { toString: 1 } }]],
-  ])('is none for %s', (_, content) => expect(wordsOf(content)).toBeUndefined());
+  ])('is none for %s', (_, content) => expect(contentToText(content)).toBeUndefined());
 });

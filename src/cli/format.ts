@@ -1,17 +1,17 @@
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'];
 
 /** 1,234 or 12.3 M: a number that is read at a glance. */
-export function count(value: number): string {
+export function formatCount(value: number): string {
   return value < 1_000_000 ? value.toLocaleString('en') : `${(value / 1_000_000).toFixed(1)} M`;
 }
 
-export function size(bytes: number): string {
+export function formatBytes(bytes: number): string {
   const unit = bytes < 1 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), UNITS.length - 1);
   const value = bytes / 1_000 ** unit;
   return `${unit === 0 || value >= 99.95 ? value.toFixed(0) : value.toFixed(1)} ${UNITS[unit]}`;
 }
 
-export function duration(ms: number): string {
+export function formatDuration(ms: number): string {
   const seconds = Math.round(ms / 1_000);
   if (seconds < 60) return `${seconds} s`;
   const minutes = Math.floor(seconds / 60);
@@ -22,13 +22,13 @@ export function duration(ms: number): string {
 }
 
 /** How long one thing took, to the millisecond where that is to be seen. */
-export function elapsed(ms: number): string {
+export function formatElapsed(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
-  return ms < 59_950 ? `${(ms / 1_000).toFixed(1)} s` : duration(ms);
+  return ms < 59_950 ? `${(ms / 1_000).toFixed(1)} s` : formatDuration(ms);
 }
 
 /** Local, to the minute. */
-export function moment(ms: number): string {
+export function formatMoment(ms: number): string {
   const date = new Date(ms);
   const two = (value: number) => String(value).padStart(2, '0');
   const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
@@ -36,12 +36,12 @@ export function moment(ms: number): string {
 }
 
 /** A number of things: `1 turn`, `2 turns`. */
-export function things(value: number, name: string): string {
-  return `${count(value)} ${name}${value === 1 ? '' : 's'}`;
+export function plural(value: number, name: string): string {
+  return `${formatCount(value)} ${name}${value === 1 ? '' : 's'}`;
 }
 
 /** A text on one line, without what a terminal would obey. */
-export function oneLine(text: string): string {
+export function toOneLine(text: string): string {
   return text
     .replace(CONTROL_SEQUENCE, '')
     .replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ')

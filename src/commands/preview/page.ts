@@ -8,7 +8,7 @@ declare global {
 const SLOT = '<!-- sessions -->';
 
 /** The page that shows these sessions: one file that asks for nothing else. */
-export function pageOf(template: string, sessions: readonly ShownSession[]): string {
+export function renderPage(template: string, sessions: readonly ShownSession[]): string {
   return template.replace(SLOT, () => `<script type="application/json" id="sessions">${asData(sessions)}</script>`);
 }
 

@@ -1,22 +1,22 @@
-import { things } from '../../cli/words.js';
+import { plural } from '../../cli/format.js';
 import { isRecord } from '../../shared/json.js';
 import type { ShownObservation, ShownSession } from './session.js';
 
 /** How many turns a session has, and how many agents that none of them started. */
-export function turnsIn({ turns }: ShownSession): string {
+export function describeTurns({ turns }: ShownSession): string {
   const numbered = turns.filter(({ metadata }) => metadata.turn_number !== undefined).length;
   const others = turns.length - numbered;
   return [
-    ...(numbered > 0 ? [things(numbered, 'turn')] : []),
-    ...(others > 0 ? [things(others, 'other agent')] : []),
+    ...(numbered > 0 ? [plural(numbered, 'turn')] : []),
+    ...(others > 0 ? [plural(others, 'other agent')] : []),
   ].join(', ');
 }
 
 /** What was said in messages: an array of them, or one. */
-export function wordsIn(messages: unknown): string {
+export function messagesText(messages: unknown): string {
   const all = Array.isArray(messages) ? messages : [messages];
   return all
-    .map((message) => (isRecord(message) ? wordsOf(message.content) : undefined))
+    .map((message) => (isRecord(message) ? contentToText(message.content) : undefined))
     .filter((words) => words !== undefined && words !== '')
     .join('\n');
 }
@@ -24,7 +24,7 @@ export function wordsIn(messages: unknown): string {
 const REFERENCE = /^@@@langfuseMedia:type=([^|]+)\|/;
 
 /** Content in words, with one for each image and document that it refers to; undefined where it is no words. */
-export function wordsOf(content: unknown): string | undefined {
+export function contentToText(content: unknown): string | undefined {
   if (typeof content === 'string') return content;
   const words = Array.isArray(content) ? content.map(wordOf) : [undefined];
   return words.every((word) => word !== undefined) ? words.join('\n') : undefined;
@@ -39,9 +39,9 @@ function wordOf(part: unknown): string | undefined {
 }
 
 /** What an observation is about, as far as its name does not tell. */
-export function summaryOf({ type, input, output, metadata }: ShownObservation): string {
+export function summarize({ type, input, output, metadata }: ShownObservation): string {
   if (typeof metadata.summary === 'string') return metadata.summary;
   if (typeof metadata.description === 'string') return metadata.description;
-  if (type === 'generation') return wordsIn(output);
-  return type === 'event' ? wordsIn(input) : '';
+  if (type === 'generation') return messagesText(output);
+  return type === 'event' ? messagesText(input) : '';
 }

@@ -1,0 +1,36 @@
+import type { TurnScores } from '../observations/build/scores.js';
+import type { Observation } from '../observations/model.js';
+import type { MediaReport } from './media/media-uploads.lazy.js';
+import type { ScoreReport } from './scores.lazy.js';
+import type { SendReport } from './send.js';
+import type { Outgoing } from './transport.js';
+
+/** How long to keep trying. */
+export interface Limits {
+  /** When to give up, in ms since 1970. */
+  readonly deadline: number;
+  /** Gives up whatever is not under way yet. */
+  readonly stop?: AbortSignal | undefined;
+}
+
+/**
+ * Where observations are sent. An export knows nothing else of it. To add a destination, implement this in a file of its own
+ * and choose it in `open-destination.ts`.
+ */
+export interface Destination {
+  /** The observation in the form in which it is sent. */
+  encode(observation: Observation): Outgoing;
+  /** Resolves once it is known which of them the server has acknowledged. */
+  send(outgoing: readonly Outgoing[], limits: Limits): Promise<SendReport>;
+  /** Uploads the images and documents that an observation refers to. */
+  uploadMedia(observation: Observation, limits: Limits): Promise<MediaReport>;
+  /** Sends the scores of turns that the server has acknowledged. */
+  sendScores(turns: readonly TurnScores[], limits: Limits): Promise<ScoreReport>;
+  /** Whether the server accepts what it is sent, or refuses it because of its content: other sessions may get through. */
+  readonly isHealthy: boolean;
+  /** The HTTP status of the last answer; undefined if there was none. */
+  readonly lastStatus: number | undefined;
+  /** Until when the server has asked to wait, in ms since 1970. */
+  readonly pausedUntil: number;
+  close(): Promise<void>;
+}

@@ -1,7 +1,7 @@
 import type { DestinationConfig } from '../config/settings.js';
-import type { MediaReport, MediaUploads } from '../langfuse/media/media-uploads.lazy.js';
-import type { ScoreReport } from '../langfuse/scores.lazy.js';
-import type { Sender, SendReport } from '../langfuse/send.js';
+import type { MediaReport, ScoreReport, SendReport } from '../langfuse/destination.js';
+import type { MediaUploads } from '../langfuse/media/media-uploads.lazy.js';
+import type { Sender } from '../langfuse/send.js';
 import type { Outgoing } from '../langfuse/transport.js';
 import type { TurnScores } from '../observations/build/scores.js';
 import type { Observation } from '../observations/model.js';

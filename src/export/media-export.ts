@@ -1,4 +1,4 @@
-import type { MediaReport } from '../langfuse/media/media-uploads.lazy.js';
+import type { MediaReport } from '../langfuse/destination.js';
 import { replaceMissingMedia } from '../observations/content/media.js';
 import type { Observation } from '../observations/model.js';
 

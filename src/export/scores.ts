@@ -1,4 +1,4 @@
-import type { ScoreReport } from '../langfuse/scores.lazy.js';
+import type { ScoreReport } from '../langfuse/destination.js';
 import type { TurnScores } from '../observations/build/scores.js';
 import type { Entry } from '../state/entry.js';
 

@@ -1,9 +1,33 @@
 import type { TurnScores } from '../observations/build/scores.js';
 import type { Observation } from '../observations/model.js';
-import type { MediaReport } from './media/media-uploads.lazy.js';
-import type { ScoreReport } from './scores.lazy.js';
-import type { SendReport } from './send.js';
-import type { Outgoing } from './transport.js';
+import type { Outgoing, Rejected } from './transport.js';
+
+export interface SendReport {
+  /** How many observations, counted from the first, need not be sent again. */
+  readonly settled: number;
+  /** Indexes of those among them that the server refuses because of their content. */
+  readonly dropped: readonly number[];
+  /** What a server rejected although it accepted the requests. */
+  readonly rejected?: Rejected | undefined;
+  /** Why the others are not settled. */
+  readonly failure: string | undefined;
+}
+
+export interface MediaReport {
+  /** References to images and documents that were not uploaded. */
+  readonly missing: ReadonlySet<string>;
+  /** Why they were not. */
+  readonly failure: string | undefined;
+}
+
+export interface ScoreReport {
+  /** How many turns, counted from the first, need not be sent again. */
+  readonly settled: number;
+  /** Labels of the scores that the server refuses because of their content. */
+  readonly refused: readonly string[];
+  /** Why the other turns are not settled. */
+  readonly failure: string | undefined;
+}
 
 /** How long to keep trying. */
 export interface Limits {

@@ -1,6 +1,7 @@
 import type { DestinationConfig } from '../config/settings.js';
 import { deriveScoreId } from '../observations/build/ids.js';
 import type { TurnScores } from '../observations/build/scores.js';
+import type { ScoreReport } from './destination.js';
 import { ask, type Connection, connect, isPage } from './http/connection.js';
 import { isSuccess } from './http/status.js';
 import { authorization, langfuseUrl } from './receiver.js';
@@ -11,15 +12,6 @@ export interface Score extends Pick<TurnScores, 'traceId' | 'observationId' | 'e
   readonly name: string;
   readonly value: number;
   readonly dataType: 'NUMERIC' | 'BOOLEAN';
-}
-
-export interface ScoreReport {
-  /** How many of the turns, from the first on, need not be sent again. */
-  readonly settled: number;
-  /** What the server refuses for what it is. */
-  readonly refused: readonly string[];
-  /** Why the others are not settled. */
-  readonly failure: string | undefined;
 }
 
 const REQUEST_TIMEOUT_MS = 10_000;

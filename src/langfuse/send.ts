@@ -1,18 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Observation } from '../observations/model.js';
+import type { SendReport } from './destination.js';
 import { isPassing, isSuccess, TOO_MANY } from './http/status.js';
 import { type Outgoing, REQUEST_TIMEOUT_MS, type Rejected, type Reply, type Transport } from './transport.js';
-
-export interface SendReport {
-  /** How many of the observations, from the first on, need not be sent again. */
-  readonly settled: number;
-  /** Those among them that the server refuses for what they are, by their place. */
-  readonly dropped: readonly number[];
-  /** What was rejected, of the others, by a server that took the requests that it was in. */
-  readonly rejected?: Rejected | undefined;
-  /** Why the others are not settled. */
-  readonly failure: string | undefined;
-}
 
 const ATTEMPTS = 4;
 const FIRST_WAIT_MS = 250;

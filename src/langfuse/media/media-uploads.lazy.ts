@@ -1,18 +1,11 @@
 import type { LangfuseConfig } from '../../config/settings.js';
 import type { Media, Observation } from '../../observations/model.js';
 import { isRecord, parseJson } from '../../shared/json.js';
+import type { MediaReport } from '../destination.js';
 import type { Answer } from '../http/post.js';
 import { isSuccess } from '../http/status.js';
 import { authorization, langfuseUrl } from '../receiver.js';
 import { MediaConnections, NO_TIME_LEFT, type Patience } from './media-connections.js';
-
-/** What became of the images and documents that an observation refers to. */
-export interface MediaReport {
-  /** References to what is not there. */
-  readonly missing: ReadonlySet<string>;
-  /** Why. */
-  readonly failure: string | undefined;
-}
 
 interface Errand {
   readonly place: { readonly traceId: string; readonly observationId: string };

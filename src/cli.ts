@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Nothing is loaded here but what every command needs: where tracing is off, or someone waits, each module would be felt.
-import { takePluginOptions } from './config/plugin-options.js';
+import { withPluginOptions } from './config/plugin-options.js';
 import { version } from './shared/version.js';
 
 const [command] = process.argv.slice(2);
@@ -18,14 +18,14 @@ async function main(): Promise<void> {
       }
       // Before anything else: where tracing is off the hook must cost nothing.
       if (env.TRACE_TO_LANGFUSE !== 'true') return;
-      takePluginOptions(env);
+      const hookEnv = withPluginOptions(env);
       keepCompiled(env);
-      if (isWaitedFor(env)) {
+      if (isWaitedFor(hookEnv)) {
         const { handOverHook } = await import('./commands/hook/detach.lazy.js');
-        return handOverHook(argv[1] ?? '', env);
+        return handOverHook(argv[1] ?? '', hookEnv);
       }
       const { hook } = await import('./commands/hook/hook.lazy.js');
-      await hook(env);
+      await hook(hookEnv);
       // A connection that nobody answers on would keep the process.
       return process.exit();
     }

@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { takePluginOptions } from '../src/config/plugin-options.js';
+import { withPluginOptions } from '../src/config/plugin-options.js';
 import { readSettings } from '../src/config/settings.js';
 import { version } from '../src/shared/version.js';
 import { PUBLIC_KEY, SECRET_KEY } from './support/langfuse-server.js';
-import { type Environment, Workplace } from './support/program.js';
+import { Workplace } from './support/program.js';
 import { play, recording } from './support/recording.js';
 import { describeTraces } from './support/traces.js';
 
@@ -55,22 +55,29 @@ describe('the plugin', () => {
 });
 
 describe('what the user entered', () => {
-  const taken = (env: Environment) => {
-    const all: NodeJS.ProcessEnv = { ...env };
-    takePluginOptions(all);
-    return all;
-  };
   const entered = { CLAUDE_PLUGIN_ROOT: '/p', CLAUDE_PLUGIN_OPTION_PUBLIC_KEY: 'pk-lf-entered' };
 
   test('wins over what another program of the user’s reads, and not over what is meant for this one', () => {
-    expect(taken({ ...entered, LANGFUSE_PUBLIC_KEY: 'pk-lf-app' }).CC_LANGFUSE_PUBLIC_KEY).toBe('pk-lf-entered');
-    expect(taken({ ...entered, CC_LANGFUSE_PUBLIC_KEY: 'pk-lf-own' }).CC_LANGFUSE_PUBLIC_KEY).toBe('pk-lf-own');
+    expect(withPluginOptions({ ...entered, LANGFUSE_PUBLIC_KEY: 'pk-lf-app' }).CC_LANGFUSE_PUBLIC_KEY).toBe(
+      'pk-lf-entered',
+    );
+    expect(withPluginOptions({ ...entered, CC_LANGFUSE_PUBLIC_KEY: 'pk-lf-own' }).CC_LANGFUSE_PUBLIC_KEY).toBe(
+      'pk-lf-own',
+    );
     // An empty one is set to nothing, here as elsewhere.
-    expect(taken({ ...entered, CC_LANGFUSE_PUBLIC_KEY: '' }).CC_LANGFUSE_PUBLIC_KEY).toBe('pk-lf-entered');
+    expect(withPluginOptions({ ...entered, CC_LANGFUSE_PUBLIC_KEY: '' }).CC_LANGFUSE_PUBLIC_KEY).toBe('pk-lf-entered');
+  });
+
+  test('does not change the environment that it is added to', () => {
+    const env: NodeJS.ProcessEnv = { ...entered };
+    withPluginOptions(env);
+    expect(env).toEqual(entered);
   });
 
   test('counts for a plugin’s hook alone', () => {
-    expect(taken({ CLAUDE_PLUGIN_OPTION_PUBLIC_KEY: 'pk-lf-entered' })).not.toHaveProperty('CC_LANGFUSE_PUBLIC_KEY');
+    expect(withPluginOptions({ CLAUDE_PLUGIN_OPTION_PUBLIC_KEY: 'pk-lf-entered' })).not.toHaveProperty(
+      'CC_LANGFUSE_PUBLIC_KEY',
+    );
   });
 });
 

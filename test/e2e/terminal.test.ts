@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
 import { Workplace } from '../support/program.js';
 import { play, recording } from '../support/recording.js';
 import { describeTraces } from '../support/traces.js';
@@ -60,6 +61,25 @@ describe('in the terminal', () => {
       shell.stdin?.end(JSON.stringify(payload));
       await sleep(400);
       process.kill(-(shell.pid ?? 0), 'SIGKILL');
+    });
+    await arrived(expected);
+    expect(describeTraces(workplace.server.observations)).toBe(expected);
+  });
+
+  test('the worker has the keys that the user entered for the plugin', async () => {
+    workplace.env = {
+      HOME: workplace.home,
+      TRACE_TO_LANGFUSE: 'true',
+      CLAUDE_CODE_ENTRYPOINT: 'cli',
+      CLAUDE_PLUGIN_ROOT: '/plugin',
+      CLAUDE_PLUGIN_OPTION_PUBLIC_KEY: PUBLIC_KEY,
+      CLAUDE_PLUGIN_OPTION_SECRET_KEY: SECRET_KEY,
+      CLAUDE_PLUGIN_OPTION_BASE_URL: workplace.server.url,
+    };
+    const played = recording('p-simple');
+    const expected = readFileSync(join(played.folder, 'expected.json'), 'utf8');
+    await play(played, workplace.home, async ({ payload }) => {
+      await workplace.hook(payload);
     });
     await arrived(expected);
     expect(describeTraces(workplace.server.observations)).toBe(expected);

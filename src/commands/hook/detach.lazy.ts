@@ -9,7 +9,7 @@ const STDIN_WAIT_MS = 5_000;
 export async function handOverHook(program: string, env: NodeJS.ProcessEnv): Promise<void> {
   const payload = await readStdin(Date.now() + STDIN_WAIT_MS);
   tell(noticeFor(env, sessionOf(payload)));
-  return handOver(program, payload);
+  return handOver(program, payload, env);
 }
 
 /** Claude Code shows it to the user. */
@@ -28,10 +28,11 @@ function sessionOf(payload: string): string {
  * Gives the payload to a worker of its own session and group, which outlives Claude Code; resolves when the worker has it.
  * Nothing of Claude Code's own pipes goes to the worker: it would wait for them.
  */
-function handOver(program: string, payload: string): Promise<void> {
+function handOver(program: string, payload: string, env: NodeJS.ProcessEnv): Promise<void> {
   return new Promise((resolve, reject) => {
     const worker = spawn(process.execPath, [program, 'worker'], {
       detached: true,
+      env,
       stdio: ['pipe', 'ignore', 'ignore'],
       windowsHide: true,
     });

@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest';
+import { findCycles, type Import, listSourceFiles, parseImports, readSourceFile } from './support/import-graph.js';
+
+/** Who may import whom: each room of `src/`, and the rooms that it may import. From a room in (…) it may take only types. */
+const MAY_IMPORT: { readonly [room: string]: string } = {
+  'cli.ts': 'commands cli config shared',
+  commands: 'cli export langfuse state config observations transcript shared',
+  cli: 'transcript shared',
+  export: '(config) git langfuse state observations transcript shared',
+  langfuse: '(config) observations shared',
+  state: '(observations) (transcript) shared',
+  config: 'git observations shared',
+  observations: 'transcript shared',
+  transcript: 'shared',
+  git: '',
+  shared: '',
+};
+
+/** The commands do not know each other, except that these may import those. */
+const COMMANDS_THAT_IMPORT_COMMANDS = ['doctor → setup'];
+
+/** Rooms that may import a `*.lazy.ts` file statically: who starts them does not wait for the hook. */
+const ROOMS_THAT_NEED_NOT_BE_LAZY = ['commands/doctor'];
+
+/** What `observations` may use of Node. It is pure: what it builds depends on its arguments alone. */
+const NODE_MODULES_OF_OBSERVATIONS = ['node:crypto'];
+const IMPURE =
+  /\b(?:Date\.now|new Date\(\)|Math\.random|random\w+\(|performance\.|process\.|console\.|fetch\(|set(?:Timeout|Interval|Immediate)\()/;
+
+/** Found when this check was added, and still to be fixed. */
+const KNOWN = [
+  'langfuse/otlp/otlp-transport.ts → config/otlp-headers.ts',
+  'state/store.ts → config/state-folder.ts',
+  'observations/content/limits.ts → observations/content/media.ts → observations/content/limits.ts',
+  'export/session.ts → export/entry-writer.ts → export/session.ts',
+  'export/requests.ts → export/exact-requests.lazy.ts → export/requests.ts',
+];
+
+const files = listSourceFiles();
+const imports = files.flatMap((file) => parseImports(file, readSourceFile(file)));
+
+const roomOf = (file: string) => file.split('/')[0] ?? file;
+const commandOf = (file: string) => /^commands\/([^/]+)/.exec(file)?.[1];
+const show = ({ from, to, kind }: Import) => `${from} → ${to}${kind === 'type' ? ' (type)' : ''}`;
+const isNew = (violation: string) => !KNOWN.includes(violation);
+const isInSource = ({ to }: Import) => to.endsWith('.ts') && !to.startsWith('..');
+
+function crossesBoundary({ from, to, kind }: Import): boolean {
+  if (roomOf(from) === roomOf(to)) return false;
+  const allowed = (MAY_IMPORT[roomOf(from)] ?? '').split(' ');
+  return !allowed.includes(roomOf(to)) && !(kind === 'type' && allowed.includes(`(${roomOf(to)})`));
+}
+
+function joinsCommands({ from, to }: Import): boolean {
+  const [importer, imported] = [commandOf(from), commandOf(to)];
+  if (!importer || !imported || importer === imported) return false;
+  return !COMMANDS_THAT_IMPORT_COMMANDS.includes(`${importer} → ${imported}`);
+}
+
+function isEager({ from, to, kind }: Import): boolean {
+  const isException = ROOMS_THAT_NEED_NOT_BE_LAZY.some((room) => from.startsWith(`${room}/`));
+  return to.endsWith('.lazy.ts') && kind === 'value' && !isException;
+}
+
+describe('in src', () => {
+  test('every room is in the table, and every line of the table is a room', () => {
+    expect([...new Set(files.map(roomOf))].toSorted()).toEqual(Object.keys(MAY_IMPORT).toSorted());
+  });
+
+  test.each(Object.entries(MAY_IMPORT))('%s imports only: %s', (room) => {
+    const ours = imports.filter((each) => isInSource(each) && roomOf(each.from) === room);
+    expect(ours.filter(crossesBoundary).map(show).filter(isNew)).toEqual([]);
+  });
+
+  test('no command imports another, except doctor its setup', () => {
+    expect(imports.filter(joinsCommands).map(show)).toEqual([]);
+  });
+
+  test('no import leads back to where it came from, types included', () => {
+    expect(
+      findCycles(imports)
+        .map((cycle) => cycle.join(' → '))
+        .filter(isNew),
+    ).toEqual([]);
+  });
+
+  test('nothing outside of src is imported, except package.json', () => {
+    const outside = imports.filter(({ to }) => to.startsWith('..') && to !== '../package.json');
+    expect(outside.map(show)).toEqual([]);
+  });
+
+  test('import() loads only files that end in .lazy.ts, and Node', () => {
+    const loaded = imports.filter(({ kind, to }) => kind === 'lazy' && !/^node:|\.lazy\.ts$/.test(to));
+    expect(loaded.map(show)).toEqual([]);
+  });
+
+  test('a file that ends in .lazy.ts is loaded only by import(); elsewhere only its types are imported', () => {
+    expect(imports.filter(isEager).map(show)).toEqual([]);
+  });
+
+  test('observations is pure: no I/O, no clock, no randomness, no environment', () => {
+    const ours = files.filter((file) => roomOf(file) === 'observations');
+    expect(ours).not.toEqual([]);
+    const foreign = imports.filter((each) => roomOf(each.from) === 'observations' && !isInSource(each));
+    expect(foreign.filter(({ to }) => !NODE_MODULES_OF_OBSERVATIONS.includes(to)).map(show)).toEqual([]);
+    expect(ours.filter((file) => IMPURE.test(readSourceFile(file)))).toEqual([]);
+  });
+});
+
+describe('the check itself', () => {
+  const import_ = (from: string, to: string, kind: Import['kind'] = 'value'): Import => ({ from, to, kind });
+
+  test('sees every way to import', () => {
+    const text = [
+      "import './a.js';",
+      "import b from '../b.js';",
+      "import * as c from './c.js';",
+      "import d, { type D } from 'd';",
+      'import {',
+      '  e,',
+      "} from './e/e.js';",
+      "import type { F } from './f.js';",
+      "export { g } from './g.js';",
+      "export * from './h.js';",
+      "export type { I } from './i.js';",
+      "const j = await import('./j.lazy.js');",
+      "let k: import('./k.js').K;",
+      "const l = require('l');",
+      "export const m = 'no import';",
+    ].join('\n');
+    expect(parseImports('room/file.ts', text).map(({ to, kind }) => `${kind} ${to}`)).toEqual([
+      'value room/a.ts',
+      'value b.ts',
+      'value room/c.ts',
+      'value d',
+      'value room/e/e.ts',
+      'type room/f.ts',
+      'value room/g.ts',
+      'value room/h.ts',
+      'type room/i.ts',
+      'lazy room/j.lazy.ts',
+      'lazy room/k.ts',
+      'lazy l',
+    ]);
+    expect(() => parseImports('room/file.ts', 'await import(name)')).toThrow('must name the module');
+  });
+
+  test.each([
+    import_('transcript/a.ts', 'observations/b.ts', 'type'),
+    import_('observations/a.ts', 'langfuse/b.ts', 'type'),
+    import_('langfuse/a.ts', 'transcript/b.ts', 'type'),
+    import_('langfuse/a.ts', 'config/b.ts'),
+    import_('langfuse/a.ts', 'config/b.lazy.ts', 'lazy'),
+    import_('export/a.ts', 'commands/hook/b.ts', 'type'),
+    import_('cli/a.ts', 'commands/hook/b.ts', 'type'),
+    import_('shared/a.ts', 'cli.ts', 'type'),
+  ])('$from may not import $to ($kind)', (each) => {
+    expect(crossesBoundary(each)).toBe(true);
+  });
+
+  test('commands that import each other are seen, and one that imports itself is not', () => {
+    expect(joinsCommands(import_('commands/setup/a.ts', 'commands/doctor/b.ts', 'type'))).toBe(true);
+    expect(joinsCommands(import_('commands/doctor/a.ts', 'commands/setup/b.ts'))).toBe(false);
+    expect(joinsCommands(import_('commands/doctor/a.ts', 'commands/doctor/checks/b.ts'))).toBe(false);
+  });
+
+  test('a cycle is seen whether it is of values, types or import()', () => {
+    const cycle = [import_('a.ts', 'b.ts'), import_('b.ts', 'c.ts', 'type'), import_('c.ts', 'a.ts', 'lazy')];
+    expect(findCycles([import_('x.ts', 'a.ts'), ...cycle])).toEqual([['a.ts', 'b.ts', 'c.ts', 'a.ts']]);
+    expect(findCycles([import_('a.ts', 'b.ts'), import_('a.ts', 'c.ts'), import_('b.ts', 'c.ts')])).toEqual([]);
+  });
+});

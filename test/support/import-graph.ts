@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+const SOURCE = new URL('../../src/', import.meta.url).pathname;
+
+/** One import. Files are named relative to `src/`, packages and Node's modules by their names. */
+export interface Import {
+  readonly from: string;
+  readonly to: string;
+  /** Nothing of a `type` import is left in the built program. `lazy` is `import()`, in an expression or in a type. */
+  readonly kind: 'value' | 'type' | 'lazy';
+}
+
+// Biome formats the source, so an import statement starts its line and its quotes are single.
+const STATEMENT = /^(?:import|export)( type)? (?:[^'"`;=()]* from )?'([^']+)'/gm;
+const CALL = /\b(?:import|require)\((.*?)\)/g;
+
+/** Finds every import of a module: statements, re-exports, type imports and `import()`. */
+export function parseImports(from: string, text: string): Import[] {
+  const resolve = (name: string) => (name.startsWith('.') ? join(dirname(from), name).replace(/\.js$/, '.ts') : name);
+  const statements = Array.from(text.matchAll(STATEMENT), ([, type, name = '']): Import => {
+    return { from, to: resolve(name), kind: type === undefined ? 'value' : 'type' };
+  });
+  const calls = Array.from(text.matchAll(CALL), ([call, argument = '']): Import => {
+    const name = /^'([^']+)'$/.exec(argument)?.[1];
+    if (name === undefined) throw new Error(`${from}: ${call} must name the module that it loads`);
+    return { from, to: resolve(name), kind: 'lazy' };
+  });
+  return [...statements, ...calls];
+}
+
+export function listSourceFiles(): string[] {
+  return readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .toSorted();
+}
+
+export function readSourceFile(file: string): string {
+  return readFileSync(join(SOURCE, file), 'utf8');
+}
+
+/** Returns each import cycle once, as the files on its way. */
+export function findCycles(imports: readonly Import[]): string[][] {
+  const targets = new Map<string, string[]>();
+  for (const { from, to } of imports) targets.set(from, [...(targets.get(from) ?? []), to]);
+  const cycles: string[][] = [];
+  const finished = new Set<string>();
+  const visit = (file: string, way: readonly string[]): void => {
+    if (way.includes(file)) cycles.push([...way.slice(way.indexOf(file)), file]);
+    if (way.includes(file) || finished.has(file)) return;
+    for (const to of targets.get(file) ?? []) visit(to, [...way, file]);
+    finished.add(file);
+  };
+  for (const file of targets.keys()) visit(file, []);
+  return cycles;
+}

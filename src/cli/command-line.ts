@@ -1,47 +1,60 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from '../shared/whole-number.js';
 
-/** What the user asked for cannot be done as it was asked: one line that says what, and what to do. */
+/** The command cannot be run as typed. The message is one line that says why and what to do instead. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** The user has asked how a command is used: its message says so. */
+/** Thrown for `--help`; the message is the help text. */
 class HelpWanted extends Error {
   override readonly name = 'HelpWanted';
 }
 
-const HELP_OPTION = { help: { type: 'boolean', short: 'h' } } as const;
-
-/** The options and the operands of a command; what is no option is a `UsageError`, and `--help` leads to its help. */
+/** Parses options and operands. Throws a `UsageError` for an unknown option. */
 export function parseCommandLine<T extends NonNullable<ParseArgsConfig['options']>>(
   args: readonly string[],
   options: T,
   help: string,
 ) {
-  const parsed = parse(args, options);
-  const { help: isHelpWanted }: { help?: boolean } = parsed.values;
-  if (isHelpWanted) throw new HelpWanted(help);
-  return parsed;
-}
-
-function parse<T extends NonNullable<ParseArgsConfig['options']>>(args: readonly string[], options: T) {
   try {
-    return parseArgs({
-      args: [...args],
-      options: { ...options, ...HELP_OPTION },
-      allowPositionals: true,
-      strict: true,
-    });
+    const parsed = parseArgs({ args: [...args], options: { ...options, ...HELP_OPTION }, allowPositionals: true });
+    const { help: isHelpWanted }: { help?: boolean } = parsed.values;
+    if (isHelpWanted) throw new HelpWanted(help);
+    return parsed;
   } catch (error) {
+    if (error instanceof HelpWanted) throw error;
     const [sentence = ''] = String((error as Error).message).split(/\. |\n/);
-    throw new UsageError(`${sentence.replace(/\.$/, '')}; --help tells which there are`);
+    throw new UsageError(`${sentence.replace(/\.$/, '')}; --help lists the options`);
   }
 }
 
-/** A whole number above 0. */
-export function positiveNumber(name: string, text: string | undefined): number | undefined {
+const HELP_OPTION = { help: { type: 'boolean', short: 'h' } } as const;
+
+/** Parses a whole number above 0. */
+export function parsePositiveNumber(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  if (!WHOLE_NUMBER.test(text)) throw new UsageError(`--${name} ${text}: ${NO_WHOLE_NUMBER}`);
+  if (!WHOLE_NUMBER.test(text)) throw new UsageError(`--${option} ${text}: ${NO_WHOLE_NUMBER}`);
   return Number(text);
+}
+
+const UNIT_MS: { readonly [unit: string]: number } = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+
+/** Parses `7d` (ago), a local date or a timestamp to ms since 1970. With `isEnd`, a date means its last moment. */
+export function parsePointInTime(option: string, text: string, now: number, isEnd = false): number {
+  const [, amount, unit = ''] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
+  if (amount !== undefined) return now - Number(amount) * (UNIT_MS[unit] ?? 0);
+  const [, date = '', time] = /^(\d{4}-\d{2}-\d{2})(T.*)?$/.exec(text) ?? [];
+  const day = new Date(`${date}T00:00`);
+  const moment = time === undefined ? day.getTime() : Date.parse(text);
+  // JavaScript reads February 30 as March 2.
+  if (day.getDate() !== Number(date.slice(-2)) || Number.isNaN(moment))
+    throw new UsageError(`--${option} ${text}: expected 30m, 12h, 7d, 2w or 2026-11-01`);
+  return time === undefined && isEnd ? day.setDate(day.getDate() + 1) - 1 : moment;
+}
+
+/** Why an operation on a file failed: the error's code, such as `EACCES`. */
+export function errorReason(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code ?? message;
 }

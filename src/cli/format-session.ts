@@ -1,35 +1,32 @@
 import { lastActivity, type SessionOverview } from '../transcript/overview/overview.js';
-import { fitColumn, terminalWidth } from './columns.js';
 import { formatBytes, formatDuration, formatMoment, plural, toOneLine } from './format.js';
-import { style } from './style.js';
+import { cutToWidth, style, terminalWidth } from './terminal.js';
 
 interface ListedSession {
   readonly session: SessionOverview;
-  /** Undefined where nothing tells. */
+  /** Undefined if not known. */
   readonly turns?: number | undefined;
   readonly state?: string | undefined;
 }
 
-/** A session as a person looks for it: what it was about, which it is and where, when and how much. */
-export function formatSession({ session, turns, state }: ListedSession): string[] {
-  const { sessionId, startedAt, bytes, model, title = '', folders } = session;
-  const last = lastActivity(session);
+/** Describes a session in three lines: its title; its id and folder; when it ran and how large it is. */
+export function formatSession({ session, turns, state = '' }: ListedSession): string[] {
+  const { sessionId, startedAt, bytes, model = '', title = '', folders } = session;
   const width = terminalWidth();
-  const start = startedAt ?? last;
+  const end = lastActivity(session);
+  const start = startedAt ?? end;
+  const [from, to] = [formatMoment(start), formatMoment(end)];
+  const isSameDay = from.slice(0, 10) === to.slice(0, 10);
   const facts = [
-    `${formatMoment(start)} – ${sameDay(start, last) ? formatMoment(last).slice(-5) : formatMoment(last)} (${formatDuration(last - start)})`,
-    state ?? '',
+    `${from} – ${isSameDay ? to.slice(-5) : to} (${formatDuration(end - start)})`,
+    state,
     turns === undefined ? '' : plural(turns, 'turn'),
     formatBytes(bytes),
-    toOneLine(model ?? ''),
+    toOneLine(model),
   ];
   return [
-    style('bold', fitColumn(toOneLine(title) || '(no prompt)', width).trimEnd()),
-    fitColumn(`  ${toOneLine(sessionId)}  ${toOneLine(folders[0] ?? '')}`, width).trimEnd(),
-    style('dim', fitColumn(`  ${facts.filter((fact) => fact !== '').join(' · ')}`, width).trimEnd()),
+    style('bold', cutToWidth(toOneLine(title) || '(no prompt)', width)),
+    cutToWidth(`  ${toOneLine(sessionId)}  ${toOneLine(folders[0] ?? '')}`, width),
+    style('dim', cutToWidth(`  ${facts.filter((fact) => fact !== '').join(' · ')}`, width)),
   ];
-}
-
-function sameDay(a: number, b: number): boolean {
-  return formatMoment(a).slice(0, 10) === formatMoment(b).slice(0, 10);
 }

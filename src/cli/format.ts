@@ -1,16 +1,22 @@
-const UNITS = ['B', 'KB', 'MB', 'GB', 'TB'];
+const BYTE_UNITS = ['B', 'KB', 'MB', 'GB', 'TB'];
 
-/** 1,234 or 12.3 M: a number that is read at a glance. */
+/** `1,234` or `12.3 M`. */
 export function formatCount(value: number): string {
   return value < 1_000_000 ? value.toLocaleString('en') : `${(value / 1_000_000).toFixed(1)} M`;
 }
 
-export function formatBytes(bytes: number): string {
-  const unit = bytes < 1 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), UNITS.length - 1);
-  const value = bytes / 1_000 ** unit;
-  return `${unit === 0 || value >= 99.95 ? value.toFixed(0) : value.toFixed(1)} ${UNITS[unit]}`;
+/** `1 turn` or `2 turns`. */
+export function plural(value: number, name: string): string {
+  return `${formatCount(value)} ${name}${value === 1 ? '' : 's'}`;
 }
 
+export function formatBytes(bytes: number): string {
+  const unit = bytes < 1 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), BYTE_UNITS.length - 1);
+  const value = bytes / 1_000 ** unit;
+  return `${unit === 0 || value >= 99.95 ? value.toFixed(0) : value.toFixed(1)} ${BYTE_UNITS[unit]}`;
+}
+
+/** To the second, minute or hour: `8 s`, `12 min`, `3 h 20 min`, `2 d 5 h`. */
 export function formatDuration(ms: number): string {
   const seconds = Math.round(ms / 1_000);
   if (seconds < 60) return `${seconds} s`;
@@ -21,13 +27,13 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** How long one thing took, to the millisecond where that is to be seen. */
+/** Like `formatDuration`, but more precise below a minute: `850 ms`, `4.2 s`. */
 export function formatElapsed(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   return ms < 59_950 ? `${(ms / 1_000).toFixed(1)} s` : formatDuration(ms);
 }
 
-/** Local, to the minute. */
+/** Local time, to the minute: `2026-11-01 14:05`. */
 export function formatMoment(ms: number): string {
   const date = new Date(ms);
   const two = (value: number) => String(value).padStart(2, '0');
@@ -35,12 +41,7 @@ export function formatMoment(ms: number): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
-/** A number of things: `1 turn`, `2 turns`. */
-export function plural(value: number, name: string): string {
-  return `${formatCount(value)} ${name}${value === 1 ? '' : 's'}`;
-}
-
-/** A text on one line, without what a terminal would obey. */
+/** Puts a text on one line and removes everything that would control the terminal. */
 export function toOneLine(text: string): string {
   return text
     .replace(CONTROL_SEQUENCE, '')
@@ -48,5 +49,5 @@ export function toOneLine(text: string): string {
     .trim();
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it removes
 const CONTROL_SEQUENCE = /\u001b(?:\[[\d;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?)/g;

@@ -1,26 +1,26 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 
-/** The user has left a question unanswered, with Ctrl-C or Ctrl-D. */
+/** The user pressed Ctrl-C or Ctrl-D at a question. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
-/** Whether there is someone to ask. */
+/** Whether a person is at the terminal. */
 export function canAsk(): boolean {
   return process.stdin.isTTY && process.stdout.isTTY;
 }
 
-/** What the user answers, without the space around it. */
+/** Returns the answer without surrounding space. */
 export function ask(question: string): Promise<string> {
-  return answerTo(question, process.stdout);
+  return readAnswer(question, process.stdout);
 }
 
-/** The same, and nothing of it is shown. */
+/** Like `ask`, but what the user types is not shown. */
 export async function askHidden(question: string): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const answer = answerTo('', nowhere);
-  // Not before: until then the terminal itself would show what is typed.
+  const answer = readAnswer('', nowhere);
+  // Print the question only now: until readline has taken over, the terminal itself echoes what is typed.
   process.stdout.write(question);
   return answer.finally(() => process.stdout.write('\n'));
 }
@@ -29,7 +29,7 @@ export async function confirm(question: string): Promise<boolean> {
   return /^y(?:es)?$/i.test(await ask(`${question} [y/N] `));
 }
 
-function answerTo(question: string, output: NodeJS.WritableStream): Promise<string> {
+function readAnswer(question: string, output: NodeJS.WritableStream): Promise<string> {
   const prompt = createInterface({ input: process.stdin, output, terminal: true });
   return new Promise((resolve, reject) => {
     const stop = () => {

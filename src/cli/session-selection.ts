@@ -3,23 +3,26 @@ import { basename, resolve } from 'node:path';
 import picomatch from 'picomatch';
 import { findTranscripts, projectsFolder } from '../transcript/overview/discover.js';
 import { lastActivity, readOverview, type SessionOverview } from '../transcript/overview/overview.js';
-import { UsageError } from './command-line.js';
+import { errorReason, UsageError } from './command-line.js';
 
-/** Which sessions are meant. */
+/** The sessions that the user asked for. */
 export interface Selection {
-  /** Session ids, or how one alone begins, or paths; with any, nothing else is looked at. */
+  /** Session ids, unique beginnings of ids, or paths. If there are any, the rest of the selection is ignored. */
   readonly named: readonly string[];
-  /** Undefined for all projects. */
+  /** A folder; undefined for all projects. */
   readonly project: string | undefined;
-  /** By the last activity, in ms since 1970. */
-  readonly since: number | undefined;
-  readonly until: number | undefined;
-  readonly limit: number | undefined;
-  /** Globs on the transcript's path. */
+  /** Bounds for the last activity, in ms since 1970. */
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+  readonly limit?: number | undefined;
+  /** Globs for the transcript's path. */
   readonly exclude: readonly string[];
 }
 
-/** The sessions on disk that are meant, the newest first. */
+/** Called for each file or folder that cannot be read. */
+export type OnUnreadable = (path: string, reason: string) => void;
+
+/** Finds the selected sessions on disk, newest first. */
 export function selectSessions(
   selection: Selection,
   claudeFolder: string,
@@ -27,11 +30,11 @@ export function selectSessions(
 ): SessionOverview[] {
   const { named, project, since = 0, until = Number.POSITIVE_INFINITY, limit, exclude } = selection;
   if (named.length > 0) {
-    const sessions = named.map((name) => sessionNamed(name, claudeFolder, onUnreadable));
+    const sessions = named.map((name) => findNamedSession(name, claudeFolder, onUnreadable));
     return [...new Map(sessions.map((session) => [session.sessionId, session])).values()];
   }
   const excluded = exclude.map((glob) => picomatch(glob, { dot: true, basename: !glob.includes('/') }));
-  const folders = project === undefined ? undefined : [...new Set([project, resolve(project), realPath(project)])];
+  const folders = project === undefined ? undefined : [project, resolve(project), realPath(project)];
   return listSessions(claudeFolder, onUnreadable)
     .filter(({ path, folders: ranIn, ...session }) => {
       const at = lastActivity(session);
@@ -41,91 +44,87 @@ export function selectSessions(
     .slice(0, limit);
 }
 
-/** Told of what cannot be read, with the reason. */
-export type OnUnreadable = (path: string, reason: string) => void;
-
-/** Every session on disk, the newest first. */
+/** Lists every session on disk, newest first. */
 export function listSessions(claudeFolder: string, onUnreadable: OnUnreadable): SessionOverview[] {
   const sessions = new Map<string, SessionOverview>();
-  for (const path of pathsIn(claudeFolder, onUnreadable)) {
-    const session = tryOverview(path, onUnreadable);
-    const same = session && sessions.get(session.sessionId);
-    if (session && (!same || isRather(session, same))) sessions.set(session.sessionId, session);
+  for (const path of listTranscripts(claudeFolder, onUnreadable)) {
+    const session = tryReadOverview(path, onUnreadable);
+    const known = session && sessions.get(session.sessionId);
+    if (session && (!known || isPreferred(session, known))) sessions.set(session.sessionId, session);
   }
   return [...sessions.values()].toSorted((a, b) => lastActivity(b) - lastActivity(a));
 }
 
-/** Of two files of one session the one that bears its name, and of equals the one that goes on for longer: a copy ends before. */
-function isRather(one: SessionOverview, other: SessionOverview): boolean {
-  const [isNamed, isOtherNamed] = [one, other].map(({ path, sessionId }) => basename(path) === `${sessionId}.jsonl`);
-  if (isNamed !== isOtherNamed) return isNamed === true;
-  return (
-    lastActivity(one) - lastActivity(other) > 0 ||
-    (lastActivity(one) === lastActivity(other) && one.bytes > other.bytes)
+/** Prefers the file named after the session, then the one with the later activity: a copy ends earlier than its original. */
+function isPreferred(session: SessionOverview, known: SessionOverview): boolean {
+  const [isNamed, isKnownNamed] = [session, known].map(
+    ({ path, sessionId }) => basename(path) === `${sessionId}.jsonl`,
   );
+  if (isNamed !== isKnownNamed) return isNamed === true;
+  const later = lastActivity(session) - lastActivity(known);
+  return later > 0 || (later === 0 && session.bytes > known.bytes);
 }
 
-function sessionNamed(name: string, claudeFolder: string, onUnreadable: OnUnreadable): SessionOverview {
-  if (!name.includes('/') && !name.endsWith('.jsonl')) return sessionWithId(name, claudeFolder, onUnreadable);
+function findNamedSession(name: string, claudeFolder: string, onUnreadable: OnUnreadable): SessionOverview {
+  const isPath = name.includes('/') || name.endsWith('.jsonl');
+  return isPath ? readNamedTranscript(name) : findSessionById(name, claudeFolder, onUnreadable);
+}
+
+function readNamedTranscript(name: string): SessionOverview {
   const path = resolve(name);
   if (basename(path).startsWith('agent-'))
-    throw new UsageError(`${name}: is a subagent's; name its session, which takes it along`);
-  const file = statusOf(path, name);
-  if (!file) throw new UsageError(`${name}: there is no such file`);
-  if (!file.isFile()) throw new UsageError(`${name}: expected a transcript, a regular file that ends in .jsonl`);
-  const session = tryOverview(path, (_, reason) => {
-    throw new UsageError(`${name}: cannot be read (${reason})`);
-  });
-  if (!session) throw new UsageError(`${name}: is no transcript of Claude Code`);
-  return session;
+    throw new UsageError(`${name}: belongs to a subagent; name its session instead, which includes it`);
+  try {
+    if (!lstatSync(path).isFile())
+      throw new UsageError(`${name}: expected a transcript, a regular file that ends in .jsonl`);
+    const session = readOverview(path);
+    if (!session) throw new UsageError(`${name}: not a Claude Code transcript`);
+    return session;
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    const reason = errorReason(error);
+    throw new UsageError(`${name}: ${reason === 'ENOENT' ? 'no such file' : `cannot be read (${reason})`}`);
+  }
 }
 
-/** What is shorter may be a number or a word that was meant otherwise. */
-const SHORTEST_BEGINNING = 4;
+/** Anything shorter may be a number or a word that was meant as something else. */
+const MIN_ID_CHARS = 4;
 
-function sessionWithId(name: string, claudeFolder: string, onUnreadable: OnUnreadable): SessionOverview {
+function findSessionById(id: string, claudeFolder: string, onUnreadable: OnUnreadable): SessionOverview {
   const sessions = listSessions(claudeFolder, onUnreadable);
-  if (name.length < SHORTEST_BEGINNING)
-    throw new UsageError(`${name}: write at least ${SHORTEST_BEGINNING} characters of a session's id`);
-  const beginning = sessions.filter(({ sessionId }) => sessionId.startsWith(name));
-  const [found, another] = sessions.filter(({ sessionId }) => sessionId === name).concat(beginning);
-  if (!found) throw new UsageError(`no session ${name} in ${projectsFolder(claudeFolder)}; see cc-langfuse sessions`);
-  if (found.sessionId !== name && another)
-    throw new UsageError(`${name}: ${beginning.length} sessions begin so; write more of the id`);
+  if (id.length < MIN_ID_CHARS)
+    throw new UsageError(`${id}: give at least ${MIN_ID_CHARS} characters of the session id`);
+  const exact = sessions.find(({ sessionId }) => sessionId === id);
+  const [found, ...others] = exact ? [exact] : sessions.filter(({ sessionId }) => sessionId.startsWith(id));
+  if (!found)
+    throw new UsageError(`no session ${id} in ${projectsFolder(claudeFolder)}; cc-langfuse sessions lists them`);
+  if (others.length > 0)
+    throw new UsageError(`${id}: ${others.length + 1} sessions have ids that begin with it; give more characters`);
   return found;
 }
 
-function statusOf(path: string, name: string) {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false });
-  } catch (error) {
-    throw new UsageError(`${name}: cannot be read (${codeOf(error)})`);
-  }
-}
-
-function pathsIn(claudeFolder: string, onUnreadable: OnUnreadable): string[] {
+function listTranscripts(claudeFolder: string, onUnreadable: OnUnreadable): string[] {
   const folder = projectsFolder(claudeFolder);
   try {
-    return [...findTranscripts(folder, (path, error) => onUnreadable(path, codeOf(error)))];
+    return [...findTranscripts(folder, (path, error) => onUnreadable(path, errorReason(error)))];
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return [];
-    throw new UsageError(`${folder} cannot be read (${codeOf(error)}); CLAUDE_CONFIG_DIR names another`);
+    const reason = errorReason(error);
+    if (reason === 'ENOENT') return [];
+    throw new UsageError(
+      `${folder} cannot be read (${reason}); if Claude Code uses another folder, set CLAUDE_CONFIG_DIR`,
+    );
   }
 }
 
-function tryOverview(path: string, onUnreadable: OnUnreadable): SessionOverview | undefined {
+function tryReadOverview(path: string, onUnreadable: OnUnreadable): SessionOverview | undefined {
   try {
     return readOverview(path);
   } catch (error) {
-    // Claude Code deletes old ones in time; what is gone by now is no failure.
-    if (codeOf(error) !== 'ENOENT') onUnreadable(path, codeOf(error));
+    // Claude Code deletes old transcripts, so a missing file is not a failure.
+    const reason = errorReason(error);
+    if (reason !== 'ENOENT') onUnreadable(path, reason);
     return undefined;
   }
-}
-
-function codeOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return code ?? message;
 }
 
 function realPath(path: string): string {

@@ -2,9 +2,9 @@ import { closestMatch } from 'leven';
 import { UsageError } from './command-line.js';
 
 export function unknownCommand(name: string, commands: readonly string[]): UsageError {
-  // A word of which more is wrong is no slip of the fingers.
+  // If more than a third of the letters differ, it is not a typing error.
   const maxDistance = Math.floor(name.length / 3);
-  const meant = closestMatch(name, commands, { maxDistance });
-  const hint = meant === undefined ? 'see cc-langfuse --help' : `did you mean cc-langfuse ${meant}?`;
-  return new UsageError(`there is no command ${name}; ${hint}`);
+  const closest = closestMatch(name, commands, { maxDistance });
+  const hint = closest === undefined ? 'see cc-langfuse --help' : `did you mean cc-langfuse ${closest}?`;
+  return new UsageError(`unknown command ${name}; ${hint}`);
 }

@@ -464,7 +464,7 @@ describe('a server that is not well', () => {
 
 describe('what cannot be asked so is told in one line, with exit code 2, and nothing is sent', () => {
   test.each([
-    [['--frob'], /^cc-langfuse: Unknown option '--frob'; --help tells which there are\n$/],
+    [['--frob'], /^cc-langfuse: Unknown option '--frob'; --help lists the options\n$/],
     [['--limit', '0'], /--limit 0: expected a whole number above 0/],
     [['--concurrency', 'many'], /--concurrency many: expected a whole number/],
     [['--concurrency', '500'], /--concurrency 500: at most 64/],
@@ -474,11 +474,14 @@ describe('what cannot be asked so is told in one line, with exit code 2, and not
     [['--all', '--project', '/x'], /--all and --project: either/],
     [['--all', sessionIdOf(1)], /either name sessions, or select them/],
     [['--json', '--quiet'], /--json and --quiet: either/],
-    [['12345678-0000-4000-8000-00000000000f'], /no session 12345678-\S+ in \S+projects; see cc-langfuse sessions/],
-    [['/nowhere/x.jsonl'], /\/nowhere\/x\.jsonl: there is no such file/],
-    [['/etc/passwd'], /\/etc\/passwd: is no transcript of Claude Code/],
+    [
+      ['12345678-0000-4000-8000-00000000000f'],
+      /no session 12345678-\S+ in \S+projects; cc-langfuse sessions lists them/,
+    ],
+    [['/nowhere/x.jsonl'], /\/nowhere\/x\.jsonl: no such file/],
+    [['/etc/passwd'], /\/etc\/passwd: not a Claude Code transcript/],
     [['/tmp/'], /\/tmp\/: expected a transcript/],
-    [['/x/agent-1.jsonl'], /agent-1\.jsonl: is a subagent's; name its session/],
+    [['/x/agent-1.jsonl'], /agent-1\.jsonl: belongs to a subagent; name its session/],
     [['--since', '2026-13-01'], /--since 2026-13-01: expected/],
     [['--until', '2026-02-30T00:00:00Z'], /--until 2026-02-30T00:00:00Z: expected/],
   ] as const)('%j', async (args, told) => {

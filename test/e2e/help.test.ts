@@ -43,7 +43,7 @@ describe('an unknown command', () => {
     expect(await run([command], {})).toMatchObject({
       exitCode: 2,
       stdout: '',
-      stderr: `cc-langfuse: there is no command ${command}; ${hint}\n`,
+      stderr: `cc-langfuse: unknown command ${command}; ${hint}\n`,
     });
   });
 });

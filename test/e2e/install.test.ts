@@ -300,7 +300,7 @@ describe('what cannot be installed so is told in one line, and nothing is writte
       '--scope project: its file is committed and gets no keys; give them with --scope user or local',
     ],
     ['an operand', ['install', 'now'], '', 'now: install takes no operands; see install --help'],
-    ['an option that is none', ['uninstall', '--force'], '', "Unknown option '--force'; --help tells which there are"],
+    ['an option that is none', ['uninstall', '--force'], '', "Unknown option '--force'; --help lists the options"],
   ])('%s', async (_, args, stdin, told) => {
     await failing({ exitCode: 2, told }, args, stdin);
     expect(existsSync(newcomer.settingsFile)).toBe(false);

@@ -230,18 +230,18 @@ describe('the page', () => {
 
 describe('what cannot be asked so is told in one line, with exit code 2', () => {
   test.each([
-    [['--frob'], "Unknown option '--frob'; --help tells which there are"],
+    [['--frob'], "Unknown option '--frob'; --help lists the options"],
     [['--turn', '0'], '--turn 0: expected a whole number above 0'],
     [['--turn', 'last'], '--turn last: expected a whole number above 0'],
     [['--turn', '9'], '--turn 9: the session has turns 1 to 2'],
     [['one', 'two'], 'one and two: preview takes one session'],
-    [['--json', '--html', 'x.html'], '--json and --html: either of them'],
-    [['/nowhere/x.jsonl'], '/nowhere/x.jsonl: there is no such file'],
-    [['/etc/passwd'], '/etc/passwd: is no transcript of Claude Code'],
+    [['--json', '--html', 'x.html'], '--json and --html: choose one of them'],
+    [['/nowhere/x.jsonl'], '/nowhere/x.jsonl: no such file'],
+    [['/etc/passwd'], '/etc/passwd: not a Claude Code transcript'],
     [['/tmp/'], '/tmp/: expected a transcript, a regular file that ends in .jsonl'],
-    [['0000'], '0000: 2 sessions begin so; write more of the id'],
-    [['000'], /^000: write at least 4 characters of a session's id$/],
-    [['12345678'], /^no session 12345678 in \S+projects; see cc-langfuse sessions$/],
+    [['0000'], '0000: 2 sessions have ids that begin with it; give more characters'],
+    [['000'], /^000: give at least 4 characters of the session id$/],
+    [['12345678'], /^no session 12345678 in \S+projects; cc-langfuse sessions lists them$/],
   ])('%j', async (args, told) => {
     write(1);
     write(2);

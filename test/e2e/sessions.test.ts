@@ -228,9 +228,9 @@ describe('a search', () => {
 
 describe('what cannot be asked so', () => {
   test.each([
-    [['--frob'], "Unknown option '--frob'; --help tells which there are"],
+    [['--frob'], "Unknown option '--frob'; --help lists the options"],
     [['--search', ''], '--search: expected a text'],
-    [['--search', 'x', '--count'], '--search and --count: either of them'],
+    [['--search', 'x', '--count'], '--search and --count: choose one of them'],
     [['x'], 'x: sessions takes no operands; --search finds text'],
   ])('%j', async (args, told) => {
     expect(await sessions(...args)).toMatchObject({ exitCode: 2, stdout: '', stderr: `cc-langfuse: ${told}\n` });

@@ -1,8 +1,8 @@
 import { UsageError } from '../../cli/command-line.js';
 import { formatSession } from '../../cli/format-session.js';
-import { printStderr } from '../../cli/print.js';
 import { canAsk, confirm } from '../../cli/questions.js';
 import { selectSessions } from '../../cli/session-selection.js';
+import { printStderr } from '../../cli/terminal.js';
 import { claudeFolder, commandEnvironment } from '../../config/claude-folder.js';
 import {
   describingVariables,

@@ -1,6 +1,5 @@
-import { formatTable } from '../../cli/columns.js';
 import { formatBytes, formatCount, plural, toOneLine } from '../../cli/format.js';
-import { style } from '../../cli/style.js';
+import { formatTable, style } from '../../cli/terminal.js';
 import { NOTHING, sum, type Tally } from '../../export/tally.js';
 import type { Outcome, SessionResult } from './backfill.js';
 

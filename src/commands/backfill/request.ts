@@ -1,5 +1,4 @@
-import { parseCommandLine, positiveNumber, UsageError } from '../../cli/command-line.js';
-import { pointInTime } from '../../cli/point-in-time.js';
+import { parseCommandLine, parsePointInTime, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
 import type { Selection } from '../../cli/session-selection.js';
 
 const HELP = `usage: cc-langfuse backfill [options] [session id or .jsonl path …]
@@ -73,11 +72,11 @@ export function readRequest(args: readonly string[]): BackfillRequest {
     throw new UsageError('--all and --project: either all projects, or one');
   if (values.json && values.quiet) throw new UsageError('--json and --quiet: either all of it, or nothing');
   const now = Date.now();
-  const since = values.since === undefined ? undefined : pointInTime('since', values.since, now);
-  const until = values.until === undefined ? undefined : pointInTime('until', values.until, now, true);
+  const since = values.since === undefined ? undefined : parsePointInTime('since', values.since, now);
+  const until = values.until === undefined ? undefined : parsePointInTime('until', values.until, now, true);
   if (since !== undefined && until !== undefined && since > until)
     throw new UsageError(`--since ${values.since} --until ${values.until}: nothing lies between`);
-  const concurrency = positiveNumber('concurrency', values.concurrency) ?? DEFAULT_CONCURRENCY;
+  const concurrency = parsePositiveNumber('concurrency', values.concurrency) ?? DEFAULT_CONCURRENCY;
   if (concurrency > MOST_AT_ONCE) throw new UsageError(`--concurrency ${concurrency}: at most ${MOST_AT_ONCE}`);
   return {
     selection: {
@@ -85,7 +84,7 @@ export function readRequest(args: readonly string[]): BackfillRequest {
       project: values.all ? undefined : (values.project ?? process.cwd()),
       since,
       until,
-      limit: positiveNumber('limit', values.limit),
+      limit: parsePositiveNumber('limit', values.limit),
       exclude: values.exclude ?? [],
     },
     isSelected: named.length > 0 || others.length > 0,

@@ -1,7 +1,6 @@
 import { wrapAnsi } from 'fast-wrap-ansi';
-import { fitColumn, terminalWidth } from '../../cli/columns.js';
 import { plural, toOneLine } from '../../cli/format.js';
-import { style } from '../../cli/style.js';
+import { fitColumn, style, terminalWidth } from '../../cli/terminal.js';
 import type { Finding, Part } from './finding.js';
 
 type Status = Finding['status'];

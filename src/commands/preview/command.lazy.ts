@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import { parseCommandLine, positiveNumber, UsageError } from '../../cli/command-line.js';
-import { printStderr, printStdout } from '../../cli/print.js';
+import { parseCommandLine, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
 import { selectSessions } from '../../cli/session-selection.js';
+import { printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, commandEnvironment } from '../../config/claude-folder.js';
 import { readSettings } from '../../config/settings.js';
 import { stateFolder } from '../../config/state-folder.js';
@@ -38,8 +38,8 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   const { values, positionals } = parseCommandLine(args, OPTIONS, HELP);
   const [name, another] = positionals;
   if (another !== undefined) throw new UsageError(`${name} and ${another}: preview takes one session`);
-  if (values.json && values.html !== undefined) throw new UsageError('--json and --html: either of them');
-  const turn = positiveNumber('turn', values.turn);
+  if (values.json && values.html !== undefined) throw new UsageError('--json and --html: choose one of them');
+  const turn = parsePositiveNumber('turn', values.turn);
   const page = values.html === undefined ? undefined : pagePath(values.html);
   const env = commandEnvironment(processEnv);
   const settings = await readSettings(env);
@@ -64,10 +64,11 @@ function pagePath(file: string): string {
 }
 
 function sessionFor(name: string | undefined, env: NodeJS.ProcessEnv): SessionOverview {
-  const selection = { since: undefined, until: undefined, limit: 1, exclude: [] };
   const named = name === undefined ? [] : [name];
-  const [session] = selectSessions({ ...selection, named, project: process.cwd() }, claudeFolder(env), (path, reason) =>
-    printStderr(`${path} cannot be read (${reason})`),
+  const [session] = selectSessions(
+    { named, project: process.cwd(), limit: 1, exclude: [] },
+    claudeFolder(env),
+    (path, reason) => printStderr(`${path} cannot be read (${reason})`),
   );
   if (!session) throw new UsageError('no session ran in this directory; name one, cc-langfuse sessions lists them');
   return session;

@@ -1,6 +1,5 @@
-import { fitColumn, terminalWidth } from '../../cli/columns.js';
 import { formatCount, formatElapsed, plural, toOneLine } from '../../cli/format.js';
-import { style } from '../../cli/style.js';
+import { fitColumn, style, terminalWidth } from '../../cli/terminal.js';
 import { findRoot, type ShownObservation, type ShownSession, type ShownTurn } from './session.js';
 import { describeTurns, messagesText, summarize } from './text.js';
 import { countTokensByKind, type TokenKind, totalTokens } from './tokens.js';

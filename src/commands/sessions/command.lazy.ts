@@ -1,10 +1,8 @@
-import { fitColumn, terminalWidth } from '../../cli/columns.js';
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { formatMoment, toOneLine } from '../../cli/format.js';
 import { formatSession } from '../../cli/format-session.js';
-import { printStderr, printStdout } from '../../cli/print.js';
 import { listSessions } from '../../cli/session-selection.js';
-import { style } from '../../cli/style.js';
+import { fitColumn, printStderr, printStdout, style, terminalWidth } from '../../cli/terminal.js';
 import { claudeFolder, commandEnvironment } from '../../config/claude-folder.js';
 import { readSettings } from '../../config/settings.js';
 import { stateFolder } from '../../config/state-folder.js';
@@ -44,7 +42,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   if (positionals.length > 0)
     throw new UsageError(`${positionals[0]}: sessions takes no operands; --search finds text`);
   if (values.search === '') throw new UsageError('--search: expected a text');
-  if (values.search !== undefined && values.count) throw new UsageError('--search and --count: either of them');
+  if (values.search !== undefined && values.count) throw new UsageError('--search and --count: choose one of them');
   const env = commandEnvironment(processEnv);
   const sessions = listSessions(claudeFolder(env), (path, reason) => printStderr(`${path} cannot be read (${reason})`));
   if (sessions.length === 0 && !values.json) printStderr('there is no session on disk');

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { realpathSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { quoteForShell } from '../../cli/shell-word.js';
+import { quoteForShell } from '../../cli/terminal.js';
 
 /** That others get to see a file that holds keys, and what to do. */
 export interface Exposure {

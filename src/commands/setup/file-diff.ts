@@ -1,5 +1,5 @@
 import { structuredPatch } from 'diff';
-import { style } from '../../cli/style.js';
+import { style } from '../../cli/terminal.js';
 
 const COLOURS = { '+': 'green', '-': 'red' } as const;
 

@@ -1,7 +1,7 @@
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { canAsk, confirm } from '../../cli/questions.js';
-import { quoteForShell } from '../../cli/shell-word.js';
+import { quoteForShell } from '../../cli/terminal.js';
 import {
   envBlock,
   readSettingsAt,

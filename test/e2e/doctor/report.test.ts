@@ -179,7 +179,7 @@ describe('the whole of it', () => {
   });
 
   test.each([
-    [['--frob'], "Unknown option '--frob'; --help tells which there are"],
+    [['--frob'], "Unknown option '--frob'; --help lists the options"],
     [['x'], 'x: doctor takes no operands'],
   ])('cannot be asked so: %j', async (args, words) => {
     expect(await patient.doctor(args)).toMatchObject({ exitCode: 2, stdout: '', stderr: `cc-langfuse: ${words}\n` });

@@ -1,5 +1,5 @@
 import { formatBytes, formatMoment, plural } from '../../../cli/format.js';
-import { moveAsideCommand, quoteForShell } from '../../../cli/shell-word.js';
+import { moveAsideCommand, quoteForShell } from '../../../cli/terminal.js';
 import type { FileFact, FileFacts, Obstacle } from '../facts/files.js';
 import { broken, type Finding, none, ok, warning } from '../finding.js';
 

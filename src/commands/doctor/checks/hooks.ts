@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import { moveAsideCommand, quoteForShell } from '../../../cli/shell-word.js';
+import { moveAsideCommand, quoteForShell } from '../../../cli/terminal.js';
 import type { SettingsFile } from '../../../config/claude-settings.js';
 import { TIMEOUTS } from '../../setup/our-hooks.js';
 import type { HookFacts, RegisteredHook } from '../facts/hooks.js';

@@ -25,11 +25,24 @@ export type SettingsContent =
   /** Claude Code refuses a file with comments or trailing commas whole: it is then not `isStrict`. */
   | { readonly kind: 'settings'; readonly text: string; readonly settings: ClaudeSettings; readonly isStrict: boolean };
 
-/** Every settings file that Claude Code looks for when it is started in a folder; the managed ones there are. */
+export interface AcceptedSettings extends Pick<SettingsFile, 'scope' | 'path'> {
+  readonly settings: ClaudeSettings;
+}
+
+/** Every settings file that Claude Code looks for when it is started in a folder, the weakest first. */
 export function readSettingsFiles(env: NodeJS.ProcessEnv, cwd: string): SettingsFile[] {
   const own = (['user', 'project', 'local'] as const).map((scope) => ({ scope, path: settingsPath(scope, env, cwd) }));
   const managed = managedPaths().map((path) => ({ scope: 'managed' as const, path }));
-  return [...own, ...managed].map((file) => ({ ...file, content: readSettingsAt(file.path) }));
+  // In the home directory the user's file is the project's, too.
+  const files = own.filter(({ path }, place) => own.findIndex((file) => file.path === path) === place);
+  return [...files, ...managed].map((file) => ({ ...file, content: readSettingsAt(file.path) }));
+}
+
+/** The settings that Claude Code accepts, the weakest first: it ignores a file with comments or trailing commas. */
+export function acceptedSettings(files: readonly SettingsFile[]): AcceptedSettings[] {
+  return files.flatMap(({ scope, path, content }) =>
+    content.kind === 'settings' && content.isStrict ? [{ scope, path, settings: content.settings }] : [],
+  );
 }
 
 export function settingsPath(scope: Exclude<Scope, 'managed'>, env: NodeJS.ProcessEnv, cwd: string): string {

@@ -2,7 +2,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { parseClaudeSettings, readSettingsAt, readSettingsFiles } from '../../src/config/claude-settings.js';
+import {
+  acceptedSettings,
+  parseClaudeSettings,
+  readSettingsAt,
+  readSettingsFiles,
+} from '../../src/config/claude-settings.js';
 
 let folder: string;
 
@@ -12,7 +17,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true }));
 
-test('Claude Code reads the settings of the user, the project, the user in the project, and the machine', () => {
+test('settings are read from the user, the project, the user in the project, and the machine', () => {
   const env = { CLAUDE_CONFIG_DIR: join(folder, 'config') };
   mkdirSync(join(folder, 'project', '.claude'), { recursive: true });
   const local = join(folder, 'project', '.claude', 'settings.local.json');
@@ -31,8 +36,20 @@ test('Claude Code reads the settings of the user, the project, the user in the p
   expect(readSettingsFiles({}, folder)[0]?.path).toBe(join(homedir(), '.claude', 'settings.json'));
 });
 
+test('in the home directory the file of the user and of the project is read once', () => {
+  const paths = readSettingsFiles({ CLAUDE_CONFIG_DIR: join(folder, '.claude') }, folder).map(({ path }) => path);
+  expect(paths.filter((path) => path === join(folder, '.claude', 'settings.json'))).toHaveLength(1);
+});
+
+test('settings with comments are not accepted', () => {
+  const read = (text: string) => ({ scope: 'user' as const, path: '/s', content: parseClaudeSettings(text) });
+  expect(acceptedSettings([read('{"a":1}'), read('{"a":2} // why'), read('{')])).toEqual([
+    { scope: 'user', path: '/s', settings: { a: 1 } },
+  ]);
+});
+
 describe('a settings file', () => {
-  test('may have comments and trailing commas, which Claude Code refuses', () => {
+  test('with comments or trailing commas is parsed, but is not strict', () => {
     expect(parseClaudeSettings('{\n  // why\n  "a": [1,],\n}\n')).toMatchObject({
       kind: 'settings',
       settings: { a: [1] },
@@ -40,7 +57,7 @@ describe('a settings file', () => {
     });
   });
 
-  test('may begin with a byte order mark, or be empty', () => {
+  test('may begin with a byte order mark or be empty', () => {
     expect(parseClaudeSettings('\uFEFF{"a":1}')).toMatchObject({
       kind: 'settings',
       settings: { a: 1 },
@@ -54,11 +71,11 @@ describe('a settings file', () => {
     ['{\n  "a": 1\n  "b": 2\n}', 'line 3, column 3: comma expected'],
     ['nonsense', 'line 1, column 1: invalid symbol'],
     ['[1]', 'expected a JSON object'],
-  ])('%j is none', (text, problem) => {
+  ])('%j is not a settings file', (text, problem) => {
     expect(parseClaudeSettings(text)).toEqual({ kind: 'no settings', text, problem });
   });
 
-  test('that cannot be read says why', () => {
+  test('that cannot be read has a reason', () => {
     expect(readSettingsAt(folder)).toEqual({ kind: 'unreadable', reason: 'not a regular file' });
     writeFileSync(join(folder, 'file'), '');
     expect(readSettingsAt(join(folder, 'file', 'settings.json'))).toEqual({ kind: 'unreadable', reason: 'ENOTDIR' });

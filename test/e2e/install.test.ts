@@ -155,7 +155,7 @@ describe('install, for scripts', () => {
     const { stderr } = await newcomer.run(args, SECRET_KEY, join(newcomer.home, 'project'));
     const twice = 'sends the same turns, which will come twice';
     expect(stderr.split('\n')).toEqual([
-      `cc-langfuse: ${newcomer.settingsFile}: the first cc-langfuse (hooks.Stop) ${twice}; take its command out of hooks.Stop`,
+      `cc-langfuse: ${newcomer.settingsFile}: the original cc-langfuse (hooks.Stop) ${twice}; remove its command from hooks.Stop`,
       `cc-langfuse: ${newcomer.settingsFile}: Langfuse's plugin for Claude Code (enabledPlugins.langfuse-observability@langfuse-observability) ${twice}; claude plugin disable langfuse-observability@langfuse-observability`,
       `cc-langfuse: ${newcomer.settingsFile}: the plugin cc-langfuse@team starts cc-langfuse, too; one of both will do: claude plugin disable cc-langfuse@team`,
       `cc-langfuse: ${newcomer.settingsFile}: disableAllHooks is set, with which Claude Code starts no hook; remove it`,

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ourHooks } from '../../src/commands/setup/our-hooks.js';
+import { findOwnHooks } from '../../src/config/claude-hooks.js';
 import { assistant, at, SESSION, user } from '../support/lines.js';
 import { Newcomer } from '../support/newcomer.js';
 
@@ -14,7 +14,7 @@ test('what install registers exports a turn, with no more than a home and the en
     const lines = [user('q', { uuid: 'u1', timestamp: at(1) }), assistant('m1', 'a', { timestamp: at(2) })];
     writeFileSync(path, `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`);
     const settings = JSON.parse(newcomer.settings);
-    const command = ourHooks(settings).find(({ event }) => event === 'Stop')?.command ?? '';
+    const command = findOwnHooks(settings).find(({ event }) => event === 'Stop')?.command ?? '';
     const payload = {
       session_id: SESSION,
       transcript_path: path,

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { TIMEOUTS } from '../../src/commands/setup/our-hooks.js';
+import { HOOK_SECONDS } from '../../src/config/claude-hooks.js';
 import { isRecord, parseJson } from '../../src/shared/json.js';
 import { removeWhole } from '../support/remove.js';
 import { MessagesApi } from './messages-api.js';
@@ -140,7 +140,7 @@ function settings(payloads: string, { stopHook, keepsPayloads }: HomeOptions): o
     ...(keepsPayloads ? [keepPayload] : []),
     ...(event === 'Stop' && stopHook !== undefined ? [stopHook] : []),
   ];
-  const hooks = Object.keys(TIMEOUTS).flatMap((event) => {
+  const hooks = Object.keys(HOOK_SECONDS).flatMap((event) => {
     const commands = commandsAt(event).map((command) => ({ type: 'command', command }));
     return commands.length > 0 ? [[event, [{ hooks: commands }]]] : [];
   });

@@ -1,16 +1,16 @@
+import { findOwnPlugins } from '../../config/claude-hooks.js';
 import type { SettingsFile } from '../../config/claude-settings.js';
-import { otherExporters } from './other-exporters.js';
-import { ourPlugins } from './our-hooks.js';
+import { findOtherExporters } from '../../config/other-exporters.js';
 
 /** What in the settings that Claude Code reads here will be in the way: a line each, with what to do. */
 export function findings(files: readonly SettingsFile[]): string[] {
   return files.flatMap(({ path, scope, content }) => {
     if (content.kind !== 'settings') return [];
     const { settings, isStrict } = content;
-    const others = otherExporters(settings).map(
-      ({ name, place, remedy }) => `${path}: ${name} (${place}) sends the same turns, which will come twice; ${remedy}`,
+    const others = findOtherExporters(settings).map(
+      ({ name, place, fix }) => `${path}: ${name} (${place}) sends the same turns, which will come twice; ${fix}`,
     );
-    const plugins = ourPlugins(settings).map(
+    const plugins = findOwnPlugins(settings).map(
       (plugin) =>
         `${path}: the plugin ${plugin} starts cc-langfuse, too; one of both will do: claude plugin disable ${plugin}`,
     );

@@ -2,6 +2,7 @@ import { UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { canAsk } from '../../cli/questions.js';
 import { commandEnvironment } from '../../config/claude-folder.js';
+import { HOOK_SECONDS, PORTABLE_COMMAND } from '../../config/claude-hooks.js';
 import { envBlock, readSettingsAt, readSettingsFiles, settingsPath } from '../../config/claude-settings.js';
 import { type CollectorConfig, readSettings } from '../../config/settings.js';
 import { sessionsPage } from '../../langfuse/project.js';
@@ -9,7 +10,6 @@ import { type Credentials, credentialsIn, langfuseOf, variablesFor } from './cre
 import { exposure } from './exposure.js';
 import { findings } from './findings.js';
 import { readInstallRequest } from './install-request.js';
-import { PORTABLE_COMMAND, TIMEOUTS } from './our-hooks.js';
 import { absoluteCommand } from './program-path.js';
 import { installedIn } from './settings-change.js';
 import { changeOf, type SettingsChange, write } from './settings-writer.js';
@@ -70,7 +70,7 @@ async function collectorIn(variables: NodeJS.ProcessEnv): Promise<CollectorConfi
 
 function done({ path, before, after }: SettingsChange, backup: string | undefined): string[] {
   if (before === after) return [`${path} has it all already; nothing was changed`];
-  const written = `${path} registers ${Object.keys(TIMEOUTS).join(', ')}`;
+  const written = `${path} registers ${Object.keys(HOOK_SECONDS).join(', ')}`;
   return backup === undefined ? [written] : [written, `as it was before: ${backup}`];
 }
 

@@ -1,7 +1,7 @@
+import { findOwnHooks, HOOK_SECONDS } from '../../config/claude-hooks.js';
 import { type ClaudeSettings, parseClaudeSettings } from '../../config/claude-settings.js';
 import { isRecord } from '../../shared/json.js';
 import { type JsonPath, without, withValue } from './json-edit.js';
-import { ourHooks, TIMEOUTS } from './our-hooks.js';
 
 /** What is to stand in a settings file. */
 export interface Installation {
@@ -13,7 +13,7 @@ export interface Installation {
 /** The settings with our hooks, each once, and these variables; throws where they have another shape than Claude Code's. */
 export function installedIn(text: string, { command, variables }: Installation): string {
   const settings = settingsOf(text);
-  const events = Object.keys(TIMEOUTS);
+  const events = Object.keys(HOOK_SECONDS);
   const lists = events.map((event) => ['hooks', event]).filter((path) => !isA(Array.isArray, settings, path));
   const objects = [['hooks'], ['env']].filter((path) => !isA(isRecord, settings, path));
   const [wrong] = [...objects, ...lists];
@@ -27,7 +27,7 @@ export function installedIn(text: string, { command, variables }: Installation):
 
 /** The settings without our hooks and these variables, and without what is empty then. */
 export function removedFrom(text: string, variables: readonly string[]): string {
-  const hooks = ourHooks(settingsOf(text)).toReversed();
+  const hooks = findOwnHooks(settingsOf(text)).toReversed();
   const withoutHooks = hooks.reduce((rest, { path }) => withoutHook(rest, path), text);
   const withoutVariables = variables.reduce((rest, name) => without(rest, ['env', name]), withoutHooks);
   return variables.length > 0 ? withoutEmpty(withoutVariables, ['env']) : withoutVariables;
@@ -35,8 +35,8 @@ export function removedFrom(text: string, variables: readonly string[]): string 
 
 function withHook(text: string, event: string, command: string): string {
   const settings = settingsOf(text);
-  const [own, ...others] = ourHooks(settings).filter((hook) => hook.event === event);
-  const seconds = TIMEOUTS[event] ?? 0;
+  const [own, ...others] = findOwnHooks(settings).filter((hook) => hook.event === event);
+  const seconds = HOOK_SECONDS[event] ?? 0;
   if (!own) {
     const groups = valueAt(settings, ['hooks', event]);
     const place = Array.isArray(groups) ? groups.length : 0;

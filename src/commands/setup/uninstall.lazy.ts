@@ -2,6 +2,7 @@ import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { canAsk, confirm } from '../../cli/questions.js';
 import { quoteForShell } from '../../cli/terminal.js';
+import { findOwnHooks, findOwnPlugins } from '../../config/claude-hooks.js';
 import {
   envBlock,
   readSettingsAt,
@@ -9,10 +10,9 @@ import {
   type SettingsFile,
   settingsPath,
 } from '../../config/claude-settings.js';
+import { hasExporterWithSameKeys } from '../../config/other-exporters.js';
 import { isSetting } from '../../config/settings.js';
 import { stateFolder } from '../../config/state-folder.js';
-import { sharesKeys } from './other-exporters.js';
-import { ourHooks, ourPlugins } from './our-hooks.js';
 import { removedFrom } from './settings-change.js';
 import { changeOf, write } from './settings-writer.js';
 import { SETUP_OPTIONS, setupRequest } from './setup-request.js';
@@ -40,7 +40,9 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const { scope, isDryRun, isForScripts } = setupRequest('uninstall', values, positionals);
   const path = settingsPath(scope, env, process.cwd());
   const variables = Object.keys(envBlock(readSettingsAt(path))).filter(isSetting);
-  const sharing = readSettingsFiles(env, process.cwd()).find(({ content }) => sharesKeys(content));
+  const sharing = readSettingsFiles(env, process.cwd()).find(
+    ({ content }) => content.kind === 'settings' && hasExporterWithSameKeys(content.settings),
+  );
   const taken = sharing ? [] : variables;
   const change = changeOf(path, (text) => removedFrom(text, taken));
   const isChange = change.before !== undefined && change.before !== change.after;
@@ -73,11 +75,11 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
 function elsewhere(files: readonly SettingsFile[]): string[] {
   return files.flatMap(({ path, scope, content }) => {
     if (content.kind !== 'settings') return [];
-    const plugins = ourPlugins(content.settings).map(
+    const plugins = findOwnPlugins(content.settings).map(
       (plugin) => `still on in ${path}: claude plugin disable ${plugin}`,
     );
     const remedy =
       scope === 'managed' ? 'whoever manages it has to take it out' : `cc-langfuse uninstall --scope ${scope}`;
-    return ourHooks(content.settings).length > 0 ? [`still registered in ${path}: ${remedy}`, ...plugins] : plugins;
+    return findOwnHooks(content.settings).length > 0 ? [`still registered in ${path}: ${remedy}`, ...plugins] : plugins;
   });
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { absoluteCommand, lastingPath } from '../../../src/commands/setup/program-path.js';
+import { findOwnHooks } from '../../../src/config/claude-hooks.js';
 
 let folder: string;
 
@@ -67,3 +68,12 @@ describe('the command', () => {
     expect(() => absoluteCommand(program, {})).toThrow(/in the cache of a package runner/);
   });
 });
+
+test.each(['my code', "o'brien", 'a"b', 'a\\b', 'a`id`', 'a$HOME', 'tools\\'])(
+  'the command that install writes for a program below %s is recognised as its own',
+  (name) => {
+    const program = `/opt/${name}/cc-langfuse/dist/cli.cjs`;
+    const [hook] = findOwnHooks({ hooks: { Stop: [{ hooks: [{ command: absoluteCommand(program, {}) }] }] } });
+    expect(hook?.words).toEqual(['exec', process.execPath, program, 'hook']);
+  },
+);

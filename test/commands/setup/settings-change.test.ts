@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ourHooks, TIMEOUTS } from '../../../src/commands/setup/our-hooks.js';
 import { installedIn, removedFrom } from '../../../src/commands/setup/settings-change.js';
+import { findOwnHooks, HOOK_SECONDS } from '../../../src/config/claude-hooks.js';
 
 const command = 'exec "/opt/node/bin/node" "/opt/cc-langfuse/dist/cli.cjs" hook';
 const variables = { TRACE_TO_LANGFUSE: 'true', LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
@@ -127,10 +127,10 @@ test('whatever hooks there are: each of ours is there once, the others as before
       const text = JSON.stringify(before, null, indent);
       const after = JSON.parse(installed(text));
       expect(
-        ourHooks(after)
+        findOwnHooks(after)
           .map(({ event }) => event)
           .toSorted(),
-      ).toEqual(Object.keys(TIMEOUTS).toSorted());
+      ).toEqual(Object.keys(HOOK_SECONDS).toSorted());
       expect(removed(installed(text))).toBe(text);
     }),
   );

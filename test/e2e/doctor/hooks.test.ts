@@ -219,8 +219,8 @@ describe('hooks', () => {
     expect(await patient.told('other-exporters')).toEqual([
       {
         status: 'warning',
-        message: 'the first cc-langfuse (~/.claude/settings.json) sends the same turns: each is in Langfuse twice',
-        fix: 'take its command out of hooks.Stop; take its command out of hooks.SessionEnd',
+        message: 'the original cc-langfuse (~/.claude/settings.json) sends the same turns: each is in Langfuse twice',
+        fix: 'remove its command from hooks.Stop; remove its command from hooks.SessionEnd',
       },
     ]);
   });

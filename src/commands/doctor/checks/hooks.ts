@@ -1,12 +1,12 @@
 import { dirname } from 'node:path';
 import { moveAsideCommand, quoteForShell } from '../../../cli/terminal.js';
+import { HOOK_SECONDS } from '../../../config/claude-hooks.js';
 import type { SettingsFile } from '../../../config/claude-settings.js';
-import { TIMEOUTS } from '../../setup/our-hooks.js';
 import type { HookFacts, RegisteredHook } from '../facts/hooks.js';
 import { broken, type Finding, none, ok, warning } from '../finding.js';
 import { shownValue } from '../masking.js';
 
-const EVENTS = Object.keys(TIMEOUTS);
+const EVENTS = Object.keys(HOOK_SECONDS);
 
 /** Where this very process has its program and its Node from, links followed. */
 interface Running {
@@ -117,7 +117,7 @@ function checkProgram({ program, node, file, command }: RegisteredHook, { progra
 
 function checkTimeouts(hooks: readonly RegisteredHook[], timeoutMs: number): Finding[] {
   return hooks.flatMap(({ event, timeout, file }) => {
-    const most = TIMEOUTS[event];
+    const most = HOOK_SECONDS[event];
     // Without a time of its own a hook has 600 s, but all those of SessionEnd have 1.5 s together.
     const hasSeconds = timeout ?? (event === 'SessionEnd' ? 1.5 : 600);
     if (most === undefined) return [];
@@ -162,7 +162,7 @@ function checkOthers({ others }: HookFacts): Finding[] {
     return warning(
       'other-exporters',
       `${name} (${path}) sends the same turns: each is in Langfuse twice`,
-      [...new Set(same.map(({ remedy }) => remedy))].join('; '),
+      [...new Set(same.map(({ fix }) => fix))].join('; '),
       { path, places: same.map(({ place }) => place) },
     );
   });

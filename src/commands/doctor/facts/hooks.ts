@@ -1,10 +1,10 @@
 import { accessSync, constants, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, delimiter, join } from 'node:path';
+import type { CommandHook } from '../../../config/claude-hooks.js';
+import { findOwnHooks, findOwnPlugins } from '../../../config/claude-hooks.js';
 import type { ClaudeSettings, Scope, SettingsFile } from '../../../config/claude-settings.js';
-import type { CommandHook } from '../../setup/command-hooks.js';
-import { type OtherExporter, otherExporters } from '../../setup/other-exporters.js';
-import { ourHooks, ourPlugins } from '../../setup/our-hooks.js';
+import { findOtherExporters, type OtherExporter } from '../../../config/other-exporters.js';
 
 /** A hook of ours as a file registers it, and what it would start. */
 export interface RegisteredHook extends Pick<CommandHook, 'event' | 'command' | 'timeout'> {
@@ -43,10 +43,10 @@ export function hookFacts(files: readonly SettingsFile[], { PATH = '' }: NodeJS.
   return {
     files,
     hooks: taken.flatMap(({ scope, path, settings }) =>
-      ourHooks(settings).map((hook) => ({ ...hook, file: { scope, path }, ...startedBy(hook, PATH) })),
+      findOwnHooks(settings).map((hook) => ({ ...hook, file: { scope, path }, ...startedBy(hook, PATH) })),
     ),
-    plugins: taken.flatMap(({ path, settings }) => ourPlugins(settings).map((name) => ({ name, path }))),
-    others: taken.flatMap(({ path, settings }) => otherExporters(settings).map((other) => ({ ...other, path }))),
+    plugins: taken.flatMap(({ path, settings }) => findOwnPlugins(settings).map((name) => ({ name, path }))),
+    others: taken.flatMap(({ path, settings }) => findOtherExporters(settings).map((other) => ({ ...other, path }))),
     switchedOff: [
       ...switchIn(taken, 'disableAllHooks', ['user', 'project', 'local']),
       ...switchIn(taken, 'disableAllHooks', ['managed']),

@@ -1,8 +1,8 @@
 import { commandEnvironment } from '../../../config/claude-folder.js';
+import { findOwnPlugins, readPluginVariables } from '../../../config/claude-hooks.js';
 import { envBlock, type Scope, type SettingsFile } from '../../../config/claude-settings.js';
 import { type GivenSetting, givenSettings, readSettings, type Settings } from '../../../config/settings.js';
 import { type Exposure, exposure } from '../../setup/exposure.js';
-import { ourPlugins, pluginVariables } from '../../setup/our-hooks.js';
 
 export interface SettingsFacts {
   /** Where the user's own settings are, or would be. */
@@ -71,10 +71,10 @@ function layersOf(wanted: Scope, files: readonly SettingsFile[]): Layer[] {
 function pluginLayers(files: readonly SettingsFile[]): Layer[] {
   return files.flatMap(({ scope, content }) => {
     if (scope !== 'user' || content.kind !== 'settings' || !content.isStrict) return [];
-    return ourPlugins(content.settings).map((plugin) => ({
+    return findOwnPlugins(content.settings).map((plugin) => ({
       scope: 'plugin' as const,
       place: `the plugin ${plugin}`,
-      env: { TRACE_TO_LANGFUSE: 'true', ...pluginVariables(content.settings, plugin) },
+      env: { TRACE_TO_LANGFUSE: 'true', ...readPluginVariables(content.settings, plugin) },
     }));
   });
 }

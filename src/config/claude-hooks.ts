@@ -1,0 +1,92 @@
+import { isRecord } from '../shared/json.js';
+import type { ClaudeSettings } from './claude-settings.js';
+import { pluginVariable } from './plugin-options.js';
+
+/**
+ * The events that start this program, and the seconds that each hook may take: all SessionEnd hooks together have 1.5 s
+ * unless one asks for more, and SessionStart must not hold anyone up.
+ */
+export const HOOK_SECONDS: { readonly [event: string]: number } = {
+  SessionStart: 5,
+  Stop: 15,
+  StopFailure: 15,
+  SessionEnd: 15,
+};
+
+/** Needs the program on the PATH. With `exec`, because Claude Code takes longer to stop a program behind a shell. */
+export const PORTABLE_COMMAND = 'exec cc-langfuse hook';
+
+/** A command that settings register for an event. */
+export interface CommandHook {
+  readonly event: string;
+  /** Where the hook is within the settings. */
+  readonly path: readonly (string | number)[];
+  readonly command: string;
+  /** The program and its arguments, without quotes. */
+  readonly words: readonly string[];
+  /** In seconds. */
+  readonly timeout: number | undefined;
+}
+
+/** The command hooks of settings, in the order of the file; anything of another shape is skipped. */
+export function findCommandHooks({ hooks }: ClaudeSettings): CommandHook[] {
+  if (!isRecord(hooks)) return [];
+  return Object.entries(hooks).flatMap(([event, groups]) =>
+    listItems(groups).flatMap(([group, place]) =>
+      listItems(isRecord(group) ? group.hooks : undefined).flatMap(([hook, index]) =>
+        parseCommandHook(hook, event, ['hooks', event, place, 'hooks', index]),
+      ),
+    ),
+  );
+}
+
+function parseCommandHook(hook: unknown, event: string, path: CommandHook['path']): CommandHook[] {
+  if (!isRecord(hook) || typeof hook.command !== 'string') return [];
+  const args = Array.isArray(hook.args) ? hook.args.map(String) : [];
+  const timeout = typeof hook.timeout === 'number' ? hook.timeout : undefined;
+  return [{ event, path, command: hook.command, words: [...splitWords(hook.command), ...args], timeout }];
+}
+
+function listItems(list: unknown): [unknown, number][] {
+  return Array.isArray(list) ? list.map((item, index) => [item, index]) : [];
+}
+
+/** The words of a command line. Between quotes a backslash that escapes nothing stays: on Windows it is part of a path. */
+function splitWords(command: string): string[] {
+  const words = command.match(/(?:"(?:\\.|[^"\\])*"|'[^']*'|[^\s"';&|()])+/gs) ?? [];
+  return words.map((word) =>
+    word.replace(/"((?:\\.|[^"\\])*)"|'([^']*)'/gs, (_, double?: string, single?: string) =>
+      double === undefined ? (single ?? '') : double.replace(/\\(["$`\\])/g, '$1'),
+    ),
+  );
+}
+
+/** The hooks that start this program, however they are written. */
+export function findOwnHooks(settings: ClaudeSettings): CommandHook[] {
+  return findCommandHooks(settings).filter(isOwnHook);
+}
+
+const PROGRAM_NAME = /^cc-langfuse(?:@[^/\\]*)?(?:\.cmd|\.ps1|\.exe)?$/;
+
+/** Whether a hook starts this program: by name, by npx, or by the path of its file, in which case the path or a comment names it. */
+export function isOwnHook({ command, words }: CommandHook): boolean {
+  return words.some((word, place) => {
+    // A URL: the original cc-langfuse was run from its repository.
+    if (words[place + 1] !== 'hook' || /^[a-z+]{2,}:/.test(word)) return false;
+    const file = word.split(/[/\\]/).at(-1) ?? '';
+    return PROGRAM_NAME.test(file) || (file === 'cli.cjs' && /\bcc-langfuse\b/.test(command + word));
+  });
+}
+
+/** This program's own plugins that settings enable: each registers every hook. */
+export function findOwnPlugins({ enabledPlugins }: ClaudeSettings): string[] {
+  if (!isRecord(enabledPlugins)) return [];
+  return Object.keys(enabledPlugins).filter((name) => name.startsWith('cc-langfuse@') && enabledPlugins[name] === true);
+}
+
+/** What the user entered for a plugin, as variables. Secrets are missing: Claude Code keeps them elsewhere. */
+export function readPluginVariables({ pluginConfigs }: ClaudeSettings, plugin: string): NodeJS.ProcessEnv {
+  const config = isRecord(pluginConfigs) ? pluginConfigs[plugin] : undefined;
+  const options = isRecord(config) && isRecord(config.options) ? config.options : {};
+  return Object.fromEntries(Object.entries(options).map(([option, value]) => [pluginVariable(option), String(value)]));
+}

@@ -1,5 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
-import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from '../shared/whole-number.js';
+import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from '../shared/schema.js';
 
 /** The command cannot be run as typed. The message is one line that says why and what to do instead. */
 export class UsageError extends Error {

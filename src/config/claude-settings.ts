@@ -6,10 +6,10 @@ import { claudeFolder } from './claude-folder.js';
 
 export type ClaudeSettings = { readonly [key: string]: unknown };
 
-/** Whom a settings file is for: the user in all projects, all in a project, the user in a project, everyone on a machine. */
+/** Whom a settings file applies to: the user, all who work in a project, the user in a project, everyone on the machine. */
 export type Scope = 'user' | 'project' | 'local' | 'managed';
 
-/** A file that Claude Code reads settings from, and what is in it. */
+/** A file that Claude Code reads settings from. */
 export interface SettingsFile {
   readonly scope: Scope;
   readonly path: string;
@@ -18,27 +18,27 @@ export interface SettingsFile {
 
 export type SettingsContent =
   | { readonly kind: 'absent' }
-  /** `reason` is the system's own word, such as EACCES, where it has one. */
+  /** `reason` is the system's error code, such as EACCES, if it has one. */
   | { readonly kind: 'unreadable'; readonly reason: string }
-  /** `problem` says where, and what is wrong there. */
-  | { readonly kind: 'no settings'; readonly text: string; readonly problem: string }
-  /** Claude Code refuses a file with comments or trailing commas whole: it is then not `isStrict`. */
+  /** `problem` says where the error is, and what it is. */
+  | { readonly kind: 'invalid'; readonly text: string; readonly problem: string }
+  /** `isStrict` is false if there are comments or trailing commas: Claude Code then ignores the whole file. */
   | { readonly kind: 'settings'; readonly text: string; readonly settings: ClaudeSettings; readonly isStrict: boolean };
 
 export interface AcceptedSettings extends Pick<SettingsFile, 'scope' | 'path'> {
   readonly settings: ClaudeSettings;
 }
 
-/** Every settings file that Claude Code looks for when it is started in a folder, the weakest first. */
+/** Returns every settings file that Claude Code looks for when it is started in a folder, the weakest first. */
 export function readSettingsFiles(env: NodeJS.ProcessEnv, cwd: string): SettingsFile[] {
   const own = (['user', 'project', 'local'] as const).map((scope) => ({ scope, path: settingsPath(scope, env, cwd) }));
-  const managed = managedPaths().map((path) => ({ scope: 'managed' as const, path }));
+  const managed = findManagedPaths().map((path) => ({ scope: 'managed' as const, path }));
   // In the home directory the user's file is the project's, too.
   const files = own.filter(({ path }, place) => own.findIndex((file) => file.path === path) === place);
   return [...files, ...managed].map((file) => ({ ...file, content: readSettingsAt(file.path) }));
 }
 
-/** The settings that Claude Code accepts, the weakest first: it ignores a file with comments or trailing commas. */
+/** Returns the settings that Claude Code accepts, the weakest first: it ignores a file with comments or trailing commas. */
 export function acceptedSettings(files: readonly SettingsFile[]): AcceptedSettings[] {
   return files.flatMap(({ scope, path, content }) =>
     content.kind === 'settings' && content.isStrict ? [{ scope, path, settings: content.settings }] : [],
@@ -50,9 +50,23 @@ export function settingsPath(scope: Exclude<Scope, 'managed'>, env: NodeJS.Proce
   return join(cwd, '.claude', scope === 'project' ? 'settings.json' : 'settings.local.json');
 }
 
+/**
+ * Returns the environment for a command that a person runs: the shell's variables, and for those that are unset or empty the
+ * `env` block of the user's settings, which Claude Code passes to hooks. Project settings are not read: whoever wrote the
+ * project could redirect the user's data.
+ */
+export function commandEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const content = readSettingsAt(settingsPath('user', env, ''));
+  const fromShell = Object.entries(env).filter(([, value]) => value !== '');
+  return {
+    ...(content.kind === 'settings' && content.isStrict && envBlock(content)),
+    ...Object.fromEntries(fromShell),
+  };
+}
+
 export function readSettingsAt(path: string): SettingsContent {
   try {
-    // A FIFO in its place would hang.
+    // Reading a FIFO would block.
     if (!statSync(path).isFile()) return { kind: 'unreadable', reason: 'not a regular file' };
     return parseClaudeSettings(readFileSync(path, 'utf8'));
   } catch (error) {
@@ -61,33 +75,39 @@ export function readSettingsAt(path: string): SettingsContent {
   }
 }
 
-/** The variables that settings set. */
+/** Returns the environment variables that settings define. */
 export function envBlock(content: SettingsContent): { [name: string]: string } {
-  const block =
-    content.kind === 'settings' && isRecord(content.settings.env) ? Object.entries(content.settings.env) : [];
-  return Object.fromEntries(block.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+  const block = content.kind === 'settings' && isRecord(content.settings.env) ? content.settings.env : {};
+  return Object.fromEntries(
+    Object.entries(block).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
 }
 
-/** What a text says; an empty file says as much as none. */
+/** Parses a settings file; an empty one counts as one without settings. */
 export function parseClaudeSettings(text: string): SettingsContent {
   const json = text.replace(/^\uFEFF/, '');
   if (json.trim() === '') return { kind: 'settings', text, settings: {}, isStrict: true };
   const errors: ParseError[] = [];
   const settings: unknown = parse(json, errors, { allowTrailingComma: true });
   const [first] = errors;
-  if (first) return { kind: 'no settings', text, problem: problemAt(json, first) };
-  if (!isRecord(settings)) return { kind: 'no settings', text, problem: 'expected a JSON object' };
+  if (first) return { kind: 'invalid', text, problem: describeParseError(json, first) };
+  if (!isRecord(settings)) return { kind: 'invalid', text, problem: 'expected a JSON object' };
   return { kind: 'settings', text, settings, isStrict: parseJson(json) !== undefined };
 }
 
-function problemAt(text: string, { offset, error }: ParseError): string {
+function describeParseError(text: string, { offset, error }: ParseError): string {
   const before = text.slice(0, offset).split('\n');
   const words = printParseErrorCode(error).replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return `line ${before.length}, column ${(before.at(-1) ?? '').length + 1}: ${words.toLowerCase()}`;
 }
 
-/** The file, and those of the folder beside it, which are merged over it by their names' order. */
-function managedPaths(): string[] {
+const MANAGED_FOLDERS: { readonly [platform: string]: string } = {
+  darwin: '/Library/Application Support/ClaudeCode',
+  win32: 'C:\\Program Files\\ClaudeCode',
+};
+
+/** Returns the path of the managed settings, and of those that Claude Code merges over them, in the order of their names. */
+function findManagedPaths(): string[] {
   const folder = MANAGED_FOLDERS[process.platform] ?? '/etc/claude-code';
   const overlays = join(folder, 'managed-settings.d');
   const base = join(folder, 'managed-settings.json');
@@ -98,8 +118,3 @@ function managedPaths(): string[] {
     return [base];
   }
 }
-
-const MANAGED_FOLDERS: { readonly [platform: string]: string } = {
-  darwin: '/Library/Application Support/ClaudeCode',
-  win32: 'C:\\Program Files\\ClaudeCode',
-};

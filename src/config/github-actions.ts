@@ -1,21 +1,16 @@
 import { withoutUndefined } from '../shared/json.js';
 
-/** What GitHub tells a job of itself; undefined where there is none. */
+/** Returns what GitHub Actions says about the job that it runs; undefined outside of a job. */
 export function githubMetadata(env: NodeJS.ProcessEnv): { [name: string]: string } | undefined {
   if (env.GITHUB_ACTIONS !== 'true') return undefined;
-  const {
-    GITHUB_SERVER_URL: server,
-    GITHUB_REPOSITORY: repository,
-    GITHUB_RUN_ID: run,
-    GITHUB_RUN_ATTEMPT: attempt,
-  } = env;
-  const isAddressable = server && repository && run;
-  const page = [server, repository, 'actions/runs', run, ...(attempt ? ['attempts', attempt] : [])].join('/');
+  const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: run } = env;
+  const attempt = env.GITHUB_RUN_ATTEMPT;
+  const url = [server, repository, 'actions/runs', run, ...(attempt ? ['attempts', attempt] : [])].join('/');
   return withoutUndefined({
     github_repository: repository || undefined,
     github_run_id: run || undefined,
     github_run_attempt: attempt || undefined,
-    github_run_url: isAddressable ? page : undefined,
+    github_run_url: server && repository && run ? url : undefined,
     github_pull_request: /^refs\/pull\/(\d+)\//.exec(env.GITHUB_REF ?? '')?.[1],
     github_actor: env.GITHUB_ACTOR || undefined,
     github_workflow: env.GITHUB_WORKFLOW || undefined,

@@ -5,33 +5,30 @@ import { parseJson } from '../shared/json.js';
 
 const Rule = z.strictObject({ pattern: z.string(), replace: z._default(z.string(), REDACTED) });
 
-/** The user's own rules; a bad one is named, by its place and without what it says, and the others hold. */
-export function readRules(text: string): { rules: RedactionRule[]; problems: string[] } {
+/** Parses the user's own rules. A bad one is reported by its number, without its text, and the others apply. */
+export function parseRedactionRules(text: string): { rules: RedactionRule[]; problems: string[] } {
   const items = parseJson(text);
   if (!Array.isArray(items)) return { rules: [], problems: ['expected a JSON array of {"pattern", "replace"}'] };
-  const rules: RedactionRule[] = [];
-  const problems: string[] = [];
-  for (const [index, item] of items.entries()) {
-    const rule = readRule(item);
-    if (typeof rule === 'string') problems.push(`rule ${index + 1} ${rule}`);
-    else rules.push(rule);
-  }
-  return { rules, problems };
+  const parsed = items.map(parseRule);
+  return {
+    rules: parsed.filter((rule) => typeof rule !== 'string'),
+    problems: parsed.flatMap((rule, index) => (typeof rule === 'string' ? [`rule ${index + 1} ${rule}`] : [])),
+  };
 }
 
-function readRule(item: unknown): RedactionRule | string {
+/** Returns the rule, or what is wrong with it. */
+function parseRule(item: unknown): RedactionRule | string {
   const parsed = Rule.safeParse(item);
   if (!parsed.success) return 'is not {"pattern", "replace"}';
-  const { pattern, replace } = parsed.data;
-  const rule = regularExpression(pattern);
-  if (!rule) return 'is no regular expression';
-  if (rule.test('')) return 'matches where there is nothing';
-  // One text would be enough to keep a run busy for ever.
-  if (!isSafe(rule)) return 'repeats what is repeated, which may take for ever';
-  return { pattern: rule, replace };
+  const pattern = parseRegExp(parsed.data.pattern);
+  if (!pattern) return 'is not a valid regular expression';
+  if (pattern.test('')) return 'matches empty text';
+  // A single text could keep a run busy forever.
+  if (!isSafe(pattern)) return 'repeats a repetition, which could take forever';
+  return { pattern, replace: parsed.data.replace };
 }
 
-function regularExpression(pattern: string): RegExp | undefined {
+function parseRegExp(pattern: string): RegExp | undefined {
   try {
     return new RegExp(pattern, 'g');
   } catch {

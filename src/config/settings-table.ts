@@ -1,114 +1,183 @@
-import * as z from 'zod/mini';
+import type * as z from 'zod/mini';
 import { TAG_KINDS } from '../observations/build/tags.js';
-import { isRecord, type Json, parseJson } from '../shared/json.js';
-import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from '../shared/whole-number.js';
-import { parseOtlpHeaders } from './otlp-headers.js';
-import { traceparent } from './traceparent.js';
-
-export const NO_WEB_URL = 'expected an http or https URL';
-
-const text = z.string();
-const positive = z.pipe(z.string().check(z.regex(WHOLE_NUMBER, NO_WHOLE_NUMBER)), z.transform(Number));
-const toggleOr = (message: string) =>
-  z.pipe(
-    z.string().check(z.regex(/^(?:true|false)$/i, message)),
-    z.transform((value) => value.toLowerCase() === 'true'),
-  );
-const toggle = toggleOr('expected true or false');
-const lowerCase = z.pipe(
-  z.string(),
-  z.transform((value) => value.toLowerCase()),
-);
-const webUrl = z.pipe(
-  z.string().check(z.refine(isWebUrl, NO_WEB_URL)),
-  z.transform((value) => new URL(value)),
-);
-/** As OpenTelemetry's variable for traces names it, whole; but nobody takes traces at the root. */
-const tracesUrl = z.pipe(
+import {
+  jsonObject,
+  list,
+  matching,
+  oneOf,
+  otlpHeaders,
+  tagKinds,
+  text,
+  toggle,
+  traceparent,
+  tracesUrl,
   webUrl,
-  z.transform((url) => (url.pathname === '/' ? new URL('/v1/traces', url) : url)),
-);
-const otlpHeaders = z.pipe(
-  z
-    .string()
-    .check(
-      z.refine(
-        (value) => parseOtlpHeaders(value) !== undefined,
-        'expected name=value,name=value with percent-encoded values',
-      ),
-    ),
-  z.transform((value) => parseOtlpHeaders(value) ?? {}),
-);
-const list = z.pipe(
-  z.string(),
-  z.transform((value) =>
-    value
-      .split(',')
-      .map((item) => item.trim())
-      .filter((item) => item !== ''),
-  ),
-);
-const tagKinds = z.pipe(
-  z.pipe(
-    list,
-    z.transform((names) => names.map((name) => name.toLowerCase()).filter((name) => name !== 'none')),
-  ),
-  z.array(z.enum(TAG_KINDS, `expected none, or of ${TAG_KINDS.join(', ')} those that are wanted`)),
-);
-const jsonObject = z.pipe(
-  z.string().check(z.refine((value) => isRecord(parseJson(value)), 'expected a JSON object')),
-  z.transform((value) => parseJson(value) as { [key: string]: Json }),
-);
+  wholeNumber,
+} from './setting-formats.js';
 
-/** What each setting may say, by its name without `LANGFUSE_`. */
-export const Environment = z.object({
-  PUBLIC_KEY: z.optional(text),
-  SECRET_KEY: z.optional(text),
-  BASE_URL: z._default(webUrl, new URL('https://cloud.langfuse.com')),
-  USER_ID: z.optional(text),
-  TAGS: z._default(list, []),
-  AUTO_TAGS: z._default(tagKinds, [...TAG_KINDS]),
-  METADATA: z._default(jsonObject, {}),
-  TRACING_ENVIRONMENT: z.optional(
-    text.check(
-      z.regex(
-        /^(?!langfuse)[a-z0-9-_]{1,40}$/,
-        'expected at most 40 of a-z, 0-9, - and _, not beginning with "langfuse"',
-      ),
-    ),
-  ),
-  RELEASE: z.optional(text),
-  TIMEOUT: z._default(positive, 10_000),
-  MAX_CHARS: z._default(positive, 200_000),
-  DEBUG: z._default(toggle, false),
-  TRACEPARENT: z.optional(traceparent),
-  TRACE_SEED: z.optional(text),
-  CAPTURE: z._default(
-    z.pipe(
-      lowerCase,
-      z.enum(['full', 'no_tool_io', 'metadata'], 'expected full, no_tool_io or metadata; taken as metadata'),
-    ),
-    'full',
-  ),
-  REDACT: z._default(toggle, true),
-  SCORES: z._default(toggle, false),
-  MEDIA: z._default(toggleOr('expected true or false; taken as false'), true),
-  INPUT: z._default(z.pipe(lowerCase, z.enum(['answered', 'request'], 'expected answered or request')), 'answered'),
-  REDACT_EXTRA: z.optional(text),
-  OTLP_URL: z.optional(tracesUrl),
-  OTLP_HEADERS: z._default(otlpHeaders, {}),
-  TRANSPORT: z._default(
-    z.pipe(lowerCase, z.enum(['auto', 'otlp', 'ingestion'], 'expected auto, otlp or ingestion')),
-    'auto',
-  ),
-});
-export type Environment = z.infer<typeof Environment>;
-export type Name = keyof Environment;
+/**
+ * What a setting is for: where the traces are sent (`destination`, `secret`), what leaves the machine (`restricts`), what the
+ * traces say about a session (`describes`), what started the run (`caller`), and how the program runs (`run`).
+ */
+export type SettingKind = 'destination' | 'secret' | 'restricts' | 'describes' | 'caller' | 'run';
 
-export function isWebUrl(value: string): boolean {
-  return /^https?:$/.test(urlOf(value)?.protocol ?? '');
+export interface SettingDefinition {
+  readonly kind: SettingKind;
+  /** For a person, in docs/settings.md. */
+  readonly help: string;
+  readonly schema: z.ZodMiniType<unknown, string>;
+  /** As one would write it. */
+  readonly default?: string;
+  /** Replaces a bad value where the default would send more than the user meant to. */
+  readonly fallback?: string;
+  readonly aliases?: readonly string[];
 }
 
-function urlOf(value: string): URL | undefined {
-  return URL.canParse(value) ? new URL(value) : undefined;
+/**
+ * All settings, by the variable that a user sets. `CC_` before a `LANGFUSE_` name is optional. The Langfuse SDKs do not have
+ * the settings that are named `CC_LANGFUSE_` here, or (`LANGFUSE_TIMEOUT`, in seconds) give them another meaning.
+ */
+export const SETTINGS = {
+  // cli.ts reads this one and CC_LANGFUSE_WAIT itself, before anything is loaded.
+  TRACE_TO_LANGFUSE: {
+    kind: 'run',
+    help: '`true` turns the export on, anything else turns it off.',
+    schema: text,
+    default: 'false',
+  },
+  LANGFUSE_PUBLIC_KEY: { kind: 'destination', help: 'Public key of the Langfuse project.', schema: text },
+  LANGFUSE_SECRET_KEY: { kind: 'secret', help: 'Secret key of the Langfuse project.', schema: text },
+  LANGFUSE_BASE_URL: {
+    kind: 'destination',
+    help: 'URL of the Langfuse server.',
+    schema: webUrl,
+    default: 'https://cloud.langfuse.com',
+    aliases: ['LANGFUSE_BASEURL', 'LANGFUSE_HOST'],
+  },
+  CC_LANGFUSE_TRANSPORT: {
+    kind: 'destination',
+    help: "Langfuse's API to use: `otlp`, `ingestion` (for servers before 3.22), or `auto` to find out.",
+    schema: oneOf('expected auto, otlp or ingestion', ['auto', 'otlp', 'ingestion']),
+    default: 'auto',
+  },
+  CC_LANGFUSE_OTLP_URL: {
+    kind: 'destination',
+    help: 'URL for traces of an OpenTelemetry Collector, which then replaces Langfuse: no keys are needed, and none are sent.',
+    schema: tracesUrl,
+  },
+  CC_LANGFUSE_OTLP_HEADERS: {
+    kind: 'secret',
+    help: 'Headers for the Collector: `name=value,name=value`, values percent-encoded.',
+    schema: otlpHeaders,
+    default: '',
+  },
+  CC_LANGFUSE_CAPTURE: {
+    kind: 'restricts',
+    help: 'How much is sent: `full`, `no_tool_io` (without the inputs and outputs of tools) or `metadata` (no content).',
+    schema: oneOf('expected full, no_tool_io or metadata', ['full', 'no_tool_io', 'metadata']),
+    default: 'full',
+    fallback: 'metadata',
+  },
+  CC_LANGFUSE_REDACT: {
+    kind: 'restricts',
+    help: '`false` sends secrets as they are, instead of `[redacted]`.',
+    schema: toggle,
+    default: 'true',
+  },
+  CC_LANGFUSE_REDACT_EXTRA: {
+    kind: 'restricts',
+    help: 'More text to redact: a JSON array of `{"pattern", "replace"}`, patterns being JavaScript regular expressions.',
+    schema: text,
+  },
+  CC_LANGFUSE_MEDIA: {
+    kind: 'restricts',
+    help: '`false` keeps images and documents on this machine. A Collector never gets any.',
+    schema: toggle,
+    default: 'true',
+    fallback: 'false',
+  },
+  CC_LANGFUSE_MAX_CHARS: {
+    kind: 'restricts',
+    help: 'Characters after which a field is cut, with a mark.',
+    schema: wholeNumber,
+    default: '200000',
+  },
+  CC_LANGFUSE_INPUT: {
+    kind: 'restricts',
+    help: 'Input of a generation: `answered` (what it answers) or `request` (the whole request; only with `CC_LANGFUSE_CAPTURE=full`).',
+    schema: oneOf('expected answered or request', ['answered', 'request']),
+    default: 'answered',
+  },
+  LANGFUSE_USER_ID: {
+    kind: 'describes',
+    help: "User of the traces; `git` means the e-mail address that git has for the turn's folder.",
+    schema: text,
+  },
+  LANGFUSE_TAGS: { kind: 'describes', help: 'Tags of the traces, comma-separated.', schema: list, default: '' },
+  CC_LANGFUSE_AUTO_TAGS: {
+    kind: 'describes',
+    help: 'Kinds of tags that are added automatically, comma-separated, or `none`.',
+    schema: tagKinds,
+    default: TAG_KINDS.join(','),
+  },
+  LANGFUSE_METADATA: {
+    kind: 'describes',
+    help: 'Additional metadata of the traces, a JSON object.',
+    schema: jsonObject,
+    default: '{}',
+  },
+  LANGFUSE_TRACING_ENVIRONMENT: {
+    kind: 'describes',
+    help: 'Environment of the traces.',
+    schema: matching(
+      /^(?!langfuse)[a-z0-9-_]{1,40}$/,
+      'expected up to 40 characters of a-z, 0-9, - and _, not starting with "langfuse"',
+    ),
+  },
+  LANGFUSE_RELEASE: { kind: 'describes', help: 'Release of the traces.', schema: text },
+  CC_LANGFUSE_SCORES: {
+    kind: 'describes',
+    help: '`true` adds scores to each turn. A Collector never gets any.',
+    schema: toggle,
+    default: 'false',
+  },
+  CC_LANGFUSE_TRACEPARENT: {
+    kind: 'caller',
+    help: "A W3C traceparent: this run's turns become children of that span.",
+    schema: traceparent,
+  },
+  CC_LANGFUSE_TRACE_SEED: {
+    kind: 'caller',
+    help: 'Makes trace ids predictable: "Turn N" of this run\'s session gets `createTraceId("seed:N")` of the Langfuse SDKs.',
+    schema: text,
+  },
+  CC_LANGFUSE_TIMEOUT: {
+    kind: 'run',
+    help: 'Milliseconds after which a run in the foreground gives up; the next run continues.',
+    schema: wholeNumber,
+    default: '10000',
+  },
+  CC_LANGFUSE_WAIT: {
+    kind: 'run',
+    help: '`1` sends in the foreground even in the terminal and the desktop apps.',
+    schema: text,
+  },
+  CC_LANGFUSE_DEBUG: { kind: 'run', help: '`true` also logs what was exported.', schema: toggle, default: 'false' },
+} satisfies { readonly [name: string]: SettingDefinition };
+
+type Table = typeof SETTINGS;
+export type SettingName = keyof Table;
+export type SettingValues = {
+  readonly [name in SettingName]:
+    | z.output<Table[name]['schema']>
+    | (Table[name] extends { readonly default: string } ? never : undefined);
+};
+
+export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[];
+
+/** Returns the variables that can hold a setting, the strongest first. */
+export function variableNames(name: SettingName): string[] {
+  const { aliases = [] }: SettingDefinition = SETTINGS[name];
+  const names = [name, ...aliases];
+  return [...names.filter((each) => each.startsWith('LANGFUSE_')).map((each) => `CC_${each}`), ...names];
 }

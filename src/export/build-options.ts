@@ -1,6 +1,5 @@
 import { findEmail, type GitIdentity } from '../git/identity.js';
-import { repositoryName } from '../git/remote.js';
-import { readRepositoryConfig } from '../git/repository.js';
+import { readRepositoryConfig, repositoryName } from '../git/repository.js';
 import type { BuildOptions, TraceSettings } from '../observations/build/trace.js';
 import { type Callers, callerAt } from '../state/caller.js';
 

@@ -2,14 +2,14 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { type GitConfig, readGitConfig } from './config.js';
 
-/** Where git takes a user's e-mail address from, beside the repository. */
+/** Where git finds a user's e-mail address, apart from the repository's own configuration. */
 export interface GitIdentity {
   readonly authorEmail: string | undefined;
-  /** The user's own configuration files, the one that wins first. */
+  /** Paths of the user's configuration files, the strongest first. */
   readonly configs: readonly string[];
 }
 
-/** The variables that a git identity depends on. */
+/** The environment variables that a git identity depends on. */
 export const IDENTITY_VARIABLES = ['GIT_AUTHOR_EMAIL', 'GIT_CONFIG_GLOBAL', 'XDG_CONFIG_HOME'] as const;
 
 export function readGitIdentity(env: NodeJS.ProcessEnv): GitIdentity {
@@ -19,17 +19,11 @@ export function readGitIdentity(env: NodeJS.ProcessEnv): GitIdentity {
   return { authorEmail: env.GIT_AUTHOR_EMAIL || undefined, configs };
 }
 
-/** The e-mail address that git would write into a commit; git itself is not started. */
+/** Returns the e-mail address that git would write into a commit, without starting git. */
 export function findEmail(
   { authorEmail, configs }: GitIdentity,
   repository: GitConfig | undefined,
 ): string | undefined {
-  if (authorEmail !== undefined) return authorEmail;
-  const inRepository = repository?.get('user.email');
-  if (inRepository) return inRepository;
-  for (const path of configs) {
-    const email = readGitConfig(path).get('user.email');
-    if (email) return email;
-  }
-  return undefined;
+  const email = authorEmail || repository?.get('user.email');
+  return email || configs.map((path) => readGitConfig(path).get('user.email')).find(Boolean);
 }

@@ -2,34 +2,58 @@ import { statSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { type GitConfig, readGitConfig, readSmallFile } from './config.js';
 
-/** The configuration of the repository that a folder lies in; none where it lies in none, or is gone. */
+/** Returns the configuration of the repository that a folder belongs to; undefined if it is in none, or no longer exists. */
 export function readRepositoryConfig(folder: string): GitConfig | undefined {
-  if (!isAbsolute(folder) || !statusOf(folder)?.isDirectory()) return undefined;
+  if (!isAbsolute(folder) || !statIfExists(folder)?.isDirectory()) return undefined;
   for (let place = folder; ; place = dirname(place)) {
     const path = join(place, '.git');
-    const status = statusOf(path);
-    const gitFolder = status?.isFile() ? folderNamedIn(path) : path;
-    if (status && gitFolder !== undefined) return readGitConfig(join(commonFolder(gitFolder), 'config'));
+    const status = statIfExists(path);
+    const gitFolder = status?.isFile() ? readGitFolderPath(path) : path;
+    if (status && gitFolder !== undefined) return readGitConfig(join(findCommonFolder(gitFolder), 'config'));
     if (dirname(place) === place) return undefined;
   }
 }
 
-/** In a worktree, and in a submodule, `.git` is a file that says where the folder lies. */
-function folderNamedIn(path: string): string | undefined {
+/** In a worktree or a submodule, `.git` is a file that contains the path of the folder. */
+function readGitFolderPath(path: string): string | undefined {
   const [, folder] = /^gitdir: (.+?)\s*$/m.exec(readSmallFile(path) ?? '') ?? [];
   return folder === undefined ? undefined : resolve(dirname(path), folder);
 }
 
-/** A worktree's folder names the one that it shares with the others. */
-function commonFolder(gitFolder: string): string {
+/** A worktree's folder refers to the one that it shares with the other worktrees, which has the configuration. */
+function findCommonFolder(gitFolder: string): string {
   const shared = readSmallFile(join(gitFolder, 'commondir'))?.trim();
   return shared ? resolve(gitFolder, shared) : gitFolder;
 }
 
-function statusOf(path: string) {
+function statIfExists(path: string) {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Returns a remote's URL as `host/owner/name`: the same for every protocol, and without the credentials that some URLs
+ * contain. Undefined if it names no host: a local path means nothing to others.
+ */
+export function repositoryName(url: string): string | undefined {
+  const [host, path = ''] = url.includes('://') ? splitUrl(url) : splitScpAddress(url);
+  const name = path
+    .replace(/\/+$/, '')
+    .replace(/\.git$/, '')
+    .replace(/^\/+/, '');
+  return host && name ? `${host.toLowerCase()}/${name}` : undefined;
+}
+
+function splitUrl(url: string): string[] {
+  if (!URL.canParse(url)) return [];
+  const { hostname, pathname } = new URL(url);
+  return [hostname, pathname];
+}
+
+/** Splits `git@host:owner/name`. A single letter before the colon is a Windows drive. */
+function splitScpAddress(url: string): string[] {
+  return /^(?:[^/@]*@)?([\w.-]{2,}):(.+)$/.exec(url)?.slice(1) ?? [];
 }

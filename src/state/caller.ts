@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import type { Caller } from '../observations/model.js';
-import { optional } from '../shared/lenient.js';
+import { optional } from '../shared/schema.js';
 
 const StoredCaller = z.object({
   parent: optional(z.object({ trace: z.string(), span: z.string() })),

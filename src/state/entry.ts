@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { isRecord, type Json } from '../shared/json.js';
-import { optional } from '../shared/lenient.js';
+import { optional } from '../shared/schema.js';
 import { Callers } from './caller.js';
 
 const count = z.number().check(z.int(), z.nonnegative());

@@ -22,6 +22,11 @@ export interface Lock {
   release(): void;
 }
 
+/** Returns a file name for a session, whatever characters its id contains. */
+export function sessionFileName(sessionId: string): string {
+  return sessionId.replace(/[^\w-]/g, '_');
+}
+
 const RETRY_MS = 10;
 const HEARTBEAT_MS = 2_000;
 /** Without a heartbeat for this long an owner is gone, even where another process has its number now. */

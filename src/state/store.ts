@@ -15,7 +15,6 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
-import { sessionFileName } from '../config/state-folder.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { Entry, merged, NEW_ENTRY } from './entry.js';
 import {
@@ -31,7 +30,7 @@ import {
   withEntry,
   withoutEntries,
 } from './entry-lines.js';
-import { type Lock, takeLock } from './lock.js';
+import { type Lock, sessionFileName, takeLock } from './lock.js';
 
 const LOCK_WAIT_MS = 10_000;
 const FREE_BYTES = 1 << 16;

@@ -72,7 +72,7 @@ describe('a settings file', () => {
     ['nonsense', 'line 1, column 1: invalid symbol'],
     ['[1]', 'expected a JSON object'],
   ])('%j is not a settings file', (text, problem) => {
-    expect(parseClaudeSettings(text)).toEqual({ kind: 'no settings', text, problem });
+    expect(parseClaudeSettings(text)).toEqual({ kind: 'invalid', text, problem });
   });
 
   test('that cannot be read has a reason', () => {

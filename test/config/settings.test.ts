@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { stateFolder } from '../../src/config/claude-folder.js';
 import { readSettings } from '../../src/config/settings.js';
-import { stateFolder } from '../../src/config/state-folder.js';
 
 const KEYS = { LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
 
@@ -104,7 +104,7 @@ describe('settings', () => {
   test.each(['no_tool_io', 'metadata'])('a whole request does not go with %s', async (capture) => {
     expect(await readSettings({ ...KEYS, CC_LANGFUSE_CAPTURE: capture, CC_LANGFUSE_INPUT: 'request' })).toMatchObject({
       input: 'answered',
-      problems: ['CC_LANGFUSE_INPUT: a whole request goes only with CC_LANGFUSE_CAPTURE=full'],
+      problems: ['CC_LANGFUSE_INPUT: request requires CC_LANGFUSE_CAPTURE=full'],
     });
   });
 
@@ -184,9 +184,9 @@ describe('settings', () => {
       ]),
     );
     expect(bad.problems).toEqual([
-      'CC_LANGFUSE_REDACT_EXTRA: rule 2 is no regular expression',
-      'CC_LANGFUSE_REDACT_EXTRA: rule 3 matches where there is nothing',
-      'CC_LANGFUSE_REDACT_EXTRA: rule 4 repeats what is repeated, which may take for ever',
+      'CC_LANGFUSE_REDACT_EXTRA: rule 2 is not a valid regular expression',
+      'CC_LANGFUSE_REDACT_EXTRA: rule 3 matches empty text',
+      'CC_LANGFUSE_REDACT_EXTRA: rule 4 repeats a repetition, which could take forever',
       'CC_LANGFUSE_REDACT_EXTRA: rule 5 is not {"pattern", "replace"}',
     ]);
     expect(bad.redact?.('ok DB_PASSWORD=hunter2')).toBe('[redacted] DB_PASSWORD=[redacted]');
@@ -262,14 +262,14 @@ describe('settings', () => {
       const env = { [URL_NAME]: 'http://c:4318', CC_LANGFUSE_TRANSPORT: 'ingestion' };
       expect(await readSettings(env)).toMatchObject({
         destination: { kind: 'collector' },
-        problems: ['CC_LANGFUSE_TRANSPORT: a Collector takes OpenTelemetry alone'],
+        problems: ['CC_LANGFUSE_TRANSPORT: a Collector only accepts OTLP'],
       });
     });
 
     test('that is not named has no headers', async () => {
       expect(await readSettings({ ...KEYS, [HEADERS_NAME]: 'a=b' })).toMatchObject({
         destination: { kind: 'langfuse' },
-        problems: [`${HEADERS_NAME}: without ${URL_NAME} they go nowhere`],
+        problems: [`${HEADERS_NAME}: has no effect without ${URL_NAME}`],
       });
     });
   });

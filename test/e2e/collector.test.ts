@@ -183,7 +183,7 @@ test('scores are not for a Collector, and hold up nothing', async () => {
   workplace.env = { ...workplace.env, CC_LANGFUSE_SCORES: 'true' };
   await hook();
   expect(describeTraces(collector.observations)).toBe(expected());
-  expect(messages()).toEqual(['CC_LANGFUSE_SCORES: a Collector takes none, only Langfuse does']);
+  expect(messages()).toEqual(['CC_LANGFUSE_SCORES: a Collector cannot take scores, only Langfuse can']);
   expect(workplace.state[sessionId]).not.toHaveProperty('pending');
   expect(workplace.state[sessionId]).not.toHaveProperty('scores');
 });

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findEmail, readGitIdentity } from '../../src/git/identity.js';
-import { repositoryName } from '../../src/git/remote.js';
-import { readRepositoryConfig } from '../../src/git/repository.js';
+import { readRepositoryConfig, repositoryName } from '../../src/git/repository.js';
 
 let home: string;
 

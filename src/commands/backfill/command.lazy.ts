@@ -3,7 +3,8 @@ import { formatSession } from '../../cli/format-session.js';
 import { canAsk, confirm } from '../../cli/questions.js';
 import { selectSessions } from '../../cli/session-selection.js';
 import { printStderr } from '../../cli/terminal.js';
-import { claudeFolder, commandEnvironment } from '../../config/claude-folder.js';
+import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
+import { commandEnvironment } from '../../config/claude-settings.js';
 import {
   describingVariables,
   type LangfuseConfig,
@@ -11,7 +12,6 @@ import {
   readSettings,
   type Settings,
 } from '../../config/settings.js';
-import { stateFolder } from '../../config/state-folder.js';
 import { Courier } from '../../export/delivery.js';
 import { NOTHING_SENT } from '../../export/nothing-sent.js';
 import { checkKeys } from '../../langfuse/key-check.js';

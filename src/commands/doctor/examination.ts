@@ -1,7 +1,6 @@
-import { commandEnvironment } from '../../config/claude-folder.js';
-import { readSettingsFiles, type SettingsFile } from '../../config/claude-settings.js';
+import { stateFolder } from '../../config/claude-folder.js';
+import { commandEnvironment, readSettingsFiles, type SettingsFile } from '../../config/claude-settings.js';
 import type { DestinationConfig } from '../../config/settings.js';
-import { stateFolder } from '../../config/state-folder.js';
 import { fingerprint } from '../../langfuse/receiver.js';
 import { isRecord, mapValues } from '../../shared/json.js';
 import { StateStore } from '../../state/store.js';

@@ -1,6 +1,8 @@
 import { toOneLine } from '../../cli/format.js';
-import { headerSecrets, parseOtlpHeaders } from '../../config/otlp-headers.js';
+import { parseOtlpHeaders } from '../../config/setting-formats.js';
 import { givenSettings } from '../../config/settings.js';
+import type { SettingName } from '../../config/settings-table.js';
+import { headerSecrets } from '../../langfuse/otlp/otlp-transport.js';
 import { createRedactor } from '../../observations/redaction/redact.js';
 
 const CREDENTIALS_IN_URL = /(?<=:\/\/)\S*@/g;
@@ -39,8 +41,12 @@ export function withoutCredentials(proxy: string): string {
 /** Takes the keys of these environments out of whatever is to be printed, in each form in which they are sent. */
 export function maskingOf(environments: readonly NodeJS.ProcessEnv[]): (text: string) => string {
   const masks = environments.flatMap((env) => {
-    const given = (wanted: string) => givenSettings(env).find(({ name }) => name === wanted)?.value ?? '';
-    const [publicKey, secretKey, headers] = [given('PUBLIC_KEY'), given('SECRET_KEY'), given('OTLP_HEADERS')];
+    const given = (wanted: SettingName) => givenSettings(env).find(({ name }) => name === wanted)?.value ?? '';
+    const [publicKey, secretKey, headers] = [
+      given('LANGFUSE_PUBLIC_KEY'),
+      given('LANGFUSE_SECRET_KEY'),
+      given('CC_LANGFUSE_OTLP_HEADERS'),
+    ];
     return [
       { secret: Buffer.from(`${publicKey}:${secretKey}`).toString('base64'), mask: '…' },
       { secret: secretKey, mask: maskedSecretKey(secretKey) },

@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sessionFileName, stateFolder } from '../../config/state-folder.js';
+import { stateFolder } from '../../config/claude-folder.js';
+import { sessionFileName } from '../../state/lock.js';
 
 const REFUSED = 'cc-langfuse_refused';
 const TOLD = 'cc-langfuse_told';

@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { stateFolder } from '../../config/claude-folder.js';
 import { describingVariables, readSessionSettings, readSettings, type Settings } from '../../config/settings.js';
-import { stateFolder } from '../../config/state-folder.js';
 import { Courier } from '../../export/delivery.js';
 import { type Closing, IDLE_MS } from '../../export/read-turns.js';
 import { type ExportTools, exportSession, type SessionExport } from '../../export/session.js';

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { parseJson } from '../../shared/json.js';
-import { optional } from '../../shared/lenient.js';
+import { optional } from '../../shared/schema.js';
 
 const name = z.string('expected a string').check(z.minLength(1, 'expected a string that is not empty'));
 

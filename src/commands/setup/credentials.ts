@@ -1,5 +1,5 @@
+import { NO_WEB_URL, parseWebUrl } from '../../config/setting-formats.js';
 import { type LangfuseConfig, variableFor } from '../../config/settings.js';
-import { isWebUrl, NO_WEB_URL } from '../../config/settings-table.js';
 
 /** What a person gives to name a project of Langfuse, as text. */
 export interface Credentials {
@@ -16,14 +16,18 @@ export const REGIONS = [
   { name: 'HIPAA', url: 'https://hipaa.cloud.langfuse.com' },
 ] as const;
 
-const SETTINGS = { publicKey: 'PUBLIC_KEY', secretKey: 'SECRET_KEY', baseUrl: 'BASE_URL' } as const;
+const SETTINGS = {
+  publicKey: 'LANGFUSE_PUBLIC_KEY',
+  secretKey: 'LANGFUSE_SECRET_KEY',
+  baseUrl: 'LANGFUSE_BASE_URL',
+} as const;
 const NAMES = ['publicKey', 'secretKey', 'baseUrl'] as const;
 
 /** What is wrong with each, in words that do not repeat it; nothing where it is well. */
 export const PROBLEMS: { readonly [name in keyof Credentials]: (text: string) => string | undefined } = {
   publicKey: (text) => keyProblem(text, 'sk-', 'that is a secret key; the public one begins with pk-'),
   secretKey: (text) => keyProblem(text, 'pk-', 'that is a public key; the secret one begins with sk-'),
-  baseUrl: (text) => (isWebUrl(text) && !/\s/.test(text) ? undefined : `${NO_WEB_URL}, such as ${REGIONS[0].url}`),
+  baseUrl: (text) => (parseWebUrl(text) && !/\s/.test(text) ? undefined : `${NO_WEB_URL}, such as ${REGIONS[0].url}`),
 };
 
 function keyProblem(text: string, others: string, confused: string): string | undefined {
@@ -53,7 +57,7 @@ export function variablesFor(credentials: Partial<Credentials>, block: NodeJS.Pr
   return Object.fromEntries(
     NAMES.flatMap((name) => {
       const value = credentials[name];
-      return value === undefined ? [] : [[variableFor(SETTINGS[name], block) ?? `LANGFUSE_${SETTINGS[name]}`, value]];
+      return value === undefined ? [] : [[variableFor(SETTINGS[name], block) ?? SETTINGS[name], value]];
     }),
   );
 }

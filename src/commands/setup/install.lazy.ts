@@ -1,9 +1,14 @@
 import { UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { canAsk } from '../../cli/questions.js';
-import { commandEnvironment } from '../../config/claude-folder.js';
 import { HOOK_SECONDS, PORTABLE_COMMAND } from '../../config/claude-hooks.js';
-import { envBlock, readSettingsAt, readSettingsFiles, settingsPath } from '../../config/claude-settings.js';
+import {
+  commandEnvironment,
+  envBlock,
+  readSettingsAt,
+  readSettingsFiles,
+  settingsPath,
+} from '../../config/claude-settings.js';
 import { type CollectorConfig, readSettings } from '../../config/settings.js';
 import { sessionsPage } from '../../langfuse/project.js';
 import { type Credentials, credentialsIn, langfuseOf, variablesFor } from './credentials.js';

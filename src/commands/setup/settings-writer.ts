@@ -67,7 +67,7 @@ function readText(path: string): string | undefined {
       if (lstatSync(path, { throwIfNoEntry: false }))
         throw new Error(`${path} is a link to a file that does not exist; make that file, or remove the link`);
       return undefined;
-    case 'no settings':
+    case 'invalid':
       throw new Error(`${path} is no JSON that Claude Code could read (${content.problem}); correct it first`);
     case 'unreadable':
       throw new Error(`${path} cannot be read (${content.reason}); make it a file that you can read, or remove it`);

@@ -2,6 +2,7 @@ import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { canAsk, confirm } from '../../cli/questions.js';
 import { quoteForShell } from '../../cli/terminal.js';
+import { stateFolder } from '../../config/claude-folder.js';
 import { findOwnHooks, findOwnPlugins } from '../../config/claude-hooks.js';
 import {
   envBlock,
@@ -12,7 +13,6 @@ import {
 } from '../../config/claude-settings.js';
 import { hasExporterWithSameKeys } from '../../config/other-exporters.js';
 import { isSetting } from '../../config/settings.js';
-import { stateFolder } from '../../config/state-folder.js';
 import { removedFrom } from './settings-change.js';
 import { changeOf, write } from './settings-writer.js';
 import { SETUP_OPTIONS, setupRequest } from './setup-request.js';

@@ -1,4 +1,3 @@
-import { headerSecrets } from '../../config/otlp-headers.js';
 import type { DestinationConfig } from '../../config/settings.js';
 import type { Observation } from '../../observations/model.js';
 import { isRecord, parseJson } from '../../shared/json.js';
@@ -56,6 +55,16 @@ const REFUSALS: { readonly [kind in DestinationConfig['kind']]: { readonly [stat
     404: 'there is no OTLP endpoint at CC_LANGFUSE_OTLP_URL (404); of a Collector it ends with /v1/traces',
   },
 };
+
+/** A shorter text could be part of anything. */
+const SHORTEST_SECRET = 4;
+
+/** Returns what must not be shown of headers: the words of each value, which may be a scheme and a secret. */
+export function headerSecrets(headers: Endpoint['headers']): string[] {
+  return Object.values(headers)
+    .flatMap((value) => value.split(/\s+/))
+    .filter(({ length }) => length >= SHORTEST_SECRET);
+}
 
 const REASON_CHARS = 200;
 

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { optional } from '../../shared/lenient.js';
+import { optional } from '../../shared/schema.js';
 
 /**
  * What the lines of a transcript hold, as far as it is used here. Every field is optional and a field of the wrong type

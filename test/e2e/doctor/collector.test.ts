@@ -98,7 +98,7 @@ describe('a Collector', () => {
     expect(await patient.told('setting', { CC_LANGFUSE_SCORES: 'true' })).toEqual([
       {
         status: 'warning',
-        message: 'CC_LANGFUSE_SCORES: a Collector takes none, only Langfuse does (by the shell)',
+        message: 'CC_LANGFUSE_SCORES: a Collector cannot take scores, only Langfuse can (by the shell)',
         fix: 'correct CC_LANGFUSE_SCORES in the shell, or take it out',
       },
     ]);

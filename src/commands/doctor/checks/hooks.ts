@@ -31,7 +31,7 @@ function checkFile({ path, scope, content }: SettingsFile): Finding[] {
   const details = { path, scope };
   const refused = 'Claude Code then takes nothing from it';
   switch (content.kind) {
-    case 'no settings':
+    case 'invalid':
       return [broken('settings-file', `${path} is no JSON (${content.problem}); ${refused}`, `mend ${path}`, details)];
     case 'unreadable':
       return [

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { parseOtlpHeaders } from '../../../config/otlp-headers.js';
+import { parseOtlpHeaders } from '../../../config/setting-formats.js';
 import type { DestinationConfig, GivenSetting } from '../../../config/settings.js';
 import { otlpEndpoint } from '../../../langfuse/receiver.js';
 import { isKey } from '../../setup/credentials.js';
@@ -28,7 +28,7 @@ export function checkSettings(facts: SettingsFacts): Finding[] {
     checkTracing(facts),
     ...settings.problems.map((problem) => checkProblem(problem, facts)),
     ...given
-      .filter(({ variable }) => !bad.includes(variable))
+      .filter(({ name, variable }) => name !== SWITCH && !bad.includes(variable))
       .map((setting) => checkGiven(setting, sourceOf(setting.variable), settings.destination)),
     ...checkDefaultServer(facts),
     ...checkDestination(facts),
@@ -83,27 +83,34 @@ function checkGiven(
 ): Finding {
   const { place } = source;
   switch (name) {
-    case 'PUBLIC_KEY':
-    case 'SECRET_KEY':
-    case 'BASE_URL':
+    case 'LANGFUSE_PUBLIC_KEY':
+    case 'LANGFUSE_SECRET_KEY':
+    case 'LANGFUSE_BASE_URL':
       if (receiver?.kind === 'collector')
         return none(nameOf(variable), `${variable} is not used, CC_LANGFUSE_OTLP_URL is`, { variable, place });
-      return name === 'BASE_URL' ? checkUrl(variable, new URL(value), source) : checkKey(name, variable, value, source);
-    case 'OTLP_URL':
+      return name === 'LANGFUSE_BASE_URL'
+        ? checkUrl(variable, new URL(value), source)
+        : checkKey(name, variable, value, source);
+    case 'CC_LANGFUSE_OTLP_URL':
       return checkUrl(variable, new URL(value), source);
-    case 'OTLP_HEADERS': {
+    case 'CC_LANGFUSE_OTLP_HEADERS': {
       const names = Object.keys(parseOtlpHeaders(value) ?? {});
       return ok('otlp-headers', `${variable} sets ${names.join(', ')}, by ${place}`, { variable, names, place });
     }
     default: {
-      const shown = name === 'METADATA' || name === 'REDACT_EXTRA' ? 'set' : shownValue(value);
+      const shown = name === 'LANGFUSE_METADATA' || name === 'CC_LANGFUSE_REDACT_EXTRA' ? 'set' : shownValue(value);
       return ok('setting', `${variable} is ${shown}, by ${place}`, { variable, value: shown, place });
     }
   }
 }
 
-function checkKey(setting: 'PUBLIC_KEY' | 'SECRET_KEY', variable: string, value: string, { place }: Source): Finding {
-  const isPublic = setting === 'PUBLIC_KEY';
+function checkKey(
+  setting: 'LANGFUSE_PUBLIC_KEY' | 'LANGFUSE_SECRET_KEY',
+  variable: string,
+  value: string,
+  { place }: Source,
+): Finding {
+  const isPublic = setting === 'LANGFUSE_PUBLIC_KEY';
   const name = nameOf(variable);
   const shown = isPublic ? maskedPublicKey(value) : maskedSecretKey(value);
   const details = { variable, value: shown, place };
@@ -145,7 +152,7 @@ function checkUrl(variable: string, url: URL, { place }: Source): Finding {
 }
 
 function checkDefaultServer({ given, settings: { destination: receiver } }: SettingsFacts): Finding[] {
-  if (receiver?.kind !== 'langfuse' || given.some(({ name }) => name === 'BASE_URL')) return [];
+  if (receiver?.kind !== 'langfuse' || given.some(({ name }) => name === 'LANGFUSE_BASE_URL')) return [];
   const { origin } = receiver.baseUrl;
   return [ok('base-url', `${origin}, by default`, { value: origin })];
 }

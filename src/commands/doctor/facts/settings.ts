@@ -1,6 +1,5 @@
-import { commandEnvironment } from '../../../config/claude-folder.js';
 import { findOwnPlugins, readPluginVariables } from '../../../config/claude-hooks.js';
-import { envBlock, type Scope, type SettingsFile } from '../../../config/claude-settings.js';
+import { commandEnvironment, envBlock, type Scope, type SettingsFile } from '../../../config/claude-settings.js';
 import { type GivenSetting, givenSettings, readSettings, type Settings } from '../../../config/settings.js';
 import { type Exposure, exposure } from '../../setup/exposure.js';
 
@@ -56,7 +55,7 @@ export async function settingsFacts(shell: NodeJS.ProcessEnv, files: readonly Se
 }
 
 function hasSecretKey(env: NodeJS.ProcessEnv): boolean {
-  return givenSettings(env).some(({ name }) => name === 'SECRET_KEY');
+  return givenSettings(env).some(({ name }) => name === 'LANGFUSE_SECRET_KEY');
 }
 
 function layersOf(wanted: Scope, files: readonly SettingsFile[]): Layer[] {

@@ -1,0 +1,103 @@
+import * as z from 'zod/mini';
+import { TAG_KINDS, type TagKind } from '../observations/build/tags.js';
+import { isRecord, type Json, parseJson } from '../shared/json.js';
+import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from '../shared/schema.js';
+
+/** A schema for text that `parse` understands; where it returns undefined, `expected` is the message. */
+function format<T>(expected: string, parse: (value: string) => T | undefined) {
+  return z.pipe(
+    z.string(),
+    z.transform((value, { issues }): T => {
+      const parsed = parse(value);
+      if (parsed !== undefined) return parsed;
+      issues.push({ code: 'custom', input: value, message: expected });
+      return z.NEVER;
+    }),
+  );
+}
+
+export const text = z.string();
+
+export const matching = (pattern: RegExp, expected: string) =>
+  format(expected, (value) => (pattern.test(value) ? value : undefined));
+
+export const wholeNumber = format(NO_WHOLE_NUMBER, (value) => (WHOLE_NUMBER.test(value) ? Number(value) : undefined));
+
+export const oneOf = <const T extends string>(expected: string, values: readonly T[]) =>
+  format(expected, (value) => values.find((each) => each === value.toLowerCase()));
+
+const TOGGLE: { readonly [value: string]: boolean } = { true: true, false: false };
+export const toggle = format('expected true or false', (value) => TOGGLE[value.toLowerCase()]);
+
+export const list = format('', splitList);
+
+export const tagKinds = format(`expected none, or a list of ${TAG_KINDS.join(', ')}`, (value) => {
+  const kinds = splitList(value.toLowerCase()).filter((name) => name !== 'none');
+  return kinds.every(isTagKind) ? kinds : undefined;
+});
+
+export const jsonObject = format('expected a JSON object', (value) => {
+  const parsed = parseJson(value);
+  return isRecord(parsed) ? (parsed as { [key: string]: Json }) : undefined;
+});
+
+export const NO_WEB_URL = 'expected an http or https URL';
+export const webUrl = format(NO_WEB_URL, parseWebUrl);
+
+/** The whole URL, as in OpenTelemetry's variable for traces; but no Collector accepts traces at its root. */
+export const tracesUrl = format(NO_WEB_URL, (value) => {
+  const url = parseWebUrl(value);
+  return url?.pathname === '/' ? new URL('/v1/traces', url) : url;
+});
+
+export const otlpHeaders = format('expected name=value,name=value with percent-encoded values', parseOtlpHeaders);
+
+/** As in W3C Trace Context: ids of nothing but zeros and version ff are invalid. */
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}$/;
+export const traceparent = format(
+  'expected 00-<trace id, 32 hex digits>-<span id, 16 hex digits>-<flags, 2 hex digits>',
+  (value) => {
+    const [, trace, span] = TRACEPARENT.exec(value) ?? [];
+    return trace && span ? { trace, span } : undefined;
+  },
+);
+
+export function parseWebUrl(value: string): URL | undefined {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  return url && /^https?:$/.test(url.protocol) ? url : undefined;
+}
+
+const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
+// What HTTP can carry: a line break would start another header.
+const HEADER_VALUE = /^[\t -~\u0080-\u00ff]*$/;
+
+/** Parses headers as OpenTelemetry's `OTEL_EXPORTER_OTLP_HEADERS` has them; undefined if they are malformed. */
+export function parseOtlpHeaders(value: string): { readonly [name: string]: string } | undefined {
+  const headers = value.split(',').filter((item) => item.trim() !== '');
+  const pairs = headers.map((item): [string, string] | undefined => {
+    const [, name = '', encoded = ''] = /^\s*([^=]*?)\s*=\s*(.*?)\s*$/.exec(item) ?? [];
+    const decoded = decode(encoded);
+    const isValid = HEADER_NAME.test(name) && decoded !== undefined && HEADER_VALUE.test(decoded);
+    return isValid ? [name.toLowerCase(), decoded] : undefined;
+  });
+  return pairs.every((pair) => pair !== undefined) ? Object.fromEntries(pairs) : undefined;
+}
+
+function decode(value: string): string | undefined {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return undefined;
+  }
+}
+
+function splitList(value: string): string[] {
+  return value
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
+
+function isTagKind(name: string): name is TagKind {
+  return TAG_KINDS.some((kind) => kind === name);
+}

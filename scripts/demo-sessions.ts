@@ -1,46 +1,48 @@
+import { fileURLToPath } from 'node:url';
 import { groupSessions, type ShownSession, type TracedObservation } from '../src/commands/preview/session.js';
 import type { StoredObservation } from '../test/support/langfuse-server.js';
 import { Workplace } from '../test/support/program.js';
-import { play, type Recording, recordings } from '../test/support/recording.js';
+import { play, type Recording } from '../test/support/recording.js';
+
+/** A session written by hand, so that its words make sense; the recordings have synthetic ones. */
+export const DEMO: Recording = { name: 'demo', folder: fileURLToPath(new URL('../fixtures/demo', import.meta.url)) };
 
 export interface Played {
   readonly name: string;
   readonly sessions: readonly ShownSession[];
 }
 
-/** How many recordings are played at a time. */
-const AT_ONCE = 4;
+const CONCURRENCY = 4;
 
-/** Plays every recording through the built hook, each into a Langfuse of its own; gives the sessions that have arrived. */
-export async function playAll(): Promise<Played[]> {
-  const all = recordings();
-  const played: Played[] = all.map(({ name }) => ({ name, sessions: [] }));
-  const queue = [...all.entries()];
+/** Plays each recording through the built hook into a Langfuse of its own. Returns the sessions that arrived. */
+export async function playRecordings(recordings: readonly Recording[]): Promise<Played[]> {
+  const played: Played[] = recordings.map(({ name }) => ({ name, sessions: [] }));
+  const queue = [...recordings.entries()];
   const work = async () => {
     for (let next = queue.shift(); next; next = queue.shift()) {
-      const [place, recording] = next;
-      played[place] = { name: recording.name, sessions: await sessionsArrivedFrom(recording) };
+      const [index, recording] = next;
+      played[index] = { name: recording.name, sessions: await playRecording(recording) };
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await Promise.all(Array.from({ length: CONCURRENCY }, work));
   return played;
 }
 
-async function sessionsArrivedFrom(recording: Recording): Promise<ShownSession[]> {
+async function playRecording(recording: Recording): Promise<ShownSession[]> {
   const workplace = await Workplace.open();
   try {
     await play(recording, workplace.home, async ({ payload }) => {
       const { exitCode, stderr } = await workplace.hook(payload);
       if (exitCode !== 0) throw new Error(`${recording.name}: the hook exited with ${exitCode}: ${stderr}`);
     });
-    return groupSessions(workplace.server.observations.map(asSent));
+    return groupSessions(workplace.server.observations.map(toTraced));
   } finally {
     await workplace.close();
   }
 }
 
-/** What Langfuse keeps has the words for it that the hook has sent. */
-function asSent({ traceId, trace, completionStartTime, ...rest }: StoredObservation): TracedObservation {
+/** Langfuse has the trace's id beside the trace, and times as text. */
+function toTraced({ traceId, trace, completionStartTime, ...rest }: StoredObservation): TracedObservation {
   const times = completionStartTime === undefined ? {} : { completionStartTime: Date.parse(completionStartTime) };
   return { ...rest, ...times, trace: { ...trace, id: traceId } } as TracedObservation;
 }

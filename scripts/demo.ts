@@ -1,3 +1,4 @@
+// npm start: plays a session through the hook into an embedded Langfuse, and prints what arrived there.
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,30 +7,38 @@ import { renderPage } from '../src/commands/preview/page.js';
 import { countTokensByKind, totalTokens } from '../src/commands/preview/tokens.js';
 import { renderTree } from '../src/commands/preview/trace-tree.js';
 import { writeFileAtomically } from '../src/shared/atomic-write.js';
-import { playAll } from './demo-sessions.js';
+import { recordings } from '../test/support/recording.js';
+import { DEMO, type Played, playRecordings } from './demo-sessions.js';
 import { previewTemplate } from './preview-template.js';
 
-const startedAt = Date.now();
-tell('Playing the recorded sessions through the hook into an embedded Langfuse on loopback …');
-const played = await playAll();
+const isAll = process.argv.includes('--all');
+print(`Playing ${isAll ? 'every session' : 'a session'} through the hook into an embedded Langfuse on loopback …\n`);
+
+const played = await playRecordings(isAll ? [DEMO, ...recordings()] : [DEMO]);
 for (const { name, sessions } of played) {
-  tell(`\n── ${name}\n${sessions.map((session) => renderTree(session).join('\n')).join('\n\n')}`);
+  if (isAll) print(`── ${name}`);
+  for (const session of sessions) print(`${renderTree(session).join('\n')}\n`);
 }
-const sessions = played.flatMap((each) => each.sessions);
-const turns = sessions.flatMap((session) => session.turns);
-const observations = turns.flatMap((turn) => turn.observations);
-const figures = [
-  plural(turns.length, 'turn'),
-  plural(observations.length, 'observation'),
-  `${totalTokens(countTokensByKind(observations)).toLocaleString('en')} tokens`,
-];
-const seconds = ((Date.now() - startedAt) / 1_000).toFixed(1);
-tell(`\n${plural(played.length, 'recording')}: ${figures.join(', ')}, in ${seconds} s`);
+print(isAll ? describeTotals(played) : `To see ${recordings().length} recorded sessions, too: npm start -- --all`);
 
 const page = join(mkdtempSync(join(tmpdir(), 'cc-langfuse-demo-')), 'preview.html');
+const sessions = played.flatMap((each) => each.sessions);
 writeFileAtomically(page, renderPage(await previewTemplate(), sessions));
-tell(`As a page for the browser:\n${page}`);
+print(`As a page for your browser: ${page}`);
 
-function tell(words: string): void {
-  process.stdout.write(`${words}\n`);
+function describeTotals(all: readonly Played[]): string {
+  const turns = all.flatMap((each) => each.sessions).flatMap((session) => session.turns);
+  const observations = turns.flatMap((turn) => turn.observations);
+  const tokens = totalTokens(countTokensByKind(observations));
+  const counts: [number, string][] = [
+    [all.length, 'recording'],
+    [turns.length, 'turn'],
+    [observations.length, 'observation'],
+    [tokens, 'token'],
+  ];
+  return counts.map(([count, name]) => plural(count, name)).join(', ');
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
 }

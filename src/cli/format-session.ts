@@ -1,4 +1,4 @@
-import { lastActivity, type SessionOverview } from '../transcript/overview/overview.js';
+import type { SessionOverview } from '../transcript/sessions/overview.js';
 import { formatBytes, formatDuration, formatMoment, plural, toOneLine } from './format.js';
 import { cutToWidth, style, terminalWidth } from './terminal.js';
 
@@ -13,7 +13,7 @@ interface ListedSession {
 export function formatSession({ session, turns, state = '' }: ListedSession): string[] {
   const { sessionId, startedAt, bytes, model = '', title = '', folders } = session;
   const width = terminalWidth();
-  const end = lastActivity(session);
+  const end = session.lastActivityAt;
   const start = startedAt ?? end;
   const [from, to] = [formatMoment(start), formatMoment(end)];
   const isSameDay = from.slice(0, 10) === to.slice(0, 10);

@@ -1,8 +1,8 @@
 import { lstatSync, realpathSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import picomatch from 'picomatch';
-import { findTranscripts, projectsFolder } from '../transcript/overview/discover.js';
-import { lastActivity, readOverview, type SessionOverview } from '../transcript/overview/overview.js';
+import { findTranscripts, projectsFolder } from '../transcript/sessions/find-transcripts.js';
+import { readOverview, type SessionOverview } from '../transcript/sessions/overview.js';
 import { errorReason, UsageError } from './command-line.js';
 
 /** The sessions that the user asked for. */
@@ -37,7 +37,7 @@ export function selectSessions(
   const folders = project === undefined ? undefined : [project, resolve(project), realPath(project)];
   return listSessions(claudeFolder, onUnreadable)
     .filter(({ path, folders: ranIn, ...session }) => {
-      const at = lastActivity(session);
+      const at = session.lastActivityAt;
       const isOfProject = !folders || ranIn.some((folder) => folders.includes(folder));
       return isOfProject && at >= since && at <= until && !excluded.some((matches) => matches(path));
     })
@@ -52,7 +52,7 @@ export function listSessions(claudeFolder: string, onUnreadable: OnUnreadable): 
     const known = session && sessions.get(session.sessionId);
     if (session && (!known || isPreferred(session, known))) sessions.set(session.sessionId, session);
   }
-  return [...sessions.values()].toSorted((a, b) => lastActivity(b) - lastActivity(a));
+  return [...sessions.values()].toSorted((a, b) => b.lastActivityAt - a.lastActivityAt);
 }
 
 /** Prefers the file named after the session, then the one with the later activity: a copy ends earlier than its original. */
@@ -61,7 +61,7 @@ function isPreferred(session: SessionOverview, known: SessionOverview): boolean 
     ({ path, sessionId }) => basename(path) === `${sessionId}.jsonl`,
   );
   if (isNamed !== isKnownNamed) return isNamed === true;
-  const later = lastActivity(session) - lastActivity(known);
+  const later = session.lastActivityAt - known.lastActivityAt;
   return later > 0 || (later === 0 && session.bytes > known.bytes);
 }
 

@@ -12,12 +12,12 @@ export function exactRequests(path: string, { maxChars, redact, media }: TraceSe
   const main = new RequestIndex(path);
   let agent: RequestIndex | undefined;
   return {
-    see: (line) => main.see(line),
+    see: (line) => main.addLine(line),
     seeAgent: (agentPath) => {
       agent?.close();
       const index = new RequestIndex(agentPath);
       agent = index;
-      return (line) => index.see(line);
+      return (line) => index.addLine(line);
     },
     finish: async (observation) => {
       if (observation.request === undefined) return observation;

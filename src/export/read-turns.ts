@@ -1,9 +1,10 @@
 import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../shared/log.js';
-import { type Line, toLine } from '../transcript/file/line.js';
+import { type Line, parseLine } from '../transcript/file/line.js';
+import { findFirstTime } from '../transcript/file/lines.js';
 import type { SourceLine, TranscriptReader } from '../transcript/file/reader.js';
-import { findUnknown } from '../transcript/file/unknown.js';
-import { AnswerWatch } from '../transcript/turns/answer.js';
+import { findUnknownTypes } from '../transcript/file/unknown.js';
+import { AnswerWatcher } from '../transcript/turns/answer-watcher.js';
 import type { Turn } from '../transcript/turns/turn.js';
 import { TurnGrouper } from '../transcript/turns/turn-grouper.js';
 import type { Start } from './start-position.js';
@@ -49,19 +50,19 @@ export async function* readTurns(
   { sessionId, path, closing }: { sessionId: string; path: string; closing: Closing },
   { closedLine, reading, log, onLine }: ReadingTools,
 ): AsyncGenerator<{ turn: Turn; isClosed: boolean }> {
-  const time = () => start.time ?? reader.firstTime() ?? reader.status.bornAt;
+  const time = () => start.time ?? findFirstTime(reader);
   const grouper = new TurnGrouper({ ...start, thread: 'main', sessionId, time });
-  const watch = closing.kind === 'answer' ? new AnswerWatch(closing, start.sentLine) : undefined;
+  const watch = closing.kind === 'answer' ? new AnswerWatcher(closing, start.sentLine) : undefined;
   let readUpTo = 0;
   let unreadable = 0;
   const unknown = new Map<string, number>();
   const take = (source: SourceLine): Turn | undefined => {
-    const line = toLine(source);
+    const line = parseLine(source);
     readUpTo = source.number;
     if (!line) return undefined;
     onLine(line);
-    watch?.see(line);
-    if (log.isDebug) for (const what of findUnknown(line)) unknown.set(what, (unknown.get(what) ?? 0) + 1);
+    watch?.observe(line);
+    if (log.isDebug) for (const what of findUnknownTypes(line)) unknown.set(what, (unknown.get(what) ?? 0) + 1);
     if (line.kind === 'unreadable' && source.number > start.sentLine) {
       unreadable += 1;
       const details = { file: path, line: source.number, reason: line.reason };
@@ -83,7 +84,7 @@ export async function* readTurns(
     if (closing.kind !== 'answer' || watch?.line !== undefined || Date.now() >= closing.waitUntil) break;
     await sleep(POLL_MS);
   }
-  const rest = reader.rest();
+  const rest = reader.unfinishedLine();
   const turn = rest && take(rest);
   if (turn) yield { turn, isClosed: true };
   if (unreadable > UNREADABLE_LOGGED) log.warn('more lines cannot be read', { file: path, lines: unreadable });

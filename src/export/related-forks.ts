@@ -1,5 +1,5 @@
 import type { SessionState } from '../state/store.js';
-import { readUserUuids } from '../transcript/overview/fork.js';
+import { readUserUuids } from '../transcript/sessions/related-sessions.js';
 
 /**
  * Up to 2.1.197 a fork bears no mark: it begins with the same prompt as another session. What that one has exported is not

@@ -136,16 +136,16 @@ async function exportFrom(start: Start, run: Run): Promise<ExportReport | undefi
       log,
       onLine: requests.see,
     })) {
-      isWhereItWas ||= turn.key === start.prompt && turn.lineOffsets.includes(start.lastLine);
+      isWhereItWas ||= turn.key === start.prompt && turn.lineNumbers.includes(start.lastLine);
       if (!isWhereItWas) return undefined;
       // Once a session had ended, what followed without a start ran with tracing off.
-      const isBehindItsEnd = what.occasion === 'recovery' && known.ended && (turn.lineOffsets[0] ?? 0) > closedBefore;
+      const isBehindItsEnd = what.occasion === 'recovery' && known.ended && (turn.lineNumbers[0] ?? 0) > closedBefore;
       if (isBehindItsEnd) break;
       if (!isClosed) {
         openFrom = turn.start.offset;
         break;
       }
-      closedLine = turn.lineOffsets.at(-1);
+      closedLine = turn.lineNumbers.at(-1);
       if (outbox.failure !== undefined) continue;
       family ??= turnsOfFamily(known.first ?? turn.key, what, tools);
       await addTurn(turn, { start, entry: known, family, subagents, optionsFor, outbox, reading });

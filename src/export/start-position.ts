@@ -1,5 +1,6 @@
 import type { Entry } from '../state/entry.js';
-import { NO_SESSION_FACTS, type Position, type SessionFacts } from '../transcript/turns/turn.js';
+import type { Position } from '../transcript/file/reader.js';
+import { NO_SESSION_FACTS, type SessionFacts } from '../transcript/turns/turn.js';
 
 /** Where to read from, and what has been acknowledged from there on. */
 export interface Start extends Position {

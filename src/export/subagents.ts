@@ -14,10 +14,9 @@ import {
   findLegacyAgentFiles,
   readAgent,
 } from '../transcript/agents/agent-files.js';
-import { contentText } from '../transcript/file/content.js';
+import { extractText } from '../transcript/file/content.js';
 import type { Line } from '../transcript/file/line.js';
-import type { ToolCall } from '../transcript/turns/responses.js';
-import type { AgentThread, Turn } from '../transcript/turns/turn.js';
+import type { AgentThread, ToolCall, Turn } from '../transcript/turns/turn.js';
 import type { OptionsFor } from './build-options.js';
 import { withMarks } from './marks.js';
 import { keptOf, traceKept } from './stored-trace.js';
@@ -286,5 +285,5 @@ function launchOf(call: ToolCall, trace: Trace, { fit }: Limits): Launch {
 /** Whether a call's result says no more than that something has been started. */
 function isAsync({ result }: ToolCall): boolean {
   const { isAsync: isMarked = false, status } = result?.details ?? {};
-  return isMarked || status === 'async_launched' || contentText(result?.content).startsWith('Async agent launched');
+  return isMarked || status === 'async_launched' || extractText(result?.content).startsWith('Async agent launched');
 }

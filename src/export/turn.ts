@@ -31,7 +31,7 @@ export async function addTurn(
   turn: Turn,
   { start, entry, family, subagents, optionsFor, outbox, reading }: TurnExport,
 ): Promise<void> {
-  const last = turn.lineOffsets.at(-1) ?? 0;
+  const last = turn.lineNumbers.at(-1) ?? 0;
   const isNew = last > start.lastLine;
   const isOfFamily = family.has(turn.key);
   const done: Partial<Entry> = {

@@ -1,7 +1,7 @@
 import { HookInput } from '../../src/commands/hook/payload.js';
 import type { Line } from '../../src/transcript/file/line.js';
 import { readLines } from '../../src/transcript/file/lines.js';
-import { findUnknown } from '../../src/transcript/file/unknown.js';
+import { findUnknownTypes } from '../../src/transcript/file/unknown.js';
 import type { HookPayload } from './claude-home.js';
 import { ATTACHMENTS, PAYLOAD_FIELDS, SYSTEM_SUBTYPES, USER_ORIGINS } from './known-shapes.js';
 
@@ -12,7 +12,7 @@ export function unknownShapes(transcripts: readonly string[], payloads: readonly
 }
 
 function unknownOf(line: Line): string[] {
-  return [...findUnknown(line), ...unknownKind(line)];
+  return [...findUnknownTypes(line), ...unknownKind(line)];
 }
 
 function unknownKind(line: Line): string[] {

@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { type Line, toLine } from '../../src/transcript/file/line.js';
+import { type Line, parseLine } from '../../src/transcript/file/line.js';
 import { NO_SESSION_FACTS, type Turn } from '../../src/transcript/turns/turn.js';
 import { TurnGrouper } from '../../src/transcript/turns/turn-grouper.js';
 
@@ -34,7 +34,7 @@ export function linesOf(contents: readonly (object | string)[]): Line[] {
   return contents.flatMap((content, index) => {
     const bytes = Buffer.from(typeof content === 'string' ? content : JSON.stringify(content));
     const end = start + bytes.length + 1;
-    const line = toLine({ number: index + 1, start, end, bytes });
+    const line = parseLine({ number: index + 1, start, end, bytes });
     start = end;
     return line ? [line] : [];
   });

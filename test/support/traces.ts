@@ -5,7 +5,7 @@ import { TAG_KINDS } from '../../src/observations/build/tags.js';
 import type { BuildOptions } from '../../src/observations/build/trace.js';
 import { buildTurn } from '../../src/observations/build/turn.js';
 import type { Observation } from '../../src/observations/model.js';
-import { firstTimestampReader, readLines } from '../../src/transcript/file/lines.js';
+import { readFirstTime, readLines } from '../../src/transcript/file/lines.js';
 import type { Turn } from '../../src/transcript/turns/turn.js';
 import { type OtlpSpan, type StoredObservation, stored } from './langfuse-server.js';
 import { assistant, grouped, groupTurns, SESSION, user } from './lines.js';
@@ -29,7 +29,7 @@ export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {
 
 /** The turns of a finished transcript. */
 export function turnsOf(path: string, sessionId = basename(path, '.jsonl')): Turn[] {
-  const { all } = grouped(readLines(path), sessionId, firstTimestampReader(path));
+  const { all } = grouped(readLines(path), sessionId, () => readFirstTime(path));
   return [...all];
 }
 

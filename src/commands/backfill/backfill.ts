@@ -5,7 +5,8 @@ import { NOTHING, sum, type Tally } from '../../export/tally.js';
 import type { Log } from '../../shared/log.js';
 import { type Entry, mayBeFor } from '../../state/entry.js';
 import type { SessionState } from '../../state/store.js';
-import { findFirstPrompt, lastActivity, type SessionOverview } from '../../transcript/overview/overview.js';
+import type { SessionOverview } from '../../transcript/sessions/overview.js';
+import { findFirstPromptUuid } from '../../transcript/sessions/related-sessions.js';
 
 /** What became of a session. */
 export type Outcome =
@@ -90,10 +91,10 @@ export async function backfill(
 function families(sessions: readonly SessionOverview[]): SessionOverview[][] {
   const byPrompt = new Map<string, SessionOverview[]>();
   const inOrder = sessions.toSorted(
-    (a, b) => beginningOf(a) - beginningOf(b) || a.bornAt - b.bornAt || lastActivity(a) - lastActivity(b),
+    (a, b) => beginningOf(a) - beginningOf(b) || a.bornAt - b.bornAt || a.lastActivityAt - b.lastActivityAt,
   );
   for (const session of inOrder) {
-    const key = session.firstPrompt ?? findFirstPrompt(session.path) ?? session.path;
+    const key = session.firstPrompt ?? findFirstPromptUuid(session.path) ?? session.path;
     byPrompt.set(key, [...(byPrompt.get(key) ?? []), session]);
   }
   return [...byPrompt.values()];

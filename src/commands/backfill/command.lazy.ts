@@ -22,7 +22,7 @@ import { transportTo } from '../../langfuse/transport-to.js';
 import { openLog } from '../../shared/log.js';
 import { DryRun } from '../../state/dry-run.js';
 import { StateStore } from '../../state/store.js';
-import type { SessionOverview } from '../../transcript/overview/overview.js';
+import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { backfill, patiently, type SessionResult } from './backfill.js';
 import { NO_PROGRESS, ProgressReport } from './progress.js';
 import { closingLines, documentOf, type ReportDetails, reasons } from './report.js';

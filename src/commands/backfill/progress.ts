@@ -1,7 +1,7 @@
 import { Presets, SingleBar } from 'cli-progress';
 import { formatCount, formatDuration } from '../../cli/format.js';
 import type { Tally } from '../../export/tally.js';
-import type { SessionOverview } from '../../transcript/overview/overview.js';
+import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import type { Progress, SessionResult } from './backfill.js';
 
 /** How often a line is written where there is no terminal to draw in. */

@@ -14,7 +14,7 @@ import { withStart } from '../../state/caller.js';
 import { type Entry, mayBeFor } from '../../state/entry.js';
 import { StateStore } from '../../state/store.js';
 import { countLines } from '../../transcript/file/lines.js';
-import { findPreviousSession } from '../../transcript/overview/previous-session.js';
+import { findPreviousSession } from '../../transcript/sessions/related-sessions.js';
 import { keepRefusal } from './credential-notice.js';
 import { type HookInput, parseHookInput } from './payload.js';
 import { forgettable, recoverable } from './recovery.js';

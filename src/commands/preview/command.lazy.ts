@@ -9,7 +9,7 @@ import type { Observation } from '../../observations/model.js';
 import { writeFileAtomically } from '../../shared/atomic-write.js';
 import type { Log } from '../../shared/log.js';
 import { StateStore } from '../../state/store.js';
-import type { SessionOverview } from '../../transcript/overview/overview.js';
+import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { previewObservations } from './dry-export.js';
 import { renderPage } from './page.js';
 import { groupSessions } from './session.js';

@@ -6,7 +6,7 @@ import type { Observation } from '../../observations/model.js';
 import type { Log } from '../../shared/log.js';
 import { DryRun } from '../../state/dry-run.js';
 import type { SessionState } from '../../state/store.js';
-import type { SessionOverview } from '../../transcript/overview/overview.js';
+import type { SessionOverview } from '../../transcript/sessions/overview.js';
 
 /** What would be sent of a whole session if nothing of it had been, its last turn included: nothing is, and no state changes. */
 export async function previewObservations(

@@ -11,7 +11,7 @@ import { createSanitizer } from '../../observations/content/limits.js';
 import { createRedactor } from '../../observations/redaction/redact.js';
 import { type Entry, mayBeFor } from '../../state/entry.js';
 import { StateStore } from '../../state/store.js';
-import { hasMessagesAfter, lastActivity, type SessionOverview } from '../../transcript/overview/overview.js';
+import { hasMessagesAfter, type SessionOverview } from '../../transcript/sessions/overview.js';
 import { countTurns, type Found, findInTools } from './tool-search.js';
 
 const HELP = `usage: cc-langfuse sessions [options]
@@ -103,7 +103,7 @@ function documentOf({
   state: ExportState;
 }) {
   const { sessionId, path, title, folders, startedAt, bytes, model } = session;
-  const last = lastActivity(session);
+  const last = session.lastActivityAt;
   return {
     sessionId,
     title,

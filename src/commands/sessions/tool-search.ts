@@ -6,10 +6,9 @@ import {
   findLegacyAgentFiles,
   readAgent,
 } from '../../transcript/agents/agent-files.js';
-import type { SessionOverview } from '../../transcript/overview/overview.js';
-import { readAllTurns } from '../../transcript/turns/file-turns.js';
-import type { ToolCall } from '../../transcript/turns/responses.js';
-import type { Turn } from '../../transcript/turns/turn.js';
+import type { SessionOverview } from '../../transcript/sessions/overview.js';
+import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
+import type { ToolCall, Turn } from '../../transcript/turns/turn.js';
 
 /** A tool call whose input or output has a text. */
 export interface Found {

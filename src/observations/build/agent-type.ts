@@ -1,5 +1,5 @@
 import { isRecord } from '../../shared/json.js';
-import type { ToolCall } from '../../transcript/turns/responses.js';
+import type { ToolCall } from '../../transcript/turns/turn.js';
 
 /** The kind of agent that a call has started, as its result tells, or else as it was asked for. */
 export function findAgentType(call: ToolCall): string | undefined {

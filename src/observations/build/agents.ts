@@ -1,7 +1,6 @@
 import { isRecord, type Json, withoutUndefined } from '../../shared/json.js';
-import { contentText } from '../../transcript/file/content.js';
-import type { ToolCall } from '../../transcript/turns/responses.js';
-import type { AgentThread, Turn } from '../../transcript/turns/turn.js';
+import { extractText } from '../../transcript/file/content.js';
+import type { AgentThread, ToolCall, Turn } from '../../transcript/turns/turn.js';
 import type { Observation, Trace } from '../model.js';
 import { findAgentType, requestedAgentType } from './agent-type.js';
 import { deriveSpanId } from './ids.js';
@@ -54,7 +53,7 @@ export function buildAgent(agent: Agent, place: AgentPlace, limits: Limits): Age
         }),
         level,
         statusMessage,
-        line: last.lineOffsets.at(-1) ?? last.prompts[0].line,
+        line: last.lineNumbers.at(-1) ?? last.prompts[0].line,
       },
       context,
     ),
@@ -68,7 +67,7 @@ export function buildLostAgent(call: ToolCall, place: AgentPlace, limits: Limits
     result?.details ?? {};
   if (!result || agentId === undefined) return undefined;
   const agentSpan = agentSpanOf(place.trace, agentId);
-  const output = contentText(content) || (more.result ?? '');
+  const output = extractText(content) || (more.result ?? '');
   return buildObservation(
     {
       type: 'agent',

@@ -1,5 +1,5 @@
 import { isRecord } from '../../shared/json.js';
-import type { ToolCall } from '../../transcript/turns/responses.js';
+import type { ToolCall } from '../../transcript/turns/turn.js';
 
 export interface ChangedLines {
   readonly added: number;

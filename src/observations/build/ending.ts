@@ -1,6 +1,4 @@
-import type { Note } from '../../transcript/turns/notes.js';
-import type { Response } from '../../transcript/turns/responses.js';
-import type { Turn } from '../../transcript/turns/turn.js';
+import type { Note, Response, Turn } from '../../transcript/turns/turn.js';
 import { answerText } from '../content/messages.js';
 import type { Level } from '../model.js';
 

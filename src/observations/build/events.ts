@@ -1,5 +1,5 @@
 import { type Json, withoutUndefined } from '../../shared/json.js';
-import type { Note } from '../../transcript/turns/notes.js';
+import type { Note } from '../../transcript/turns/turn.js';
 import type { MediaRules } from '../content/media.js';
 import { buildUserMessage } from '../content/messages.js';
 import type { Observation } from '../model.js';

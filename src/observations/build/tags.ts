@@ -1,6 +1,5 @@
 import { isRecord } from '../../shared/json.js';
-import type { ToolCall } from '../../transcript/turns/responses.js';
-import type { Turn } from '../../transcript/turns/turn.js';
+import type { ToolCall, Turn } from '../../transcript/turns/turn.js';
 import { findAgentType } from './agent-type.js';
 
 /** What traces are tagged with beside the user's own tags. */

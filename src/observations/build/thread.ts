@@ -1,8 +1,6 @@
 import { isRecord, type Json, withoutUndefined } from '../../shared/json.js';
-import { contentParts, contentText } from '../../transcript/file/content.js';
-import type { Note } from '../../transcript/turns/notes.js';
-import type { Response, ToolCall } from '../../transcript/turns/responses.js';
-import type { Turn } from '../../transcript/turns/turn.js';
+import { extractParts, extractText } from '../../transcript/file/content.js';
+import type { Note, Response, ToolCall, Turn } from '../../transcript/turns/turn.js';
 import { buildContent, type MediaRules } from '../content/media.js';
 import { answerText, buildInputMessages, buildOutputMessage, buildUserMessage } from '../content/messages.js';
 import type { Observation } from '../model.js';
@@ -122,7 +120,7 @@ function toolOf(call: ToolCall, index: number, parentId: string, context: Contex
         stored_size: result?.details?.persistedOutputSize,
       }),
       level: result?.isError ? 'ERROR' : 'DEFAULT',
-      statusMessage: result?.isError ? contentText(result.content) : undefined,
+      statusMessage: result?.isError ? extractText(result.content) : undefined,
       line: Math.max(line, result?.line ?? line),
     },
     context,
@@ -132,7 +130,7 @@ function toolOf(call: ToolCall, index: number, parentId: string, context: Contex
 function outputOf(content: unknown, rules: MediaRules): unknown {
   // A single block, a document for one, is drawn as a list of one.
   const blocks = isRecord(content) && typeof content.type === 'string' ? [content] : content;
-  return Array.isArray(blocks) ? buildContent(contentParts(blocks), rules) : (blocks ?? null);
+  return Array.isArray(blocks) ? buildContent(extractParts(blocks), rules) : (blocks ?? null);
 }
 
 function eventsOf(note: Note, context: Context): Observation[] {

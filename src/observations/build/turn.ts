@@ -49,7 +49,7 @@ function rootOf(turn: Turn, context: Context): Observation {
       }),
       level,
       statusMessage,
-      line: turn.lineOffsets.at(-1) ?? turn.prompts[0].line,
+      line: turn.lineNumbers.at(-1) ?? turn.prompts[0].line,
     },
     context,
   );

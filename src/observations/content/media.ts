@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isRecord, type Json, mapValues } from '../../shared/json.js';
-import { describeMedia, isMedia, type MediaBlock, type Part } from '../../transcript/file/content.js';
+import { type ContentPart, describeMedia, isMedia, type MediaBlock } from '../../transcript/file/content.js';
 import type { Media, Observation } from '../model.js';
 import type { Sanitizer } from './limits.js';
 
@@ -42,7 +42,7 @@ interface TextPart {
 }
 
 /** What is said: text, or where it refers to images and documents, text and references. */
-export function buildContent(parts: readonly Part[], rules: MediaRules): string | (MediaPart | TextPart)[] {
+export function buildContent(parts: readonly ContentPart[], rules: MediaRules): string | (MediaPart | TextPart)[] {
   const shown = parts.filter((part) => part !== '').map((part) => (isMedia(part) ? mediaOf(part, rules) : part));
   if (!shown.some((part) => part instanceof MediaPart)) return shown.join('\n');
   return shown.map((part) => (part instanceof MediaPart ? part : { type: 'text', text: part }));

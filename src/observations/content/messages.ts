@@ -1,6 +1,5 @@
-import { type Block, contentParts, type Part } from '../../transcript/file/content.js';
-import type { AnsweredMessage } from '../../transcript/turns/responses.js';
-import type { Prompt } from '../../transcript/turns/turn.js';
+import { type Block, type ContentPart, extractParts } from '../../transcript/file/content.js';
+import type { AnsweredMessage, Prompt } from '../../transcript/turns/turn.js';
 import { SanitizedText, type Sanitizer } from './limits.js';
 import { buildContent, MediaPart, type MediaRules } from './media.js';
 
@@ -12,7 +11,7 @@ export function buildInputMessages(answered: readonly AnsweredMessage[], rules: 
   return answered.map((message) =>
     message.role === 'user'
       ? { role: 'user', content: beginningOf([message.content, ...(message.media ?? [])], rules) }
-      : { role: 'tool', tool_call_id: message.toolCallId, content: beginningOf(contentParts(message.content), rules) },
+      : { role: 'tool', tool_call_id: message.toolCallId, content: beginningOf(extractParts(message.content), rules) },
   );
 }
 
@@ -21,7 +20,7 @@ export function buildUserMessage({ content, media }: Pick<Prompt, 'content' | 'm
   return { role: 'user', content: buildContent([content, ...media], rules) };
 }
 
-function beginningOf(parts: readonly Part[], rules: MediaRules): unknown {
+function beginningOf(parts: readonly ContentPart[], rules: MediaRules): unknown {
   const content = buildContent(parts, rules);
   const text = (whole: string) => new SanitizedText(rules.fit.text(whole, ANSWERED_CHARS));
   if (typeof content === 'string') return text(content);

@@ -1,6 +1,6 @@
 import { type Json, withoutUndefined } from '../../shared/json.js';
 import type { RequestMessage, RequestShape } from '../../transcript/file/schema.js';
-import type { Missing, SentRequest, Stored } from '../../transcript/requests/request-index.js';
+import type { MissingMessages, SentRequest, StoredPart } from '../../transcript/requests/request-index.js';
 import type { Media } from '../model.js';
 import { countChars } from './limits.js';
 import { type MediaRules, replaceMedia } from './media.js';
@@ -27,7 +27,7 @@ interface Piece {
 
 interface Gathered {
   readonly system: Piece | undefined;
-  readonly newestFirst: readonly (Piece | Missing)[];
+  readonly newestFirst: readonly (Piece | MissingMessages)[];
 }
 
 /** A request may hold hundreds, each kept in memory and told of: of the others, the older, words stand in their place. */
@@ -74,7 +74,7 @@ export class RequestInputBuilder {
     const drawnShape = (read: RequestShape) => [buildSystemMessage(read)];
     const drawn = (read: RequestMessage) => buildRequestMessages(read, this.#rules);
     const system = shape && this.#piece(shape, drawnShape, { chars: Math.floor(this.#maxChars / 2), media: 0 }, known);
-    const newestFirst: (Piece | Missing)[] = [];
+    const newestFirst: (Piece | MissingMessages)[] = [];
     let isEmpty = true;
     let left: Room = { chars: this.#maxChars - (system?.chars ?? 0), media: MOST_MEDIA };
     for (const message of messages) {
@@ -96,7 +96,7 @@ export class RequestInputBuilder {
 
   /** What lies in the file is read and made fit once; undefined where it cannot be read. */
   #piece<T>(
-    stored: Stored<T>,
+    stored: StoredPart<T>,
     drawn: (read: T) => readonly unknown[],
     room: Room,
     known: Map<string, Piece>,
@@ -116,7 +116,7 @@ interface Room {
 }
 
 function pieceOf<T>(
-  { read }: Stored<T>,
+  { read }: StoredPart<T>,
   drawn: (read: T) => readonly unknown[],
   room: Room,
   { fit }: MediaRules,
@@ -147,7 +147,7 @@ function withAtMost(media: number, piece: Piece): Piece {
 }
 
 /** The oldest first, with a word where some are missing. */
-function inOrder(newestFirst: readonly (Piece | Missing)[]): Json[] {
+function inOrder(newestFirst: readonly (Piece | MissingMessages)[]): Json[] {
   const messages: Json[] = [];
   let missing = 0;
   const tellMissing = () => {

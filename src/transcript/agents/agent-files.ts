@@ -4,7 +4,7 @@ import { parseJson } from '../../shared/json.js';
 import type { Line } from '../file/line.js';
 import { readLines } from '../file/lines.js';
 import { AgentMeta } from '../file/schema.js';
-import { readAllTurns } from '../turns/file-turns.js';
+import { readAllTurns } from '../turns/read-all-turns.js';
 import { type AgentThread, type Turn, toThread } from '../turns/turn.js';
 
 export interface AgentFile {
@@ -52,7 +52,7 @@ export function readAgent(
     // Its lines need a name where they have none, and no other agent's may be the same.
     const all = readAllTurns(path, 'agent', agentId, (line) => {
       onLine(line);
-      if (line.kind === 'unreadable') onUnreadable(line.place.number, line.reason);
+      if (line.kind === 'unreadable') onUnreadable(line.location.number, line.reason);
     });
     for (const turn of all) turns.push(turn);
   } catch (error) {

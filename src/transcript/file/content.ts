@@ -1,7 +1,7 @@
 import { isRecord } from '../../shared/json.js';
-import { knownBlocks, MediaSource } from './schema.js';
+import { type AttachmentLine, MediaSource, ToolResultBlock, ToolUseBlock } from './schema.js';
 
-/** One piece of a message's content. */
+/** One block of a message's content. */
 export type Block =
   | { kind: 'text'; text: string }
   | { kind: 'thinking'; text: string }
@@ -10,36 +10,35 @@ export type Block =
   | MediaBlock
   | { kind: 'other'; type: string; value: unknown };
 
-/** An image or a document that a message holds. */
+/** An image or a document in a message. */
 export interface MediaBlock {
   readonly kind: 'media';
-  /** What the message calls it. */
+  /** What the message calls it: `image`, `document`. */
   readonly type: string;
   readonly mediaType: string;
   readonly encoding: 'base64' | 'text';
   readonly data: string;
 }
 
-/** Words, or what is none. */
-export type Part = string | MediaBlock;
+/** A text, or an image or document between texts. */
+export type ContentPart = string | MediaBlock;
 
 /** Content is a string, a list of blocks, or missing. */
 export function parseBlocks(content: unknown): Block[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
-  if (!Array.isArray(content)) return [];
-  return content.map(toBlock);
+  return Array.isArray(content) ? content.map(parseBlock) : [];
 }
 
-/** The text of content, blocks joined by a newline; what cannot be text leaves a short word in its place. */
-export function contentText(content: unknown): string {
-  return contentParts(content)
-    .map((part) => (typeof part === 'string' ? part : `[${describeMedia(part)}]`))
+/** The text of content, its blocks joined by newlines; whatever is not text is named in brackets. */
+export function extractText(content: unknown): string {
+  return extractParts(content)
+    .map((part) => (isMedia(part) ? `[${describeMedia(part)}]` : part))
     .join('\n');
 }
 
-/** What content says, and the images and documents between. */
-export function contentParts(content: unknown): Part[] {
-  const parts: Part[] = [];
+/** The texts of content and the images and documents between them. */
+export function extractParts(content: unknown): ContentPart[] {
+  const parts: ContentPart[] = [];
   for (const block of parseBlocks(content)) {
     const part = partOf(block);
     const before = parts.at(-1);
@@ -50,82 +49,79 @@ export function contentParts(content: unknown): Part[] {
   return parts;
 }
 
-/** What content says, and apart from it the images and documents. */
-export function splitTextAndMedia(content: unknown): { words: string; media: MediaBlock[] } {
-  const parts = contentParts(content);
-  return { words: parts.filter((part) => !isMedia(part)).join('\n'), media: parts.filter(isMedia) };
+/** The text of content, and separately its images and documents. */
+export function splitTextAndMedia(content: unknown): { text: string; media: MediaBlock[] } {
+  const parts = extractParts(content);
+  return { text: parts.filter((part) => !isMedia(part)).join('\n'), media: parts.filter(isMedia) };
 }
 
-export function isMedia(part: Part): part is MediaBlock {
+export function isMedia(part: ContentPart): part is MediaBlock {
   return typeof part !== 'string';
 }
 
-/** An image's or a document's type and size, in words. */
+/** The type and size of an image or a document, in words. */
 export function describeMedia({ type, mediaType, encoding, data }: MediaBlock): string {
-  const bytes = encoding === 'text' ? Buffer.byteLength(data) : base64Bytes(data);
+  const bytes = encoding === 'text' ? Buffer.byteLength(data) : Buffer.byteLength(data, 'base64');
   return `${type} ${mediaType}, ${bytes} bytes`;
-}
-
-function partOf(block: Block): Part {
-  if (block.kind === 'text') return block.text;
-  if (block.kind === 'media') return block;
-  return block.kind === 'other' ? placeholder(block.type, block.value) : '';
 }
 
 export function hasToolResult(content: unknown): boolean {
   return Array.isArray(content) && content.some((block) => isRecord(block) && block.type === 'tool_result');
 }
 
-function toBlock(value: unknown): Block {
+/** The image or document in a block. */
+export function parseMedia(block: unknown): MediaBlock | undefined {
+  const { type, source } = isRecord(block) ? block : {};
+  const parsed = MediaSource.safeParse(source);
+  if (typeof type !== 'string' || !parsed.success) return undefined;
+  const { type: encoding, media_type: mediaType, data } = parsed.data;
+  return { kind: 'media', type, mediaType, encoding, data };
+}
+
+/** The image in a file that a prompt mentions, as in `@like/this.png`: the model sees it with the prompt. */
+export function parseAttachedImage({ attachment }: AttachmentLine): MediaBlock | undefined {
+  const { type, file } = attachment?.content ?? {};
+  if (type !== 'image') return undefined;
+  return parseMedia({ type, source: { type: 'base64', media_type: file?.type, data: file?.base64 } });
+}
+
+function parseBlock(value: unknown): Block {
   if (typeof value === 'string') return { kind: 'text', text: value };
-  const type = isRecord(value) && typeof value.type === 'string' ? value.type : 'unknown';
-  if (type === 'text') {
-    const block = knownBlocks.text.safeParse(value);
-    if (block.success) return { kind: 'text', text: block.data.text };
-  } else if (type === 'thinking') {
-    const block = knownBlocks.thinking.safeParse(value);
-    if (block.success) return { kind: 'thinking', text: block.data.thinking };
-  } else if (type.endsWith('tool_use')) {
-    // the client's own, the server's, those of an MCP connector
-    const block = knownBlocks.tool_use.safeParse(value);
-    if (block.success) return { kind: 'tool_use', id: block.data.id, name: block.data.name, input: block.data.input };
-  } else if (type.endsWith('tool_result')) {
-    const block = knownBlocks.tool_result.safeParse(value);
-    if (block.success) {
-      const { tool_use_id: toolUseId, content, is_error } = block.data;
-      return { kind: 'tool_result', toolUseId, content, isError: is_error ?? isErrorBlock(content) };
-    }
+  const block = isRecord(value) ? value : {};
+  const type = typeof block.type === 'string' ? block.type : 'unknown';
+  if (type === 'text' && typeof block.text === 'string') return { kind: 'text', text: block.text };
+  if (type === 'thinking' && typeof block.thinking === 'string') return { kind: 'thinking', text: block.thinking };
+  // The endings also cover `server_tool_use`, `mcp_tool_use` and their results.
+  if (type.endsWith('tool_use')) {
+    const { id, name, input } = ToolUseBlock.parse(block);
+    return { kind: 'tool_use', id, name, input };
+  }
+  if (type.endsWith('tool_result')) {
+    const { tool_use_id: toolUseId, content, is_error: isError = isErrorBlock(content) } = ToolResultBlock.parse(block);
+    return { kind: 'tool_result', toolUseId, content, isError };
   }
   return parseMedia(value) ?? { kind: 'other', type, value };
 }
 
-/** The image or the document that a block holds. */
-export function parseMedia(block: unknown): MediaBlock | undefined {
-  const { type, source } = isRecord(block) ? block : {};
-  const read = MediaSource.safeParse(source);
-  if (typeof type !== 'string' || !read.success) return undefined;
-  const { type: encoding, media_type: mediaType, data } = read.data;
-  return { kind: 'media', type, mediaType, encoding, data };
+function partOf(block: Block): ContentPart {
+  if (block.kind === 'text') return block.text;
+  if (block.kind === 'media') return block;
+  return block.kind === 'other' ? describeOther(block.type, block.value) : '';
 }
 
-/** A failure of a tool of the server's own is a block that says so. */
+/** When one of the API's own tools fails, its result is a block of such a type. */
 function isErrorBlock(content: unknown): boolean {
   return isRecord(content) && typeof content.type === 'string' && content.type.endsWith('_error');
 }
 
-function placeholder(type: string, value: unknown): string {
-  if (isErrorBlock(value) && isRecord(value)) return `[${type}: ${wordIn(value.error_code) || 'unknown'}]`;
-  if (type === 'web_fetch_result' && isRecord(value)) return `[web_fetch_result ${wordIn(value.url)}]`;
-  if (type === 'web_search_result' && isRecord(value))
-    return [wordIn(value.title), wordIn(value.url)].filter((word) => word !== '').join(' ');
+function describeOther(type: string, value: unknown): string {
+  const { error_code, url, title } = isRecord(value) ? value : {};
+  if (isErrorBlock(value)) return `[${type}: ${toWord(error_code) || 'unknown'}]`;
+  if (type === 'web_fetch_result') return `[web_fetch_result ${toWord(url)}]`;
+  if (type === 'web_search_result') return [toWord(title), toWord(url)].filter((word) => word !== '').join(' ');
   return `[${type}]`;
 }
 
-function wordIn(value: unknown): string {
+function toWord(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
-}
-
-function base64Bytes(data: string): number {
-  const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0;
-  return Math.floor((data.length * 3) / 4) - padding;
 }

@@ -1,115 +1,84 @@
 import { isRecord, parseJson } from '../../shared/json.js';
-import { skippedAttachment } from './attachment.js';
-import type { Place, SourceLine } from './reader.js';
+import type { LineLocation, SourceLine } from './reader.js';
 import { AssistantLine, AttachmentLine, OtherLine, RequestLine, SystemLine, UserLine } from './schema.js';
-import { parseTimestamp } from './time.js';
+import { parseSkippedLine } from './skipped-line.js';
 
-interface Timed {
-  readonly place: Place;
-  /** When it was written, in ms since 1970, where the line says so. */
+interface Located {
+  readonly location: LineLocation;
+  /** When it was written, in ms since 1970, if the line says so. */
   readonly at: number | undefined;
 }
 
 /** A line of a transcript. What is not understood is a value too: `other`, or `unreadable` with the reason. */
 export type Line =
-  | ({ kind: 'user'; content: unknown; fields: UserLine } & Timed)
-  | ({ kind: 'assistant'; content: unknown; fields: AssistantLine } & Timed)
-  | ({ kind: 'system'; fields: SystemLine } & Timed)
-  | ({ kind: 'attachment'; type: string; fields: AttachmentLine } & Timed)
-  | ({ kind: 'request'; fields: RequestLine } & Timed)
-  | ({ kind: 'other'; type: string; fields: OtherLine; hash?: string | undefined } & Timed)
-  | { kind: 'unreadable'; place: Place; reason: string };
+  | ({ kind: 'user'; content: unknown; fields: UserLine } & Located)
+  | ({ kind: 'assistant'; content: unknown; fields: AssistantLine } & Located)
+  | ({ kind: 'system'; fields: SystemLine } & Located)
+  | ({ kind: 'attachment'; type: string; fields: AttachmentLine } & Located)
+  | ({ kind: 'request'; fields: RequestLine } & Located)
+  | ({ kind: 'other'; type: string; fields: OtherLine; hash?: string | undefined } & Located)
+  | { kind: 'unreadable'; location: LineLocation; reason: string };
 
-/**
- * Most of a file is the bodies of these lines, which nobody reads here: they are known by their first bytes and not
- * parsed (a session's first 135 KB are nearly all attachments and request shapes).
- */
-const SKIPPED = ['api-request-shape', 'api-request-blob', 'file-history-snapshot', 'file-history-delta'];
-const HEAD_BYTES = 256;
-/** What requests call the body by. */
-const HASH = /"(?:hash|shapeHash)":"([0-9a-f]{64})"/;
-
-export function toLine(source: SourceLine): Line | undefined {
-  const { number, start, end, bytes } = source;
-  const place = { number, start, end };
-  const head = bytes.toString('latin1', 0, HEAD_BYTES);
-  const skipped = SKIPPED.find((type) => head.startsWith(`{"type":"${type}"`));
-  if (skipped) return { kind: 'other', type: skipped, fields: {}, hash: HASH.exec(head)?.[1], place, at: undefined };
-  const attachment = skippedAttachment(head, bytes);
-  if (attachment) return { kind: 'attachment', ...attachment, place, at: undefined };
-
+/** Undefined for an empty line. */
+export function parseLine({ number, start, end, bytes }: SourceLine): Line | undefined {
+  const location = { number, start, end };
+  const skipped = parseSkippedLine(bytes);
+  if (skipped) return { ...skipped, location, at: undefined };
   try {
     const text = bytes.toString('utf8').replace(/^\uFEFF/, '');
-    return text.trim() === '' ? undefined : parseLine(text, place);
+    return text.trim() === '' ? undefined : parseText(text, location);
   } catch (error) {
-    return { kind: 'unreadable', place, reason: String(error) };
+    return { kind: 'unreadable', location, reason: String(error) };
   }
-}
-
-/** A crash can leave a torn line with the next one written behind it, or a hole of NUL bytes: what is whole is taken. */
-function parseLine(text: string, place: Place): Line {
-  const value = parseJson(text);
-  if (isRecord(value)) return toKnownLine(value, place);
-  if (value !== undefined) return { kind: 'unreadable', place, reason: 'not a JSON object' };
-  const starts = [...text.matchAll(LINE_START)].map(({ index }) => index).filter((index) => index > 0);
-  for (const start of starts.slice(0, TORN_TRIES)) {
-    const tail = parseJson(text.slice(start));
-    const line = isRecord(tail) ? toKnownLine(tail, place) : undefined;
-    if (line && line.kind !== 'other') return line;
-  }
-  return { kind: 'unreadable', place, reason: 'not JSON' };
 }
 
 const LINE_START = /\{"(?:parentUuid|type|message|sessionId)":/g;
-const TORN_TRIES = 64;
+const MAX_STARTS_TRIED = 64;
 
-function toKnownLine(value: Record<string, unknown>, place: Place): Line {
+/** A crash can leave half a line, or a hole of NUL bytes, in front of the next line: that line is still read. */
+function parseText(text: string, location: LineLocation): Line {
+  const value = parseJson(text);
+  if (isRecord(value)) return parseFields(value, location);
+  if (value !== undefined) return { kind: 'unreadable', location, reason: 'not a JSON object' };
+  const starts = [...text.matchAll(LINE_START)].map(({ index }) => index).filter((index) => index > 0);
+  for (const start of starts.slice(0, MAX_STARTS_TRIED)) {
+    const tail = parseJson(text.slice(start));
+    const line = isRecord(tail) ? parseFields(tail, location) : undefined;
+    if (line && line.kind !== 'other') return line;
+  }
+  return { kind: 'unreadable', location, reason: 'not JSON' };
+}
+
+/** Some versions have the type, the content and the time only in the message. */
+function parseFields(value: Record<string, unknown>, location: LineLocation): Line {
   const message = isRecord(value.message) ? value.message : {};
+  const content = message.content ?? value.content;
+  const timestamp = [value.timestamp, message.timestamp].find((time) => typeof time === 'string' && time !== '');
+  const located = { location, at: parseTimestamp(timestamp) };
   const type = value.type ?? message.role;
   switch (type) {
     case 'user':
-    case 'assistant': {
-      const content = message.content ?? value.content;
-      if (type === 'user') {
-        const fields = UserLine.parse(value);
-        return {
-          kind: 'user',
-          content,
-          fields,
-          place,
-          at: parseTimestamp(fields.timestamp ?? fields.message?.timestamp),
-        };
-      }
-      const fields = AssistantLine.parse(value);
-      return {
-        kind: 'assistant',
-        content,
-        fields,
-        place,
-        at: parseTimestamp(fields.timestamp ?? fields.message?.timestamp),
-      };
-    }
-    case 'system': {
-      const fields = SystemLine.parse(value);
-      return { kind: 'system', fields, place, at: parseTimestamp(fields.timestamp) };
-    }
+      return { kind: 'user', content, fields: UserLine.parse(value), ...located };
+    case 'assistant':
+      return { kind: 'assistant', content, fields: AssistantLine.parse(value), ...located };
+    case 'system':
+      return { kind: 'system', fields: SystemLine.parse(value), ...located };
     case 'attachment': {
       const fields = AttachmentLine.parse(value);
-      return {
-        kind: 'attachment',
-        type: fields.attachment?.type ?? '',
-        fields,
-        place,
-        at: parseTimestamp(fields.timestamp),
-      };
+      return { kind: 'attachment', type: fields.attachment?.type ?? '', fields, ...located };
     }
-    case 'api-request': {
-      const fields = RequestLine.parse(value);
-      return { kind: 'request', fields, place, at: parseTimestamp(fields.timestamp) };
-    }
-    default: {
-      const fields = OtherLine.parse(value);
-      return { kind: 'other', type: String(type), fields, place, at: parseTimestamp(fields.timestamp) };
-    }
+    case 'api-request':
+      return { kind: 'request', fields: RequestLine.parse(value), ...located };
+    default:
+      return { kind: 'other', type: String(type), fields: OtherLine.parse(value), ...located };
   }
+}
+
+// Langfuse takes times as 64-bit nanoseconds: a date before 1970 or after 2500 does not fit.
+const LATEST_TIME_MS = Date.UTC(2500, 0);
+
+/** A timestamp in ms since 1970; undefined if it is not a valid one. */
+export function parseTimestamp(timestamp: unknown): number | undefined {
+  const at = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN;
+  return at >= 0 && at < LATEST_TIME_MS ? Math.trunc(at) : undefined;
 }

@@ -1,42 +1,48 @@
-import { type Line, toLine } from './line.js';
+import { type Line, parseLine, parseTimestamp } from './line.js';
 import { TranscriptReader } from './reader.js';
 
-/** The lines of a file that nobody writes any more, the last one also without its newline. */
+/** The lines of a file that is no longer being written: the last one counts even without its newline. */
 export function* readLines(path: string): Generator<Line, void, undefined> {
   const reader = TranscriptReader.open(path);
   try {
     for (const source of reader.lines()) {
-      const line = toLine(source);
+      const line = parseLine(source);
       if (line) yield line;
     }
-    const rest = reader.rest();
-    const last = rest && toLine(rest);
+    const unfinished = reader.unfinishedLine();
+    const last = unfinished && parseLine(unfinished);
     if (last) yield last;
   } finally {
     reader.close();
   }
 }
 
-/** How many whole lines a file has. */
+/** Counts the lines that end in a newline. */
 export function countLines(path: string): number {
-  const reader = TranscriptReader.open(path);
-  try {
+  return withReader(path, (reader) => {
     let count = 0;
     for (const { number } of reader.lines()) count = number;
     return count;
+  });
+}
+
+const HEAD_BYTES = 1 << 18;
+
+/** The time for lines before any line with a time: the first timestamp near the file's beginning, or the file's birth. */
+export function findFirstTime(reader: TranscriptReader): number {
+  const head = reader.readBytes({ start: 0, end: HEAD_BYTES }).toString('latin1');
+  return parseTimestamp(/"timestamp":"([^"]{1,40})"/.exec(head)?.[1]) ?? reader.status.bornAt;
+}
+
+export function readFirstTime(path: string): number {
+  return withReader(path, findFirstTime);
+}
+
+function withReader<T>(path: string, use: (reader: TranscriptReader) => T): T {
+  const reader = TranscriptReader.open(path);
+  try {
+    return use(reader);
   } finally {
     reader.close();
   }
-}
-
-/** The time of a file's lines before any that has one: the first that it tells, or when it was made. */
-export function firstTimestampReader(path: string): () => number {
-  return () => {
-    const reader = TranscriptReader.open(path);
-    try {
-      return reader.firstTime() ?? reader.status.bornAt;
-    } finally {
-      reader.close();
-    }
-  };
 }

@@ -1,24 +1,29 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import { parseTimestamp } from './time.js';
 
-/** Where a line stands: its 1-based number and the bytes it takes, its newline included. */
-export interface Place {
+/** Where a line is in its file: its number, counted from 1, and its bytes, the newline included. */
+export interface LineLocation {
   readonly number: number;
   readonly start: number;
   readonly end: number;
 }
 
-export interface SourceLine extends Place {
+export interface SourceLine extends LineLocation {
   readonly bytes: Buffer;
+}
+
+/** Where to read from: the number of a line and its first byte. */
+export interface Position {
+  readonly line: number;
+  readonly offset: number;
 }
 
 const NEWLINE = 0x0a;
 const CHUNK_BYTES = 1 << 18;
 const LONGEST_LINE_BYTES = 1 << 28;
-// Windows has neither of the last two.
+// Windows has neither O_NOFOLLOW nor O_NONBLOCK.
 export const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
-/** Reads a growing file line by line, from any line's start on. A line is whole only at its newline. */
+/** Reads a growing file line by line, from the start of any line. A line is complete only with its newline. */
 export class TranscriptReader {
   readonly #file: number;
   readonly #chunk = Buffer.allocUnsafe(CHUNK_BYTES);
@@ -31,7 +36,7 @@ export class TranscriptReader {
     this.#file = file;
   }
 
-  /** Opens a regular file, never a symlink and never a FIFO, which would hang. */
+  /** Opens a regular file, but never a symlink, nor a FIFO, which would hang. */
   static open(path: string): TranscriptReader {
     const file = openSync(path, OPEN_FLAGS);
     if (!fstatSync(file).isFile()) {
@@ -42,63 +47,54 @@ export class TranscriptReader {
   }
 
   get status() {
-    const { size, mtimeMs, birthtimeMs } = fstatSync(this.#file);
-    return { bytes: size, changedAt: mtimeMs, bornAt: Math.trunc(birthtimeMs || mtimeMs) };
+    const { mtimeMs, birthtimeMs } = fstatSync(this.#file);
+    return { changedAt: mtimeMs, bornAt: Math.trunc(birthtimeMs || mtimeMs) };
   }
 
-  /** Up to which byte it has been read, a line that is not whole yet included. */
+  /** How many bytes have been read, an unfinished line included. */
   get offset(): number {
     return this.#offset + this.#unfinishedBytes;
   }
 
   /**
-   * Moves on to a line, by its first byte; where that is 0, the lines before it are counted. Says where it is then, or
-   * nothing where no line starts there.
+   * Moves to the start of a line. If its offset is 0, it is found by counting lines. Returns where the reader is then, or
+   * undefined if no line starts there.
    */
-  moveTo({ line, offset }: { line: number; offset: number }): { line: number; offset: number } | undefined {
+  moveTo({ line, offset }: Position): Position | undefined {
     if (offset === 0) return this.#skipTo(line) ? { line, offset: this.#offset } : undefined;
-    if (!this.#startsLine(offset)) return undefined;
+    if (this.readBytes({ start: offset - 1, end: offset })[0] !== NEWLINE) return undefined;
     this.#number = line;
     this.#offset = offset;
     return { line, offset };
   }
 
-  /** Moves on to the first line that starts at a byte or behind it; the lines are counted from there. */
-  moveBehind(offset: number): void {
+  /** Moves to the first line that starts at a byte or after it; lines are counted from there. */
+  moveToLineFrom(offset: number): void {
     if (offset === 0) return;
     this.#offset = offset - 1;
     for (const _ of this.lines()) return;
   }
 
-  /** What stands there, as far as the file still reaches. */
-  bytesOf({ start, end }: Place): Buffer {
+  /** The bytes of a part of the file; fewer if the file has become shorter. */
+  readBytes({ start, end }: Pick<LineLocation, 'start' | 'end'>): Buffer {
     const bytes = Buffer.allocUnsafe(end - start);
     return bytes.subarray(0, readSync(this.#file, bytes, 0, bytes.length, start));
   }
 
   /**
-   * The whole lines not read yet; the bytes of each are good until the next one is asked for. Once they are used up it may
-   * be called again: the file may have grown.
+   * The complete lines that have not been read yet. The bytes of one are valid until the next one is requested. Can be
+   * called again when the file has grown.
    */
   *lines(): Generator<SourceLine, void, undefined> {
     for (;;) {
-      const start = this.#offset + this.#unfinishedBytes;
-      const length = readSync(this.#file, this.#chunk, 0, CHUNK_BYTES, start);
+      const length = readSync(this.#file, this.#chunk, 0, CHUNK_BYTES, this.offset);
       if (length === 0) return;
       yield* this.#split(this.#chunk.subarray(0, length));
     }
   }
 
-  /** The first time that the file tells of, if it does so near its beginning. */
-  firstTime(): number | undefined {
-    const head = Buffer.alloc(CHUNK_BYTES);
-    const length = readSync(this.#file, head, 0, CHUNK_BYTES, 0);
-    const [, timestamp] = /"timestamp":"([^"]{1,40})"/.exec(head.toString('latin1', 0, length)) ?? [];
-    return parseTimestamp(timestamp);
-  }
-
-  /** What stands behind the last newline: a line still being written, or one that never got its newline. */
-  rest(): SourceLine | undefined {
+  /** What follows the last newline: a line that is still being written, or that never got its newline. */
+  unfinishedLine(): SourceLine | undefined {
     if (this.#unfinishedBytes === 0) return undefined;
     const bytes = Buffer.concat(this.#unfinished);
     return { number: this.#number, start: this.#offset, end: this.#offset + bytes.length, bytes };
@@ -114,16 +110,11 @@ export class TranscriptReader {
     return false;
   }
 
-  #startsLine(offset: number): boolean {
-    const before = Buffer.alloc(1);
-    return readSync(this.#file, before, 0, 1, offset - 1) === 1 && before[0] === NEWLINE;
-  }
-
   *#split(chunk: Buffer): Generator<SourceLine, void, undefined> {
     let from = 0;
     for (let newline = chunk.indexOf(NEWLINE); newline >= 0; newline = chunk.indexOf(NEWLINE, from)) {
-      const piece = chunk.subarray(from, newline);
-      const bytes = this.#unfinishedBytes > 0 ? Buffer.concat([...this.#unfinished, piece]) : piece;
+      const part = chunk.subarray(from, newline);
+      const bytes = this.#unfinishedBytes > 0 ? Buffer.concat([...this.#unfinished, part]) : part;
       const line = { number: this.#number, start: this.#offset, end: this.#offset + bytes.length + 1, bytes };
       this.#unfinished = [];
       this.#unfinishedBytes = 0;

@@ -2,8 +2,8 @@ import * as z from 'zod/mini';
 import { optional } from '../../shared/schema.js';
 
 /**
- * What the lines of a transcript hold, as far as it is used here. Every field is optional and a field of the wrong type
- * counts as missing, as does an empty name: Claude Code's files change weekly, and one odd field must not cost a turn.
+ * The fields of transcript lines that are used here. Each is optional, and counts as missing if it has the wrong type or is
+ * an empty string: Claude Code's files change weekly, and one odd field must not cost a turn.
  */
 const text = optional(z.string().check(z.minLength(1)));
 const flag = optional(z.boolean());
@@ -14,14 +14,13 @@ const envelope = {
   uuid: text,
   parentUuid: text,
   sessionId: text,
-  timestamp: text,
   cwd: text,
   isMeta: flag,
   isSidechain: flag,
   forkedFrom: anything,
 };
 
-/** Claude Code's running account of a session's tokens. */
+/** One model's part of Claude Code's running account of a session's tokens. */
 const ModelAccount = z.object({
   inputTokens: number,
   outputTokens: number,
@@ -30,7 +29,7 @@ const ModelAccount = z.object({
 });
 export type ModelAccount = z.infer<typeof ModelAccount>;
 
-/** A line of any other type: some of them are links of the parent chain, too. */
+/** A line of any other type. Some of them are links in the parent chain too. */
 export const OtherLine = z.object({
   ...envelope,
   customTitle: text,
@@ -41,7 +40,7 @@ export const OtherLine = z.object({
 });
 export type OtherLine = z.infer<typeof OtherLine>;
 
-/** What a tool's result tells beside what the model is shown; of a failure it may be the text alone. */
+/** What a tool's result says in addition to what the model sees. For a failure it may be just a text. */
 const ToolUseResult = z.object({
   status: text,
   isAsync: flag,
@@ -66,7 +65,6 @@ export type ToolUseResult = z.infer<typeof ToolUseResult>;
 
 export const UserLine = z.object({
   ...envelope,
-  message: optional(z.object({ timestamp: text })),
   isCompactSummary: flag,
   promptId: text,
   origin: optional(z.object({ kind: text })),
@@ -100,7 +98,6 @@ export const AssistantLine = z.object({
       model: text,
       stop_reason: text,
       usage: optional(TokenCounts),
-      timestamp: text,
     }),
   ),
   requestId: text,
@@ -142,10 +139,9 @@ export type AttachmentLine = z.infer<typeof AttachmentLine>;
 
 export const RequestLine = z.object({
   id: text,
-  timestamp: text,
   base: text,
   keep: number,
-  // It may name thousands of messages, and few want to know them.
+  // Thousands of hashes, which most readers of the line do not need: checked where they are used.
   tail: anything,
   shapeHash: text,
   params: optional(
@@ -158,7 +154,7 @@ export const RequestLine = z.object({
 });
 export type RequestLine = z.infer<typeof RequestLine>;
 
-/** A message as the API got it. */
+/** A message as the API received it. */
 const RequestMessage = z.looseObject({ role: z.string(), content: anything });
 export type RequestMessage = z.infer<typeof RequestMessage>;
 
@@ -169,7 +165,7 @@ export type RequestShape = z.infer<typeof RequestShape>;
 
 export const ShapeLine = z.catch(z.object({ shape: optional(RequestShape) }), {});
 
-/** What lies beside an agent's file. */
+/** The content of `agent-<id>.meta.json`, next to an agent's file. */
 export const AgentMeta = z.object({
   agentType: text,
   description: text,
@@ -179,17 +175,12 @@ export const AgentMeta = z.object({
 });
 export type AgentMeta = z.infer<typeof AgentMeta>;
 
-/** The bytes of an image or a document, or the text; one may also lie elsewhere, at a URL. */
+/** An image's or a document's bytes, or its text. A source may also be a URL, which is not read. */
 export const MediaSource = z.object({
   type: z.enum(['base64', 'text']),
   media_type: z.string().check(z.regex(/^[\w.+-]{1,60}\/[\w.+-]{1,60}$/)),
   data: z.string(),
 });
 
-/** The kinds of content that are understood; any other block stays as it is. */
-export const knownBlocks = {
-  text: z.object({ type: z.literal('text'), text: z.string() }),
-  thinking: z.object({ type: z.literal('thinking'), thinking: z.string() }),
-  tool_use: z.object({ type: z.string(), id: text, name: z.catch(z.string(), 'tool'), input: anything }),
-  tool_result: z.object({ type: z.string(), tool_use_id: text, content: anything, is_error: flag }),
-};
+export const ToolUseBlock = z.object({ id: text, name: z.catch(z.string(), 'tool'), input: anything });
+export const ToolResultBlock = z.object({ tool_use_id: text, content: anything, is_error: flag });

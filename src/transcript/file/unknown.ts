@@ -28,7 +28,7 @@ const NAME_CHARS = 60;
 const KNOWN_BLOCKS = new Set(['image', 'document', 'redacted_thinking', 'web_search_result', 'tool_reference']);
 
 /** What of a line has never been seen before: the type of the line, or of blocks in it. */
-export function findUnknown(line: Line): string[] {
+export function findUnknownTypes(line: Line): string[] {
   switch (line.kind) {
     case 'other':
       return KNOWN_TYPES.has(line.type) ? [] : [`line ${line.type.slice(0, NAME_CHARS)}`];

@@ -2,13 +2,13 @@ import { createHash, type Hash } from 'node:crypto';
 import { isRecord } from '../../shared/json.js';
 import { hasToolResult } from '../file/content.js';
 import type { Line } from '../file/line.js';
-import type { Place } from '../file/reader.js';
+import type { LineLocation } from '../file/reader.js';
 
 /** Where a message of a request stands: in a line of its own, or in those of the conversation. */
 export type MessageSource =
-  | { readonly kind: 'blob'; readonly place: Place }
+  | { readonly kind: 'blob'; readonly place: LineLocation }
   /** The first so many of these places: more may have come later. */
-  | { readonly kind: 'lines'; readonly role: Role; readonly places: readonly Place[]; readonly count: number };
+  | { readonly kind: 'lines'; readonly role: Role; readonly places: readonly LineLocation[]; readonly count: number };
 
 export interface HashedMessage {
   readonly hash: string;
@@ -33,17 +33,17 @@ export class MessageHashes {
     switch (line.kind) {
       case 'other':
         if (line.type !== 'api-request-blob' || line.hash === undefined) return undefined;
-        return { hash: line.hash, source: { kind: 'blob', place: line.place } };
+        return { hash: line.hash, source: { kind: 'blob', place: line.location } };
       case 'user': {
         if (!hasToolResult(line.content)) this.#results = undefined;
         const message = this.#results ?? new GrowingMessage('user');
         if (hasToolResult(line.content)) this.#results = message;
-        return message.grow(toBlockList(line.content), line.place);
+        return message.grow(toBlockList(line.content), line.location);
       }
       case 'assistant': {
         this.#results = undefined;
         const { id } = line.fields.message ?? {};
-        return id === undefined ? undefined : this.#response(id).grow(toBlockList(line.content), line.place);
+        return id === undefined ? undefined : this.#response(id).grow(toBlockList(line.content), line.location);
       }
       default:
         return undefined;
@@ -65,7 +65,7 @@ export class MessageHashes {
 class GrowingMessage {
   readonly #role: Role;
   readonly #hash: Hash;
-  readonly #places: Place[] = [];
+  readonly #places: LineLocation[] = [];
   #separator = '';
 
   constructor(role: Role) {
@@ -73,7 +73,7 @@ class GrowingMessage {
     this.#hash = createHash('sha256').update('{"content":[');
   }
 
-  grow(blocks: readonly unknown[], place: Place): HashedMessage {
+  grow(blocks: readonly unknown[], place: LineLocation): HashedMessage {
     for (const text of blocks.map(canonicalJson)) {
       this.#hash.update(this.#separator).update(text);
       this.#separator = ',';

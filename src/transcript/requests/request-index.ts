@@ -1,6 +1,6 @@
 import { parseJson } from '../../shared/json.js';
-import { type Line, toLine } from '../file/line.js';
-import { type Place, TranscriptReader } from '../file/reader.js';
+import { type Line, parseLine } from '../file/line.js';
+import { type LineLocation, TranscriptReader } from '../file/reader.js';
 import { BlobLine, type RequestMessage, type RequestShape, ShapeLine } from '../file/schema.js';
 import { MessageHashes, type MessageSource, toBlockList } from './message-hashes.js';
 
@@ -9,20 +9,20 @@ export interface SentRequest {
   /** How many messages it had. */
   readonly count: number;
   /** The system prompt and the tools; undefined where they are not to be found. */
-  readonly shape: Stored<RequestShape> | undefined;
+  readonly shape: StoredPart<RequestShape> | undefined;
   /** The newest first, each looked for when its turn comes. */
-  readonly messages: Iterable<Stored<RequestMessage> | Missing>;
+  readonly messages: Iterable<StoredPart<RequestMessage> | MissingMessages>;
 }
 
 /** Something that lies in the file: undefined where it can no longer be read. */
-export interface Stored<T> {
+export interface StoredPart<T> {
   readonly kind: 'stored';
   readonly hash: string;
   readonly read: () => T | undefined;
 }
 
 /** So many messages that are not to be found. */
-export interface Missing {
+export interface MissingMessages {
   readonly kind: 'missing';
   readonly count: number;
 }
@@ -59,7 +59,7 @@ export class RequestIndex {
   readonly #path: string;
   readonly #hashes = new MessageHashes();
   readonly #requests = new Map<string, Delta>();
-  readonly #shapes = new Map<string, Place>();
+  readonly #shapes = new Map<string, LineLocation>();
   readonly #messages = new Map<string, Named>();
   readonly #reader: TranscriptReader | undefined;
   #stretches: Stretch[] | undefined;
@@ -71,8 +71,8 @@ export class RequestIndex {
   }
 
   /** Takes the next line of the file. */
-  see(line: Line): void {
-    this.#stretches ??= stretchesBefore(line.place.start);
+  addLine(line: Line): void {
+    this.#stretches ??= stretchesBefore(line.location.start);
     this.#take(line, this.#hashes);
   }
 
@@ -90,7 +90,7 @@ export class RequestIndex {
   #take(line: Line, hashes: MessageHashes): void {
     if (line.kind === 'request') this.#takeRequest(line);
     if (line.kind === 'other' && line.type === 'api-request-shape' && line.hash !== undefined)
-      this.#shapes.set(line.hash, line.place);
+      this.#shapes.set(line.hash, line.location);
     try {
       const message = hashes.in(line);
       if (message) this.#named(message.hash).source = message.source;
@@ -99,7 +99,7 @@ export class RequestIndex {
     }
   }
 
-  #takeRequest({ fields, place }: Extract<Line, { kind: 'request' }>): void {
+  #takeRequest({ fields, location: place }: Extract<Line, { kind: 'request' }>): void {
     const { id, base, keep = 0, tail, shapeHash } = fields;
     const isSound = Array.isArray(tail) && tail.every((hash) => typeof hash === 'string');
     if (id === undefined || !isSound || keep < 0 || !Number.isSafeInteger(keep + tail.length)) return;
@@ -114,7 +114,7 @@ export class RequestIndex {
     return known;
   }
 
-  *#newestFirst(newest: Delta): Generator<Stored<RequestMessage> | Missing, void, undefined> {
+  *#newestFirst(newest: Delta): Generator<StoredPart<RequestMessage> | MissingMessages, void, undefined> {
     let delta = newest;
     let left = countOf(newest);
     for (let bases = 0; bases < MOST_BASES; bases += 1) {
@@ -135,13 +135,13 @@ export class RequestIndex {
     return base && base.start < start ? base : undefined;
   }
 
-  #stored(message: Named): Stored<RequestMessage> | Missing {
+  #stored(message: Named): StoredPart<RequestMessage> | MissingMessages {
     const source = this.#sought(() => message.source);
     if (!source) return { kind: 'missing', count: 1 };
     return { kind: 'stored', hash: message.hash, read: () => this.#messageAt(source) };
   }
 
-  #shapeOf({ shapeHash: hash }: Delta): Stored<RequestShape> | undefined {
+  #shapeOf({ shapeHash: hash }: Delta): StoredPart<RequestShape> | undefined {
     if (hash === undefined) return undefined;
     const place = this.#sought(() => this.#shapes.get(hash));
     if (!place) return undefined;
@@ -152,19 +152,19 @@ export class RequestIndex {
   #messageAt(source: MessageSource): RequestMessage | undefined {
     if (source.kind === 'blob') return BlobLine.parse(parseJson(this.#textAt(source.place))).message;
     const { role, places, count } = source;
-    const lines = places.slice(0, count).map((place) => toLine({ ...place, bytes: this.#bytesAt(place) }));
+    const lines = places.slice(0, count).map((place) => parseLine({ ...place, bytes: this.#bytesAt(place) }));
     const contents = lines.map((line) => (line?.kind === role ? line.content : undefined));
     return contents.includes(undefined) ? undefined : { role, content: contents.flatMap(toBlockList) };
   }
 
-  #textAt(place: Place): string {
+  #textAt(place: LineLocation): string {
     return this.#bytesAt(place).toString('utf8');
   }
 
   /** None where the file is not what it was. */
-  #bytesAt(place: Place): Buffer {
+  #bytesAt(place: LineLocation): Buffer {
     try {
-      return this.#reader?.bytesOf(place) ?? NOTHING;
+      return this.#reader?.readBytes(place) ?? NOTHING;
     } catch {
       return NOTHING;
     }
@@ -185,10 +185,10 @@ export class RequestIndex {
     try {
       const reader = TranscriptReader.open(this.#path);
       try {
-        reader.moveBehind(from);
+        reader.moveToLineFrom(from);
         for (const source of reader.lines()) {
           if (source.start >= to) return;
-          const line = toLine(source);
+          const line = parseLine(source);
           if (line) this.#take(line, hashes);
         }
       } finally {

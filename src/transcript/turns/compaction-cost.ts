@@ -1,27 +1,5 @@
 import type { ModelAccount } from '../file/schema.js';
-import type { Response } from './responses.js';
-
-export interface Tokens {
-  readonly input: number;
-  readonly output: number;
-  readonly cacheRead: number;
-  readonly cacheWritten: number;
-}
-
-/** What is known of Claude Code's running account at some line. */
-export interface Account {
-  /** What its last line said, and where that stood. */
-  readonly told?: Tokens | undefined;
-  readonly line: number;
-  /** What responses have used since. */
-  readonly since: Tokens;
-  readonly compactions: number;
-  /** Agents use tokens too, and nobody tells when. */
-  readonly hasAgents: boolean;
-}
-
-const NONE: Tokens = { input: 0, output: 0, cacheRead: 0, cacheWritten: 0 };
-export const NO_ACCOUNT: Account = { told: undefined, line: 0, since: NONE, compactions: 0, hasAgents: false };
+import { type Account, NO_TOKENS, type Response, type Tokens } from './turn.js';
 
 /** The account, with a turn's responses added to what was used since its last line. */
 export function withResponses(account: Account, responses: readonly Response[]): Account {
@@ -51,7 +29,7 @@ export function sumModelUsage(models: { readonly [model: string]: ModelAccount }
       cacheRead: cacheReadInputTokens,
       cacheWritten: cacheCreationInputTokens,
     }))
-    .reduce(plus, NONE);
+    .reduce(plus, NO_TOKENS);
 }
 
 const STARTS_AGENTS = new Set(['Agent', 'Task', 'Workflow', 'Skill', 'SendMessage']);

@@ -1,10 +1,9 @@
 import type { MediaBlock } from '../file/content.js';
-import type { Place } from '../file/reader.js';
+import type { LineLocation, Position } from '../file/reader.js';
 import type { IdRegister } from './id-register.js';
-import type { Note } from './notes.js';
 import type { ParentChain } from './parent-chain.js';
-import { type AnsweredMessage, ResponseCollector } from './responses.js';
-import type { AgentThread, Position, Prompt, PromptContext, SessionFacts, Turn } from './turn.js';
+import { ResponseCollector } from './responses.js';
+import type { AgentThread, AnsweredMessage, Note, Prompt, PromptContext, SessionFacts, Turn } from './turn.js';
 
 export interface OpenPrompt extends Prompt {
   /** Lines behind it may still bring some. */
@@ -107,7 +106,7 @@ export class OpenTurn {
   }
 
   /** Of a torn file the prompt may be missing; what the agent did is no less for it. */
-  addLostPrompt({ number: line, start }: Place, at: number): void {
+  addLostPrompt({ number: line, start }: LineLocation, at: number): void {
     const nothing = { uuid: undefined, content: '', media: [], command: undefined, context: NO_CONTEXT, copied: false };
     this.addPrompt({ ...nothing, line, at }, start);
   }
@@ -167,7 +166,7 @@ export class OpenTurn {
       notes: [...this.#opening.carried, ...this.notes],
       sidechains,
       copied: first.copied || (this.hasCopiedResponse && responses.length === 0),
-      lineOffsets: [...this.#lineOffsets],
+      lineNumbers: [...this.#lineOffsets],
     };
   }
 }

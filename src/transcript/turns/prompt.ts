@@ -1,9 +1,8 @@
 import { type MediaBlock, splitTextAndMedia } from '../file/content.js';
 import type { Line } from '../file/line.js';
+import type { Trigger } from './turn.js';
 
 type User = Extract<Line, { kind: 'user' }>;
-
-export type Trigger = 'human' | 'command' | 'bash' | 'task-notification' | 'auto-continuation';
 
 /** What a prompt says to a person: as it was typed, without what the program wrapped around it. */
 export interface PromptText {
@@ -18,8 +17,8 @@ export interface PromptText {
 }
 
 export function parsePrompt({ content, fields }: User): PromptText {
-  const { words, media } = splitTextAndMedia(content);
-  const { text, ide } = withoutIdeContext(words);
+  const { text: whole, media } = splitTextAndMedia(content);
+  const { text, ide } = withoutIdeContext(whole);
   const kind = fields.origin?.kind;
   const wordless = { ide, media, command: undefined };
   if (kind === 'task-notification' || kind === 'auto-continuation')

@@ -1,66 +1,10 @@
-import { type Block, type MediaBlock, parseBlocks } from '../file/content.js';
+import { type Block, parseBlocks } from '../file/content.js';
 import type { Line } from '../file/line.js';
-import type { TokenCounts, ToolUseResult } from '../file/schema.js';
+import type { TokenCounts } from '../file/schema.js';
 import type { IdRegister } from './id-register.js';
+import type { Response, ToolCall, ToolResult } from './turn.js';
 
 type AssistantLine = Extract<Line, { kind: 'assistant' }>;
-export type RequestParams = NonNullable<Extract<Line, { kind: 'request' }>['fields']['params']>;
-
-export interface ModelRequest {
-  readonly id: string;
-  readonly at: number | undefined;
-  readonly params: RequestParams | undefined;
-}
-
-export interface ToolResult {
-  readonly content: unknown;
-  readonly isError: boolean;
-  /** Why the call was refused, where it was. */
-  readonly denied: string | undefined;
-  /** What is told of it beside its content: of an agent that it started, for one. */
-  readonly details: ToolUseResult | undefined;
-  readonly line: number;
-  readonly at: number;
-}
-
-export interface ToolCall {
-  readonly id: string | undefined;
-  readonly name: string;
-  readonly input: unknown;
-  readonly line: number;
-  readonly at: number;
-  result: ToolResult | undefined;
-}
-
-/** Something that was said to the model and that a response answers. */
-export type AnsweredMessage =
-  | { readonly role: 'user'; readonly content: string; readonly media?: readonly MediaBlock[] }
-  | { readonly role: 'tool'; readonly toolCallId: string | undefined; readonly content: unknown };
-
-/** One response of the model: the lines that share a message id. */
-export interface Response {
-  readonly id: string | undefined;
-  readonly uuid: string | undefined;
-  readonly requestId: string | undefined;
-  readonly model: string | undefined;
-  readonly answered: readonly AnsweredMessage[];
-  /** When the newest line that it answers was written. */
-  readonly answeredAt: number | undefined;
-  readonly request: ModelRequest | undefined;
-  readonly firstLine: number;
-  readonly firstBlockAt: number;
-  /** When its first block began to stream, where its line tells. */
-  readonly firstBlockStartedAt: number | undefined;
-  blocks: readonly Block[];
-  calls: ToolCall[];
-  usage: TokenCounts | undefined;
-  stopReason: string | undefined;
-  effort: string | undefined;
-  aborted: boolean;
-  lastLine: number;
-  lastBlockAt: number;
-}
-
 interface Piece {
   readonly index: number | undefined;
   readonly block: Block;
@@ -105,7 +49,7 @@ export class ResponseCollector {
     if (id !== undefined && !this.#ids.take(id, this.#owner)) return false;
     const response = this.#find(line) ?? this.#open(line, at, opening());
     this.#runIsBroken = false;
-    response.lastLine = line.place.number;
+    response.lastLine = line.location.number;
     response.lastBlockAt = Math.max(response.lastBlockAt, at);
     response.stopReason = fields.message?.stop_reason ?? response.stopReason;
     response.effort ??= fields.effort;
@@ -139,7 +83,7 @@ export class ResponseCollector {
   }
 
   #open(
-    { fields, place }: AssistantLine,
+    { fields, location: place }: AssistantLine,
     at: number,
     opening: Pick<Response, 'answered' | 'answeredAt' | 'request'>,
   ): Response {
@@ -175,8 +119,8 @@ export class ResponseCollector {
     for (const block of blocks) {
       const key = keyOf(block, index, pieces.size);
       const isRepeated = pieces.has(key);
-      if (block.kind === 'tool_use' && !isRepeated) this.#addCall(response, block, line.place.number, at);
-      if (block.kind === 'tool_result') this.#addServerResult(block, line.place.number, at);
+      if (block.kind === 'tool_use' && !isRepeated) this.#addCall(response, block, line.location.number, at);
+      if (block.kind === 'tool_result') this.#addServerResult(block, line.location.number, at);
       pieces.set(key, { index, block });
     }
   }

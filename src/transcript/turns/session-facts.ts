@@ -1,8 +1,14 @@
 import type { Line } from '../file/line.js';
 import type { OtherLine } from '../file/schema.js';
-import { compactionCost, NO_ACCOUNT, sumModelUsage, type Tokens, withResponses } from './compaction-cost.js';
-import type { Response } from './responses.js';
-import { type SessionFacts, TITLE_KINDS, type TitleKind } from './turn.js';
+import { compactionCost, sumModelUsage, withResponses } from './compaction-cost.js';
+import {
+  NO_SESSION_FACTS,
+  type Response,
+  type SessionFacts,
+  TITLE_KINDS,
+  type TitleKind,
+  type Tokens,
+} from './turn.js';
 
 /** Takes in what lines of their own tell of a session: its titles, its pull request, and its account of tokens. */
 export class SessionFactsCollector {
@@ -32,7 +38,10 @@ export class SessionFactsCollector {
   ): Tokens | undefined {
     const told = sumModelUsage(modelUsage);
     const account = withResponses(this.#facts.account, responses);
-    this.#facts = { ...this.#facts, account: { ...NO_ACCOUNT, told, line, hasAgents: account.hasAgents } };
+    this.#facts = {
+      ...this.#facts,
+      account: { ...NO_SESSION_FACTS.account, told, line, hasAgents: account.hasAgents },
+    };
     return compactionCost(account, told);
   }
 

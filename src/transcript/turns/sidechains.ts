@@ -1,6 +1,7 @@
 import type { Line } from '../file/line.js';
+import type { Position } from '../file/reader.js';
 import type { IdRegister } from './id-register.js';
-import { type AgentThread, type Position, type SessionFacts, type Turn, toThread } from './turn.js';
+import { type AgentThread, type SessionFacts, type Turn, toThread } from './turn.js';
 
 /** A line that may be a link of the parent chain. */
 export type ChainLine = Exclude<Line, { kind: 'request' | 'unreadable' }>;
@@ -45,7 +46,7 @@ export class Sidechains {
   push(line: ChainLine, main: GroupingStart): boolean {
     const { uuid, parentUuid } = line.fields;
     if (uuid === undefined || this.#byLine.has(uuid)) return false;
-    const { number, start: offset } = line.place;
+    const { number, start: offset } = line.location;
     const chain = (parentUuid !== undefined && this.#byLine.get(parentUuid)) || {
       key: uuid,
       grouper: this.#begin({ ...main, line: number, offset, turnCount: 0, thread: 'agent' }),

@@ -1,15 +1,14 @@
-import { attachedImage } from '../file/attachment.js';
-import { contentText, type MediaBlock, parseBlocks, splitTextAndMedia } from '../file/content.js';
+import { extractText, type MediaBlock, parseAttachedImage, parseBlocks, splitTextAndMedia } from '../file/content.js';
 import type { Line } from '../file/line.js';
+import type { Position } from '../file/reader.js';
 import { IdRegister } from './id-register.js';
-import { type NotableLine, type Note, type Noted, parseNote, toNote } from './notes.js';
+import { type NotableLine, type Noted, parseNote, toNote } from './notes.js';
 import { OpenTurn } from './open-turn.js';
 import { ParentChain } from './parent-chain.js';
 import { parseBashOutput, parsePrompt } from './prompt.js';
-import type { ModelRequest } from './responses.js';
 import { SessionFactsCollector } from './session-facts.js';
 import { type ChainLine, type GroupingStart, Sidechains } from './sidechains.js';
-import type { Position, Turn } from './turn.js';
+import type { ModelRequest, Note, Turn } from './turn.js';
 import { classifyUserLine, parseToolOutcome, type UserLineRole } from './user-line.js';
 
 type UserLine = Extract<Line, { kind: 'user' }>;
@@ -48,7 +47,7 @@ export class TurnGrouper {
     if (line.kind === 'unreadable') return undefined;
     if (line.kind === 'request') {
       const { id, params } = line.fields;
-      if (id !== undefined) this.#requests.set(id, { id, at: line.at, params, line: line.place.number });
+      if (id !== undefined) this.#requests.set(id, { id, at: line.at, params, line: line.location.number });
       return undefined;
     }
     const { uuid, parentUuid, isSidechain } = line.fields;
@@ -57,7 +56,7 @@ export class TurnGrouper {
       if (isTaken) this.#own(line);
       return undefined;
     }
-    if (uuid !== undefined) this.#chain.remember(uuid, parentUuid, line.place.number);
+    if (uuid !== undefined) this.#chain.remember(uuid, parentUuid, line.location.number);
     if (line.kind === 'other') {
       this.#onOther(line);
       return undefined;
@@ -81,7 +80,7 @@ export class TurnGrouper {
   }
 
   #onOther(line: Extract<Line, { kind: 'other' }>): void {
-    const { type, fields, place } = line;
+    const { type, fields, location: place } = line;
     this.#session.see(line);
     if (type !== 'cost-state' || !fields.modelUsage) return;
     const { notes, collector } = this.#turn;
@@ -113,17 +112,17 @@ export class TurnGrouper {
         this.#onToolResults(line);
         return undefined;
       case 'bash-output':
-        this.#turn.answerNext({ role: 'user', content: parseBashOutput(contentText(line.content)) }, this.#time(line));
+        this.#turn.answerNext({ role: 'user', content: parseBashOutput(extractText(line.content)) }, this.#time(line));
         return undefined;
       case 'interrupt':
       case 'stop-hook-feedback':
-        return this.#onNote(line, { kind: role, content: contentText(line.content) });
+        return this.#onNote(line, { kind: role, content: extractText(line.content) });
       case 'nudge':
         this.#turn.isOver = true;
-        return this.#onNote(line, { kind: role, content: contentText(line.content) });
+        return this.#onNote(line, { kind: role, content: extractText(line.content) });
       case 'resume': {
-        const content = contentText(line.content);
-        if (content.includes('cut off mid-stream')) this.#turn.collector.cutLast(line.place.number);
+        const content = extractText(line.content);
+        if (content.includes('cut off mid-stream')) this.#turn.collector.cutLast(line.location.number);
         this.#turn.answerNext({ role: 'user', content }, this.#time(line));
         this.#own(line);
         return undefined;
@@ -149,7 +148,7 @@ export class TurnGrouper {
   }
 
   #onPrompt(line: UserLine): Turn | undefined {
-    const { fields, place } = line;
+    const { fields, location: place } = line;
     const { uuid, parentUuid } = fields;
     if (uuid !== undefined && (this.#seen.has(uuid) || this.#turn.hasPromptWith(uuid))) return undefined;
     const ended = this.#turn.isUnanswered ? undefined : this.#endTurn();
@@ -171,7 +170,7 @@ export class TurnGrouper {
     for (const block of parseBlocks(line.content)) {
       if (block.kind !== 'tool_result') continue;
       const { toolUseId, content } = block;
-      const result = { ...parseToolOutcome(line, block.isError), content, line: line.place.number, at };
+      const result = { ...parseToolOutcome(line, block.isError), content, line: line.location.number, at };
       if (!this.#turn.collector.addResult(toolUseId, result)) continue;
       this.#turn.answerNext({ role: 'tool', toolCallId: toolUseId, content }, at);
       isOwn = true;
@@ -182,7 +181,8 @@ export class TurnGrouper {
   #onAssistant(line: AssistantLine): Turn | undefined {
     const { fields } = line;
     const ended = this.#settleCommand();
-    if (!this.#turn.hasPrompt && this.#start.thread === 'agent') this.#turn.addLostPrompt(line.place, this.#time(line));
+    if (!this.#turn.hasPrompt && this.#start.thread === 'agent')
+      this.#turn.addLostPrompt(line.location, this.#time(line));
     if (!this.#turn.hasPrompt) return ended;
     const note = parseNote(line);
     if (this.#isForeign(line) || (this.#start.thread === 'main' && this.#isOther(fields.requestSessionId))) {
@@ -201,12 +201,12 @@ export class TurnGrouper {
   #onSystem(line: SystemLine): Turn | undefined {
     const { subtype, content } = line.fields;
     if (subtype === 'stop_hook_summary' || subtype === 'turn_duration') this.#turn.isOver = true;
-    if (subtype === 'local_command' && contentText(content).startsWith('<local-command-')) this.#command = undefined;
+    if (subtype === 'local_command' && extractText(content).startsWith('<local-command-')) this.#command = undefined;
     return this.#onNote(line, parseNote(line));
   }
 
   #onAttachment(line: Extract<Line, { kind: 'attachment' }>): Turn | undefined {
-    const image = attachedImage(line.fields);
+    const image = parseAttachedImage(line.fields);
     return image ? this.#addMedia(line, [image]) : this.#onNote(line, parseNote(line));
   }
 
@@ -274,7 +274,7 @@ export class TurnGrouper {
     return this.#lastTime;
   }
 
-  #own({ place }: ChainLine): void {
+  #own({ location: place }: ChainLine): void {
     this.#turn.own(place.number, this.#session.all);
     if (place.number >= this.#behind.line) this.#behind = { line: place.number + 1, offset: place.end };
   }

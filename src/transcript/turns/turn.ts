@@ -1,35 +1,51 @@
-import type { MediaBlock } from '../file/content.js';
-import { type Account, NO_ACCOUNT } from './compaction-cost.js';
-import type { Note } from './notes.js';
-import type { PromptText, Trigger } from './prompt.js';
-import type { Response } from './responses.js';
+import type { Block, MediaBlock } from '../file/content.js';
+import type { Position } from '../file/reader.js';
+import type { RequestLine, TokenCounts, ToolUseResult } from '../file/schema.js';
 
-/** What lines of their own tell of the whole session. */
-export interface SessionFacts {
-  /** By who gave it: the user, the program, or an older program. */
-  readonly titles: { readonly [kind in TitleKind]?: string | undefined };
-  readonly pullRequest?: string | undefined;
-  readonly account: Account;
+/** A prompt and everything that Claude Code did to answer it. Lines are given by number, times in ms since 1970. */
+export interface Turn {
+  readonly number: number;
+  /** Identifies the turn: its first prompt's uuid, or if that has none, the session and line. */
+  readonly key: string;
+  /** The first line that may belong to it: a request can come before the prompt that it sends. */
+  readonly start: Position;
+  /** The time that its lines without one take from the lines before it; undefined if none of them needs it. */
+  readonly inheritedTime: number | undefined;
+  /** What was known of the session before the turn. */
+  readonly sessionBefore: SessionFacts;
+  /** What was known of the session at the turn's last line. */
+  readonly session: SessionFacts;
+  readonly context: PromptContext;
+  /** The skill that the prompt calls. */
+  readonly skill: string | undefined;
+  /** More than one if queued prompts were answered together. */
+  readonly prompts: readonly [Prompt, ...Prompt[]];
+  readonly responses: readonly Response[];
+  readonly notes: readonly Note[];
+  /** What subagents did, if they wrote it into the file of the main thread (1.0). */
+  readonly sidechains: readonly AgentThread[];
+  /** History copied from another session: the turn is numbered here, but exported there. */
+  readonly copied: boolean;
+  /** The lines that make up the turn, counted from 1. */
+  readonly lineNumbers: readonly number[];
 }
-
-export const TITLE_KINDS = ['custom-title', 'ai-title', 'summary'] as const;
-export type TitleKind = (typeof TITLE_KINDS)[number];
-
-export const NO_SESSION_FACTS: SessionFacts = { titles: {}, account: NO_ACCOUNT };
 
 export interface Prompt {
   readonly uuid: string | undefined;
   readonly line: number;
   readonly at: number;
   readonly content: string;
-  /** Images and documents that were given with it. */
+  /** Images and documents that came with it. */
   readonly media: readonly MediaBlock[];
 }
 
-/** What was so when the prompt was given; it holds for the whole turn and never changes. */
+export type Trigger = 'human' | 'command' | 'bash' | 'task-notification' | 'auto-continuation';
+
+/** The circumstances of the prompt. They hold for the whole turn and never change. */
 export interface PromptContext {
   readonly trigger: Trigger;
-  readonly ide: PromptText['ide'];
+  /** What was selected or open in the editor, by kind. */
+  readonly ide: { readonly [kind: string]: string } | undefined;
   readonly promptId: string | undefined;
   readonly cwd: string | undefined;
   readonly gitBranch: string | undefined;
@@ -39,49 +55,136 @@ export interface PromptContext {
   readonly entrypoint: string | undefined;
 }
 
-/** A place to read from: the number of a line and its first byte. */
-export interface Position {
-  readonly line: number;
-  readonly offset: number;
+/** One response of the model, collected from the lines that share a message id. */
+export interface Response {
+  readonly id: string | undefined;
+  readonly uuid: string | undefined;
+  readonly requestId: string | undefined;
+  readonly model: string | undefined;
+  readonly answered: readonly AnsweredMessage[];
+  /** When the last of the lines that it answers was written. */
+  readonly answeredAt: number | undefined;
+  readonly request: ModelRequest | undefined;
+  readonly firstLine: number;
+  readonly firstBlockAt: number;
+  /** When its first block began to stream, if its line says so. */
+  readonly firstBlockStartedAt: number | undefined;
+  blocks: readonly Block[];
+  calls: ToolCall[];
+  usage: TokenCounts | undefined;
+  stopReason: string | undefined;
+  effort: string | undefined;
+  aborted: boolean;
+  lastLine: number;
+  lastBlockAt: number;
 }
 
-export interface Turn {
-  readonly number: number;
-  /** What tells it from all others: its first prompt's uuid, or where that has none, its session and line. */
-  readonly key: string;
-  /** The first line that may belong to it: a request can stand before the prompt that it sends. */
-  readonly start: Position;
-  /** The time that its lines without one take over from the lines before; undefined where none needs it. */
-  readonly inheritedTime: number | undefined;
-  /** The session's title and pull request, as they were known before it. */
-  readonly sessionBefore: SessionFacts;
-  readonly context: PromptContext;
-  /** The skill that the prompt calls. */
-  readonly skill: string | undefined;
-  /** The session's title and pull request, as they were known at its last line. */
-  readonly session: SessionFacts;
-  /** At least one; more where several queued prompts were answered together. */
-  readonly prompts: readonly [Prompt, ...Prompt[]];
-  readonly responses: readonly Response[];
-  readonly notes: readonly Note[];
-  /** What subagents did, where they wrote it into the file of the main thread (1.0). */
-  readonly sidechains: readonly AgentThread[];
-  /** History that another session has too: it counts here, and is exported there. */
-  readonly copied: boolean;
-  /** The 1-based numbers of the lines that made the turn, as they stand in the file. */
-  readonly lineOffsets: readonly number[];
+/** A message to the model that a response answers. */
+export type AnsweredMessage =
+  | { readonly role: 'user'; readonly content: string; readonly media?: readonly MediaBlock[] }
+  | { readonly role: 'tool'; readonly toolCallId: string | undefined; readonly content: unknown };
+
+export interface ModelRequest {
+  readonly id: string;
+  readonly at: number | undefined;
+  readonly params: RequestParams | undefined;
 }
+
+export type RequestParams = NonNullable<RequestLine['params']>;
+
+export interface ToolCall {
+  readonly id: string | undefined;
+  readonly name: string;
+  readonly input: unknown;
+  readonly line: number;
+  readonly at: number;
+  result: ToolResult | undefined;
+}
+
+export interface ToolResult {
+  readonly content: unknown;
+  readonly isError: boolean;
+  /** Why the call was refused, if it was. */
+  readonly denied: string | undefined;
+  /** What the line says in addition to the content, such as which agent the call started. */
+  readonly details: ToolUseResult | undefined;
+  readonly line: number;
+  readonly at: number;
+}
+
+/** What happened in a turn besides prompts, responses and tool calls. */
+export type Note = { readonly line: number; readonly at: number; readonly uuid: string | undefined } & (
+  | {
+      readonly kind: 'compaction';
+      readonly trigger: string | undefined;
+      readonly tokensBefore: number | undefined;
+      /** What the compaction call itself used, and the line that shows it. */
+      readonly cost?: { readonly tokens: Tokens; readonly line: number };
+    }
+  | {
+      readonly kind: 'retry';
+      readonly attempt: number | undefined;
+      readonly maxAttempts: number | undefined;
+      readonly waitMs: number | undefined;
+      readonly error: string | undefined;
+    }
+  | { readonly kind: 'absorbed-message'; readonly content: string; readonly media: readonly MediaBlock[] }
+  | { readonly kind: 'stop-hook-feedback'; readonly content: string }
+  | { readonly kind: 'interrupt'; readonly content: string }
+  | { readonly kind: 'max-turns' }
+  /** Claude Code asked again because the answer was empty. */
+  | { readonly kind: 'nudge'; readonly content: string }
+  | { readonly kind: 'api-error'; readonly content: string; readonly status: number | undefined }
+);
 
 /** What one subagent did: a turn for its prompt, and one for each message that continued it. */
 export interface AgentThread {
-  /** The agent's id; in files that give it none, the uuid of its first line. */
+  /** The agent's id, or in files without one, the uuid of its first line. */
   readonly key: string;
   readonly agentId: string | undefined;
   readonly turns: readonly [Turn, ...Turn[]];
 }
 
-/** A thread of these turns, where there are any. */
+/** Undefined if there are no turns. */
 export function toThread(key: string, agentId: string | undefined, turns: readonly Turn[]): AgentThread | undefined {
   const [first, ...more] = turns;
   return first && { key, agentId, turns: [first, ...more] };
 }
+
+/** What some lines say about the whole session. It is part of the saved state: its names must not change. */
+export interface SessionFacts {
+  /** By who gave the title: the user, the program, or an older program. */
+  readonly titles: { readonly [kind in TitleKind]?: string | undefined };
+  readonly pullRequest?: string | undefined;
+  readonly account: Account;
+}
+
+export const TITLE_KINDS = ['custom-title', 'ai-title', 'summary'] as const;
+export type TitleKind = (typeof TITLE_KINDS)[number];
+
+/** Claude Code's running account of the session's tokens, as known at some line. */
+export interface Account {
+  /** What the account's last line said, and the number of that line. */
+  readonly told?: Tokens | undefined;
+  readonly line: number;
+  /** What responses have used since that line. */
+  readonly since: Tokens;
+  /** How many compactions there were since that line. */
+  readonly compactions: number;
+  /** Agents use tokens too, but no line says when. */
+  readonly hasAgents: boolean;
+}
+
+export interface Tokens {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  readonly cacheWritten: number;
+}
+
+export const NO_TOKENS: Tokens = { input: 0, output: 0, cacheRead: 0, cacheWritten: 0 };
+
+export const NO_SESSION_FACTS: SessionFacts = {
+  titles: {},
+  account: { told: undefined, line: 0, since: NO_TOKENS, compactions: 0, hasAgents: false },
+};

@@ -1,4 +1,4 @@
-import { contentText, hasToolResult } from '../file/content.js';
+import { extractText, hasToolResult } from '../file/content.js';
 import type { Line } from '../file/line.js';
 import { COMMAND, isSkillBody } from './prompt.js';
 
@@ -27,7 +27,7 @@ export function classifyUserLine({ content, fields }: User): UserLineRole {
   if (hasToolResult(content)) return 'tool-result';
   // What an agent is continued with is marked as the harness's, too.
   if (fields.origin?.kind === 'coordinator') return 'prompt';
-  const text = contentText(content);
+  const text = extractText(content);
   if (fields.isMeta) {
     if (text.startsWith('Stop hook feedback:')) return 'stop-hook-feedback';
     if (text.startsWith('[Your previous response had no visible output')) return 'nudge';

@@ -3,9 +3,9 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileS
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { toLine } from '../../../src/transcript/file/line.js';
+import { parseLine } from '../../../src/transcript/file/line.js';
 import { TranscriptReader } from '../../../src/transcript/file/reader.js';
-import { findPreviousSession } from '../../../src/transcript/overview/previous-session.js';
+import { findPreviousSession } from '../../../src/transcript/sessions/related-sessions.js';
 import { jsonLines, linesOf, SESSION } from '../../support/lines.js';
 
 let folder: string;
@@ -41,14 +41,14 @@ describe('reading', () => {
       [1, 0, 'one'],
       [2, 4, 'two'],
     ]);
-    expect(reader.rest()).toMatchObject({ number: 3, start: 8, end: 11 });
+    expect(reader.unfinishedLine()).toMatchObject({ number: 3, start: 8, end: 11 });
     appendFileSync(path, 'ee\n\nfive\n');
     expect(texts(reader)).toEqual([
       [3, 8, 'three'],
       [4, 14, ''],
       [5, 15, 'five'],
     ]);
-    expect(reader.rest()).toBeUndefined();
+    expect(reader.unfinishedLine()).toBeUndefined();
     reader.close();
   });
 
@@ -92,7 +92,7 @@ describe('reading', () => {
 
 describe('a line', () => {
   const kind = (text: string) => linesOf([text])[0]?.kind;
-  const lineOf = (bytes: Buffer) => toLine({ number: 1, start: 0, end: bytes.length + 1, bytes });
+  const lineOf = (bytes: Buffer) => parseLine({ number: 1, start: 0, end: bytes.length + 1, bytes });
 
   test('of a skipped type is not parsed, whatever its body', () => {
     expect(kind('{"type":"api-request-blob", no JSON')).toBe('other');

@@ -33,7 +33,7 @@ function indexOf(lines: readonly (object | string)[], from = 0): RequestIndex {
 function indexFrom(from: number): RequestIndex {
   const index = new RequestIndex(path);
   opened.push(index);
-  for (const line of readLines(path)) if (line.place.start >= from) index.see(line);
+  for (const line of readLines(path)) if (line.location.start >= from) index.addLine(line);
   return index;
 }
 

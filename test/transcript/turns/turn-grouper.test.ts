@@ -24,7 +24,7 @@ describe('the worked examples of the transcript documents', () => {
     expect(all.map(told)).toEqual([
       { number: 1, prompts: ['read a file'], answers: ['', 'done'], tools: [['t1', 'file data']] },
     ]);
-    expect(all[0]?.lineOffsets).toEqual([1, 2, 3, 4]);
+    expect(all[0]?.lineNumbers).toEqual([1, 2, 3, 4]);
   });
 
   test('lines that do not parse never shift lineOffsets', () => {
@@ -37,8 +37,8 @@ describe('the worked examples of the transcript documents', () => {
       user('two'),
       assistant('m2', [text('second')]),
     ]);
-    expect(ended.map(({ lineOffsets }) => lineOffsets)).toEqual([[2, 4]]);
-    expect(open?.lineOffsets).toEqual([6, 7]);
+    expect(ended.map(({ lineNumbers }) => lineNumbers)).toEqual([[2, 4]]);
+    expect(open?.lineNumbers).toEqual([6, 7]);
   });
 
   test('the message with a role but no type is an assistant line, its content a string or blocks', () => {
@@ -121,7 +121,7 @@ describe('the worked examples of the transcript documents', () => {
       user('more rubric', { isMeta: true }),
     ]);
     expect(all.map(told)).toEqual([{ number: 1, prompts: ['fix it'], answers: ['fixed'], tools: [] }]);
-    expect(all[0]?.lineOffsets).toEqual([2, 5]);
+    expect(all[0]?.lineNumbers).toEqual([2, 5]);
   });
 
   test('a call without a result has none', () => {

@@ -1,8 +1,8 @@
 import { realpathSync, statSync } from 'node:fs';
 import { claudeFolder } from '../../../config/claude-folder.js';
 import { version } from '../../../shared/version.js';
-import { findTranscripts, projectsFolder } from '../../../transcript/overview/discover.js';
-import { readOverview } from '../../../transcript/overview/overview.js';
+import { findTranscripts, projectsFolder } from '../../../transcript/sessions/find-transcripts.js';
+import { readOverview } from '../../../transcript/sessions/overview.js';
 
 export interface ProgramFacts {
   readonly node: { readonly version: string; readonly path: string };

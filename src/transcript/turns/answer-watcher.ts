@@ -6,7 +6,7 @@ import type { Line } from '../file/line.js';
  * payload has its text, trimmed. Only a line beyond `after` counts, and only the last answer to the prompt: two turns, or
  * the two answers around a Stop hook that blocks, may read the same.
  */
-export class AnswerWatch {
+export class AnswerWatcher {
   readonly #text: string;
   readonly #after: number;
   readonly #promptId: string | undefined;
@@ -18,15 +18,15 @@ export class AnswerWatch {
     this.#promptId = promptId;
   }
 
-  see(line: Line): void {
+  observe(line: Line): void {
     if ((line.kind !== 'user' && line.kind !== 'assistant') || line.fields.isSidechain) return;
     if (line.kind === 'user') {
       if (!this.#isOfNextPrompt(line.fields.promptId)) this.#line = undefined;
       return;
     }
-    if (line.place.number <= this.#after) return;
+    if (line.location.number <= this.#after) return;
     const last = parseBlocks(line.content).findLast((block) => block.kind === 'text');
-    if (last?.text.trim() === this.#text) this.#line = line.place.number;
+    if (last?.text.trim() === this.#text) this.#line = line.location.number;
   }
 
   /** A user line behind the answer that is of another prompt takes nothing from the answer. */

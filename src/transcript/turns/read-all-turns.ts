@@ -1,5 +1,5 @@
 import type { Line } from '../file/line.js';
-import { firstTimestampReader, readLines } from '../file/lines.js';
+import { readFirstTime, readLines } from '../file/lines.js';
 import { NO_SESSION_FACTS, type Turn } from './turn.js';
 import { TurnGrouper } from './turn-grouper.js';
 
@@ -16,7 +16,7 @@ export function* readAllTurns(
     turnCount: 0,
     line: 1,
     offset: 0,
-    time: firstTimestampReader(path),
+    time: () => readFirstTime(path),
   };
   const grouper = new TurnGrouper({ ...start, thread });
   for (const line of readLines(path)) {

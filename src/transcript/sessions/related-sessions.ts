@@ -1,0 +1,53 @@
+import { lstatSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Line } from '../file/line.js';
+import { readLines } from '../file/lines.js';
+import { classifyUserLine } from '../turns/user-line.js';
+
+/** The name of a session, and so of its transcript. */
+export const SESSION_ID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+const MAX_HEAD_LINES = 20;
+
+/**
+ * The session that a transcript continues, whose last Stop may never have fired: the transcript's first line, or its
+ * first user line, still has that session's id. The id becomes part of a path, so it must be a UUID.
+ */
+export function findPreviousSession(path: string, sessionId: string): { sessionId: string; path: string } | undefined {
+  const previous = findForeignSessionId(path, sessionId);
+  if (previous === undefined || !SESSION_ID.test(previous)) return undefined;
+  const previousPath = join(dirname(path), `${previous}.jsonl`);
+  const isFile = lstatSync(previousPath, { throwIfNoEntry: false })?.isFile();
+  return isFile ? { sessionId: previous, path: previousPath } : undefined;
+}
+
+function findForeignSessionId(path: string, sessionId: string): string | undefined {
+  for (const line of readLines(path)) {
+    const isUser = line.kind === 'user';
+    const named = isUser || line.location.number === 1 ? sessionIdOf(line) : undefined;
+    if (named !== undefined && named !== sessionId) return named;
+    if (isUser || line.kind === 'assistant' || line.location.number >= MAX_HEAD_LINES) return undefined;
+  }
+  return undefined;
+}
+
+function sessionIdOf(line: Line): string | undefined {
+  return line.kind === 'request' || line.kind === 'unreadable' ? undefined : line.fields.sessionId;
+}
+
+/** The uuid of the first prompt: a fork has the same. Reads as far as necessary, since an image can make it very long. */
+export function findFirstPromptUuid(path: string): string | undefined {
+  for (const line of readLines(path))
+    if (line.kind === 'user' && classifyUserLine(line) === 'prompt') return line.fields.uuid;
+  return undefined;
+}
+
+/** The uuids of the user lines in a part of a transcript. A fork copies them with the lines. */
+export function readUserUuids(path: string, afterLine: number, upToLine: number): Set<string> {
+  const uuids = new Set<string>();
+  for (const line of readLines(path)) {
+    const { number } = line.location;
+    if (number > upToLine) break;
+    if (number > afterLine && line.kind === 'user' && line.fields.uuid !== undefined) uuids.add(line.fields.uuid);
+  }
+  return uuids;
+}

@@ -1,14 +1,14 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import type { TraceSettings } from '../observations/build/trace.js';
-import { createSanitizer } from '../observations/content/limits.js';
 import { type RequestInput, RequestInputBuilder } from '../observations/content/request-input.js';
+import { createContentRules } from '../observations/content/rules.js';
 import type { Media, Observation } from '../observations/model.js';
 import { RequestIndex, type SentRequest } from '../transcript/requests/request-index.js';
 import type { Requests } from './requests.js';
 
 /** Makes each generation's input the request that it answers, as far as the transcript holds it. */
-export function exactRequests(path: string, { maxChars, redact, media }: TraceSettings): Requests {
-  const inputs = new RequestInputBuilder({ maxChars, fit: createSanitizer(redact), media });
+export function exactRequests(path: string, settings: TraceSettings): Requests {
+  const inputs = new RequestInputBuilder(createContentRules(settings));
   const main = new RequestIndex(path);
   let agent: RequestIndex | undefined;
   return {
@@ -20,10 +20,10 @@ export function exactRequests(path: string, { maxChars, redact, media }: TraceSe
       return (line) => index.addLine(line);
     },
     finish: async (observation) => {
-      if (observation.request === undefined) return observation;
+      if (observation.requestRef === undefined) return observation;
       // One takes some milliseconds, and there may be hundreds.
       await othersTurn();
-      const request = main.request(observation.request) ?? agent?.request(observation.request);
+      const request = main.request(observation.requestRef) ?? agent?.request(observation.requestRef);
       return withRequest(observation, request && inputOf(request, inputs));
     },
     close: () => {
@@ -36,7 +36,7 @@ export function exactRequests(path: string, { maxChars, redact, media }: TraceSe
 /** It may hold whatever anyone has put into it: what cannot be shown must not cost the turn. */
 function inputOf(request: SentRequest, inputs: RequestInputBuilder): RequestInput | undefined {
   try {
-    return inputs.of(request);
+    return inputs.build(request);
   } catch {
     return undefined;
   }

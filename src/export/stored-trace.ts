@@ -1,4 +1,4 @@
-import { type BuildOptions, makeTrace } from '../observations/build/trace.js';
+import { assembleTrace, type BuildOptions } from '../observations/build/trace.js';
 import type { Trace } from '../observations/model.js';
 import type { AgentEntry } from '../state/entry.js';
 
@@ -29,5 +29,5 @@ export function traceKept(kept: KeptTrace, options: BuildOptions): Trace {
     trace_metadata: metadata,
   } = kept;
   const { trace_tags: tags = options.tags, trace_user: userId = options.userId } = kept;
-  return makeTrace({ id, parentId, scope, name, metadata }, { ...options, tags, userId });
+  return assembleTrace({ id, parentId, scope, name, metadata, tags, userId }, options);
 }

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import { findAgentType } from '../observations/build/agent-type.js';
-import { buildAgent, buildLostAgent, type Limits, toolSpanId } from '../observations/build/agents.js';
+import { buildAgent, buildLostAgent, findAgentType } from '../observations/build/agents.js';
+import { deriveSpanId } from '../observations/build/ids.js';
 import { NAME_CHARS } from '../observations/build/observation.js';
 import { type BuildOptions, buildAgentTrace } from '../observations/build/trace.js';
-import { createSanitizer } from '../observations/content/limits.js';
+import { type ContentRules, createContentRules } from '../observations/content/rules.js';
 import type { Observation, Trace } from '../observations/model.js';
 import type { AgentEntry, Entry } from '../state/entry.js';
 import {
@@ -61,7 +61,7 @@ type Launch = Pick<AgentEntry, 'type' | 'description' | 'background' | 'task'> &
 export class Subagents {
   readonly #tools: SubagentTools;
   readonly #options: BuildOptions;
-  readonly #limits: Limits;
+  readonly #rules: ContentRules;
   readonly #entries = new Map<string, AgentEntry>();
   /** Agents of which the state has something that cannot be read: they may have been sent. */
   readonly #leftAlone = new Set<string>();
@@ -79,8 +79,7 @@ export class Subagents {
     const { optionsFor, known = {} } = tools;
     this.#tools = tools;
     this.#options = optionsFor(undefined);
-    const { maxChars, redact, capture, media } = this.#options;
-    this.#limits = { maxChars, fit: createSanitizer(redact), capture, media };
+    this.#rules = createContentRules(this.#options);
     for (const [agentId, entry] of Object.entries(known)) {
       if (entry) this.#entries.set(agentId, entry);
       else this.#leftAlone.add(agentId);
@@ -94,7 +93,7 @@ export class Subagents {
     const started: string[] = [];
     for (const call of turn.responses.flatMap(({ calls }) => calls)) {
       if (call.id === undefined) continue;
-      this.#launches.set(call.id, launchOf(call, trace, this.#limits));
+      this.#launches.set(call.id, launchOf(call, trace, this.#rules));
       if (call.result && !isAsync(call)) this.#ended.add(call.id);
       const { agentId, runId } = call.result?.details ?? {};
       if (agentId !== undefined) started.push(...this.#place(agentId, call.id));
@@ -141,7 +140,7 @@ export class Subagents {
   /** An agent whose file is gone, or holds nothing, is made of what the result of its call tells. */
   #lost(agentId: string, entry: AgentEntry, { call, trace }: { call: ToolCall; trace: Trace }): AgentItem[] {
     this.#entries.set(agentId, { ...entry, lost: true });
-    const observation = buildLostAgent(call, { trace, parentId: entry.parent }, this.#limits);
+    const observation = buildLostAgent(call, { trace, parentId: entry.parent }, this.#rules);
     return observation ? [{ observation, change: this.kept([agentId]) }] : [];
   }
 
@@ -190,9 +189,9 @@ export class Subagents {
     const trace = traceKept(entry, this.#options);
     const description = meta.description ?? entry.description;
     const agent = { thread, type: meta.agentType ?? entry.type, description, isBackground: background };
-    const built = buildAgent(agent, { trace, parentId: parent }, this.#limits);
+    const built = buildAgent(agent, { trace, parentId: parent }, this.#rules);
     const started = thread.turns.flatMap((turn) => this.see(turn, trace));
-    const last = built.agent.line;
+    const last = built.root.line;
     this.#entries.set(agentId, { ...entry, last_line: last, sent_line: last, bytes });
     if (last <= lastLine) return [];
     const news = withMarks(
@@ -201,7 +200,7 @@ export class Subagents {
     );
     return [
       ...news.map(({ observation, mark = {} }) => ({ observation, change: mark })),
-      { observation: built.agent, change: this.kept([...started, agentId]) },
+      { observation: built.root, change: this.kept([...started, agentId]) },
     ];
   }
 
@@ -218,7 +217,7 @@ export class Subagents {
       this.#entries.set(key, { ...known, ...news });
       return [key];
     }
-    const place = { ...keptOf(trace), parent: toolSpanId(trace, callId), call: callId };
+    const place = { ...keptOf(trace), parent: deriveSpanId(trace, 'tool', callId), call: callId };
     this.#entries.set(key, { ...details, ...place, last_line: 0 });
     return [key];
   }
@@ -270,9 +269,9 @@ function workflowKey(runId: string): string {
   return `workflow ${runId}`;
 }
 
-function launchOf(call: ToolCall, trace: Trace, { fit }: Limits): Launch {
+function launchOf(call: ToolCall, trace: Trace, { sanitizer }: ContentRules): Launch {
   const { description, taskId } = call.result?.details ?? {};
-  const textOrNone = (text: string | undefined) => text && fit.text(text, NAME_CHARS);
+  const textOrNone = (text: string | undefined) => text && sanitizer.text(text, NAME_CHARS);
   return {
     trace,
     type: textOrNone(findAgentType(call)),

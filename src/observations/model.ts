@@ -2,26 +2,26 @@ import type { Json } from '../shared/json.js';
 
 export type Level = 'DEFAULT' | 'WARNING' | 'ERROR';
 
-/** What started a run of Claude Code, as far as the run's environment says: its turns are part of that. */
+/** What the environment of a run says about the program that started Claude Code. */
 export interface Caller {
   /** A span in the caller's own trace: the turns hang below it. */
   readonly parent?: { readonly trace: string; readonly span: string } | undefined;
-  /** What the trace ids are derived from, so that the caller knows them in advance. */
+  /** Trace ids are derived from it, so that the caller knows them in advance. */
   readonly seed?: string | undefined;
-  /** Which CI job it was. */
+  /** Describes the CI job. */
   readonly metadata?: { readonly [name: string]: string } | undefined;
 }
 
 export type Usage = { readonly [kind: string]: number };
 
-/** What Langfuse reads of a trace from each of its observations: in v4 there is no other place for it. */
+/** What Langfuse knows of a trace. It reads this from each observation: in v4 there is no other place for it. */
 export interface Trace {
   readonly id: string;
-  /** Another program's span, below which its root hangs: then the trace's name, input and metadata are that program's. */
+  /** The caller's span above its root. If it has one, the trace's name, input and metadata are the caller's. */
   readonly parentId: string | undefined;
   /**
-   * What the ids of its spans are made of: its own id, or in another program's trace, where turns are side by side, the id
-   * that the turn's own would have. Calls of one name in two turns (gateways count from 1) must not be one.
+   * Span ids are derived from it. It is the trace's id; in a caller's trace, which may hold several turns, it is the id
+   * that the turn's own trace would have: some gateways count tool calls from 1 in each turn.
    */
   readonly scope: string;
   readonly name: string;
@@ -33,7 +33,7 @@ export interface Trace {
   readonly metadata: { readonly [key: string]: Json };
 }
 
-/** One thing that Langfuse shows: times are in ms since 1970, what is undefined is not sent. */
+/** One thing that Langfuse shows. Times are in ms since 1970; what is undefined is not sent. */
 export interface Observation {
   readonly type: 'agent' | 'generation' | 'tool' | 'event';
   readonly trace: Trace;
@@ -45,26 +45,35 @@ export interface Observation {
   readonly completionStartTime?: number | undefined;
   readonly input?: Json | undefined;
   readonly output?: Json | undefined;
+  /** Keys are added where the type is built (build/generation.ts, tool.ts, …), those of the whole trace in build/trace.ts. */
   readonly metadata: { readonly [key: string]: Json };
   readonly level: Level;
   readonly statusMessage?: string | undefined;
   readonly model?: string | undefined;
   readonly modelParameters?: { readonly [name: string]: string | number } | undefined;
   readonly usage?: Usage | undefined;
-  /** The images and documents that its fields refer to. */
+  /** The images and documents that its input and output refer to. */
   readonly media?: readonly Media[];
-  /** What Claude Code calls the request that a generation answers. */
-  readonly request?: string | undefined;
-  /** The last transcript line that it rests on: it is new where that line is. */
+  /** Claude Code's id of the request that a generation answers. */
+  readonly requestRef?: string | undefined;
+  /** The last transcript line that it is built from. If that line is new, so is the observation. */
   readonly line: number;
 }
 
-/** Bytes that go beside an observation, never in it. */
+/** An observation before its content is captured and sanitized. */
+export type ObservationDraft = Omit<Observation, 'trace' | 'input' | 'output' | 'metadata' | 'modelParameters'> & {
+  readonly input?: unknown;
+  readonly output?: unknown;
+  readonly metadata: { readonly [key: string]: Json | undefined };
+  readonly modelParameters?: { readonly [name: string]: string | number | undefined };
+};
+
+/** An image or a document. Its bytes are uploaded beside the observation, never within. */
 export interface Media {
   readonly field: 'input' | 'output';
-  /** What stands for it in the field, in the words of Langfuse. */
+  /** Langfuse's reference to the upload, as it stands in the field. */
   readonly reference: string;
-  /** What stands there where it does not leave the machine, or cannot. */
+  /** Replaces the reference if the upload is not allowed, or fails. */
   readonly placeholder: string;
   readonly contentType: string;
   /** In base64. */

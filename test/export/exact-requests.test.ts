@@ -29,7 +29,7 @@ test('a request that cannot be shown leaves the generation its own input', async
   const requests = exactRequests(path, settings);
   for (const line of readLines(path)) requests.see(line);
   const [root] = someObservations(1) as [Observation];
-  expect(await requests.finish({ ...root, request: 'request-1' })).toMatchObject({
+  expect(await requests.finish({ ...root, requestRef: 'request-1' })).toMatchObject({
     input: root.input,
     metadata: { request_missing: true },
   });

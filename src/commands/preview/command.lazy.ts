@@ -89,7 +89,15 @@ function turnsThere(numbers: readonly unknown[]): string {
 /** One after the other: together they may be longer than a text can be. */
 async function printJson(observations: readonly Observation[]): Promise<void> {
   let before = '[';
-  for (const { line: _, media: __, request: ___, startTime, endTime, completionStartTime, ...rest } of observations) {
+  for (const {
+    line: _,
+    media: __,
+    requestRef: ___,
+    startTime,
+    endTime,
+    completionStartTime,
+    ...rest
+  } of observations) {
     const times = { startTime: isoTime(startTime), endTime: isoTime(endTime) };
     const completion = completionStartTime === undefined ? {} : { completionStartTime: isoTime(completionStartTime) };
     await printStdout(`${before}${JSON.stringify({ ...rest, ...times, ...completion }, null, 2)}`);

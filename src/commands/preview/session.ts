@@ -2,7 +2,7 @@ import type { Observation, Trace } from '../../observations/model.js';
 import { groupBy } from './grouped.js';
 
 /** What of an observation is shown. */
-export type ShownObservation = Omit<Observation, 'trace' | 'line' | 'media' | 'request'>;
+export type ShownObservation = Omit<Observation, 'trace' | 'line' | 'media' | 'requestRef'>;
 
 /** An observation with what it says of its trace. */
 export type TracedObservation = ShownObservation & {
@@ -50,9 +50,9 @@ function turnOf(observations: readonly [TracedObservation, ...TracedObservation[
 
 /** Without its trace, which the turn has, and whatever else it may hold. */
 function shown(
-  observation: TracedObservation & Partial<Pick<Observation, 'line' | 'media' | 'request'>>,
+  observation: TracedObservation & Partial<Pick<Observation, 'line' | 'media' | 'requestRef'>>,
 ): ShownObservation {
-  const { trace: _, line: __, media: ___, request: ____, ...rest } = observation;
+  const { trace: _, line: __, media: ___, requestRef: ____, ...rest } = observation;
   return rest;
 }
 

@@ -7,7 +7,7 @@ import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { commandEnvironment } from '../../config/claude-settings.js';
 import { readSettings } from '../../config/settings.js';
 import { fingerprint } from '../../langfuse/receiver.js';
-import { createSanitizer } from '../../observations/content/limits.js';
+import { createSanitizer } from '../../observations/content/sanitize.js';
 import { createRedactor } from '../../observations/redaction/redact.js';
 import { type Entry, mayBeFor } from '../../state/entry.js';
 import { StateStore } from '../../state/store.js';
@@ -126,11 +126,11 @@ async function search(
   isJson: boolean,
 ): Promise<number> {
   const { redact = createRedactor([]) } = await readSettings(env);
-  const fit = createSanitizer(redact);
+  const sanitizer = createSanitizer(redact);
   const all: Found[] = [];
   let count = 0;
   for (const session of sessions) {
-    for (const found of findIn(session, text, fit)) {
+    for (const found of findIn(session, text, sanitizer)) {
       count += 1;
       if (isJson) all.push(found);
       else await printStdout(`${wordsOf(found, text)}\n`);
@@ -148,9 +148,9 @@ async function search(
   return 0;
 }
 
-function* findIn(...[session, text, fit]: Parameters<typeof findInTools>): Generator<Found, void, undefined> {
+function* findIn(...[session, text, sanitizer]: Parameters<typeof findInTools>): Generator<Found, void, undefined> {
   try {
-    yield* findInTools(session, text, fit);
+    yield* findInTools(session, text, sanitizer);
   } catch (error) {
     printStderr(`${session.path} cannot be read: ${(error as Error).message}`);
   }

@@ -1,4 +1,4 @@
-import type { Sanitizer } from '../../observations/content/limits.js';
+import type { Sanitizer } from '../../observations/content/sanitize.js';
 import { REDACTED } from '../../observations/redaction/redact.js';
 import {
   findAgentFiles,
@@ -24,18 +24,18 @@ export interface Found {
 export function* findInTools(
   session: SessionOverview,
   text: string,
-  fit: Sanitizer,
+  sanitizer: Sanitizer,
 ): Generator<Found, void, undefined> {
   const wanted = text.toLowerCase();
   const { path, sessionId } = session;
   for (const turn of readAllTurns(path, 'main', sessionId)) {
     const threads = [turn, ...turn.sidechains.flatMap(({ turns }) => turns)];
-    yield* findIn(threads, sessionId, wanted, fit);
+    yield* findIn(threads, sessionId, wanted, sanitizer);
   }
   const beside = findLegacyAgentFiles(path).filter((file) => findAgentSession(file) === sessionId);
   for (const file of [...findAgentFiles(path), ...beside]) {
     const agent = readAgent(file, () => {});
-    if (agent) yield* findIn(agent.turns, sessionId, wanted, fit);
+    if (agent) yield* findIn(agent.turns, sessionId, wanted, sanitizer);
   }
 }
 
@@ -50,21 +50,21 @@ function* findIn(
   turns: readonly Turn[],
   sessionId: string,
   wanted: string,
-  fit: Sanitizer,
+  sanitizer: Sanitizer,
 ): Generator<Found, void, undefined> {
   for (const { responses } of turns) {
     for (const call of responses.flatMap(({ calls }) => calls)) {
-      const line = lineWith(call, wanted, fit);
+      const line = lineWith(call, wanted, sanitizer);
       if (line !== undefined) yield { sessionId, at: call.at, tool: call.name, line };
     }
   }
 }
 
 /** The first line of a call's texts that has it, as it would be sent; where that line was all secret, what stands for it. */
-function lineWith({ input, result }: ToolCall, wanted: string, fit: Sanitizer): string | undefined {
+function lineWith({ input, result }: ToolCall, wanted: string, sanitizer: Sanitizer): string | undefined {
   const said = [input, result?.content];
   if (![...textsIn(said)].some((text) => text.toLowerCase().includes(wanted))) return undefined;
-  const shown = [...textsIn(fit.value(said, Number.POSITIVE_INFINITY).value)].flatMap((text) => text.split('\n'));
+  const shown = [...textsIn(sanitizer.value(said, Number.POSITIVE_INFINITY).value)].flatMap((text) => text.split('\n'));
   return (shown.find((line) => line.toLowerCase().includes(wanted)) ?? REDACTED).trim();
 }
 

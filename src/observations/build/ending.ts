@@ -2,65 +2,60 @@ import type { Note, Response, Turn } from '../../transcript/turns/turn.js';
 import { answerText } from '../content/messages.js';
 import type { Level } from '../model.js';
 
+type Outcome =
+  | 'completed'
+  | 'interrupted'
+  | 'api_error'
+  | 'max_turns'
+  | 'max_tokens'
+  | 'refused'
+  | 'cut'
+  | 'empty'
+  | 'unfinished';
+
 export interface Ending {
-  readonly outcome:
-    | 'completed'
-    | 'interrupted'
-    | 'api_error'
-    | 'max_turns'
-    | 'max_tokens'
-    | 'refused'
-    | 'cut'
-    | 'empty'
-    | 'unfinished';
+  readonly outcome: Outcome;
   readonly level: Level;
   readonly statusMessage: string | undefined;
 }
 
-/** How a turn ended, in words: what came last decides. */
+/** Determines how a turn ended: the last response decides, unless a note after it does. */
 export function determineEnding({ responses, notes }: Pick<Turn, 'responses' | 'notes'>): Ending {
-  const lastResponse = responses.reduce<Response | undefined>(
-    (last, response) => (last && last.lastLine > response.lastLine ? last : response),
+  const last = responses.reduce<Response | undefined>(
+    (latest, response) => (latest && latest.lastLine > response.lastLine ? latest : response),
     undefined,
   );
-  const lastNote = notes.findLast((note) => isEnd(note) && note.line > (lastResponse?.lastLine ?? 0));
-  return (lastNote && endOfNote(lastNote)) ?? endOfResponse(lastResponse, responses);
+  const laterNotes = notes.filter(({ line }) => line > (last?.lastLine ?? 0));
+  return laterNotes.map(endingByNote).findLast((ending) => ending !== undefined) ?? endingByResponse(last, responses);
 }
 
-function isEnd({ kind }: Note): boolean {
-  return kind === 'interrupt' || kind === 'max-turns' || kind === 'api-error' || kind === 'nudge';
-}
-
-function endOfNote(note: Note): Ending | undefined {
+function endingByNote(note: Note): Ending | undefined {
   switch (note.kind) {
     case 'api-error':
       return { outcome: 'api_error', level: 'ERROR', statusMessage: note.content };
     case 'interrupt':
-      return { outcome: 'interrupted', level: 'WARNING', statusMessage: note.content };
+      return warning('interrupted', note.content);
     case 'max-turns':
-      return { outcome: 'max_turns', level: 'WARNING', statusMessage: 'stopped at the limit of turns' };
+      return warning('max_turns', 'stopped at the limit of turns');
     case 'nudge':
-      return { outcome: 'empty', level: 'WARNING', statusMessage: 'the answer was empty, also when asked again' };
+      return warning('empty', 'the answer was empty, also when asked again');
     default:
       return undefined;
   }
 }
 
-function endOfResponse(last: Response | undefined, all: readonly Response[]): Ending {
-  if (!last) return { outcome: 'empty', level: 'WARNING', statusMessage: 'the answer was empty' };
-  if (last.aborted) return { outcome: 'cut', level: 'WARNING', statusMessage: 'the answer was cut while it streamed' };
-  switch (last.stopReason) {
-    case 'max_tokens':
-      return { outcome: 'max_tokens', level: 'WARNING', statusMessage: 'the answer was cut at max_tokens' };
-    case 'refusal':
-      return { outcome: 'refused', level: 'WARNING', statusMessage: 'the model refused' };
-  }
-  // Up to 2.1.90 there is no stop reason; a response that calls tools is never the last of a turn that was finished.
-  if (last.stopReason === 'tool_use' || (last.stopReason === undefined && last.calls.length > 0)) {
-    return { outcome: 'unfinished', level: 'WARNING', statusMessage: 'it ended after a tool call, without an answer' };
-  }
+function endingByResponse(last: Response | undefined, all: readonly Response[]): Ending {
+  if (last?.aborted) return warning('cut', 'the answer was cut while it streamed');
+  if (last?.stopReason === 'max_tokens') return warning('max_tokens', 'the answer was cut at max_tokens');
+  if (last?.stopReason === 'refusal') return warning('refused', 'the model refused');
+  // Up to 2.1.90 there is no stop reason. A response that calls tools is never the last of a finished turn.
+  if (last?.stopReason === 'tool_use' || (last && last.stopReason === undefined && last.calls.length > 0))
+    return warning('unfinished', 'it ended after a tool call, without an answer');
   const isAnswered = all.some((response) => answerText(response) !== '');
-  return isAnswered
-    ? { outcome: 'completed', level: 'DEFAULT', statusMessage: undefined }
-    : { outcome: 'empty', level: 'WARNING', statusMessage: 'the answer was empty' };
+  if (!isAnswered) return warning('empty', 'the answer was empty');
+  return { outcome: 'completed', level: 'DEFAULT', statusMessage: undefined };
+}
+
+function warning(outcome: Outcome, statusMessage: string): Ending {
+  return { outcome, level: 'WARNING', statusMessage };
 }

@@ -1,59 +1,64 @@
-import { type Json, withoutUndefined } from '../../shared/json.js';
 import type { Note } from '../../transcript/turns/turn.js';
-import type { MediaRules } from '../content/media.js';
 import { buildUserMessage } from '../content/messages.js';
-import type { Observation } from '../model.js';
+import type { ContentRules } from '../content/rules.js';
+import type { Observation, ObservationDraft } from '../model.js';
+import { deriveSpanId } from './ids.js';
+import { type BuildContext, buildObservation } from './observation.js';
 
-type EventContent = Pick<Observation, 'name' | 'metadata' | 'level' | 'statusMessage'> & { input?: unknown };
+/** Builds the event of a note, if notes of its kind have one. */
+export function buildEvent(note: Note, context: BuildContext): Observation | undefined {
+  const { line, at, uuid } = note;
+  const event = describeEvent(note, context);
+  return (
+    event &&
+    buildObservation(
+      {
+        metadata: {},
+        level: 'DEFAULT',
+        ...event,
+        type: 'event',
+        id: deriveSpanId(context.trace, 'event', uuid ?? `${context.fileId}:${line}`),
+        parentId: context.agentSpanId,
+        startTime: at,
+        endTime: at,
+        line: note.kind === 'compaction' ? (note.cost?.line ?? line) : line,
+      },
+      context,
+    )
+  );
+}
 
-/** What Langfuse shows of a note; what only decides how a turn ended is no event. */
-export function buildEvent(note: Note, rules: MediaRules): EventContent | undefined {
+type EventDescription = Pick<ObservationDraft, 'name'> &
+  Partial<Pick<ObservationDraft, 'level' | 'statusMessage' | 'input' | 'metadata'>>;
+
+/** Returns what Langfuse shows of each kind of note; undefined for those that only say how the turn ended. */
+function describeEvent(note: Note, rules: ContentRules): EventDescription | undefined {
   switch (note.kind) {
     case 'compaction':
       return {
         name: 'compaction',
-        level: 'DEFAULT',
-        metadata: withoutUndefined<Json>({
+        metadata: {
           trigger: note.trigger,
           tokens_before: note.tokensBefore,
           input_tokens: note.cost?.tokens.input,
           output_tokens: note.cost?.tokens.output,
           cache_read_tokens: note.cost?.tokens.cacheRead,
           cache_write_tokens: note.cost?.tokens.cacheWritten,
-        }),
+        },
       };
     case 'retry':
       return {
         name: 'api retry',
         level: 'WARNING',
         statusMessage: note.error,
-        metadata: withoutUndefined({
-          attempt: note.attempt,
-          max_attempts: note.maxAttempts,
-          wait_ms: note.waitMs,
-        }),
+        metadata: { attempt: note.attempt, max_attempts: note.maxAttempts, wait_ms: note.waitMs },
       };
     case 'absorbed-message':
-      return {
-        name: 'message while working',
-        level: 'DEFAULT',
-        input: [buildUserMessage(note, rules)],
-        metadata: {},
-      };
+      return { name: 'message while working', input: [buildUserMessage(note, rules)] };
     case 'stop-hook-feedback':
-      return {
-        name: 'stop hook feedback',
-        level: 'DEFAULT',
-        input: [{ role: 'user', content: note.content }],
-        metadata: {},
-      };
+      return { name: 'stop hook feedback', input: [{ role: 'user', content: note.content }] };
     case 'api-error':
-      return {
-        name: 'api error',
-        level: 'ERROR',
-        statusMessage: note.content,
-        metadata: withoutUndefined({ status: note.status }),
-      };
+      return { name: 'api error', level: 'ERROR', statusMessage: note.content, metadata: { status: note.status } };
     case 'interrupt':
     case 'max-turns':
     case 'nudge':

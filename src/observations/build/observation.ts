@@ -1,61 +1,52 @@
 import { mapValues, withoutUndefined } from '../../shared/json.js';
-import { applyCapture, type Capture, type Content } from '../content/capture.js';
-import type { SanitizedValue, Sanitizer } from '../content/limits.js';
-import type { Media, Observation, Trace } from '../model.js';
-import { deriveSpanId } from './ids.js';
+import { applyCapture } from '../content/capture.js';
+import type { ContentRules } from '../content/rules.js';
+import type { SanitizedValue } from '../content/sanitize.js';
+import type { Media, Observation, ObservationDraft, Trace } from '../model.js';
 
-/** What the observations of a turn, or of a subagent, have in common. */
-export interface Context {
+/** What all observations of a turn, or of a subagent, have in common. */
+export interface BuildContext extends ContentRules {
   readonly trace: Trace;
-  /** The agent below which they hang. */
-  readonly agentSpan: string;
-  /** What its lines are called by where they have no name: the session, or the agent. */
-  readonly place: string;
-  readonly maxChars: number;
-  readonly fit: Sanitizer;
-  readonly capture: Capture;
-  /** Whether images and documents may leave. */
-  readonly media: boolean;
+  /** The agent observation that they belong to. */
+  readonly agentSpanId: string;
+  /** The session's id or the agent's key. With the line, it identifies what has no id in the transcript. */
+  readonly fileId: string;
 }
 
-const STATUS_CHARS = 500;
 export const NAME_CHARS = 200;
+const STATUS_CHARS = 500;
 const METADATA_CHARS = 1_000;
 
-/** An observation of the turn: its fields within their limits, its strings fit to be sent. */
-export function buildObservation(whole: Content, { trace, maxChars, fit, capture }: Context): Observation {
-  const content = applyCapture(whole, capture);
-  const { statusMessage, modelParameters } = content;
-  const input = content.input === undefined ? undefined : fit.value(content.input, maxChars);
-  const output = content.output === undefined ? undefined : fit.value(content.output, maxChars);
-  const media = [...mediaOf('input', input), ...mediaOf('output', output)];
-  const cutFields = withoutUndefined({ input_full_chars: input?.fullChars, output_full_chars: output?.fullChars });
+/** Builds an observation that can be sent: without what may not leave, its texts sanitized and within their limits. */
+export function buildObservation(
+  draft: ObservationDraft,
+  { trace, maxChars, sanitizer, capture }: BuildContext,
+): Observation {
+  const captured = applyCapture(draft, capture);
+  const { statusMessage, modelParameters } = captured;
+  const input = captured.input === undefined ? undefined : sanitizer.value(captured.input, maxChars);
+  const output = captured.output === undefined ? undefined : sanitizer.value(captured.output, maxChars);
+  const media = [...mediaOfField('input', input), ...mediaOfField('output', output)];
+  const shorten = (name: string) => sanitizer.text(name, NAME_CHARS);
   return {
-    ...content,
-    name: fit.text(content.name, NAME_CHARS),
-    model: content.model && fit.text(content.model, NAME_CHARS),
+    ...captured,
+    name: shorten(captured.name),
+    model: captured.model && shorten(captured.model),
     trace,
     input: input?.value,
     output: output?.value,
     ...(media.length > 0 && { media }),
-    statusMessage: statusMessage && fit.text(statusMessage.trimStart().split('\n', 1).join(), STATUS_CHARS),
+    statusMessage: statusMessage && sanitizer.text(statusMessage.trimStart().split('\n', 1).join(), STATUS_CHARS),
     modelParameters:
       modelParameters &&
-      mapValues(modelParameters, (value) => (typeof value === 'string' ? fit.text(value, NAME_CHARS) : value)),
-    metadata: { ...mapValues(content.metadata, (value) => fit.value(value, METADATA_CHARS).value), ...cutFields },
+      mapValues(withoutUndefined(modelParameters), (value) => (typeof value === 'string' ? shorten(value) : value)),
+    metadata: {
+      ...mapValues(withoutUndefined(captured.metadata), (value) => sanitizer.value(value, METADATA_CHARS).value),
+      ...withoutUndefined({ input_full_chars: input?.fullChars, output_full_chars: output?.fullChars }),
+    },
   };
 }
 
-function mediaOf(field: Media['field'], content: SanitizedValue | undefined): Media[] {
+function mediaOfField(field: Media['field'], content: SanitizedValue | undefined): Media[] {
   return content?.media.map((media) => ({ ...media, field })) ?? [];
-}
-
-/** The id of a span by what the transcript calls it, or where it does not, by where it stands. */
-export function observationId(
-  { trace, place }: Context,
-  kind: 'generation' | 'tool' | 'event',
-  nativeId: string | undefined,
-  ...lineAndIndex: readonly number[]
-): string {
-  return deriveSpanId(trace.scope, kind, nativeId ?? [place, ...lineAndIndex].join(':'));
 }

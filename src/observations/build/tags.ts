@@ -1,43 +1,40 @@
 import { isRecord } from '../../shared/json.js';
 import type { ToolCall, Turn } from '../../transcript/turns/turn.js';
-import { findAgentType } from './agent-type.js';
+import { findAgentType } from './agents.js';
 
-/** What traces are tagged with beside the user's own tags. */
+/** The kinds of tags that are added to the user's own. */
 export const TAG_KINDS = ['claude-code', 'skill', 'agent', 'mcp'] as const;
 export type TagKind = (typeof TAG_KINDS)[number];
 
 /**
- * That it is of Claude Code, and which skills, kinds of subagents and MCP servers the turn used. All that is sent of it at
- * a time has the same: in v4 a trace has the tags of whichever of its spans came in last, and those of one request come in
- * in any order. What a turn used only after it was sent, its later spans tell, its root among them.
+ * Collects the tags of a turn: `claude-code`, and the skills, types of subagents and MCP servers that it used. All
+ * observations that are sent together have the same tags: in v4 a trace has the tags of the span that came in last, and
+ * those of one request come in in any order. What a turn uses after a part of it was sent is on its later spans, of
+ * which the root is one.
  */
 export function collectTags({ skill, responses }: Turn, kinds: readonly TagKind[]): string[] {
   const calls = responses.flatMap((response) => response.calls);
-  return tagged(kinds, {
-    skill: [skill, ...calls.map(skillOf)],
+  return buildTags(kinds, {
+    skill: [skill, ...calls.map(findSkill)],
     agent: calls.map(findAgentType),
-    mcp: calls.map(serverOf),
+    mcp: calls.map(({ name }) => /^mcp__(.+?)__/.exec(name)?.[1]),
   });
 }
 
 export function collectAgentTags(type: string | undefined, kinds: readonly TagKind[]): string[] {
-  return tagged(kinds, { agent: [type] });
+  return buildTags(kinds, { agent: [type] });
 }
 
 type Used = { readonly [kind in TagKind]?: readonly (string | undefined)[] };
 
-function tagged(kinds: readonly TagKind[], used: Used): string[] {
-  return kinds.flatMap((kind) =>
-    kind === 'claude-code'
-      ? [kind]
-      : [...new Set(used[kind])].flatMap((name) => (name === undefined ? [] : [`${kind}:${name}`])),
-  );
+function buildTags(kinds: readonly TagKind[], used: Used): string[] {
+  return kinds.flatMap((kind) => {
+    if (kind === 'claude-code') return [kind];
+    const names = [...new Set(used[kind])].filter((name) => name !== undefined);
+    return names.map((name) => `${kind}:${name}`);
+  });
 }
 
-function skillOf({ name, input }: ToolCall): string | undefined {
+function findSkill({ name, input }: ToolCall): string | undefined {
   return name === 'Skill' && isRecord(input) && typeof input.skill === 'string' ? input.skill : undefined;
-}
-
-function serverOf({ name }: ToolCall): string | undefined {
-  return /^mcp__(.+?)__/.exec(name)?.[1];
 }

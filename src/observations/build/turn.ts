@@ -1,57 +1,25 @@
-import { type Json, withoutUndefined } from '../../shared/json.js';
 import { TITLE_KINDS, type Turn } from '../../transcript/turns/turn.js';
-import { createSanitizer } from '../content/limits.js';
-import type { Observation } from '../model.js';
+import { createContentRules } from '../content/rules.js';
 import { buildSidechains } from './agents.js';
 import { deriveSpanId } from './ids.js';
-import { buildObservation, type Context } from './observation.js';
-import { buildAgentSpan, buildChildren, summarizeTurns } from './thread.js';
+import { buildAgentObservation, buildChildren, buildOutcomeMetadata, type ObservationTree } from './thread.js';
 import { type BuildOptions, buildTrace } from './trace.js';
 
-export interface TurnObservations {
-  /** In the order of the lines that completed them. */
-  readonly children: readonly Observation[];
-  readonly root: Observation;
-}
-
-/** What Langfuse is to show of a turn. The same turn always gives the same observations. */
-export function buildTurn(turn: Turn, options: BuildOptions, trace = buildTrace(turn, options)): TurnObservations {
-  const { maxChars, redact, capture, media } = options;
-  const context = {
-    trace,
-    place: trace.sessionId,
-    maxChars,
-    fit: createSanitizer(redact),
-    capture,
-    media,
-    agentSpan: deriveSpanId(trace.scope, 'agent', turn.key),
+/** Builds what Langfuse shows of a turn. The same turn always becomes the same observations. */
+export function buildTurn(turn: Turn, options: BuildOptions, trace = buildTrace(turn, options)): ObservationTree {
+  const agentSpanId = deriveSpanId(trace, 'agent', turn.key);
+  const context = { ...createContentRules(options), trace, agentSpanId, fileId: trace.sessionId };
+  const children = [...buildChildren([turn], context), ...buildSidechains(turn, context)];
+  const { titles, pullRequest } = turn.session;
+  const metadata = {
+    ...buildOutcomeMetadata([turn]),
+    session_title: TITLE_KINDS.map((kind) => titles[kind]).find((title) => title !== undefined),
+    pr: pullRequest,
   };
-  const children = [...buildChildren(turn, context), ...buildSidechains(turn, context)].toSorted(
-    (a, b) => a.line - b.line,
-  );
-  return { children, root: rootOf(turn, context) };
-}
-
-function rootOf(turn: Turn, context: Context): Observation {
-  const { level, statusMessage, ...figures } = summarizeTurns([turn]);
-  const { trace } = context;
-  const root = buildObservation(
-    {
-      type: 'agent',
-      id: context.agentSpan,
-      parentId: trace.parentId,
-      name: trace.name,
-      ...buildAgentSpan([turn], context),
-      metadata: withoutUndefined<Json>({
-        ...figures,
-        session_title: TITLE_KINDS.map((kind) => turn.session.titles[kind]).find((title) => title !== undefined),
-        pr: turn.session.pullRequest,
-      }),
-      level,
-      statusMessage,
-      line: turn.lineNumbers.at(-1) ?? turn.prompts[0].line,
-    },
-    context,
-  );
-  return trace.parentId === undefined ? root : { ...root, metadata: { ...trace.metadata, ...root.metadata } };
+  const { parentId, name } = trace;
+  const root = buildAgentObservation([turn], { parentId, name, metadata }, context);
+  return {
+    children: children.toSorted((a, b) => a.line - b.line),
+    root: parentId === undefined ? root : { ...root, metadata: { ...trace.metadata, ...root.metadata } },
+  };
 }

@@ -1,46 +1,41 @@
-import { isRecord, type Json } from '../../shared/json.js';
-import type { Observation } from '../model.js';
-import { SanitizedText } from './limits.js';
+import { isRecord } from '../../shared/json.js';
+import type { ObservationDraft } from '../model.js';
+import type { Capture } from './rules.js';
+import { SanitizedText } from './sanitize.js';
 
-/** How much of what was said and done leaves the machine. */
-export type Capture = 'full' | 'no_tool_io' | 'metadata';
+/** Metadata that repeats content. A new key that does must be added here. */
+const CONTENT_METADATA = ['summary', 'stored_path', 'session_title', 'description'];
 
-export type Content = Omit<Observation, 'trace' | 'input' | 'output'> & { input?: unknown; output?: unknown };
+const NOT_CAPTURED = '[not captured]';
 
-const LEFT_OUT = '[not captured]';
-/** Metadata that repeats content. */
-const TELLING = ['summary', 'stored_path', 'session_title', 'description'];
-
-/** An observation as far as it is to be told; names, times, tokens and outcomes always are. */
-export function applyCapture(content: Content, capture: Capture): Content {
-  if (capture === 'full') return content;
-  if (capture === 'metadata' || content.type === 'tool') {
-    const { input: _, output: __, statusMessage: ___, ...rest } = content;
-    return { ...rest, metadata: withoutTelling(content.metadata) };
+/** Removes what the capture level forbids. Names, times, tokens and outcomes always stay. */
+export function applyCapture(draft: ObservationDraft, capture: Capture): ObservationDraft {
+  if (capture === 'full') return draft;
+  if (capture === 'metadata' || draft.type === 'tool') {
+    const { input: _, output: __, statusMessage: ___, metadata, ...rest } = draft;
+    const kept = Object.entries(metadata).filter(([key]) => !CONTENT_METADATA.includes(key));
+    return { ...rest, metadata: Object.fromEntries(kept) };
   }
-  const told = { ...content, input: withoutResults(content.input) };
-  return content.type === 'generation' ? { ...told, output: withoutArguments(content.output) } : told;
+  const { input, output } = draft;
+  return {
+    ...draft,
+    input: Array.isArray(input) ? input.map(withoutToolResult) : input,
+    output: draft.type === 'generation' ? withoutToolArguments(output) : output,
+  };
 }
 
-function withoutTelling(metadata: { readonly [key: string]: Json }): { [key: string]: Json } {
-  return Object.fromEntries(Object.entries(metadata).filter(([key]) => !TELLING.includes(key)));
+function withoutToolResult(message: unknown): unknown {
+  return isRecord(message) && isToolResult(message) ? { ...message, content: NOT_CAPTURED } : message;
 }
 
-function withoutResults(messages: unknown): unknown {
-  if (!Array.isArray(messages)) return messages;
-  return messages.map((message) =>
-    isRecord(message) && isResult(message) ? { ...message, content: LEFT_OUT } : message,
-  );
-}
-
-/** What a tool answered, at once or, from the background, as a message of its own. */
-function isResult({ role, content }: Record<string, unknown>): boolean {
-  const words = Array.isArray(content) && isRecord(content[0]) ? content[0].text : content;
-  const text = words instanceof SanitizedText ? words.text : words;
+/** A tool answers at once or, if it ran in the background, later in a message of the user. */
+function isToolResult({ role, content }: Record<string, unknown>): boolean {
+  const first = Array.isArray(content) && isRecord(content[0]) ? content[0].text : content;
+  const text = first instanceof SanitizedText ? first.text : first;
   return role === 'tool' || (typeof text === 'string' && text.startsWith('<task-notification>'));
 }
 
-function withoutArguments(message: unknown): unknown {
+function withoutToolArguments(message: unknown): unknown {
   if (!isRecord(message) || !Array.isArray(message.tool_calls)) return message;
   const calls = message.tool_calls.map((call) => {
     const name = isRecord(call) && isRecord(call.function) ? call.function.name : undefined;

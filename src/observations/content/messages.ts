@@ -1,66 +1,67 @@
 import { type Block, type ContentPart, extractParts } from '../../transcript/file/content.js';
-import type { AnsweredMessage, Prompt } from '../../transcript/turns/turn.js';
-import { SanitizedText, type Sanitizer } from './limits.js';
-import { buildContent, MediaPart, type MediaRules } from './media.js';
+import type { AnsweredMessage, Prompt, ToolCall } from '../../transcript/turns/turn.js';
+import { buildContent } from './media.js';
+import { MediaPart } from './media-part.js';
+import type { ContentRules } from './rules.js';
+import { SanitizedText } from './sanitize.js';
 
-/** Of what a generation answers only the beginning is repeated here: the tool's own observation has it all. */
+/** A generation repeats only the beginning of what it answers: the tool's own observation has it all. */
 const ANSWERED_CHARS = 2_000;
 
-/** What was said to the model, in the shape that Langfuse draws as a conversation. */
-export function buildInputMessages(answered: readonly AnsweredMessage[], rules: MediaRules) {
+/** Builds what the model answered, in the shape that Langfuse draws as a conversation. */
+export function buildInputMessages(answered: readonly AnsweredMessage[], rules: ContentRules) {
   return answered.map((message) =>
     message.role === 'user'
-      ? { role: 'user', content: beginningOf([message.content, ...(message.media ?? [])], rules) }
-      : { role: 'tool', tool_call_id: message.toolCallId, content: beginningOf(extractParts(message.content), rules) },
+      ? { role: 'user', content: buildBeginning([message.content, ...(message.media ?? [])], rules) }
+      : {
+          role: 'tool',
+          tool_call_id: message.toolCallId,
+          content: buildBeginning(extractParts(message.content), rules),
+        },
   );
 }
 
-/** All that a user gave: words, and what was put beside them. */
-export function buildUserMessage({ content, media }: Pick<Prompt, 'content' | 'media'>, rules: MediaRules) {
+/** Builds a whole message of the user: the text, then the images and documents. */
+export function buildUserMessage({ content, media }: Pick<Prompt, 'content' | 'media'>, rules: ContentRules) {
   return { role: 'user', content: buildContent([content, ...media], rules) };
 }
 
-function beginningOf(parts: readonly ContentPart[], rules: MediaRules): unknown {
+function buildBeginning(parts: readonly ContentPart[], rules: ContentRules): unknown {
   const content = buildContent(parts, rules);
-  const text = (whole: string) => new SanitizedText(rules.fit.text(whole, ANSWERED_CHARS));
-  if (typeof content === 'string') return text(content);
-  return content.map((part) => (part instanceof MediaPart ? part : { type: 'text', text: text(part.text) }));
+  const shorten = (text: string) => new SanitizedText(rules.sanitizer.text(text, ANSWERED_CHARS));
+  if (typeof content === 'string') return shorten(content);
+  return content.map((part) => (part instanceof MediaPart ? part : { type: 'text', text: shorten(part.text) }));
 }
 
-/** What the model said, as far as it is drawn. */
-interface Said {
+/** What the model said and which tools it called. */
+interface ModelOutput {
   readonly blocks: readonly Block[];
-  readonly calls: readonly { readonly id: string | undefined; readonly name: string; readonly input: unknown }[];
+  readonly calls: readonly Pick<ToolCall, 'id' | 'name' | 'input'>[];
 }
 
-/** What the model said, in that same shape. Signatures of its thinking are not sent. */
-export function buildOutputMessage(said: Said, fit: Sanitizer) {
-  const thinking = said.blocks.flatMap((block) =>
+/** Builds the model's message in that same shape. The signatures of its thinking are not sent. */
+export function buildOutputMessage(output: ModelOutput, { sanitizer }: ContentRules) {
+  const { blocks, calls } = output;
+  const thinking = blocks.flatMap((block) =>
     block.kind === 'thinking' && block.text !== '' ? [{ type: 'thinking', content: block.text }] : [],
   );
-  const redacted = said.blocks.filter((block) => block.kind === 'other' && block.type === 'redacted_thinking');
-  const calls = said.calls.map(({ id, name, input }) => ({
-    id,
-    type: 'function',
-    function: {
-      name,
-      arguments: new SanitizedText(JSON.stringify(fit.value(input ?? {}, Number.POSITIVE_INFINITY).value)),
-    },
-  }));
+  const redactedThinking = blocks.flatMap((block) =>
+    block.kind === 'other' && block.type === 'redacted_thinking' ? [{ type: block.type, data: '[redacted]' }] : [],
+  );
+  const toolCalls = calls.map(({ id, name, input }) => {
+    const { value } = sanitizer.value(input ?? {}, Number.POSITIVE_INFINITY);
+    return { id, type: 'function', function: { name, arguments: new SanitizedText(JSON.stringify(value)) } };
+  });
   return {
     role: 'assistant',
-    content: answerText(said),
+    content: answerText(output),
     ...(thinking.length > 0 && { thinking }),
-    ...(redacted.length > 0 && {
-      redacted_thinking: redacted.map(() => ({ type: 'redacted_thinking', data: '[redacted]' })),
-    }),
-    ...(calls.length > 0 && { tool_calls: calls }),
+    ...(redactedThinking.length > 0 && { redacted_thinking: redactedThinking }),
+    ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
   };
 }
 
-export function answerText({ blocks }: Pick<Said, 'blocks'>): string {
-  return blocks
-    .flatMap((block) => (block.kind === 'text' ? [block.text] : []))
-    .filter((text) => text !== '')
-    .join('\n');
+/** The text of a response, without its thinking and tool calls. */
+export function answerText({ blocks }: Pick<ModelOutput, 'blocks'>): string {
+  return blocks.flatMap((block) => (block.kind === 'text' && block.text !== '' ? [block.text] : [])).join('\n');
 }

@@ -1,64 +1,67 @@
 import { type Json, withoutUndefined } from '../../shared/json.js';
 import type { RequestMessage, RequestShape } from '../../transcript/file/schema.js';
 import type { MissingMessages, SentRequest, StoredPart } from '../../transcript/requests/request-index.js';
-import type { Media } from '../model.js';
-import { countChars } from './limits.js';
-import { type MediaRules, replaceMedia } from './media.js';
+import { replaceMedia } from './media.js';
+import type { MediaFile } from './media-part.js';
 import { buildRequestMessages, buildSystemMessage } from './request-messages.js';
+import type { ContentRules } from './rules.js';
+import { countChars } from './sanitize.js';
 
-/** The whole request as the input of the generation that answers it. */
+/** A whole request, as the input of the generation that answers it. */
 export interface RequestInput {
   readonly input: readonly Json[];
-  /** The images and documents that it refers to. */
-  readonly media: readonly Omit<Media, 'field'>[];
+  /** The images and documents that the input refers to. */
+  readonly media: readonly MediaFile[];
   readonly metadata: { readonly [key: string]: Json };
 }
 
-/** What has been made fit of a message, or of the system prompt and the tools. */
-interface Piece {
-  readonly kind: 'piece';
+/** A message of a request, or its system prompt and tools: sanitized, in the shape that Langfuse draws. */
+interface RequestPart {
+  readonly kind: 'part';
   readonly messages: readonly Json[];
   readonly chars: number;
+  /** Whether nothing was cut. */
   readonly isWhole: boolean;
-  readonly media: RequestInput['media'];
-  /** How many it refers to, or names in words. */
+  readonly media: readonly MediaFile[];
+  /** How many images and documents it has, including those that placeholders have replaced. */
   readonly mediaCount: number;
 }
 
-interface Gathered {
-  readonly system: Piece | undefined;
-  readonly newestFirst: readonly (Piece | MissingMessages)[];
+/** How much an input may still take. */
+interface Budget {
+  readonly chars: number;
+  readonly media: number;
 }
 
-/** A request may hold hundreds, each kept in memory and told of: of the others, the older, words stand in their place. */
-const MOST_MEDIA = 20;
+type BuildMessages<T> = (stored: T) => readonly unknown[];
 
-/** Builds the inputs of requests. From one to the next most of it is the same: it is not made fit again. */
+/** A request may have hundreds, and the bytes of each are kept in memory. Placeholders replace the older ones. */
+const MAX_MEDIA = 20;
+
+/** Builds the inputs of requests. Most of a request is in the one before it, too, and is not sanitized again. */
 export class RequestInputBuilder {
-  readonly #maxChars: number;
-  readonly #rules: MediaRules;
-  /** Of the request before, by their hashes. */
-  #known: ReadonlyMap<string, Piece> = new Map();
+  readonly #rules: ContentRules;
+  /** The parts of the previous request, by their hashes. */
+  #previous: ReadonlyMap<string, RequestPart> = new Map();
 
-  constructor({ maxChars, ...rules }: MediaRules & { readonly maxChars: number }) {
-    this.#maxChars = maxChars;
+  constructor(rules: ContentRules) {
     this.#rules = rules;
   }
 
-  /** Undefined where none of its messages is to be found. */
-  of(request: SentRequest): RequestInput | undefined {
-    const { system, newestFirst } = this.#gather(request);
-    const held = newestFirst.filter(({ kind }) => kind === 'piece').length;
-    if (held === 0) return undefined;
+  /** Returns undefined if none of the request's messages can be found. */
+  build(request: SentRequest): RequestInput | undefined {
+    const { system, newestFirst } = this.#selectParts(request);
+    const found = newestFirst.filter((part) => part.kind === 'part');
+    if (found.length === 0) return undefined;
     const missing = newestFirst.reduce((total, part) => total + (part.kind === 'missing' ? part.count : 0), 0);
-    const leftOut = request.count - held - missing;
+    const leftOut = request.count - found.length - missing;
     return {
       input: [
         ...(system?.messages ?? []),
-        ...(leftOut > 0 ? [mark(`${wordsFor(leftOut, 'older message')} left out`)] : []),
-        ...inOrder(newestFirst),
+        ...(leftOut > 0 ? [buildMark(leftOut, 'older message', 'left out')] : []),
+        ...joinMessages(newestFirst.toReversed()),
       ],
-      media: newestFirst.flatMap((part) => (part.kind === 'piece' ? part.media : [])),
+      media: found.flatMap(({ media }) => media),
       metadata: withoutUndefined<Json>({
         request_messages: request.count,
         request_messages_left_out: leftOut || undefined,
@@ -68,108 +71,96 @@ export class RequestInputBuilder {
     };
   }
 
-  /** System prompt and tools get at most half of the room; then messages, as many as fit, but always the newest. */
-  #gather({ shape, messages }: SentRequest): Gathered {
-    const known = new Map<string, Piece>();
-    const drawnShape = (read: RequestShape) => [buildSystemMessage(read)];
-    const drawn = (read: RequestMessage) => buildRequestMessages(read, this.#rules);
-    const system = shape && this.#piece(shape, drawnShape, { chars: Math.floor(this.#maxChars / 2), media: 0 }, known);
-    const newestFirst: (Piece | MissingMessages)[] = [];
-    let isEmpty = true;
-    let left: Room = { chars: this.#maxChars - (system?.chars ?? 0), media: MOST_MEDIA };
+  /** Takes the system prompt and tools, up to half of the limit, then the newest messages that fit, at least one. */
+  #selectParts({ shape, messages }: SentRequest) {
+    const { maxChars } = this.#rules;
+    const parts = new Map<string, RequestPart>();
+    const buildMessages = (message: RequestMessage) => buildRequestMessages(message, this.#rules);
+    const buildSystem = (system: RequestShape) => [buildSystemMessage(system)];
+    const system = shape && this.#preparePart(shape, buildSystem, { chars: Math.floor(maxChars / 2), media: 0 }, parts);
+    const newestFirst: (RequestPart | MissingMessages)[] = [];
+    let left: Budget = { chars: maxChars - (system?.chars ?? 0), media: MAX_MEDIA };
+    let isFirst = true;
     for (const message of messages) {
       if (message.kind === 'missing') {
         newestFirst.push(message);
         continue;
       }
-      const piece = this.#piece(message, drawn, { chars: this.#maxChars, media: left.media }, known);
-      const fits = piece === undefined || (piece.isWhole && piece.chars <= left.chars);
-      if (!fits && !isEmpty) break;
-      const taken = fits ? piece : pieceOf(message, drawn, left, this.#rules);
+      const part = this.#preparePart(message, buildMessages, { chars: maxChars, media: left.media }, parts);
+      const fits = part === undefined || (part.isWhole && part.chars <= left.chars);
+      if (!fits && !isFirst) break;
+      const taken = fits ? part : buildPart(message, buildMessages, left, this.#rules);
       newestFirst.push(taken ?? { kind: 'missing', count: 1 });
-      isEmpty &&= taken === undefined;
-      if (taken) left = { chars: left.chars - taken.chars, media: left.media - taken.media.length };
+      if (!taken) continue;
+      isFirst = false;
+      left = { chars: left.chars - taken.chars, media: left.media - taken.media.length };
     }
-    this.#known = known;
+    this.#previous = parts;
     return { system, newestFirst };
   }
 
-  /** What lies in the file is read and made fit once; undefined where it cannot be read. */
-  #piece<T>(
-    stored: StoredPart<T>,
-    drawn: (read: T) => readonly unknown[],
-    room: Room,
-    known: Map<string, Piece>,
-  ): Piece | undefined {
-    const before = this.#known.get(stored.hash);
-    const piece =
-      before && isUsable(before, room) ? withAtMost(room.media, before) : pieceOf(stored, drawn, room, this.#rules);
-    if (piece) known.set(stored.hash, piece);
-    return piece;
+  /** Takes a part of the previous request, or builds it; returns undefined if it cannot be read. */
+  #preparePart<T>(stored: StoredPart<T>, build: BuildMessages<T>, budget: Budget, parts: Map<string, RequestPart>) {
+    const previous = this.#previous.get(stored.hash);
+    const part =
+      previous && isReusable(previous, budget)
+        ? limitMedia(previous, budget)
+        : buildPart(stored, build, budget, this.#rules);
+    if (part) parts.set(stored.hash, part);
+    return part;
   }
 }
 
-/** How much more an input may hold. */
-interface Room {
-  readonly chars: number;
-  readonly media: number;
-}
-
-function pieceOf<T>(
+function buildPart<T>(
   { read }: StoredPart<T>,
-  drawn: (read: T) => readonly unknown[],
-  room: Room,
-  { fit }: MediaRules,
-): Piece | undefined {
-  const found = read();
-  if (found === undefined) return undefined;
-  let left = room.chars;
-  const fitted = drawn(found).map((message) => {
-    const limited = fit.value(message, left);
-    left = Math.max(0, left - countChars(limited.value));
-    return limited;
+  build: BuildMessages<T>,
+  budget: Budget,
+  { sanitizer }: ContentRules,
+): RequestPart | undefined {
+  const stored = read();
+  if (stored === undefined) return undefined;
+  let charsLeft = budget.chars;
+  const sanitized = build(stored).map((message) => {
+    const result = sanitizer.value(message, charsLeft);
+    charsLeft = Math.max(0, charsLeft - countChars(result.value));
+    return result;
   });
-  const messages = fitted.map(({ value }) => value);
-  const isWhole = fitted.every(({ fullChars }) => fullChars === undefined);
-  const media = fitted.flatMap((limited) => limited.media);
-  const chars = countChars(messages);
-  return withAtMost(room.media, { kind: 'piece', messages, chars, isWhole, media, mediaCount: media.length });
+  const messages = sanitized.map(({ value }) => value);
+  const media = sanitized.flatMap((result) => result.media);
+  const isWhole = sanitized.every(({ fullChars }) => fullChars === undefined);
+  return limitMedia(
+    { kind: 'part', messages, chars: countChars(messages), isWhole, media, mediaCount: media.length },
+    budget,
+  );
 }
 
-/** Words have taken the place of its images, and in this request, as after a rewind, there may be room for them. */
-function isUsable({ media, mediaCount }: Piece, room: Room): boolean {
-  return media.length === mediaCount || mediaCount > room.media;
+/** Whether the images of a part are still there, or would not fit anyway. After a rewind they may fit again. */
+function isReusable({ media, mediaCount }: RequestPart, budget: Budget): boolean {
+  return media.length === mediaCount || mediaCount > budget.media;
 }
 
-function withAtMost(media: number, piece: Piece): Piece {
-  if (piece.media.length <= media) return piece;
-  return { ...piece, messages: piece.messages.map((message) => replaceMedia(message, piece.media)), media: [] };
+function limitMedia(part: RequestPart, budget: Budget): RequestPart {
+  if (part.media.length <= budget.media) return part;
+  return { ...part, messages: part.messages.map((message) => replaceMedia(message, part.media)), media: [] };
 }
 
-/** The oldest first, with a word where some are missing. */
-function inOrder(newestFirst: readonly (Piece | MissingMessages)[]): Json[] {
+/** Joins the messages of all parts, with one mark for missing parts that follow each other. */
+function joinMessages(parts: readonly (RequestPart | MissingMessages)[]): Json[] {
   const messages: Json[] = [];
   let missing = 0;
-  const tellMissing = () => {
-    if (missing > 0) messages.push(mark(`${wordsFor(missing, 'message')} not found in the transcript`));
-    missing = 0;
-  };
-  for (const part of newestFirst.toReversed()) {
-    if (part.kind === 'missing') {
+  for (const part of parts) {
+    if (part.kind === 'part') {
+      messages.push(...part.messages);
+      missing = 0;
+    } else {
+      if (missing > 0) messages.pop();
       missing += part.count;
-      continue;
+      messages.push(buildMark(missing, 'message', 'not found in the transcript'));
     }
-    tellMissing();
-    messages.push(...part.messages);
   }
-  tellMissing();
   return messages;
 }
 
-function mark(words: string): Json {
-  return { role: 'system', content: `[${words}]` };
-}
-
-function wordsFor(count: number, name: string): string {
-  return `${count} ${name}${count === 1 ? '' : 's'}`;
+function buildMark(count: number, what: string, happened: string): Json {
+  return { role: 'system', content: `[${count} ${what}${count === 1 ? '' : 's'} ${happened}]` };
 }

@@ -1,38 +1,32 @@
 import { isRecord, withoutUndefined } from '../../shared/json.js';
-import { type Block, extractParts, extractText, parseBlocks } from '../../transcript/file/content.js';
+import { extractParts, extractText, parseBlocks } from '../../transcript/file/content.js';
 import type { RequestMessage, RequestShape } from '../../transcript/file/schema.js';
-import { buildContent, type MediaRules } from './media.js';
+import { buildContent } from './media.js';
 import { buildOutputMessage } from './messages.js';
+import type { ContentRules } from './rules.js';
 
-/** System prompt and tools, where Langfuse looks for them. */
+/** Builds the system prompt and the tools, where Langfuse looks for them. */
 export function buildSystemMessage({ system, tools }: RequestShape): unknown {
-  const offered = Array.isArray(tools) ? tools.filter(isRecord).map(toolOffered) : [];
-  return { role: 'system', content: extractText(system), ...(offered.length > 0 && { tools: offered }) };
+  const definitions = Array.isArray(tools) ? tools.filter(isRecord) : [];
+  const shown = definitions.map(({ input_schema: parameters, ...rest }) => withoutUndefined({ ...rest, parameters }));
+  return { role: 'system', content: extractText(system), ...(shown.length > 0 && { tools: shown }) };
 }
 
-/** A message of the API is several in the shape that Langfuse draws: what each tool answered is one of its own. */
-export function buildRequestMessages({ role, content }: RequestMessage, rules: MediaRules): readonly unknown[] {
+/** One message of the API is several in the shape that Langfuse draws: each tool result is a message of its own. */
+export function buildRequestMessages({ role, content }: RequestMessage, rules: ContentRules): readonly unknown[] {
   const blocks = parseBlocks(content);
-  const results = blocks.filter(isResult).map(({ toolUseId, content }) => ({
-    role: 'tool',
-    tool_call_id: toolUseId,
-    content: buildContent(extractParts(isRecord(content) ? [content] : content), rules),
-  }));
-  // What a tool of the server's own found stands in the answer itself.
-  if (role === 'assistant')
-    return [buildOutputMessage({ blocks, calls: blocks.filter(isCall) }, rules.fit), ...results];
-  const said = buildContent(extractParts(content), rules);
-  return said === '' && results.length > 0 ? results : [...results, { role, content: said }];
-}
-
-function toolOffered({ input_schema: parameters, ...rest }: Record<string, unknown>) {
-  return withoutUndefined({ ...rest, parameters });
-}
-
-function isResult(block: Block): block is Extract<Block, { kind: 'tool_result' }> {
-  return block.kind === 'tool_result';
-}
-
-function isCall(block: Block): block is Extract<Block, { kind: 'tool_use' }> {
-  return block.kind === 'tool_use';
+  const results = blocks
+    .filter((block) => block.kind === 'tool_result')
+    .map(({ toolUseId, content: result }) => ({
+      role: 'tool',
+      tool_call_id: toolUseId,
+      content: buildContent(extractParts(isRecord(result) ? [result] : result), rules),
+    }));
+  if (role === 'assistant') {
+    const calls = blocks.filter((block) => block.kind === 'tool_use');
+    // The results of tools that the server runs are in the same message as their calls.
+    return [buildOutputMessage({ blocks, calls }, rules), ...results];
+  }
+  const message = { role, content: buildContent(extractParts(content), rules) };
+  return message.content === '' && results.length > 0 ? results : [...results, message];
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { LangfuseAPIClient, LangfuseMedia, uploadMedia } from '@langfuse/core';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { MediaUploads } from '../../../src/langfuse/media/media-uploads.lazy.js';
-import { MediaPart } from '../../../src/observations/content/media.js';
+import { MediaPart } from '../../../src/observations/content/media-part.js';
 import type { Media, Observation } from '../../../src/observations/model.js';
 import {
   LangfuseServer,

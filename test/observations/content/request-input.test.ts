@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createSanitizer } from '../../../src/observations/content/limits.js';
 import { RequestInputBuilder } from '../../../src/observations/content/request-input.js';
+import { type ContentSettings, createContentRules } from '../../../src/observations/content/rules.js';
 import { createRedactor } from '../../../src/observations/redaction/redact.js';
 import type { RequestMessage } from '../../../src/transcript/file/schema.js';
 import type { SentRequest } from '../../../src/transcript/requests/request-index.js';
@@ -26,12 +26,14 @@ function requestOf(messages: readonly (RequestMessage | number | undefined)[], s
   return { count, shape: shape ? stored(shape as typeof SHAPE) : undefined, messages: parts.toReversed() };
 }
 
-function inputsWith(maxChars = 200_000, redact = undefined as Parameters<typeof createSanitizer>[0]) {
-  return new RequestInputBuilder({ maxChars, fit: createSanitizer(redact), media: true });
+function inputsWith(settings: Partial<ContentSettings> = {}) {
+  return new RequestInputBuilder(
+    createContentRules({ maxChars: 200_000, redact: undefined, capture: 'full', media: true, ...settings }),
+  );
 }
 
 function inputOf(...messages: readonly (RequestMessage | number | undefined)[]) {
-  return inputsWith().of(requestOf(messages));
+  return inputsWith().build(requestOf(messages));
 }
 
 const user = (content: unknown) => ({ role: 'user', content });
@@ -104,7 +106,7 @@ describe('a request as Langfuse draws it', () => {
       { role: 'system', content: 'Hi.', tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 8 }] },
     ],
   ])('has a shape with %s', (_, shape, system) => {
-    expect(inputsWith().of(requestOf([user('Hi.')], shape))?.input).toEqual([system, user('Hi.')]);
+    expect(inputsWith().build(requestOf([user('Hi.')], shape))?.input).toEqual([system, user('Hi.')]);
   });
 
   test.each([
@@ -141,9 +143,9 @@ describe('what is not to be found is told', () => {
 
   test('of the system prompt, too', () => {
     const expected = { input: [user('a')], media: [], metadata: { request_messages: 1, request_system_missing: true } };
-    expect(inputsWith().of(requestOf([user('a')], null))).toEqual(expected);
+    expect(inputsWith().build(requestOf([user('a')], null))).toEqual(expected);
     const torn: SentRequest = { ...requestOf([user('a')]), shape: stored<typeof SHAPE>(undefined) };
-    expect(inputsWith().of(torn)).toEqual(expected);
+    expect(inputsWith().build(torn)).toEqual(expected);
   });
 
   test('by giving none where no message is', () => {
@@ -159,7 +161,7 @@ describe('no more than the limit is sent', () => {
 
   test('of the messages the newest, and how many were before them', () => {
     const older = Array.from({ length: 10 }, (_, n) => user(`${n}${long}`));
-    const request = inputsWith(4_000).of(requestOf([2, ...older, said('newest')]));
+    const request = inputsWith({ maxChars: 4_000 }).build(requestOf([2, ...older, said('newest')]));
     expect(request).toEqual({
       input: [
         SYSTEM,
@@ -173,7 +175,9 @@ describe('no more than the limit is sent', () => {
   });
 
   test('of the newest message its beginning, where it alone is longer', () => {
-    const request = inputsWith(1_000).of(requestOf([user('a'), user(long.repeat(5))], { system: 'Hi.' }));
+    const request = inputsWith({ maxChars: 1_000 }).build(
+      requestOf([user('a'), user(long.repeat(5))], { system: 'Hi.' }),
+    );
     expect(request?.input).toEqual([
       { role: 'system', content: 'Hi.' },
       mark('[1 older message left out]'),
@@ -183,7 +187,7 @@ describe('no more than the limit is sent', () => {
   });
 
   test('of the system prompt and the tools half of it', () => {
-    const request = inputsWith(1_001).of(requestOf([user('a')], shape));
+    const request = inputsWith({ maxChars: 1_001 }).build(requestOf([user('a')], shape));
     expect(request?.input[0]).toMatchObject({
       content: expect.stringMatching(/^z+… \[45\d\d more characters\]$/),
       tools: [{ name: 'Read' }],
@@ -199,7 +203,7 @@ describe('no more than the limit is sent', () => {
         yield stored(user(`${asked} ${long}`));
       }
     }
-    const request = inputsWith(10_000).of({ count: 1e9, shape: undefined, messages: endless() });
+    const request = inputsWith({ maxChars: 10_000 }).build({ count: 1e9, shape: undefined, messages: endless() });
     expect(request?.metadata).toMatchObject({ request_messages: 1e9, request_messages_left_out: 1e9 - asked + 1 });
     expect(asked).toBeLessThan(12);
   });
@@ -214,7 +218,9 @@ describe('secrets', () => {
       tools: [{ name: 'T', description: key, input_schema: { type: 'object' } }],
     });
     for (const maxChars of [40, 100, 200_000])
-      expect(JSON.stringify(inputsWith(maxChars, createRedactor([])).of(request))).not.toContain('aB3dE6');
+      expect(JSON.stringify(inputsWith({ maxChars, redact: createRedactor([]) }).build(request))).not.toContain(
+        'aB3dE6',
+      );
   });
 });
 
@@ -230,7 +236,7 @@ test('what two requests have in common is read once', () => {
   });
   const inputs = inputsWith();
   const request = (...contents: string[]) =>
-    inputs.of({ count: contents.length, shape: undefined, messages: contents.map(counted).toReversed() })?.input;
+    inputs.build({ count: contents.length, shape: undefined, messages: contents.map(counted).toReversed() })?.input;
   expect(request('a', 'b')).toEqual([user('a'), user('b')]);
   expect(request('a', 'b', 'c')).toEqual([user('a'), user('b'), user('c')]);
   expect(request('c')).toEqual([user('c')]);
@@ -259,9 +265,9 @@ describe('images and documents', () => {
   test('that are older than the newest 20 stand in words, and are not kept', () => {
     const inputs = inputsWith();
     const messages = Array.from({ length: 20 }, (_, n) => user([image(`picture ${n}`)]));
-    const before = inputs.of(requestOf(messages));
+    const before = inputs.build(requestOf(messages));
     expect(shownIn(before?.input)).toEqual(before?.media.map(({ reference }) => reference).toReversed());
-    const after = inputs.of(requestOf([...messages, said('nice'), user([image('another'), image('one more')])]));
+    const after = inputs.build(requestOf([...messages, said('nice'), user([image('another'), image('one more')])]));
     const shown = shownIn(after?.input);
     expect(shown).toHaveLength(22);
     expect(shown.slice(0, 2)).toEqual(
@@ -278,15 +284,15 @@ describe('images and documents', () => {
     const inputs = inputsWith();
     const first = requestOf([user([image('first')])]);
     const many = Array.from({ length: 20 }, (_, n) => user([image(`picture ${n}`)]));
-    inputs.of(requestOf([user([image('first')]), ...many]));
-    const again = inputs.of(first);
+    inputs.build(requestOf([user([image('first')]), ...many]));
+    const again = inputs.build(first);
     expect(shownIn(again?.input)).toEqual([expect.stringMatching(/^@@@/)]);
     expect(again?.media.map(({ bytes }) => String(bytes()))).toEqual(['first']);
   });
 
   test('that are to stay at home stand in words', () => {
-    const inputs = new RequestInputBuilder({ maxChars: 200_000, fit: createSanitizer(undefined), media: false });
-    const request = inputs.of(requestOf([user([text('See.'), image('one')])]));
+    const inputs = inputsWith({ media: false });
+    const request = inputs.build(requestOf([user([text('See.'), image('one')])]));
     expect(request?.input.at(-1)).toEqual(user('See.\n[image image/png, 3 bytes, sha256 7692c3ad3540bb80]'));
     expect(request?.media).toEqual([]);
   });

@@ -1,42 +1,75 @@
 #!/usr/bin/env node
-// Nothing is loaded here but what every command needs: where tracing is off, or someone waits, each module would be felt.
+// Only what every command needs is loaded statically: with tracing off, or while someone waits, every module is felt.
 import { withPluginOptions } from './config/plugin-options.js';
 import { version } from './shared/version.js';
 
-const [command] = process.argv.slice(2);
-/** Nobody waits for a worker, so it may take its time; but it ends. */
+/** Nobody waits for a worker, so it may take its time. But it must end. */
 const WORKER_MS = 50_000;
-const WORKER_ENDS_MS = 58_000;
+const WORKER_KILL_MS = 58_000;
 
-async function main(): Promise<void> {
-  const { env, argv } = process;
-  switch (command) {
-    case 'hook': {
-      if (argv[3] === '--help' || argv[3] === '-h') {
-        process.stdout.write(HOOK_HELP);
-        return;
-      }
-      // Before anything else: where tracing is off the hook must cost nothing.
-      if (env.TRACE_TO_LANGFUSE !== 'true') return;
-      const hookEnv = withPluginOptions(env);
-      keepCompiled(env);
-      if (isWaitedFor(hookEnv)) {
-        const { handOverHook } = await import('./commands/hook/detach.lazy.js');
-        return handOverHook(argv[1] ?? '', hookEnv);
-      }
-      const { hook } = await import('./commands/hook/hook.lazy.js');
-      await hook(hookEnv);
-      // A connection that nobody answers on would keep the process.
-      return process.exit();
-    }
-    case 'worker': {
-      // Not with exit, which waits for what asks for a server's address.
-      setTimeout(() => process.kill(process.pid, 'SIGKILL'), WORKER_ENDS_MS).unref();
-      keepCompiled(env);
-      const { hook } = await import('./commands/hook/hook.lazy.js');
-      await hook(env, WORKER_MS);
-      return process.exit();
-    }
+const EXIT_CODES: { readonly [error: string]: number } = { UsageError: 2, Interrupted: 130 };
+
+interface Command {
+  readonly summary: string;
+  /** `run` returns the exit code. */
+  readonly load: () => Promise<{ run: (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<number> }>;
+}
+
+/** The commands for people. */
+const COMMANDS: { readonly [name: string]: Command } = {
+  install: {
+    summary: 'registers the hooks and your keys with Claude Code',
+    load: () => import('./commands/setup/install.lazy.js'),
+  },
+  uninstall: { summary: 'removes them', load: () => import('./commands/setup/uninstall.lazy.js') },
+  doctor: {
+    summary: 'checks every step from Claude Code to Langfuse and suggests fixes',
+    load: () => import('./commands/doctor/command.lazy.js'),
+  },
+  preview: {
+    summary: 'shows what would be sent of a session, as a tree or a page',
+    load: () => import('./commands/preview/command.lazy.js'),
+  },
+  backfill: {
+    summary: 'exports sessions that are already on disk',
+    load: () => import('./commands/backfill/command.lazy.js'),
+  },
+  sessions: {
+    summary: 'lists sessions and how much of each is in Langfuse',
+    load: () => import('./commands/sessions/command.lazy.js'),
+  },
+};
+
+const HELP = `usage: cc-langfuse <command>
+
+  hook        exports the session that Claude Code names on stdin
+${Object.entries(COMMANDS)
+  .map(([name, { summary }]) => `  ${name.padEnd(12)}${summary}\n`)
+  .join('')}
+cc-langfuse <command> --help explains a command; cc-langfuse --version prints
+the version.
+`;
+
+const HOOK_HELP = `usage: cc-langfuse hook
+
+Claude Code starts this command and describes an event on stdin. If
+TRACE_TO_LANGFUSE is "true", the new part of the session is exported. The exit
+code is always 0. Nothing is printed except, once per session, a message for
+Claude Code to show if keys are missing or were refused. Errors are logged to
+~/.claude/state/cc-langfuse_hook.log
+`;
+
+async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  switch (name) {
+    case 'hook':
+      if (args[0] === '--help' || args[0] === '-h') process.stdout.write(HOOK_HELP);
+      // First of all, since with tracing off the hook must cost nothing.
+      else if (env.TRACE_TO_LANGFUSE === 'true') await startHook(withPluginOptions(env));
+      return;
+    case 'worker':
+      // An exit would wait for a pending address lookup, so the process is killed.
+      setTimeout(() => process.kill(process.pid, 'SIGKILL'), WORKER_KILL_MS).unref();
+      return runHook(env, WORKER_MS);
     case '--version':
       process.stdout.write(`${version}\n`);
       return;
@@ -49,61 +82,35 @@ async function main(): Promise<void> {
       process.exitCode = 2;
       return;
     default:
-      return byHand(command);
+      return runCommand(name, args, env);
   }
 }
 
-interface Command {
-  readonly does: string;
-  /** Gives the exit code. */
-  readonly load: () => Promise<{ run: (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<number> }>;
+/**
+ * In the terminal and the desktop apps someone waits for the hook, so a worker does the work. Otherwise the hook does it itself,
+ * since the container may end with it.
+ */
+async function startHook(env: NodeJS.ProcessEnv): Promise<void> {
+  const { CLAUDE_CODE_ENTRYPOINT: entrypoint = '', CI, CC_LANGFUSE_WAIT } = env;
+  if (entrypoint === '' || entrypoint.startsWith('sdk') || CI || CC_LANGFUSE_WAIT === '1') return runHook(env);
+  keepCompiledCode(env);
+  const { handOverHook } = await import('./commands/hook/detach.lazy.js');
+  return handOverHook(process.argv[1] ?? '', env);
 }
 
-/** What a person runs. */
-const COMMANDS: { readonly [name: string]: Command } = {
-  install: {
-    does: 'registers the hooks with Claude Code, and the keys they need',
-    load: () => import('./commands/setup/install.lazy.js'),
-  },
-  uninstall: { does: 'takes them out again', load: () => import('./commands/setup/uninstall.lazy.js') },
-  doctor: {
-    does: 'looks at the whole way to Langfuse, and says what mends it',
-    load: () => import('./commands/doctor/command.lazy.js'),
-  },
-  preview: {
-    does: 'shows what would be sent of a session, as a tree or a page',
-    load: () => import('./commands/preview/command.lazy.js'),
-  },
-  backfill: { does: 'exports sessions that are on disk', load: () => import('./commands/backfill/command.lazy.js') },
-  sessions: {
-    does: 'lists them, and how much of each is in Langfuse',
-    load: () => import('./commands/sessions/command.lazy.js'),
-  },
-};
-
-const HELP = `usage: cc-langfuse <command>
-
-  hook        what Claude Code starts: exports the session that stdin names
-${Object.entries(COMMANDS)
-  .map(([name, { does }]) => `  ${name.padEnd(12)}${does}\n`)
-  .join('')}
-cc-langfuse <command> --help tells more; cc-langfuse --version is its version.
-`;
-
-const HOOK_HELP = `usage: cc-langfuse hook
-
-Claude Code starts it, with what has happened on stdin. It exports what that
-session has new, where TRACE_TO_LANGFUSE is "true", and exits with 0, whatever
-happens. It prints nothing but, once in a session, a message for Claude Code to
-show where keys are missing or were refused. What else goes wrong stands in the
-log: ~/.claude/state/cc-langfuse_hook.log
-`;
+async function runHook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<void> {
+  keepCompiledCode(env);
+  const { hook } = await import('./commands/hook/hook.lazy.js');
+  await hook(env, workerMs);
+  // A connection without an answer would keep the process alive.
+  process.exit();
+}
 
 /**
- * Half of what a hook takes is compiling, always the same: where Node can keep it (22.1), it is kept. Not in the folder that
- * all users share, which is Node's own choice: what lies there is run.
+ * Half of a hook's time is spent compiling the same code, so Node keeps the result if it can (22.1). Not in the folder that Node
+ * would choose, which all users share: what is in it is executed.
  */
-function keepCompiled({ CLAUDE_CONFIG_DIR, HOME, USERPROFILE }: NodeJS.ProcessEnv): void {
+function keepCompiledCode({ CLAUDE_CONFIG_DIR, HOME, USERPROFILE }: NodeJS.ProcessEnv): void {
   const home = HOME || USERPROFILE;
   const folder = CLAUDE_CONFIG_DIR || (home && `${home}/.claude`);
   const { enableCompileCache } = process.getBuiltinModule('node:module') as {
@@ -112,15 +119,15 @@ function keepCompiled({ CLAUDE_CONFIG_DIR, HOME, USERPROFILE }: NodeJS.ProcessEn
   if (folder) enableCompileCache?.(`${folder}/state/cc-langfuse_compiled`);
 }
 
-/** What cannot be done is told in one line. */
-async function byHand(name: string): Promise<void> {
-  // Whoever reads the output may have seen enough.
+/** Runs a command for a person. An error is printed as one line. */
+async function runCommand(name: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+  // A reader such as `head` may have seen enough.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => process.exit());
   try {
     const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
     if (command) {
       const { run } = await command.load();
-      process.exitCode = await run(process.argv.slice(3), process.env);
+      process.exitCode = await run(args, env);
     } else {
       const { unknownCommand } = await import('./cli/unknown-command.lazy.js');
       throw unknownCommand(name, ['hook', ...Object.keys(COMMANDS)]);
@@ -136,17 +143,7 @@ async function byHand(name: string): Promise<void> {
   }
 }
 
-const EXIT_CODES: { readonly [error: string]: number } = { UsageError: 2, Interrupted: 130 };
-
-/**
- * Whether someone waits for the hook: in the terminal and the desktop apps. Headless it must do its work itself, since the
- * container may end with it.
- */
-function isWaitedFor({ CLAUDE_CODE_ENTRYPOINT: entrypoint = '', CI, CC_LANGFUSE_WAIT }: NodeJS.ProcessEnv): boolean {
-  return entrypoint !== '' && !entrypoint.startsWith('sdk') && !CI && CC_LANGFUSE_WAIT !== '1';
-}
-
-main().catch((error: unknown) => {
+main(process.argv.slice(2), process.env).catch((error: unknown) => {
   process.stderr.on('error', () => {});
   process.stderr.write(`cc-langfuse: ${error instanceof Error ? error.message : String(error)}\n`);
 });

@@ -3,7 +3,7 @@ import { TAG_KINDS, type TagKind } from '../observations/build/tags.js';
 import { isRecord, type Json, parseJson } from '../shared/json.js';
 import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from '../shared/schema.js';
 
-/** A schema for text that `parse` understands; where it returns undefined, `expected` is the message. */
+/** Makes a schema of a function that returns undefined for a bad value; `expected` is the message then. */
 function format<T>(expected: string, parse: (value: string) => T | undefined) {
   return z.pipe(
     z.string(),
@@ -23,8 +23,10 @@ export const matching = (pattern: RegExp, expected: string) =>
 
 export const wholeNumber = format(NO_WHOLE_NUMBER, (value) => (WHOLE_NUMBER.test(value) ? Number(value) : undefined));
 
-export const oneOf = <const T extends string>(expected: string, values: readonly T[]) =>
-  format(expected, (value) => values.find((each) => each === value.toLowerCase()));
+export const oneOf = <const T extends string>(...values: readonly T[]) =>
+  format(`expected ${values.slice(0, -1).join(', ')} or ${values.at(-1)}`, (value) =>
+    values.find((each) => each === value.toLowerCase()),
+  );
 
 const TOGGLE: { readonly [value: string]: boolean } = { true: true, false: false };
 export const toggle = format('expected true or false', (value) => TOGGLE[value.toLowerCase()]);

@@ -1,19 +1,6 @@
 import type * as z from 'zod/mini';
 import { TAG_KINDS } from '../observations/build/tags.js';
-import {
-  jsonObject,
-  list,
-  matching,
-  oneOf,
-  otlpHeaders,
-  tagKinds,
-  text,
-  toggle,
-  traceparent,
-  tracesUrl,
-  webUrl,
-  wholeNumber,
-} from './setting-formats.js';
+import * as formats from './setting-formats.js';
 
 /**
  * What a setting is for: where the traces are sent (`destination`, `secret`), what leaves the machine (`restricts`), what the
@@ -42,127 +29,132 @@ export const SETTINGS = {
   TRACE_TO_LANGFUSE: {
     kind: 'run',
     help: '`true` turns the export on, anything else turns it off.',
-    schema: text,
+    schema: formats.text,
     default: 'false',
   },
-  LANGFUSE_PUBLIC_KEY: { kind: 'destination', help: 'Public key of the Langfuse project.', schema: text },
-  LANGFUSE_SECRET_KEY: { kind: 'secret', help: 'Secret key of the Langfuse project.', schema: text },
+  LANGFUSE_PUBLIC_KEY: { kind: 'destination', help: 'Public key of the Langfuse project.', schema: formats.text },
+  LANGFUSE_SECRET_KEY: { kind: 'secret', help: 'Secret key of the Langfuse project.', schema: formats.text },
   LANGFUSE_BASE_URL: {
     kind: 'destination',
     help: 'URL of the Langfuse server.',
-    schema: webUrl,
+    schema: formats.webUrl,
     default: 'https://cloud.langfuse.com',
     aliases: ['LANGFUSE_BASEURL', 'LANGFUSE_HOST'],
   },
   CC_LANGFUSE_TRANSPORT: {
     kind: 'destination',
     help: "Langfuse's API to use: `otlp`, `ingestion` (for servers before 3.22), or `auto` to find out.",
-    schema: oneOf('expected auto, otlp or ingestion', ['auto', 'otlp', 'ingestion']),
+    schema: formats.oneOf('auto', 'otlp', 'ingestion'),
     default: 'auto',
   },
   CC_LANGFUSE_OTLP_URL: {
     kind: 'destination',
     help: 'URL for traces of an OpenTelemetry Collector, which then replaces Langfuse: no keys are needed, and none are sent.',
-    schema: tracesUrl,
+    schema: formats.tracesUrl,
   },
   CC_LANGFUSE_OTLP_HEADERS: {
     kind: 'secret',
     help: 'Headers for the Collector: `name=value,name=value`, values percent-encoded.',
-    schema: otlpHeaders,
+    schema: formats.otlpHeaders,
     default: '',
   },
   CC_LANGFUSE_CAPTURE: {
     kind: 'restricts',
     help: 'How much is sent: `full`, `no_tool_io` (without the inputs and outputs of tools) or `metadata` (no content).',
-    schema: oneOf('expected full, no_tool_io or metadata', ['full', 'no_tool_io', 'metadata']),
+    schema: formats.oneOf('full', 'no_tool_io', 'metadata'),
     default: 'full',
     fallback: 'metadata',
   },
   CC_LANGFUSE_REDACT: {
     kind: 'restricts',
     help: '`false` sends secrets as they are, instead of `[redacted]`.',
-    schema: toggle,
+    schema: formats.toggle,
     default: 'true',
   },
   CC_LANGFUSE_REDACT_EXTRA: {
     kind: 'restricts',
     help: 'More text to redact: a JSON array of `{"pattern", "replace"}`, patterns being JavaScript regular expressions.',
-    schema: text,
+    schema: formats.text,
   },
   CC_LANGFUSE_MEDIA: {
     kind: 'restricts',
     help: '`false` keeps images and documents on this machine. A Collector never gets any.',
-    schema: toggle,
+    schema: formats.toggle,
     default: 'true',
     fallback: 'false',
   },
   CC_LANGFUSE_MAX_CHARS: {
     kind: 'restricts',
     help: 'Characters after which a field is cut, with a mark.',
-    schema: wholeNumber,
+    schema: formats.wholeNumber,
     default: '200000',
   },
   CC_LANGFUSE_INPUT: {
     kind: 'restricts',
     help: 'Input of a generation: `answered` (what it answers) or `request` (the whole request; only with `CC_LANGFUSE_CAPTURE=full`).',
-    schema: oneOf('expected answered or request', ['answered', 'request']),
+    schema: formats.oneOf('answered', 'request'),
     default: 'answered',
   },
   LANGFUSE_USER_ID: {
     kind: 'describes',
     help: "User of the traces; `git` means the e-mail address that git has for the turn's folder.",
-    schema: text,
+    schema: formats.text,
   },
-  LANGFUSE_TAGS: { kind: 'describes', help: 'Tags of the traces, comma-separated.', schema: list, default: '' },
+  LANGFUSE_TAGS: { kind: 'describes', help: 'Tags of the traces, comma-separated.', schema: formats.list, default: '' },
   CC_LANGFUSE_AUTO_TAGS: {
     kind: 'describes',
     help: 'Kinds of tags that are added automatically, comma-separated, or `none`.',
-    schema: tagKinds,
+    schema: formats.tagKinds,
     default: TAG_KINDS.join(','),
   },
   LANGFUSE_METADATA: {
     kind: 'describes',
     help: 'Additional metadata of the traces, a JSON object.',
-    schema: jsonObject,
+    schema: formats.jsonObject,
     default: '{}',
   },
   LANGFUSE_TRACING_ENVIRONMENT: {
     kind: 'describes',
     help: 'Environment of the traces.',
-    schema: matching(
+    schema: formats.matching(
       /^(?!langfuse)[a-z0-9-_]{1,40}$/,
       'expected up to 40 characters of a-z, 0-9, - and _, not starting with "langfuse"',
     ),
   },
-  LANGFUSE_RELEASE: { kind: 'describes', help: 'Release of the traces.', schema: text },
+  LANGFUSE_RELEASE: { kind: 'describes', help: 'Release of the traces.', schema: formats.text },
   CC_LANGFUSE_SCORES: {
     kind: 'describes',
     help: '`true` adds scores to each turn. A Collector never gets any.',
-    schema: toggle,
+    schema: formats.toggle,
     default: 'false',
   },
   CC_LANGFUSE_TRACEPARENT: {
     kind: 'caller',
     help: "A W3C traceparent: this run's turns become children of that span.",
-    schema: traceparent,
+    schema: formats.traceparent,
   },
   CC_LANGFUSE_TRACE_SEED: {
     kind: 'caller',
     help: 'Makes trace ids predictable: "Turn N" of this run\'s session gets `createTraceId("seed:N")` of the Langfuse SDKs.',
-    schema: text,
+    schema: formats.text,
   },
   CC_LANGFUSE_TIMEOUT: {
     kind: 'run',
     help: 'Milliseconds after which a run in the foreground gives up; the next run continues.',
-    schema: wholeNumber,
+    schema: formats.wholeNumber,
     default: '10000',
   },
   CC_LANGFUSE_WAIT: {
     kind: 'run',
     help: '`1` sends in the foreground even in the terminal and the desktop apps.',
-    schema: text,
+    schema: formats.text,
   },
-  CC_LANGFUSE_DEBUG: { kind: 'run', help: '`true` also logs what was exported.', schema: toggle, default: 'false' },
+  CC_LANGFUSE_DEBUG: {
+    kind: 'run',
+    help: '`true` also logs what was exported.',
+    schema: formats.toggle,
+    default: 'false',
+  },
 } satisfies { readonly [name: string]: SettingDefinition };
 
 type Table = typeof SETTINGS;

@@ -3,12 +3,9 @@ import { join } from 'node:path';
 type Details = { readonly [key: string]: string | number | boolean | undefined };
 type Level = 'debug' | 'warn' | 'error';
 
-/** The log of one run. It holds no content and no keys; the file is opened only when there is something to write. */
-export interface Log {
+/** The log of one run. It contains neither content nor keys. The file is only opened if there is something to write. */
+export interface Log extends Readonly<Record<Level, (message: string, details?: Details) => void>> {
   readonly isDebug: boolean;
-  debug(message: string, details?: Details): void;
-  warn(message: string, details?: Details): void;
-  error(message: string, details?: Details): void;
   /** Resolves when everything is on disk. */
   flush(): Promise<void>;
 }
@@ -19,25 +16,27 @@ export function logPath(folder: string): string {
 
 export function openLog(folder: string, options: { debug: boolean }): Log {
   let written = Promise.resolve();
-  const write = (level: Level, message: string, details: Details = {}) => {
-    if (level === 'debug' && !options.debug) return;
-    const time = new Date().toISOString();
-    written = written
-      .then(async () => {
-        const { openLogFile: logFile } = await import('./log-file.lazy.js');
-        logFile(logPath(folder))[level]({ ...details, time }, message);
-      })
-      .catch((error: Error) => {
-        // The last resort, where Claude Code keeps it out of sight.
-        process.stderr.on('error', () => {});
-        process.stderr.write(`cc-langfuse: ${message} (no log: ${error.message})\n`);
-      });
-  };
+  const writeAt =
+    (level: Level) =>
+    (message: string, details: Details = {}) => {
+      if (level === 'debug' && !options.debug) return;
+      const time = new Date().toISOString();
+      written = written
+        .then(async () => {
+          const { openLogFile } = await import('./log-file.lazy.js');
+          openLogFile(logPath(folder))[level]({ ...details, time }, message);
+        })
+        .catch((error: Error) => {
+          // The last resort: Claude Code does not show a hook's stderr.
+          process.stderr.on('error', () => {});
+          process.stderr.write(`cc-langfuse: ${message} (no log: ${error.message})\n`);
+        });
+    };
   return {
     isDebug: options.debug,
-    debug: (message, details) => write('debug', message, details),
-    warn: (message, details) => write('warn', message, details),
-    error: (message, details) => write('error', message, details),
+    debug: writeAt('debug'),
+    warn: writeAt('warn'),
+    error: writeAt('error'),
     flush: () => written,
   };
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   acceptedSettings,
+  commandEnvironment,
   parseClaudeSettings,
   readSettingsAt,
   readSettingsFiles,
@@ -39,6 +40,17 @@ test('settings are read from the user, the project, the user in the project, and
 test('in the home directory the file of the user and of the project is read once', () => {
   const paths = readSettingsFiles({ CLAUDE_CONFIG_DIR: join(folder, '.claude') }, folder).map(({ path }) => path);
   expect(paths.filter((path) => path === join(folder, '.claude', 'settings.json'))).toHaveLength(1);
+});
+
+test("a command's environment is the shell's over the user's settings", () => {
+  const user = join(folder, 'settings.json');
+  const env = { CLAUDE_CONFIG_DIR: folder, A: 'shell', B: '' };
+  expect(commandEnvironment(env)).toEqual({ CLAUDE_CONFIG_DIR: folder, A: 'shell' });
+  writeFileSync(user, '{"env":{"A":"user","B":"user","C":"user","D":1}}');
+  expect(commandEnvironment(env)).toEqual({ CLAUDE_CONFIG_DIR: folder, A: 'shell', B: 'user', C: 'user' });
+  // Claude Code ignores this file, too.
+  writeFileSync(user, '{"env":{"C":"user"} /* why */}');
+  expect(commandEnvironment(env)).toEqual({ CLAUDE_CONFIG_DIR: folder, A: 'shell' });
 });
 
 test('settings with comments are not accepted', () => {

@@ -83,7 +83,9 @@ describe('the table of settings', () => {
     const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' });
     const mentioned = files
       .filter((file) => file.endsWith('.ts'))
-      .flatMap((file) => readFileSync(join(ROOT, 'src', file), 'utf8').match(/(?:CC_)?LANGFUSE_[A-Z][A-Z_]*[A-Z]/g) ?? []);
+      .flatMap(
+        (file) => readFileSync(join(ROOT, 'src', file), 'utf8').match(/(?:CC_)?LANGFUSE_[A-Z][A-Z_]*[A-Z]/g) ?? [],
+      );
     expect(mentioned.length).toBeGreaterThan(SETTING_NAMES.length);
     // The doctor looks for some names by their ends.
     expect(mentioned.filter((name) => !known.some((variable) => variable.endsWith(name)))).toEqual([]);

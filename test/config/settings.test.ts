@@ -4,8 +4,8 @@ import { readSettings } from '../../src/config/settings.js';
 
 const KEYS = { LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
 
-describe('settings', () => {
-  test('have defaults', async () => {
+describe('readSettings', () => {
+  test('returns the defaults for everything but the keys', async () => {
     expect(await readSettings(KEYS)).toEqual({
       destination: {
         kind: 'langfuse',
@@ -34,7 +34,7 @@ describe('settings', () => {
     });
   });
 
-  test('are all taken from the environment', async () => {
+  test('reads every setting from the environment', async () => {
     const settings = await readSettings({
       LANGFUSE_PUBLIC_KEY: ' pk ',
       LANGFUSE_SECRET_KEY: 'sk\n',
@@ -85,7 +85,7 @@ describe('settings', () => {
     });
   });
 
-  test('CC_LANGFUSE_X wins over LANGFUSE_X, and an empty one counts as none', async () => {
+  test('prefers CC_LANGFUSE_X to LANGFUSE_X, unless it is empty', async () => {
     const env = { ...KEYS, CC_LANGFUSE_PUBLIC_KEY: 'ours', LANGFUSE_USER_ID: 'me', CC_LANGFUSE_USER_ID: '' };
     expect(await readSettings(env)).toMatchObject({
       destination: { publicKey: 'ours', secretKey: 'sk' },
@@ -93,7 +93,7 @@ describe('settings', () => {
     });
   });
 
-  test('the user may be the one that git knows', async () => {
+  test('LANGFUSE_USER_ID=git identifies the user by git', async () => {
     const env = { ...KEYS, CC_LANGFUSE_USER_ID: 'git', HOME: '/home/me', GIT_AUTHOR_EMAIL: 'me@example.com' };
     expect(await readSettings(env)).toMatchObject({
       userId: undefined,
@@ -101,14 +101,19 @@ describe('settings', () => {
     });
   });
 
-  test.each(['no_tool_io', 'metadata'])('a whole request does not go with %s', async (capture) => {
-    expect(await readSettings({ ...KEYS, CC_LANGFUSE_CAPTURE: capture, CC_LANGFUSE_INPUT: 'request' })).toMatchObject({
-      input: 'answered',
-      problems: ['CC_LANGFUSE_INPUT: request requires CC_LANGFUSE_CAPTURE=full'],
-    });
-  });
+  test.each(['no_tool_io', 'metadata'])(
+    'CC_LANGFUSE_CAPTURE=%s excludes CC_LANGFUSE_INPUT=request',
+    async (capture) => {
+      expect(await readSettings({ ...KEYS, CC_LANGFUSE_CAPTURE: capture, CC_LANGFUSE_INPUT: 'request' })).toMatchObject(
+        {
+          input: 'answered',
+          problems: ['CC_LANGFUSE_INPUT: request requires CC_LANGFUSE_CAPTURE=full'],
+        },
+      );
+    },
+  );
 
-  test('the tags of its own may all be left out', async () => {
+  test('CC_LANGFUSE_AUTO_TAGS=none adds no tags', async () => {
     expect(await readSettings({ ...KEYS, CC_LANGFUSE_AUTO_TAGS: 'none' })).toMatchObject({
       autoTags: [],
       problems: [],
@@ -116,7 +121,7 @@ describe('settings', () => {
   });
 
   test.each(['LANGFUSE_BASE_URL', 'LANGFUSE_BASEURL', 'LANGFUSE_HOST', 'CC_LANGFUSE_HOST'])(
-    '%s names the server',
+    '%s sets the server',
     async (name) => {
       expect(await readSettings({ ...KEYS, [name]: 'https://example.com' })).toMatchObject({
         destination: { baseUrl: new URL('https://example.com') },
@@ -124,7 +129,7 @@ describe('settings', () => {
     },
   );
 
-  test('the bare TRACEPARENT is that of other tools, and LANGFUSE_… has none', async () => {
+  test('ignores TRACEPARENT and LANGFUSE_TRACEPARENT, which belong to other tools', async () => {
     const parent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
     expect(await readSettings({ ...KEYS, TRACEPARENT: parent, LANGFUSE_TRACEPARENT: parent })).toMatchObject({
       caller: { parent: undefined },
@@ -132,7 +137,7 @@ describe('settings', () => {
     });
   });
 
-  test("LANGFUSE_TIMEOUT is the SDKs' own, in seconds", async () => {
+  test('ignores LANGFUSE_TIMEOUT, which the SDKs count in seconds', async () => {
     expect((await readSettings({ ...KEYS, LANGFUSE_TIMEOUT: '5' })).timeoutMs).toBe(10_000);
   });
 
@@ -155,21 +160,24 @@ describe('settings', () => {
     ['LANGFUSE_METADATA', '[1]', 'metadata', {}],
     ['LANGFUSE_METADATA', '{', 'metadata', {}],
     ['LANGFUSE_TRACING_ENVIRONMENT', 'Not Allowed!', 'environment', undefined],
-  ] as const)('%s=%s is named, and the default stands, or what tells less', async (name, value, setting, fallback) => {
-    const settings = await readSettings({ ...KEYS, [name]: value });
-    expect(settings[setting]).toEqual(fallback);
-    expect(settings.problems).toEqual([expect.stringMatching(new RegExp(`^${name}: expected `))]);
-    expect(settings.destination).toBeDefined();
-  });
+  ] as const)(
+    '%s=%s is a problem, and the default or something more restrictive is used',
+    async (name, value, setting, fallback) => {
+      const settings = await readSettings({ ...KEYS, [name]: value });
+      expect(settings[setting]).toEqual(fallback);
+      expect(settings.problems).toEqual([expect.stringMatching(new RegExp(`^${name}: expected `))]);
+      expect(settings.destination).toBeDefined();
+    },
+  );
 
-  test.each(['http', 'otlp,ingestion'])('CC_LANGFUSE_TRANSPORT=%s is named, and both are tried', async (value) => {
+  test.each(['http', 'otlp,ingestion'])('CC_LANGFUSE_TRANSPORT=%s is a problem, and auto is used', async (value) => {
     expect(await readSettings({ ...KEYS, CC_LANGFUSE_TRANSPORT: value })).toMatchObject({
       destination: { transport: 'auto' },
       problems: ['CC_LANGFUSE_TRANSPORT: expected auto, otlp or ingestion'],
     });
   });
 
-  test("rules of the user's own for what is to be taken out", async () => {
+  test('CC_LANGFUSE_REDACT_EXTRA adds rules, except for those that are bad', async () => {
     const rules = (value: string) => readSettings({ ...KEYS, CC_LANGFUSE_REDACT_EXTRA: value });
     expect((await rules('[{"pattern":"CUST-\\\\d+","replace":"C"},{"pattern":"x{3}"}]')).redact?.('CUST-12 xxx')).toBe(
       'C [redacted]',
@@ -196,7 +204,7 @@ describe('settings', () => {
   });
 
   test.each(['cloud.langfuse.com', 'ftp://x', 'https://', 'http://a b'])(
-    'with the URL %j nothing is sent: its default is another server',
+    'with LANGFUSE_BASE_URL=%j nothing is sent, since the default is another server',
     async (url) => {
       const { destination, problems } = await readSettings({ ...KEYS, LANGFUSE_BASE_URL: url });
       expect(destination).toBeUndefined();
@@ -204,12 +212,12 @@ describe('settings', () => {
     },
   );
 
-  describe('a Collector', () => {
+  describe('for a Collector', () => {
     const URL_NAME = 'CC_LANGFUSE_OTLP_URL';
     const HEADERS_NAME = 'CC_LANGFUSE_OTLP_HEADERS';
     const at = (url: string, headers = {}) => ({ kind: 'collector', url: new URL(url), headers });
 
-    test('needs no keys, and where there are some it is the destination all the same', async () => {
+    test('needs no keys, and prefers it to Langfuse if there are some', async () => {
       for (const keys of [{}, KEYS]) {
         expect(await readSettings({ ...keys, [URL_NAME]: 'http://collector:4318/v1/traces' })).toMatchObject({
           destination: at('http://collector:4318/v1/traces'),
@@ -223,11 +231,11 @@ describe('settings', () => {
       ['https://host/otlp', 'https://host/otlp'],
       ['http://collector:4318', 'http://collector:4318/v1/traces'],
       ['http://collector:4318/', 'http://collector:4318/v1/traces'],
-    ])('%s is %s: its whole URL, but for one without a path', async (given, url) => {
+    ])('takes the URL %s as %s', async (given, url) => {
       expect((await readSettings({ [URL_NAME]: given })).destination).toEqual(at(url));
     });
 
-    test("has headers as OpenTelemetry's variable writes them", async () => {
+    test("reads headers in the format of OpenTelemetry's variable", async () => {
       const headers = 'Authorization=Basic%20cGs6c2s=, x-tenant = a%2Cb ,,x-empty=';
       const { destination, problems } = await readSettings({
         [URL_NAME]: 'http://c:4318',
@@ -240,7 +248,7 @@ describe('settings', () => {
     });
 
     test.each(['collector:4318', 'ftp://collector', 'v1/traces'])(
-      'at the URL %j is none, and Langfuse is not taken instead',
+      'with the URL %j returns no destination, not even Langfuse',
       async (url) => {
         const { destination, problems } = await readSettings({ ...KEYS, [URL_NAME]: url });
         expect(destination).toBeUndefined();
@@ -249,7 +257,7 @@ describe('settings', () => {
     );
 
     test.each(['secret', '=secret', 'a b=secret', 'a=%zz-secret', 'a=secret%0d%0ahost:%20x', 'a=%E2%82%AC-secret'])(
-      'with the headers %j gets nothing, and they are not told',
+      'with the headers %j returns no destination, and does not repeat them',
       async (headers) => {
         const env = { ...KEYS, [URL_NAME]: 'http://c:4318', [HEADERS_NAME]: headers };
         const { destination, problems } = await readSettings(env);
@@ -258,7 +266,7 @@ describe('settings', () => {
       },
     );
 
-    test('takes no events of Langfuse’s own', async () => {
+    test('reports that it does not accept the ingestion API', async () => {
       const env = { [URL_NAME]: 'http://c:4318', CC_LANGFUSE_TRANSPORT: 'ingestion' };
       expect(await readSettings(env)).toMatchObject({
         destination: { kind: 'collector' },
@@ -266,7 +274,7 @@ describe('settings', () => {
       });
     });
 
-    test('that is not named has no headers', async () => {
+    test('reports headers without a URL', async () => {
       expect(await readSettings({ ...KEYS, [HEADERS_NAME]: 'a=b' })).toMatchObject({
         destination: { kind: 'langfuse' },
         problems: [`${HEADERS_NAME}: has no effect without ${URL_NAME}`],
@@ -274,15 +282,15 @@ describe('settings', () => {
     });
   });
 
-  test('missing keys are named', async () => {
+  test('reports missing keys', async () => {
     expect(await readSettings({})).toMatchObject({
       destination: undefined,
       problems: ['LANGFUSE_PUBLIC_KEY is not set', 'LANGFUSE_SECRET_KEY is not set'],
     });
   });
+});
 
-  test("the state lies beside Claude Code's own files", async () => {
-    expect(stateFolder({ CLAUDE_CONFIG_DIR: '/elsewhere' })).toBe('/elsewhere/state');
-    expect(stateFolder({})).toMatch(/\/\.claude\/state$/);
-  });
+test("the state folder is next to Claude Code's own files", () => {
+  expect(stateFolder({ CLAUDE_CONFIG_DIR: '/elsewhere' })).toBe('/elsewhere/state');
+  expect(stateFolder({})).toMatch(/\/\.claude\/state$/);
 });

@@ -28,8 +28,8 @@ function folder(path: string): string {
 const origin = (path: string) => readRepositoryConfig(join(home, path))?.get('remote.origin.url');
 const remote = (url: string) => `[core]\n\tbare = false\n[remote "origin"]\n\turl = ${url}\n\tfetch = +refs/*:refs/*\n`;
 
-describe('the repository of a folder', () => {
-  test('is the nearest one above it', () => {
+describe('readRepositoryConfig', () => {
+  test('reads the nearest repository above the folder', () => {
     write('repo/.git/config', remote('https://example.com/a.git'));
     write('repo/inner/.git/config', remote('https://example.com/b.git'));
     folder('repo/inner/src/deep');
@@ -39,7 +39,7 @@ describe('the repository of a folder', () => {
     expect(origin('repo/inner/src/deep')).toBe('https://example.com/b.git');
   });
 
-  test('is shared by its worktrees, and a submodule has its own', () => {
+  test('reads the shared repository of a worktree, and the own one of a submodule', () => {
     write('repo/.git/config', remote('https://example.com/a.git'));
     write('repo/.git/worktrees/w/commondir', '../..\n');
     write('elsewhere/.git', `gitdir: ${join(home, 'repo/.git/worktrees/w')}\n`);
@@ -49,7 +49,7 @@ describe('the repository of a folder', () => {
     expect(origin('repo/m')).toBe('https://example.com/m.git');
   });
 
-  test('is none where there is none, and where the folder is gone, whatever lies above', () => {
+  test('returns undefined if the folder is gone, relative or a file, even with a repository above', () => {
     write('.git/config', remote('https://example.com/dotfiles.git'));
     expect(origin('gone/project')).toBeUndefined();
     expect(readRepositoryConfig('.')).toBeUndefined();
@@ -58,16 +58,20 @@ describe('the repository of a folder', () => {
   });
 
   test.each([
-    ['a file that names no folder', '.git', 'nothing\n'],
-    ['a folder that is gone', '.git', 'gitdir: /gone/.git\n'],
-    ['a configuration of other bytes', '.git/config', '\0\u{1F600}[[[ = "\\\n[remote "origin"\nurl\n= x'],
-    ['a large one', '.git/config', `${remote('https://example.com/a.git')}#${'x'.repeat(1 << 20)}`],
-  ])('is unknown where .git is %s', (_, path, text) => {
+    ['a file without a path', '.git', 'nothing\n'],
+    ['a file with the path of a folder that is gone', '.git', 'gitdir: /gone/.git\n'],
+    ['a folder with an unreadable configuration', '.git/config', '\0\u{1F600}[[[ = "\\\n[remote "origin"\nurl\n= x'],
+    [
+      'a folder with a huge configuration',
+      '.git/config',
+      `${remote('https://example.com/a.git')}#${'x'.repeat(1 << 20)}`,
+    ],
+  ])('finds no remote if .git is %s', (_, path, text) => {
     write(join('repo', path), text);
     expect(origin('repo')).toBeUndefined();
   });
 
-  test('is read as git reads it: comments, quotes, escapes, cases, the last of a name', () => {
+  test('reads comments, quotes, escapes, cases and repeated names as git does', () => {
     write(
       'repo/.git/config',
       [
@@ -89,7 +93,7 @@ describe('the repository of a folder', () => {
   });
 });
 
-describe('the name of a repository', () => {
+describe('repositoryName', () => {
   test.each([
     'https://github.com/owner/name.git',
     'https://github.com/owner/name/',
@@ -99,11 +103,11 @@ describe('the name of a repository', () => {
     'github.com:/owner/name',
     'ssh://git@github.com:22/owner/name.git',
     'git+ssh://git@GITHUB.com/owner/name',
-  ])('is host, owner and name alone, of %s', (url) => {
+  ])('reduces %s to host, owner and name', (url) => {
     expect(repositoryName(url)).toBe('github.com/owner/name');
   });
 
-  test('may have more than one owner', () => {
+  test('keeps several levels of owners', () => {
     expect(repositoryName('git@gitlab.example.com:group/team/name.git')).toBe('gitlab.example.com/group/team/name');
   });
 
@@ -116,17 +120,17 @@ describe('the name of a repository', () => {
     '',
     'https://',
     '://x',
-  ])('is none of %j', (url) => {
+  ])('returns undefined for %j', (url) => {
     expect(repositoryName(url)).toBeUndefined();
   });
 });
 
-describe("the user's e-mail address", () => {
+describe('findEmail', () => {
   const email = (env: NodeJS.ProcessEnv = {}, path = 'repo') =>
     findEmail(readGitIdentity({ HOME: home, ...env }), readRepositoryConfig(join(home, path)));
   const user = (address: string) => `[user]\n\temail = ${address}\n`;
 
-  test("is the repository's, else the user's own", () => {
+  test("prefers the repository's address to the user's own", () => {
     write('repo/.git/config', user('repo@x'));
     write('.gitconfig', user('home@x'));
     write('.config/git/config', user('config@x'));
@@ -138,7 +142,7 @@ describe("the user's e-mail address", () => {
     expect(email({ XDG_CONFIG_HOME: join(home, 'xdg') }, 'gone')).toBe('xdg@x');
   });
 
-  test('is what the environment says where it does', () => {
+  test('prefers what the environment defines', () => {
     write('repo/.git/config', user('repo@x'));
     write('.gitconfig', user('home@x'));
     const other = write('other', user('other@x'));
@@ -147,7 +151,7 @@ describe("the user's e-mail address", () => {
     expect(email({ GIT_CONFIG_GLOBAL: '' }, 'gone')).toBeUndefined();
   });
 
-  test('is none where git has none', () => {
+  test('returns undefined if git has no address', () => {
     write('repo/.git/config', '[user]\n\tname = me\n\temail =\n');
     mkdirSync(join(home, '.gitconfig'));
     expect(email()).toBeUndefined();

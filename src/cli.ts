@@ -10,42 +10,30 @@ const WORKER_KILL_MS = 58_000;
 const EXIT_CODES: { readonly [error: string]: number } = { UsageError: 2, Interrupted: 130 };
 
 interface Command {
-  readonly summary: string;
-  /** `run` returns the exit code. */
-  readonly load: () => Promise<{ run: (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<number> }>;
+  /** Returns the exit code. */
+  run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number>;
 }
 
 /** The commands for people. */
-const COMMANDS: { readonly [name: string]: Command } = {
-  install: {
-    summary: 'registers the hooks and your keys with Claude Code',
-    load: () => import('./commands/setup/install.lazy.js'),
-  },
-  uninstall: { summary: 'removes them', load: () => import('./commands/setup/uninstall.lazy.js') },
-  doctor: {
-    summary: 'checks every step from Claude Code to Langfuse and suggests fixes',
-    load: () => import('./commands/doctor/command.lazy.js'),
-  },
-  preview: {
-    summary: 'shows what would be sent of a session, as a tree or a page',
-    load: () => import('./commands/preview/command.lazy.js'),
-  },
-  backfill: {
-    summary: 'exports sessions that are already on disk',
-    load: () => import('./commands/backfill/command.lazy.js'),
-  },
-  sessions: {
-    summary: 'lists sessions and how much of each is in Langfuse',
-    load: () => import('./commands/sessions/command.lazy.js'),
-  },
+const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
+  install: () => import('./commands/setup/install.lazy.js'),
+  uninstall: () => import('./commands/setup/uninstall.lazy.js'),
+  doctor: () => import('./commands/doctor/command.lazy.js'),
+  preview: () => import('./commands/preview/command.lazy.js'),
+  backfill: () => import('./commands/backfill/command.lazy.js'),
+  sessions: () => import('./commands/sessions/command.lazy.js'),
 };
 
 const HELP = `usage: cc-langfuse <command>
 
   hook        exports the session that Claude Code names on stdin
-${Object.entries(COMMANDS)
-  .map(([name, { summary }]) => `  ${name.padEnd(12)}${summary}\n`)
-  .join('')}
+  install     registers the hooks and your keys with Claude Code
+  uninstall   removes them
+  doctor      checks every step from Claude Code to Langfuse and suggests fixes
+  preview     shows what would be sent of a session, as a tree or a page
+  backfill    exports sessions that are already on disk
+  sessions    lists sessions and how much of each is in Langfuse
+
 cc-langfuse <command> --help explains a command; cc-langfuse --version prints
 the version.
 `;
@@ -124,9 +112,9 @@ async function runCommand(name: string, args: readonly string[], env: NodeJS.Pro
   // A reader such as `head` may have seen enough.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => process.exit());
   try {
-    const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-    if (command) {
-      const { run } = await command.load();
+    const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+    if (load) {
+      const { run } = await load();
       process.exitCode = await run(args, env);
     } else {
       const { unknownCommand } = await import('./cli/unknown-command.lazy.js');

@@ -28,8 +28,11 @@ export const oneOf = <const T extends string>(...values: readonly T[]) =>
     values.find((each) => each === value.toLowerCase()),
   );
 
-const TOGGLE: { readonly [value: string]: boolean } = { true: true, false: false };
-export const toggle = format('expected true or false', (value) => TOGGLE[value.toLowerCase()]);
+const TOGGLE = new Map([
+  ['true', true],
+  ['false', false],
+]);
+export const toggle = format('expected true or false', (value) => TOGGLE.get(value.toLowerCase()));
 
 export const list = format('', splitList);
 

@@ -148,6 +148,7 @@ describe('readSettings', () => {
     ['CC_LANGFUSE_DEBUG', 'yes', 'debug', false],
     ['CC_LANGFUSE_SCORES', 'all', 'scores', false],
     ['CC_LANGFUSE_MEDIA', 'no', 'media', false],
+    ['CC_LANGFUSE_MEDIA', 'constructor', 'media', false],
     ['CC_LANGFUSE_INPUT', 'all', 'input', 'answered'],
     ['CC_LANGFUSE_CAPTURE', 'some', 'capture', 'metadata'],
     ['CC_LANGFUSE_AUTO_TAGS', 'skill,all', 'autoTags', ['claude-code', 'skill', 'agent', 'mcp']],

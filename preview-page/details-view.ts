@@ -1,15 +1,15 @@
 import { formatElapsed } from '../src/cli/format.js';
-import type { ShownObservation, ShownTurn } from '../src/commands/preview/session.js';
 import { summarize } from '../src/commands/preview/text.js';
-import { countTokensByKind } from '../src/commands/preview/tokens.js';
+import type { ShownObservation, ShownTurn } from '../src/commands/preview/view-model.js';
+import { countTokensByKind } from '../src/commands/preview/view-model.js';
 import type { Json } from '../src/shared/json.js';
-import { asText, contentView } from './content-view.js';
+import { renderContent, toText } from './content-view.js';
 import { button, element } from './dom.js';
-import { marked } from './text-view.js';
-import { tokenChart } from './token-chart.js';
+import { markMatches } from './text-view.js';
+import { renderTokenChart } from './token-chart.js';
 
-/** All that is known of an observation. */
-export function detailsView(
+/** Shows everything that is known about an observation. */
+export function renderDetails(
   observation: ShownObservation,
   turn: ShownTurn,
   { query, onClose }: { query: string; onClose: () => void },
@@ -22,34 +22,34 @@ export function detailsView(
       'header',
       {},
       element('span', { class: 'kind', 'data-type': type }, type),
-      element('h2', {}, ...marked(name, query)),
+      element('h2', {}, ...markMatches(name, query)),
       button('×', { class: 'quiet close', 'aria-label': 'Close' }, onClose),
     ),
-    ...(summary === '' ? [] : [element('p', { class: 'summary' }, ...marked(summary, query))]),
+    ...(summary === '' ? [] : [element('p', { class: 'summary' }, ...markMatches(summary, query))]),
     ...(level === 'DEFAULT'
       ? []
-      : [element('p', { class: 'reason', 'data-level': level }, ...marked(statusMessage ?? level, query))]),
-    factsView(observation, turn),
-    ...(tokens.length > 0 ? [tokenChart(tokens)] : []),
-    ...section('Input', input, query),
-    ...section('Output', output, query),
-    ...section('Metadata', Object.keys(metadata).length > 0 ? metadata : undefined, query),
+      : [element('p', { class: 'reason', 'data-level': level }, ...markMatches(statusMessage ?? level, query))]),
+    renderFacts(observation, turn),
+    ...(tokens.length > 0 ? [renderTokenChart(tokens)] : []),
+    ...renderSection('Input', input, query),
+    ...renderSection('Output', output, query),
+    ...renderSection('Metadata', Object.keys(metadata).length > 0 ? metadata : undefined, query),
   ];
 }
 
-function section(title: string, content: Json | undefined, query: string): HTMLElement[] {
+function renderSection(title: string, content: Json | undefined, query: string): HTMLElement[] {
   if (content === undefined || content === null || content === '') return [];
-  return [element('section', {}, element('h3', {}, title), contentView(content, query))];
+  return [element('section', {}, element('h3', {}, title), renderContent(content, query))];
 }
 
-function factsView(observation: ShownObservation, turn: ShownTurn): HTMLElement {
+function renderFacts(observation: ShownObservation, turn: ShownTurn): HTMLElement {
   const { startTime, endTime, completionStartTime, model, modelParameters = {} } = observation;
   const facts: [string, string | undefined][] = [
-    ['starts', `+${formatElapsed(startTime - turn.startTime)}`],
-    ['takes', formatElapsed(endTime - startTime)],
+    ['start', `+${formatElapsed(startTime - turn.startTime)}`],
+    ['duration', formatElapsed(endTime - startTime)],
     ['first token', completionStartTime === undefined ? undefined : formatElapsed(completionStartTime - startTime)],
     ['model', model],
-    ...Object.entries(modelParameters).map(([name, value]): [string, string] => [name, asText(value)]),
+    ...Object.entries(modelParameters).map(([name, value]): [string, string] => [name, toText(value)]),
   ];
   const items = facts.flatMap(([name, value]) =>
     value === undefined ? [] : [element('div', {}, element('dt', {}, name), element('dd', {}, value))],

@@ -1,7 +1,7 @@
 type Child = Node | string | undefined;
 type Attributes = { readonly [name: string]: string | number | undefined };
 
-/** An element. What it holds is text or other elements, never markup: what a transcript says is shown and never obeyed. */
+/** Creates an element. Its children are text or elements, never markup, so nothing in a transcript can run. */
 export function element<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
@@ -15,8 +15,8 @@ export function element<Tag extends keyof HTMLElementTagNameMap>(
   return created;
 }
 
-/** A part of the page's own markup. */
-export function part<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
+/** Finds an element of page.html. */
+export function findPart<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
   const found = document.getElementById(id);
   if (!(found instanceof kind)) throw new Error(`the page has no ${id}`);
   return found;

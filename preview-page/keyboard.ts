@@ -1,4 +1,4 @@
-/** What keys may ask for. */
+/** What the keys do. */
 export interface KeyCommands {
   move(step: 1 | -1): void;
   enter(): void;
@@ -22,7 +22,7 @@ const KEYS: { readonly [key: string]: (commands: KeyCommands) => void } = {
   '?': ({ help }) => help(),
 };
 
-/** Hears keys that no field, button or dialog has a use for. */
+/** Handles the keys that no field, button or dialog needs itself. */
 export function listenToKeys(commands: KeyCommands): void {
   document.addEventListener('keydown', (event) => {
     const { key, target, ctrlKey, metaKey, altKey } = event;

@@ -1,25 +1,24 @@
-import type { ShownObservation } from '../src/commands/preview/session.js';
-import type { Branch } from '../src/commands/preview/tree.js';
+import type { Branch, ShownObservation } from '../src/commands/preview/view-model.js';
 
-/** What ran side by side, by its kind. */
+/** The observations of one type in rows. */
 export interface Lane {
   readonly name: string;
-  /** Each row has what did not overlap. */
+  /** The observations of a row do not overlap. */
   readonly rows: readonly (readonly ShownObservation[])[];
 }
 
 const NAMES = { generation: 'generations', tool: 'tools', agent: 'subagents', event: 'events' } as const;
 
-/** The lanes of a turn: what its own thread did, and its subagents, each as a whole. */
-export function lanesOf(branches: readonly Branch[]): Lane[] {
-  const own = ofOwnThread(branches);
+/** Builds the lanes of a turn. A subagent is one bar; what it did is left out. */
+export function buildLanes(branches: readonly Branch[]): Lane[] {
+  const own = selectOwnThread(branches);
   return (['generation', 'tool', 'agent', 'event'] as const).flatMap((type) => {
     const members = own.filter((observation) => observation.type === type);
-    return members.length > 0 ? [{ name: NAMES[type], rows: packed(members) }] : [];
+    return members.length > 0 ? [{ name: NAMES[type], rows: packRows(members) }] : [];
   });
 }
 
-function ofOwnThread(branches: readonly Branch[]): ShownObservation[] {
+function selectOwnThread(branches: readonly Branch[]): ShownObservation[] {
   const own: ShownObservation[] = [];
   let agentDepth = Number.POSITIVE_INFINITY;
   for (const { observation, depth } of branches) {
@@ -32,7 +31,7 @@ function ofOwnThread(branches: readonly Branch[]): ShownObservation[] {
   return own;
 }
 
-function packed(members: readonly ShownObservation[]): ShownObservation[][] {
+function packRows(members: readonly ShownObservation[]): ShownObservation[][] {
   const rows: ShownObservation[][] = [];
   for (const member of members) {
     const row = rows.find((each) => (each.at(-1)?.endTime ?? 0) <= member.startTime);

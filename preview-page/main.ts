@@ -1,40 +1,45 @@
-import type { ShownObservation, ShownSession, ShownTurn } from '../src/commands/preview/session.js';
-import { detailsView } from './details-view.js';
-import { element, part } from './dom.js';
+import type { ShownObservation, ShownSession, ShownTurn } from '../src/commands/preview/view-model.js';
+import { renderDetails } from './details-view.js';
+import { element, findPart } from './dom.js';
 import { listenToKeys } from './keyboard.js';
-import { searchBox } from './search-box.js';
-import { type Hit, searcher } from './search-index.js';
-import { sidebar } from './sidebar.js';
+import { createSearchBox } from './search-box.js';
+import { createSearch, type Match } from './search-index.js';
+import { createSidebar } from './sidebar.js';
 import { switchTheme } from './theme.js';
-import { type TurnView, turnView } from './turn-view.js';
+import { createTurnView, type TurnView } from './turn-view.js';
 
-const data = part('sessions', HTMLScriptElement);
+const data = findPart('sessions', HTMLScriptElement);
 const sessions: readonly ShownSession[] = JSON.parse(data.text);
-// Thousands of turns are not to be held twice.
+// Frees the text: thousands of turns would be in memory twice.
 data.remove();
 
 const turns = sessions.flatMap((session) => session.turns);
 const [navigation, main, details] = [
-  part('turns', HTMLElement),
-  part('turn', HTMLElement),
-  part('details', HTMLElement),
+  findPart('turns', HTMLElement),
+  findPart('turn', HTMLElement),
+  findPart('details', HTMLElement),
 ];
-const help = part('help', HTMLDialogElement);
-const menu = part('show-turns', HTMLButtonElement);
+const help = findPart('help', HTMLDialogElement);
+const menu = findPart('show-turns', HTMLButtonElement);
 let query = '';
 let open: { readonly turn: ShownTurn; readonly view: TurnView } | undefined;
 let inDetails: ShownObservation | undefined;
 
-const list = sidebar(sessions, (turn) => {
+const list = createSidebar(sessions, (turn) => {
   openTurn(turn);
   showNavigation(false);
 });
-const search = searchBox({ find: searcher(sessions), onQuery, onHit, onLeave: () => open?.view.timeline.focus() });
+const search = createSearchBox({
+  find: createSearch(sessions),
+  onQuery,
+  onMatch,
+  onLeave: () => open?.view.timeline.focus(),
+});
 
-/** Only the open turn is in the page: the others are made when they are opened. */
+/** Only the open turn is in the page; it replaces the one before. */
 function openTurn(turn: ShownTurn): void {
   closeDetails();
-  const view = turnView(turn, query, openDetails);
+  const view = createTurnView(turn, query, openDetails);
   open = { turn, view };
   main.replaceChildren(...view.content);
   main.scrollTop = 0;
@@ -44,7 +49,7 @@ function openTurn(turn: ShownTurn): void {
 function openDetails(observation: ShownObservation): void {
   if (!open) return;
   inDetails = observation;
-  const content = detailsView(observation, open.turn, { query, onClose: leaveDetails });
+  const content = renderDetails(observation, open.turn, { query, onClose: leaveDetails });
   details.hidden = false;
   details.replaceChildren(...content);
   details.scrollTop = 0;
@@ -64,19 +69,19 @@ function leaveDetails(): void {
   open?.view.timeline.focus();
 }
 
-function onQuery(wanted: string, hits: readonly Hit[]): void {
-  query = wanted;
+function onQuery(entered: string, matches: readonly Match[]): void {
+  query = entered;
   const counts = new Map<ShownTurn, number>();
-  for (const { turn } of hits) counts.set(turn, (counts.get(turn) ?? 0) + 1);
-  list.markHits(counts);
+  for (const { turn } of matches) counts.set(turn, (counts.get(turn) ?? 0) + 1);
+  list.showMatchCounts(counts);
   if (open) openTurn(open.turn);
 }
 
-function onHit({ turn, observation }: Hit): void {
+function onMatch({ turn, observation }: Match): void {
   if (open?.turn !== turn) openTurn(turn);
   const { activeElement } = document;
   openDetails(observation);
-  // Where someone types, the next Enter is for the next hit.
+  // Keep the focus where it was: while the user types, the next Enter goes to the next match.
   if (activeElement instanceof HTMLElement) activeElement.focus();
 }
 
@@ -127,8 +132,8 @@ listenToKeys({
   help: () => help.showModal(),
 });
 menu.addEventListener('click', () => showNavigation(!document.body.classList.contains('with-turns')));
-part('theme', HTMLButtonElement).addEventListener('click', switchTheme);
-part('show-help', HTMLButtonElement).addEventListener('click', () => help.showModal());
+findPart('theme', HTMLButtonElement).addEventListener('click', switchTheme);
+findPart('show-help', HTMLButtonElement).addEventListener('click', () => help.showModal());
 const [first] = turns;
 if (first) openTurn(first);
 else main.append(element('p', { class: 'empty' }, 'Nothing would be sent.'));

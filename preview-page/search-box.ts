@@ -1,47 +1,47 @@
 import { formatCount } from '../src/cli/format.js';
-import { part } from './dom.js';
-import type { Hit } from './search-index.js';
+import { findPart } from './dom.js';
+import type { Match } from './search-index.js';
 
 interface SearchTools {
-  /** The hits of a query, which is in lower case. */
-  readonly find: (query: string) => readonly Hit[];
-  readonly onQuery: (query: string, hits: readonly Hit[]) => void;
-  readonly onHit: (hit: Hit) => void;
+  /** Takes the query in lower case. */
+  readonly find: (query: string) => readonly Match[];
+  readonly onQuery: (query: string, matches: readonly Match[]) => void;
+  readonly onMatch: (match: Match) => void;
   readonly onLeave: () => void;
 }
 
 interface SearchBox {
   focus(): void;
-  /** Whether there was anything to be cleared. */
+  /** Returns false if the field was already empty. */
   clear(): boolean;
 }
 
-/** A pause in typing after which is searched. */
+/** Search once the user has stopped typing for this long. */
 const PAUSE_MS = 120;
 
-/** The field for what is searched for: Enter moves to the next hit, Shift and Enter to the one before. */
-export function searchBox({ find, onQuery, onHit, onLeave }: SearchTools): SearchBox {
-  const field = part('query', HTMLInputElement);
+/** Sets up the search field: Enter goes to the next match, Shift+Enter to the previous one. */
+export function createSearchBox({ find, onQuery, onMatch, onLeave }: SearchTools): SearchBox {
+  const field = findPart('query', HTMLInputElement);
   let query = '';
-  let hits: readonly Hit[] = [];
+  let matches: readonly Match[] = [];
   let current: number | undefined;
   let pause = 0;
   const search = () => {
     clearTimeout(pause);
-    const wanted = field.value.trim().toLowerCase();
-    if (wanted === query) return;
-    query = wanted;
-    hits = find(query);
+    const entered = field.value.trim().toLowerCase();
+    if (entered === query) return;
+    query = entered;
+    matches = find(query);
     current = undefined;
-    tell(query, hits.length, current);
-    onQuery(query, hits);
+    showCount(query, matches.length, current);
+    onQuery(query, matches);
   };
   const step = (by: 1 | -1) => {
     search();
-    current = nextOf(current, by, hits.length);
-    tell(query, hits.length, current);
-    const hit = hits[current ?? -1];
-    if (hit) onHit(hit);
+    current = stepIndex(current, by, matches.length);
+    showCount(query, matches.length, current);
+    const match = matches[current ?? -1];
+    if (match) onMatch(match);
   };
   const clear = () => {
     const isEmpty = field.value === '';
@@ -60,21 +60,21 @@ export function searchBox({ find, onQuery, onHit, onLeave }: SearchTools): Searc
     clear();
     onLeave();
   });
-  part('previous-hit', HTMLButtonElement).addEventListener('click', () => step(-1));
-  part('next-hit', HTMLButtonElement).addEventListener('click', () => step(1));
+  findPart('previous-match', HTMLButtonElement).addEventListener('click', () => step(-1));
+  findPart('next-match', HTMLButtonElement).addEventListener('click', () => step(1));
   return { focus: () => field.select(), clear };
 }
 
-/** Round and round; undefined where there is none. */
-function nextOf(current: number | undefined, by: 1 | -1, length: number): number | undefined {
+/** Wraps around at both ends; undefined without matches. */
+function stepIndex(current: number | undefined, by: 1 | -1, length: number): number | undefined {
   if (length === 0) return undefined;
   if (current === undefined) return by > 0 ? 0 : length - 1;
   return (current + by + length) % length;
 }
 
-function tell(query: string, length: number, current: number | undefined): void {
+function showCount(query: string, length: number, current: number | undefined): void {
   const place = current === undefined ? '' : `${formatCount(current + 1)} of `;
-  const words = length === 0 ? 'none' : `${place}${formatCount(length)}`;
-  part('hits', HTMLOutputElement).textContent = query === '' ? '' : words;
-  for (const id of ['previous-hit', 'next-hit']) part(id, HTMLButtonElement).disabled = length === 0;
+  const count = length === 0 ? 'no matches' : `${place}${formatCount(length)}`;
+  findPart('matches', HTMLOutputElement).textContent = query === '' ? '' : count;
+  for (const id of ['previous-match', 'next-match']) findPart(id, HTMLButtonElement).disabled = length === 0;
 }

@@ -1,24 +1,29 @@
 import { formatMoment } from '../src/cli/format.js';
-import { findRoot, type ShownSession, type ShownTurn } from '../src/commands/preview/session.js';
-import { describeTurns, messagesText } from '../src/commands/preview/text.js';
-import { countTokensByKind, totalTokens } from '../src/commands/preview/tokens.js';
+import { describeTurns, messagesToText } from '../src/commands/preview/text.js';
+import {
+  countTokensByKind,
+  findRoot,
+  type ShownSession,
+  type ShownTurn,
+  totalTokens,
+} from '../src/commands/preview/view-model.js';
 import { element } from './dom.js';
-import { setHits, turnRow } from './turn-row.js';
+import { createTurnRow, setMatchCount } from './turn-row.js';
 
 export interface Sidebar {
   readonly content: readonly HTMLElement[];
-  /** Shows which turn is open. */
+  /** Marks the open turn. */
   mark(open: ShownTurn): void;
-  /** Shows how many hits each turn has. */
-  markHits(hits: ReadonlyMap<ShownTurn, number>): void;
+  /** Shows how many matches each turn has. */
+  showMatchCounts(counts: ReadonlyMap<ShownTurn, number>): void;
   focus(turn: ShownTurn): void;
 }
 
 const TITLE_CHARS = 160;
 
-/** The sessions and their turns. */
-export function sidebar(sessions: readonly ShownSession[], onOpen: (turn: ShownTurn) => void): Sidebar {
-  const groups = sessions.map((session) => sessionGroup(session, onOpen));
+/** Lists the sessions and their turns. */
+export function createSidebar(sessions: readonly ShownSession[], onOpen: (turn: ShownTurn) => void): Sidebar {
+  const groups = sessions.map((session) => createSessionGroup(session, onOpen));
   const rowOf = (turn: ShownTurn) => groups.find(({ session }) => session.turns.includes(turn))?.open(turn);
   let current: HTMLButtonElement | undefined;
   return {
@@ -31,20 +36,20 @@ export function sidebar(sessions: readonly ShownSession[], onOpen: (turn: ShownT
       current?.setAttribute('tabindex', '0');
       current?.scrollIntoView({ block: 'nearest' });
     },
-    markHits(hits) {
-      for (const group of groups) group.markHits(hits);
+    showMatchCounts(counts) {
+      for (const group of groups) group.showMatchCounts(counts);
     },
     focus: (turn) => rowOf(turn)?.focus(),
   };
 }
 
-/** A session whose turns are made when it is opened, by hand or because one of them is. */
-function sessionGroup(session: ShownSession, onOpen: (turn: ShownTurn) => void) {
+/** A session in the list. The rows of its turns are created once the session or one of its turns is opened. */
+function createSessionGroup(session: ShownSession, onOpen: (turn: ShownTurn) => void) {
   const rows = new Map<ShownTurn, HTMLButtonElement>();
-  let hits: ReadonlyMap<ShownTurn, number> = new Map();
-  const content = element('details', { class: 'session' }, sessionHeading(session));
-  const showHits = () => {
-    for (const [turn, row] of rows) setHits(row, hits.get(turn));
+  let counts: ReadonlyMap<ShownTurn, number> = new Map();
+  const content = element('details', { class: 'session' }, renderSessionHeading(session));
+  const updateCounts = () => {
+    for (const [turn, row] of rows) setMatchCount(row, counts.get(turn));
   };
   const fill = () => {
     if (rows.size > 0) return;
@@ -55,9 +60,9 @@ function sessionGroup(session: ShownSession, onOpen: (turn: ShownTurn) => void) 
     for (const turn of session.turns)
       rows.set(
         turn,
-        turnRow(turn, most, () => onOpen(turn)),
+        createTurnRow(turn, most, () => onOpen(turn)),
       );
-    showHits();
+    updateCounts();
     content.append(element('ol', {}, ...[...rows.values()].map((row) => element('li', {}, row))));
   };
   content.addEventListener('toggle', () => content.open && fill());
@@ -69,18 +74,18 @@ function sessionGroup(session: ShownSession, onOpen: (turn: ShownTurn) => void) 
       fill();
       return rows.get(turn);
     },
-    markHits(found: ReadonlyMap<ShownTurn, number>): void {
-      hits = found;
-      showHits();
+    showMatchCounts(found: ReadonlyMap<ShownTurn, number>): void {
+      counts = found;
+      updateCounts();
     },
   };
 }
 
-function sessionHeading(session: ShownSession): HTMLElement {
+function renderSessionHeading(session: ShownSession): HTMLElement {
   const { sessionId, title, folder, turns } = session;
   const [first] = turns;
-  const told = turns.find(({ metadata }) => metadata.turn_number !== undefined) ?? first;
-  const prompt = told && messagesText(findRoot(told)?.input).slice(0, TITLE_CHARS);
+  const named = turns.find(({ metadata }) => metadata.turn_number !== undefined) ?? first;
+  const prompt = named && messagesToText(findRoot(named)?.input).slice(0, TITLE_CHARS);
   return element(
     'summary',
     { title: sessionId },

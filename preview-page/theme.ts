@@ -1,4 +1,4 @@
-/** Turns dark into light and light into dark; at first the page is as the system is. */
+/** Switches between dark and light. Until then the page follows the system. */
 export function switchTheme(): void {
   const root = document.documentElement;
   const current = root.dataset.theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { groupSessions, type ShownSession, type TracedObservation } from '../src/commands/preview/session.js';
+import { groupSessions, type SentObservation, type ShownSession } from '../src/commands/preview/view-model.js';
 import type { StoredObservation } from '../test/support/langfuse-server.js';
 import { Workplace } from '../test/support/program.js';
 import { play, type Recording } from '../test/support/recording.js';
@@ -42,7 +42,7 @@ async function playRecording(recording: Recording): Promise<ShownSession[]> {
 }
 
 /** Langfuse has the trace's id beside the trace, and times as text. */
-function toTraced({ traceId, trace, completionStartTime, ...rest }: StoredObservation): TracedObservation {
+function toTraced({ traceId, trace, completionStartTime, ...rest }: StoredObservation): SentObservation {
   const times = completionStartTime === undefined ? {} : { completionStartTime: Date.parse(completionStartTime) };
-  return { ...rest, ...times, trace: { ...trace, id: traceId } } as TracedObservation;
+  return { ...rest, ...times, trace: { ...trace, id: traceId } } as SentObservation;
 }

@@ -10,7 +10,7 @@ import { recording, transcriptsOf } from '../support/recording.js';
 
 if (!hasChromium) console.warn(WITHOUT_CHROMIUM);
 
-/** Where all cores are at work, a browser takes its time to start. */
+/** A browser starts slowly while all cores are busy. */
 const BROWSER_MS = 60_000;
 const HOSTILE = `</script><img src="http://127.0.0.1:9/x" onerror="hacked = true"><!--<script>\u2028`;
 const LONG = Array.from({ length: 400 }, (_, line) => `line ${line + 1}`).join('\n');
@@ -21,7 +21,7 @@ function answer(id: string, seconds: number, ...content: object[]): object {
   return { type: 'assistant', message, timestamp: at(seconds) };
 }
 
-/** Two turns: one with a tool that fails and one that tells much, and one whose every text is hostile. */
+/** Two turns: one with a tool that fails and a tool with much output, and one in which every text is hostile. */
 const TURNS = [
   user('look into it', { uuid: 'u1', timestamp: at(0), cwd: '/work' }),
   answer(
@@ -40,13 +40,13 @@ const TURNS = [
   answer('m4', 24, text('done')),
 ];
 
-describe.skipIf(!hasChromium)('the page in a browser', () => {
+describe.skipIf(!hasChromium)('the preview page in a browser', () => {
   let browser: Browser;
   let workplace: Workplace;
   let page: Page;
-  /** What the page asked for, and what it complained of. */
+  /** What the page requested, and what it wrote to the console. */
   let requests: string[];
-  let complaints: string[];
+  let messages: string[];
 
   beforeAll(async () => {
     browser = await openBrowser();
@@ -58,10 +58,10 @@ describe.skipIf(!hasChromium)('the page in a browser', () => {
     workplace = await Workplace.open();
     page = await browser.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: 'light' });
     requests = [];
-    complaints = [];
+    messages = [];
     page.on('request', (request) => requests.push(request.url()));
-    page.on('console', (message) => complaints.push(message.text()));
-    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('console', (message) => messages.push(message.text()));
+    page.on('pageerror', (error) => messages.push(error.message));
   });
 
   afterEach(async () => {
@@ -89,10 +89,10 @@ describe.skipIf(!hasChromium)('the page in a browser', () => {
   const row = (name: RegExp) => page.getByRole('treeitem', { name });
   const details = () => page.getByRole('complementary', { name: 'Details' });
   const search = () => page.getByRole('searchbox');
-  const hits = () => page.locator('#hits').textContent();
+  const matches = () => page.locator('#matches').textContent();
   const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
 
-  test('shows sessions, turns, what was said, and tokens by their kinds', async () => {
+  test('shows sessions, turns, the conversation, and tokens by kind', async () => {
     const file = await open(transcriptOf(TURNS));
     const nav = page.getByRole('navigation', { name: 'Sessions and turns' });
     expect(await nav.getByRole('button').count()).toBe(2);
@@ -103,10 +103,10 @@ describe.skipIf(!hasChromium)('the page in a browser', () => {
       'cache read\n3,000\n75%',
       'output\n800\n20%',
     ]);
-    expect({ requests, complaints }).toEqual({ requests: [file], complaints: [] });
+    expect({ requests, messages }).toEqual({ requests: [file], messages: [] });
   });
 
-  test('draws bars to the scale of the turn, errors marked, in lanes by kind', async () => {
+  test('draws bars to the scale of the turn, in lanes by type, with errors marked', async () => {
     await open(transcriptOf(TURNS));
     const bar = row(/Bash/).locator('.time');
     expect(await bar.getAttribute('style')).toBe('left: 20%; width: 40%;');
@@ -122,7 +122,7 @@ describe.skipIf(!hasChromium)('the page in a browser', () => {
     ]);
   });
 
-  test('keeps a lane with hundreds of tools at once from pushing the rest out of sight', async () => {
+  test('limits the height of a lane with hundreds of parallel tools', async () => {
     const calls = Array.from({ length: 300 }, (_, place) => `t${place}`);
     await open(
       transcriptOf([
@@ -138,16 +138,16 @@ describe.skipIf(!hasChromium)('the page in a browser', () => {
     expect(await details().textContent()).toContain('t299');
   });
 
-  test('has subagents with all that they did below their call, and as one in a lane', async () => {
+  test('shows what a subagent did below its call, and the subagent as one bar in a lane', async () => {
     const [path = ''] = transcriptsOf(recording('p-agentfg'));
     await open(path);
     const levels = await page.getByRole('treeitem').evaluateAll((rows) => rows.map((each) => each.ariaLevel));
     expect(levels).toEqual(['1', '2', '3', '4', '5', '6', '5', '6', '5', '2']);
     expect(await page.locator('.lane', { hasText: 'subagents' }).locator('.time').count()).toBe(1);
-    expect(complaints).toEqual([]);
+    expect(messages).toEqual([]);
   });
 
-  test('expands an observation, and folds what is long', async () => {
+  test('shows the details of an observation, with long texts folded', async () => {
     await open(transcriptOf(TURNS));
     expect(await details().isVisible()).toBe(false);
     await row(/Read/).click();
@@ -161,44 +161,44 @@ describe.skipIf(!hasChromium)('the page in a browser', () => {
     expect(await details().isVisible()).toBe(false);
   });
 
-  test('searches names, inputs and outputs, and moves between the hits', async () => {
+  test('searches names, inputs and outputs, and moves between the matches', async () => {
     await open(transcriptOf(TURNS));
     await page.keyboard.press('/');
     await page.keyboard.type('LINE 399');
     await page.keyboard.press('Enter');
-    expect(await hits()).toBe('1 of 1');
-    // Also where the fold would hide it.
+    expect(await matches()).toBe('1 of 1');
+    // The fold would hide it.
     expect(await details().locator('mark').allInnerTexts()).toEqual(['line 399']);
     await search().fill('needle');
     await page.keyboard.press('Enter');
-    expect([await heading(), await hits()]).toEqual(['Turn 2completed', '1 of 2']);
+    expect([await heading(), await matches()]).toEqual(['Turn 2completed', '1 of 2']);
     await page.keyboard.press('Enter');
-    expect(await hits()).toBe('2 of 2');
+    expect(await matches()).toBe('2 of 2');
     await page.keyboard.press('Shift+Enter');
-    expect(await hits()).toBe('1 of 2');
+    expect(await matches()).toBe('1 of 2');
     expect(await details().locator('mark').first().innerText()).toBe('needle');
     await search().fill('no such words');
     await page.keyboard.press('Enter');
-    expect(await hits()).toBe('none');
+    expect(await matches()).toBe('no matches');
     await page.keyboard.press('Escape');
-    expect([await search().inputValue(), await hits(), await page.locator('mark').count()]).toEqual(['', '', 0]);
+    expect([await search().inputValue(), await matches(), await page.locator('mark').count()]).toEqual(['', '', 0]);
   });
 
-  test('shows hostile content as text, wherever it stands', async () => {
+  test('shows hostile content as text, in every field', async () => {
     const file = await open(transcriptOf(TURNS));
     await page.keyboard.press('j');
     expect(await page.locator('.conversation').innerText()).toContain(HOSTILE.slice(0, -1));
     await search().fill('onerror');
-    for (let hit = 1; hit <= 4; hit += 1) {
+    for (let match = 1; match <= 4; match += 1) {
       await page.keyboard.press('Enter');
       expect(await details().innerText()).toContain('<img src="http://127.0.0.1:9/x" onerror="hacked = true">');
     }
     expect(await page.locator('img').count()).toBe(0);
     expect(await page.evaluate('typeof hacked')).toBe('undefined');
-    expect({ requests, complaints }).toEqual({ requests: [file], complaints: [] });
+    expect({ requests, messages }).toEqual({ requests: [file], messages: [] });
   });
 
-  test('lets no request leave, even where a script of its own would', async () => {
+  test('blocks every request, even one by a script in the page', async () => {
     await open(transcriptOf(TURNS));
     const url = JSON.stringify(`${workplace.server.url}/x`);
     const tried = await page.evaluate(`(async () => {
@@ -209,10 +209,11 @@ describe.skipIf(!hasChromium)('the page in a browser', () => {
     })()`);
     expect(tried).toBe('refused');
     expect(workplace.server.requests).toEqual([]);
-    expect(complaints.every((words) => words.includes('Content Security Policy'))).toBe(true);
+    expect(messages).not.toEqual([]);
+    expect(messages.filter((message) => !message.includes('Content Security Policy'))).toEqual([]);
   });
 
-  test('is used by keys alone', async () => {
+  test('can be used with the keyboard alone', async () => {
     await open(transcriptOf(TURNS));
     const focused = () =>
       page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.className');
@@ -238,28 +239,28 @@ describe.skipIf(!hasChromium)('the page in a browser', () => {
     expect(await page.getByRole('dialog', { name: 'Keyboard' }).isVisible()).toBe(true);
     await page.keyboard.press('Escape');
     expect(await page.getByRole('dialog').isVisible()).toBe(false);
-    expect(complaints).toEqual([]);
+    expect(messages).toEqual([]);
   });
 
-  test('is light or dark as the system is, until it is switched', async () => {
+  test('follows the light or dark theme of the system until the user switches it', async () => {
     await open(transcriptOf(TURNS));
     const light = await background();
     await page.emulateMedia({ colorScheme: 'dark' });
     const dark = await background();
     expect(dark).not.toBe(light);
-    await page.getByRole('button', { name: 'Dark or light' }).click();
+    await page.getByRole('button', { name: 'Switch between dark and light' }).click();
     expect(await background()).toBe(light);
     await page.keyboard.press('t');
     expect(await background()).toBe(dark);
   });
 
-  test('fits a window of 400 pixels, with the turns behind a button', async () => {
+  test('fits a window of 400 pixels, in which a button shows the turns', async () => {
     await page.setViewportSize({ width: 400, height: 700 });
     await open(transcriptOf(TURNS));
     const width = () => page.evaluate('document.documentElement.scrollWidth');
     expect(await width()).toBe(400);
     await page.getByRole('searchbox').fill('turn');
-    await page.getByRole('button', { name: 'Next hit' }).click();
+    await page.getByRole('button', { name: 'Next match' }).click();
     expect(await width()).toBe(400);
     const nav = page.getByRole('navigation');
     expect(await nav.isVisible()).toBe(false);
@@ -269,7 +270,7 @@ describe.skipIf(!hasChromium)('the page in a browser', () => {
   });
 
   test(
-    'holds a session of 1,000 turns, of which only the open one is there',
+    'shows a session of 1,000 turns, with only the open turn in the page',
     async () => {
       const transcript = writeSession(workplace.projects, {
         sessionId: sessionIdOf(2),
@@ -284,12 +285,12 @@ describe.skipIf(!hasChromium)('the page in a browser', () => {
       expect(await page.locator('.row').count()).toBe(6);
       await search().fill('answer 1000');
       await page.keyboard.press('Enter');
-      expect([await heading(), await hits()]).toEqual(['Turn 1000completed', '1 of 2']);
+      expect([await heading(), await matches()]).toEqual(['Turn 1000completed', '1 of 2']);
       await search().fill('npm test');
       await page.keyboard.press('Enter');
-      expect(await hits()).toBe('1 of 4,000');
+      expect(await matches()).toBe('1 of 4,000');
       expect(await page.locator('.row').count()).toBe(6);
-      expect(complaints).toEqual([]);
+      expect(messages).toEqual([]);
     },
     BROWSER_MS,
   );

@@ -32,16 +32,16 @@ function write(n: number, turns = 2): string {
   });
 }
 
-function put(...lines: object[]): string {
+function writeTranscript(...lines: object[]): string {
   const path = join(workplace.projects, '-work', `${sessionIdOf(9)}.jsonl`);
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, jsonLines(lines));
   return path;
 }
 
-/** A turn whose tool is given a secret, and fails. */
-function putFailingTurn(): string {
-  return put(
+/** A turn with a tool that receives a secret, and fails. */
+function writeFailingTurn(): string {
+  return writeTranscript(
     user('fix it', { uuid: 'u1', timestamp: at(0), cwd: '/work' }),
     {
       type: 'assistant',
@@ -59,9 +59,9 @@ function putFailingTurn(): string {
   );
 }
 
-describe('the tree', () => {
-  test('has names, bars to scale, durations, tokens, and why something failed, in 80 columns', async () => {
-    const { stdout } = await preview(putFailingTurn());
+describe('the tree of preview', () => {
+  test('preview draws names, bars to scale, durations, tokens and errors in 80 columns', async () => {
+    const { stdout } = await preview(writeFailingTurn());
     expect(stdout.split('\n')).toEqual([
       'Session 00000009-0000-4000-8000-000000000000',
       '/work · 1 turn · 22,000 tokens',
@@ -78,8 +78,8 @@ describe('the tree', () => {
     ]);
   });
 
-  test('in a terminal has errors in red, but not where colours are not wanted', async () => {
-    const path = putFailingTurn();
+  test('preview shows errors in red in a terminal, unless NO_COLOR is set', async () => {
+    const path = writeFailingTurn();
     const inTerminal = (env: { NO_COLOR?: string }) =>
       runInTerminal(['preview', path], { env: { HOME: workplace.home, ...env }, home: workplace.home });
     const { screen } = await inTerminal({});
@@ -90,7 +90,7 @@ describe('the tree', () => {
     expect(Math.max(...plain.screen.split('\r\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
-  test('hangs subagents below their calls', async () => {
+  test('preview shows subagents below their calls', async () => {
     const [path = ''] = transcriptsOf(recording('p-agentfg'));
     const { stdout } = await preview(path);
     expect(stdout).toContain('│  └─ tool Agent [general-purpose] Fg work');
@@ -98,8 +98,8 @@ describe('the tree', () => {
     expect(stdout).toContain('│        │  └─ tool Bash echo from-sub # echo');
   });
 
-  test('obeys nothing that a transcript holds', async () => {
-    const path = put(
+  test('preview removes control sequences of a transcript', async () => {
+    const path = writeTranscript(
       user('\u001b[2J\u001b]0;title\u0007 漢字 and\nmore', { timestamp: at(0) }),
       assistant('m1', [toolUse('t', '\u001b[31mTool\u001b[0m')], { timestamp: at(1) }),
     );
@@ -109,7 +109,7 @@ describe('the tree', () => {
     expect(stdout).not.toContain('\u001b');
   });
 
-  test('shows one turn where one is asked for', async () => {
+  test('preview --turn shows only that turn', async () => {
     write(1, 3);
     const { stdout } = await preview('--turn', '2');
     expect(stdout.match(/^Turn \d+/gm)).toEqual(['Turn 2']);
@@ -117,9 +117,9 @@ describe('the tree', () => {
   });
 });
 
-describe('what would be sent', () => {
+describe('what preview says would be sent', () => {
   test.each(recordings().filter((each) => transcriptsOf(each).length === 1))(
-    'of the recording $name is what its hooks have sent',
+    'preview of the recording $name equals what its hooks sent',
     async (played) => {
       const [path = ''] = transcriptsOf(played);
       const traces = describeTraces((await observations(path)).map(asStored));
@@ -127,8 +127,8 @@ describe('what would be sent', () => {
     },
   );
 
-  test('is without secrets, and as much as the settings say', async () => {
-    const path = putFailingTurn();
+  test('preview redacts secrets and respects CC_LANGFUSE_CAPTURE', async () => {
+    const path = writeFailingTurn();
     const full = JSON.stringify(await observations(path));
     expect(full).toContain('curl -H');
     expect(full).not.toContain('sk-ant-api03');
@@ -140,7 +140,7 @@ describe('what would be sent', () => {
     expect(stdout).not.toMatch(/curl|fix it|no route/);
   });
 
-  test('is shown without keys, without a server, and leaves nothing behind', async () => {
+  test('preview needs neither keys nor a server, and writes nothing', async () => {
     const path = write(1);
     const before = readdirSync(workplace.home, { recursive: true });
     expect(await preview(path)).toMatchObject({ exitCode: 0, stderr: '' });
@@ -149,7 +149,7 @@ describe('what would be sent', () => {
     expect(workplace.server.requests).toEqual([]);
   });
 
-  test('is all of a session, also where it has been sent, and the state stays as it was', async () => {
+  test('preview shows turns that have been sent, too, and keeps the state', async () => {
     const path = write(1);
     await run(['backfill', path], workplace.env);
     const { state } = workplace;
@@ -158,35 +158,35 @@ describe('what would be sent', () => {
     expect(workplace.state).toEqual(state);
   });
 
-  test('has the last turn, too, while the session goes on', async () => {
-    const path = put(user('now', { timestamp: new Date().toISOString() }), assistant('m1', 'yes'));
+  test('preview shows the last turn while the session is running', async () => {
+    const path = writeTranscript(user('now', { timestamp: new Date().toISOString() }), assistant('m1', 'yes'));
     expect(await observations(path)).toHaveLength(2);
   });
 
-  test('is nothing of a session in which nothing was answered', async () => {
-    const path = put(user('hello?', { timestamp: at(0) }));
+  test('preview says that nothing would be sent if no turn has an answer', async () => {
+    const path = writeTranscript(user('hello?', { timestamp: at(0) }));
     expect(await preview(path)).toEqual({
       exitCode: 0,
       stdout: '',
-      stderr: `nothing would be sent of ${sessionIdOf(9)}: it has no turn that was answered\n`,
+      stderr: `nothing would be sent of ${sessionIdOf(9)}: no turn of it has an answer\n`,
       ms: expect.any(Number),
     });
     expect(await observations(path)).toEqual([]);
   });
 });
 
-describe('the session', () => {
+describe('the session that preview shows', () => {
   const titles = async (...args: string[]) =>
     new Set((await observations(...args)).map(({ trace }: Observation) => trace.sessionId));
 
-  test('is by default the newest that ran in this directory', async () => {
+  test('preview shows the newest session of the current directory', async () => {
     write(2);
     write(1);
     writeSession(workplace.projects, { sessionId: sessionIdOf(3), cwd: '/elsewhere', turns: 1, startsAt: Date.now() });
     expect(await titles()).toEqual(new Set([sessionIdOf(1)]));
   });
 
-  test('may be named by its id, the beginning of it, or its path', async () => {
+  test('preview accepts an id, the beginning of an id, or a path', async () => {
     const path = write(0x1a);
     write(0x1b);
     for (const name of [sessionIdOf(0x1a), '0000001a', path]) {
@@ -195,8 +195,8 @@ describe('the session', () => {
   });
 });
 
-describe('the page', () => {
-  test('is written for its owner alone, and its path printed', async () => {
+describe('the page of preview', () => {
+  test('preview --html writes a page that only its owner can read, and prints its path', async () => {
     write(1);
     const page = join(workplace.home, 'out.html');
     expect(await preview('--html', 'out.html')).toMatchObject({ exitCode: 0, stdout: `${page}\n`, stderr: '' });
@@ -205,7 +205,7 @@ describe('the page', () => {
     expect(readdirSync(workplace.home).toSorted()).toEqual(['.claude', 'out.html']);
   });
 
-  test('is never written over anything but a page', async () => {
+  test('preview --html refuses a name that does not end in .html', async () => {
     const path = write(1);
     const before = readFileSync(path, 'utf8');
     const { exitCode, stderr } = await preview('--html', path);
@@ -216,7 +216,7 @@ describe('the page', () => {
     expect(readFileSync(path, 'utf8')).toBe(before);
   });
 
-  test('is not there in part where it cannot be written', async () => {
+  test('preview --html leaves nothing behind if the page cannot be written', async () => {
     write(1);
     const { exitCode, stderr } = await preview('--html', 'none/out.html');
     const page = join(workplace.home, 'none/out.html');
@@ -228,7 +228,7 @@ describe('the page', () => {
   });
 });
 
-describe('what cannot be asked so is told in one line, with exit code 2', () => {
+describe('usage errors of preview', () => {
   test.each([
     [['--frob'], "Unknown option '--frob'; --help lists the options"],
     [['--turn', '0'], '--turn 0: expected a whole number above 0'],
@@ -242,17 +242,17 @@ describe('what cannot be asked so is told in one line, with exit code 2', () => 
     [['0000'], '0000: 2 sessions have ids that begin with it; give more characters'],
     [['000'], /^000: give at least 4 characters of the session id$/],
     [['12345678'], /^no session 12345678 in \S+projects; cc-langfuse sessions lists them$/],
-  ])('%j', async (args, told) => {
+  ])('preview %j is refused in one line with exit code 2', async (args, message) => {
     write(1);
     write(2);
     const { exitCode, stdout, stderr } = await preview(...args);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
     expect(stderr.replace(/^cc-langfuse: /, '').trimEnd()).toEqual(
-      typeof told === 'string' ? told : expect.stringMatching(told),
+      typeof message === 'string' ? message : expect.stringMatching(message),
     );
   });
 
-  test('no session in this directory', async () => {
+  test('preview says that no session ran in the current directory', async () => {
     expect(await preview()).toMatchObject({
       exitCode: 2,
       stderr: 'cc-langfuse: no session ran in this directory; name one, cc-langfuse sessions lists them\n',
@@ -260,7 +260,7 @@ describe('what cannot be asked so is told in one line, with exit code 2', () => 
   });
 });
 
-/** An observation of `--json` as Langfuse would keep it. */
+/** Turns an observation of `--json` into one as Langfuse stores it. */
 function asStored({ startTime, endTime, completionStartTime, ...rest }: { [field: string]: string }) {
   const times = { startTime: Date.parse(startTime ?? ''), endTime: Date.parse(endTime ?? '') };
   const completion = completionStartTime === undefined ? {} : { completionStartTime: Date.parse(completionStartTime) };

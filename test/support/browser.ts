@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
 
-/** Where Debian's package puts it. */
+/** The path of Debian's package. */
 const CHROMIUM = '/usr/bin/chromium';
 
 export const hasChromium = existsSync(CHROMIUM);
-export const WITHOUT_CHROMIUM = `skipped: there is no ${CHROMIUM} (on Debian: apt-get install chromium)`;
+export const WITHOUT_CHROMIUM = `skipped, since ${CHROMIUM} is missing (on Debian: apt-get install chromium)`;
 
-/** A browser without a window that asks nothing of any network by itself. */
+/** Starts a headless browser that makes no requests of its own. */
 export function openBrowser(): Promise<Browser> {
   const quiet = [
     '--disable-quic',
@@ -16,7 +16,7 @@ export function openBrowser(): Promise<Browser> {
     '--disable-component-update',
     '--disable-sync',
   ];
-  // In a container there is often no sandbox to be had, nor a graphics card.
+  // A container often has neither a sandbox nor a graphics card.
   const args = ['--no-sandbox', '--disable-gpu', ...quiet];
   return chromium.launch({ executablePath: CHROMIUM, headless: true, args });
 }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { type Environment, PROGRAM } from './program.js';
 
-/** What is typed once the words are on the screen, each once. */
+/** Keys to type once a text is on the screen; each is typed once. */
 export type Typed = { readonly [shown: string]: string };
 
 interface Home {

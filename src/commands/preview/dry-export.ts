@@ -2,18 +2,18 @@ import type { Settings } from '../../config/settings.js';
 import { NOTHING_SENT } from '../../export/nothing-sent.js';
 import { exportSession } from '../../export/session.js';
 import { fingerprint } from '../../langfuse/receiver.js';
-import type { Observation } from '../../observations/model.js';
 import type { Log } from '../../shared/log.js';
 import { DryRun } from '../../state/dry-run.js';
 import type { SessionState } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
+import type { SentObservation } from './view-model.js';
 
-/** What would be sent of a whole session if nothing of it had been, its last turn included: nothing is, and no state changes. */
+/** Exports a whole session, its last turn included, as if nothing of it had been sent. Sends nothing and keeps the state. */
 export async function previewObservations(
-  { sessionId, path }: Pick<SessionOverview, 'sessionId' | 'path'>,
+  { sessionId, path }: SessionOverview,
   { settings, state, log }: { settings: Settings; state: SessionState; log: Log },
-): Promise<Observation[]> {
-  const observations: Observation[] = [];
+): Promise<SentObservation[]> {
+  const observations: SentObservation[] = [];
   await exportSession(
     {
       sessionId,
@@ -32,7 +32,7 @@ export async function previewObservations(
       given: {},
       destination: settings.destination ? fingerprint(settings.destination) : '',
       log,
-      onObservation: (observation) => observations.push(observation),
+      onObservation: ({ line: _, media: __, requestRef: ___, ...observation }) => observations.push(observation),
     },
   );
   return observations;

@@ -1,18 +1,13 @@
-import type { ShownSession } from './session.js';
+import type { ShownSession } from './view-model.js';
 
 declare global {
-  /** The page without any sessions; the build puts it in. */
+  /** The page without sessions; the build inserts it. */
   const PREVIEW_TEMPLATE: string;
 }
 
-const SLOT = '<!-- sessions -->';
-
-/** The page that shows these sessions: one file that asks for nothing else. */
+/** The page as one HTML file that loads nothing else. */
 export function renderPage(template: string, sessions: readonly ShownSession[]): string {
-  return template.replace(SLOT, () => `<script type="application/json" id="sessions">${asData(sessions)}</script>`);
-}
-
-/** JSON that can end no script element, and open no comment in one. */
-function asData(value: unknown): string {
-  return JSON.stringify(value).replaceAll('<', '\\u003c');
+  // Without `<`, the data can neither close its script element nor open a comment.
+  const data = JSON.stringify(sessions).replaceAll('<', '\\u003c');
+  return template.replace('<!-- sessions -->', () => `<script type="application/json" id="sessions">${data}</script>`);
 }

@@ -1,47 +1,44 @@
 import { plural } from '../../cli/format.js';
 import { isRecord } from '../../shared/json.js';
-import type { ShownObservation, ShownSession } from './session.js';
+import type { ShownObservation, ShownSession } from './view-model.js';
 
-/** How many turns a session has, and how many agents that none of them started. */
+/** `3 turns, 1 other agent`: an agent that no turn started is a trace of its own, without a number. */
 export function describeTurns({ turns }: ShownSession): string {
   const numbered = turns.filter(({ metadata }) => metadata.turn_number !== undefined).length;
   const others = turns.length - numbered;
-  return [
-    ...(numbered > 0 ? [plural(numbered, 'turn')] : []),
-    ...(others > 0 ? [plural(others, 'other agent')] : []),
-  ].join(', ');
+  const counts = [numbered > 0 ? plural(numbered, 'turn') : '', others > 0 ? plural(others, 'other agent') : ''];
+  return counts.filter((count) => count !== '').join(', ');
 }
 
-/** What was said in messages: an array of them, or one. */
-export function messagesText(messages: unknown): string {
-  const all = Array.isArray(messages) ? messages : [messages];
-  return all
-    .map((message) => (isRecord(message) ? contentToText(message.content) : undefined))
-    .filter((words) => words !== undefined && words !== '')
-    .join('\n');
-}
-
-const REFERENCE = /^@@@langfuseMedia:type=([^|]+)\|/;
-
-/** Content in words, with one for each image and document that it refers to; undefined where it is no words. */
-export function contentToText(content: unknown): string | undefined {
-  if (typeof content === 'string') return content;
-  const words = Array.isArray(content) ? content.map(wordOf) : [undefined];
-  return words.every((word) => word !== undefined) ? words.join('\n') : undefined;
-}
-
-function wordOf(part: unknown): string | undefined {
-  if (!isRecord(part)) return undefined;
-  if (part.type === 'text' && typeof part.text === 'string') return part.text;
-  const reference = isRecord(part.image_url) ? part.image_url.url : part.data;
-  const [, type] = (typeof reference === 'string' && REFERENCE.exec(reference)) || [];
-  return type && `[${type}]`;
-}
-
-/** What an observation is about, as far as its name does not tell. */
+/** Says in one line what an observation is about, if its name does not. */
 export function summarize({ type, input, output, metadata }: ShownObservation): string {
   if (typeof metadata.summary === 'string') return metadata.summary;
   if (typeof metadata.description === 'string') return metadata.description;
-  if (type === 'generation') return messagesText(output);
-  return type === 'event' ? messagesText(input) : '';
+  if (type === 'generation') return messagesToText(output);
+  return type === 'event' ? messagesToText(input) : '';
+}
+
+/** The text of one message or an array of messages. */
+export function messagesToText(messages: unknown): string {
+  return (Array.isArray(messages) ? messages : [messages])
+    .map((message) => (isRecord(message) ? contentToText(message.content) : undefined))
+    .filter((text) => text !== undefined && text !== '')
+    .join('\n');
+}
+
+/** Content as text, with `[image/png]` for an image or document. Returns undefined if any of it is something else. */
+export function contentToText(content: unknown): string | undefined {
+  if (typeof content === 'string') return content;
+  const texts = Array.isArray(content) ? content.map(partToText) : [undefined];
+  return texts.every((text) => text !== undefined) ? texts.join('\n') : undefined;
+}
+
+const MEDIA_REFERENCE = /^@@@langfuseMedia:type=([^|]+)\|/;
+
+function partToText(part: unknown): string | undefined {
+  if (!isRecord(part)) return undefined;
+  if (part.type === 'text' && typeof part.text === 'string') return part.text;
+  const reference = isRecord(part.image_url) ? part.image_url.url : part.data;
+  const [, type] = (typeof reference === 'string' && MEDIA_REFERENCE.exec(reference)) || [];
+  return type && `[${type}]`;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { contentToText, messagesText } from '../../../src/commands/preview/text.js';
+import { contentToText, messagesToText } from '../../../src/commands/preview/text.js';
 
 const image = {
   type: 'image_url',
@@ -8,12 +8,12 @@ const image = {
 const paper = { type: 'file', data: '@@@langfuseMedia:type=application/pdf|id=y|source=base64_data_uri@@@' };
 const text = { type: 'text', text: 'look' };
 
-describe('content in words', () => {
-  test('is its text, and a word for each image and document', () => {
+describe('contentToText and messagesToText', () => {
+  test('keep text and name the type of each image and document', () => {
     expect(contentToText('look')).toBe('look');
     expect(contentToText([text, image, paper])).toBe('look\n[image/png]\n[application/pdf]');
     expect(
-      messagesText([
+      messagesToText([
         { role: 'user', content: [text, image] },
         { role: 'user', content: 'again' },
       ]),
@@ -23,8 +23,8 @@ describe('content in words', () => {
   test.each([
     ['a number', 7],
     ['a record', { type: 'text' }],
-    ['a part that is none', [text, { type: 'hologram' }]],
-    ['an image elsewhere', [{ type: 'image_url', image_url: { url: 'https://a.example/x.png' } }]],
-    ['a reference that is no text', [{ type: 'file', data: { toString: 1 } }]],
-  ])('is none for %s', (_, content) => expect(contentToText(content)).toBeUndefined());
+    ['a part of an unknown type', [text, { type: 'hologram' }]],
+    ['an image on another server', [{ type: 'image_url', image_url: { url: 'https://a.example/x.png' } }]],
+    ['a reference that is not a string', [{ type: 'file', data: { toString: 1 } }]],
+  ])('return undefined for %s', (_, content) => expect(contentToText(content)).toBeUndefined());
 });

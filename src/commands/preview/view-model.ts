@@ -1,0 +1,136 @@
+import type { Observation, Trace } from '../../observations/model.js';
+
+/** An observation as it would be sent, without what only the sender needs. */
+export type SentObservation = Omit<Observation, 'line' | 'media' | 'requestRef'>;
+
+/** What the tree and the page show of an observation. */
+export type ShownObservation = Omit<SentObservation, 'trace'>;
+
+/** A trace: a turn, or a subagent that no turn started. */
+export interface ShownTurn {
+  readonly traceId: string;
+  readonly name: string;
+  readonly metadata: Trace['metadata'];
+  /** From the first start to the last end of its observations: a background agent ends after its turn. */
+  readonly startTime: number;
+  readonly endTime: number;
+  /** By time. */
+  readonly observations: readonly ShownObservation[];
+}
+
+export interface ShownSession {
+  readonly sessionId: string;
+  readonly title: string | undefined;
+  readonly folder: string | undefined;
+  /** By time. */
+  readonly turns: readonly ShownTurn[];
+}
+
+/** Groups observations into sessions and turns. */
+export function groupSessions(observations: Iterable<SentObservation>): ShownSession[] {
+  const sessions = groupBy(observations, ({ trace }) => trace.sessionId);
+  return [...sessions].map(([sessionId, ofSession]) => {
+    const turns = [...groupBy(ofSession, ({ trace }) => trace.id).values()].map(buildTurn).toSorted(compareTimes);
+    // The last title counts: a session's title changes as it goes on.
+    const title = turns.map((turn) => findRoot(turn)?.metadata.session_title).findLast((each) => each !== undefined);
+    const folder = turns[0]?.metadata.cwd;
+    return {
+      sessionId,
+      title: typeof title === 'string' ? title : undefined,
+      folder: typeof folder === 'string' ? folder : undefined,
+      turns,
+    };
+  });
+}
+
+function buildTurn(observations: readonly [SentObservation, ...SentObservation[]]): ShownTurn {
+  const { id, name, metadata } = observations[0].trace;
+  return {
+    traceId: id,
+    name,
+    metadata,
+    startTime: observations.reduce((first, { startTime }) => Math.min(first, startTime), Number.POSITIVE_INFINITY),
+    endTime: observations.reduce((last, { endTime }) => Math.max(last, endTime), 0),
+    observations: observations.toSorted(compareTimes).map(({ trace: _, ...observation }) => observation),
+  };
+}
+
+/** By start; at the same start, the one that ends later comes first, since it contains the other. */
+function compareTimes(
+  a: Pick<ShownTurn, 'startTime' | 'endTime'>,
+  b: Pick<ShownTurn, 'startTime' | 'endTime'>,
+): number {
+  return a.startTime - b.startTime || b.endTime - a.endTime;
+}
+
+export function findRoot({ observations }: ShownTurn): ShownObservation | undefined {
+  return observations.find(({ parentId }) => parentId === undefined);
+}
+
+/** A row of a turn's tree. */
+export interface Branch {
+  readonly observation: ShownObservation;
+  /** 0 for the root. */
+  readonly depth: number;
+  /** For each level from the root down to this row: whether another sibling follows. */
+  readonly hasNext: readonly boolean[];
+  readonly hasChildren: boolean;
+  /** An agent's tokens include those of everything below it. */
+  readonly tokens: number;
+}
+
+/** Lists a turn's observations as the rows of a tree: each is followed by its children. */
+export function buildTree({ observations }: ShownTurn): Branch[] {
+  const ids = new Set(observations.map(({ id }) => id));
+  // An observation whose parent is missing is a root, too.
+  const children = groupBy(observations, ({ parentId }) => (ids.has(parentId ?? '') ? parentId : undefined));
+  const buildBranches = (parentId: string | undefined, above: readonly boolean[]): Branch[] => {
+    const siblings = children.get(parentId) ?? [];
+    return siblings.flatMap((observation, index) => {
+      const hasNext = [...above, index < siblings.length - 1];
+      const below = buildBranches(observation.id, hasNext);
+      const counted = observation.type === 'agent' ? below.map((branch) => branch.observation) : [];
+      const tokens = totalTokens(countTokensByKind([observation, ...counted]));
+      return [{ observation, depth: above.length, hasNext, hasChildren: below.length > 0, tokens }, ...below];
+    });
+  };
+  return buildBranches(undefined, []);
+}
+
+/** The kinds of tokens that have a price of their own, with their names for a person. */
+export const TOKEN_KINDS = {
+  input: 'input',
+  cache_read_input_tokens: 'cache read',
+  cache_creation_input_tokens: 'cache write',
+  input_cache_creation_5m: '5m cache write',
+  input_cache_creation_1h: '1h cache write',
+  output: 'output',
+} as const;
+export type TokenKind = keyof typeof TOKEN_KINDS;
+
+export interface Tokens {
+  readonly kind: TokenKind;
+  readonly tokens: number;
+}
+
+/** Adds up the tokens of observations; kinds without any are left out. */
+export function countTokensByKind(observations: readonly ShownObservation[]): Tokens[] {
+  return (Object.keys(TOKEN_KINDS) as TokenKind[]).flatMap((kind) => {
+    const tokens = observations.reduce((sum, { usage }) => sum + (usage?.[kind] ?? 0), 0);
+    return tokens > 0 ? [{ kind, tokens }] : [];
+  });
+}
+
+export function totalTokens(tokens: readonly Tokens[]): number {
+  return tokens.reduce((sum, each) => sum + each.tokens, 0);
+}
+
+function groupBy<T, Key>(items: Iterable<T>, keyOf: (item: T) => Key): Map<Key, [T, ...T[]]> {
+  const groups = new Map<Key, [T, ...T[]]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group) group.push(item);
+    else groups.set(keyOf(item), [item]);
+  }
+  return groups;
+}

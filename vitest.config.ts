@@ -1,11 +1,28 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    // These start the real Claude Code: npm run e2e.
-    exclude: ['test/real/**'],
-    globalSetup: ['test/support/setup.ts'],
     testTimeout: 30_000,
+    // Most of an end-to-end test's time is spent waiting for the processes that it starts.
+    maxWorkers: availableParallelism() + 1,
+    projects: [
+      {
+        extends: true,
+        // One process for many files, since loading modules again for each file takes longer than most of the tests.
+        test: {
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/{e2e,faults,real}/**'],
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
+        // These start the built program, so it is built first.
+        test: { name: 'e2e', include: ['test/{e2e,faults}/**/*.test.ts'], globalSetup: ['test/support/setup.ts'] },
+      },
+      // What is in test/real/ starts the real Claude Code: npm run e2e.
+    ],
   },
 });

@@ -3,11 +3,11 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { OtlpSpan } from './support/langfuse-server.js';
-import { type Environment, Workplace } from './support/program.js';
+import type { OtlpSpan } from '../support/langfuse-server.js';
+import { type Environment, Workplace } from '../support/program.js';
 
-const EXAMPLE = fileURLToPath(new URL('../examples/dataset-run.mjs', import.meta.url));
-const STAND_IN = fileURLToPath(new URL('./support/claude-stand-in.ts', import.meta.url));
+const EXAMPLE = fileURLToPath(new URL('../../examples/dataset-run.mjs', import.meta.url));
+const STAND_IN = fileURLToPath(new URL('../support/claude-stand-in.ts', import.meta.url));
 const TSX = import.meta.resolve('tsx');
 
 let workplace: Workplace;

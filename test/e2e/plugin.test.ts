@@ -2,45 +2,46 @@ import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { withPluginOptions } from '../src/config/plugin-options.js';
-import { readSettings } from '../src/config/settings.js';
-import { version } from '../src/shared/version.js';
-import { PUBLIC_KEY, SECRET_KEY } from './support/langfuse-server.js';
-import { Workplace } from './support/program.js';
-import { play, recording } from './support/recording.js';
-import { describeTraces } from './support/traces.js';
+import { readSettings } from '../../src/config/settings.js';
+import { version } from '../../src/shared/version.js';
+import { PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
+import { Workplace } from '../support/program.js';
+import { play, recording } from '../support/recording.js';
+import { describeTraces } from '../support/traces.js';
 
-const ROOT = new URL('../', import.meta.url).pathname;
+const ROOT = new URL('../../', import.meta.url).pathname;
 const PLUGIN = join(ROOT, 'plugin');
 const document = (path: string) => JSON.parse(readFileSync(join(ROOT, path), 'utf8'));
 const hooksIn = (path: string): { [event: string]: [{ hooks: [{ command: string; timeout: number }] }] } =>
   document(path).hooks;
 
 describe('the plugin', () => {
-  test('holds the program as it is built from this source (npm run plugin brings it up to date)', () => {
+  test('contains the program as built from this source (npm run plugin updates it)', () => {
     const files = (folder: string) =>
       Object.fromEntries(
         readdirSync(join(ROOT, folder)).map((name) => [name, readFileSync(join(ROOT, folder, name), 'utf8')]),
       );
     const [shipped, built] = [files('plugin/dist'), files('dist')];
-    expect(Object.keys(shipped)).toEqual(Object.keys(built));
+    expect(Object.keys(built)).not.toEqual([]);
+    expect(Object.keys(shipped).toSorted()).toEqual(Object.keys(built).toSorted());
     for (const [name, text] of Object.entries(built)) expect(shipped[name] === text, name).toBe(true);
   });
 
-  test('has the version of the package, and is the one that the marketplace offers', () => {
+  test('has the version of the package, and is the plugin that the marketplace offers', () => {
     const { name, version: itsVersion } = document('plugin/.claude-plugin/plugin.json');
     expect(itsVersion).toBe(version);
     expect(document('.claude-plugin/marketplace.json').plugins).toMatchObject([{ name, source: './plugin' }]);
   });
 
-  test('registers the hooks of the example, with the same timeouts', () => {
+  test('registers the same hooks as hooks.example.json, with the same timeouts', () => {
     const timeouts = (path: string) =>
       Object.entries(hooksIn(path)).map(([event, [{ hooks }]]) => [event, hooks.map(({ timeout }) => timeout)]);
     expect(timeouts('plugin/hooks/hooks.json')).toEqual(timeouts('hooks.example.json'));
   });
 
-  test('asks for nothing but settings', async () => {
+  test('asks the user only for values that are settings of cc-langfuse', async () => {
     const { userConfig } = document('plugin/.claude-plugin/plugin.json');
+    expect(Object.keys(userConfig)).not.toEqual([]);
     for (const key of Object.keys(userConfig)) {
       const variable = `CC_LANGFUSE_${key.toUpperCase()}`;
       const { problems, destination: receiver, ...read } = await readSettings({ [variable]: ' full ' });
@@ -54,34 +55,7 @@ describe('the plugin', () => {
   });
 });
 
-describe('what the user entered', () => {
-  const entered = { CLAUDE_PLUGIN_ROOT: '/p', CLAUDE_PLUGIN_OPTION_PUBLIC_KEY: 'pk-lf-entered' };
-
-  test('wins over what another program of the user’s reads, and not over what is meant for this one', () => {
-    expect(withPluginOptions({ ...entered, LANGFUSE_PUBLIC_KEY: 'pk-lf-app' }).CC_LANGFUSE_PUBLIC_KEY).toBe(
-      'pk-lf-entered',
-    );
-    expect(withPluginOptions({ ...entered, CC_LANGFUSE_PUBLIC_KEY: 'pk-lf-own' }).CC_LANGFUSE_PUBLIC_KEY).toBe(
-      'pk-lf-own',
-    );
-    // An empty one is set to nothing, here as elsewhere.
-    expect(withPluginOptions({ ...entered, CC_LANGFUSE_PUBLIC_KEY: '' }).CC_LANGFUSE_PUBLIC_KEY).toBe('pk-lf-entered');
-  });
-
-  test('does not change the environment that it is added to', () => {
-    const env: NodeJS.ProcessEnv = { ...entered };
-    withPluginOptions(env);
-    expect(env).toEqual(entered);
-  });
-
-  test('counts for a plugin’s hook alone', () => {
-    expect(withPluginOptions({ CLAUDE_PLUGIN_OPTION_PUBLIC_KEY: 'pk-lf-entered' })).not.toHaveProperty(
-      'CC_LANGFUSE_PUBLIC_KEY',
-    );
-  });
-});
-
-describe('its hooks, as Claude Code starts them', () => {
+describe('the hooks of the plugin, started as Claude Code starts them', () => {
   let workplace: Workplace;
 
   beforeEach(async () => {
@@ -113,7 +87,7 @@ describe('its hooks, as Claude Code starts them', () => {
       shell.on('close', (exitCode) => resolve({ exitCode, output }));
     });
 
-  test('export a session with nothing set but what the user entered', async () => {
+  test('export a session when only the options that the user entered are set', async () => {
     const played = recording('p-simple');
     await play(played, workplace.home, async ({ event, payload }) => {
       expect(await start(event, payload, options())).toEqual({ exitCode: 0, output: '' });
@@ -122,7 +96,7 @@ describe('its hooks, as Claude Code starts them', () => {
     expect(describeTraces(workplace.server.observations)).toBe(expected);
   });
 
-  test('export nothing where a project has tracing off', async () => {
+  test('export nothing if a project turns tracing off', async () => {
     await play(recording('p-simple'), workplace.home, async ({ event, payload }) => {
       const env = { ...options(), TRACE_TO_LANGFUSE: 'false' };
       expect(await start(event, payload, env)).toEqual({ exitCode: 0, output: '' });

@@ -40,7 +40,7 @@ const TURNS = [
   answer('m4', 24, text('done')),
 ];
 
-describe.skipIf(!hasChromium)('the preview page in a browser', () => {
+describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chromium)', () => {
   let browser: Browser;
   let workplace: Workplace;
   let page: Page;
@@ -92,7 +92,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser', () => {
   const matches = () => page.locator('#matches').textContent();
   const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
 
-  test('shows sessions, turns, the conversation, and tokens by kind', async () => {
+  test('the page shows sessions, turns, the conversation, and tokens by kind', async () => {
     const file = await open(transcriptOf(TURNS));
     const nav = page.getByRole('navigation', { name: 'Sessions and turns' });
     expect(await nav.getByRole('button').count()).toBe(2);
@@ -106,7 +106,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser', () => {
     expect({ requests, messages }).toEqual({ requests: [file], messages: [] });
   });
 
-  test('draws bars to the scale of the turn, in lanes by type, with errors marked', async () => {
+  test('the page draws bars to the scale of the turn, in lanes by type, with errors marked', async () => {
     await open(transcriptOf(TURNS));
     const bar = row(/Bash/).locator('.time');
     expect(await bar.getAttribute('style')).toBe('left: 20%; width: 40%;');
@@ -122,7 +122,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser', () => {
     ]);
   });
 
-  test('limits the height of a lane with hundreds of parallel tools', async () => {
+  test('the page limits the height of a lane with hundreds of parallel tools', async () => {
     const calls = Array.from({ length: 300 }, (_, place) => `t${place}`);
     await open(
       transcriptOf([
@@ -138,7 +138,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser', () => {
     expect(await details().textContent()).toContain('t299');
   });
 
-  test('shows what a subagent did below its call, and the subagent as one bar in a lane', async () => {
+  test('the page shows what a subagent did below its call, and the subagent as one bar in a lane', async () => {
     const [path = ''] = transcriptsOf(recording('p-agentfg'));
     await open(path);
     const levels = await page.getByRole('treeitem').evaluateAll((rows) => rows.map((each) => each.ariaLevel));
@@ -147,7 +147,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser', () => {
     expect(messages).toEqual([]);
   });
 
-  test('shows the details of an observation, with long texts folded', async () => {
+  test('the page shows the details of an observation, with long texts folded', async () => {
     await open(transcriptOf(TURNS));
     expect(await details().isVisible()).toBe(false);
     await row(/Read/).click();
@@ -161,7 +161,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser', () => {
     expect(await details().isVisible()).toBe(false);
   });
 
-  test('searches names, inputs and outputs, and moves between the matches', async () => {
+  test('the page searches names, inputs and outputs, and moves between the matches', async () => {
     await open(transcriptOf(TURNS));
     await page.keyboard.press('/');
     await page.keyboard.type('LINE 399');
@@ -184,7 +184,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser', () => {
     expect([await search().inputValue(), await matches(), await page.locator('mark').count()]).toEqual(['', '', 0]);
   });
 
-  test('shows hostile content as text, in every field', async () => {
+  test('the page shows hostile content as text, in every field', async () => {
     const file = await open(transcriptOf(TURNS));
     await page.keyboard.press('j');
     expect(await page.locator('.conversation').innerText()).toContain(HOSTILE.slice(0, -1));
@@ -198,7 +198,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser', () => {
     expect({ requests, messages }).toEqual({ requests: [file], messages: [] });
   });
 
-  test('blocks every request, even one by a script in the page', async () => {
+  test('the page blocks every request, even one by a script in the page', async () => {
     await open(transcriptOf(TURNS));
     const url = JSON.stringify(`${workplace.server.url}/x`);
     const tried = await page.evaluate(`(async () => {
@@ -213,7 +213,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser', () => {
     expect(messages.filter((message) => !message.includes('Content Security Policy'))).toEqual([]);
   });
 
-  test('can be used with the keyboard alone', async () => {
+  test('the page can be used with the keyboard alone', async () => {
     await open(transcriptOf(TURNS));
     const focused = () =>
       page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.className');
@@ -242,7 +242,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser', () => {
     expect(messages).toEqual([]);
   });
 
-  test('follows the light or dark theme of the system until the user switches it', async () => {
+  test('the page follows the light or dark theme of the system until the user switches it', async () => {
     await open(transcriptOf(TURNS));
     const light = await background();
     await page.emulateMedia({ colorScheme: 'dark' });
@@ -254,7 +254,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser', () => {
     expect(await background()).toBe(dark);
   });
 
-  test('fits a window of 400 pixels, in which a button shows the turns', async () => {
+  test('the page fits a window of 400 pixels, in which a button shows the turns', async () => {
     await page.setViewportSize({ width: 400, height: 700 });
     await open(transcriptOf(TURNS));
     const width = () => page.evaluate('document.documentElement.scrollWidth');
@@ -270,7 +270,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser', () => {
   });
 
   test(
-    'shows a session of 1,000 turns, with only the open turn in the page',
+    'the page shows a session of 1,000 turns, with only the open turn in the page',
     async () => {
       const transcript = writeSession(workplace.projects, {
         sessionId: sessionIdOf(2),

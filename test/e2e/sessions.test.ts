@@ -27,7 +27,7 @@ function write(n: number, turns = 2): string {
   });
 }
 
-function put(n: number, lines: readonly object[]): string {
+function writeLines(n: number, lines: readonly object[]): string {
   const folder = join(workplace.projects, '-work');
   mkdirSync(folder, { recursive: true });
   const path = join(folder, `${sessionIdOf(n)}.jsonl`);
@@ -35,8 +35,8 @@ function put(n: number, lines: readonly object[]): string {
   return path;
 }
 
-describe('the list', () => {
-  test('has for each session what it was, where, when and how much, the newest first', async () => {
+describe('the list of sessions', () => {
+  test('sessions lists title, id, folder, times and size of each session, newest first', async () => {
     write(2, 3);
     write(1);
     expect((await sessions()).stdout).toBe(
@@ -52,7 +52,7 @@ describe('the list', () => {
     );
   });
 
-  test('as JSON is an array, and nothing else', async () => {
+  test('sessions --json prints an array, and nothing else', async () => {
     const path = write(1);
     expect(await listed('--count')).toEqual([
       {
@@ -71,12 +71,12 @@ describe('the list', () => {
     ]);
   });
 
-  test('has no session: nothing', async () => {
-    expect(await sessions()).toMatchObject({ exitCode: 0, stdout: '', stderr: 'there is no session on disk\n' });
+  test('sessions says that there are no sessions on disk', async () => {
+    expect(await sessions()).toMatchObject({ exitCode: 0, stdout: '', stderr: 'there are no sessions on disk\n' });
     expect(await listed()).toEqual([]);
   });
 
-  test('says how much of each is in Langfuse', async () => {
+  test('sessions says how much of each session is in Langfuse', async () => {
     for (const n of [1, 2, 3, 4]) write(n);
     await run(['backfill', sessionIdOf(1)], workplace.env);
     await run(['backfill', sessionIdOf(2)], workplace.env);
@@ -120,13 +120,13 @@ describe('the list', () => {
       [user('<command-name>/fix</command-name><command-args>it</command-args>', { origin: { kind: 'human' } })],
       '/fix it',
     ],
-  ])('names a session by %s', async (_, lines, title) => {
-    put(1, [...lines, user('a prompt', { sessionId: sessionIdOf(1) }), assistant('m', 'a')]);
+  ])('sessions shows as the title %s', async (_, lines, title) => {
+    writeLines(1, [...lines, user('a prompt', { sessionId: sessionIdOf(1) }), assistant('m', 'a')]);
     expect(await listed()).toMatchObject([{ title }]);
   });
 
-  test('obeys nothing that a title holds, and cuts what is too long', async () => {
-    put(1, [
+  test('sessions removes control sequences from titles and folders', async () => {
+    writeLines(1, [
       user(`\u001b[31mred\u001b[0m\u0007 and 漢字\n${'long '.repeat(50)}`, { cwd: '/\u001b[2Jx' }),
       assistant('m', 'a'),
     ]);
@@ -135,9 +135,12 @@ describe('the list', () => {
     expect(second).toBe(`  ${sessionIdOf(1)}  /x`);
   });
 
-  test('holds whatever lies there: empty files, other files, agents, lines of any length', async () => {
-    put(1, [user('x'.repeat(200_000), { cwd: '/big' }), assistant('m', 'y'.repeat(200_000), { sessionId: 's' })]);
-    put(2, []);
+  test('sessions copes with empty files, other files, agent files and long lines', async () => {
+    writeLines(1, [
+      user('x'.repeat(200_000), { cwd: '/big' }),
+      assistant('m', 'y'.repeat(200_000), { sessionId: 's' }),
+    ]);
+    writeLines(2, []);
     writeFileSync(join(workplace.projects, '-work', 'notes.jsonl'), 'no JSON at all\n');
     writeFileSync(join(workplace.projects, '-work', 'agent-1.jsonl'), `${JSON.stringify(user('x'))}\n`);
     mkdirSync(join(workplace.projects, '-work', 'folder.jsonl'));
@@ -146,8 +149,8 @@ describe('the list', () => {
     expect((await sessions()).exitCode).toBe(0);
   });
 
-  test('may be read in part only', async () => {
-    for (let n = 1; n <= 2_000; n += 1) put(n, [user('q', { sessionId: sessionIdOf(n) }), assistant('m', 'a')]);
+  test('sessions ends without an error if its reader stops early', async () => {
+    for (let n = 1; n <= 2_000; n += 1) writeLines(n, [user('q', { sessionId: sessionIdOf(n) }), assistant('m', 'a')]);
     const { exitCode, stderr } = await run(['sessions'], workplace.env, '', {
       onStart: (child) => child.stdout?.once('data', () => child.stdout?.destroy()),
     });
@@ -155,11 +158,11 @@ describe('the list', () => {
   });
 });
 
-describe('a search', () => {
+describe('the search in tool calls', () => {
   const secret = `ghp_${'aB3dE6gH9jK2mN5pQ8sT'.repeat(2).slice(0, 36)}`;
 
   beforeEach(() => {
-    put(1, [
+    writeLines(1, [
       user('q', { sessionId: sessionIdOf(1), timestamp: '2026-10-01T12:00:00.000Z' }),
       assistant('m1', [toolUse('t1', 'Bash', { command: 'grep -r Needle .\nls' })], {
         timestamp: '2026-10-01T12:00:01.000Z',
@@ -169,11 +172,11 @@ describe('a search', () => {
       }),
       assistant('m2', [toolUse('t2', 'Read', { file_path: '/tmp/a' })], { timestamp: '2026-10-01T12:00:03.000Z' }),
       user([toolResult('t2', `a NEEDLE beside ${secret}`)], { timestamp: '2026-10-01T12:00:04.000Z' }),
-      assistant('m3', 'needle in the answer is none in a tool'),
+      assistant('m3', 'needle in the answer is not in a tool call'),
     ]);
   });
 
-  test('finds calls by their input or output, in any case, with the line that has it', async () => {
+  test('sessions --search finds tool calls by input or output, and shows the line', async () => {
     expect((await sessions('--search', 'needle')).stdout).toBe(
       [
         `${sessionIdOf(1)}  2026-10-01 12:00  Bash`,
@@ -195,18 +198,18 @@ describe('a search', () => {
     expect(await sessions('--search', 'no such text')).toMatchObject({
       exitCode: 0,
       stdout: '',
-      stderr: 'no tool call has that text\n',
+      stderr: 'no tool call contains that text\n',
     });
   });
 
-  test('for a secret finds where it stands, and does not print it', async () => {
+  test('sessions --search for a secret finds its calls without printing it', async () => {
     const { stdout } = await sessions('--search', secret);
     expect(stdout.split('\n')).toHaveLength(5);
     expect(stdout).not.toContain(secret);
   });
 
-  test('shows nothing that is not sent, also where only a name tells that it is a secret', async () => {
-    put(2, [
+  test('sessions --search redacts values that only their names mark as secret', async () => {
+    writeLines(2, [
       user('q', { sessionId: sessionIdOf(2) }),
       assistant('m1', [
         toolUse('t1', 'Http', { password: 'hunter2', headers: { Authorization: 'Basic hunter2' }, port: 8080 }),
@@ -218,7 +221,7 @@ describe('a search', () => {
     expect(await listed('--search', '8080')).toMatchObject([{ tool: 'Http', line: '8080' }]);
   });
 
-  test('looks into what subagents did, too', async () => {
+  test('sessions --search includes the tool calls of subagents', async () => {
     cpSync(join(recording('p-agentfg').folder, 'projects'), workplace.projects, { recursive: true });
     expect(await listed('--search', 'echo from-sub')).toMatchObject([{ tool: 'Bash', line: 'echo from-sub' }]);
     cpSync(join(recording('v2.0.76-oldtask').folder, 'projects'), workplace.projects, { recursive: true });
@@ -226,13 +229,13 @@ describe('a search', () => {
   });
 });
 
-describe('what cannot be asked so', () => {
+describe('usage errors of sessions', () => {
   test.each([
     [['--frob'], "Unknown option '--frob'; --help lists the options"],
     [['--search', ''], '--search: expected a text'],
     [['--search', 'x', '--count'], '--search and --count: choose one of them'],
     [['x'], 'x: sessions takes no operands; --search finds text'],
-  ])('%j', async (args, told) => {
-    expect(await sessions(...args)).toMatchObject({ exitCode: 2, stdout: '', stderr: `cc-langfuse: ${told}\n` });
+  ])('sessions %j is refused in one line with exit code 2', async (args, message) => {
+    expect(await sessions(...args)).toMatchObject({ exitCode: 2, stdout: '', stderr: `cc-langfuse: ${message}\n` });
   });
 });

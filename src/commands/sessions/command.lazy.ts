@@ -2,28 +2,28 @@ import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { formatMoment, toOneLine } from '../../cli/format.js';
 import { formatSession } from '../../cli/format-session.js';
 import { listSessions } from '../../cli/session-selection.js';
-import { fitColumn, printStderr, printStdout, style, terminalWidth } from '../../cli/terminal.js';
+import { cutToWidth, printStderr, printStdout, style, terminalWidth } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { commandEnvironment } from '../../config/claude-settings.js';
 import { readSettings } from '../../config/settings.js';
 import { fingerprint } from '../../langfuse/receiver.js';
-import { createSanitizer } from '../../observations/content/sanitize.js';
+import { createSanitizer, type Sanitizer } from '../../observations/content/sanitize.js';
 import { createRedactor } from '../../observations/redaction/redact.js';
 import { type Entry, mayBeFor } from '../../state/entry.js';
 import { StateStore } from '../../state/store.js';
 import { hasMessagesAfter, type SessionOverview } from '../../transcript/sessions/overview.js';
-import { countTurns, type Found, findInTools } from './tool-search.js';
+import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
+import { type Match, searchToolCalls } from './tool-search.js';
 
 const HELP = `usage: cc-langfuse sessions [options]
 
-Lists the sessions on disk, of all projects, the newest first, and how much of
-each is in Langfuse.
+Lists the sessions on disk, newest first, and how much of each is in Langfuse.
 
-  --search <text>   instead, the tool calls whose input or output has the text,
-                    in any case
-  --count           count the turns of those, too, that were never exported; it
-                    reads every file
-  --json            one JSON array on stdout, and nothing else
+  --search <text>   list the tool calls whose input or output contains the text
+                    instead; upper and lower case are the same
+  --count           also count turns that were not exported; this reads all of
+                    those sessions' files
+  --json            print one JSON array, and nothing else
   --help
 `;
 
@@ -33,10 +33,16 @@ const OPTIONS = {
   json: { type: 'boolean' },
 } as const;
 
-/** How much of a session is in Langfuse. */
-type ExportState = 'exported' | 'partly' | 'pending' | 'not';
+/** How much of a session is in Langfuse, with the words for it. */
+const STATES = { exported: 'exported', partly: 'partly exported', pending: 'pending', not: 'not exported' } as const;
 
-/** Tells which sessions there are; gives the exit code. */
+interface ListedSession {
+  readonly session: SessionOverview;
+  readonly turns: number | undefined;
+  readonly state: keyof typeof STATES;
+}
+
+/** Returns the exit code. */
 export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = parseCommandLine(args, OPTIONS, HELP);
   if (positionals.length > 0)
@@ -44,73 +50,60 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   if (values.search === '') throw new UsageError('--search: expected a text');
   if (values.search !== undefined && values.count) throw new UsageError('--search and --count: choose one of them');
   const env = commandEnvironment(processEnv);
+  const { redact = createRedactor([]), destination } = await readSettings(env);
+
   const sessions = listSessions(claudeFolder(env), (path, reason) => printStderr(`${path} cannot be read (${reason})`));
-  if (sessions.length === 0 && !values.json) printStderr('there is no session on disk');
-  if (values.search !== undefined) return search(sessions, values.search, env, values.json ?? false);
-  const { destination: receiver } = await readSettings(env);
-  const destination = receiver && fingerprint(receiver);
-  const known = new Map(new StateStore(stateFolder(env), () => {}).entries(() => true));
-  const listed = sessions.map((session) => {
-    const entry = known.get(session.sessionId);
-    const state = stateOf(session, entry, destination);
-    const isToBeCounted = values.count && state !== 'exported';
-    return { session, turns: isToBeCounted ? turnsIn(session) : entry?.turn_count, state };
+  if (sessions.length === 0 && !values.json) printStderr('there are no sessions on disk');
+  if (values.search !== undefined) {
+    await printMatches(sessions, values.search, createSanitizer(redact), values.json);
+    return 0;
+  }
+  const entries = new Map(new StateStore(stateFolder(env), () => {}).entries(() => true));
+  const listed = sessions.map((session): ListedSession => {
+    const entry = entries.get(session.sessionId);
+    const state = findExportState(session, entry, destination && fingerprint(destination));
+    const turns = values.count && state !== 'exported' ? tryCountTurns(session) : entry?.turn_count;
+    return { session, turns, state };
   });
-  if (values.json) await printStdout(`${JSON.stringify(listed.map(documentOf), null, 2)}\n`);
-  else
-    await printStdout(
-      listed.map((each) => `${formatSession({ ...each, state: WORDS[each.state] }).join('\n')}\n`).join(''),
-    );
+  if (values.json) await printJson(listed.map(toJson));
+  else for (const each of listed) await printLines(formatSession({ ...each, state: STATES[each.state] }));
   return 0;
 }
 
-function turnsIn(session: SessionOverview): number | undefined {
-  try {
-    return countTurns(session);
-  } catch {
-    // gone by now
-    return undefined;
-  }
-}
-
-const WORDS: { readonly [state in ExportState]: string } = {
-  exported: 'exported',
-  partly: 'partly exported',
-  pending: 'pending',
-  not: 'not exported',
-};
-
-function stateOf(
+function findExportState(
   { path, bytes }: SessionOverview,
   entry: Entry | undefined,
   destination: string | undefined,
-): ExportState {
+): keyof typeof STATES {
   const isElsewhere = entry && destination !== undefined && !mayBeFor(entry, destination);
   if (!entry || isElsewhere) return 'not';
   if (entry.pending) return 'pending';
   if (entry.turn_count === 0) return 'not';
-  const upTo = entry.bytes ?? entry.offset ?? 0;
-  return upTo >= bytes || !hasMessagesAfter(path, upTo) ? 'exported' : 'partly';
+  const exportedTo = entry.bytes ?? entry.offset ?? 0;
+  return exportedTo >= bytes || !hasMessagesAfter(path, exportedTo) ? 'exported' : 'partly';
 }
 
-function documentOf({
-  session,
-  turns,
-  state,
-}: {
-  session: SessionOverview;
-  turns: number | undefined;
-  state: ExportState;
-}) {
-  const { sessionId, path, title, folders, startedAt, bytes, model } = session;
-  const last = session.lastActivityAt;
+/** Counts a session's turns, including those copied from another session. */
+function tryCountTurns({ path, sessionId }: SessionOverview): number | undefined {
+  try {
+    let count = 0;
+    for (const { number } of readAllTurns(path, 'main', sessionId)) count = number;
+    return count;
+  } catch {
+    // Claude Code has deleted the file since it was listed.
+    return undefined;
+  }
+}
+
+function toJson({ session, turns, state }: ListedSession) {
+  const { sessionId, path, title, folders, startedAt, lastActivityAt, bytes, model } = session;
   return {
     sessionId,
     title,
     project: folders[0],
-    startedAt: isoTime(startedAt),
-    lastActivityAt: isoTime(last),
-    durationMs: startedAt === undefined ? undefined : last - startedAt,
+    startedAt: startedAt && isoTime(startedAt),
+    lastActivityAt: isoTime(lastActivityAt),
+    durationMs: startedAt && lastActivityAt - startedAt,
     turns,
     bytes,
     model,
@@ -119,55 +112,52 @@ function documentOf({
   };
 }
 
-async function search(
+async function printMatches(
   sessions: readonly SessionOverview[],
   text: string,
-  env: NodeJS.ProcessEnv,
-  isJson: boolean,
-): Promise<number> {
-  const { redact = createRedactor([]) } = await readSettings(env);
-  const sanitizer = createSanitizer(redact);
-  const all: Found[] = [];
+  sanitizer: Sanitizer,
+  isJson = false,
+): Promise<void> {
+  const found: Match[] = [];
   let count = 0;
   for (const session of sessions) {
-    for (const found of findIn(session, text, sanitizer)) {
-      count += 1;
-      if (isJson) all.push(found);
-      else await printStdout(`${wordsOf(found, text)}\n`);
+    try {
+      for (const match of searchToolCalls(session, text, sanitizer)) {
+        count += 1;
+        if (isJson) found.push(match);
+        else await printLines(formatMatch(match, text));
+      }
+    } catch (error) {
+      printStderr(`${session.path} cannot be read: ${(error as Error).message}`);
     }
   }
-  if (count === 0 && !isJson) printStderr('no tool call has that text');
-  if (isJson)
-    await printStdout(
-      `${JSON.stringify(
-        all.map(({ at, ...found }) => ({ ...found, at: isoTime(at) })),
-        null,
-        2,
-      )}\n`,
-    );
-  return 0;
+  if (isJson) await printJson(found.map(({ at, ...match }) => ({ ...match, at: isoTime(at) })));
+  else if (count === 0) printStderr('no tool call contains that text');
 }
 
-function* findIn(...[session, text, sanitizer]: Parameters<typeof findInTools>): Generator<Found, void, undefined> {
-  try {
-    yield* findInTools(session, text, sanitizer);
-  } catch (error) {
-    printStderr(`${session.path} cannot be read: ${(error as Error).message}`);
-  }
-}
-
-function wordsOf({ sessionId, at, tool, line }: Found, text: string): string {
+function formatMatch({ sessionId, at, tool, line }: Match, text: string): string[] {
   const width = terminalWidth();
-  const head = `${toOneLine(sessionId)}  ${formatMoment(at)}  ${toOneLine(tool)}`;
-  return `${style('dim', fitColumn(head, width).trimEnd())}\n  ${fitColumn(around(text, toOneLine(line), width - 2), width - 2).trimEnd()}`;
+  const heading = `${toOneLine(sessionId)}  ${formatMoment(at)}  ${toOneLine(tool)}`;
+  return [
+    style('dim', cutToWidth(heading, width)),
+    `  ${cutToWidth(cutStart(toOneLine(line), text, width - 2), width - 2)}`,
+  ];
 }
 
-/** A line from as far before the text as leaves the text in sight. */
-function around(text: string, line: string, width: number): string {
-  const place = line.toLowerCase().indexOf(text.toLowerCase());
-  return place + text.length <= width ? line : `…${line.slice(Math.max(0, place - Math.floor(width / 3)))}`;
+/** Cuts the start of a line if the text would not be visible otherwise. */
+function cutStart(line: string, text: string, width: number): string {
+  const start = line.toLowerCase().indexOf(text.toLowerCase());
+  return start + text.length <= width ? line : `…${line.slice(Math.max(0, start - Math.floor(width / 3)))}`;
 }
 
-function isoTime(ms: number | undefined): string | undefined {
-  return ms === undefined ? undefined : new Date(ms).toISOString();
+function printLines(lines: readonly string[]): Promise<void> {
+  return printStdout(`${lines.join('\n')}\n`);
+}
+
+function printJson(rows: readonly object[]): Promise<void> {
+  return printStdout(`${JSON.stringify(rows, null, 2)}\n`);
+}
+
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
 }

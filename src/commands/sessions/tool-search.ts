@@ -10,66 +10,47 @@ import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
 import type { ToolCall, Turn } from '../../transcript/turns/turn.js';
 
-/** A tool call whose input or output has a text. */
-export interface Found {
+/** A tool call whose input or output contains the text. */
+export interface Match {
   readonly sessionId: string;
   /** In ms since 1970. */
   readonly at: number;
   readonly tool: string;
-  /** The line that has it, without secrets. */
+  /** The first line that contains the text, redacted. */
   readonly line: string;
 }
 
-/** The tool calls of a session and its subagents in which a text stands, in any case. */
-export function* findInTools(
-  session: SessionOverview,
-  text: string,
-  sanitizer: Sanitizer,
-): Generator<Found, void, undefined> {
+/** Searches the tool calls of a session and its subagents; upper and lower case are the same. */
+export function* searchToolCalls(session: SessionOverview, text: string, sanitizer: Sanitizer): Generator<Match> {
   const wanted = text.toLowerCase();
-  const { path, sessionId } = session;
-  for (const turn of readAllTurns(path, 'main', sessionId)) {
-    const threads = [turn, ...turn.sidechains.flatMap(({ turns }) => turns)];
-    yield* findIn(threads, sessionId, wanted, sanitizer);
-  }
-  const beside = findLegacyAgentFiles(path).filter((file) => findAgentSession(file) === sessionId);
-  for (const file of [...findAgentFiles(path), ...beside]) {
-    const agent = readAgent(file, () => {});
-    if (agent) yield* findIn(agent.turns, sessionId, wanted, sanitizer);
-  }
-}
-
-/** How many turns a session has, copied ones included. */
-export function countTurns({ path, sessionId }: SessionOverview): number {
-  let count = 0;
-  for (const { number } of readAllTurns(path, 'main', sessionId)) count = number;
-  return count;
-}
-
-function* findIn(
-  turns: readonly Turn[],
-  sessionId: string,
-  wanted: string,
-  sanitizer: Sanitizer,
-): Generator<Found, void, undefined> {
-  for (const { responses } of turns) {
+  for (const { responses } of listTurns(session)) {
     for (const call of responses.flatMap(({ calls }) => calls)) {
-      const line = lineWith(call, wanted, sanitizer);
-      if (line !== undefined) yield { sessionId, at: call.at, tool: call.name, line };
+      const line = findLine(call, wanted, sanitizer);
+      if (line !== undefined) yield { sessionId: session.sessionId, at: call.at, tool: call.name, line };
     }
   }
 }
 
-/** The first line of a call's texts that has it, as it would be sent; where that line was all secret, what stands for it. */
-function lineWith({ input, result }: ToolCall, wanted: string, sanitizer: Sanitizer): string | undefined {
-  const said = [input, result?.content];
-  if (![...textsIn(said)].some((text) => text.toLowerCase().includes(wanted))) return undefined;
-  const shown = [...textsIn(sanitizer.value(said, Number.POSITIVE_INFINITY).value)].flatMap((text) => text.split('\n'));
-  return (shown.find((line) => line.toLowerCase().includes(wanted)) ?? REDACTED).trim();
+function* listTurns({ path, sessionId }: SessionOverview): Generator<Turn> {
+  for (const turn of readAllTurns(path, 'main', sessionId)) {
+    yield turn;
+    for (const { turns } of turn.sidechains) yield* turns;
+  }
+  const legacyFiles = findLegacyAgentFiles(path).filter((file) => findAgentSession(file) === sessionId);
+  for (const file of [...findAgentFiles(path), ...legacyFiles]) yield* readAgent(file, () => {})?.turns ?? [];
 }
 
-function* textsIn(value: unknown): Generator<string, void, undefined> {
+/** Searches the text as it is, but returns it redacted. If redaction removed the match, returns the mark for that. */
+function findLine({ input, result }: ToolCall, wanted: string, sanitizer: Sanitizer): string | undefined {
+  const content = [input, result?.content];
+  if (![...listTexts(content)].some((text) => text.toLowerCase().includes(wanted))) return undefined;
+  const redacted = sanitizer.value(content, Number.POSITIVE_INFINITY).value;
+  const lines = [...listTexts(redacted)].flatMap((text) => text.split('\n'));
+  return (lines.find((line) => line.toLowerCase().includes(wanted)) ?? REDACTED).trim();
+}
+
+function* listTexts(value: unknown): Generator<string> {
   if (typeof value === 'string') yield value;
   else if (typeof value === 'number') yield String(value);
-  else if (typeof value === 'object' && value !== null) for (const item of Object.values(value)) yield* textsIn(item);
+  else if (typeof value === 'object' && value !== null) for (const item of Object.values(value)) yield* listTexts(item);
 }

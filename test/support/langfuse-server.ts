@@ -52,6 +52,8 @@ export interface Misbehaviour {
   readonly headers?: { readonly [name: string]: string };
   readonly body?: string;
   readonly delayMs?: number;
+  /** It answers only once this has happened. */
+  readonly after?: Promise<unknown>;
   /** Ends the connection without an answer; what it has taken before is kept. */
   readonly disconnect?: 'before taking' | 'after taking';
 }
@@ -117,6 +119,11 @@ export class LangfuseServer {
     return [...this.#rows.values(), ...this.ingested.observations];
   }
 
+  /** How many times the rows have arrived, each count once: `[1]` if all of them were sent exactly once, `[]` if there are none. */
+  get timesSent(): number[] {
+    return [...new Set(this.arrivals.values())].toSorted((a, b) => a - b);
+  }
+
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
@@ -147,8 +154,10 @@ export class LangfuseServer {
       response.writeHead(status, { 'content-type': 'application/json', ...told.headers });
       response.end(told.body ?? verdicts ?? taken.body ?? '{}');
     };
-    if (told.delayMs === undefined) answer();
-    else setTimeout(answer, told.delayMs);
+    const { delayMs, after } = told;
+    if (after) after.then(answer);
+    else if (delayMs !== undefined) setTimeout(answer, delayMs);
+    else answer();
   }
 
   #read(request: IncomingMessage, body: Buffer): Taken {

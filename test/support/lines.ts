@@ -7,13 +7,13 @@ import { TurnGrouper } from '../../src/transcript/turns/turn-grouper.js';
 export const SESSION = '11111111-1111-4111-8111-111111111111';
 export const BORN_AT = Date.UTC(2025, 0, 1);
 
-/** The text of a transcript that holds these objects. */
-export function jsonLines(contents: readonly object[]): string {
-  return contents.map((content) => `${JSON.stringify(content)}\n`).join('');
+/** The text of a transcript that contains these objects, or these texts as they are. */
+export function jsonLines(contents: readonly (object | string)[]): string {
+  return contents.map((content) => `${typeof content === 'string' ? content : JSON.stringify(content)}\n`).join('');
 }
 
 /** Lets a transcript go on with these lines; where there is none it begins. */
-export function appendLines(path: string, ...contents: object[]): void {
+export function appendLines(path: string, ...contents: (object | string)[]): void {
   mkdirSync(dirname(path), { recursive: true });
   appendFileSync(path, jsonLines(contents));
 }
@@ -26,6 +26,14 @@ export function appendTurn(path: string, n: number, more: object = {}): void {
     user(`question ${n}`, { uuid: `${session}-${n}`, timestamp: at(n * 10), ...more }),
     assistant(`${session}-m${n}`, `answer ${n}`, { timestamp: at(n * 10 + 5) }),
   );
+}
+
+/** The lines of a turn, a question and its answer; both descend from the turn with the number before. */
+export function turnLines(n: number, more: object = {}): object[] {
+  return [
+    user(`question ${n}`, { uuid: `u${n}`, parentUuid: `a${n - 1}`, timestamp: at(n * 10), ...more }),
+    assistant(`m${n}`, `answer ${n}`, { uuid: `a${n}`, parentUuid: `u${n}`, timestamp: at(n * 10 + 5), ...more }),
+  ];
 }
 
 /** The lines of a transcript that holds these objects, or these texts as they are. */

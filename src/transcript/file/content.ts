@@ -1,5 +1,5 @@
 import { isRecord } from '../../shared/json.js';
-import { type AttachmentLine, MediaSource, ToolResultBlock, ToolUseBlock } from './schema.js';
+import { type AttachmentFields, MediaSource, ToolResultBlock, ToolUseBlock } from './schema.js';
 
 /** One block of a message's content. */
 export type Block =
@@ -79,7 +79,7 @@ export function parseMedia(block: unknown): MediaBlock | undefined {
 }
 
 /** The image in a file that a prompt mentions, as in `@like/this.png`: the model sees it with the prompt. */
-export function parseAttachedImage({ attachment }: AttachmentLine): MediaBlock | undefined {
+export function parseAttachedImage({ attachment }: AttachmentFields): MediaBlock | undefined {
   const { type, file } = attachment?.content ?? {};
   if (type !== 'image') return undefined;
   return parseMedia({ type, source: { type: 'base64', media_type: file?.type, data: file?.base64 } });

@@ -1,6 +1,6 @@
 import { isRecord, parseJson } from '../../shared/json.js';
 import type { LineLocation, SourceLine } from './reader.js';
-import { AssistantLine, AttachmentLine, OtherLine, RequestLine, SystemLine, UserLine } from './schema.js';
+import { AssistantFields, AttachmentFields, OtherFields, RequestFields, SystemFields, UserFields } from './schema.js';
 import { parseSkippedLine } from './skipped-line.js';
 
 interface Located {
@@ -9,15 +9,18 @@ interface Located {
   readonly at: number | undefined;
 }
 
+export type UserLine = { kind: 'user'; content: unknown; fields: UserFields } & Located;
+export type AssistantLine = { kind: 'assistant'; content: unknown; fields: AssistantFields } & Located;
+export type SystemLine = { kind: 'system'; fields: SystemFields } & Located;
+export type AttachmentLine = { kind: 'attachment'; type: string; fields: AttachmentFields } & Located;
+export type RequestLine = { kind: 'request'; fields: RequestFields } & Located;
+export type OtherLine = { kind: 'other'; type: string; fields: OtherFields; hash?: string | undefined } & Located;
+
+/** A line that can be a link in the parent chain. */
+export type ChainLine = UserLine | AssistantLine | SystemLine | AttachmentLine | OtherLine;
+
 /** A line of a transcript. What is not understood is a value too: `other`, or `unreadable` with the reason. */
-export type Line =
-  | ({ kind: 'user'; content: unknown; fields: UserLine } & Located)
-  | ({ kind: 'assistant'; content: unknown; fields: AssistantLine } & Located)
-  | ({ kind: 'system'; fields: SystemLine } & Located)
-  | ({ kind: 'attachment'; type: string; fields: AttachmentLine } & Located)
-  | ({ kind: 'request'; fields: RequestLine } & Located)
-  | ({ kind: 'other'; type: string; fields: OtherLine; hash?: string | undefined } & Located)
-  | { kind: 'unreadable'; location: LineLocation; reason: string };
+export type Line = ChainLine | RequestLine | { kind: 'unreadable'; location: LineLocation; reason: string };
 
 /** Undefined for an empty line. */
 export function parseLine({ number, start, end, bytes }: SourceLine): Line | undefined {
@@ -58,19 +61,19 @@ function parseFields(value: Record<string, unknown>, location: LineLocation): Li
   const type = value.type ?? message.role;
   switch (type) {
     case 'user':
-      return { kind: 'user', content, fields: UserLine.parse(value), ...located };
+      return { kind: 'user', content, fields: UserFields.parse(value), ...located };
     case 'assistant':
-      return { kind: 'assistant', content, fields: AssistantLine.parse(value), ...located };
+      return { kind: 'assistant', content, fields: AssistantFields.parse(value), ...located };
     case 'system':
-      return { kind: 'system', fields: SystemLine.parse(value), ...located };
+      return { kind: 'system', fields: SystemFields.parse(value), ...located };
     case 'attachment': {
-      const fields = AttachmentLine.parse(value);
+      const fields = AttachmentFields.parse(value);
       return { kind: 'attachment', type: fields.attachment?.type ?? '', fields, ...located };
     }
     case 'api-request':
-      return { kind: 'request', fields: RequestLine.parse(value), ...located };
+      return { kind: 'request', fields: RequestFields.parse(value), ...located };
     default:
-      return { kind: 'other', type: String(type), fields: OtherLine.parse(value), ...located };
+      return { kind: 'other', type: String(type), fields: OtherFields.parse(value), ...located };
   }
 }
 

@@ -30,7 +30,7 @@ const ModelAccount = z.object({
 export type ModelAccount = z.infer<typeof ModelAccount>;
 
 /** A line of any other type. Some of them are links in the parent chain too. */
-export const OtherLine = z.object({
+export const OtherFields = z.object({
   ...envelope,
   customTitle: text,
   aiTitle: text,
@@ -38,7 +38,7 @@ export const OtherLine = z.object({
   prUrl: text,
   modelUsage: optional(z.record(z.string(), ModelAccount)),
 });
-export type OtherLine = z.infer<typeof OtherLine>;
+export type OtherFields = z.infer<typeof OtherFields>;
 
 /** What a tool's result says in addition to what the model sees. For a failure it may be just a text. */
 const ToolUseResult = z.object({
@@ -63,7 +63,7 @@ const ToolUseResult = z.object({
 });
 export type ToolUseResult = z.infer<typeof ToolUseResult>;
 
-export const UserLine = z.object({
+export const UserFields = z.object({
   ...envelope,
   isCompactSummary: flag,
   promptId: text,
@@ -76,7 +76,7 @@ export const UserLine = z.object({
   toolDenialKind: text,
   toolUseResult: optional(z.union([z.string(), ToolUseResult])),
 });
-export type UserLine = z.infer<typeof UserLine>;
+export type UserFields = z.infer<typeof UserFields>;
 
 const TokenCounts = z.object({
   input_tokens: number,
@@ -90,7 +90,7 @@ const TokenCounts = z.object({
 });
 export type TokenCounts = z.infer<typeof TokenCounts>;
 
-export const AssistantLine = z.object({
+export const AssistantFields = z.object({
   ...envelope,
   message: optional(
     z.object({
@@ -111,9 +111,9 @@ export const AssistantLine = z.object({
   apiErrorStatus: number,
   isAbortedMidStream: flag,
 });
-export type AssistantLine = z.infer<typeof AssistantLine>;
+export type AssistantFields = z.infer<typeof AssistantFields>;
 
-export const SystemLine = z.object({
+export const SystemFields = z.object({
   ...envelope,
   subtype: text,
   content: anything,
@@ -123,9 +123,9 @@ export const SystemLine = z.object({
   retryAttempt: number,
   maxRetries: number,
 });
-export type SystemLine = z.infer<typeof SystemLine>;
+export type SystemFields = z.infer<typeof SystemFields>;
 
-export const AttachmentLine = z.object({
+export const AttachmentFields = z.object({
   ...envelope,
   attachment: optional(
     z.object({
@@ -135,9 +135,9 @@ export const AttachmentLine = z.object({
     }),
   ),
 });
-export type AttachmentLine = z.infer<typeof AttachmentLine>;
+export type AttachmentFields = z.infer<typeof AttachmentFields>;
 
-export const RequestLine = z.object({
+export const RequestFields = z.object({
   id: text,
   base: text,
   keep: number,
@@ -152,7 +152,7 @@ export const RequestLine = z.object({
     }),
   ),
 });
-export type RequestLine = z.infer<typeof RequestLine>;
+export type RequestFields = z.infer<typeof RequestFields>;
 
 /** A message as the API received it. */
 const RequestMessage = z.looseObject({ role: z.string(), content: anything });

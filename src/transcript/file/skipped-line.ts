@@ -1,8 +1,8 @@
-import type { AttachmentLine } from './schema.js';
+import type { AttachmentFields } from './schema.js';
 
 type SkippedLine =
   | { readonly kind: 'other'; readonly type: string; readonly fields: object; readonly hash: string | undefined }
-  | { readonly kind: 'attachment'; readonly type: string; readonly fields: AttachmentLine };
+  | { readonly kind: 'attachment'; readonly type: string; readonly fields: AttachmentFields };
 
 const SKIPPED_TYPES = ['api-request-shape', 'api-request-blob', 'file-history-snapshot', 'file-history-delta'];
 const READ_ATTACHMENTS = ['queued_command', 'max_turns_reached'];

@@ -1,12 +1,12 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describeMedia } from '../file/content.js';
-import { type Line, parseLine } from '../file/line.js';
+import { type Line, parseLine, type UserLine } from '../file/line.js';
 import { OPEN_FLAGS } from '../file/reader.js';
-import type { OtherLine } from '../file/schema.js';
-import { parsePrompt } from '../turns/prompt.js';
+import type { OtherFields } from '../file/schema.js';
+import { classifyLine } from '../turns/classify-line.js';
+import { parsePromptText } from '../turns/prompt.js';
 import { TITLE_KINDS, type TitleKind } from '../turns/turn.js';
-import { classifyUserLine } from '../turns/user-line.js';
 import { SESSION_ID } from './related-sessions.js';
 
 /** What the beginning and the end of a transcript say about its session. Times are in ms since 1970. */
@@ -91,7 +91,6 @@ export function hasMessagesAfter(path: string, offset: number): boolean {
 }
 
 type Titles = { [kind in TitleKind]?: string | undefined };
-type UserLine = Extract<Line, { kind: 'user' }>;
 
 /** What has been found so far in one end of a file. */
 interface Findings {
@@ -167,10 +166,10 @@ function scanLine(bytes: Buffer, isEnough: boolean, found: Findings): void {
   found.cwd ??= line.fields.cwd;
   found.sessionId ??= line.fields.sessionId;
   found.isTranscript ||= found.sessionId !== undefined || line.kind === 'user' || line.kind === 'assistant';
-  if (line.kind === 'user' && classifyUserLine(line) === 'prompt') found.prompt ??= line;
+  if (line.kind === 'user' && classifyLine(line).role === 'prompt') found.prompt ??= line;
 }
 
-function readTitle({ customTitle, aiTitle, summary }: OtherLine, kind: TitleKind): string | undefined {
+function readTitle({ customTitle, aiTitle, summary }: OtherFields, kind: TitleKind): string | undefined {
   return { 'custom-title': customTitle, 'ai-title': aiTitle, summary }[kind];
 }
 
@@ -179,7 +178,7 @@ function pickTitle(titles: Titles): string | undefined {
 }
 
 function describePrompt(line: UserLine): string {
-  const { content, media } = parsePrompt(line);
+  const { content, media } = parsePromptText(line);
   return content || media.map((block) => `[${describeMedia(block)}]`).join(' ');
 }
 

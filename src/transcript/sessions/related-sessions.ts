@@ -2,7 +2,7 @@ import { lstatSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Line } from '../file/line.js';
 import { readLines } from '../file/lines.js';
-import { classifyUserLine } from '../turns/user-line.js';
+import { classifyLine } from '../turns/classify-line.js';
 
 /** The name of a session, and so of its transcript. */
 export const SESSION_ID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
@@ -37,7 +37,7 @@ function sessionIdOf(line: Line): string | undefined {
 /** The uuid of the first prompt: a fork has the same. Reads as far as necessary, since an image can make it very long. */
 export function findFirstPromptUuid(path: string): string | undefined {
   for (const line of readLines(path))
-    if (line.kind === 'user' && classifyUserLine(line) === 'prompt') return line.fields.uuid;
+    if (line.kind === 'user' && classifyLine(line).role === 'prompt') return line.fields.uuid;
   return undefined;
 }
 

@@ -1,172 +1,244 @@
-import type { MediaBlock } from '../file/content.js';
-import type { LineLocation, Position } from '../file/reader.js';
-import type { IdRegister } from './id-register.js';
-import type { ParentChain } from './parent-chain.js';
+import { extractText, type MediaBlock, parseBlocks } from '../file/content.js';
+import type { AssistantLine, AttachmentLine, ChainLine, OtherLine, UserLine } from '../file/line.js';
+import type { Position } from '../file/reader.js';
+import type { ClassifiedLine, ConversationLine, NoteContent } from './classify-line.js';
+import { missingPrompt, type OpenPrompt, openPrompt } from './prompt.js';
 import { ResponseCollector } from './responses.js';
-import type { AgentThread, AnsweredMessage, Note, Prompt, PromptContext, SessionFacts, Turn } from './turn.js';
+import type { Thread } from './thread.js';
+import type { AgentThread, AnsweredMessage, Note, SessionFacts, Turn } from './turn.js';
 
-export interface OpenPrompt extends Prompt {
-  /** Lines behind it may still bring some. */
-  readonly media: MediaBlock[];
-  readonly command: string | undefined;
-  readonly context: PromptContext;
-  readonly copied: boolean;
-}
-
-export interface TurnOpening {
-  readonly start: Position;
-  /** The last time that the lines before it told. */
-  readonly time: number | undefined;
-  readonly session: SessionFacts;
-  /** Notes from before its prompt: of a turn that was never answered. */
-  readonly carried: readonly Note[];
-  readonly ids: IdRegister;
-}
-
-const NO_CONTEXT: PromptContext = {
-  trigger: 'human',
-  ide: undefined,
-  promptId: undefined,
-  cwd: undefined,
-  gitBranch: undefined,
-  version: undefined,
-  slug: undefined,
-  permissionMode: undefined,
-  entrypoint: undefined,
-};
-
-/** A turn that still takes lines. */
+/** A turn to which lines are still added. Which lines belong to it is for the grouper to decide. */
 export class OpenTurn {
-  readonly collector: ResponseCollector;
-  readonly notes: Note[] = [];
-  /** The harness says that it ended, with or without an answer. */
-  isOver = false;
-  hasCopiedResponse = false;
-  hasSkillBody = false;
-  readonly #opening: TurnOpening;
+  /** Claude Code says that the turn ended, with or without an answer. */
+  hasEnded = false;
+  readonly #thread: Thread;
+  readonly #responses: ResponseCollector;
+  readonly #timeBefore: number | undefined;
+  readonly #sessionBefore: SessionFacts;
+  /** Notes from before its prompt, of a turn that was never answered. */
+  readonly #earlierNotes: readonly Note[];
+  readonly #notes: Note[] = [];
   #start: Position;
   #prompts: OpenPrompt[] = [];
-  /** How many prompts there are up to each of them, by its uuid: they are one another's ancestors. */
-  #promptPlaces = new Map<string, number>();
-  #lineOffsets: number[] = [];
+  #lineNumbers: number[] = [];
   #session: SessionFacts;
   #inheritedTime: number | undefined;
-  /** What was said to the model and no response has taken up yet. */
-  #answered: AnsweredMessage[] = [];
-  #answeredAt: number | undefined;
+  #hasCopiedResponse = false;
+  #hasSkillBody = false;
+  /** Messages to the model that no response has answered yet. */
+  #messages: AnsweredMessage[] = [];
+  #lastMessageAt: number | undefined;
 
-  constructor(opening: TurnOpening) {
-    this.#opening = opening;
-    this.#start = opening.start;
-    this.#session = opening.session;
-    this.collector = new ResponseCollector(opening.ids);
+  constructor(thread: Thread, start: Position, earlierNotes: readonly Note[]) {
+    this.#thread = thread;
+    this.#responses = new ResponseCollector(thread.ids);
+    this.#timeBefore = thread.lastTime;
+    this.#sessionBefore = thread.session.facts;
+    this.#session = thread.session.facts;
+    this.#earlierNotes = earlierNotes;
+    this.#start = start;
   }
 
-  get hasPrompt(): boolean {
-    return this.#prompts.length > 0;
+  get prompts(): readonly OpenPrompt[] {
+    return this.#prompts;
   }
 
-  /** No more than prompts yet: the next prompt joins them. */
+  /** As long as there is nothing but prompts, the next prompt joins them. */
   get isUnanswered(): boolean {
-    const parted = this.notes.some(({ kind }) => kind === 'api-error' || kind === 'interrupt' || kind === 'compaction');
-    return this.collector.isEmpty && !this.isOver && !this.hasCopiedResponse && !parted;
+    const isCutOff = this.#hasNote('api-error', 'interrupt', 'compaction');
+    return this.#responses.isEmpty && !this.hasEnded && !this.#hasCopiedResponse && !isCutOff;
   }
 
-  /** A turn without a response is not exported; but one may be over without any: an empty answer writes no line. */
+  /** A turn without a response does not count, unless it ended without one: an empty answer writes no line. */
   get counts(): boolean {
-    const isAnswered = !this.collector.isEmpty || this.notes.some(({ kind }) => kind === 'api-error');
-    return this.hasPrompt && (isAnswered || this.isOver || this.hasCopiedResponse);
+    const isAnswered = !this.#responses.isEmpty || this.#hasNote('api-error');
+    return this.#prompts.length > 0 && (isAnswered || this.hasEnded || this.#hasCopiedResponse);
   }
 
-  /** What no later turn may bring again. */
-  get promptIds(): string[] {
-    return [...this.#promptPlaces.keys()];
+  /** The notes that the next turn takes over if this one does not count, except how this one ended. */
+  get notesForNextTurn(): Note[] {
+    const ending = ['interrupt', 'max-turns', 'nudge'];
+    return [...this.#earlierNotes, ...this.#notes.filter(({ kind }) => !ending.includes(kind))];
   }
 
-  /** Notes that go to the next turn where this one does not count; that it was interrupted says nothing of the next. */
-  get outlivingNotes(): Note[] {
-    const outlives = ({ kind }: Note) => kind !== 'interrupt' && kind !== 'max-turns' && kind !== 'nudge';
-    return [...this.#opening.carried, ...this.notes.filter(outlives)];
+  addPrompt(line: UserLine): void {
+    this.#pushPrompt(openPrompt(line, this.#timeOf(line), this.#thread.isCopied(line)), line.location.start);
   }
 
-  hasPromptWith(uuid: string): boolean {
-    return this.#promptPlaces.has(uuid);
+  /** In a torn agent file the prompt can be missing; what the agent did still counts. */
+  addMissingPrompt(line: AssistantLine): void {
+    this.#pushPrompt(missingPrompt(line, this.#timeOf(line)), line.location.start);
   }
 
-  addPrompt(prompt: OpenPrompt, offset: number): void {
-    if (prompt.line < this.#start.line) this.#start = { line: prompt.line, offset };
-    this.#prompts.push(prompt);
-    if (prompt.uuid !== undefined) this.#promptPlaces.set(prompt.uuid, this.#prompts.length);
-    this.answerNext({ role: 'user', content: prompt.content, media: prompt.media }, prompt.at);
+  /** Forgets all prompts but these. If none is left, the turn starts at `start`. */
+  keepPrompts(prompts: OpenPrompt[], start: Position): void {
+    this.#prompts = prompts;
+    this.#lineNumbers = prompts.map(({ line }) => line);
+    this.#messages = prompts.map(({ content, media }) => ({ role: 'user', content, media }));
+    this.#lastMessageAt = prompts.at(-1)?.at;
+    if (prompts.length === 0) this.#start = start;
   }
 
-  /** A file that the newest prompt names is read for the model, behind the prompt. */
-  addMedia(media: readonly MediaBlock[]): void {
-    if (this.collector.isEmpty) this.#prompts.at(-1)?.media.push(...media);
+  /** Adds what a line of the turn says. Returns whether the line becomes part of the turn. */
+  add(classified: ClassifiedLine): boolean {
+    switch (classified.role) {
+      case 'response':
+        return this.#addResponse(classified.line);
+      case 'tool-results':
+        return this.#addToolResults(classified.line);
+      case 'note':
+        return this.#addNote(classified.line, classified.note);
+      case 'bash-output':
+        this.#pushMessage({ role: 'user', content: classified.content }, this.#timeOf(classified.line));
+        return false;
+      case 'resume':
+        if (classified.content.includes('cut off mid-stream'))
+          this.#responses.abortLast(classified.line.location.number);
+        this.#pushMessage({ role: 'user', content: classified.content }, this.#timeOf(classified.line));
+        return true;
+      case 'skill-body':
+        this.#hasSkillBody ||= this.#responses.isEmpty;
+        return false;
+      case 'meta':
+      case 'attached-image':
+        this.#addMedia(classified.line, classified.media);
+        return false;
+      default:
+        return false;
+    }
   }
 
-  /** Of a torn file the prompt may be missing; what the agent did is no less for it. */
-  addLostPrompt({ number: line, start }: LineLocation, at: number): void {
-    const nothing = { uuid: undefined, content: '', media: [], command: undefined, context: NO_CONTEXT, copied: false };
-    this.addPrompt({ ...nothing, line, at }, start);
+  /** Adds what a line says about the whole session. An account can also show what the turn's last compaction used. */
+  addSessionFacts(line: OtherLine): boolean {
+    const tokens = this.#thread.session.observe(line, () => this.#responses.collected());
+    const last = this.#notes.findLastIndex(({ kind }) => kind === 'compaction');
+    const note = this.#notes[last];
+    if (!tokens || note?.kind !== 'compaction') return false;
+    this.#notes[last] = { ...note, cost: { tokens, line: line.location.number } };
+    return true;
   }
 
-  /**
-   * A prompt that the next one does not descend from was taken back before it was answered; and a copied one that was
-   * never answered is no part of a turn of our own. Where none is left the turn starts at `behind`.
-   */
-  dropRetracted(chain: ParentChain, next: { parentUuid: string | undefined; copied: boolean }, behind: Position): void {
-    const ancestors = chain.nearestAncestor(next.parentUuid, this.#promptPlaces) ?? 0;
-    const kept = this.#prompts.slice(0, ancestors).filter(({ copied }) => copied === next.copied);
-    if (kept.length === this.#prompts.length) return;
-    this.#prompts = kept;
-    this.#promptPlaces = new Map(kept.flatMap(({ uuid }, place) => (uuid === undefined ? [] : [[uuid, place + 1]])));
-    this.#lineOffsets = kept.map(({ line }) => line);
-    this.#answered = kept.map(({ content, media }) => ({ role: 'user', content, media }));
-    this.#answeredAt = kept.at(-1)?.at;
-    if (kept.length === 0) this.#start = behind;
+  /** Makes a line part of the turn. */
+  claim({ location }: ChainLine): void {
+    this.#lineNumbers.push(location.number);
+    this.#session = this.#thread.session.facts;
   }
 
-  answerNext(answered: AnsweredMessage, at: number): void {
-    this.#answered.push(answered);
-    this.#answeredAt = Math.max(this.#answeredAt ?? at, at);
+  /** A user line ends a run of assistant lines; this matters only for lines without a message id. */
+  endRun(): void {
+    this.#responses.endRun();
   }
 
-  takeAnswered() {
-    const answered = this.#answered;
-    this.#answered = [];
-    return { answered, answeredAt: this.#answeredAt };
+  /** Tells the thread what no later turn may take again, and what the session has used. */
+  close(): void {
+    this.#thread.session.addResponses(this.#responses.collected());
+    for (const { uuid } of this.#prompts) if (uuid !== undefined) this.#thread.seen.add(uuid);
   }
 
-  /** A line of it has no time of its own and takes this one from the lines before. */
-  inherit(time: number): void {
-    this.#inheritedTime ??= this.#opening.time ?? time;
-  }
-
-  own(line: number, session: SessionFacts): void {
-    this.#lineOffsets.push(line);
-    this.#session = session;
-  }
-
-  toTurn(number: number, sessionId: string, sidechains: readonly AgentThread[]): Turn {
+  toTurn(number: number, sidechains: readonly AgentThread[]): Turn {
     const [first, ...more] = this.#prompts;
     if (!first) throw new Error('a turn has a prompt');
-    const responses = this.collector.responses();
+    const responses = this.#responses.collected();
     return {
       number,
-      key: first.uuid ?? `${sessionId}:${first.line}`,
+      key: first.uuid ?? `${this.#thread.start.sessionId}:${first.line}`,
       start: this.#start,
       inheritedTime: this.#inheritedTime,
-      sessionBefore: this.#opening.session,
+      sessionBefore: this.#sessionBefore,
       session: this.#session,
       context: first.context,
-      skill: this.hasSkillBody ? this.#prompts.findLast(({ command }) => command !== undefined)?.command : undefined,
+      skill: this.#hasSkillBody ? this.#prompts.findLast(({ command }) => command !== undefined)?.command : undefined,
       prompts: [first, ...more],
       responses: [...responses],
-      notes: [...this.#opening.carried, ...this.notes],
+      notes: [...this.#earlierNotes, ...this.#notes],
       sidechains,
-      copied: first.copied || (this.hasCopiedResponse && responses.length === 0),
-      lineNumbers: [...this.#lineOffsets],
+      copied: first.copied || (this.#hasCopiedResponse && responses.length === 0),
+      lineNumbers: [...this.#lineNumbers],
     };
+  }
+
+  #pushPrompt(prompt: OpenPrompt, offset: number): void {
+    const { line, at, content, media } = prompt;
+    if (line < this.#start.line) this.#start = { line, offset };
+    this.#prompts.push(prompt);
+    this.#pushMessage({ role: 'user', content, media }, at);
+  }
+
+  #addResponse(line: AssistantLine): boolean {
+    const { message, requestRef, isApiErrorMessage, apiErrorStatus: status } = line.fields;
+    if (this.#prompts.length === 0) return false;
+    if (this.#thread.isCopied(line)) {
+      this.#hasCopiedResponse = true;
+      return true;
+    }
+    if (isApiErrorMessage)
+      return this.#addNote(line, { kind: 'api-error', content: extractText(line.content), status });
+    if (message?.model === '<synthetic>') return false;
+    const answered = () => ({ ...this.#takeMessages(), request: this.#thread.findRequest(requestRef) });
+    return this.#responses.add(line, this.#timeOf(line), answered);
+  }
+
+  #addToolResults(line: UserLine): boolean {
+    const at = this.#timeOf(line);
+    const { toolUseResult, toolDenialKind: denied } = line.fields;
+    // Some failures are reported only next to the result, as a text.
+    const isFailure = typeof toolUseResult === 'string' && toolUseResult.startsWith('Error: ');
+    const details = typeof toolUseResult === 'object' ? toolUseResult : undefined;
+    let isPart = false;
+    for (const block of parseBlocks(line.content)) {
+      if (block.kind !== 'tool_result') continue;
+      const { toolUseId, content, isError } = block;
+      const result = { content, isError: isError || isFailure, denied, details, line: line.location.number, at };
+      if (!this.#responses.addResult(toolUseId, result)) continue;
+      this.#pushMessage({ role: 'tool', toolCallId: toolUseId, content }, at);
+      isPart = true;
+    }
+    return isPart;
+  }
+
+  #addNote(line: ConversationLine, note: NoteContent): boolean {
+    const isRepeated = this.#thread.isRepeated(line);
+    if (!isRepeated) {
+      if (note.kind === 'compaction') this.#thread.session.addCompaction();
+      const { location, fields } = line;
+      this.#notes.push({ ...note, line: location.number, at: this.#timeOf(line), uuid: fields.uuid });
+    }
+    if (note.kind === 'absorbed-message' || note.kind === 'stop-hook-feedback' || note.kind === 'nudge') {
+      const media = note.kind === 'absorbed-message' ? note.media : [];
+      this.#pushMessage({ role: 'user', content: note.content, media }, this.#timeOf(line));
+    }
+    return !isRepeated;
+  }
+
+  /** Before the first response, images and documents belong to the prompt, or to the command in it. */
+  #addMedia(line: UserLine | AttachmentLine, media: readonly MediaBlock[]): void {
+    if (media.length === 0 || this.#thread.isRepeated(line)) return;
+    if (this.#responses.isEmpty) this.#prompts.at(-1)?.media.push(...media);
+    // A tool's result can name a PDF that it has read; the PDF itself follows in a line of its own.
+    else if (line.kind === 'user')
+      this.#pushMessage({ role: 'tool', toolCallId: undefined, content: line.content }, this.#timeOf(line));
+  }
+
+  /** A line without a time takes that of the nearest line before it that has one. */
+  #timeOf({ at }: ChainLine): number {
+    if (at !== undefined) return at;
+    this.#thread.lastTime ??= this.#thread.start.time();
+    this.#inheritedTime ??= this.#timeBefore ?? this.#thread.lastTime;
+    return this.#thread.lastTime;
+  }
+
+  #pushMessage(message: AnsweredMessage, at: number): void {
+    this.#messages.push(message);
+    this.#lastMessageAt = Math.max(this.#lastMessageAt ?? at, at);
+  }
+
+  #takeMessages() {
+    const answered = this.#messages;
+    this.#messages = [];
+    return { answered, answeredAt: this.#lastMessageAt };
+  }
+
+  #hasNote(...kinds: readonly Note['kind'][]): boolean {
+    return this.#notes.some(({ kind }) => kinds.includes(kind));
   }
 }

@@ -1,21 +1,22 @@
-/** Who follows whom: the lines of a conversation name the line before them, attachments among them. */
+import type { ChainLine } from '../file/line.js';
+
+/** Which line follows which: each line of a conversation names the one before it, and attachments are links too. */
 export class ParentChain {
   readonly #parents = new Map<string, { parentUuid: string | undefined; line: number }>();
 
-  remember(uuid: string, parentUuid: string | undefined, line: number): void {
-    this.#parents.set(uuid, { parentUuid, line });
+  remember({ fields: { uuid, parentUuid }, location }: ChainLine): void {
+    if (uuid !== undefined) this.#parents.set(uuid, { parentUuid, line: location.number });
   }
 
   forgetBefore(line: number): void {
     for (const [uuid, parent] of this.#parents) if (parent.line < line) this.#parents.delete(uuid);
   }
 
-  /** The nearest of the given lines that a line with this parent descends from. A chain that bites its tail ends. */
-  nearestAncestor<T>(parentUuid: string | undefined, among: ReadonlyMap<string, T>): T | undefined {
+  /** The nearest of some lines from which a line with this parent descends. A chain can be circular. */
+  findAncestor(parentUuid: string | undefined, candidates: ReadonlySet<string>): string | undefined {
     let uuid = parentUuid;
     for (let steps = 0; uuid !== undefined && steps <= this.#parents.size; steps += 1) {
-      const found = among.get(uuid);
-      if (found !== undefined) return found;
+      if (candidates.has(uuid)) return uuid;
       uuid = this.#parents.get(uuid)?.parentUuid;
     }
     return undefined;

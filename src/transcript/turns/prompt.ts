@@ -1,54 +1,76 @@
 import { type MediaBlock, splitTextAndMedia } from '../file/content.js';
-import type { Line } from '../file/line.js';
-import type { Trigger } from './turn.js';
+import type { AssistantLine, UserLine } from '../file/line.js';
+import type { Prompt, PromptContext } from './turn.js';
 
-type User = Extract<Line, { kind: 'user' }>;
+/** The prompt of a turn that is still open. */
+export interface OpenPrompt extends Prompt {
+  /** Later lines can add to it. */
+  readonly media: MediaBlock[];
+  readonly command: string | undefined;
+  readonly context: PromptContext;
+  /** Whether it is history that another session wrote. */
+  readonly copied: boolean;
+}
 
-/** What a prompt says to a person: as it was typed, without what the program wrapped around it. */
-export interface PromptText {
+/** A prompt as the user typed it, without what Claude Code wrapped around it. */
+export interface PromptText extends Pick<PromptContext, 'trigger' | 'ide'> {
   readonly content: string;
-  /** What was given with it that is no text. */
-  readonly media: readonly MediaBlock[];
-  readonly trigger: Trigger;
-  /** What was selected or open in the editor, by its kind. */
-  readonly ide: { readonly [kind: string]: string } | undefined;
+  readonly media: MediaBlock[];
   /** The name of a command, without its slash. */
   readonly command: string | undefined;
 }
 
-export function parsePrompt({ content, fields }: User): PromptText {
-  const { text: whole, media } = splitTextAndMedia(content);
-  const { text, ide } = withoutIdeContext(whole);
-  const kind = fields.origin?.kind;
-  const wordless = { ide, media, command: undefined };
-  if (kind === 'task-notification' || kind === 'auto-continuation')
-    return { ...wordless, content: text, trigger: kind };
-  const command = tag('command-name', text)?.trim();
-  if (command !== undefined && COMMAND.test(text)) {
-    const typed = [command, tag('command-args', text)?.trim()].filter((part) => part).join(' ');
-    return { ide, media, content: typed, trigger: 'command', command: command.replace(/^\//, '') };
-  }
-  const bash = text.startsWith('<bash-input>') ? tag('bash-input', text) : undefined;
-  if (bash !== undefined) return { ...wordless, content: `!${bash}`, trigger: 'bash' };
-  return { ...wordless, content: text, trigger: 'human' };
+export function openPrompt(line: UserLine, at: number, copied: boolean): OpenPrompt {
+  const { uuid, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint } = line.fields;
+  const { content, media, command, trigger, ide } = parsePromptText(line);
+  const context = { trigger, ide, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint };
+  return { uuid, line: line.location.number, at, content, media, command, context, copied };
 }
 
-/** A line of a command: of the program's own, or of the user's. */
+/** Stands in for the prompt that is missing before a response of a torn agent file. */
+export function missingPrompt({ location }: AssistantLine, at: number): OpenPrompt {
+  const nothing = { uuid: undefined, content: '', media: [], command: undefined, context: NO_CONTEXT, copied: false };
+  return { ...nothing, line: location.number, at };
+}
+
+const NO_CONTEXT: PromptContext = {
+  trigger: 'human',
+  ide: undefined,
+  promptId: undefined,
+  cwd: undefined,
+  gitBranch: undefined,
+  version: undefined,
+  slug: undefined,
+  permissionMode: undefined,
+  entrypoint: undefined,
+};
+
+/** How the line of a command begins, whether it is built in or the user's own. */
 export const COMMAND = /^\s*<command-(?:name|message)>/;
 
-/** What a command that was run from the prompt wrote, as the model is shown it. */
-export function parseBashOutput(text: string): string {
-  return [tag('bash-stdout', text), tag('bash-stderr', text)].filter((part) => part).join('\n');
+export function parsePromptText({ content, fields }: UserLine): PromptText {
+  const { text: whole, media } = splitTextAndMedia(content);
+  const { text, ide } = splitIdeContext(whole);
+  const plain: PromptText = { content: text, trigger: 'human', ide, media, command: undefined };
+  const kind = fields.origin?.kind;
+  if (kind === 'task-notification' || kind === 'auto-continuation') return { ...plain, trigger: kind };
+  const command = findTag('command-name', text)?.trim();
+  if (command !== undefined && COMMAND.test(text)) {
+    const typed = [command, findTag('command-args', text)?.trim()].filter((part) => part).join(' ');
+    return { ...plain, content: typed, trigger: 'command', command: command.replace(/^\//, '') };
+  }
+  const bash = text.startsWith('<bash-input>') ? findTag('bash-input', text) : undefined;
+  return bash === undefined ? plain : { ...plain, content: `!${bash}`, trigger: 'bash' };
 }
 
-/** A skill's body says where it lies; it follows the command that calls the skill. */
-export function isSkillBody(text: string): boolean {
-  return text.startsWith('Base directory for this skill:');
+/** The output of a `!command`, in the form that the model sees. */
+export function parseBashOutput(text: string): string {
+  return [findTag('bash-stdout', text), findTag('bash-stderr', text)].filter((part) => part).join('\n');
 }
 
 const IDE_CONTEXT = /^\s*<ide_(\w+)>([\s\S]*?)<\/ide_\1>\s*/;
 
-function withoutIdeContext(text: string): Pick<PromptText, 'ide'> & { text: string } {
+function splitIdeContext(text: string): Pick<PromptContext, 'ide'> & { text: string } {
   const ide: { [kind: string]: string } = {};
   let rest = text;
   for (let match = IDE_CONTEXT.exec(rest); match; match = IDE_CONTEXT.exec(rest)) {
@@ -59,7 +81,7 @@ function withoutIdeContext(text: string): Pick<PromptText, 'ide'> & { text: stri
   return { text: rest, ide: Object.keys(ide).length > 0 ? ide : undefined };
 }
 
-function tag(name: string, text: string): string | undefined {
+function findTag(name: string, text: string): string | undefined {
   const from = text.indexOf(`<${name}>`);
   const to = text.indexOf(`</${name}>`, from);
   return from < 0 || to < 0 ? undefined : text.slice(from + name.length + 2, to);

@@ -3,22 +3,16 @@ import { readFirstTime, readLines } from '../file/lines.js';
 import { NO_SESSION_FACTS, type Turn } from './turn.js';
 import { TurnGrouper } from './turn-grouper.js';
 
-/** All turns of a file that nobody writes any more, the last one included. `name` is what its lines are called by. */
+/** All turns of a file that is no longer being written, the last one included. `sessionId` names lines without a uuid. */
 export function* readAllTurns(
   path: string,
   thread: 'main' | 'agent',
-  name: string,
+  sessionId: string,
   onLine: (line: Line) => void = () => {},
 ): Generator<Turn, void, undefined> {
-  const start = {
-    session: NO_SESSION_FACTS,
-    sessionId: name,
-    turnCount: 0,
-    line: 1,
-    offset: 0,
-    time: () => readFirstTime(path),
-  };
-  const grouper = new TurnGrouper({ ...start, thread });
+  const time = () => readFirstTime(path);
+  const start = { line: 1, offset: 0, turnCount: 0, session: NO_SESSION_FACTS };
+  const grouper = new TurnGrouper({ ...start, thread, sessionId, time });
   for (const line of readLines(path)) {
     onLine(line);
     const ended = grouper.push(line);

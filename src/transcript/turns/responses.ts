@@ -1,25 +1,26 @@
 import { type Block, parseBlocks } from '../file/content.js';
-import type { Line } from '../file/line.js';
+import type { AssistantLine } from '../file/line.js';
 import type { TokenCounts } from '../file/schema.js';
-import type { IdRegister } from './id-register.js';
 import type { Response, ToolCall, ToolResult } from './turn.js';
 
-type AssistantLine = Extract<Line, { kind: 'assistant' }>;
-interface Piece {
+/** What a response answers: the messages before it, and the request that sent them. */
+type Answered = Pick<Response, 'answered' | 'answeredAt' | 'request'>;
+
+interface IndexedBlock {
   readonly index: number | undefined;
   readonly block: Block;
 }
 
-/** Collects the lines of responses: one line per content block, all with the same message id and the same usage. */
+/** Collects the responses of a turn. A response is one line per content block, all with the same message id and usage. */
 export class ResponseCollector {
   readonly #ids: IdRegister;
   readonly #owner: number;
   readonly #responses: Response[] = [];
   readonly #byId = new Map<string, Response>();
-  readonly #pieces = new Map<Response, Map<string, Piece>>();
+  readonly #blocks = new Map<Response, Map<string, IndexedBlock>>();
   readonly #calls = new Map<string, ToolCall>();
   readonly #earlyResults = new Map<string, ToolResult>();
-  #runIsBroken = true;
+  #hasRunEnded = true;
 
   constructor(ids: IdRegister) {
     this.#ids = ids;
@@ -30,43 +31,44 @@ export class ResponseCollector {
     return this.#responses.length === 0;
   }
 
-  /** The responses as far as they have come. */
-  responses(): readonly Response[] {
-    for (const [response, pieces] of this.#pieces)
-      response.blocks = inOrder([...pieces.values()]).map(({ block }) => block);
+  /** The responses, as far as they have come. */
+  collected(): readonly Response[] {
+    for (const [response, blocks] of this.#blocks)
+      response.blocks = sortByIndex([...blocks.values()]).map(({ block }) => block);
     return this.#responses;
   }
 
-  /** A user line ends a run of assistant lines; it matters only for lines without a message id. */
-  breakRun(): void {
-    this.#runIsBroken = true;
+  /** Lines without a message id are one response only if no user line comes between them. */
+  endRun(): void {
+    this.#hasRunEnded = true;
   }
 
-  /** Whether the line was taken: not where it repeats one of another turn, or of a subagent. */
-  add(line: AssistantLine, at: number, opening: () => Pick<Response, 'answered' | 'answeredAt' | 'request'>): boolean {
-    const { fields } = line;
-    const { id } = fields.message ?? {};
+  /** Returns whether the line was taken: it is not if it repeats one of another turn, or of a subagent. */
+  add(line: AssistantLine, at: number, answered: () => Answered): boolean {
+    const { message, effort, isAbortedMidStream } = line.fields;
+    const { id, stop_reason, usage } = message ?? {};
     if (id !== undefined && !this.#ids.take(id, this.#owner)) return false;
-    const response = this.#find(line) ?? this.#open(line, at, opening());
-    this.#runIsBroken = false;
+    const response = this.#find(line) ?? this.#open(line, at, answered());
+    this.#hasRunEnded = false;
     response.lastLine = line.location.number;
     response.lastBlockAt = Math.max(response.lastBlockAt, at);
-    response.stopReason = fields.message?.stop_reason ?? response.stopReason;
-    response.effort ??= fields.effort;
-    response.aborted ||= fields.isAbortedMidStream === true;
-    response.usage = largest(response.usage, fields.message?.usage);
+    response.stopReason = stop_reason ?? response.stopReason;
+    response.effort ??= effort;
+    response.aborted ||= isAbortedMidStream === true;
+    response.usage = largestUsage(response.usage, usage);
     this.#addBlocks(response, line, at);
     return true;
   }
 
-  /** The line that says so tells that the last response was cut off while it streamed. */
-  cutLast(line: number): void {
+  /** Marks the last response as cut off while it streamed, which a later line says. */
+  abortLast(lineNumber: number): void {
     const last = this.#responses.at(-1);
     if (!last) return;
     last.aborted = true;
-    last.lastLine = line;
+    last.lastLine = lineNumber;
   }
 
+  /** Returns whether the turn has the call that the result belongs to. A result can come before its call. */
   addResult(toolUseId: string | undefined, result: ToolResult): boolean {
     const call = toolUseId === undefined ? undefined : this.#calls.get(toolUseId);
     if (call) call.result ??= result;
@@ -78,23 +80,19 @@ export class ResponseCollector {
     const id = fields.message?.id;
     if (id !== undefined) return this.#byId.get(id);
     const last = this.#responses.at(-1);
-    const continues = last && last.id === undefined && last.requestId === fields.requestId;
-    return continues && (!this.#runIsBroken || fields.requestId !== undefined) ? last : undefined;
+    const isSameRequest = last && last.id === undefined && last.requestId === fields.requestId;
+    return isSameRequest && (!this.#hasRunEnded || fields.requestId !== undefined) ? last : undefined;
   }
 
-  #open(
-    { fields, location: place }: AssistantLine,
-    at: number,
-    opening: Pick<Response, 'answered' | 'answeredAt' | 'request'>,
-  ): Response {
+  #open({ fields, location }: AssistantLine, at: number, answered: Answered): Response {
     const streamedMs = fields.thinkingDurationMs ?? fields.toolInputStreamMs;
     const response: Response = {
-      ...opening,
+      ...answered,
       id: fields.message?.id,
       uuid: fields.uuid,
       requestId: fields.requestId,
       model: fields.message?.model,
-      firstLine: place.number,
+      firstLine: location.number,
       firstBlockAt: at,
       firstBlockStartedAt: streamedMs === undefined ? undefined : at - streamedMs,
       blocks: [],
@@ -103,31 +101,30 @@ export class ResponseCollector {
       stopReason: undefined,
       effort: undefined,
       aborted: false,
-      lastLine: place.number,
+      lastLine: location.number,
       lastBlockAt: at,
     };
     this.#responses.push(response);
     if (response.id !== undefined) this.#byId.set(response.id, response);
-    this.#pieces.set(response, new Map());
+    this.#blocks.set(response, new Map());
     return response;
   }
 
-  #addBlocks(response: Response, line: AssistantLine, at: number): void {
-    const pieces = this.#pieces.get(response) ?? new Map<string, Piece>();
-    const blocks = parseBlocks(line.content);
-    const index = blocks.length === 1 ? line.fields.apiBlockIndex : undefined;
+  #addBlocks(response: Response, { content, fields, location }: AssistantLine, at: number): void {
+    const known = this.#blocks.get(response) ?? new Map<string, IndexedBlock>();
+    const blocks = parseBlocks(content);
+    const index = blocks.length === 1 ? fields.apiBlockIndex : undefined;
+    const line = location.number;
     for (const block of blocks) {
-      const key = keyOf(block, index, pieces.size);
-      const isRepeated = pieces.has(key);
-      if (block.kind === 'tool_use' && !isRepeated) this.#addCall(response, block, line.location.number, at);
-      if (block.kind === 'tool_result') this.#addServerResult(block, line.location.number, at);
-      pieces.set(key, { index, block });
+      const key = blockKey(block, index, known.size);
+      if (block.kind === 'tool_use' && !known.has(key)) this.#addCall(response, block, line, at);
+      if (block.kind === 'tool_result') {
+        // The response itself contains the results of the API's own tools.
+        const { toolUseId, content, isError } = block;
+        this.addResult(toolUseId, { content, isError, denied: undefined, details: undefined, line, at });
+      }
+      known.set(key, { index, block });
     }
-  }
-
-  /** What a tool of the server's own found stands in the response itself. */
-  #addServerResult({ toolUseId, content, isError }: Extract<Block, { kind: 'tool_result' }>, line: number, at: number) {
-    this.addResult(toolUseId, { content, isError, denied: undefined, details: undefined, line, at });
   }
 
   #addCall(response: Response, { id, name, input }: Extract<Block, { kind: 'tool_use' }>, line: number, at: number) {
@@ -140,50 +137,60 @@ export class ResponseCollector {
   }
 }
 
-/** What makes a block the same block when its line is repeated. */
-function keyOf(block: Block, index: number | undefined, place: number): string {
+/** Which turn owns a message id or tool call id: a line that is repeated in another turn is not collected again. */
+export class IdRegister {
+  readonly #owners = new Map<string, number>();
+  #ownerCount = 0;
+
+  newOwner(): number {
+    this.#ownerCount += 1;
+    return this.#ownerCount;
+  }
+
+  /** Takes an id for an owner. Returns whether the id is the owner's now: it is not if another took it before. */
+  take(id: string, owner: number): boolean {
+    const holder = this.#owners.get(id) ?? owner;
+    this.#owners.set(id, holder);
+    return holder === owner;
+  }
+}
+
+/** A block with the same key as another in its response is the same block, written twice. */
+function blockKey(block: Block, index: number | undefined, blockCount: number): string {
   if (block.kind === 'tool_use' && block.id !== undefined) return `tool:${block.id}`;
   if (index !== undefined) return `block:${index}`;
   if (block.kind === 'text' || block.kind === 'thinking') return `${block.kind}:${block.text}`;
   try {
     return JSON.stringify(block);
   } catch {
-    // nested more deeply than can be written
-    return `place:${place}`;
+    // The block is nested too deeply to be written.
+    return `place:${blockCount}`;
   }
 }
 
-function inOrder(pieces: readonly Piece[]): readonly Piece[] {
-  if (pieces.some((piece) => piece.index === undefined)) return pieces;
-  return pieces.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0));
+function sortByIndex(blocks: readonly IndexedBlock[]): readonly IndexedBlock[] {
+  if (blocks.some(({ index }) => index === undefined)) return blocks;
+  return blocks.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0));
 }
 
-/** Every line of a response carries its usage; where they differ (2.0.50) the earlier ones are counts of a stream. */
-function largest(a: TokenCounts | undefined, b: TokenCounts | undefined): TokenCounts | undefined {
+const COUNTS = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const;
+const CACHE_COUNTS = ['ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens'] as const;
+
+/** Every line of a response has its usage. If they differ (2.0.50), the smaller counts are those of an earlier moment. */
+function largestUsage(a: TokenCounts | undefined, b: TokenCounts | undefined): TokenCounts | undefined {
   if (!a || !b) return a ?? b;
-  const max = (...counts: (number | undefined)[]) => {
-    const valid = counts.filter((count) => Number.isSafeInteger(count)) as number[];
-    return valid.length > 0 ? Math.max(...valid) : undefined;
-  };
-  return {
-    ...a,
-    ...b,
-    input_tokens: max(a.input_tokens, b.input_tokens),
-    output_tokens: max(a.output_tokens, b.output_tokens),
-    cache_read_input_tokens: max(a.cache_read_input_tokens, b.cache_read_input_tokens),
-    cache_creation_input_tokens: max(a.cache_creation_input_tokens, b.cache_creation_input_tokens),
-    cache_creation:
-      a.cache_creation && b.cache_creation
-        ? {
-            ephemeral_5m_input_tokens: max(
-              a.cache_creation.ephemeral_5m_input_tokens,
-              b.cache_creation.ephemeral_5m_input_tokens,
-            ),
-            ephemeral_1h_input_tokens: max(
-              a.cache_creation.ephemeral_1h_input_tokens,
-              b.cache_creation.ephemeral_1h_input_tokens,
-            ),
-          }
-        : (a.cache_creation ?? b.cache_creation),
-  };
+  const [one, other] = [a.cache_creation, b.cache_creation];
+  const cache_creation = one && other ? largestCounts(CACHE_COUNTS, one, other) : (one ?? other);
+  return { ...a, ...b, ...largestCounts(COUNTS, a, b), cache_creation };
+}
+
+type Counts<Name extends string> = { [name in Name]?: number | undefined };
+
+function largestCounts<Name extends string>(names: readonly Name[], a: Counts<Name>, b: Counts<Name>): Counts<Name> {
+  const largest: Counts<Name> = {};
+  for (const name of names) {
+    const valid = [a[name], b[name]].filter((count) => Number.isSafeInteger(count)) as number[];
+    largest[name] = valid.length > 0 ? Math.max(...valid) : undefined;
+  }
+  return largest;
 }

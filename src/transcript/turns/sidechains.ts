@@ -1,26 +1,7 @@
-import type { Line } from '../file/line.js';
-import type { Position } from '../file/reader.js';
-import type { IdRegister } from './id-register.js';
-import { type AgentThread, type SessionFacts, type Turn, toThread } from './turn.js';
+import type { ChainLine, Line } from '../file/line.js';
+import type { ThreadStart } from './thread.js';
+import { type AgentThread, type Turn, toThread } from './turn.js';
 
-/** A line that may be a link of the parent chain. */
-export type ChainLine = Exclude<Line, { kind: 'request' | 'unreadable' }>;
-
-export interface GroupingStart extends Position {
-  /** What the lines before have told. */
-  readonly session: SessionFacts;
-  readonly sessionId: string;
-  /** A subagent's lines are marked as such, its prompt may look like the harness's, and copies are no matter there. */
-  readonly thread: 'main' | 'agent';
-  /** How many turns came before. */
-  readonly turnCount: number;
-  /** The time of lines that stand before any line that has one. */
-  readonly time: () => number;
-  /** Shared by the threads of one file. */
-  readonly ids?: IdRegister;
-}
-
-/** What groups the lines of one thread. */
 interface Grouper {
   push(line: Line): Turn | undefined;
   open(): Turn | undefined;
@@ -33,23 +14,23 @@ interface Sidechain {
   readonly turns: Turn[];
 }
 
-/** Subagents whose lines stand in the main file: those of each are a chain of their own, which begins without a parent. */
+/** Subagents whose lines are in the main file. The lines of each form a chain of their own, whose first has no parent. */
 export class Sidechains {
-  readonly #begin: (start: GroupingStart) => Grouper;
+  readonly #createGrouper: (start: ThreadStart) => Grouper;
   readonly #byLine = new Map<string, Sidechain>();
 
-  constructor(begin: (start: GroupingStart) => Grouper) {
-    this.#begin = begin;
+  constructor(createGrouper: (start: ThreadStart) => Grouper) {
+    this.#createGrouper = createGrouper;
   }
 
-  /** Whether the line was taken: not where it has no name, or repeats one. */
-  push(line: ChainLine, main: GroupingStart): boolean {
+  /** Returns whether the line was taken: it is not if it has no uuid, or one that came before. */
+  push(line: ChainLine, main: ThreadStart): boolean {
     const { uuid, parentUuid } = line.fields;
     if (uuid === undefined || this.#byLine.has(uuid)) return false;
     const { number, start: offset } = line.location;
     const chain = (parentUuid !== undefined && this.#byLine.get(parentUuid)) || {
       key: uuid,
-      grouper: this.#begin({ ...main, line: number, offset, turnCount: 0, thread: 'agent' }),
+      grouper: this.#createGrouper({ ...main, line: number, offset, turnCount: 0, thread: 'agent' }),
       turns: [],
     };
     this.#byLine.set(uuid, chain);

@@ -1,6 +1,6 @@
 import type { Block, MediaBlock } from '../file/content.js';
 import type { Position } from '../file/reader.js';
-import type { RequestLine, TokenCounts, ToolUseResult } from '../file/schema.js';
+import type { RequestFields, TokenCounts, ToolUseResult } from '../file/schema.js';
 
 /** A prompt and everything that Claude Code did to answer it. Lines are given by number, times in ms since 1970. */
 export interface Turn {
@@ -90,7 +90,7 @@ export interface ModelRequest {
   readonly params: RequestParams | undefined;
 }
 
-export type RequestParams = NonNullable<RequestLine['params']>;
+export type RequestParams = NonNullable<RequestFields['params']>;
 
 export interface ToolCall {
   readonly id: string | undefined;

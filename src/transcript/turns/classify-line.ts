@@ -1,0 +1,101 @@
+import { extractText, hasToolResult, type MediaBlock, parseAttachedImage, splitTextAndMedia } from '../file/content.js';
+import type { AssistantLine, AttachmentLine, SystemLine, UserLine } from '../file/line.js';
+import { COMMAND, parseBashOutput } from './prompt.js';
+import type { Note } from './turn.js';
+
+export type ConversationLine = UserLine | AssistantLine | SystemLine | AttachmentLine;
+
+/** What a line is in its conversation, with what was read from it to find out. */
+export type ClassifiedLine =
+  | { readonly role: 'prompt'; readonly line: UserLine }
+  /** `/clear` and the like are not marked in any way: a command is a prompt unless its output follows. */
+  | { readonly role: 'command'; readonly line: UserLine }
+  | { readonly role: 'command-output' }
+  | { readonly role: 'bash-output'; readonly line: UserLine; readonly content: string }
+  | { readonly role: 'skill-body'; readonly line: UserLine }
+  | { readonly role: 'response'; readonly line: AssistantLine }
+  | { readonly role: 'tool-results'; readonly line: UserLine }
+  | { readonly role: 'note'; readonly line: ConversationLine; readonly note: NoteContent }
+  /** Claude Code asks the model to go on after an answer that was cut off, or refused. */
+  | { readonly role: 'resume'; readonly line: UserLine; readonly content: string }
+  /** What Claude Code itself says to the model. Only images and documents in it matter. */
+  | { readonly role: 'meta'; readonly line: UserLine; readonly media: readonly MediaBlock[] }
+  | { readonly role: 'attached-image'; readonly line: AttachmentLine; readonly media: readonly MediaBlock[] }
+  /** Claude Code says that the turn ended, with or without an answer. */
+  | { readonly role: 'turn-end' }
+  | { readonly role: 'ignored' };
+
+type WithoutOrigin<N> = N extends Note ? Omit<N, 'line' | 'at' | 'uuid'> : never;
+/** A note without the line that it comes from. */
+export type NoteContent = WithoutOrigin<Note>;
+
+const IGNORED = { role: 'ignored' } as const;
+const INTERRUPTS = ['[Request interrupted by user]', '[Request interrupted by user for tool use]'];
+
+export function classifyLine(line: ConversationLine): ClassifiedLine {
+  switch (line.kind) {
+    case 'user':
+      return classifyUserLine(line);
+    case 'assistant':
+      return line.fields.isMeta ? IGNORED : { role: 'response', line };
+    case 'system':
+      return classifySystemLine(line);
+    case 'attachment':
+      return classifyAttachment(line);
+  }
+}
+
+function classifyUserLine(line: UserLine): ClassifiedLine {
+  const { content, fields } = line;
+  if (fields.isCompactSummary) return IGNORED;
+  if (hasToolResult(content)) return { role: 'tool-results', line };
+  // A message that continues an agent is marked as meta, but is its prompt.
+  if (fields.origin?.kind === 'coordinator') return { role: 'prompt', line };
+  const text = extractText(content);
+  if (fields.isMeta) return classifyMetaLine(line, text);
+  if (INTERRUPTS.includes(text)) return { role: 'note', line, note: { kind: 'interrupt', content: text } };
+  if (/^<local-command-(?:stdout|stderr)>/.test(text)) return { role: 'command-output' };
+  if (/^<bash-(?:stdout|stderr)>/.test(text)) return { role: 'bash-output', line, content: parseBashOutput(text) };
+  if (COMMAND.test(text) && fields.origin === undefined) return { role: 'command', line };
+  return { role: 'prompt', line };
+}
+
+function classifyMetaLine(line: UserLine, text: string): ClassifiedLine {
+  if (text.startsWith('Stop hook feedback:'))
+    return { role: 'note', line, note: { kind: 'stop-hook-feedback', content: text } };
+  if (text.startsWith('[Your previous response had no visible output'))
+    return { role: 'note', line, note: { kind: 'nudge', content: text } };
+  if (text.startsWith('Your response above was ')) return { role: 'resume', line, content: text };
+  if (text.startsWith('Base directory for this skill:')) return { role: 'skill-body', line };
+  return { role: 'meta', line, media: splitTextAndMedia(line.content).media };
+}
+
+function classifySystemLine(line: SystemLine): ClassifiedLine {
+  const { subtype, content, compactMetadata, retryAttempt, maxRetries, retryInMs, error } = line.fields;
+  switch (subtype) {
+    case 'stop_hook_summary':
+    case 'turn_duration':
+      return { role: 'turn-end' };
+    case 'local_command':
+      return extractText(content).startsWith('<local-command-') ? { role: 'command-output' } : IGNORED;
+    case 'compact_boundary': {
+      const { trigger, preTokens: tokensBefore } = compactMetadata ?? {};
+      return { role: 'note', line, note: { kind: 'compaction', trigger, tokensBefore } };
+    }
+    case 'api_error': {
+      const attempts = { attempt: retryAttempt, maxAttempts: maxRetries, waitMs: retryInMs };
+      return { role: 'note', line, note: { kind: 'retry', ...attempts, error: error?.formatted } };
+    }
+    default:
+      return IGNORED;
+  }
+}
+
+function classifyAttachment(line: AttachmentLine): ClassifiedLine {
+  const image = parseAttachedImage(line.fields);
+  if (image) return { role: 'attached-image', line, media: [image] };
+  if (line.type === 'max_turns_reached') return { role: 'note', line, note: { kind: 'max-turns' } };
+  if (line.type !== 'queued_command') return IGNORED;
+  const { text: content, media } = splitTextAndMedia(line.fields.attachment?.prompt);
+  return { role: 'note', line, note: { kind: 'absorbed-message', content, media } };
+}

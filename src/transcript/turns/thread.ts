@@ -1,0 +1,71 @@
+import type { AssistantLine, ChainLine, RequestLine, UserLine } from '../file/line.js';
+import type { Position } from '../file/reader.js';
+import { IdRegister } from './responses.js';
+import { SessionFactsCollector } from './session-facts.js';
+import type { ModelRequest, SessionFacts } from './turn.js';
+
+/** Where reading a thread starts, and what is known from the lines before. */
+export interface ThreadStart extends Position {
+  /** In a subagent's thread the prompt can look like one of Claude Code's own messages, and nothing counts as copied. */
+  readonly thread: 'main' | 'agent';
+  readonly sessionId: string;
+  readonly turnCount: number;
+  readonly session: SessionFacts;
+  /** The time of lines before any line that has one. */
+  readonly time: () => number;
+  /** Shared by the threads of one file. */
+  readonly ids?: IdRegister;
+}
+
+/** What the turns of one thread share. */
+export class Thread {
+  readonly start: ThreadStart;
+  readonly ids: IdRegister;
+  readonly session: SessionFactsCollector;
+  /** The time of the last line that had one. */
+  lastTime: number | undefined;
+  /** The uuids of the prompts of earlier turns, and of lines that a turn has taken and must not take twice. */
+  readonly seen = new Set<string>();
+  readonly #requests = new Map<string, ModelRequest & { line: number }>();
+
+  constructor(start: ThreadStart) {
+    this.start = start;
+    this.ids = start.ids ?? new IdRegister();
+    this.session = new SessionFactsCollector(start.session);
+  }
+
+  get isAgent(): boolean {
+    return this.start.thread === 'agent';
+  }
+
+  /** Whether a turn has taken the line before: it can be written twice. From now on it counts as taken. */
+  isRepeated({ fields: { uuid } }: ChainLine): boolean {
+    const isRepeated = uuid !== undefined && this.seen.has(uuid);
+    if (uuid !== undefined) this.seen.add(uuid);
+    return isRepeated;
+  }
+
+  /** Whether the line is history that another session wrote. */
+  isCopied({ fields }: UserLine | AssistantLine): boolean {
+    if (this.isAgent) return false;
+    const requestedBy = 'requestSessionId' in fields ? fields.requestSessionId : undefined;
+    const isForked = fields.forkedFrom !== undefined && fields.forkedFrom !== null;
+    return isForked || this.#isForeign(fields.sessionId) || this.#isForeign(requestedBy);
+  }
+
+  addRequest({ fields: { id, params }, at, location }: RequestLine): void {
+    if (id !== undefined) this.#requests.set(id, { id, at, params, line: location.number });
+  }
+
+  findRequest(id: string | undefined): ModelRequest | undefined {
+    return id === undefined ? undefined : this.#requests.get(id);
+  }
+
+  forgetRequestsBefore(lineNumber: number): void {
+    for (const [id, { line }] of this.#requests) if (line < lineNumber) this.#requests.delete(id);
+  }
+
+  #isForeign(sessionId: string | undefined): boolean {
+    return sessionId !== undefined && sessionId !== this.start.sessionId;
+  }
+}

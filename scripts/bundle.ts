@@ -2,19 +2,19 @@ import { readdirSync, rmSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
-import { previewTemplate } from './preview-template.js';
+import { buildPreviewTemplate } from './preview-template.js';
 
 const source = resolve(dirname(fileURLToPath(import.meta.url)), '../src');
 const target = resolve(source, '../dist');
 
-/** Modules that are imported only when they are needed end in `.lazy.ts`: each becomes a file of its own in `dist/`. */
+/** Modules that are imported with `await import()` end in `.lazy.ts`: each becomes its own file in `dist/`. */
 const LAZY = '.lazy.ts';
 const entries = [
   'cli.ts',
   ...readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith(LAZY)),
 ];
 
-/** Node loads CommonJS a tenth faster, but esbuild splits only ESM, so each `import()` of ours is kept as an import of its file. */
+/** CommonJS starts a tenth faster, but esbuild splits only ESM. So each `import()` stays and names a file of `dist/`. */
 const keepDynamicImports: Plugin = {
   name: 'keep-dynamic-imports',
   setup({ onResolve }) {
@@ -44,12 +44,12 @@ export async function bundle(): Promise<void> {
     format: 'cjs',
     // Without this, `import()` would load Node's ESM loader, which takes longer than all our own code.
     supported: { 'dynamic-import': false },
-    // Most of a process's start is spent compiling, so a third less code makes a noticeable difference.
+    // A process spends most of its start compiling, so a third less code makes a noticeable difference.
     minify: true,
     legalComments: 'none',
-    // The build that its package.json names for Node renames `require`, which esbuild cannot follow.
+    // Its package.json names a build for Node that renames `require`, which esbuild cannot bundle.
     alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
-    define: { PREVIEW_TEMPLATE: JSON.stringify(await previewTemplate()) },
+    define: { PREVIEW_TEMPLATE: JSON.stringify(await buildPreviewTemplate()) },
     plugins: [keepDynamicImports],
     logLevel: 'warning',
   });

@@ -9,7 +9,7 @@ import { countTokensByKind, totalTokens } from '../src/commands/preview/view-mod
 import { writeFileAtomically } from '../src/shared/atomic-write.js';
 import { recordings } from '../test/support/recording.js';
 import { DEMO, type Played, playRecordings } from './demo-sessions.js';
-import { previewTemplate } from './preview-template.js';
+import { buildPreviewTemplate } from './preview-template.js';
 
 const isAll = process.argv.includes('--all');
 print(`Playing ${isAll ? 'every session' : 'a session'} through the hook into an embedded Langfuse on loopback …\n`);
@@ -23,7 +23,7 @@ print(isAll ? describeTotals(played) : `To see ${recordings().length} recorded s
 
 const page = join(mkdtempSync(join(tmpdir(), 'cc-langfuse-demo-')), 'preview.html');
 const sessions = played.flatMap((each) => each.sessions);
-writeFileAtomically(page, renderPage(await previewTemplate(), sessions));
+writeFileAtomically(page, renderPage(await buildPreviewTemplate(), sessions));
 print(`As a page for your browser: ${page}`);
 
 function describeTotals(all: readonly Played[]): string {

@@ -1,4 +1,5 @@
-// Puts the built program into the plugin, which Claude Code takes out of this repository as it stands there.
+// npm run plugin: builds the program and copies it into plugin/dist, which is committed, since Claude Code installs the
+// plugin from this repository.
 import { cpSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { bundle } from './bundle.js';

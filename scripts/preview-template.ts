@@ -5,13 +5,13 @@ import { build } from 'esbuild';
 
 const folder = fileURLToPath(new URL('../preview-page/', import.meta.url));
 
-/** The page of the preview without any sessions: its script and its style are in it, and it may load nothing else. */
-export async function previewTemplate(): Promise<string> {
-  const [script, style] = await Promise.all([bundled('main.ts'), bundled('page.css')]);
+/** Builds the preview page without sessions. It contains its script and style, and its policy forbids loading anything. */
+export async function buildPreviewTemplate(): Promise<string> {
+  const [script, style] = await Promise.all([bundleEntry('main.ts'), bundleEntry('page.css')]);
   const policy = [
     "default-src 'none'",
-    `script-src ${hashOf(script)}`,
-    `style-src ${hashOf(style)}`,
+    `script-src ${formatHash(script)}`,
+    `style-src ${formatHash(style)}`,
     "base-uri 'none'",
     "form-action 'none'",
   ].join('; ');
@@ -24,7 +24,7 @@ export async function previewTemplate(): Promise<string> {
   return Object.entries(parts).reduce((page, [slot, part]) => page.replace(slot, () => part), markup);
 }
 
-async function bundled(entry: string): Promise<string> {
+async function bundleEntry(entry: string): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [`${folder}${entry}`],
     bundle: true,
@@ -39,6 +39,6 @@ async function bundled(entry: string): Promise<string> {
   return (outputFiles[0]?.text ?? '').trim();
 }
 
-function hashOf(text: string): string {
+function formatHash(text: string): string {
   return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 }

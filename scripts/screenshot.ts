@@ -7,7 +7,7 @@ import { renderPage } from '../src/commands/preview/page.js';
 import { writeFileAtomically } from '../src/shared/atomic-write.js';
 import { openBrowser } from '../test/support/browser.js';
 import { DEMO, playRecordings } from './demo-sessions.js';
-import { previewTemplate } from './preview-template.js';
+import { buildPreviewTemplate } from './preview-template.js';
 
 const PICTURE = fileURLToPath(new URL('../docs/preview.png', import.meta.url));
 
@@ -17,7 +17,7 @@ const browser = await openBrowser();
 try {
   const file = join(folder, 'preview.html');
   const sessions = played.flatMap((each) => each.sessions);
-  writeFileAtomically(file, renderPage(await previewTemplate(), sessions));
+  writeFileAtomically(file, renderPage(await buildPreviewTemplate(), sessions));
   const page = await browser.newPage({
     viewport: { width: 1440, height: 1040 },
     deviceScaleFactor: 1.2,

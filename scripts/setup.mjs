@@ -1,4 +1,5 @@
-// Installs what package-lock.json names, unless it is there: `npm start` and `npm test` need no other step.
+// Installs the dependencies if they are missing or older than package-lock.json, so that npm start and npm test work on a
+// fresh clone.
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -2,15 +2,8 @@ import type { SessionOverview } from '../transcript/sessions/overview.js';
 import { formatBytes, formatDuration, formatMoment, plural, toOneLine } from './format.js';
 import { cutToWidth, style, terminalWidth } from './terminal.js';
 
-interface ListedSession {
-  readonly session: SessionOverview;
-  /** Undefined if not known. */
-  readonly turns?: number | undefined;
-  readonly state?: string | undefined;
-}
-
 /** Describes a session in three lines: its title; its id and folder; when it ran and how large it is. */
-export function formatSession({ session, turns, state = '' }: ListedSession): string[] {
+export function formatSession(session: SessionOverview, state = '', turns?: number): string[] {
   const { sessionId, startedAt, bytes, model = '', title = '', folders } = session;
   const width = terminalWidth();
   const end = session.lastActivityAt;

@@ -1,9 +1,10 @@
-import { lstatSync, realpathSync } from 'node:fs';
+import { existsSync, lstatSync, realpathSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import picomatch from 'picomatch';
 import { findTranscripts, projectsFolder } from '../transcript/sessions/find-transcripts.js';
 import { readOverview, type SessionOverview } from '../transcript/sessions/overview.js';
 import { errorReason, UsageError } from './command-line.js';
+import { printStderr } from './terminal.js';
 
 /** The sessions that the user asked for. */
 export interface Selection {
@@ -22,30 +23,35 @@ export interface Selection {
 /** Called for each file or folder that cannot be read. */
 export type OnUnreadable = (path: string, reason: string) => void;
 
+const printUnreadable: OnUnreadable = (path, reason) => printStderr(`${path} cannot be read (${reason})`);
+
 /** Finds the selected sessions on disk, newest first. */
 export function selectSessions(
   selection: Selection,
   claudeFolder: string,
-  onUnreadable: OnUnreadable,
+  onUnreadable: OnUnreadable = printUnreadable,
 ): SessionOverview[] {
   const { named, project, since = 0, until = Number.POSITIVE_INFINITY, limit, exclude } = selection;
   if (named.length > 0) {
-    const sessions = named.map((name) => findNamedSession(name, claudeFolder, onUnreadable));
+    const sessions = named.map((name) =>
+      /\/|\.jsonl$/.test(name) ? readTranscript(name) : findSessionById(name, claudeFolder, onUnreadable),
+    );
     return [...new Map(sessions.map((session) => [session.sessionId, session])).values()];
   }
   const excluded = exclude.map((glob) => picomatch(glob, { dot: true, basename: !glob.includes('/') }));
-  const folders = project === undefined ? undefined : [project, resolve(project), realPath(project)];
+  const folders = project === undefined ? [] : [project, resolve(project)];
+  if (project !== undefined && existsSync(project)) folders.push(realpathSync(project));
   return listSessions(claudeFolder, onUnreadable)
     .filter(({ path, folders: ranIn, ...session }) => {
       const at = session.lastActivityAt;
-      const isOfProject = !folders || ranIn.some((folder) => folders.includes(folder));
+      const isOfProject = project === undefined || ranIn.some((folder) => folders.includes(folder));
       return isOfProject && at >= since && at <= until && !excluded.some((matches) => matches(path));
     })
     .slice(0, limit);
 }
 
 /** Lists every session on disk, newest first. */
-export function listSessions(claudeFolder: string, onUnreadable: OnUnreadable): SessionOverview[] {
+export function listSessions(claudeFolder: string, onUnreadable = printUnreadable): SessionOverview[] {
   const sessions = new Map<string, SessionOverview>();
   for (const path of listTranscripts(claudeFolder, onUnreadable)) {
     const session = tryReadOverview(path, onUnreadable);
@@ -65,12 +71,7 @@ function isPreferred(session: SessionOverview, known: SessionOverview): boolean 
   return later > 0 || (later === 0 && session.bytes > known.bytes);
 }
 
-function findNamedSession(name: string, claudeFolder: string, onUnreadable: OnUnreadable): SessionOverview {
-  const isPath = name.includes('/') || name.endsWith('.jsonl');
-  return isPath ? readNamedTranscript(name) : findSessionById(name, claudeFolder, onUnreadable);
-}
-
-function readNamedTranscript(name: string): SessionOverview {
+function readTranscript(name: string): SessionOverview {
   const path = resolve(name);
   if (basename(path).startsWith('agent-'))
     throw new UsageError(`${name}: belongs to a subagent; name its session instead, which includes it`);
@@ -124,13 +125,5 @@ function tryReadOverview(path: string, onUnreadable: OnUnreadable): SessionOverv
     const reason = errorReason(error);
     if (reason !== 'ENOENT') onUnreadable(path, reason);
     return undefined;
-  }
-}
-
-function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return resolve(path);
   }
 }

@@ -120,7 +120,7 @@ function noneOf({ selection, isSelected }: BackfillRequest): string {
 /** In a terminal, what nobody has named is shown and asked for. */
 async function isWanted({ isSelected, isDryRun, output }: BackfillRequest, sessions: readonly SessionOverview[]) {
   if (!canAsk() || output !== 'words' || isSelected || isDryRun || sessions.length === 0) return true;
-  process.stdout.write(`${sessions.flatMap((session) => formatSession({ session })).join('\n')}\n\n`);
+  process.stdout.write(`${sessions.flatMap((session) => formatSession(session)).join('\n')}\n\n`);
   return confirm(`Export ${sessions.length === 1 ? 'it' : `these ${sessions.length}`}?`);
 }
 

@@ -62,9 +62,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
 
 function findSession(name: string | undefined, env: NodeJS.ProcessEnv): SessionOverview {
   const selection = { named: name === undefined ? [] : [name], project: process.cwd(), limit: 1, exclude: [] };
-  const [session] = selectSessions(selection, claudeFolder(env), (path, reason) =>
-    printStderr(`${path} cannot be read (${reason})`),
-  );
+  const [session] = selectSessions(selection, claudeFolder(env));
   if (!session) throw new UsageError('no session ran in this directory; name one, cc-langfuse sessions lists them');
   return session;
 }
@@ -84,16 +82,12 @@ function selectTurn(turn: number, observations: readonly SentObservation[]): Sen
 async function printJson(observations: readonly SentObservation[]): Promise<void> {
   let separator = '[';
   for (const { startTime, endTime, completionStartTime, ...rest } of observations) {
-    const times = { startTime: isoTime(startTime), endTime: isoTime(endTime) };
-    const completion = completionStartTime === undefined ? {} : { completionStartTime: isoTime(completionStartTime) };
+    const times = { startTime: new Date(startTime), endTime: new Date(endTime) };
+    const completion = { completionStartTime: completionStartTime && new Date(completionStartTime) };
     await printStdout(`${separator}${JSON.stringify({ ...rest, ...times, ...completion }, null, 2)}`);
     separator = ',\n';
   }
   await printStdout(observations.length === 0 ? '[]\n' : ']\n');
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
 }
 
 async function writePage(path: string, observations: readonly SentObservation[]): Promise<void> {

@@ -52,7 +52,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   const env = commandEnvironment(processEnv);
   const { redact = createRedactor([]), destination } = await readSettings(env);
 
-  const sessions = listSessions(claudeFolder(env), (path, reason) => printStderr(`${path} cannot be read (${reason})`));
+  const sessions = listSessions(claudeFolder(env));
   if (sessions.length === 0 && !values.json) printStderr('there are no sessions on disk');
   if (values.search !== undefined) {
     await printMatches(sessions, values.search, createSanitizer(redact), values.json);
@@ -66,7 +66,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     return { session, turns, state };
   });
   if (values.json) await printJson(listed.map(toJson));
-  else for (const each of listed) await printLines(formatSession({ ...each, state: STATES[each.state] }));
+  else for (const { session, state, turns } of listed) await printLines(formatSession(session, STATES[state], turns));
   return 0;
 }
 
@@ -101,8 +101,8 @@ function toJson({ session, turns, state }: ListedSession) {
     sessionId,
     title,
     project: folders[0],
-    startedAt: startedAt && isoTime(startedAt),
-    lastActivityAt: isoTime(lastActivityAt),
+    startedAt: startedAt && new Date(startedAt),
+    lastActivityAt: new Date(lastActivityAt),
     durationMs: startedAt && lastActivityAt - startedAt,
     turns,
     bytes,
@@ -131,7 +131,7 @@ async function printMatches(
       printStderr(`${session.path} cannot be read: ${(error as Error).message}`);
     }
   }
-  if (isJson) await printJson(found.map(({ at, ...match }) => ({ ...match, at: isoTime(at) })));
+  if (isJson) await printJson(found.map(({ at, ...match }) => ({ ...match, at: new Date(at) })));
   else if (count === 0) printStderr('no tool call contains that text');
 }
 
@@ -156,8 +156,4 @@ function printLines(lines: readonly string[]): Promise<void> {
 
 function printJson(rows: readonly object[]): Promise<void> {
   return printStdout(`${JSON.stringify(rows, null, 2)}\n`);
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
 }

@@ -88,6 +88,9 @@ async function startHook(env: NodeJS.ProcessEnv): Promise<void> {
 
 async function runHook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<void> {
   keepCompiledCode(env);
+  // The C library would wait 20 s for a name server that does not answer, and until then the process cannot end. It reads this
+  // variable before the first lookup; nothing else in `process.env` is changed.
+  process.env.RES_OPTIONS ??= 'timeout:1 attempts:2';
   const { hook } = await import('./commands/hook/hook.lazy.js');
   await hook(env, workerMs);
   // A connection without an answer would keep the process alive.

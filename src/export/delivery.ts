@@ -1,11 +1,6 @@
-import type { DestinationConfig } from '../config/settings.js';
-import type { MediaReport, ScoreReport, SendReport } from '../langfuse/destination.js';
-import type { MediaUploads } from '../langfuse/media/media-uploads.lazy.js';
-import type { Sender } from '../langfuse/send.js';
-import type { Outgoing } from '../langfuse/transport.js';
+import type { Destination, MediaReport, Outgoing, ScoreReport, SendReport } from '../langfuse/destination.js';
 import type { TurnScores } from '../observations/build/scores.js';
 import type { Observation } from '../observations/model.js';
-import { noneBrought } from './media-export.js';
 
 /** By what all that an export has goes where it is to go. */
 export interface Delivery {
@@ -17,40 +12,26 @@ export interface Delivery {
   readonly sendScores: (turns: readonly TurnScores[]) => Promise<ScoreReport>;
 }
 
-/** Takes it to a receiver. What few exports have is loaded when the first has it. */
+/** Takes it to a destination. */
 export class Courier {
-  readonly #receiver: DestinationConfig;
-  readonly #sender: Sender;
-  #media: Promise<MediaUploads> | undefined;
+  readonly #destination: Destination;
 
-  constructor(receiver: DestinationConfig, sender: Sender) {
-    this.#receiver = receiver;
-    this.#sender = sender;
+  constructor(destination: Destination) {
+    this.#destination = destination;
   }
 
   /** `deadline` is when to give up what is to be taken now, in ms since 1970. */
   delivery(deadline: () => number, stop?: AbortSignal): Delivery {
+    const limits = () => ({ deadline: deadline(), stop });
     return {
-      encode: (observation) => this.#sender.encode(observation),
-      send: (spans) => this.#sender.send(spans, deadline(), stop),
-      bringMedia: (observation) => this.#bringMedia(observation, deadline(), stop),
-      sendScores: async (turns) => {
-        const { sendScores } = await import('../langfuse/scores.lazy.js');
-        return sendScores(this.#receiver, turns, { deadline: deadline(), stop });
-      },
+      encode: (observation) => this.#destination.encode(observation),
+      send: (spans) => this.#destination.send(spans, limits()),
+      bringMedia: (observation) => this.#destination.uploadMedia(observation, limits()),
+      sendScores: (turns) => this.#destination.sendScores(turns, limits()),
     };
   }
 
-  async close(): Promise<void> {
-    await Promise.all([this.#sender.close(), (await this.#media)?.close()]);
-  }
-
-  async #bringMedia(observation: Observation, deadline: number, stop: AbortSignal | undefined): Promise<MediaReport> {
-    const receiver = this.#receiver;
-    if (receiver.kind === 'collector' || stop?.aborted) return noneBrought(observation);
-    this.#media ??= import('../langfuse/media/media-uploads.lazy.js').then(
-      ({ MediaUploads }) => new MediaUploads(receiver),
-    );
-    return (await this.#media).bring(observation, deadline, stop);
+  close(): Promise<void> {
+    return this.#destination.close();
   }
 }

@@ -16,8 +16,3 @@ export async function settleMedia(observation: Observation, { bring, onMissing }
   if (failure !== undefined) onMissing(failure);
   return replaceMissingMedia(observation, missing);
 }
-
-/** Nothing leaves: placeholders stand in the fields. */
-export function noneBrought({ media = [] }: Observation): MediaReport {
-  return { missing: new Set(media.map(({ reference }) => reference)), failure: undefined };
-}

@@ -1,10 +1,5 @@
-import { asSpan } from '../langfuse/otlp/otlp-transport.js';
-import type { Delivery } from './delivery.js';
+import { DryRunDestination } from '../langfuse/dry-run-destination.js';
+import { Courier } from './delivery.js';
 
 /** Takes all that is sent and brings it nowhere, for whoever only wants to know what would be. */
-export const NOTHING_SENT: Delivery = {
-  encode: asSpan,
-  send: async ({ length }) => ({ settled: length, dropped: [], failure: undefined }),
-  bringMedia: async () => ({ missing: new Set(), failure: undefined }),
-  sendScores: async ({ length }) => ({ settled: length, refused: [], failure: undefined }),
-};
+export const NOTHING_SENT = new Courier(new DryRunDestination()).delivery(() => Number.POSITIVE_INFINITY);

@@ -1,5 +1,4 @@
-import type { SendReport } from '../langfuse/destination.js';
-import type { Outgoing, Rejected } from '../langfuse/transport.js';
+import type { Outgoing, Rejected, SendReport } from '../langfuse/destination.js';
 import type { Observation } from '../observations/model.js';
 import { type Entry, merged } from '../state/entry.js';
 import { NOTHING, sum, type Tally, tallyOf } from './tally.js';

@@ -1,13 +1,34 @@
 import type { TurnScores } from '../observations/build/scores.js';
 import type { Observation } from '../observations/model.js';
-import type { Outgoing, Rejected } from './transport.js';
+
+/** How long to keep trying. */
+export interface Limits {
+  /** When to give up, in ms since 1970. */
+  readonly deadline: number;
+  /** Gives up whatever is not under way yet. */
+  readonly stop?: AbortSignal | undefined;
+}
+
+/** An encoded observation. */
+export interface Outgoing {
+  /** As an OpenTelemetry span: limits on the size of requests count these bytes, whichever protocol is used. */
+  readonly json: string;
+  /** Kept if it may have to be encoded differently. */
+  readonly observation?: Observation;
+}
+
+/** What a server rejected of a request that it accepted; it is not to be sent again. */
+export interface Rejected {
+  /** How many; the server does not say which. */
+  readonly spans: number;
+  readonly reason: string;
+}
 
 export interface SendReport {
   /** How many observations, counted from the first, need not be sent again. */
   readonly settled: number;
   /** Indexes of those among them that the server refuses because of their content. */
   readonly dropped: readonly number[];
-  /** What a server rejected although it accepted the requests. */
   readonly rejected?: Rejected | undefined;
   /** Why the others are not settled. */
   readonly failure: string | undefined;
@@ -27,14 +48,6 @@ export interface ScoreReport {
   readonly refused: readonly string[];
   /** Why the other turns are not settled. */
   readonly failure: string | undefined;
-}
-
-/** How long to keep trying. */
-export interface Limits {
-  /** When to give up, in ms since 1970. */
-  readonly deadline: number;
-  /** Gives up whatever is not under way yet. */
-  readonly stop?: AbortSignal | undefined;
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { Observation } from '../observations/model.js';
-import type { Destination, MediaReport, ScoreReport, SendReport } from './destination.js';
-import { asSpan } from './otlp/otlp-transport.js';
-import type { Outgoing } from './transport.js';
+import type { Destination, MediaReport, Outgoing, ScoreReport, SendReport } from './destination.js';
+import { encodeSpan } from './otlp/span.js';
 
 /** Acknowledges everything and sends nothing: a dry run and a preview only want to know what would be sent. */
 export class DryRunDestination implements Destination {
@@ -10,7 +9,7 @@ export class DryRunDestination implements Destination {
   readonly pausedUntil = 0;
 
   encode(observation: Observation): Outgoing {
-    return asSpan(observation);
+    return { json: encodeSpan(observation) };
   }
 
   async send({ length }: readonly Outgoing[]): Promise<SendReport> {

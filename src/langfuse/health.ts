@@ -1,22 +1,23 @@
 import type { LangfuseConfig } from '../config/settings.js';
 import { isRecord, parseJson } from '../shared/json.js';
-import { read } from './http/read.js';
-import { langfuseUrl } from './receiver.js';
+import { langfuseUrl } from './endpoint.js';
+import { requestOnce } from './http/client.js';
 
-/** What a server says of itself to anyone. */
+/** What a server says about itself to anyone. */
 export interface HealthAnswer {
   readonly status: number;
-  /** Of Langfuse; undefined where something else answers. */
+  /** The version of Langfuse; undefined if something else answers. */
   readonly version: string | undefined;
   /** Its clock, in ms since 1970, to the second. */
   readonly clock: number | undefined;
-  /** Where it sends whoever asks. */
+  /** The URL to which it redirects. */
   readonly location: string | undefined;
 }
 
-/** Asks a server how it is, without keys; throws where there is no answer. */
-export async function askForHealth(langfuse: LangfuseConfig, timeoutMs: number): Promise<HealthAnswer> {
-  const { status, headers, body } = await read(langfuseUrl(langfuse, '/api/public/health'), {}, timeoutMs);
+/** Needs no keys; throws if there is no answer. */
+export async function fetchHealth(langfuse: LangfuseConfig, timeoutMs: number): Promise<HealthAnswer> {
+  const url = langfuseUrl(langfuse, '/api/public/health');
+  const { status, headers, body } = await requestOnce({ method: 'GET', url }, timeoutMs);
   const answer = parseJson(body);
   const clock = Date.parse(headers.date ?? '');
   return {

@@ -1,29 +1,48 @@
 import type { LangfuseConfig } from '../config/settings.js';
 import { isRecord, parseJson } from '../shared/json.js';
-import { read } from './http/read.js';
-import { authorization, langfuseUrl } from './receiver.js';
+import { authorization, describeRefusal, langfuseUrl } from './endpoint.js';
+import { requestOnce } from './http/client.js';
 
-/** What a server says to the keys. */
 export interface ProjectAnswer {
   readonly status: number;
-  /** The project that they open. */
+  /** The project to which the keys belong. */
   readonly project: { readonly id: string; readonly name: string } | undefined;
 }
 
-/** Asks a server which project the keys open; throws where there is no answer. */
-export async function askForProject(langfuse: LangfuseConfig, timeoutMs: number): Promise<ProjectAnswer> {
+/** Asks the server to which project the keys belong; throws if there is no answer. */
+export async function fetchProject(langfuse: LangfuseConfig, timeoutMs: number): Promise<ProjectAnswer> {
+  const url = langfuseUrl(langfuse, '/api/public/projects');
   const headers = { authorization: authorization(langfuse) };
-  const { status, body } = await read(langfuseUrl(langfuse, '/api/public/projects'), headers, timeoutMs);
-  return { status, project: projectIn(parseJson(body)) };
+  const { status, body } = await requestOnce({ method: 'GET', url, headers }, timeoutMs);
+  return { status, project: parseProject(parseJson(body)) };
 }
 
-/** Where the sessions of a project are shown; without the project, where the server is. */
-export function sessionsPage(langfuse: LangfuseConfig, project: ProjectAnswer['project']): string {
-  return langfuseUrl(langfuse, project ? `/project/${encodeURIComponent(project.id)}/sessions` : '').href;
-}
-
-function projectIn(answer: unknown): ProjectAnswer['project'] {
+function parseProject(answer: unknown): ProjectAnswer['project'] {
   const [first] = isRecord(answer) && Array.isArray(answer.data) ? answer.data : [];
   if (!isRecord(first) || typeof first.id !== 'string') return undefined;
   return { id: first.id, name: typeof first.name === 'string' ? first.name : '' };
+}
+
+/** The result of trying the keys; `problem` is a sentence for the user. */
+export type KeyCheck =
+  | { readonly kind: 'accepted'; readonly project: NonNullable<ProjectAnswer['project']> }
+  | { readonly kind: 'refused' | 'unreachable' | 'no Langfuse'; readonly problem: string };
+
+const KEY_CHECK_TIMEOUT_MS = 10_000;
+
+/** Tries the keys without storing anything on the server. */
+export async function checkKeys(langfuse: LangfuseConfig): Promise<KeyCheck> {
+  try {
+    const { status, project } = await fetchProject(langfuse, KEY_CHECK_TIMEOUT_MS);
+    if (status === 401 || status === 403) return { kind: 'refused', problem: describeRefusal(langfuse, status) };
+    if (status === 200 && project) return { kind: 'accepted', project };
+    return { kind: 'no Langfuse', problem: `${langfuse.baseUrl.host} answers (${status}), but it is not Langfuse` };
+  } catch (error) {
+    return { kind: 'unreachable', problem: (error as Error).message };
+  }
+}
+
+/** The page that lists a project's sessions; if the project is unknown, the server's home page. */
+export function sessionsPage(langfuse: LangfuseConfig, project: ProjectAnswer['project']): string {
+  return langfuseUrl(langfuse, project ? `/project/${encodeURIComponent(project.id)}/sessions` : '').href;
 }

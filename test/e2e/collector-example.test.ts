@@ -1,7 +1,7 @@
 import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { otlpEndpoint } from '../../src/langfuse/receiver.js';
+import { otlpEndpoint } from '../../src/langfuse/endpoint.js';
 import { type CollectorConfig, ConfiguredCollector, collectorConfig } from '../support/configured-collector.js';
 import { langfuseAt, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
 import { Workplace } from '../support/program.js';

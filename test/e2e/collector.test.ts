@@ -161,7 +161,10 @@ describe('a Collector that does not take it', () => {
 
   test.each([
     [{ status: 307, headers: { location: 'http://127.0.0.1:1/v1/traces' } }, 'the server redirects elsewhere (307)'],
-    [{ status: 200, headers: { 'content-type': 'text/html' }, body: '<html>' }, 'no Collector: it sent a page'],
+    [
+      { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>' },
+      'this is not a Collector: it answered 200 with a web page',
+    ],
   ])('but answers %j', async (answer, reason) => {
     collector.answer = () => answer;
     await hook();
@@ -174,7 +177,7 @@ describe('a Collector that does not take it', () => {
     workplace.env = { ...workplace.env, CC_LANGFUSE_OTLP_URL: `${collector.url}/v1/metrics` };
     await hook();
     expect(messages()).toEqual([
-      'there is no OTLP endpoint at CC_LANGFUSE_OTLP_URL (404); of a Collector it ends with /v1/traces',
+      "there is no OTLP endpoint at CC_LANGFUSE_OTLP_URL (404); a Collector's URL ends with /v1/traces",
     ]);
   });
 });

@@ -337,7 +337,7 @@ describe('what cannot be installed so is told in one line, and nothing is writte
     const server = createServer((_, response) => response.writeHead(status).end(body));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const told = `${host} answers (${status}), but not as Langfuse does; nothing was changed`;
+    const told = `${host} answers (${status}), but it is not Langfuse; nothing was changed`;
     await failing({ exitCode: 1, told }, withKeys(`http://${host}`), SECRET_KEY);
     server.close();
     expect(existsSync(newcomer.settingsFile)).toBe(false);

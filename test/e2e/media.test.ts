@@ -102,8 +102,8 @@ describe('in words stands', () => {
   });
 
   test.each([
-    ['takes no media', { status: 404 }, 'the server takes no media (404)'],
-    ['has no storage for it', { status: 500 }, 'the server answers 500 to media'],
+    ['takes no media', { status: 404 }, 'the server accepts no media (404)'],
+    ['has no storage for it', { status: 500 }, 'the server answers 500 to a media request'],
   ])('what a server cannot take that %s; the turns arrive', async (_, told, reason) => {
     misbehaveWithMedia(told);
     await endSession();

@@ -30,6 +30,8 @@ function stop(turns: number) {
   return workplace.hook({ session_id: SESSION, transcript_path: path, hook_event_name: 'Stop' });
 }
 
+const INGESTION_CODE = 'langfuse-ingestion-ingestion-transport.cjs';
+
 /** The program's files that were loaded. */
 async function loadedBy(work: () => Promise<unknown>): Promise<string[]> {
   const list = join(workplace.home, 'loaded.json');
@@ -53,10 +55,10 @@ describe('the hook', () => {
   });
 
   test('loads what it takes for that only then', async () => {
-    expect(await loadedBy(() => stop(1))).toContain('langfuse-ingestion.cjs');
+    expect(await loadedBy(() => stop(1))).toContain(INGESTION_CODE);
     workplace.server.isOlder = false;
     await stop(2);
-    expect(await loadedBy(() => stop(3))).not.toContain('langfuse-ingestion.cjs');
+    expect(await loadedBy(() => stop(3))).not.toContain(INGESTION_CODE);
     expect(names()).toContain('Turn 3');
   });
 

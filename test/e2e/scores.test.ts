@@ -62,13 +62,14 @@ describe('scores', () => {
   test.each([
     ['fails', { status: 500 }, 'scores were not taken: the server answers 500 to scores'],
     ['has nothing there', { status: 404 }, 'scores were not taken: the server answers 404 to scores'],
-    ['breaks off', { disconnect: 'before taking' }, 'scores were not taken: cannot reach the server: ECONNRESET'],
+    ['breaks off', { disconnect: 'before taking' }, 'scores were not taken: HOST cannot be reached: ECONNRESET'],
     [
       'sends a page',
       { headers: { 'content-type': 'text/html' } },
-      'scores were not taken: what answers is no Langfuse: it sent a page',
+      'scores were not taken: this is not Langfuse: it answered a score with a web page',
     ],
-  ] as const)('hold up no turn where the server %s, are told of, and come later', async (_, told, message) => {
+  ] as const)('hold up no turn where the server %s, are told of, and come later', async (_, told, reason) => {
+    const message = reason.replace('HOST', new URL(workplace.server.url).host);
     misbehaveWithScores(told);
     appendTurn(A, 1);
     await hook(A);
@@ -103,7 +104,7 @@ describe('scores', () => {
     await hook(A);
     expect(workplace.state[A]).toMatchObject({ turn_count: 1, pending: { attempts: 1 } });
     expect(messages()).toEqual([
-      expect.stringMatching(/^scores were not taken: cannot reach the server: no answer within/),
+      expect.stringMatching(/^scores were not taken: 127\.0\.0\.1:\d+ cannot be reached: no answer within/),
     ]);
   });
 

@@ -31,7 +31,7 @@ test('a server that cannot prove who it is gets nothing; one whose certificate i
     const payload = { session_id: SESSION, transcript_path: path, hook_event_name: 'Stop' };
     expect(await workplace.hook(payload)).toMatchObject({ exitCode: 0, stdout: '' });
     expect(seen).toEqual([]);
-    expect(workplace.log).toMatchObject([{ msg: 'cannot reach the server: DEPTH_ZERO_SELF_SIGNED_CERT' }]);
+    expect(workplace.log).toMatchObject([{ msg: `127.0.0.1:${port} cannot be reached: DEPTH_ZERO_SELF_SIGNED_CERT` }]);
     workplace.env = { ...workplace.env, NODE_EXTRA_CA_CERTS: cert };
     expect(await workplace.hook(payload)).toMatchObject({ exitCode: 0, stdout: '' });
     expect(seen).toEqual([expect.stringMatching(/^Basic /)]);

@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { Courier } from '../../src/export/delivery.js';
 import { type ExportReport, exportSession } from '../../src/export/session.js';
-import { Sender } from '../../src/langfuse/send.js';
-import type { Transport } from '../../src/langfuse/transport.js';
-import { transportTo } from '../../src/langfuse/transport-to.js';
+import type { Destination } from '../../src/langfuse/destination.js';
+import { openDestination } from '../../src/langfuse/open-destination.js';
 import type { Caller } from '../../src/observations/model.js';
 import { openLog } from '../../src/shared/log.js';
 import { StateStore } from '../../src/state/store.js';
@@ -18,16 +17,16 @@ export class Exporter {
   readonly server: LangfuseServer;
   readonly #courier: Courier;
 
-  private constructor(folder: string, server: LangfuseServer, transport: Transport) {
+  private constructor(folder: string, server: LangfuseServer, destination: Destination) {
     this.folder = folder;
     this.server = server;
-    this.#courier = new Courier(langfuseAt(server.url), new Sender(transport));
+    this.#courier = new Courier(destination);
   }
 
   static async open(): Promise<Exporter> {
     const folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-export-'));
     const server = await LangfuseServer.start();
-    return new Exporter(folder, server, await transportTo(langfuseAt(server.url), join(folder, 'state')));
+    return new Exporter(folder, server, await openDestination(langfuseAt(server.url), join(folder, 'state')));
   }
 
   /** Exports a session as its SessionEnd would. */

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
+import type { Outgoing } from '../../src/langfuse/destination.js';
 import { encodeSpan } from '../../src/langfuse/otlp/span.js';
-import type { Outgoing } from '../../src/langfuse/transport.js';
 import { TAG_KINDS } from '../../src/observations/build/tags.js';
 import type { BuildOptions } from '../../src/observations/build/trace.js';
 import { buildTurn } from '../../src/observations/build/turn.js';

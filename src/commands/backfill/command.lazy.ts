@@ -14,11 +14,9 @@ import {
 } from '../../config/settings.js';
 import { Courier } from '../../export/delivery.js';
 import { NOTHING_SENT } from '../../export/nothing-sent.js';
-import { checkKeys } from '../../langfuse/key-check.js';
-import { sessionsPage } from '../../langfuse/project.js';
-import { fingerprint } from '../../langfuse/receiver.js';
-import { Sender } from '../../langfuse/send.js';
-import { transportTo } from '../../langfuse/transport-to.js';
+import { fingerprint } from '../../langfuse/endpoint.js';
+import { openDestination } from '../../langfuse/open-destination.js';
+import { checkKeys, sessionsPage } from '../../langfuse/project.js';
 import { openLog } from '../../shared/log.js';
 import { DryRun } from '../../state/dry-run.js';
 import { StateStore } from '../../state/store.js';
@@ -78,8 +76,8 @@ async function exportAll(
   const log = openLog(folder, settings);
   const onCorrupt = (keptAs: string) => printStderr(`the state file was corrupt, it is set aside as ${keptAs}`);
   const state = new StateStore(folder, onCorrupt, 'in the background');
-  const sender = receiver && !request.isDryRun ? new Sender(await transportTo(receiver, folder)) : undefined;
-  const courier = receiver && sender && new Courier(receiver, sender);
+  const sender = receiver && !request.isDryRun ? await openDestination(receiver, folder) : undefined;
+  const courier = sender && new Courier(sender);
   const progress =
     request.output === 'words' && sessions.length > 0
       ? new ProgressReport(sessions, process.stderr, () => sender?.pausedUntil ?? 0)
@@ -90,7 +88,7 @@ async function exportAll(
       ...request,
       store: sender ? state : new DryRun(state),
       ...(courier ? patiently(courier, interrupt.signal) : NOTHING_SENT),
-      isServerWell: () => sender?.isWell ?? true,
+      isServerWell: () => sender?.isHealthy ?? true,
       describe: async (given) =>
         given ? readSessionSettings(given, env) : { options: settings, given: describingVariables(env) },
       destination: receiver && fingerprint(receiver),
@@ -128,7 +126,7 @@ async function isWanted({ isSelected, isDryRun, output }: BackfillRequest, sessi
 async function pageOf(langfuse: LangfuseConfig): Promise<string> {
   const check = await checkKeys(langfuse);
   if (check.kind === 'refused' || check.kind === 'unreachable') throw new Error(check.problem);
-  return sessionsPage(langfuse, check.kind === 'open' ? check.project : undefined);
+  return sessionsPage(langfuse, check.kind === 'accepted' ? check.project : undefined);
 }
 
 /** The first Ctrl-C ends it after the requests under way, the second at once. The terminal is left as it was. */

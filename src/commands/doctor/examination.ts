@@ -1,7 +1,7 @@
 import { stateFolder } from '../../config/claude-folder.js';
 import { commandEnvironment, readSettingsFiles, type SettingsFile } from '../../config/claude-settings.js';
 import type { DestinationConfig } from '../../config/settings.js';
-import { fingerprint } from '../../langfuse/receiver.js';
+import { fingerprint } from '../../langfuse/endpoint.js';
 import { isRecord, mapValues } from '../../shared/json.js';
 import { StateStore } from '../../state/store.js';
 import { checkCollector } from './checks/collector.js';

@@ -5,9 +5,8 @@ import { describingVariables, readSessionSettings, readSettings, type Settings }
 import { Courier } from '../../export/delivery.js';
 import { type Closing, IDLE_MS } from '../../export/read-turns.js';
 import { type ExportTools, exportSession, type SessionExport } from '../../export/session.js';
-import { describeRefusal, fingerprint } from '../../langfuse/receiver.js';
-import { Sender } from '../../langfuse/send.js';
-import { transportTo } from '../../langfuse/transport-to.js';
+import { describeRefusal, fingerprint } from '../../langfuse/endpoint.js';
+import { openDestination } from '../../langfuse/open-destination.js';
 import type { Caller } from '../../observations/model.js';
 import { type Log, openLog } from '../../shared/log.js';
 import { withStart } from '../../state/caller.js';
@@ -72,8 +71,8 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
   if (event === 'SessionStart') return beginSession(input, store, { destination, caller: settings.caller, env });
   const isRepeated = event === 'SessionEnd' && !run.isWorker && hasJustFailed(store.read(sessionId));
   const deadline = isRepeated ? Math.min(run.deadline, startedAt + AFTER_A_FAILURE_MS) : run.deadline;
-  const sender = new Sender(await transportTo(receiver, folder));
-  const courier = new Courier(receiver, sender);
+  const sender = await openDestination(receiver, folder);
+  const courier = new Courier(sender);
   const toolsUntil: ToolsUntil = (end, described = { options: settings, given: describingVariables(env) }) => ({
     store,
     ...courier.delivery(() => end),
@@ -88,7 +87,7 @@ async function exportTurns(input: HookInput, settings: Settings, run: Run) {
     const { caller } = settings;
     const isDone = await exportOwn(input, store, toolsUntil, { startedAt, deadline, destination, caller, log });
     // Where the server is at fault, no other session's turns will go through.
-    if (isDone || sender.isWell) await recover(input, store, toolsUntil, { env, deadline, destination, log });
+    if (isDone || sender.isHealthy) await recover(input, store, toolsUntil, { env, deadline, destination, log });
     keepRefusal(folder, sender.lastStatus, (status) => describeRefusal(receiver, status), env);
   } finally {
     await courier.close();

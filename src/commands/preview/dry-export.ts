@@ -1,7 +1,7 @@
 import type { Settings } from '../../config/settings.js';
 import { NOTHING_SENT } from '../../export/nothing-sent.js';
 import { exportSession } from '../../export/session.js';
-import { fingerprint } from '../../langfuse/receiver.js';
+import { fingerprint } from '../../langfuse/endpoint.js';
 import type { Log } from '../../shared/log.js';
 import { DryRun } from '../../state/dry-run.js';
 import type { SessionState } from '../../state/store.js';

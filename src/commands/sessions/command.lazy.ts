@@ -6,7 +6,7 @@ import { cutToWidth, printStderr, printStdout, style, terminalWidth } from '../.
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { commandEnvironment } from '../../config/claude-settings.js';
 import { readSettings } from '../../config/settings.js';
-import { fingerprint } from '../../langfuse/receiver.js';
+import { fingerprint } from '../../langfuse/endpoint.js';
 import { createSanitizer, type Sanitizer } from '../../observations/content/sanitize.js';
 import { createRedactor } from '../../observations/redaction/redact.js';
 import { type Entry, mayBeFor } from '../../state/entry.js';

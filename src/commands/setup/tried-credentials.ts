@@ -1,8 +1,7 @@
 import { UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { ask, askHidden, confirm } from '../../cli/questions.js';
-import { checkKeys } from '../../langfuse/key-check.js';
-import type { ProjectAnswer } from '../../langfuse/project.js';
+import { checkKeys, type ProjectAnswer } from '../../langfuse/project.js';
 import { type Credentials, langfuseOf, masked, PROBLEMS, REGIONS } from './credentials.js';
 
 export interface TriedCredentials {
@@ -18,7 +17,7 @@ export async function takeCredentials(known: Partial<Credentials>): Promise<Trie
     throw new UsageError('--yes needs keys: give --public-key and --secret-key-stdin, or set them in the environment');
   const credentials = { publicKey, secretKey, baseUrl };
   const check = await checkKeys(langfuseOf(credentials));
-  if (check.kind !== 'open') throw new Error(`${check.problem}; nothing was changed`);
+  if (check.kind !== 'accepted') throw new Error(`${check.problem}; nothing was changed`);
   return { credentials, project: check.project };
 }
 
@@ -31,7 +30,7 @@ export async function askForCredentials(known: Partial<Credentials>): Promise<Tr
   const secretKey = await askForKey('secretKey', 'Secret key (stays hidden)', known.secretKey, askHidden);
   const credentials = { baseUrl, publicKey, secretKey };
   const check = await checkKeys(langfuseOf(credentials));
-  if (check.kind === 'open') {
+  if (check.kind === 'accepted') {
     say(`They open the project ${toOneLine(check.project.name)}.`);
     return { credentials, project: check.project };
   }

@@ -1,80 +1,73 @@
 import type { LangfuseConfig } from '../../config/settings.js';
 import type { Observation } from '../../observations/model.js';
-import { asSpan, OtlpTransport } from '../otlp/otlp-transport.js';
-import { fingerprint } from '../receiver.js';
-import { INGESTION_CLOSED, type Outgoing, type Reply, type Transport } from '../transport.js';
-import { OlderServers } from './older-servers.js';
+import type { Limits, Outgoing } from '../destination.js';
+import { fingerprint } from '../endpoint.js';
+import type { Http } from '../http/client.js';
+import { OtlpTransport } from '../otlp/otlp-transport.js';
+import { INGESTION_CLOSED, type Reply, type Transport } from '../transport.js';
+import { ServersWithoutOtlp } from './servers-without-otlp.js';
 
-const NOTHING_THERE = 'what LANGFUSE_BASE_URL names has neither an OTLP endpoint nor an ingestion API (404)';
+const NO_ENDPOINT = 'the server at LANGFUSE_BASE_URL has neither an OTLP endpoint nor an ingestion API (404)';
 
-/** Brings observations to a Langfuse of any age: by OpenTelemetry, and where there is no such door, by the older one. */
+/** Sends to a Langfuse of any version: by OTLP, or by the ingestion API if the server has no OTLP endpoint. */
 export class AutoTransport implements Transport {
-  readonly #receiver: LangfuseConfig;
-  readonly #destination: string;
-  readonly #olderServers: OlderServers;
+  readonly #config: LangfuseConfig;
+  readonly #http: Http;
+  readonly #fingerprint: string;
+  readonly #withoutOtlp: ServersWithoutOtlp;
   readonly #otlp: Transport;
   #ingestion: Promise<Transport> | undefined;
-  /** What it was found to be. What is sent to a newer one will not have to be written otherwise. */
-  #age: 'older' | 'newer' | undefined;
+  /** The protocol that the server is known to accept. */
+  #accepts: 'otlp' | 'ingestion' | undefined;
 
-  /** `folder` is where it is remembered which servers are older. */
-  constructor(receiver: LangfuseConfig, folder: string) {
-    this.#receiver = receiver;
-    this.#destination = fingerprint(receiver);
-    this.#olderServers = new OlderServers(folder);
-    this.#otlp = new OtlpTransport(receiver);
-    this.#age = this.#olderServers.has(this.#destination) ? 'older' : undefined;
+  constructor(config: LangfuseConfig, http: Http, stateFolder: string) {
+    this.#config = config;
+    this.#http = http;
+    this.#fingerprint = fingerprint(config);
+    this.#withoutOtlp = new ServersWithoutOtlp(stateFolder);
+    this.#otlp = new OtlpTransport(config, http);
+    this.#accepts = this.#withoutOtlp.has(this.#fingerprint) ? 'ingestion' : undefined;
   }
 
+  /** Once the server has accepted OTLP, observations are no longer kept to be encoded differently. */
   encode(observation: Observation): Outgoing {
-    const outgoing = asSpan(observation);
-    return this.#age === 'newer' ? outgoing : { ...outgoing, observation };
+    const outgoing = this.#otlp.encode(observation);
+    return this.#accepts === 'otlp' ? outgoing : { ...outgoing, observation };
   }
 
-  async post(outgoing: readonly Outgoing[], timeoutMs: number): Promise<Reply> {
-    const deadline = Date.now() + timeoutMs;
-    const left = () => Math.max(1, deadline - Date.now());
-    if (this.#age === 'older') {
-      const reply = await this.#postOlder(outgoing, left());
-      if (!isShut(reply)) return reply;
-      // It has been upgraded since.
-      this.#age = undefined;
-      this.#olderServers.forget(this.#destination);
-      return this.#postNewer(outgoing, left());
+  async post(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {
+    if (this.#accepts === 'ingestion') {
+      const reply = await this.#postIngestion(outgoing, limits);
+      if (reply.status !== 404 && reply.problem !== INGESTION_CLOSED) return reply;
+      // The server has been upgraded.
+      this.#accepts = undefined;
+      this.#withoutOtlp.delete(this.#fingerprint);
+      return this.#postOtlp(outgoing, limits);
     }
-    const reply = await this.#postNewer(outgoing, left());
-    if (reply.status !== 404 || this.#age === 'newer') return reply;
-    const older = await this.#postOlder(outgoing, left());
-    if (isTaken(older) && this.#age === undefined) {
-      this.#age = 'older';
-      this.#olderServers.keep(this.#destination);
+    const reply = await this.#postOtlp(outgoing, limits);
+    if (reply.status !== 404 || this.#accepts === 'otlp') return reply;
+    const fallback = await this.#postIngestion(outgoing, limits);
+    if (isAccepted(fallback) && this.#accepts === undefined) {
+      this.#accepts = 'ingestion';
+      this.#withoutOtlp.add(this.#fingerprint);
     }
-    return older.status === 404 ? { ...older, problem: NOTHING_THERE } : older;
+    return fallback.status === 404 ? { ...fallback, problem: NO_ENDPOINT } : fallback;
   }
 
-  async close(): Promise<void> {
-    const ingestion = await this.#ingestion?.catch(() => undefined);
-    await Promise.all([this.#otlp.close(), ingestion?.close()]);
-  }
-
-  async #postNewer(outgoing: readonly Outgoing[], timeoutMs: number): Promise<Reply> {
-    const reply = await this.#otlp.post(outgoing, timeoutMs);
-    if (isTaken(reply)) this.#age = 'newer';
+  async #postOtlp(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {
+    const reply = await this.#otlp.post(outgoing, limits);
+    if (isAccepted(reply)) this.#accepts = 'otlp';
     return reply;
   }
 
-  async #postOlder(outgoing: readonly Outgoing[], timeoutMs: number): Promise<Reply> {
+  async #postIngestion(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {
     this.#ingestion ??= import('./ingestion-transport.lazy.js').then(
-      ({ IngestionTransport }) => new IngestionTransport(this.#receiver),
+      ({ IngestionTransport }) => new IngestionTransport(this.#config, this.#http),
     );
-    return (await this.#ingestion).post(outgoing, timeoutMs);
+    return (await this.#ingestion).post(outgoing, limits);
   }
 }
 
-function isTaken({ status, problem }: Reply): boolean {
+function isAccepted({ status, problem }: Reply): boolean {
   return status < 300 && problem === undefined;
-}
-
-function isShut({ status, problem }: Reply): boolean {
-  return status === 404 || problem === INGESTION_CLOSED;
 }

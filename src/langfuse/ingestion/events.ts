@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto';
 import type { ApiIngestionEvent } from 'langfuse';
 import type { Observation, Usage } from '../../observations/model.js';
 
-/** An event of the ingestion API, and how long it is in a request. */
 export interface IngestionEvent {
   readonly event: ApiIngestionEvent;
+  /** How much of a request it takes. */
   readonly bytes: number;
 }
 
 /**
- * What an older server is told of an observation, and with a root of its trace: the first event that a trace is told by
- * fixes its time. Always `…-create`: the server merges it into what is there.
+ * The event of an observation, and with a root that of its trace, which comes first: a trace's first event sets its time.
+ * Always `…-create`: the server merges it into what it has.
  */
 export function buildEvents(observation: Observation, sentAt: string): IngestionEvent[] {
   const { parentId, type } = observation;
-  const own = eventOf(TYPES[type], bodyOf(observation), sentAt);
-  return parentId === undefined ? [eventOf('trace-create', traceBodyOf(observation), sentAt), own] : [own];
+  const own = buildEvent(TYPES[type], buildBody(observation), sentAt);
+  return parentId === undefined ? [buildEvent('trace-create', buildTraceBody(observation), sentAt), own] : [own];
 }
 
 const TYPES = {
@@ -28,19 +28,19 @@ const TYPES = {
 const HASH_CHARS = 16;
 const ENVELOPE_BYTES = 200;
 
-/** The same content is the same event however often it is sent, and other content another: the server tells them by the id. */
-function eventOf(type: ApiIngestionEvent['type'], body: { readonly id: string }, sentAt: string): IngestionEvent {
+/** The server distinguishes events by their ids: the same content has the same id however often it is sent, other content another. */
+function buildEvent(type: ApiIngestionEvent['type'], body: { readonly id: string }, sentAt: string): IngestionEvent {
   const text = JSON.stringify(body, (_, value) => (typeof value === 'string' ? value.toWellFormed() : value));
   const hash = createHash('sha256').update(text).digest('hex').slice(0, HASH_CHARS);
-  // The server merges an observation's events in the order of their timestamps: what is sent last stands.
+  // The server merges an observation's events in the order of their timestamps: the last one sent wins.
   const event = { id: `${body.id}-${hash}`, type, timestamp: sentAt, body: JSON.parse(text) };
   return { event, bytes: Buffer.byteLength(text) + ENVELOPE_BYTES };
 }
 
-/** What is longer the server refuses. */
+/** The server refuses longer ones. */
 const TRACE_NAME_CHARS = 1_000;
 
-function traceBodyOf({ trace, startTime, input, output }: Observation) {
+function buildTraceBody({ trace, startTime, input, output }: Observation) {
   const { id, name, sessionId, userId, tags, environment, release, metadata } = trace;
   return {
     id,
@@ -57,7 +57,7 @@ function traceBodyOf({ trace, startTime, input, output }: Observation) {
   };
 }
 
-function bodyOf({ trace, type, parentId, input, output, ...own }: Observation) {
+function buildBody({ trace, type, parentId, input, output, ...own }: Observation) {
   const { id, name, startTime, endTime, level, statusMessage, metadata } = own;
   const { model, modelParameters, usage, completionStartTime } = own;
   const isSpan = type === 'agent' || type === 'tool';
@@ -72,7 +72,7 @@ function bodyOf({ trace, type, parentId, input, output, ...own }: Observation) {
     environment: trace.environment,
     input: input ?? undefined,
     output: output ?? undefined,
-    // This API knows spans, generations and events.
+    // This API has only spans, generations and events.
     metadata: isSpan ? { ...metadata, observation_type: type } : metadata,
     ...(type !== 'event' && { endTime: isoTime(endTime) }),
     ...(type === 'generation' && {
@@ -85,7 +85,7 @@ function bodyOf({ trace, type, parentId, input, output, ...own }: Observation) {
   };
 }
 
-/** Before version 3 there are no kinds but these. */
+/** Version 2 has only these kinds. */
 function usageForVersion2({ input, output, total }: Usage) {
   return { input, output, total, unit: 'TOKENS' };
 }

@@ -1,154 +1,156 @@
 import type { LangfuseConfig } from '../../config/settings.js';
 import type { Media, Observation } from '../../observations/model.js';
 import { isRecord, parseJson } from '../../shared/json.js';
-import type { MediaReport } from '../destination.js';
-import type { Answer } from '../http/post.js';
-import { isSuccess } from '../http/status.js';
-import { authorization, langfuseUrl } from '../receiver.js';
-import { MediaConnections, NO_TIME_LEFT, type Patience } from './media-connections.js';
+import type { Limits, MediaReport } from '../destination.js';
+import { authorization, langfuseUrl } from '../endpoint.js';
+import { type Http, type HttpRequest, type HttpResponse, isSuccess } from '../http/client.js';
+import { RetryingHttpClient } from '../http/retry.js';
 
-interface Errand {
-  readonly place: { readonly traceId: string; readonly observationId: string };
-  readonly when: Patience;
+interface UploadJob {
+  readonly media: Media;
+  /** The observation that refers to it. */
+  readonly owner: { readonly traceId: string; readonly observationId: string };
+  readonly limits: Limits;
 }
 
-/** Of all observations together: each may be large, and many observations come at once. */
-const AT_ONCE = 6;
-/** A server that took none is not asked again for each: there may be many, and turns wait for them. */
+/** For all observations together: files may be large, and many observations may be exported at once. */
+const MAX_PARALLEL = 6;
+/** After a server has failed, it is not asked again for each of many files while their turns wait. */
 const PAUSE_MS = 10 * 60_000;
 
 /**
- * Brings images and documents to Langfuse. It is told of each, and to which field it belongs; it gives a URL of its storage,
- * or none where it has these bytes: so each goes there once.
+ * Uploads images and documents. Langfuse is told of each file and of the field to which it belongs; it answers with an
+ * upload URL of its storage, or without one if it already has the file. So each file is uploaded once.
  */
 export class MediaUploads {
-  readonly #receiver: LangfuseConfig;
-  readonly #connections = new MediaConnections();
-  /** By hash: what is on its way is not to go twice. */
+  readonly #config: LangfuseConfig;
+  readonly #http: Http;
+  /** Hashes of files that were stored: the server asks again for one that its storage accepted with a 201, as Azure's does. */
+  readonly #stored = new Set<string>();
+  /** The upload under way of each hash: the same file waits for it. */
   readonly #underWay = new Map<string, Promise<unknown>>();
-  /** Hashes: the server asks again for what its storage has taken with a 201, as Azure's does. */
-  readonly #brought = new Set<string>();
-  /** The last one in each of the rows in which they wait. */
-  readonly #rows: Promise<unknown>[] = [];
-  #nextRow = 0;
-  #window: { readonly deadline: number; readonly until: number } | undefined;
-  #pausedUntil = 0;
-  #failure = '';
+  /** The last upload of each of the queues among which uploads are dealt out. */
+  readonly #queues: Promise<unknown>[] = [];
+  #nextQueue = 0;
+  #window: { readonly deadline: number; readonly end: number } | undefined;
+  #pause: { readonly until: number; readonly failure: string } | undefined;
 
-  constructor(receiver: LangfuseConfig) {
-    this.#receiver = receiver;
+  constructor(config: LangfuseConfig, http: Http) {
+    this.#config = config;
+    // A storage that asks to wait does not pause the requests with observations.
+    this.#http = new RetryingHttpClient(http);
   }
 
-  /** `deadline` is when the observations themselves must be there, in ms since 1970; `stop` gives up what is not under way. */
-  async bring({ media = [], id, trace }: Observation, deadline: number, stop?: AbortSignal): Promise<MediaReport> {
-    const errand = {
-      place: { traceId: trace.id, observationId: id },
-      when: { until: this.#untilFor(deadline), stop },
-    };
-    const once = [...new Map(media.map((each) => [`${each.field} ${each.reference}`, each])).values()];
+  /** `deadline` is that of the observation itself. */
+  async upload({ media = [], id, trace }: Observation, { deadline, stop }: Limits): Promise<MediaReport> {
+    const owner = { traceId: trace.id, observationId: id };
+    const limits = { deadline: this.#endOfWindow(deadline), stop };
+    const unique = [...new Map(media.map((each) => [`${each.field} ${each.reference}`, each])).values()];
     const missing = new Map<string, string>();
-    const bringing = once.map(async (each) => {
-      const failure = await this.#bringInTurn(each, errand);
+    const uploads = unique.map(async (each) => {
+      const failure = await this.#enqueue({ media: each, owner, limits });
       if (failure !== undefined) missing.set(each.reference, failure);
     });
-    await Promise.all(bringing);
+    await Promise.all(uploads);
     return { missing: new Set(missing.keys()), failure: stop?.aborted ? undefined : [...missing.values()][0] };
   }
 
-  close(): Promise<void> {
-    return this.#connections.close();
+  /** Half of the time up to the deadline is left for the observations. */
+  #endOfWindow(deadline: number): number {
+    if (this.#window?.deadline !== deadline) this.#window = { deadline, end: (Date.now() + deadline) / 2 };
+    return this.#window.end;
   }
 
-  /** Of the time up to a deadline half is left for the observations. */
-  #untilFor(deadline: number): number {
-    if (this.#window?.deadline !== deadline) this.#window = { deadline, until: (Date.now() + deadline) / 2 };
-    return this.#window.until;
-  }
-
-  async #bringInTurn(media: Media, errand: Errand): Promise<string | undefined> {
-    const { sha256: hash } = media;
-    const row = this.#nextRow;
-    this.#nextRow = (row + 1) % AT_ONCE;
-    const before = Promise.all([this.#rows[row], this.#underWay.get(hash)]);
-    const bringing = before.then(() => this.#bringOne(media, errand));
-    this.#rows[row] = bringing;
-    this.#underWay.set(hash, bringing);
-    const failure = await bringing;
-    if (this.#underWay.get(hash) === bringing) this.#underWay.delete(hash);
+  async #enqueue(job: UploadJob): Promise<string | undefined> {
+    const { sha256 } = job.media;
+    const queue = this.#nextQueue;
+    this.#nextQueue = (queue + 1) % MAX_PARALLEL;
+    const before = Promise.all([this.#queues[queue], this.#underWay.get(sha256)]);
+    const upload = before.then(() => this.#run(job));
+    this.#queues[queue] = upload;
+    this.#underWay.set(sha256, upload);
+    const failure = await upload;
+    if (this.#underWay.get(sha256) === upload) this.#underWay.delete(sha256);
     return failure;
   }
 
-  /** Why it is not there. */
-  async #bringOne(media: Media, errand: Errand): Promise<string | undefined> {
-    if (errand.when.stop?.aborted) return 'stopped';
-    if (Date.now() < this.#pausedUntil) return this.#failure;
-    // The server was not asked: for what has more time it may be.
-    if (Date.now() >= errand.when.until) return NO_TIME_LEFT;
+  /** Returns why the file was not uploaded. */
+  async #run(job: UploadJob): Promise<string | undefined> {
+    const { deadline, stop } = job.limits;
+    if (stop?.aborted) return 'stopped';
+    if (this.#pause && Date.now() < this.#pause.until) return this.#pause.failure;
+    // Not the server's fault: a file that has more time is tried.
+    if (Date.now() >= deadline) return 'no time was left to upload it';
     try {
-      await this.#upload(media, errand);
+      await this.#upload(job);
       return undefined;
     } catch (error) {
       const { message } = error as Error;
-      if (!(error instanceof Refusal)) {
-        this.#pausedUntil = Date.now() + PAUSE_MS;
-        this.#failure = message;
-      }
+      if (!(error instanceof FileRefusal)) this.#pause = { until: Date.now() + PAUSE_MS, failure: message };
       return message;
     }
   }
 
-  async #upload({ reference, bytes, ...media }: Media, { place, when }: Errand): Promise<void> {
+  async #upload({ media, owner, limits }: UploadJob): Promise<void> {
     const { field, contentType, length: contentLength, sha256: sha256Hash } = media;
-    const about = { ...place, field, contentType, contentLength, sha256Hash };
-    const { mediaId, uploadUrl } = uploadIn(await this.#ask('POST', '/api/public/media', about, when));
-    if (!reference.includes(`|id=${mediaId}|`)) throw new Refusal('the server calls it otherwise');
-    if (uploadUrl === undefined || this.#brought.has(sha256Hash)) return;
+    const announcement = { ...owner, field, contentType, contentLength, sha256Hash };
+    const { mediaId, uploadUrl } = parseUploadUrl(
+      await this.#askLangfuse('POST', '/api/public/media', announcement, limits),
+    );
+    if (!media.reference.includes(`|id=${mediaId}|`)) throw new FileRefusal('the server uses another media ID');
+    if (uploadUrl === undefined || this.#stored.has(sha256Hash)) return;
     const startedAt = Date.now();
     const headers = { 'content-type': contentType, ...storageHeaders(uploadUrl, sha256Hash) };
-    const stored = await this.#connections.ask(uploadUrl, { method: 'PUT', headers, body: bytes() }, when);
-    const { status } = stored;
-    const said = `the storage at ${uploadUrl.host} answers ${status}`;
+    const request = { method: 'PUT', url: uploadUrl, headers, body: media.bytes() } as const;
+    const { status, isPage, body } = await this.#http.request(request, limits);
+    const outcome = `the storage at ${uploadUrl.host} answers ${status}`;
     // Google's storage calls its empty answer HTML.
-    if (stored.isPage && stored.text.trim() !== '' && isSuccess(status)) throw new Error(`${said} with a page`);
-    const uploadedAt = new Date().toISOString();
-    // Until it is told so the server does not show it.
-    await this.#ask(
-      'PATCH',
-      `/api/public/media/${encodeURIComponent(mediaId)}`,
-      { uploadedAt, uploadHttpStatus: status, uploadTimeMs: Date.now() - startedAt },
-      when,
-    );
-    if (status === 413) throw new Refusal(said);
-    if (!isSuccess(status)) throw new Error(said);
-    this.#brought.add(sha256Hash);
+    if (isPage && body.trim() !== '' && isSuccess(status)) throw new Error(`${outcome} with a web page`);
+    const result = {
+      uploadedAt: new Date().toISOString(),
+      uploadHttpStatus: status,
+      uploadTimeMs: Date.now() - startedAt,
+    };
+    // The server shows the file only once it has been told the result.
+    await this.#askLangfuse('PATCH', `/api/public/media/${encodeURIComponent(mediaId)}`, result, limits);
+    if (status === 413) throw new FileRefusal(outcome);
+    if (!isSuccess(status)) throw new Error(outcome);
+    this.#stored.add(sha256Hash);
   }
 
-  async #ask(method: 'POST' | 'PATCH', path: string, content: object, when: Patience): Promise<Answer> {
-    const body = Buffer.from(JSON.stringify(content));
-    const headers = { authorization: authorization(this.#receiver), 'content-type': 'application/json' };
-    const answer = await this.#connections.ask(langfuseUrl(this.#receiver, path), { method, headers, body }, when);
-    const { status, isPage } = answer;
-    if (status === 400 || status === 413 || status === 422) throw new Refusal(`the server refuses it (${status})`);
-    if (status === 404) throw new Error('the server takes no media (404)');
+  async #askLangfuse(
+    method: HttpRequest['method'],
+    path: string,
+    content: object,
+    limits: Limits,
+  ): Promise<HttpResponse> {
+    const url = langfuseUrl(this.#config, path);
+    const headers = { authorization: authorization(this.#config), 'content-type': 'application/json' };
+    const response = await this.#http.request({ method, url, headers, body: JSON.stringify(content) }, limits);
+    const { status, isPage } = response;
+    if (status === 400 || status === 413 || status === 422)
+      throw new FileRefusal(`the server refuses the file (${status})`);
+    if (status === 404) throw new Error('the server accepts no media (404)');
     if (status >= 300 || isPage)
-      throw new Error(`the server answers ${status}${isPage ? ' with a page' : ''} to media`);
-    return answer;
+      throw new Error(`the server answers ${status}${isPage ? ' with a web page' : ''} to a media request`);
+    return response;
   }
 }
 
-/** Something about one of them, not about the server. */
-class Refusal extends Error {}
+/** The fault is the file's, not the server's. */
+class FileRefusal extends Error {}
 
-function uploadIn({ text }: Answer): { mediaId: string; uploadUrl: URL | undefined } {
-  const answer = parseJson(text);
+function parseUploadUrl({ body }: HttpResponse): { mediaId: string; uploadUrl: URL | undefined } {
+  const answer = parseJson(body);
   const { mediaId, uploadUrl } = isRecord(answer) ? answer : {};
   const url = typeof uploadUrl === 'string' && URL.canParse(uploadUrl) ? new URL(uploadUrl) : undefined;
   const isUsable = uploadUrl === null || uploadUrl === undefined || /^https?:$/.test(url?.protocol ?? '');
-  if (typeof mediaId !== 'string' || !isUsable) throw new Error('what answers to media is no Langfuse');
+  if (typeof mediaId !== 'string' || !isUsable)
+    throw new Error('this is not Langfuse: its answer to a media request has no media ID or no usable upload URL');
   return { mediaId, uploadUrl: url };
 }
 
-/** Google's storage refuses headers that were not signed; S3 wants the one, Azure the other. */
+/** Google's storage refuses headers that were not signed; S3 needs the first, Azure the second. */
 function storageHeaders({ hostname }: URL, sha256Hash: string): { [name: string]: string } {
   const isGoogle = /(?:^|\.)storage\.googleapis\.com$/.test(hostname);
   return isGoogle ? {} : { 'x-amz-checksum-sha256': sha256Hash, 'x-ms-blob-type': 'BlockBlob' };

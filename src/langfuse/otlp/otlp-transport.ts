@@ -1,58 +1,62 @@
 import type { DestinationConfig } from '../../config/settings.js';
 import type { Observation } from '../../observations/model.js';
 import { isRecord, parseJson } from '../../shared/json.js';
-import { type Endpoint, Post } from '../http/post.js';
-import { otlpEndpoint } from '../receiver.js';
-import type { Outgoing, Rejected, Reply, Transport } from '../transport.js';
+import type { Limits, Outgoing, Rejected } from '../destination.js';
+import { type Endpoint, otlpEndpoint } from '../endpoint.js';
+import type { Http } from '../http/client.js';
+import type { Reply, Transport } from '../transport.js';
 import { encodeRequest, encodeSpan } from './span.js';
 
-/** Brings observations as OpenTelemetry's spans, to Langfuse or to a Collector. */
+/** Sends observations as OpenTelemetry spans, to Langfuse or to a Collector. */
 export class OtlpTransport implements Transport {
   readonly #kind: DestinationConfig['kind'];
   readonly #endpoint: Endpoint;
-  readonly #post: Post;
+  readonly #http: Http;
 
-  constructor(receiver: DestinationConfig) {
-    this.#kind = receiver.kind;
-    this.#endpoint = otlpEndpoint(receiver);
-    this.#post = new Post(this.#endpoint);
+  constructor(config: DestinationConfig, http: Http) {
+    this.#kind = config.kind;
+    this.#endpoint = otlpEndpoint(config);
+    this.#http = http;
   }
 
   encode(observation: Observation): Outgoing {
-    return asSpan(observation);
+    return { json: encodeSpan(observation) };
   }
 
-  async post(outgoing: readonly Outgoing[], timeoutMs: number): Promise<Reply> {
-    const body = encodeRequest(outgoing.map(({ json }) => json));
-    const { status, retryAfterMs, isPage, text } = await this.#post.send(body, timeoutMs);
-    const problem = isPage && status < 300 ? PAGES[this.#kind](status) : REFUSALS[this.#kind][status];
-    return { status, retryAfterMs, problem, rejected: rejectedIn(text, outgoing.length, this.#endpoint) };
-  }
-
-  close(): Promise<void> {
-    return this.#post.close();
+  async post(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {
+    const { url, headers } = this.#endpoint;
+    const response = await this.#http.request(
+      {
+        method: 'POST',
+        url,
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: encodeRequest(outgoing.map(({ json }) => json)),
+        isCompressed: true,
+        isBodyOptional: true,
+      },
+      limits,
+    );
+    const { status, isPage, body } = response;
+    const problem =
+      isPage && status < 300
+        ? `this is not ${NAMES[this.#kind]}: it answered ${status} with a web page`
+        : PROBLEMS[this.#kind][status];
+    return { status, problem, rejected: parseRejected(body, outgoing.length, headers) };
   }
 }
 
-export function asSpan(observation: Observation): Outgoing {
-  return { json: encodeSpan(observation) };
-}
+const NAMES = { langfuse: 'Langfuse', collector: 'a Collector' } as const;
 
-const PAGES: { readonly [kind in DestinationConfig['kind']]: (status: number) => string } = {
-  langfuse: (status) => `what answers ${status} is no Langfuse: it sent a page`,
-  collector: (status) => `what answers ${status} is no Collector: it sent a page`,
-};
-
-const REFUSALS: { readonly [kind in DestinationConfig['kind']]: { readonly [status: number]: string } } = {
+const PROBLEMS: { readonly [kind in DestinationConfig['kind']]: { readonly [status: number]: string } } = {
   langfuse: {
     401: 'the server refuses the keys (401)',
     403: 'the server refuses the keys (403)',
-    404: 'the server has no OTLP endpoint (404); Langfuse has one from 3.22 on',
+    404: 'the server has no OTLP endpoint (404); Langfuse has one since version 3.22',
   },
   collector: {
     401: 'the Collector refuses CC_LANGFUSE_OTLP_HEADERS (401)',
     403: 'the Collector refuses CC_LANGFUSE_OTLP_HEADERS (403)',
-    404: 'there is no OTLP endpoint at CC_LANGFUSE_OTLP_URL (404); of a Collector it ends with /v1/traces',
+    404: "there is no OTLP endpoint at CC_LANGFUSE_OTLP_URL (404); a Collector's URL ends with /v1/traces",
   },
 };
 
@@ -69,16 +73,15 @@ export function headerSecrets(headers: Endpoint['headers']): string[] {
 const REASON_CHARS = 200;
 
 /** What OTLP calls a partial success. Langfuse answers with a queue's job instead, or with nothing. */
-function rejectedIn(text: string, sent: number, { headers }: Endpoint): Rejected | undefined {
-  const answer = parseJson(text);
+function parseRejected(body: string, sent: number, headers: Endpoint['headers']): Rejected | undefined {
+  const answer = parseJson(body);
   const { partialSuccess } = isRecord(answer) ? answer : {};
   if (!isRecord(partialSuccess)) return undefined;
   // As JSON a 64-bit number is a string.
   const count = Math.trunc(Number(partialSuccess.rejectedSpans));
   const spans = Math.min(sent, Math.max(0, count || 0));
   const reason = typeof partialSuccess.errorMessage === 'string' ? partialSuccess.errorMessage : '';
-  // One that rejects nothing and says nothing is none.
   if (spans === 0 && reason === '') return undefined;
-  const told = headerSecrets(headers).reduce((words, secret) => words.replaceAll(secret, '…'), reason);
-  return { spans, reason: told.slice(0, REASON_CHARS).toWellFormed() };
+  const masked = headerSecrets(headers).reduce((text, secret) => text.replaceAll(secret, '…'), reason);
+  return { spans, reason: masked.slice(0, REASON_CHARS).toWellFormed() };
 }

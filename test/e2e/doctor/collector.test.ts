@@ -66,7 +66,7 @@ describe('a Collector', () => {
     expect(await patient.told('endpoint', elsewhere)).toEqual([
       {
         status: 'broken',
-        message: `the Collector at ${collector.url}/v1/metrics: there is no OTLP endpoint at CC_LANGFUSE_OTLP_URL (404); of a Collector it ends with /v1/traces`,
+        message: `the Collector at ${collector.url}/v1/metrics: there is no OTLP endpoint at CC_LANGFUSE_OTLP_URL (404); a Collector's URL ends with /v1/traces`,
         fix: 'mend CC_LANGFUSE_OTLP_URL',
       },
     ]);

@@ -37,7 +37,7 @@ describe('a server', () => {
     expect(await endpoint(url)).toEqual([
       {
         status: 'broken',
-        message: `${url} is silent: no answer within 5000 ms`,
+        message: `${url} is silent: no answer within 5 s`,
         fix: `see what is between: curl -v ${url}/api/public/health`,
       },
     ]);
@@ -294,7 +294,7 @@ describe('a server', () => {
     expect(await patient.told('otlp')).toEqual([
       {
         status: 'broken',
-        message: 'what answers 200 is no Langfuse: it sent a page',
+        message: 'this is not Langfuse: it answered 200 with a web page',
         fix: 'ask who runs the server, or what lies before it',
       },
     ]);

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { LangfuseAPIClient, LangfuseMedia, uploadMedia } from '@langfuse/core';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { MediaUploads } from '../../../src/langfuse/media/media-uploads.lazy.js';
+import type { Destination } from '../../../src/langfuse/destination.js';
+import { openDestination } from '../../../src/langfuse/open-destination.js';
 import { MediaPart } from '../../../src/observations/content/media-part.js';
 import type { Media, Observation } from '../../../src/observations/model.js';
 import {
@@ -15,19 +16,19 @@ import { besideSilence } from '../../support/silence.js';
 import { someObservations } from '../../support/traces.js';
 
 let server: LangfuseServer;
-let uploads: MediaUploads;
+let destination: Destination;
 
 beforeEach(async () => {
   server = await LangfuseServer.start();
-  uploads = new MediaUploads(langfuseAt(server.url));
+  destination = await openDestination(langfuseAt(server.url), '');
 });
 
 afterEach(async () => {
-  await uploads.close();
+  await destination.close();
   await server.stop();
 });
 
-const soon = () => Date.now() + 10_000;
+const soon = () => ({ deadline: Date.now() + 10_000 });
 const picture = (words: string, field: Media['field'] = 'input') => mediaOf(words, 'image/png', field);
 
 function mediaOf(words: string, contentType: string, field: Media['field'] = 'input'): Media {
@@ -44,30 +45,31 @@ function observationWith(id: string, ...media: Media[]): Observation {
   return { ...root, id, media };
 }
 
-const bring = (id: string, ...media: Media[]) => uploads.bring(observationWith(id, ...media), soon());
+const upload = (id: string, ...media: Media[]) => destination.uploadMedia(observationWith(id, ...media), soon());
+const NOT_LANGFUSE = 'this is not Langfuse: its answer to a media request has no media ID or no usable upload URL';
 const ALL = { missing: new Set(), failure: undefined };
 const asked = () => server.requests.map(({ path, status }) => `${path.replace(/\/[\w-]{22}\b.*/, '/…')} ${status}`);
 const stored = () => [...server.media.stored.values()];
 
-/** What becomes of what is asked at one door. */
-function misbehaveAt(door: RegExp, told: (time: number) => Misbehaviour | undefined): void {
+/** Misbehaves only on requests whose method and path match. */
+function misbehaveAt(request: RegExp, answer: (time: number) => Misbehaviour | undefined): void {
   let times = 0;
   server.misbehave = ({ method, url }) => {
-    if (!door.test(`${method} ${url}`)) return undefined;
+    if (!request.test(`${method} ${url}`)) return undefined;
     times += 1;
-    return told(times);
+    return answer(times);
   };
 }
 
 describe('an image', () => {
-  test('is stored, told of, and belongs to its field', async () => {
-    expect(await bring('a', picture('one'))).toEqual(ALL);
+  test('is announced, stored, and belongs to its field', async () => {
+    expect(await upload('a', picture('one'))).toEqual(ALL);
     expect(asked()).toEqual(['/api/public/media 201', '/storage/… 200', '/api/public/media/… 200']);
     expect(stored()).toMatchObject([{ bytes: Buffer.from('one'), contentType: 'image/png', uploadStatus: 200 }]);
     expect([...(stored()[0]?.fields ?? [])]).toEqual([`${traceId} a input`]);
   });
 
-  test('goes as the package of Langfuse sends it', async () => {
+  test('is uploaded as the package @langfuse/core does it', async () => {
     const media = new LangfuseMedia({ source: 'bytes', contentBytes: Buffer.from('one'), contentType: 'image/png' });
     const apiClient = new LangfuseAPIClient({
       environment: '',
@@ -88,7 +90,7 @@ describe('an image', () => {
     const theirHeaders = doors.map(headersOf);
     server.media.stored.clear();
     server.requests.splice(0);
-    await bring('a', picture('one'));
+    await upload('a', picture('one'));
     expect(stored()).toEqual(theirs);
     expect(asked()).toEqual(theirRequests);
     expect(doors.map(headersOf)).toEqual(theirHeaders);
@@ -97,31 +99,35 @@ describe('an image', () => {
     );
   });
 
-  test('goes once, wherever it is shown', async () => {
-    const both = await Promise.all([bring('a', picture('one'), picture('one', 'output')), bring('b', picture('one'))]);
-    expect([...both, await bring('c', picture('one'), picture('one'))]).toEqual([ALL, ALL, ALL]);
+  test('is uploaded once, even if several fields refer to it', async () => {
+    const both = await Promise.all([
+      upload('a', picture('one'), picture('one', 'output')),
+      upload('b', picture('one')),
+    ]);
+    expect([...both, await upload('c', picture('one'), picture('one'))]).toEqual([ALL, ALL, ALL]);
     expect(stored()).toMatchObject([{ arrivals: 1 }]);
     expect([...(stored()[0]?.fields ?? [])].toSorted()).toEqual(
       ['a input', 'a output', 'b input', 'c input'].map((field) => `${traceId} ${field}`),
     );
   });
 
-  test('goes once to a storage that answers as Azure does, too', async () => {
+  test('is uploaded once also to a storage that answers like Azure', async () => {
     misbehaveAt(/^PUT/, () => ({ status: 201 }));
-    expect([await bring('a', picture('one')), await bring('b', picture('one'))]).toEqual([ALL, ALL]);
+    expect([await upload('a', picture('one')), await upload('b', picture('one'))]).toEqual([ALL, ALL]);
     expect(stored()).toMatchObject([{ arrivals: 1, uploadStatus: 201 }]);
     expect(stored()[0]?.fields.size).toBe(2);
   });
 
-  test('that the server has from before does not go at all', async () => {
-    await bring('a', picture('one'));
-    uploads = new MediaUploads(langfuseAt(server.url));
-    await bring('a', picture('one'));
+  test('that the server already has is not uploaded', async () => {
+    await upload('a', picture('one'));
+    await destination.close();
+    destination = await openDestination(langfuseAt(server.url), '');
+    await upload('a', picture('one'));
     expect(stored()).toMatchObject([{ arrivals: 1 }]);
   });
 
-  test('and others go together', async () => {
-    expect(await bring('a', picture('one'), mediaOf('two', 'application/pdf'), picture('three', 'output'))).toEqual(
+  test('is uploaded together with others', async () => {
+    expect(await upload('a', picture('one'), mediaOf('two', 'application/pdf'), picture('three', 'output'))).toEqual(
       ALL,
     );
     expect(
@@ -131,39 +137,39 @@ describe('an image', () => {
     ).toEqual(['one', 'three', 'two']);
   });
 
-  test('is stored where the storage calls its empty answer HTML', async () => {
+  test('is stored even if the storage calls its empty answer HTML', async () => {
     misbehaveAt(/^PUT/, () => ({ headers: { 'content-type': 'text/html' }, body: '' }));
-    expect(await bring('a', picture('one'))).toEqual(ALL);
+    expect(await upload('a', picture('one'))).toEqual(ALL);
   });
 
-  test('takes no keys along to the storage', async () => {
-    await bring('a', picture('one'));
+  test('is uploaded without sending the keys to the storage', async () => {
+    await upload('a', picture('one'));
     expect(server.requests.find(({ path }) => path.startsWith('/storage'))?.headers.authorization).toBeUndefined();
   });
 });
 
-describe('what passes is tried again', () => {
+describe('a failed request is repeated', () => {
   test.each([
     ['the server', /^POST \/api\/public\/media$/],
     ['its storage', /^PUT /],
-    ['the server, told of it', /^PATCH /],
-  ])('%s', async (_, door) => {
-    misbehaveAt(door, (time) =>
+    ['the server, when it is told the result', /^PATCH /],
+  ])('to %s', async (_, request) => {
+    misbehaveAt(request, (time) =>
       time === 1 ? { status: 503 } : time === 2 ? { disconnect: 'before taking' } : undefined,
     );
-    expect(await bring('a', picture('one'))).toEqual(ALL);
+    expect(await upload('a', picture('one'))).toEqual(ALL);
     expect(stored()).toMatchObject([{ bytes: Buffer.from('one'), uploadStatus: 200 }]);
   });
 });
 
-test('a server that asks to wait is asked again as long as there is time', async () => {
-  misbehaveAt(/^POST/, (time) => (time < 6 ? { status: 429, headers: { 'retry-after': '0' } } : undefined));
-  expect(await bring('a', picture('one'))).toEqual(ALL);
+test('a server that asks to wait is tried again as long as there is time', async () => {
+  misbehaveAt(/^POST/, (time) => (time < 5 ? { status: 429, headers: { 'retry-after': '0' } } : undefined));
+  expect(await upload('a', picture('one'))).toEqual(ALL);
   misbehaveAt(/^POST/, () => ({ status: 429, headers: { 'retry-after': '60' } }));
-  expect(await bring('b', picture('two'))).toMatchObject({ failure: 'the server answers 429 to media' });
+  expect(await upload('b', picture('two'))).toMatchObject({ failure: 'the server answers 429 to a media request' });
 });
 
-test('many at once come few at a time', async () => {
+test('at most six files are uploaded at a time', async () => {
   let most = 0;
   let now = 0;
   misbehaveAt(/^PUT/, () => {
@@ -175,107 +181,114 @@ test('many at once come few at a time', async () => {
     return { delayMs: 30 };
   });
   const pictures = (id: string) => Array.from({ length: 10 }, (_, n) => picture(`picture ${n} of ${id}`));
-  const reports = await Promise.all(['a', 'b', 'c'].map((id) => bring(id, ...pictures(id))));
+  const reports = await Promise.all(['a', 'b', 'c'].map((id) => upload(id, ...pictures(id))));
   expect(reports).toEqual([ALL, ALL, ALL]);
   expect(stored()).toHaveLength(30);
   expect(most).toBeLessThanOrEqual(6);
 });
 
-test('what is stopped ends with the request under way, and is no failure', async () => {
+test('after a stop only the requests under way are finished, and that is not a failure', async () => {
   const stop = new AbortController();
   misbehaveAt(/^PUT/, () => {
     stop.abort();
     return { status: 503 };
   });
   const pictures = Array.from({ length: 20 }, (_, n) => picture(`picture ${n}`));
-  const report = await uploads.bring(observationWith('a', ...pictures), soon(), stop.signal);
+  const report = await destination.uploadMedia(observationWith('a', ...pictures), { ...soon(), stop: stop.signal });
   expect(report).toEqual({ missing: new Set(pictures.map(({ reference }) => reference)), failure: undefined });
   expect(asked().filter((request) => request.startsWith('/storage')).length).toBeLessThanOrEqual(6);
 });
 
-describe('where it cannot be brought', () => {
+describe('a file that cannot be uploaded is missing', () => {
   const missing = (...media: Media[]) => new Set(media.map(({ reference }) => reference));
 
   test.each([
-    ['the server takes no media', /^POST/, { status: 404 }, 'the server takes no media (404)'],
-    ['the server has no storage', /^POST/, { status: 500 }, 'the server answers 500 to media'],
-    ['the keys are refused', /^POST/, { status: 401 }, 'the server answers 401 to media'],
+    ['the server accepts no media', /^POST/, { status: 404 }, 'the server accepts no media (404)'],
+    ['the server has no storage', /^POST/, { status: 500 }, 'the server answers 500 to a media request'],
+    ['the keys are refused', /^POST/, { status: 401 }, 'the server answers 401 to a media request'],
     [
-      'a page answers',
+      'a web page answers',
       /^POST/,
       { status: 200, headers: { 'content-type': 'text/html' } },
-      'the server answers 200 with a page to media',
+      'the server answers 200 with a web page to a media request',
     ],
-    ['something else answers', /^POST/, { status: 201, body: '{"ok":true}' }, 'what answers to media is no Langfuse'],
+    ['something else answers', /^POST/, { status: 201, body: '{"ok":true}' }, NOT_LANGFUSE],
     [
-      'its storage is no web address',
+      'the upload URL is not a web address',
       /^POST/,
       { status: 201, body: '{"mediaId":"x","uploadUrl":"file:///etc"}' },
-      'what answers to media is no Langfuse',
+      NOT_LANGFUSE,
     ],
     ['the storage refuses', /^PUT/, { status: 403 }, 'the storage at 127.0.0.1:PORT answers 403'],
     [
-      'a page answers for the storage',
+      'a web page answers for the storage',
       /^PUT/,
       { status: 200, headers: { 'content-type': 'text/html' }, body: '<p>Sign in first' },
-      'the storage at 127.0.0.1:PORT answers 200 with a page',
+      'the storage at 127.0.0.1:PORT answers 200 with a web page',
     ],
-    ['the server cannot be told', /^PATCH/, { status: 500 }, 'the server answers 500 to media'],
-  ])('since %s, it is said, and the others are not tried', async (_, door, told, failure) => {
-    misbehaveAt(door, () => told);
+    ['the server cannot be told the result', /^PATCH/, { status: 500 }, 'the server answers 500 to a media request'],
+  ])('because %s; the reason is reported, and no other is tried', async (_, request, answer, failure) => {
+    misbehaveAt(request, () => answer);
     const [one, two] = [picture('one'), picture('two')];
     const words = failure.replace('PORT', String(server.port));
-    expect(await bring('a', one)).toEqual({ missing: missing(one), failure: words });
+    expect(await upload('a', one)).toEqual({ missing: missing(one), failure: words });
     const requests = server.requests.length;
-    expect(await bring('b', two)).toEqual({ missing: missing(two), failure: words });
+    expect(await upload('b', two)).toEqual({ missing: missing(two), failure: words });
     expect(server.requests).toHaveLength(requests);
   });
 
-  test.each([400, 413, 422])('since it is refused for what it is (%i), others are brought', async (status) => {
+  test.each([400, 413, 422])('because it is refused itself (%i); others are uploaded', async (status) => {
     misbehaveAt(/^POST/, (time) => (time === 1 ? { status } : undefined));
     const [one, two] = [picture('one'), picture('two')];
-    expect(await bring('a', one)).toEqual({ missing: missing(one), failure: `the server refuses it (${status})` });
-    expect(await bring('a', two)).toEqual(ALL);
+    expect(await upload('a', one)).toEqual({
+      missing: missing(one),
+      failure: `the server refuses the file (${status})`,
+    });
+    expect(await upload('a', two)).toEqual(ALL);
   });
 
-  test('since it is too large for the storage, others are brought', async () => {
+  test('because it is too large for the storage; others are uploaded', async () => {
     misbehaveAt(/^PUT/, (time) => (time === 1 ? { status: 413 } : undefined));
     const [one, two] = [picture('one'), picture('two')];
     const failure = `the storage at 127.0.0.1:${server.port} answers 413`;
-    expect(await bring('a', one)).toEqual({ missing: missing(one), failure });
-    expect(await bring('a', two)).toEqual(ALL);
+    expect(await upload('a', one)).toEqual({ missing: missing(one), failure });
+    expect(await upload('a', two)).toEqual(ALL);
   });
 
-  test('since there is no time for it, what has time is brought', async () => {
+  test('because no time is left; one that has more time is uploaded', async () => {
     const one = picture('one');
-    const failure = 'there was no time left for it';
-    expect(await uploads.bring(observationWith('a', one), Date.now())).toEqual({ missing: missing(one), failure });
-    expect(await bring('a', one)).toEqual(ALL);
+    const failure = 'no time was left to upload it';
+    expect(await destination.uploadMedia(observationWith('a', one), { deadline: Date.now() })).toEqual({
+      missing: missing(one),
+      failure,
+    });
+    expect(await upload('a', one)).toEqual(ALL);
   });
 
-  test('since the server calls it otherwise, nothing is stored', async () => {
+  test('because the server uses another media ID; nothing is stored', async () => {
     misbehaveAt(/^POST/, () => ({ status: 201, body: JSON.stringify({ mediaId: 'x', uploadUrl: `${server.url}/y` }) }));
     const one = picture('one');
-    expect(await bring('a', one)).toEqual({ missing: missing(one), failure: 'the server calls it otherwise' });
+    expect(await upload('a', one)).toEqual({ missing: missing(one), failure: 'the server uses another media ID' });
     expect(asked()).toEqual(['/api/public/media 201']);
   });
 
-  test('since there is nobody, it says where', async () => {
-    uploads = new MediaUploads(langfuseAt('http://127.0.0.1:9'));
+  test('because there is no server; the reason names the host', async () => {
+    await destination.close();
+    destination = await openDestination(langfuseAt('http://127.0.0.1:9'), '');
     const one = picture('one');
     const failure = '127.0.0.1:9 cannot be reached: ECONNREFUSED';
-    expect(await bring('a', one)).toEqual({ missing: missing(one), failure });
+    expect(await upload('a', one)).toEqual({ missing: missing(one), failure });
   });
 
-  test('since somebody is silent, half of the time is left for what refers to it', () =>
+  test('because the storage is silent; half of the time is left for the observation', () =>
     besideSilence(async (url) => {
       const one = picture('one');
       const [, mediaId] = /id=([^|]+)/.exec(one.reference) ?? [];
       misbehaveAt(/^POST/, () => ({ status: 201, body: JSON.stringify({ mediaId, uploadUrl: `${url}/s?X=secret` }) }));
       const deadline = Date.now() + 1_000;
-      const report = await uploads.bring(observationWith('a', one), deadline);
+      const report = await destination.uploadMedia(observationWith('a', one), { deadline });
       expect(report.missing).toEqual(missing(one));
-      expect(report.failure).toMatch(/^127\.0\.0\.1:\d+ cannot be reached: no answer within \d+ ms$/);
+      expect(report.failure).toMatch(/^127\.0\.0\.1:\d+ cannot be reached: no answer within [\d.]+ s$/);
       expect(Date.now()).toBeLessThan(deadline);
     }));
 });

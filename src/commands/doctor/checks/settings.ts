@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parseOtlpHeaders } from '../../../config/setting-formats.js';
 import type { DestinationConfig, GivenSetting } from '../../../config/settings.js';
-import { otlpEndpoint } from '../../../langfuse/receiver.js';
+import { otlpEndpoint } from '../../../langfuse/endpoint.js';
 import { isKey } from '../../setup/credentials.js';
 import type { SettingsFacts, Source } from '../facts/settings.js';
 import { broken, type Finding, none, ok, warning } from '../finding.js';

@@ -1,10 +1,11 @@
 import { accessSync, constants } from 'node:fs';
 import type { CollectorConfig, DestinationConfig, LangfuseConfig } from '../../../config/settings.js';
-import { askForHealth, type HealthAnswer } from '../../../langfuse/health.js';
-import { proxyFor } from '../../../langfuse/http/proxy.lazy.js';
+import { otlpEndpoint } from '../../../langfuse/endpoint.js';
+import { fetchHealth, type HealthAnswer } from '../../../langfuse/health.js';
+import { type Http, HttpClient, NoResponseError } from '../../../langfuse/http/client.js';
+import { findProxy } from '../../../langfuse/http/proxy.lazy.js';
 import { OtlpTransport } from '../../../langfuse/otlp/otlp-transport.js';
-import { askForProject, type ProjectAnswer } from '../../../langfuse/project.js';
-import { otlpEndpoint } from '../../../langfuse/receiver.js';
+import { fetchProject, type ProjectAnswer } from '../../../langfuse/project.js';
 import type { Reply, Transport } from '../../../langfuse/transport.js';
 
 /** What a server says to four questions, asked at once. None of them brings it anything to keep. */
@@ -47,12 +48,12 @@ const DEADLINE_MS = 5_000;
 
 export async function serverFacts(langfuse: LangfuseConfig): Promise<ServerFacts> {
   const [health, project, otlp, ingestion] = await Promise.all([
-    answerOf(askForHealth(langfuse, DEADLINE_MS).then((answer) => ({ ...answer, at: Date.now() }))),
-    answerOf(askForProject(langfuse, DEADLINE_MS)),
-    answerOf(takeNothing(new OtlpTransport(langfuse))),
+    answerOf(fetchHealth(langfuse, DEADLINE_MS).then((answer) => ({ ...answer, at: Date.now() }))),
+    answerOf(fetchProject(langfuse, DEADLINE_MS)),
+    answerOf(takeNothing((http) => new OtlpTransport(langfuse, http))),
     answerOf(
-      import('../../../langfuse/ingestion/ingestion-transport.lazy.js').then((door) =>
-        takeNothing(new door.IngestionTransport(langfuse)),
+      import('../../../langfuse/ingestion/ingestion-transport.lazy.js').then(({ IngestionTransport }) =>
+        takeNothing((http) => new IngestionTransport(langfuse, http)),
       ),
     ),
   ]);
@@ -61,14 +62,15 @@ export async function serverFacts(langfuse: LangfuseConfig): Promise<ServerFacts
 }
 
 export async function collectorFacts(collector: CollectorConfig): Promise<CollectorFacts> {
-  return { collector, otlp: await answerOf(takeNothing(new OtlpTransport(collector))) };
+  return { collector, otlp: await answerOf(takeNothing((http) => new OtlpTransport(collector, http))) };
 }
 
-async function takeNothing(transport: Transport): Promise<Reply> {
+async function takeNothing(createTransport: (http: Http) => Transport): Promise<Reply> {
+  const client = new HttpClient();
   try {
-    return await transport.post([], DEADLINE_MS);
+    return await createTransport(client).post([], { deadline: Date.now() + DEADLINE_MS });
   } finally {
-    await transport.close();
+    await client.close();
   }
 }
 
@@ -77,7 +79,7 @@ async function answerOf<T>(asked: Promise<T>): Promise<Answer<T>> {
     return { kind: 'answer', answer: await asked };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    return { kind: 'none', code, message };
+    return { kind: 'none', code, message: error instanceof NoResponseError ? error.reason : message };
   }
 }
 
@@ -90,7 +92,7 @@ export function networkFacts(
 ): NetworkFacts {
   const path = hookEnv.NODE_EXTRA_CA_CERTS || undefined;
   return {
-    proxy: receiver ? proxyFor(otlpEndpoint(receiver).url) : '',
+    proxy: receiver ? findProxy(otlpEndpoint(receiver).url) : '',
     onlyForHooks: Object.keys(hookEnv).filter(
       (variable) => NETWORK_VARIABLES.test(variable) && hookEnv[variable] !== (shell[variable] ?? ''),
     ),

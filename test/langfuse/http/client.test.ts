@@ -3,9 +3,9 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { Post } from '../../../src/langfuse/http/post.js';
-import { askForProject } from '../../../src/langfuse/project.js';
-import { otlpEndpoint } from '../../../src/langfuse/receiver.js';
+import { otlpEndpoint } from '../../../src/langfuse/endpoint.js';
+import { HttpClient, type HttpRequest } from '../../../src/langfuse/http/client.js';
+import { fetchProject } from '../../../src/langfuse/project.js';
 import { LangfuseServer, langfuseAt } from '../../support/langfuse-server.js';
 import { assistant, SESSION, user } from '../../support/lines.js';
 import { Workplace } from '../../support/program.js';
@@ -15,7 +15,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-/** A proxy that passes requests on and keeps their targets. */
+/** A proxy that forwards requests and records their targets. */
 async function startProxy() {
   const targets: string[] = [];
   const proxy = createServer((incoming, outgoing) => {
@@ -32,14 +32,18 @@ async function startProxy() {
   return { url, targets, stop: () => proxy.closeAllConnections() ?? proxy.close() };
 }
 
+function requestTo(url: string): HttpRequest {
+  return { method: 'POST', ...otlpEndpoint(langfuseAt(url)), body: '{"resourceSpans":[]}', isCompressed: true };
+}
+
 async function statusOf(url: string): Promise<number> {
-  const post = new Post(otlpEndpoint(langfuseAt(url)));
-  const { status } = await post.send('{"resourceSpans":[]}', 5_000);
-  await post.close();
+  const client = new HttpClient();
+  const { status } = await client.request(requestTo(url), { deadline: Date.now() + 5_000 });
+  await client.close();
   return status;
 }
 
-test('goes through the proxy that the environment names, unless NO_PROXY names the host', async () => {
+test('requests go through the proxy that the environment names, unless NO_PROXY names the host', async () => {
   const server = await LangfuseServer.start();
   const proxy = await startProxy();
   vi.stubEnv('HTTP_PROXY', proxy.url);
@@ -53,17 +57,17 @@ test('goes through the proxy that the environment names, unless NO_PROXY names t
   await server.stop();
 });
 
-test('a proxy that takes the connection and says nothing is left when the time is over', () =>
+test('a request through a proxy that accepts the connection but never answers fails at its deadline', () =>
   besideSilence(async (url) => {
     vi.stubEnv('HTTPS_PROXY', url);
     vi.stubEnv('NO_PROXY', '');
-    const langfuse = langfuseAt('https://langfuse.test');
-    const post = new Post(otlpEndpoint(langfuse));
-    await expect(post.send('{"resourceSpans":[]}', 200)).rejects.toThrow('no answer within 200 ms');
-    await expect(askForProject(langfuse, 200)).rejects.toThrow('no answer within 200 ms');
+    const answer = new HttpClient().request(requestTo('https://langfuse.test'), { deadline: Date.now() + 200 });
+    await expect(answer).rejects.toThrow('no answer within 0.2 s');
+    const project = fetchProject(langfuseAt('https://langfuse.test'), 200);
+    await expect(project).rejects.toThrow('no answer within 0.2 s');
   }));
 
-test('nor does it keep the hook', () =>
+test('the hook ends at its deadline if a proxy never answers', () =>
   besideSilence(async (url) => {
     const workplace = await Workplace.open();
     workplace.env = {

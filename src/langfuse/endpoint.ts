@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import type { DestinationConfig, LangfuseConfig } from '../config/settings.js';
+import { version } from '../shared/version.js';
+
+/** Where requests go, and the headers that they carry. */
+export interface Endpoint {
+  readonly url: URL;
+  readonly headers: { readonly [name: string]: string };
+}
+
+/** Langfuse accepts OpenTelemetry's traces since 3.22, on every server and in every write mode. */
+export function otlpEndpoint(config: DestinationConfig): Endpoint {
+  if (config.kind === 'collector') return config;
+  return {
+    url: langfuseUrl(config, '/api/public/otel/v1/traces'),
+    headers: {
+      authorization: authorization(config),
+      // Written straight to the events table: visible at once.
+      'x-langfuse-ingestion-version': '4',
+      ...SDK_HEADERS,
+    },
+  };
+}
+
+export const SDK_HEADERS = { 'x-langfuse-sdk-name': 'cc-langfuse', 'x-langfuse-sdk-version': version };
+
+/** A path on the server, whose base URL may have a path of its own. */
+export function langfuseUrl({ baseUrl }: LangfuseConfig, path: string): URL {
+  return new URL(`${baseUrl.origin}${baseUrl.pathname.replace(/\/+$/, '')}${path}`);
+}
+
+export function authorization({ publicKey, secretKey }: LangfuseConfig): string {
+  return `Basic ${Buffer.from(`${publicKey}:${secretKey}`).toString('base64')}`;
+}
+
+/** Distinguishes projects, servers and Collectors without revealing which they are. */
+export function fingerprint(config: DestinationConfig): string {
+  return createHash('sha256').update(describeDestination(config)).digest('hex').slice(0, 16);
+}
+
+function describeDestination(config: DestinationConfig): string {
+  if (config.kind === 'langfuse') return `${config.baseUrl.href} ${config.publicKey}`;
+  const { origin, pathname, search } = config.url;
+  // Without a user name and password, which may change.
+  return `${origin}${pathname}${search}`;
+}
+
+export function describeRefusal(config: DestinationConfig, status: number): string {
+  return config.kind === 'langfuse'
+    ? `Langfuse refused the keys (${status}) at ${config.baseUrl.host}`
+    : `${config.url.host} refused CC_LANGFUSE_OTLP_HEADERS (${status})`;
+}

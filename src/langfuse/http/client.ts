@@ -1,0 +1,173 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { version } from '../../shared/version.js';
+import type { Limits } from '../destination.js';
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH';
+  readonly url: URL;
+  readonly headers?: { readonly [name: string]: string };
+  readonly body?: string | Uint8Array | undefined;
+  readonly isCompressed?: boolean;
+  /** The head of the response is the acknowledgement: a body that does not arrive soon is taken as empty. */
+  readonly isBodyOptional?: boolean;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  /** It is a web page for people, so it does not come from the API that was asked. */
+  readonly isPage: boolean;
+}
+
+/** Makes HTTP requests. A redirect is a response like any other: following it would take the keys to another host. */
+export interface Http {
+  /** Throws if there is no response in time. */
+  request(request: HttpRequest, limits: Limits): Promise<HttpResponse>;
+}
+
+interface Connection {
+  readonly request: typeof import('node:http').request;
+  readonly agent: import('node:http').Agent;
+}
+
+/** The time that a request may take, in ms since 1970. */
+interface TimeWindow {
+  readonly start: number;
+  readonly end: number;
+}
+
+const RESPONSE_TIMEOUT_MS = 30_000;
+/** 50 kB a second: a large body needs time to arrive. */
+const SLOWEST_BYTES_PER_MS = 50;
+const OPTIONAL_BODY_TIMEOUT_MS = 1_000;
+const LONGEST_BODY_CHARS = 5_000_000;
+
+/** Keeps its connections open until it is closed; goes through the proxy that the environment names. */
+export class HttpClient implements Http {
+  readonly #connections = new Map<string, Promise<Connection>>();
+
+  async request(request: HttpRequest, { deadline }: Limits): Promise<HttpResponse> {
+    const start = Date.now();
+    const { url, isBodyOptional } = request;
+    const payload = await encodeBody(request);
+    const longestMs = RESPONSE_TIMEOUT_MS + (payload?.length ?? 0) / SLOWEST_BYTES_PER_MS;
+    const time = { start, end: Math.min(deadline, start + longestMs) };
+    try {
+      const incoming = await receiveHead(request, payload, await this.#connect(url), time);
+      const text = isBodyOptional
+        ? await readBody(incoming, { start, end: Math.min(time.end, Date.now() + OPTIONAL_BODY_TIMEOUT_MS) }).catch(
+            () => '',
+          )
+        : await readBody(incoming, time);
+      const { statusCode: status = 0, headers } = incoming;
+      return { status, headers, body: text, isPage: /\bhtml\b/i.test(headers['content-type'] ?? '') };
+    } catch (error) {
+      throw new NoResponseError(url, error as NodeJS.ErrnoException);
+    }
+  }
+
+  async close(): Promise<void> {
+    const connections = await Promise.allSettled(this.#connections.values());
+    for (const connection of connections) if (connection.status === 'fulfilled') connection.value.agent.destroy();
+  }
+
+  #connect(url: URL): Promise<Connection> {
+    const connection = this.#connections.get(url.origin) ?? connect(url);
+    this.#connections.set(url.origin, connection);
+    return connection;
+  }
+}
+
+export class NoResponseError extends Error {
+  readonly code: string | undefined;
+  readonly reason: string;
+
+  constructor({ host }: URL, { code, message }: NodeJS.ErrnoException) {
+    super(`${host} cannot be reached: ${code ?? message}`);
+    this.code = code;
+    this.reason = code ?? message;
+  }
+}
+
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+/** Makes a single request over a connection of its own. */
+export async function requestOnce(request: HttpRequest, timeoutMs: number): Promise<HttpResponse> {
+  const client = new HttpClient();
+  try {
+    return await client.request(request, { deadline: Date.now() + timeoutMs });
+  } finally {
+    await client.close();
+  }
+}
+
+async function connect(url: URL): Promise<Connection> {
+  const { request, Agent } = url.protocol === 'https:' ? await import('node:https') : await import('node:http');
+  const hasProxy = Object.keys(process.env).some((name) => /^(?:https?|all)_proxy$/i.test(name));
+  const { createProxyAgent } = hasProxy ? await import('./proxy.lazy.js') : { createProxyAgent: () => undefined };
+  return { request, agent: createProxyAgent(url) ?? new Agent({ keepAlive: true }) };
+}
+
+async function encodeBody({ body, isCompressed }: HttpRequest): Promise<Uint8Array | undefined> {
+  if (body === undefined) return undefined;
+  if (isCompressed) return promisify(gzip)(body);
+  return typeof body === 'string' ? Buffer.from(body) : body;
+}
+
+function receiveHead(
+  { method, url, headers, isCompressed }: HttpRequest,
+  payload: Uint8Array | undefined,
+  { request, agent }: Connection,
+  time: TimeWindow,
+): Promise<IncomingMessage> {
+  const allHeaders = {
+    ...headers,
+    ...(isCompressed && { 'content-encoding': 'gzip' }),
+    ...(payload && { 'content-length': payload.length }),
+    'user-agent': `cc-langfuse/${version}`,
+  };
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, { agent, method, headers: allHeaders }, (incoming) => {
+      clearTimeout(timer);
+      // An error after the head concerns only the body: whoever reads that gets it.
+      incoming.on('error', () => {});
+      resolve(incoming);
+    });
+    const fail = (error: Error) => {
+      clearTimeout(timer);
+      reject(error);
+    };
+    const timer = failAfter(time, (error) => {
+      outgoing.destroy(error);
+      // Until it has a connection (the proxy may be silent), a destroyed request emits no event.
+      fail(error);
+    });
+    outgoing.on('error', fail);
+    outgoing.on('close', () => fail(new Error('the connection was closed')));
+    outgoing.end(payload);
+  });
+}
+
+async function readBody(incoming: IncomingMessage, time: TimeWindow): Promise<string> {
+  const timer = failAfter(time, (error) => incoming.destroy(error));
+  try {
+    let body = '';
+    for await (const chunk of incoming.setEncoding('utf8')) {
+      body += chunk;
+      if (body.length > LONGEST_BODY_CHARS) throw new Error('its answer does not end');
+    }
+    return body;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function failAfter({ start, end }: TimeWindow, fail: (error: Error) => void): NodeJS.Timeout {
+  const seconds = Number(((end - start) / 1_000).toPrecision(2));
+  return setTimeout(() => fail(new Error(`no answer within ${seconds} s`)), Math.max(1, end - Date.now()));
+}

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Limits } from '../destination.js';
+import type { Http, HttpRequest, HttpResponse } from './client.js';
+
+export const MAX_ATTEMPTS = 4;
+
+const TOO_MANY_REQUESTS = 429;
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 30_000;
+
+/**
+ * Repeats requests that may succeed later: a few times, but after a 429 as long as there is time, since a server that asks
+ * to wait is healthy. Then all requests wait that are made through the same instance.
+ */
+export class RetryingHttpClient implements Http {
+  readonly #http: Http;
+  #pause: { readonly until: number; readonly response: HttpResponse } | undefined;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /** Until when the server has asked to wait, in ms since 1970. */
+  get pausedUntil(): number {
+    return this.#pause?.until ?? 0;
+  }
+
+  async request(request: HttpRequest, limits: Limits): Promise<HttpResponse> {
+    const { deadline, stop } = limits;
+    for (let attempt = 1; ; attempt += 1) {
+      if (this.#pause && this.#pause.until >= deadline) return this.#pause.response;
+      await waitUntil(this.pausedUntil, stop);
+      if (Date.now() >= deadline) throw new Error('out of time');
+      const result = await this.#http.request(request, limits).catch((error: Error) => error);
+      const response = result instanceof Error ? undefined : result;
+      if (response && !isRetryable(response.status)) return response;
+      const until = Date.now() + waitMs(attempt, response);
+      const isPause = response?.status === TOO_MANY_REQUESTS;
+      if (isPause) this.#pause = { until: Math.max(until, this.pausedUntil), response };
+      if (until >= deadline || (attempt >= MAX_ATTEMPTS && !isPause)) {
+        if (result instanceof Error) throw result;
+        return result;
+      }
+      await waitUntil(until, stop);
+    }
+  }
+}
+
+/** Whether the same request may succeed later. */
+export function isRetryable(status: number): boolean {
+  return status === 408 || status === TOO_MANY_REQUESTS || status >= 500;
+}
+
+/** The wait after an attempt, unless the server says how long. */
+export function backoffMs(attempt: number): number {
+  return Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS) * (0.75 + Math.random() / 2);
+}
+
+/** Throws if it is stopped. */
+export async function waitUntil(until: number, stop: AbortSignal | undefined): Promise<void> {
+  const left = until - Date.now();
+  if (left > 0) await sleep(left, undefined, stop && { signal: stop }).catch(() => {});
+  if (stop?.aborted) throw new Error('stopped');
+}
+
+/** A server that keeps asking for a wait that is too short is not believed. */
+function waitMs(attempt: number, response: HttpResponse | undefined): number {
+  const requestedMs = parseRetryAfter(response?.headers['retry-after']);
+  if (requestedMs !== undefined && attempt < MAX_ATTEMPTS) return requestedMs;
+  return Math.max(requestedMs ?? 0, backoffMs(attempt));
+}
+
+/** `Retry-After` is a number of seconds or a date. */
+function parseRetryAfter(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+}

@@ -1,0 +1,143 @@
+import type { Observation } from '../observations/model.js';
+import type { Limits, Outgoing, Rejected, SendReport } from './destination.js';
+import { type Http, HttpClient, isSuccess } from './http/client.js';
+import { backoffMs, isRetryable, MAX_ATTEMPTS, RetryingHttpClient, waitUntil } from './http/retry.js';
+import type { Reply, Transport } from './transport.js';
+
+/** After this many refused spans without an accepted one, one more is tried: the server may refuse every span. */
+const MAX_REFUSALS_WITHOUT_SUCCESS = 16;
+const REFUSES_EVERY_SPAN = 'the server refuses every span (400)';
+
+/** What is known so far of the observations of one `send`, by their indexes. */
+interface Delivery {
+  readonly outgoing: readonly Outgoing[];
+  readonly limits: Limits;
+  readonly accepted: Set<number>;
+  readonly refused: Set<number>;
+  rejected: Rejected | undefined;
+}
+
+/** What all destinations that are reached by HTTP share: sends observations and finds out which the server has acknowledged. */
+export class Sender {
+  protected readonly client = new HttpClient();
+  readonly #retrying = new RetryingHttpClient(this.client);
+  readonly #transport: Transport;
+  #last: Reply | undefined;
+
+  constructor(createTransport: (http: Http) => Transport) {
+    this.#transport = createTransport(this.#retrying);
+  }
+
+  encode(observation: Observation): Outgoing {
+    return this.#transport.encode(observation);
+  }
+
+  async send(outgoing: readonly Outgoing[], limits: Limits): Promise<SendReport> {
+    const delivery: Delivery = { outgoing, limits, accepted: new Set(), refused: new Set(), rejected: undefined };
+    let failure: string | undefined;
+    try {
+      await this.#deliver([...outgoing.keys()], delivery);
+    } catch (error) {
+      failure = (error as Error).message;
+    }
+    const { accepted, refused, rejected } = delivery;
+    const isSingleRefusal = outgoing.length === 1 && refused.size === 1 && failure === undefined;
+    if (accepted.size === 0 && !isSingleRefusal)
+      return { settled: 0, dropped: [], failure: failure ?? REFUSES_EVERY_SPAN };
+    const unsettled = [...outgoing.keys()].find((index) => !accepted.has(index) && !refused.has(index));
+    const settled = unsettled ?? outgoing.length;
+    return { settled, dropped: [...refused].filter((index) => index < settled), rejected, failure };
+  }
+
+  get lastStatus(): number | undefined {
+    return this.#last?.status;
+  }
+
+  get isHealthy(): boolean {
+    if (this.#last === undefined || this.#last.problem !== undefined) return false;
+    const { status } = this.#last;
+    return isSuccess(status) || status === 400 || status === 413;
+  }
+
+  get pausedUntil(): number {
+    return this.#retrying.pausedUntil;
+  }
+
+  close(): Promise<void> {
+    return this.client.close();
+  }
+
+  /** Halves a request that is refused for its size or because of one bad span. Throws if the rest cannot be delivered. */
+  async #deliver(indexes: readonly number[], delivery: Delivery, attempt = 1): Promise<void> {
+    const { accepted } = delivery;
+    const due = indexes.filter((index) => !accepted.has(index));
+    if (due.length === 0) return;
+    const reply = await this.#post(due, delivery);
+    const { status, problem } = reply;
+    if (problem !== undefined) throw new Error(problem);
+    if (isSuccess(status)) return this.#settle(due, reply, delivery, attempt);
+    if (status !== 400 && status !== 413) throw new Error(describeStatus(status));
+    if (due.length > 1) {
+      const middle = Math.ceil(due.length / 2);
+      await this.#deliver(due.slice(0, middle), delivery);
+      return this.#deliver(due.slice(middle), delivery);
+    }
+    if (status === 413) throw new Error('the server refuses a single observation because of its size (413)');
+    return this.#refuse(due, delivery);
+  }
+
+  async #post(indexes: readonly number[], { outgoing, limits }: Delivery): Promise<Reply> {
+    const request = indexes.flatMap((index) => outgoing[index] ?? []);
+    try {
+      this.#last = await this.#transport.post(request, limits);
+    } catch (error) {
+      this.#last = undefined;
+      throw error;
+    }
+    return this.#last;
+  }
+
+  /** Records the result of each observation of an accepted request, and sends again those that may be accepted later. */
+  async #settle(due: readonly number[], reply: Reply, delivery: Delivery, attempt: number): Promise<void> {
+    const { accepted, refused, limits } = delivery;
+    const { refusals, rejected } = reply;
+    if (rejected) delivery.rejected = { ...rejected, spans: rejected.spans + (delivery.rejected?.spans ?? 0) };
+    const again: number[] = [];
+    let lastStatus = 0;
+    for (const [place, index] of due.entries()) {
+      const status = refusals?.get(place);
+      if (status === undefined) accepted.add(index);
+      else if (!isRetryable(status)) refused.add(index);
+      else {
+        again.push(index);
+        lastStatus = status;
+      }
+    }
+    if (again.length === 0) return;
+    const until = Date.now() + backoffMs(attempt);
+    if (attempt >= MAX_ATTEMPTS || until >= limits.deadline) throw new Error(describeStatus(lastStatus));
+    await waitUntil(until, limits.stop);
+    return this.#deliver(again, delivery, attempt + 1);
+  }
+
+  /** A span that is refused on its own is at fault only if the server accepts something else. */
+  async #refuse([index = 0]: readonly number[], delivery: Delivery): Promise<void> {
+    const { outgoing, accepted, refused } = delivery;
+    refused.add(index);
+    const last = outgoing.length - 1;
+    if (last === 0) {
+      const { status, problem } = await this.#post([], delivery);
+      if (!isSuccess(status) || problem !== undefined) throw new Error(REFUSES_EVERY_SPAN);
+    } else if (accepted.size === 0 && refused.size === MAX_REFUSALS_WITHOUT_SUCCESS && index !== last) {
+      await this.#deliver([last], delivery);
+      if (accepted.size === 0) throw new Error(REFUSES_EVERY_SPAN);
+    }
+  }
+}
+
+function describeStatus(status: number): string {
+  if (status === 429) return 'the server asks to wait (429)';
+  return status >= 300 && status < 400
+    ? `the server redirects elsewhere (${status}); redirects are not followed`
+    : `the server answers ${status}`;
+}

@@ -1,0 +1,146 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Destination } from '../../src/langfuse/destination.js';
+import { otlpEndpoint } from '../../src/langfuse/endpoint.js';
+import { openDestination } from '../../src/langfuse/open-destination.js';
+import { LangfuseServer, langfuseAt, type OtlpSpan } from '../support/langfuse-server.js';
+import { someOutgoing } from '../support/traces.js';
+
+let server: LangfuseServer;
+let destination: Destination;
+
+beforeEach(async () => {
+  server = await LangfuseServer.start();
+  destination = await open(server.url);
+});
+
+afterEach(async () => {
+  await destination.close();
+  await server.stop();
+});
+
+function open(url: string, secretKey?: string): Promise<Destination> {
+  return openDestination({ ...langfuseAt(url, secretKey), transport: 'otlp' }, '');
+}
+
+const soon = () => ({ deadline: Date.now() + 10_000 });
+
+const names = () => server.observations.map(({ name }) => name);
+
+describe('an accepted request', () => {
+  test('settles all of its spans, and its headers name the sender', async () => {
+    expect(await destination.send(someOutgoing(3), soon())).toEqual({ settled: 3, dropped: [], failure: undefined });
+    expect(names()).toEqual(['Turn 1', 'Turn 2', 'Turn 3']);
+    expect(server.requests).toMatchObject([
+      {
+        path: '/api/public/otel/v1/traces',
+        headers: {
+          'content-type': 'application/json',
+          'content-encoding': 'gzip',
+          'x-langfuse-ingestion-version': '4',
+          'x-langfuse-sdk-name': 'cc-langfuse',
+        },
+      },
+    ]);
+  });
+
+  test('goes below the path of the base URL, which may end with a slash', () => {
+    const endpoint = (url: string) => otlpEndpoint(langfuseAt(url)).url.href;
+    expect(endpoint('https://a.example/langfuse/')).toBe('https://a.example/langfuse/api/public/otel/v1/traces');
+    expect(endpoint('https://a.example')).toBe('https://a.example/api/public/otel/v1/traces');
+  });
+});
+
+describe('a final refusal is not retried', () => {
+  test.each([
+    [401, 'the server refuses the keys (401)'],
+    [403, 'the server refuses the keys (403)'],
+    [404, 'the server has no OTLP endpoint (404); Langfuse has one since version 3.22'],
+    [418, 'the server answers 418'],
+  ])('%i', async (status, failure) => {
+    server.misbehave = () => ({ status });
+    expect(await destination.send(someOutgoing(3), soon())).toEqual({ settled: 0, dropped: [], failure });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  test('for wrong keys', async () => {
+    const report = await (await open(server.url, 'sk-lf-wrong')).send(someOutgoing(1), soon());
+    expect(report.failure).toBe('the server refuses the keys (401)');
+  });
+
+  test('and a redirect is not followed: it would take the keys to another host', async () => {
+    const elsewhere = await LangfuseServer.start();
+    server.misbehave = () => ({ status: 307, headers: { location: `${elsewhere.url}/api/public/otel/v1/traces` } });
+    const report = await destination.send(someOutgoing(1), soon());
+    expect(report).toMatchObject({
+      settled: 0,
+      failure: 'the server redirects elsewhere (307); redirects are not followed',
+    });
+    expect(elsewhere.requests).toEqual([]);
+    await elsewhere.stop();
+  });
+});
+
+describe('a request that is refused because of one part', () => {
+  const poison = (name: string) => (_: unknown, __: number, spans: readonly OtlpSpan[]) =>
+    spans.some((span) => span.name === name) ? { status: 400 } : undefined;
+
+  test('400: the bad span is found and dropped, the others arrive once', async () => {
+    server.misbehave = poison('Turn 4');
+    expect(await destination.send(someOutgoing(9), soon())).toEqual({ settled: 9, dropped: [3], failure: undefined });
+    expect(names()).toEqual([1, 2, 3, 5, 6, 7, 8, 9].map((n) => `Turn ${n}`));
+    expect([...server.arrivals.values()]).toEqual(Array.from({ length: 8 }, () => 1));
+  });
+
+  test('400: the bad span may be the first', async () => {
+    server.misbehave = poison('Turn 1');
+    expect(await destination.send(someOutgoing(2), soon())).toEqual({ settled: 2, dropped: [0], failure: undefined });
+  });
+
+  test('400 for every span drops nothing, and not every span is tried', async () => {
+    server.misbehave = () => ({ status: 400 });
+    const report = await destination.send(someOutgoing(200), soon());
+    expect(report).toEqual({ settled: 0, dropped: [], failure: 'the server refuses every span (400)' });
+    expect(server.requests.length).toBeLessThan(50);
+  });
+
+  test('400 for a single span: it is dropped only if the server accepts a request without spans', async () => {
+    server.misbehave = poison('Turn 1');
+    expect(await destination.send(someOutgoing(1), soon())).toEqual({ settled: 1, dropped: [0], failure: undefined });
+    server.misbehave = () => ({ status: 400 });
+    const failure = 'the server refuses every span (400)';
+    expect(await destination.send(someOutgoing(1), soon())).toEqual({ settled: 0, dropped: [], failure });
+  });
+
+  test('200 with a web page: nothing is settled, since Langfuse did not answer', async () => {
+    server.misbehave = () => ({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8' }, body: '<html>' });
+    const report = await destination.send(someOutgoing(2), soon());
+    expect(report).toMatchObject({ settled: 0, failure: 'this is not Langfuse: it answered 200 with a web page' });
+  });
+
+  test('413: smaller requests are sent, in order', async () => {
+    server.misbehave = (_, __, spans) => (spans.length > 2 ? { status: 413 } : undefined);
+    expect(await destination.send(someOutgoing(7), soon())).toEqual({ settled: 7, dropped: [], failure: undefined });
+    expect(names()).toEqual([1, 2, 3, 4, 5, 6, 7].map((n) => `Turn ${n}`));
+  });
+
+  test('413 for a single span: it stays unsettled, earlier ones are settled', async () => {
+    server.misbehave = (_, __, spans) => (spans.some(({ name }) => name === 'Turn 3') ? { status: 413 } : undefined);
+    expect(await destination.send(someOutgoing(4), soon())).toEqual({
+      settled: 2,
+      dropped: [],
+      failure: 'the server refuses a single observation because of its size (413)',
+    });
+  });
+
+  test('a failure in the middle does not unsettle what was acknowledged before', async () => {
+    server.misbehave = (_, __, spans) => {
+      if (spans.length > 2) return { status: 413 };
+      return spans.some(({ name }) => name === 'Turn 3') ? { status: 401 } : undefined;
+    };
+    expect(await destination.send(someOutgoing(4), soon())).toEqual({
+      settled: 2,
+      dropped: [],
+      failure: 'the server refuses the keys (401)',
+    });
+  });
+});

@@ -1,14 +1,13 @@
 import { setImmediate as othersTurn } from 'node:timers/promises';
 import type { TraceSettings } from '../observations/build/trace.js';
 import { type RequestInput, RequestInputBuilder } from '../observations/content/request-input.js';
-import { createContentRules } from '../observations/content/rules.js';
 import type { Media, Observation } from '../observations/model.js';
 import { RequestIndex, type SentRequest } from '../transcript/requests/request-index.js';
 import type { Requests } from './requests.js';
 
 /** Makes each generation's input the request that it answers, as far as the transcript holds it. */
 export function exactRequests(path: string, settings: TraceSettings): Requests {
-  const inputs = new RequestInputBuilder(createContentRules(settings));
+  const inputs = new RequestInputBuilder(settings);
   const main = new RequestIndex(path);
   let agent: RequestIndex | undefined;
   return {

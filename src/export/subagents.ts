@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import { buildAgent, buildLostAgent, findAgentType } from '../observations/build/agents.js';
+import { buildLostSubagent, buildSubagent, findAgentType } from '../observations/build/agents.js';
 import { deriveSpanId } from '../observations/build/ids.js';
 import { NAME_CHARS } from '../observations/build/observation.js';
 import { type BuildOptions, buildAgentTrace } from '../observations/build/trace.js';
-import { type ContentRules, createContentRules } from '../observations/content/rules.js';
+import { sanitizeText } from '../observations/content/sanitize.js';
 import type { Observation, Trace } from '../observations/model.js';
 import type { AgentEntry, Entry } from '../state/entry.js';
 import {
@@ -61,7 +61,6 @@ type Launch = Pick<AgentEntry, 'type' | 'description' | 'background' | 'task'> &
 export class Subagents {
   readonly #tools: SubagentTools;
   readonly #options: BuildOptions;
-  readonly #rules: ContentRules;
   readonly #entries = new Map<string, AgentEntry>();
   /** Agents of which the state has something that cannot be read: they may have been sent. */
   readonly #leftAlone = new Set<string>();
@@ -79,7 +78,6 @@ export class Subagents {
     const { optionsFor, known = {} } = tools;
     this.#tools = tools;
     this.#options = optionsFor(undefined);
-    this.#rules = createContentRules(this.#options);
     for (const [agentId, entry] of Object.entries(known)) {
       if (entry) this.#entries.set(agentId, entry);
       else this.#leftAlone.add(agentId);
@@ -93,7 +91,7 @@ export class Subagents {
     const started: string[] = [];
     for (const call of turn.responses.flatMap(({ calls }) => calls)) {
       if (call.id === undefined) continue;
-      this.#launches.set(call.id, launchOf(call, trace, this.#rules));
+      this.#launches.set(call.id, launchOf(call, trace, this.#options));
       if (call.result && !isAsync(call)) this.#ended.add(call.id);
       const { agentId, runId } = call.result?.details ?? {};
       if (agentId !== undefined) started.push(...this.#place(agentId, call.id));
@@ -140,7 +138,7 @@ export class Subagents {
   /** An agent whose file is gone, or holds nothing, is made of what the result of its call tells. */
   #lost(agentId: string, entry: AgentEntry, { call, trace }: { call: ToolCall; trace: Trace }): AgentItem[] {
     this.#entries.set(agentId, { ...entry, lost: true });
-    const observation = buildLostAgent(call, { trace, parentId: entry.parent }, this.#rules);
+    const observation = buildLostSubagent(call, { trace, parentId: entry.parent }, this.#options);
     return observation ? [{ observation, change: this.kept([agentId]) }] : [];
   }
 
@@ -189,7 +187,7 @@ export class Subagents {
     const trace = traceKept(entry, this.#options);
     const description = meta.description ?? entry.description;
     const agent = { thread, type: meta.agentType ?? entry.type, description, isBackground: background };
-    const built = buildAgent(agent, { trace, parentId: parent }, this.#rules);
+    const built = buildSubagent(agent, { trace, parentId: parent }, this.#options);
     const started = thread.turns.flatMap((turn) => this.see(turn, trace));
     const last = built.root.line;
     this.#entries.set(agentId, { ...entry, last_line: last, sent_line: last, bytes });
@@ -269,9 +267,9 @@ function workflowKey(runId: string): string {
   return `workflow ${runId}`;
 }
 
-function launchOf(call: ToolCall, trace: Trace, { sanitizer }: ContentRules): Launch {
+function launchOf(call: ToolCall, trace: Trace, { redact }: BuildOptions): Launch {
   const { description, taskId } = call.result?.details ?? {};
-  const textOrNone = (text: string | undefined) => text && sanitizer.text(text, NAME_CHARS);
+  const textOrNone = (text: string | undefined) => text && sanitizeText(text, redact, NAME_CHARS);
   return {
     trace,
     type: textOrNone(findAgentType(call)),

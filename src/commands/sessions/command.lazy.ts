@@ -7,8 +7,7 @@ import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { commandEnvironment } from '../../config/claude-settings.js';
 import { readSettings } from '../../config/settings.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
-import { createSanitizer, type Sanitizer } from '../../observations/content/sanitize.js';
-import { createRedactor } from '../../observations/redaction/redact.js';
+import { createRedactor, type Redact } from '../../observations/redaction/redact.js';
 import { type Entry, mayBeFor } from '../../state/entry.js';
 import { StateStore } from '../../state/store.js';
 import { hasMessagesAfter, type SessionOverview } from '../../transcript/sessions/overview.js';
@@ -55,7 +54,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   const sessions = listSessions(claudeFolder(env));
   if (sessions.length === 0 && !values.json) printStderr('there are no sessions on disk');
   if (values.search !== undefined) {
-    await printMatches(sessions, values.search, createSanitizer(redact), values.json);
+    await printMatches(sessions, values.search, redact, values.json);
     return 0;
   }
   const entries = new Map(new StateStore(stateFolder(env), () => {}).entries(() => true));
@@ -115,14 +114,14 @@ function toJson({ session, turns, state }: ListedSession) {
 async function printMatches(
   sessions: readonly SessionOverview[],
   text: string,
-  sanitizer: Sanitizer,
+  redact: Redact,
   isJson = false,
 ): Promise<void> {
   const found: Match[] = [];
   let count = 0;
   for (const session of sessions) {
     try {
-      for (const match of searchToolCalls(session, text, sanitizer)) {
+      for (const match of searchToolCalls(session, text, redact)) {
         count += 1;
         if (isJson) found.push(match);
         else await printLines(formatMatch(match, text));

@@ -1,5 +1,5 @@
-import type { Sanitizer } from '../../observations/content/sanitize.js';
-import { REDACTED } from '../../observations/redaction/redact.js';
+import { sanitizeValue } from '../../observations/content/sanitize.js';
+import { REDACTED, type Redact } from '../../observations/redaction/redact.js';
 import {
   findAgentFiles,
   findAgentSession,
@@ -21,11 +21,11 @@ export interface Match {
 }
 
 /** Searches the tool calls of a session and its subagents; upper and lower case are the same. */
-export function* searchToolCalls(session: SessionOverview, text: string, sanitizer: Sanitizer): Generator<Match> {
+export function* searchToolCalls(session: SessionOverview, text: string, redact: Redact): Generator<Match> {
   const wanted = text.toLowerCase();
   for (const { responses } of listTurns(session)) {
     for (const call of responses.flatMap(({ calls }) => calls)) {
-      const line = findLine(call, wanted, sanitizer);
+      const line = findLine(call, wanted, redact);
       if (line !== undefined) yield { sessionId: session.sessionId, at: call.at, tool: call.name, line };
     }
   }
@@ -41,10 +41,10 @@ function* listTurns({ path, sessionId }: SessionOverview): Generator<Turn> {
 }
 
 /** Searches the text as it is, but returns it redacted. If redaction removed the match, returns the mark for that. */
-function findLine({ input, result }: ToolCall, wanted: string, sanitizer: Sanitizer): string | undefined {
+function findLine({ input, result }: ToolCall, wanted: string, redact: Redact): string | undefined {
   const content = [input, result?.content];
   if (![...listTexts(content)].some((text) => text.toLowerCase().includes(wanted))) return undefined;
-  const redacted = sanitizer.value(content, Number.POSITIVE_INFINITY).value;
+  const redacted = sanitizeValue(content, redact).value;
   const lines = [...listTexts(redacted)].flatMap((text) => text.split('\n'));
   return (lines.find((line) => line.toLowerCase().includes(wanted)) ?? REDACTED).trim();
 }

@@ -1,14 +1,17 @@
 import { isRecord } from '../../shared/json.js';
 import { extractText } from '../../transcript/file/content.js';
 import type { AgentThread, ToolCall, Turn } from '../../transcript/turns/turn.js';
-import type { ContentRules } from '../content/rules.js';
-import type { Observation, Trace } from '../model.js';
+import type { ContentSettings } from '../content/capture.js';
+import { answerText, buildUserMessage } from '../content/messages.js';
+import type { Observation, ObservationDraft, Trace } from '../model.js';
+import { determineEnding } from './ending.js';
+import { buildEvent } from './events.js';
+import { buildGenerationWithTools } from './generation.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation } from './observation.js';
-import { buildAgentObservation, buildChildren, buildOutcomeMetadata, type ObservationTree } from './thread.js';
 
 /** A subagent: what it did, and what else is known about it. */
-export interface Agent {
+export interface Subagent {
   readonly thread: AgentThread;
   readonly type: string | undefined;
   readonly description: string | undefined;
@@ -16,35 +19,34 @@ export interface Agent {
 }
 
 /** The tool call that started a subagent is its parent. Without one, the subagent has a trace of its own. */
-export interface AgentPlace {
-  readonly trace: Trace;
-  readonly parentId: string | undefined;
+export type SubagentPlace = Pick<Observation, 'trace' | 'parentId'>;
+
+/** What Langfuse shows of a turn or of a subagent: an agent observation and everything below it. */
+export interface AgentTree {
+  /** In the order of the lines that completed them. */
+  readonly children: readonly Observation[];
+  readonly root: Observation;
 }
 
-/** Builds what Langfuse shows of a subagent: an agent observation with generations and tools of its own. */
-export function buildAgent(agent: Agent, place: AgentPlace, rules: ContentRules): ObservationTree {
+export function buildSubagent(agent: Subagent, place: SubagentPlace, settings: ContentSettings): AgentTree {
   const { thread, type, description, isBackground } = agent;
-  const context = createAgentContext(thread.key, place.trace, rules);
-  const name = place.parentId === undefined ? place.trace.name : (type ?? 'agent');
-  const metadata = {
-    agent_id: thread.agentId,
-    agent_type: type,
-    description,
-    background: isBackground,
-    ...buildOutcomeMetadata(thread.turns),
-  };
-  return {
-    children: buildChildren(thread.turns, context).toSorted((a, b) => a.line - b.line),
-    root: buildAgentObservation(thread.turns, { parentId: place.parentId, name, metadata }, context),
-  };
+  const { parentId, trace } = place;
+  const name = parentId === undefined ? trace.name : (type ?? 'agent');
+  const metadata = { agent_id: thread.agentId, agent_type: type, description, background: isBackground };
+  const context = subagentContext(thread.key, trace, settings);
+  return buildAgentTree(thread.turns, { parentId, name }, (figures) => ({ ...metadata, ...figures }), context);
 }
 
 /** Builds a subagent whose file is gone from the result of its call, as far as that goes. */
-export function buildLostAgent(call: ToolCall, place: AgentPlace, rules: ContentRules): Observation | undefined {
+export function buildLostSubagent(
+  call: ToolCall,
+  place: SubagentPlace,
+  settings: ContentSettings,
+): Observation | undefined {
   const { result, at } = call;
   const { details } = result ?? {};
   if (!result || details?.agentId === undefined) return undefined;
-  const context = createAgentContext(details.agentId, place.trace, rules);
+  const context = subagentContext(details.agentId, place.trace, settings);
   const output = extractText(details.content) || (details.result ?? '');
   return buildObservation(
     {
@@ -70,14 +72,69 @@ export function buildLostAgent(call: ToolCall, place: AgentPlace, rules: Content
   );
 }
 
+function subagentContext(agentKey: string, trace: Trace, settings: ContentSettings): BuildContext {
+  return { ...settings, trace, agentSpanId: deriveSpanId(trace, 'agent', agentKey), fileId: agentKey };
+}
+
+type Metadata = ObservationDraft['metadata'];
+
+/** Builds a turn, or all turns of a subagent. `addMetadata` adds its own to the figures that both have. */
+export function buildAgentTree(
+  turns: AgentThread['turns'],
+  { parentId, name }: Pick<Observation, 'parentId' | 'name'>,
+  addMetadata: (figures: Metadata) => Metadata,
+  context: BuildContext,
+): AgentTree {
+  const last = turns.at(-1) ?? turns[0];
+  const { outcome, level, statusMessage } = determineEnding(last);
+  const responses = turns.flatMap((turn) => turn.responses);
+  const calls = responses.flatMap((response) => response.calls);
+  const errors = turns.flatMap(({ notes }) => notes.filter(({ kind }) => kind === 'api-error'));
+  const answer = responses.map(answerText).findLast((text) => text !== '');
+  const startTime = turns[0].prompts[0].at;
+  const times = [
+    ...responses.map(({ lastBlockAt }) => lastBlockAt),
+    ...calls.map(({ at, result }) => result?.at ?? at),
+    ...errors.map(({ at }) => at),
+  ];
+  const root = buildObservation(
+    {
+      type: 'agent',
+      id: context.agentSpanId,
+      parentId,
+      name,
+      startTime,
+      endTime: times.reduce((latest, time) => Math.max(latest, time), startTime),
+      input: turns.flatMap(({ prompts }) => prompts.map((prompt) => buildUserMessage(prompt, context))),
+      output: answer === undefined ? null : { role: 'assistant', content: answer },
+      metadata: addMetadata({
+        outcome,
+        tool_count: calls.length,
+        error_count: calls.filter(({ result }) => result?.isError).length + errors.length,
+      }),
+      level,
+      statusMessage,
+      line: last.lineNumbers.at(-1) ?? last.prompts[0].line,
+    },
+    context,
+  );
+  const children = turns.flatMap((turn) => [
+    ...turn.notes.flatMap((note) => buildEvent(note, context) ?? []),
+    ...turn.responses.flatMap((response) => buildGenerationWithTools(response, context)),
+    ...buildSidechains(turn, context),
+  ]);
+  return { root, children: children.toSorted((a, b) => a.line - b.line) };
+}
+
 /** In 1.0 a subagent's lines are in the main file. Only its prompt says which call started it. */
-export function buildSidechains({ sidechains, responses }: Turn, context: BuildContext): Observation[] {
+function buildSidechains({ sidechains, responses }: Turn, context: BuildContext): Observation[] {
+  const { trace } = context;
   const calls = responses.flatMap((response) => response.calls);
   return sidechains.flatMap((thread) => {
     const prompt = thread.turns[0].prompts[0].content;
     const index = calls.findIndex(({ input }) => isRecord(input) && input.prompt === prompt);
     const [call] = index < 0 ? [] : calls.splice(index, 1);
-    const parentId = call?.id === undefined ? context.agentSpanId : deriveSpanId(context.trace, 'tool', call.id);
+    const parentId = call?.id === undefined ? context.agentSpanId : deriveSpanId(trace, 'tool', call.id);
     const description = isRecord(call?.input) ? call.input.description : undefined;
     const agent = {
       thread,
@@ -85,7 +142,7 @@ export function buildSidechains({ sidechains, responses }: Turn, context: BuildC
       description: typeof description === 'string' ? description : undefined,
       isBackground: false,
     };
-    const { children, root } = buildAgent(agent, { trace: context.trace, parentId }, context);
+    const { children, root } = buildSubagent(agent, { trace, parentId }, context);
     return [...children, root];
   });
 }
@@ -98,8 +155,4 @@ export function findAgentType(call: ToolCall): string | undefined {
 function findRequestedType({ input }: ToolCall): string | undefined {
   const type = isRecord(input) ? input.subagent_type : undefined;
   return typeof type === 'string' && type !== '' ? type : undefined;
-}
-
-function createAgentContext(agentKey: string, trace: Trace, rules: ContentRules): BuildContext {
-  return { ...rules, trace, agentSpanId: deriveSpanId(trace, 'agent', agentKey), fileId: agentKey };
 }

@@ -8,34 +8,37 @@ export interface ChangedLines {
 
 const NONE: ChangedLines = { added: 0, removed: 0 };
 
-/** How many lines of files a call has changed: by the patch that its result tells, else by what it was given. */
+/** Counts the lines of files that a call changed: by the patch in its result, otherwise by its arguments. */
 export function countChangedLines({ name, input, result }: ToolCall): ChangedLines {
   const fields = isRecord(input) ? input : {};
   if (!result || result.isError) return NONE;
   const { structuredPatch: patch = [], type } = result.details ?? {};
-  if (patch.length > 0) return sum(patch.map(({ lines = [] }) => linesOfPatch(lines)));
+  if (patch.length > 0) {
+    const lines = patch.flatMap((part) => part.lines ?? []);
+    const count = (mark: string) => lines.filter((line) => line.startsWith(mark)).length;
+    return { added: count('+'), removed: count('-') };
+  }
   switch (name) {
     case 'Write':
-      // A patch of a file that was there before is empty only where nothing has changed.
-      return type === 'update' ? NONE : { added: linesIn(fields.content).length, removed: 0 };
+      // The patch of a file that existed before is empty only if nothing changed.
+      return type === 'update' ? NONE : { added: splitLines(fields.content).length, removed: 0 };
     case 'Edit':
-      return linesOfEdit(fields);
+      return compareEdit(fields);
     case 'MultiEdit':
-      return sum(Array.isArray(fields.edits) ? fields.edits.filter(isRecord).map(linesOfEdit) : []);
+      return sumChangedLines(Array.isArray(fields.edits) ? fields.edits.filter(isRecord).map(compareEdit) : []);
     default:
       return NONE;
   }
 }
 
-function linesOfPatch(lines: readonly string[]): ChangedLines {
-  const starting = (mark: string) => lines.filter((line) => line.startsWith(mark)).length;
-  return { added: starting('+'), removed: starting('-') };
+export function sumChangedLines(changes: readonly ChangedLines[]): ChangedLines {
+  return changes.reduce((a, b) => ({ added: a.added + b.added, removed: a.removed + b.removed }), NONE);
 }
 
-/** The lines around a change are in both texts. */
-function linesOfEdit({ old_string: before, new_string: after }: Record<string, unknown>): ChangedLines {
-  const removed = linesIn(before);
-  const added = linesIn(after);
+/** Both texts of an edit contain the unchanged lines around the change. */
+function compareEdit({ old_string: before, new_string: after }: Record<string, unknown>): ChangedLines {
+  const removed = splitLines(before);
+  const added = splitLines(after);
   const shorter = Math.min(removed.length, added.length);
   let head = 0;
   while (head < shorter && removed[head] === added[head]) head += 1;
@@ -44,10 +47,6 @@ function linesOfEdit({ old_string: before, new_string: after }: Record<string, u
   return { added: added.length - head - tail, removed: removed.length - head - tail };
 }
 
-function linesIn(text: unknown): string[] {
+function splitLines(text: unknown): string[] {
   return typeof text === 'string' && text !== '' ? text.replace(/\n$/, '').split('\n') : [];
-}
-
-function sum(changes: readonly ChangedLines[]): ChangedLines {
-  return changes.reduce((a, b) => ({ added: a.added + b.added, removed: a.removed + b.removed }), NONE);
 }

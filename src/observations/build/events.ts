@@ -1,6 +1,6 @@
 import type { Note } from '../../transcript/turns/turn.js';
+import type { ContentSettings } from '../content/capture.js';
 import { buildUserMessage } from '../content/messages.js';
-import type { ContentRules } from '../content/rules.js';
 import type { Observation, ObservationDraft } from '../model.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation } from './observation.js';
@@ -32,7 +32,7 @@ type EventDescription = Pick<ObservationDraft, 'name'> &
   Partial<Pick<ObservationDraft, 'level' | 'statusMessage' | 'input' | 'metadata'>>;
 
 /** Returns what Langfuse shows of each kind of note; undefined for those that only say how the turn ended. */
-function describeEvent(note: Note, rules: ContentRules): EventDescription | undefined {
+function describeEvent(note: Note, settings: ContentSettings): EventDescription | undefined {
   switch (note.kind) {
     case 'compaction':
       return {
@@ -54,7 +54,7 @@ function describeEvent(note: Note, rules: ContentRules): EventDescription | unde
         metadata: { attempt: note.attempt, max_attempts: note.maxAttempts, wait_ms: note.waitMs },
       };
     case 'absorbed-message':
-      return { name: 'message while working', input: [buildUserMessage(note, rules)] };
+      return { name: 'message while working', input: [buildUserMessage(note, settings)] };
     case 'stop-hook-feedback':
       return { name: 'stop hook feedback', input: [{ role: 'user', content: note.content }] };
     case 'api-error':

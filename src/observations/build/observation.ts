@@ -1,11 +1,10 @@
 import { mapValues, withoutUndefined } from '../../shared/json.js';
-import { applyCapture } from '../content/capture.js';
-import type { ContentRules } from '../content/rules.js';
-import type { SanitizedValue } from '../content/sanitize.js';
+import { applyCapture, type ContentSettings } from '../content/capture.js';
+import { type SanitizedValue, sanitizeText, sanitizeValue } from '../content/sanitize.js';
 import type { Media, Observation, ObservationDraft, Trace } from '../model.js';
 
 /** What all observations of a turn, or of a subagent, have in common. */
-export interface BuildContext extends ContentRules {
+export interface BuildContext extends ContentSettings {
   readonly trace: Trace;
   /** The agent observation that they belong to. */
   readonly agentSpanId: string;
@@ -20,14 +19,14 @@ const METADATA_CHARS = 1_000;
 /** Builds an observation that can be sent: without what may not leave, its texts sanitized and within their limits. */
 export function buildObservation(
   draft: ObservationDraft,
-  { trace, maxChars, sanitizer, capture }: BuildContext,
+  { trace, maxChars, redact, capture }: BuildContext,
 ): Observation {
   const captured = applyCapture(draft, capture);
   const { statusMessage, modelParameters } = captured;
-  const input = captured.input === undefined ? undefined : sanitizer.value(captured.input, maxChars);
-  const output = captured.output === undefined ? undefined : sanitizer.value(captured.output, maxChars);
+  const input = captured.input === undefined ? undefined : sanitizeValue(captured.input, redact, maxChars);
+  const output = captured.output === undefined ? undefined : sanitizeValue(captured.output, redact, maxChars);
   const media = [...mediaOfField('input', input), ...mediaOfField('output', output)];
-  const shorten = (name: string) => sanitizer.text(name, NAME_CHARS);
+  const shorten = (name: string) => sanitizeText(name, redact, NAME_CHARS);
   return {
     ...captured,
     name: shorten(captured.name),
@@ -36,12 +35,12 @@ export function buildObservation(
     input: input?.value,
     output: output?.value,
     ...(media.length > 0 && { media }),
-    statusMessage: statusMessage && sanitizer.text(statusMessage.trimStart().split('\n', 1).join(), STATUS_CHARS),
+    statusMessage: statusMessage && sanitizeText(statusMessage.trimStart().split('\n', 1).join(), redact, STATUS_CHARS),
     modelParameters:
       modelParameters &&
       mapValues(withoutUndefined(modelParameters), (value) => (typeof value === 'string' ? shorten(value) : value)),
     metadata: {
-      ...mapValues(withoutUndefined(captured.metadata), (value) => sanitizer.value(value, METADATA_CHARS).value),
+      ...mapValues(withoutUndefined(captured.metadata), (value) => sanitizeValue(value, redact, METADATA_CHARS).value),
       ...withoutUndefined({ input_full_chars: input?.fullChars, output_full_chars: output?.fullChars }),
     },
   };

@@ -2,7 +2,7 @@ import { isRecord } from '../../shared/json.js';
 import { extractParts, extractText } from '../../transcript/file/content.js';
 import type { ToolCall } from '../../transcript/turns/turn.js';
 import { buildContent } from '../content/media.js';
-import type { ContentRules } from '../content/rules.js';
+import { sanitizeText } from '../content/sanitize.js';
 import type { Observation } from '../model.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation } from './observation.js';
@@ -25,7 +25,7 @@ export function buildTool(call: ToolCall, index: number, parentId: string, conte
       metadata: {
         tool_name: name,
         tool_id: id,
-        summary: context.sanitizer.text(summarizeCall(call).replace(/\s+/g, ' ').trim(), SUMMARY_CHARS),
+        summary: sanitizeText(summarizeCall(call), context.redact, SUMMARY_CHARS),
         denied: result?.denied,
         stored_path: result?.details?.persistedOutputPath,
         stored_size: result?.details?.persistedOutputSize,
@@ -38,43 +38,38 @@ export function buildTool(call: ToolCall, index: number, parentId: string, conte
   );
 }
 
-function buildOutput(content: unknown, rules: ContentRules): unknown {
+function buildOutput(content: unknown, context: BuildContext): unknown {
   // A result may be a single block, such as a document.
   const blocks = isRecord(content) && typeof content.type === 'string' ? [content] : content;
-  return Array.isArray(blocks) ? buildContent(extractParts(blocks), rules) : (blocks ?? null);
+  return Array.isArray(blocks) ? buildContent(extractParts(blocks), context) : (blocks ?? null);
 }
 
 /** Says in one line what a call does; for an unknown tool, the names of its arguments. */
 function summarizeCall({ name, input }: ToolCall): string {
   const fields = isRecord(input) ? input : {};
-  return summarizeKnownTool(name, fields) ?? Object.keys(fields).join(', ');
+  const field = (key: string) => (typeof fields[key] === 'string' ? fields[key] : '');
+  const summary = SUMMARIES.get(name)?.(field) || Object.keys(fields).join(', ');
+  return summary.replace(/\s+/g, ' ').trim();
 }
 
-function summarizeKnownTool(name: string, fields: Record<string, unknown>): string | undefined {
-  const text = (field: string) =>
-    typeof fields[field] === 'string' && fields[field] !== '' ? fields[field] : undefined;
-  const path = text('file_path');
-  switch (name) {
-    case 'Bash':
-      return joinKnown(' # ', text('command'), text('description'));
-    case 'Read':
-      return path;
-    case 'Edit':
-      return path && `${path} (edit)`;
-    case 'Write':
-      return path && `${path} (${Buffer.byteLength(text('content') ?? '')} bytes)`;
-    case 'Grep':
-      return text('pattern') && joinKnown(' in ', `/${text('pattern')}/`, text('path'));
-    case 'Glob':
-      return text('pattern');
-    case 'Task':
-    case 'Agent':
-      return joinKnown(' ', text('subagent_type') && `[${text('subagent_type')}]`, text('description'));
-    default:
-      return undefined;
-  }
-}
+type Summarize = (field: (key: string) => string) => string;
 
-function joinKnown(separator: string, ...parts: (string | undefined)[]): string | undefined {
-  return parts.filter((part) => part !== undefined).join(separator) || undefined;
+const summarizeAgent: Summarize = (field) => {
+  const type = field('subagent_type');
+  return join(' ', type && `[${type}]`, field('description'));
+};
+
+const SUMMARIES: ReadonlyMap<string, Summarize> = new Map<string, Summarize>([
+  ['Bash', (field) => join(' # ', field('command'), field('description'))],
+  ['Read', (field) => field('file_path')],
+  ['Edit', (field) => field('file_path') && `${field('file_path')} (edit)`],
+  ['Write', (field) => field('file_path') && `${field('file_path')} (${Buffer.byteLength(field('content'))} bytes)`],
+  ['Grep', (field) => field('pattern') && join(' in ', `/${field('pattern')}/`, field('path'))],
+  ['Glob', (field) => field('pattern')],
+  ['Task', summarizeAgent],
+  ['Agent', summarizeAgent],
+]);
+
+function join(separator: string, ...parts: string[]): string {
+  return parts.filter((part) => part !== '').join(separator);
 }

@@ -1,7 +1,7 @@
 import { type Json, withoutUndefined } from '../../shared/json.js';
 import type { AgentThread, PromptContext, Turn } from '../../transcript/turns/turn.js';
-import type { ContentSettings } from '../content/rules.js';
-import { createSanitizer } from '../content/sanitize.js';
+import type { ContentSettings } from '../content/capture.js';
+import { sanitizeText, sanitizeValue } from '../content/sanitize.js';
 import type { Caller, Trace } from '../model.js';
 import { deriveTraceId } from './ids.js';
 import { collectAgentTags, collectTags, type TagKind } from './tags.js';
@@ -36,63 +36,27 @@ export function buildTrace(turn: Turn, options: BuildOptions): Trace {
   const { number, key, context } = turn;
   const { parent, seed, metadata } = options.caller;
   const scope = deriveTraceId(seed === undefined || parent ? key : `${seed}:${number}`);
-  const facts = {
-    ...describeContext(context, options),
-    ...metadata,
-    turn_number: number,
-    trigger: context.trigger,
-  };
-  return assembleTrace(
-    {
-      id: parent?.trace ?? scope,
-      parentId: parent?.span,
-      scope,
-      name: `Turn ${number}`,
-      userId: options.userId,
-      tags: [...options.tags, ...collectTags(turn, options.autoTags)],
-      metadata: buildMetadata(facts, options),
-    },
+  return createTrace(
+    { id: parent?.trace ?? scope, parentId: parent?.span, scope, name: `Turn ${number}` },
+    { ...describeContext(context, options), ...metadata, turn_number: number, trigger: context.trigger },
+    collectTags(turn, options.autoTags),
     options,
   );
 }
 
 /** Builds the trace of an agent that no tool call started. */
 export function buildAgentTrace(thread: AgentThread, type: string | undefined, options: BuildOptions): Trace {
-  const [first] = thread.turns;
-  const id = deriveTraceId(first.key);
-  return assembleTrace(
-    {
-      id,
-      parentId: undefined,
-      scope: id,
-      name: `Agent ${type ?? ''}`.trim(),
-      userId: options.userId,
-      tags: [...options.tags, ...collectAgentTags(type, options.autoTags)],
-      metadata: buildMetadata(describeContext(first.context, options), options),
-    },
+  const [{ key, context }] = thread.turns;
+  const id = deriveTraceId(key);
+  return createTrace(
+    { id, parentId: undefined, scope: id, name: `Agent ${type ?? ''}`.trim() },
+    describeContext(context, options),
+    collectAgentTags(type, options.autoTags),
     options,
   );
 }
 
-/** Adds what is the same for all traces of a run, and sanitizes all texts but the metadata, which has to be already. */
-export function assembleTrace(
-  own: Omit<Trace, 'sessionId' | 'environment' | 'release'>,
-  { sessionId, environment, release, redact }: BuildOptions,
-): Trace {
-  const { text } = createSanitizer(redact);
-  const shorten = (words: string) => text(words, TRACE_TEXT_CHARS);
-  return {
-    ...own,
-    name: shorten(own.name),
-    sessionId,
-    userId: own.userId && shorten(own.userId),
-    tags: [...new Set(own.tags.map(shorten))],
-    environment,
-    release: release && shorten(release),
-  };
-}
-
-/** Metadata that every trace has: what was true when the prompt was given. */
+/** Metadata of every trace: what was true when the prompt was given. */
 function describeContext(context: PromptContext, { sessionId, repository, capture }: BuildOptions) {
   return withoutUndefined<Json>({
     source: 'claude-code',
@@ -110,12 +74,37 @@ function describeContext(context: PromptContext, { sessionId, repository, captur
   });
 }
 
-/** Adds the facts to the user's own metadata, which cannot replace them. */
-function buildMetadata(facts: { readonly [key: string]: Json }, { metadata, redact }: BuildOptions): Trace['metadata'] {
-  const sanitizer = createSanitizer(redact);
-  // Together with its name, which may say that the value is a secret.
-  const sanitized = Object.entries({ ...metadata, ...facts }).map(
-    ([name, value]) => sanitizer.value({ [name]: value }, TRACE_TEXT_CHARS).value,
+/** Adds the user's own tags and metadata. The facts win over the user's metadata. */
+function createTrace(
+  place: Pick<Trace, 'id' | 'parentId' | 'scope' | 'name'>,
+  facts: { readonly [key: string]: Json },
+  tags: readonly string[],
+  options: BuildOptions,
+): Trace {
+  const metadata = Object.entries({ ...options.metadata, ...facts }).map(
+    // Together with its name, which may say that the value is a secret.
+    ([name, value]) => sanitizeValue({ [name]: value }, options.redact, TRACE_TEXT_CHARS).value,
   );
-  return Object.assign({}, ...sanitized);
+  const { userId } = options;
+  return assembleTrace(
+    { ...place, userId, tags: [...options.tags, ...tags], metadata: Object.assign({}, ...metadata) },
+    options,
+  );
+}
+
+/** Adds what all traces of a run share. The metadata must be sanitized already. */
+export function assembleTrace(
+  own: Omit<Trace, 'sessionId' | 'environment' | 'release'>,
+  { sessionId, environment, release, redact }: BuildOptions,
+): Trace {
+  const shorten = (text: string) => sanitizeText(text, redact, TRACE_TEXT_CHARS);
+  return {
+    ...own,
+    name: shorten(own.name),
+    sessionId,
+    userId: own.userId && shorten(own.userId),
+    tags: [...new Set(own.tags.map(shorten))],
+    environment,
+    release: release && shorten(release),
+  };
 }

@@ -1,7 +1,21 @@
 import { isRecord } from '../../shared/json.js';
 import type { ObservationDraft } from '../model.js';
-import type { Capture } from './rules.js';
+import type { Redact } from '../redaction/redact.js';
 import { SanitizedText } from './sanitize.js';
+
+/** How much of what was said and done leaves the machine. */
+export type Capture = 'full' | 'no_tool_io' | 'metadata';
+
+/** The settings that restrict content. */
+export interface ContentSettings {
+  /** How much of a field is sent. */
+  readonly maxChars: number;
+  /** Undefined if secrets are sent as they are. */
+  readonly redact: Redact | undefined;
+  readonly capture: Capture;
+  /** Whether images and documents are uploaded. */
+  readonly media: boolean;
+}
 
 /** Metadata that repeats content. A new key that does must be added here. */
 const CONTENT_METADATA = ['summary', 'stored_path', 'session_title', 'description'];

@@ -2,29 +2,31 @@ import { createHash } from 'node:crypto';
 import { isRecord, type Json, mapValues } from '../../shared/json.js';
 import { type ContentPart, describeMedia, isMedia, type MediaBlock } from '../../transcript/file/content.js';
 import type { Media, Observation } from '../model.js';
+import type { ContentSettings } from './capture.js';
 import { MediaPart } from './media-part.js';
-import type { ContentRules } from './rules.js';
+import { sanitizeText } from './sanitize.js';
 
 const SHOWN_HASH_CHARS = 16;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-interface TextPart {
-  readonly type: 'text';
-  readonly text: string;
-}
+type TextPart = { readonly type: 'text'; readonly text: string };
 
 /** Builds the content of a message: text, or a list of texts and references if there are images or documents. */
-export function buildContent(parts: readonly ContentPart[], rules: ContentRules): string | (MediaPart | TextPart)[] {
-  const shown = parts.filter((part) => part !== '').map((part) => (isMedia(part) ? buildMediaPart(part, rules) : part));
+export function buildContent(
+  parts: readonly ContentPart[],
+  settings: ContentSettings,
+): string | (MediaPart | TextPart)[] {
+  const shown = parts
+    .filter((part) => part !== '')
+    .map((part) => (isMedia(part) ? buildMediaPart(part, settings) : part));
   if (!shown.some((part) => part instanceof MediaPart)) return shown.join('\n');
   return shown.map((part) => (part instanceof MediaPart ? part : { type: 'text', text: part }));
 }
 
 /** Returns a placeholder if the bytes may not leave, and a shorter one if there are none. */
-function buildMediaPart(block: MediaBlock, { sanitizer, media: mayLeave }: ContentRules): MediaPart | string {
+function buildMediaPart(block: MediaBlock, { redact, media: mayLeave }: ContentSettings): MediaPart | string {
   const { encoding, data, mediaType: contentType } = block;
-  const bytes = () =>
-    encoding === 'base64' ? Buffer.from(data, 'base64') : Buffer.from(sanitizer.text(data, Number.POSITIVE_INFINITY));
+  const bytes = () => (encoding === 'base64' ? Buffer.from(data, 'base64') : Buffer.from(sanitizeText(data, redact)));
   const isReadable = encoding === 'text' || BASE64.test(data);
   const content = isReadable ? bytes() : Buffer.of();
   if (content.length === 0) return `[${describeMedia(block)}]`;

@@ -1,34 +1,34 @@
 import { type Block, type ContentPart, extractParts } from '../../transcript/file/content.js';
 import type { AnsweredMessage, Prompt, ToolCall } from '../../transcript/turns/turn.js';
+import type { ContentSettings } from './capture.js';
 import { buildContent } from './media.js';
 import { MediaPart } from './media-part.js';
-import type { ContentRules } from './rules.js';
-import { SanitizedText } from './sanitize.js';
+import { SanitizedText, sanitizeText, sanitizeValue } from './sanitize.js';
 
 /** A generation repeats only the beginning of what it answers: the tool's own observation has it all. */
 const ANSWERED_CHARS = 2_000;
 
 /** Builds what the model answered, in the shape that Langfuse draws as a conversation. */
-export function buildInputMessages(answered: readonly AnsweredMessage[], rules: ContentRules) {
+export function buildInputMessages(answered: readonly AnsweredMessage[], settings: ContentSettings) {
   return answered.map((message) =>
     message.role === 'user'
-      ? { role: 'user', content: buildBeginning([message.content, ...(message.media ?? [])], rules) }
+      ? { role: 'user', content: buildBeginning([message.content, ...(message.media ?? [])], settings) }
       : {
           role: 'tool',
           tool_call_id: message.toolCallId,
-          content: buildBeginning(extractParts(message.content), rules),
+          content: buildBeginning(extractParts(message.content), settings),
         },
   );
 }
 
 /** Builds a whole message of the user: the text, then the images and documents. */
-export function buildUserMessage({ content, media }: Pick<Prompt, 'content' | 'media'>, rules: ContentRules) {
-  return { role: 'user', content: buildContent([content, ...media], rules) };
+export function buildUserMessage({ content, media }: Pick<Prompt, 'content' | 'media'>, settings: ContentSettings) {
+  return { role: 'user', content: buildContent([content, ...media], settings) };
 }
 
-function buildBeginning(parts: readonly ContentPart[], rules: ContentRules): unknown {
-  const content = buildContent(parts, rules);
-  const shorten = (text: string) => new SanitizedText(rules.sanitizer.text(text, ANSWERED_CHARS));
+function buildBeginning(parts: readonly ContentPart[], settings: ContentSettings): unknown {
+  const content = buildContent(parts, settings);
+  const shorten = (text: string) => new SanitizedText(sanitizeText(text, settings.redact, ANSWERED_CHARS));
   if (typeof content === 'string') return shorten(content);
   return content.map((part) => (part instanceof MediaPart ? part : { type: 'text', text: shorten(part.text) }));
 }
@@ -40,7 +40,7 @@ interface ModelOutput {
 }
 
 /** Builds the model's message in that same shape. The signatures of its thinking are not sent. */
-export function buildOutputMessage(output: ModelOutput, { sanitizer }: ContentRules) {
+export function buildOutputMessage(output: ModelOutput, { redact }: ContentSettings) {
   const { blocks, calls } = output;
   const thinking = blocks.flatMap((block) =>
     block.kind === 'thinking' && block.text !== '' ? [{ type: 'thinking', content: block.text }] : [],
@@ -49,7 +49,7 @@ export function buildOutputMessage(output: ModelOutput, { sanitizer }: ContentRu
     block.kind === 'other' && block.type === 'redacted_thinking' ? [{ type: block.type, data: '[redacted]' }] : [],
   );
   const toolCalls = calls.map(({ id, name, input }) => {
-    const { value } = sanitizer.value(input ?? {}, Number.POSITIVE_INFINITY);
+    const { value } = sanitizeValue(input ?? {}, redact);
     return { id, type: 'function', function: { name, arguments: new SanitizedText(JSON.stringify(value)) } };
   });
   return {

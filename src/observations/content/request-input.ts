@@ -1,11 +1,11 @@
 import { type Json, withoutUndefined } from '../../shared/json.js';
 import type { RequestMessage, RequestShape } from '../../transcript/file/schema.js';
 import type { MissingMessages, SentRequest, StoredPart } from '../../transcript/requests/request-index.js';
+import type { ContentSettings } from './capture.js';
 import { replaceMedia } from './media.js';
 import type { MediaFile } from './media-part.js';
 import { buildRequestMessages, buildSystemMessage } from './request-messages.js';
-import type { ContentRules } from './rules.js';
-import { countChars } from './sanitize.js';
+import { countChars, sanitizeValue } from './sanitize.js';
 
 /** A whole request, as the input of the generation that answers it. */
 export interface RequestInput {
@@ -40,12 +40,12 @@ const MAX_MEDIA = 20;
 
 /** Builds the inputs of requests. Most of a request is in the one before it, too, and is not sanitized again. */
 export class RequestInputBuilder {
-  readonly #rules: ContentRules;
+  readonly #settings: ContentSettings;
   /** The parts of the previous request, by their hashes. */
   #previous: ReadonlyMap<string, RequestPart> = new Map();
 
-  constructor(rules: ContentRules) {
-    this.#rules = rules;
+  constructor(settings: ContentSettings) {
+    this.#settings = settings;
   }
 
   /** Returns undefined if none of the request's messages can be found. */
@@ -73,9 +73,9 @@ export class RequestInputBuilder {
 
   /** Takes the system prompt and tools, up to half of the limit, then the newest messages that fit, at least one. */
   #selectParts({ shape, messages }: SentRequest) {
-    const { maxChars } = this.#rules;
+    const { maxChars } = this.#settings;
     const parts = new Map<string, RequestPart>();
-    const buildMessages = (message: RequestMessage) => buildRequestMessages(message, this.#rules);
+    const buildMessages = (message: RequestMessage) => buildRequestMessages(message, this.#settings);
     const buildSystem = (system: RequestShape) => [buildSystemMessage(system)];
     const system = shape && this.#preparePart(shape, buildSystem, { chars: Math.floor(maxChars / 2), media: 0 }, parts);
     const newestFirst: (RequestPart | MissingMessages)[] = [];
@@ -89,7 +89,7 @@ export class RequestInputBuilder {
       const part = this.#preparePart(message, buildMessages, { chars: maxChars, media: left.media }, parts);
       const fits = part === undefined || (part.isWhole && part.chars <= left.chars);
       if (!fits && !isFirst) break;
-      const taken = fits ? part : buildPart(message, buildMessages, left, this.#rules);
+      const taken = fits ? part : buildPart(message, buildMessages, left, this.#settings);
       newestFirst.push(taken ?? { kind: 'missing', count: 1 });
       if (!taken) continue;
       isFirst = false;
@@ -105,7 +105,7 @@ export class RequestInputBuilder {
     const part =
       previous && isReusable(previous, budget)
         ? limitMedia(previous, budget)
-        : buildPart(stored, build, budget, this.#rules);
+        : buildPart(stored, build, budget, this.#settings);
     if (part) parts.set(stored.hash, part);
     return part;
   }
@@ -115,23 +115,20 @@ function buildPart<T>(
   { read }: StoredPart<T>,
   build: BuildMessages<T>,
   budget: Budget,
-  { sanitizer }: ContentRules,
+  { redact }: ContentSettings,
 ): RequestPart | undefined {
   const stored = read();
   if (stored === undefined) return undefined;
-  let charsLeft = budget.chars;
+  let chars = 0;
   const sanitized = build(stored).map((message) => {
-    const result = sanitizer.value(message, charsLeft);
-    charsLeft = Math.max(0, charsLeft - countChars(result.value));
+    const result = sanitizeValue(message, redact, Math.max(0, budget.chars - chars));
+    chars += countChars(result.value);
     return result;
   });
   const messages = sanitized.map(({ value }) => value);
   const media = sanitized.flatMap((result) => result.media);
   const isWhole = sanitized.every(({ fullChars }) => fullChars === undefined);
-  return limitMedia(
-    { kind: 'part', messages, chars: countChars(messages), isWhole, media, mediaCount: media.length },
-    budget,
-  );
+  return limitMedia({ kind: 'part', messages, chars, isWhole, media, mediaCount: media.length }, budget);
 }
 
 /** Whether the images of a part are still there, or would not fit anyway. After a rewind they may fit again. */

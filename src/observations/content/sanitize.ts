@@ -15,104 +15,93 @@ export interface SanitizedValue {
   readonly media: readonly MediaFile[];
 }
 
-/**
- * Prepares content for sending: redacts secrets, then cuts what is too long and marks the cut, and makes every string
- * well-formed Unicode. One lone surrogate makes Langfuse lose the whole flush that it arrives in, and cutting makes them.
- */
-export interface Sanitizer {
-  text(text: string, maxChars: number): string;
-  /** Keeps about `maxChars` characters of all text in the value. */
-  value(value: unknown, maxChars: number): SanitizedValue;
-}
-
-export function createSanitizer(redact: Redact | undefined): Sanitizer {
-  return {
-    text: (text, maxChars) => truncate(redact ? redact(text) : text, maxChars),
-    value: (value, maxChars) => new ValueSanitizer(maxChars, redact).sanitize(value),
-  };
-}
-
 const MAX_DEPTH = 100;
 /** Texts up to this length, such as roles and ids, are never cut: the mark would be about as long. */
 const NEVER_CUT_CHARS = 40;
-/** Marks and texts that are never cut may exceed a field's limit by this much. After that, items are left out. */
+/** Marks and texts that are never cut may exceed the limit by this much. After that, items are left out. */
 const SLACK_CHARS = 10_000;
 
-/** Sanitizes one value, counting down how much text it may still have. */
-class ValueSanitizer {
-  readonly #redact: Redact | undefined;
-  readonly #media: MediaFile[] = [];
-  #charsLeft: number;
-  #isCut = false;
+/** Returns the text without secrets, at most `maxChars` of it and a mark. */
+export function sanitizeText(text: string, redact: Redact | undefined, maxChars = Number.POSITIVE_INFINITY): string {
+  return truncate(redact ? redact(text) : text, maxChars);
+}
 
-  constructor(maxChars: number, redact: Redact | undefined) {
-    this.#charsLeft = maxChars;
-    this.#redact = redact;
-  }
+/**
+ * Returns the value without secrets, about `maxChars` of all its text, with a mark for whatever is cut. Secrets go first,
+ * so that no half of one is left. Every string is well-formed Unicode: one lone surrogate makes Langfuse lose the whole
+ * flush that it arrives in, and cutting makes them.
+ */
+export function sanitizeValue(
+  value: unknown,
+  redact: Redact | undefined,
+  maxChars = Number.POSITIVE_INFINITY,
+): SanitizedValue {
+  const progress: Progress = { charsLeft: maxChars, isCut: false, media: [], redact };
+  const kept = sanitizeNode(value, 0, progress);
+  return { value: kept, fullChars: progress.isCut ? countChars(value) : undefined, media: progress.media };
+}
 
-  sanitize(value: unknown): SanitizedValue {
-    const kept = this.#walk(value, 0);
-    return { value: kept, fullChars: this.#isCut ? countChars(value) : undefined, media: this.#media };
-  }
+interface Progress {
+  charsLeft: number;
+  isCut: boolean;
+  readonly media: MediaFile[];
+  readonly redact: Redact | undefined;
+}
 
-  #walk(node: unknown, depth: number): Json {
-    if (typeof node === 'string') return this.#text(node);
-    if (typeof node === 'boolean' || node === null) return node;
-    if (typeof node === 'number') {
-      this.#charsLeft -= String(node).length;
-      return Number.isFinite(node) ? node : null;
-    }
-    if (typeof node !== 'object') return null;
-    if (node instanceof SanitizedText) return this.#limit(node.text);
-    if (node instanceof MediaPart) {
-      this.#media.push(node.media);
-      this.#charsLeft -= node.media.reference.length;
-      return node.value;
-    }
-    if (depth === MAX_DEPTH) {
-      this.#isCut = true;
-      return '[nested too deeply]';
-    }
-    return Array.isArray(node) ? this.#list(node, depth + 1) : this.#record(node, depth + 1);
+function sanitizeNode(node: unknown, depth: number, progress: Progress): Json {
+  if (typeof node === 'string') return keepText(progress.redact ? progress.redact(node) : node, progress);
+  if (typeof node === 'boolean' || node === null) return node;
+  if (typeof node === 'number') {
+    progress.charsLeft -= String(node).length;
+    return Number.isFinite(node) ? node : null;
   }
+  if (typeof node !== 'object') return null;
+  if (node instanceof SanitizedText) return keepText(node.text, progress);
+  if (node instanceof MediaPart) {
+    progress.media.push(node.media);
+    progress.charsLeft -= node.media.reference.length;
+    return node.value;
+  }
+  if (depth === MAX_DEPTH) {
+    progress.isCut = true;
+    return '[nested too deeply]';
+  }
+  return Array.isArray(node) ? sanitizeList(node, depth + 1, progress) : sanitizeRecord(node, depth + 1, progress);
+}
 
-  #text(text: string): string {
-    return this.#limit(this.#redact ? this.#redact(text) : text);
-  }
+function keepText(text: string, progress: Progress): string {
+  const isWhole = text.length <= Math.max(progress.charsLeft, NEVER_CUT_CHARS);
+  const kept = isWhole ? text.toWellFormed() : truncate(text, Math.max(progress.charsLeft, 0));
+  progress.isCut ||= !isWhole;
+  progress.charsLeft -= kept.length;
+  return kept;
+}
 
-  #limit(text: string): string {
-    const isWhole = text.length <= Math.max(this.#charsLeft, NEVER_CUT_CHARS);
-    const kept = isWhole ? text.toWellFormed() : truncate(text, Math.max(this.#charsLeft, 0));
-    this.#isCut ||= !isWhole;
-    this.#charsLeft -= kept.length;
-    return kept;
+function sanitizeList(items: readonly unknown[], depth: number, progress: Progress): Json {
+  const kept: Json[] = [];
+  for (const item of items) {
+    if (isFull(progress)) return [...kept, `… [${items.length - kept.length} more]`];
+    kept.push(sanitizeNode(item, depth, progress));
   }
+  return kept;
+}
 
-  #list(items: readonly unknown[], depth: number): Json {
-    const kept: Json[] = [];
-    for (const item of items) {
-      if (this.#isFull()) return [...kept, `… [${items.length - kept.length} more]`];
-      kept.push(this.#walk(item, depth));
-    }
-    return kept;
+function sanitizeRecord(record: object, depth: number, progress: Progress): Json {
+  const entries = Object.entries(record).filter(([, item]) => item !== undefined);
+  const kept: [string, Json][] = [];
+  for (const [key, item] of entries) {
+    if (isFull(progress)) return Object.fromEntries([...kept, ['…', `[${entries.length - kept.length} more]`]]);
+    const isSecret = progress.redact !== undefined && isSecretName(key);
+    const name = keepText(progress.redact ? progress.redact(key) : key, progress);
+    kept.push([name, isSecret ? redactAll(item) : sanitizeNode(item, depth, progress)]);
   }
+  return Object.fromEntries(kept);
+}
 
-  #record(record: object, depth: number): Json {
-    const entries = Object.entries(record).filter(([, item]) => item !== undefined);
-    const kept: [string, Json][] = [];
-    for (const [key, item] of entries) {
-      if (this.#isFull()) return Object.fromEntries([...kept, ['…', `[${entries.length - kept.length} more]`]]);
-      const isSecret = this.#redact !== undefined && isSecretName(key);
-      kept.push([this.#text(key), isSecret ? redactAll(item) : this.#walk(item, depth)]);
-    }
-    return Object.fromEntries(kept);
-  }
-
-  #isFull(): boolean {
-    const isFull = this.#charsLeft < -SLACK_CHARS;
-    this.#isCut ||= isFull;
-    return isFull;
-  }
+function isFull(progress: Progress): boolean {
+  const isFull = progress.charsLeft < -SLACK_CHARS;
+  progress.isCut ||= isFull;
+  return isFull;
 }
 
 /** Redacts the value of a field whose name says that it is secret: one secret, or a list of them. */
@@ -121,7 +110,6 @@ function redactAll(value: unknown): Json {
   return value === '' || value === null || typeof value === 'boolean' ? value : REDACTED;
 }
 
-/** Returns the text, or its first `maxChars` characters with a mark that says how many are missing. */
 function truncate(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text.toWellFormed();
   return `${text.slice(0, maxChars).toWellFormed()}… [${text.length - maxChars} more characters]`;

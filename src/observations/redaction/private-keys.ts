@@ -1,12 +1,12 @@
 const BEGIN = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 const END = '-----END ';
-const LONGEST_KEY_CHARS = 16_384;
-/** What a key, its headers, and what may stand around its lines in code or in a listing are made of. */
+const MAX_KEY_CHARS = 16_384;
+/** The characters of a key, of its headers, and of what may surround its lines in code or in a numbered listing. */
 const KEY = /^[\w+/=\s\\"'→:,.-]*$/;
-/** A line of a key whose end was cut off. */
+/** A line of a key whose end is missing. */
 const KEY_LINE = /(?:[\s"'→]|\\[nrt]|\d{1,6}→){0,16}[A-Za-z0-9+/]{20,}={0,2}/y;
 
-/** A private key goes from its first line to its last, or where that was cut off, as far as it looks like one. */
+/** Redacts each private key up to its last line or, if that is missing, as far as it looks like a key. */
 export function redactPrivateKeys(text: string): string {
   if (!text.includes('-----BEGIN ')) return text;
   let kept = '';
@@ -24,9 +24,9 @@ export function redactPrivateKeys(text: string): string {
   return from === 0 ? text : kept + text.slice(from);
 }
 
-/** Undefined where a key is only spoken of. */
+/** Returns undefined if the text only mentions a key. */
 function endOfKey(text: string, start: number, end: number): number | undefined {
-  if (end - start > LONGEST_KEY_CHARS || !KEY.test(text.slice(start, end))) return undefined;
+  if (end - start > MAX_KEY_CHARS || !KEY.test(text.slice(start, end))) return undefined;
   return indexOf(text, '-----', end + END.length) + 5;
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { ContentSettings } from '../../../src/observations/content/capture.js';
 import { RequestInputBuilder } from '../../../src/observations/content/request-input.js';
-import { type ContentSettings, createContentRules } from '../../../src/observations/content/rules.js';
 import { createRedactor } from '../../../src/observations/redaction/redact.js';
 import type { RequestMessage } from '../../../src/transcript/file/schema.js';
 import type { SentRequest } from '../../../src/transcript/requests/request-index.js';
@@ -27,9 +27,7 @@ function requestOf(messages: readonly (RequestMessage | number | undefined)[], s
 }
 
 function inputsWith(settings: Partial<ContentSettings> = {}) {
-  return new RequestInputBuilder(
-    createContentRules({ maxChars: 200_000, redact: undefined, capture: 'full', media: true, ...settings }),
-  );
+  return new RequestInputBuilder({ maxChars: 200_000, redact: undefined, capture: 'full', media: true, ...settings });
 }
 
 function inputOf(...messages: readonly (RequestMessage | number | undefined)[]) {

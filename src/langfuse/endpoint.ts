@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DestinationConfig, LangfuseConfig } from '../config/settings.js';
 import { version } from '../shared/version.js';
+import type { HttpRequest } from './http/client.js';
 
 /** Where requests go, and the headers that they carry. */
 export interface Endpoint {
@@ -29,8 +30,19 @@ export function langfuseUrl({ baseUrl }: LangfuseConfig, path: string): URL {
   return new URL(`${baseUrl.origin}${baseUrl.pathname.replace(/\/+$/, '')}${path}`);
 }
 
-export function authorization({ publicKey, secretKey }: LangfuseConfig): string {
+function authorization({ publicKey, secretKey }: LangfuseConfig): string {
   return `Basic ${Buffer.from(`${publicKey}:${secretKey}`).toString('base64')}`;
+}
+
+/** A request to Langfuse's REST API. */
+export function apiRequest(
+  config: LangfuseConfig,
+  method: HttpRequest['method'],
+  path: string,
+  content?: object,
+): HttpRequest {
+  const headers = { authorization: authorization(config), 'content-type': 'application/json' };
+  return { method, url: langfuseUrl(config, path), headers, body: content && JSON.stringify(content) };
 }
 
 /** Distinguishes projects, servers and Collectors without revealing which they are. */

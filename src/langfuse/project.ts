@@ -1,6 +1,6 @@
 import type { LangfuseConfig } from '../config/settings.js';
 import { isRecord, parseJson } from '../shared/json.js';
-import { authorization, describeRefusal, langfuseUrl } from './endpoint.js';
+import { apiRequest, describeRefusal, langfuseUrl } from './endpoint.js';
 import { requestOnce } from './http/client.js';
 
 export interface ProjectAnswer {
@@ -11,9 +11,7 @@ export interface ProjectAnswer {
 
 /** Asks the server to which project the keys belong; throws if there is no answer. */
 export async function fetchProject(langfuse: LangfuseConfig, timeoutMs: number): Promise<ProjectAnswer> {
-  const url = langfuseUrl(langfuse, '/api/public/projects');
-  const headers = { authorization: authorization(langfuse) };
-  const { status, body } = await requestOnce({ method: 'GET', url, headers }, timeoutMs);
+  const { status, body } = await requestOnce(apiRequest(langfuse, 'GET', '/api/public/projects'), timeoutMs);
   return { status, project: parseProject(parseJson(body)) };
 }
 

@@ -2,7 +2,7 @@ import type { LangfuseConfig } from '../config/settings.js';
 import { deriveScoreId } from '../observations/build/ids.js';
 import type { TurnScores } from '../observations/build/scores.js';
 import type { Limits, ScoreReport } from './destination.js';
-import { authorization, langfuseUrl } from './endpoint.js';
+import { apiRequest } from './endpoint.js';
 import { type Http, isSuccess } from './http/client.js';
 
 /** A score as Langfuse accepts it. Sent again it has the same id, and replaces itself. */
@@ -58,10 +58,8 @@ async function sendScore(
   http: Http,
   limits: Limits,
 ): Promise<string | undefined> {
-  const url = langfuseUrl(config, '/api/public/scores');
-  const headers = { authorization: authorization(config), 'content-type': 'application/json' };
-  const body = JSON.stringify(score);
-  const { status, isPage } = await http.request({ method: 'POST', url, headers, body, isBodyOptional: true }, limits);
+  const request = apiRequest(config, 'POST', '/api/public/scores', score);
+  const { status, isPage } = await http.request({ ...request, isBodyOptional: true }, limits);
   if (isPage) throw new Error('this is not Langfuse: it answered a score with a web page');
   if (isSuccess(status)) return undefined;
   if (status !== 400 && status !== 413) throw new Error(`the server answers ${status} to scores`);

@@ -88,13 +88,10 @@ export class Sender {
 
   async #post(indexes: readonly number[], { outgoing, limits }: Delivery): Promise<Reply> {
     const request = indexes.flatMap((index) => outgoing[index] ?? []);
-    try {
-      this.#last = await this.#transport.post(request, limits);
-    } catch (error) {
-      this.#last = undefined;
-      throw error;
-    }
-    return this.#last;
+    const reply = await this.#transport.post(request, limits).catch((error: Error) => error);
+    this.#last = reply instanceof Error ? undefined : reply;
+    if (reply instanceof Error) throw reply;
+    return reply;
   }
 
   /** Records the result of each observation of an accepted request, and sends again those that may be accepted later. */

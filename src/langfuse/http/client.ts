@@ -1,4 +1,5 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { once } from 'node:events';
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { version } from '../../shared/version.js';
@@ -33,12 +34,6 @@ interface Connection {
   readonly agent: import('node:http').Agent;
 }
 
-/** The time that a request may take, in ms since 1970. */
-interface TimeWindow {
-  readonly start: number;
-  readonly end: number;
-}
-
 const RESPONSE_TIMEOUT_MS = 30_000;
 /** 50 kB a second: a large body needs time to arrive. */
 const SLOWEST_BYTES_PER_MS = 50;
@@ -50,22 +45,31 @@ export class HttpClient implements Http {
   readonly #connections = new Map<string, Promise<Connection>>();
 
   async request(request: HttpRequest, { deadline }: Limits): Promise<HttpResponse> {
-    const start = Date.now();
-    const { url, isBodyOptional } = request;
-    const payload = await encodeBody(request);
+    const { url, method, isBodyOptional } = request;
+    const payload = await encodePayload(request);
     const longestMs = RESPONSE_TIMEOUT_MS + (payload?.length ?? 0) / SLOWEST_BYTES_PER_MS;
-    const time = { start, end: Math.min(deadline, start + longestMs) };
+    const timeoutMs = Math.max(1, Math.ceil(Math.min(deadline - Date.now(), longestMs)));
+    const signal = AbortSignal.timeout(timeoutMs);
     try {
-      const incoming = await receiveHead(request, payload, await this.#connect(url), time);
-      const text = isBodyOptional
-        ? await readBody(incoming, { start, end: Math.min(time.end, Date.now() + OPTIONAL_BODY_TIMEOUT_MS) }).catch(
-            () => '',
-          )
-        : await readBody(incoming, time);
+      const { request: start, agent } = await this.#connect(url);
+      const outgoing = start(url, { agent, method, headers: buildHeaders(request, payload), signal });
+      // `once` reports what goes wrong before the response, reading the body what goes wrong after it.
+      outgoing.on('error', () => {});
+      const response = once(outgoing, 'response', { signal });
+      outgoing.end(payload);
+      const [incoming] = (await response) as [IncomingMessage];
       const { statusCode: status = 0, headers } = incoming;
-      return { status, headers, body: text, isPage: /\bhtml\b/i.test(headers['content-type'] ?? '') };
+      const isPage = /\bhtml\b/i.test(headers['content-type'] ?? '');
+      return {
+        status,
+        headers,
+        isPage,
+        body: isBodyOptional ? await readEarlyBody(incoming) : await readBody(incoming),
+      };
     } catch (error) {
-      throw new NoResponseError(url, error as NodeJS.ErrnoException);
+      const seconds = Number((timeoutMs / 1_000).toPrecision(2));
+      const isTimeout = signal.aborted;
+      throw new NoResponseError(url, isTimeout ? new Error(`no answer within ${seconds} s`) : (error as Error));
     }
   }
 
@@ -113,61 +117,33 @@ async function connect(url: URL): Promise<Connection> {
   return { request, agent: createProxyAgent(url) ?? new Agent({ keepAlive: true }) };
 }
 
-async function encodeBody({ body, isCompressed }: HttpRequest): Promise<Uint8Array | undefined> {
+async function encodePayload({ body, isCompressed }: HttpRequest): Promise<Uint8Array | undefined> {
   if (body === undefined) return undefined;
   if (isCompressed) return promisify(gzip)(body);
   return typeof body === 'string' ? Buffer.from(body) : body;
 }
 
-function receiveHead(
-  { method, url, headers, isCompressed }: HttpRequest,
-  payload: Uint8Array | undefined,
-  { request, agent }: Connection,
-  time: TimeWindow,
-): Promise<IncomingMessage> {
-  const allHeaders = {
+function buildHeaders({ headers, isCompressed }: HttpRequest, payload: Uint8Array | undefined): OutgoingHttpHeaders {
+  return {
     ...headers,
     ...(isCompressed && { 'content-encoding': 'gzip' }),
     ...(payload && { 'content-length': payload.length }),
     'user-agent': `cc-langfuse/${version}`,
   };
-  return new Promise((resolve, reject) => {
-    const outgoing = request(url, { agent, method, headers: allHeaders }, (incoming) => {
-      clearTimeout(timer);
-      // An error after the head concerns only the body: whoever reads that gets it.
-      incoming.on('error', () => {});
-      resolve(incoming);
-    });
-    const fail = (error: Error) => {
-      clearTimeout(timer);
-      reject(error);
-    };
-    const timer = failAfter(time, (error) => {
-      outgoing.destroy(error);
-      // Until it has a connection (the proxy may be silent), a destroyed request emits no event.
-      fail(error);
-    });
-    outgoing.on('error', fail);
-    outgoing.on('close', () => fail(new Error('the connection was closed')));
-    outgoing.end(payload);
-  });
 }
 
-async function readBody(incoming: IncomingMessage, time: TimeWindow): Promise<string> {
-  const timer = failAfter(time, (error) => incoming.destroy(error));
-  try {
-    let body = '';
-    for await (const chunk of incoming.setEncoding('utf8')) {
-      body += chunk;
-      if (body.length > LONGEST_BODY_CHARS) throw new Error('its answer does not end');
-    }
-    return body;
-  } finally {
-    clearTimeout(timer);
+async function readEarlyBody(incoming: IncomingMessage): Promise<string> {
+  const timer = setTimeout(() => incoming.destroy(), OPTIONAL_BODY_TIMEOUT_MS);
+  const body = await readBody(incoming).catch(() => '');
+  clearTimeout(timer);
+  return body;
+}
+
+async function readBody(incoming: IncomingMessage): Promise<string> {
+  let body = '';
+  for await (const chunk of incoming.setEncoding('utf8')) {
+    body += chunk;
+    if (body.length > LONGEST_BODY_CHARS) throw new Error('its answer does not end');
   }
-}
-
-function failAfter({ start, end }: TimeWindow, fail: (error: Error) => void): NodeJS.Timeout {
-  const seconds = Number(((end - start) / 1_000).toPrecision(2));
-  return setTimeout(() => fail(new Error(`no answer within ${seconds} s`)), Math.max(1, end - Date.now()));
+  return body;
 }

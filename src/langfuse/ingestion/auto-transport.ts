@@ -5,7 +5,7 @@ import { fingerprint } from '../endpoint.js';
 import type { Http } from '../http/client.js';
 import { OtlpTransport } from '../otlp/otlp-transport.js';
 import { INGESTION_CLOSED, type Reply, type Transport } from '../transport.js';
-import { ServersWithoutOtlp } from './servers-without-otlp.js';
+import { readServersWithoutOtlp, rememberServer } from './servers-without-otlp.js';
 
 const NO_ENDPOINT = 'the server at LANGFUSE_BASE_URL has neither an OTLP endpoint nor an ingestion API (404)';
 
@@ -14,7 +14,7 @@ export class AutoTransport implements Transport {
   readonly #config: LangfuseConfig;
   readonly #http: Http;
   readonly #fingerprint: string;
-  readonly #withoutOtlp: ServersWithoutOtlp;
+  readonly #stateFolder: string;
   readonly #otlp: Transport;
   #ingestion: Promise<Transport> | undefined;
   /** The protocol that the server is known to accept. */
@@ -24,9 +24,9 @@ export class AutoTransport implements Transport {
     this.#config = config;
     this.#http = http;
     this.#fingerprint = fingerprint(config);
-    this.#withoutOtlp = new ServersWithoutOtlp(stateFolder);
+    this.#stateFolder = stateFolder;
     this.#otlp = new OtlpTransport(config, http);
-    this.#accepts = this.#withoutOtlp.has(this.#fingerprint) ? 'ingestion' : undefined;
+    this.#accepts = readServersWithoutOtlp(stateFolder).has(this.#fingerprint) ? 'ingestion' : undefined;
   }
 
   /** Once the server has accepted OTLP, observations are no longer kept to be encoded differently. */
@@ -41,7 +41,7 @@ export class AutoTransport implements Transport {
       if (reply.status !== 404 && reply.problem !== INGESTION_CLOSED) return reply;
       // The server has been upgraded.
       this.#accepts = undefined;
-      this.#withoutOtlp.delete(this.#fingerprint);
+      rememberServer(this.#stateFolder, this.#fingerprint, { hasOtlp: true });
       return this.#postOtlp(outgoing, limits);
     }
     const reply = await this.#postOtlp(outgoing, limits);
@@ -49,7 +49,7 @@ export class AutoTransport implements Transport {
     const fallback = await this.#postIngestion(outgoing, limits);
     if (isAccepted(fallback) && this.#accepts === undefined) {
       this.#accepts = 'ingestion';
-      this.#withoutOtlp.add(this.#fingerprint);
+      rememberServer(this.#stateFolder, this.#fingerprint, { hasOtlp: false });
     }
     return fallback.status === 404 ? { ...fallback, problem: NO_ENDPOINT } : fallback;
   }

@@ -2,7 +2,7 @@ import type { LangfuseConfig } from '../../config/settings.js';
 import type { Media, Observation } from '../../observations/model.js';
 import { isRecord, parseJson } from '../../shared/json.js';
 import type { Limits, MediaReport } from '../destination.js';
-import { authorization, langfuseUrl } from '../endpoint.js';
+import { apiRequest } from '../endpoint.js';
 import { type Http, type HttpRequest, type HttpResponse, isSuccess } from '../http/client.js';
 import { RetryingHttpClient } from '../http/retry.js';
 
@@ -124,9 +124,7 @@ export class MediaUploads {
     content: object,
     limits: Limits,
   ): Promise<HttpResponse> {
-    const url = langfuseUrl(this.#config, path);
-    const headers = { authorization: authorization(this.#config), 'content-type': 'application/json' };
-    const response = await this.#http.request({ method, url, headers, body: JSON.stringify(content) }, limits);
+    const response = await this.#http.request(apiRequest(this.#config, method, path, content), limits);
     const { status, isPage } = response;
     if (status === 400 || status === 413 || status === 422)
       throw new FileRefusal(`the server refuses the file (${status})`);

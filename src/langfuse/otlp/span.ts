@@ -1,10 +1,14 @@
 import type { Observation, Trace } from '../../observations/model.js';
 import { version } from '../../shared/version.js';
 
+// With a scope that starts with `langfuse-sdk` Langfuse keeps the attributes it does not know out of the metadata.
+export const scope = { name: 'langfuse-sdk-cc-langfuse', version };
+export const resourceAttributes = { 'service.name': 'cc-langfuse', 'service.version': version };
+
 /**
- * Observations as OpenTelemetry spans in OTLP/JSON, with the attributes that Langfuse reads. The bytes are those that
- * `@langfuse/tracing` and OpenTelemetry's own serializer would write, which the tests hold it to; importing the two
- * would cost the hook more time than all the rest of its work.
+ * Encodes an observation as an OpenTelemetry span in OTLP/JSON, with the attributes that Langfuse reads. The bytes are those
+ * that `@langfuse/tracing` and OpenTelemetry's own serializer would write, as a test proves; importing the two would cost the
+ * hook more time than all the rest of its work.
  */
 export function encodeSpan(observation: Observation): string {
   const { trace, id, parentId, name, startTime, endTime } = observation;
@@ -14,10 +18,10 @@ export function encodeSpan(observation: Observation): string {
     parentSpanId: parentId,
     name: name.toWellFormed(),
     kind: 1,
-    startTimeUnixNano: nanoseconds(startTime),
-    endTimeUnixNano: nanoseconds(endTime),
+    startTimeUnixNano: formatNanoseconds(startTime),
+    endTimeUnixNano: formatNanoseconds(endTime),
   });
-  const attributes = [...encoded(ownAttributes(observation)), ...attributesOfTrace(trace)];
+  const attributes = [...encodeAttributes(buildAttributes(observation)), ...encodeTrace(trace)];
   return `${head.slice(0, -1)},"attributes":[${attributes.join(',')}],${SPAN_TAIL}`;
 }
 
@@ -31,48 +35,38 @@ const SPAN_TAIL = JSON.stringify({
   flags: 0x101,
 }).slice(1);
 
-// Every observation of a trace carries them, and they are a third of its bytes.
+// Every observation of a trace carries the trace's attributes, which are a third of its bytes.
 const encodedTraces = new WeakMap<Trace, readonly string[]>();
 
-function attributesOfTrace(trace: Trace): readonly string[] {
-  const known = encodedTraces.get(trace) ?? encoded(traceAttributes(trace));
+function encodeTrace(trace: Trace): readonly string[] {
+  const known = encodedTraces.get(trace) ?? encodeAttributes(buildTraceAttributes(trace));
   encodedTraces.set(trace, known);
   return known;
 }
 
-function encoded(attributes: Attributes): string[] {
+function encodeAttributes(attributes: Attributes): string[] {
   const items: string[] = [];
   for (const [key, value] of Object.entries(attributes)) {
-    if (value !== undefined) items.push(JSON.stringify({ key: key.toWellFormed(), value: anyValue(value) }));
+    if (value !== undefined) items.push(JSON.stringify({ key: key.toWellFormed(), value: encodeValue(value) }));
   }
   return items;
 }
 
-/** The body of an export request for spans that `encodeSpan` has written. */
+const RESOURCE = JSON.stringify({
+  attributes: Object.entries(resourceAttributes).map(([key, value]) => ({ key, value: encodeValue(value) })),
+  droppedAttributesCount: 0,
+});
+const SCOPE = JSON.stringify(scope);
+
+/** The body of a request with spans from `encodeSpan`. */
 export function encodeRequest(spans: readonly string[]): string {
-  return `${REQUEST_HEAD}${spans.join(',')}${REQUEST_TAIL}`;
+  const scopeSpans = `{"scope":${SCOPE},"spans":[${spans.join(',')}]}`;
+  return `{"resourceSpans":[{"resource":${RESOURCE},"scopeSpans":[${scopeSpans}]}]}`;
 }
-
-// With a scope that starts with `langfuse-sdk` Langfuse keeps the attributes it does not know out of the metadata.
-export const scope = { name: 'langfuse-sdk-cc-langfuse', version };
-export const resourceAttributes = { 'service.name': 'cc-langfuse', 'service.version': version };
-
-const SPLIT = '"SPANS"';
-const [REQUEST_HEAD, REQUEST_TAIL] = JSON.stringify({
-  resourceSpans: [
-    {
-      resource: {
-        attributes: Object.entries(resourceAttributes).map(([key, value]) => ({ key, value: anyValue(value) })),
-        droppedAttributesCount: 0,
-      },
-      scopeSpans: [{ scope, spans: ['SPANS'] }],
-    },
-  ],
-}).split(SPLIT);
 
 type Attributes = { [key: string]: string | readonly string[] | undefined };
 
-function ownAttributes(observation: Observation): Attributes {
+function buildAttributes(observation: Observation): Attributes {
   const { trace, parentId } = observation;
   const input = serialize(observation.input);
   const output = serialize(observation.output);
@@ -85,28 +79,29 @@ function ownAttributes(observation: Observation): Attributes {
     'langfuse.observation.output': output,
     'langfuse.observation.model.name': observation.model,
     'langfuse.observation.usage_details': serialize(observation.usage),
-    'langfuse.observation.completion_start_time': isoTime(observation.completionStartTime),
+    'langfuse.observation.completion_start_time': formatTime(observation.completionStartTime),
     'langfuse.observation.model.parameters': serialize(observation.modelParameters),
-    ...prefixed('langfuse.observation.metadata', observation.metadata),
+    ...flattenMetadata('langfuse.observation.metadata', observation.metadata),
     ...(parentId === undefined && { 'langfuse.trace.input': input, 'langfuse.trace.output': output }),
   };
 }
 
-function traceAttributes(trace: Trace): Attributes {
-  const isOurs = trace.parentId === undefined;
+function buildTraceAttributes(trace: Trace): Attributes {
+  // A trace of which another program has the root is described there.
+  const isOwn = trace.parentId === undefined;
   return {
-    'langfuse.trace.name': isOurs ? trace.name : undefined,
+    'langfuse.trace.name': isOwn ? trace.name : undefined,
     'session.id': trace.sessionId,
     'user.id': trace.userId,
     'langfuse.trace.tags': trace.tags.length > 0 ? trace.tags : undefined,
     'langfuse.release': trace.release,
-    ...(isOurs && prefixed('langfuse.trace.metadata', trace.metadata)),
+    ...(isOwn && flattenMetadata('langfuse.trace.metadata', trace.metadata)),
   };
 }
 
-function prefixed(prefix: string, values: { readonly [key: string]: unknown }): Attributes {
+function flattenMetadata(prefix: string, metadata: { readonly [key: string]: unknown }): Attributes {
   return Object.fromEntries(
-    Object.entries(values).map(([key, value]) => [`${prefix}.${key}`, serialize(value) || undefined]),
+    Object.entries(metadata).map(([key, value]) => [`${prefix}.${key}`, serialize(value) || undefined]),
   );
 }
 
@@ -115,15 +110,15 @@ function serialize(value: unknown): string | undefined {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-function isoTime(ms: number | undefined): string | undefined {
+function formatTime(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : JSON.stringify(new Date(ms));
 }
 
-function anyValue(value: string | readonly string[]) {
+function encodeValue(value: string | readonly string[]) {
   if (typeof value === 'string') return { stringValue: value.toWellFormed() };
   return { arrayValue: { values: value.map((item) => ({ stringValue: item.toWellFormed() })) } };
 }
 
-function nanoseconds(ms: number): string {
+function formatNanoseconds(ms: number): string {
   return `${BigInt(ms) * 1_000_000n}`;
 }

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { otlpEndpoint } from '../../../src/langfuse/endpoint.js';
@@ -66,6 +66,25 @@ test('a request through a proxy that accepts the connection but never answers fa
     const project = fetchProject(langfuseAt('https://langfuse.test'), 200);
     await expect(project).rejects.toThrow('no answer within 0.2 s');
   }));
+
+test.each([
+  ['stops in the middle', 'Content-Length: 9\r\n\r\nabc', '127.0.0.1:PORT cannot be reached: no answer within 0.3 s'],
+  ['breaks off', 'Content-Length: 9\r\n\r\nabc!', '127.0.0.1:PORT cannot be reached: ECONNRESET'],
+])('a response whose body %s counts as none, unless the body is optional', async (_, rest, failure) => {
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => {});
+    socket.write(`HTTP/1.1 200 OK\r\n${rest.replace('!', '')}`, () => rest.endsWith('!') && socket.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const client = new HttpClient();
+  const request = { method: 'GET', url: new URL(`http://127.0.0.1:${port}`) } as const;
+  const limits = () => ({ deadline: Date.now() + 300 });
+  await expect(client.request(request, limits())).rejects.toThrow(failure.replace('PORT', String(port)));
+  expect(await client.request({ ...request, isBodyOptional: true }, limits())).toMatchObject({ status: 200, body: '' });
+  await client.close();
+  server.close();
+});
 
 test('the hook ends at its deadline if a proxy never answers', () =>
   besideSilence(async (url) => {

@@ -28,6 +28,12 @@ const WORDS = 'the quick brown fox jumps over a lazy dog while tests are running
 const WORDS_CHARS = 200_000;
 const LONG = WORDS.repeat(Math.ceil(WORDS_CHARS / WORDS.length));
 
+/** Writes a session that ran `n` days ago. */
+export function writeNthSession(projects: string, n: number, more: Partial<GeneratedSession> = {}): string {
+  const startsAt = Date.now() - n * 86_400_000;
+  return writeSession(projects, { sessionId: sessionIdOf(n), cwd: '/home/dev/one', turns: 2, startsAt, ...more });
+}
+
 /** Writes a transcript as Claude Code does, and lets it lie idle since; gives its path. */
 export function writeSession(projects: string, session: GeneratedSession): string {
   const { sessionId, cwd, startsAt, turns, firstTurn = 1, callsPerTurn = 2 } = session;

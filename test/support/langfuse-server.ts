@@ -119,6 +119,11 @@ export class LangfuseServer {
     return [...this.#rows.values(), ...this.ingested.observations];
   }
 
+  /** The observations without a parent: turns, and agents that no call has started. */
+  get roots(): StoredObservation[] {
+    return this.observations.filter(({ parentId }) => parentId === undefined);
+  }
+
   /** How many times the rows have arrived, each count once: `[1]` if all of them were sent exactly once, `[]` if there are none. */
   get timesSent(): number[] {
     return [...new Set(this.arrivals.values())].toSorted((a, b) => a - b);

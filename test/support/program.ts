@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
@@ -76,6 +76,11 @@ export class Workplace {
     );
   }
 
+  /** Starts a backfill, for which TRACE_TO_LANGFUSE does not matter. */
+  backfill(...args: string[]): Promise<Ended> {
+    return run(['backfill', ...args], { ...this.env, TRACE_TO_LANGFUSE: undefined });
+  }
+
   hookWithOpenStdin(stdin: string): Promise<Ended> {
     return run(['hook'], this.env, stdin, { keepStdinOpen: true });
   }
@@ -88,6 +93,13 @@ export class Workplace {
   /** The transcript of a session of the one project there is. */
   transcriptOf(session: string): string {
     return join(this.projects, '-work', `${session}.jsonl`);
+  }
+
+  /** Makes a file, or all that a folder contains, look as if nobody had worked on it for an hour. */
+  letIdle(path = this.projects): void {
+    const anHourAgo = new Date(Date.now() - 3_600_000);
+    const names = statSync(path).isDirectory() ? readdirSync(path, { recursive: true, encoding: 'utf8' }) : [''];
+    for (const name of names) utimesSync(join(path, name), anHourAgo, anHourAgo);
   }
 
   get stateFolder(): string {

@@ -1,0 +1,98 @@
+import type { ChildProcess } from 'node:child_process';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { numbersFrom } from '../faults/random.js';
+import { sessionIdOf, writeNthSession } from '../support/generated.js';
+import { type Ended, run, Workplace } from '../support/program.js';
+import { describeTraces } from '../support/traces.js';
+
+let workplace: Workplace;
+
+beforeEach(async () => {
+  workplace = await Workplace.open();
+});
+
+afterEach(() => workplace.close());
+
+const isExport = (url = '') => url.includes('otel');
+
+/**
+ * Starts a backfill and sends it a signal once as many requests with spans have come as are given; the server answers each
+ * of them a little later, so that some requests are under way.
+ */
+function backfillUntil(place: Workplace, request: number, signal: NodeJS.Signals, delayMs = 0): Promise<Ended> {
+  let backfill: ChildProcess | undefined;
+  let requests = 0;
+  let isSignalled = false;
+  place.server.misbehave = ({ url }) => {
+    if (isExport(url)) requests += 1;
+    if (requests >= request && !isSignalled) {
+      isSignalled = true;
+      setTimeout(() => backfill?.kill(signal), delayMs);
+    }
+    return isExport(url) ? { delayMs: 40 } : undefined;
+  };
+  const started = run(['backfill', '--all', '--concurrency', '2'], place.env, '', {
+    onStart: (child) => {
+      backfill = child;
+    },
+  });
+  return started.finally(() => {
+    place.server.misbehave = () => undefined;
+  });
+}
+
+describe('a backfill that is interrupted', () => {
+  test('at any point and then run again exports what an uninterrupted one does', async () => {
+    const sessions = 6;
+    for (let n = 1; n <= sessions; n += 1) writeNthSession(workplace.projects, n, { turns: 20 });
+    await workplace.backfill('--all');
+    const whole = describeTraces(workplace.server.observations);
+    const random = numbersFrom(20_261_118);
+    for (let request = 0; request < sessions; request += 1) {
+      for (const signal of ['SIGKILL', 'SIGINT'] as const) {
+        const own = await Workplace.open();
+        try {
+          cpSync(workplace.projects, own.projects, { recursive: true, preserveTimestamps: true });
+          const { exitCode } = await backfillUntil(own, request, signal, random() * 60);
+          expect({ request, signal, exitCode }).not.toMatchObject({ exitCode: 0 });
+          expect(await run(['backfill', '--all'], own.env)).toMatchObject({ exitCode: 0 });
+          expect(describeTraces(own.server.observations)).toBe(whole);
+          // After SIGKILL nobody knows whether the requests under way arrived, so they are sent again.
+          if (signal === 'SIGINT') expect(own.server.timesSent).toEqual([1]);
+        } finally {
+          await own.close();
+        }
+      }
+    }
+  }, 120_000);
+
+  test('by Ctrl-C says what is done, exits with 130, and leaves nothing for hooks to continue', async () => {
+    for (let n = 1; n <= 6; n += 1) writeNthSession(workplace.projects, n, { turns: 4 });
+    const { exitCode, stdout, stderr } = await backfillUntil(workplace, 2, 'SIGINT');
+    expect(exitCode).toBe(130);
+    expect(stderr).toContain('stopping after what is under way');
+    expect(stdout).toMatch(/exported +\d sessions?\n(?:stopped|not tried) +\d sessions?/);
+    expect(Object.values(workplace.state).filter(({ pending }) => pending)).toEqual([]);
+    const exported = () => new Set(workplace.server.roots.map(({ trace }) => trace.sessionId));
+    const before = exported();
+    expect([1, 2, 3, 4, 5]).toContain(before.size);
+    const path = writeNthSession(workplace.projects, 99, { turns: 1, startsAt: Date.now() });
+    await workplace.hook({ session_id: sessionIdOf(99), transcript_path: path, hook_event_name: 'Stop' });
+    expect(exported()).toEqual(before.add(sessionIdOf(99)));
+  });
+
+  test('in the middle of a session does not call it exported: the next run sends the rest', async () => {
+    const path = writeNthSession(workplace.projects, 1, { turns: 20 });
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll('the quick brown fox', 'x'.repeat(9_000)));
+    workplace.letIdle();
+    expect(await backfillUntil(workplace, 1, 'SIGINT')).toMatchObject({
+      exitCode: 130,
+      stdout: expect.stringContaining('stopped  1 session'),
+    });
+    expect(workplace.server.roots.length).toBeLessThan(20);
+    expect(await workplace.backfill('--all')).toMatchObject({ exitCode: 0 });
+    expect(workplace.server.roots).toHaveLength(20);
+    expect(workplace.server.timesSent).toEqual([1]);
+  });
+});

@@ -22,7 +22,7 @@ export function exactRequests(path: string, settings: TraceSettings): Requests {
       if (observation.requestRef === undefined) return observation;
       // One takes some milliseconds, and there may be hundreds.
       await othersTurn();
-      const request = main.request(observation.requestRef) ?? agent?.request(observation.requestRef);
+      const request = main.find(observation.requestRef) ?? agent?.find(observation.requestRef);
       return withRequest(observation, request && inputOf(request, inputs));
     },
     close: () => {

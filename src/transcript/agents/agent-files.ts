@@ -1,5 +1,6 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { attempt } from '../../shared/attempt.js';
 import { parseJson } from '../../shared/json.js';
 import type { Line } from '../file/line.js';
 import { readLines } from '../file/lines.js';
@@ -12,36 +13,35 @@ export interface AgentFile {
   readonly path: string;
   readonly bytes: number;
   readonly changedAt: number;
-  /** Read when it is asked for. */
+  /** Read on first access. */
   readonly meta: AgentMeta;
-  /** The workflow whose step it is: such an agent is started by a script, and no tool call names it. */
+  /** The workflow in which the agent is a step. A script starts such an agent, and no tool call names it. */
   readonly workflowRunId: string | undefined;
 }
 
 const AGENT_FILE = /^agent-([\w-]+)\.jsonl$/;
+const MAX_NAME_CHARS = 200;
+const MAX_DEPTH = 3;
 
-/** The files of a session's subagents, in the folder that bears its name; workflows keep theirs in folders of their own. */
+/** The files of a session's subagents, in the folder named after the session. Workflows have subfolders there. */
 export function findAgentFiles(transcriptPath: string): AgentFile[] {
-  return agentFilesIn(join(dirname(transcriptPath), basename(transcriptPath, '.jsonl'), 'subagents'), FOLDERS_DEEP);
+  return listAgentFiles(join(dirname(transcriptPath), basename(transcriptPath, '.jsonl'), 'subagents'), MAX_DEPTH);
 }
 
-/** The file of an agent in the places where versions before 2.1 put it: beside the transcript, or in a common folder. */
+/** An agent's file where versions before 2.1 put it: next to the transcript, or in one folder for all sessions. */
 export function findLegacyAgentFile(transcriptPath: string, agentId: string): AgentFile | undefined {
   const folder = dirname(transcriptPath);
   const name = `agent-${agentId}.jsonl`;
-  if (!AGENT_FILE.test(name) || name.length > LONGEST_NAME) return undefined;
-  return [join(folder, name), join(folder, 'subagents', name)].flatMap(agentFile)[0];
+  if (!AGENT_FILE.test(name) || name.length > MAX_NAME_CHARS) return undefined;
+  return openAgentFile(join(folder, name)) ?? openAgentFile(join(folder, 'subagents', name));
 }
 
-/** The agents beside a transcript that no tool call may ever name: 2.0 warms itself up with some. */
+/** All agent files next to a transcript, including those that no tool call names: 2.0 starts some to warm up. */
 export function findLegacyAgentFiles(transcriptPath: string): AgentFile[] {
-  return agentFilesIn(dirname(transcriptPath), 0);
+  return listAgentFiles(dirname(transcriptPath), 0);
 }
 
-/**
- * What the agent did, as far as its file tells; nothing where it holds no answer, or cannot be read. Lines that cannot be
- * read are told of.
- */
+/** What the agent did, as far as its file says; undefined if the file has no answer or cannot be read. */
 export function readAgent(
   { agentId, path }: AgentFile,
   onUnreadable: (line: number, reason: string) => void,
@@ -49,7 +49,7 @@ export function readAgent(
 ): AgentThread | undefined {
   const turns: Turn[] = [];
   try {
-    // Its lines need a name where they have none, and no other agent's may be the same.
+    // The agent's id names lines without a uuid, so that they do not get the same name as another agent's.
     const all = readAllTurns(path, 'agent', agentId, (line) => {
       onLine(line);
       if (line.kind === 'unreadable') onUnreadable(line.location.number, line.reason);
@@ -61,77 +61,55 @@ export function readAgent(
   return toThread(agentId, agentId, turns);
 }
 
-// A backfill asks for the agents beside a transcript once for each transcript of the folder.
+// A backfill asks for the agents next to a transcript once for each transcript in the folder.
 const sessionsOfAgents = new Map<string, string | undefined>();
 
-/** The session that an agent's answers name; its first line may name one that was thrown away. */
+/** The session that an agent's answers name. Its first line can name one that was discarded. */
 export function findAgentSession({ path }: AgentFile): string | undefined {
-  if (!sessionsOfAgents.has(path)) sessionsOfAgents.set(path, sessionNamedIn(path));
+  if (!sessionsOfAgents.has(path)) {
+    const session = attempt(() => readSessionId(path));
+    sessionsOfAgents.set(path, session);
+  }
   return sessionsOfAgents.get(path);
 }
 
-function sessionNamedIn(path: string): string | undefined {
-  try {
-    for (const line of readLines(path)) if (line.kind === 'assistant') return line.fields.sessionId;
-    return undefined;
-  } catch {
-    return undefined;
-  }
+function readSessionId(path: string): string | undefined {
+  for (const line of readLines(path)) if (line.kind === 'assistant') return line.fields.sessionId;
+  return undefined;
 }
 
-const FOLDERS_DEEP = 3;
-const LONGEST_NAME = 200;
-
-/** Only real folders are gone into: a link may lead in a circle. */
-function agentFilesIn(folder: string, deep: number): AgentFile[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-      .toSorted((a, b) => a.name.localeCompare(b.name))
-      .flatMap((entry) => {
-        const path = join(folder, entry.name);
-        if (entry.isDirectory()) return deep > 0 ? agentFilesIn(path, deep - 1) : [];
-        return entry.isFile() ? agentFile(path) : [];
-      });
-  } catch {
-    return [];
-  }
+/** Does not follow symlinks to folders, which can form a circle. */
+function listAgentFiles(folder: string, depth: number): AgentFile[] {
+  const entries = attempt(() => readdirSync(folder, { withFileTypes: true })) ?? [];
+  return entries
+    .toSorted((a, b) => a.name.localeCompare(b.name))
+    .flatMap((entry) => {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) return depth > 0 ? listAgentFiles(path, depth - 1) : [];
+      return (entry.isFile() && openAgentFile(path)) || [];
+    });
 }
 
-function agentFile(path: string): AgentFile[] {
+function openAgentFile(path: string): AgentFile | undefined {
   const [, agentId] = AGENT_FILE.exec(basename(path)) ?? [];
-  const status = statusOf(path);
-  if (agentId === undefined || !status?.isFile()) return [];
+  const status = attempt(() => lstatSync(path));
+  if (agentId === undefined || !status?.isFile()) return undefined;
   const [, workflowRunId] = /\/workflows\/([^/]+)\/[^/]+$/.exec(path.replaceAll('\\', '/')) ?? [];
   let meta: AgentMeta | undefined;
-  return [
-    {
-      agentId,
-      path,
-      bytes: status.size,
-      changedAt: status.mtimeMs,
-      workflowRunId,
-      get meta() {
-        meta ??= readMeta(path.replace(/\.jsonl$/, '.meta.json'));
-        return meta;
-      },
+  return {
+    agentId,
+    path,
+    bytes: status.size,
+    changedAt: status.mtimeMs,
+    workflowRunId,
+    get meta() {
+      meta ??= attempt(() => readMeta(path.replace(/\.jsonl$/, '.meta.json'))) ?? {};
+      return meta;
     },
-  ];
+  };
 }
 
-function readMeta(path: string): AgentMeta {
-  try {
-    // A FIFO in its place would hang.
-    const meta = AgentMeta.safeParse(statusOf(path)?.isFile() && parseJson(readFileSync(path, 'utf8')));
-    return meta.success ? meta.data : {};
-  } catch {
-    return {};
-  }
-}
-
-function statusOf(path: string) {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false });
-  } catch {
-    return undefined;
-  }
+function readMeta(path: string): AgentMeta | undefined {
+  // Reading would hang if this were a FIFO.
+  return lstatSync(path).isFile() ? AgentMeta.parse(parseJson(readFileSync(path, 'utf8'))) : undefined;
 }

@@ -38,7 +38,7 @@ export function readFirstTime(path: string): number {
   return withReader(path, findFirstTime);
 }
 
-function withReader<T>(path: string, use: (reader: TranscriptReader) => T): T {
+export function withReader<T>(path: string, use: (reader: TranscriptReader) => T): T {
   const reader = TranscriptReader.open(path);
   try {
     return use(reader);

@@ -1,41 +1,24 @@
 import { parseBlocks } from './content.js';
 import type { Line } from './line.js';
 
-/** Lines that are known and tell nothing of the turns, or nothing but what is read of them. */
-const KNOWN_TYPES = new Set([
-  'agent-name',
-  'ai-title',
-  'api-request-blob',
-  'api-request-shape',
-  'atis-latch',
-  'cost-state',
-  'custom-title',
-  'file-history-delta',
-  'file-history-snapshot',
-  'last-prompt',
-  'mode',
-  'permission-mode',
-  'pr-link',
-  'progress',
-  'queue-operation',
-  'relocated',
-  'summary',
-  'tools-used',
-  'worktree-state',
-]);
-/** A type is a name; what is longer may be anything. */
-const NAME_CHARS = 60;
+const KNOWN_LINES = new Set(
+  `agent-name ai-title api-request-blob api-request-shape atis-latch cost-state custom-title file-history-delta
+  file-history-snapshot last-prompt mode permission-mode pr-link progress queue-operation relocated summary tools-used
+  worktree-state`.split(/\s+/),
+);
 const KNOWN_BLOCKS = new Set(['image', 'document', 'redacted_thinking', 'web_search_result', 'tool_reference']);
+/** A type is a short name. Anything longer could be private content. */
+const MAX_NAME_CHARS = 60;
 
-/** What of a line has never been seen before: the type of the line, or of blocks in it. */
+/** The types of a line and of its blocks that have never been seen before. */
 export function findUnknownTypes(line: Line): string[] {
   switch (line.kind) {
     case 'other':
-      return KNOWN_TYPES.has(line.type) ? [] : [`line ${line.type.slice(0, NAME_CHARS)}`];
+      return KNOWN_LINES.has(line.type) ? [] : [`line ${line.type.slice(0, MAX_NAME_CHARS)}`];
     case 'user':
     case 'assistant':
       return parseBlocks(line.content).flatMap((block) =>
-        block.kind === 'other' && !KNOWN_BLOCKS.has(block.type) ? [`block ${block.type.slice(0, NAME_CHARS)}`] : [],
+        block.kind === 'other' && !KNOWN_BLOCKS.has(block.type) ? [`block ${block.type.slice(0, MAX_NAME_CHARS)}`] : [],
       );
     default:
       return [];

@@ -1,14 +1,19 @@
-import { createHash, type Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { isRecord } from '../../shared/json.js';
 import { hasToolResult } from '../file/content.js';
-import type { Line } from '../file/line.js';
+import type { AssistantLine, Line, UserLine } from '../file/line.js';
 import type { LineLocation } from '../file/reader.js';
 
-/** Where a message of a request stands: in a line of its own, or in those of the conversation. */
+/** Where a message of a request is stored: in a line of its own, or in lines of the conversation. */
 export type MessageSource =
-  | { readonly kind: 'blob'; readonly place: LineLocation }
-  /** The first so many of these places: more may have come later. */
-  | { readonly kind: 'lines'; readonly role: Role; readonly places: readonly LineLocation[]; readonly count: number };
+  | { readonly kind: 'blob'; readonly location: LineLocation }
+  /** The first `count` of these lines: later ones may have been added since. */
+  | {
+      readonly kind: 'lines';
+      readonly role: Role;
+      readonly locations: readonly LineLocation[];
+      readonly count: number;
+    };
 
 export interface HashedMessage {
   readonly hash: string;
@@ -17,33 +22,34 @@ export interface HashedMessage {
 
 type Role = 'user' | 'assistant';
 
-/** The lines of a response stand near each other, with other lines between them. */
-const OPEN_RESPONSES = 64;
+/** The lines of a response are near each other, with other lines in between. */
+const MAX_OPEN_RESPONSES = 64;
 
 /**
- * What requests call the messages that lines hold, of lines that follow one another in a file: Claude Code writes a blob
- * only of those that no line of the conversation gives, and no run of them.
+ * Computes the hashes by which requests refer to messages, from lines that follow one another in a file. Claude Code writes
+ * a message as a blob only if no run of conversation lines contains it.
  */
 export class MessageHashes {
   readonly #responses = new Map<string, GrowingMessage>();
-  /** Results of tools that were called together are one message. */
+  /** The results of tools that were called together are one message. */
   #results: GrowingMessage | undefined;
 
-  in(line: Line): HashedMessage | undefined {
+  /** The message that ends with this line, as far as it has come. */
+  add(line: Line): HashedMessage | undefined {
     switch (line.kind) {
       case 'other':
         if (line.type !== 'api-request-blob' || line.hash === undefined) return undefined;
-        return { hash: line.hash, source: { kind: 'blob', place: line.location } };
+        return { hash: line.hash, source: { kind: 'blob', location: line.location } };
       case 'user': {
-        if (!hasToolResult(line.content)) this.#results = undefined;
-        const message = this.#results ?? new GrowingMessage('user');
-        if (hasToolResult(line.content)) this.#results = message;
-        return message.grow(toBlockList(line.content), line.location);
+        const isResult = hasToolResult(line.content);
+        const message = (isResult && this.#results) || new GrowingMessage('user');
+        this.#results = isResult ? message : undefined;
+        return message.grow(line);
       }
       case 'assistant': {
         this.#results = undefined;
         const { id } = line.fields.message ?? {};
-        return id === undefined ? undefined : this.#response(id).grow(toBlockList(line.content), line.location);
+        return id === undefined ? undefined : this.#response(id).grow(line);
       }
       default:
         return undefined;
@@ -53,38 +59,36 @@ export class MessageHashes {
   #response(id: string): GrowingMessage {
     const response = this.#responses.get(id) ?? new GrowingMessage('assistant');
     this.#responses.set(id, response);
-    for (const oldest of this.#responses.keys()) {
-      if (this.#responses.size <= OPEN_RESPONSES) break;
-      this.#responses.delete(oldest);
-    }
+    const [oldest] = this.#responses.keys();
+    if (oldest !== undefined && this.#responses.size > MAX_OPEN_RESPONSES) this.#responses.delete(oldest);
     return response;
   }
 }
 
-/** A request may hold a message as far as it had come: each of its lines makes another one. */
+/** A message whose lines come one by one. A request may contain it as far as it had come by then. */
 class GrowingMessage {
   readonly #role: Role;
-  readonly #hash: Hash;
-  readonly #places: LineLocation[] = [];
+  readonly #hash = createHash('sha256').update('{"content":[');
+  readonly #locations: LineLocation[] = [];
   #separator = '';
 
   constructor(role: Role) {
     this.#role = role;
-    this.#hash = createHash('sha256').update('{"content":[');
   }
 
-  grow(blocks: readonly unknown[], place: LineLocation): HashedMessage {
-    for (const text of blocks.map(canonicalJson)) {
+  grow({ content, location }: UserLine | AssistantLine): HashedMessage {
+    for (const text of toBlockList(content).map(canonicalJson)) {
       this.#hash.update(this.#separator).update(text);
       this.#separator = ',';
     }
-    this.#places.push(place);
+    this.#locations.push(location);
     const hash = this.#hash.copy().update(`],"role":"${this.#role}"}`).digest('hex');
-    return { hash, source: { kind: 'lines', role: this.#role, places: this.#places, count: this.#places.length } };
+    const count = this.#locations.length;
+    return { hash, source: { kind: 'lines', role: this.#role, locations: this.#locations, count } };
   }
 }
 
-/** The blocks of content; a text alone is one. */
+/** The blocks of content, of which a string is one. */
 export function toBlockList(content: unknown): readonly unknown[] {
   if (Array.isArray(content)) return content;
   return typeof content === 'string' ? [{ type: 'text', text: content }] : [];

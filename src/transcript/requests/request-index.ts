@@ -1,231 +1,203 @@
+import { attempt } from '../../shared/attempt.js';
 import { parseJson } from '../../shared/json.js';
-import { type Line, parseLine } from '../file/line.js';
+import { type Line, parseLine, type RequestLine } from '../file/line.js';
+import { withReader } from '../file/lines.js';
 import { type LineLocation, TranscriptReader } from '../file/reader.js';
 import { BlobLine, type RequestMessage, type RequestShape, ShapeLine } from '../file/schema.js';
 import { MessageHashes, type MessageSource, toBlockList } from './message-hashes.js';
 
-/** A request to the model as Claude Code sent it, as far as its transcript holds it. */
+/** A request to the model as Claude Code sent it, as far as its transcript has it. */
 export interface SentRequest {
   /** How many messages it had. */
   readonly count: number;
-  /** The system prompt and the tools; undefined where they are not to be found. */
+  /** The system prompt and the tools; undefined if they are not found. */
   readonly shape: StoredPart<RequestShape> | undefined;
-  /** The newest first, each looked for when its turn comes. */
+  /** The newest first. Each is searched for only when the iteration reaches it. */
   readonly messages: Iterable<StoredPart<RequestMessage> | MissingMessages>;
 }
 
-/** Something that lies in the file: undefined where it can no longer be read. */
+/** A part of a request that is in the file. Reading it returns undefined if the file has changed. */
 export interface StoredPart<T> {
   readonly kind: 'stored';
   readonly hash: string;
   readonly read: () => T | undefined;
 }
 
-/** So many messages that are not to be found. */
+/** A number of messages that are not found. */
 export interface MissingMessages {
   readonly kind: 'missing';
   readonly count: number;
 }
 
-/** A request as its line tells it: so many messages of another's, and those that came with it. */
+/** A request as its line describes it: the first messages of another request, and those that it adds. */
 interface Delta {
   readonly base: string | undefined;
   readonly keep: number;
-  readonly tail: readonly Named[];
+  readonly added: readonly Message[];
+  readonly count: number;
   readonly shapeHash: string | undefined;
   readonly start: number;
 }
 
-/** A message that a request names, whether or not it has been seen. */
-interface Named {
+/** A message that a request refers to. Its source is undefined until its lines have been read. */
+interface Message {
   readonly hash: string;
   source: MessageSource | undefined;
 }
 
+interface ByteRange {
+  readonly from: number;
+  readonly to: number;
+}
+
 const MB = 1 << 20;
-/** The first request stands at the top of a file, behind the system prompt and the tools. */
+/** The first request is at the top of a file, after the system prompt and the tools. */
 const HEAD_BYTES = MB;
-/** What a request adds to the one before it is small: these hold hundreds, and as much text as a field may have. */
+/** A request adds little to the one before it: this holds hundreds of them, and as much text as a field may have. */
 const NEAR_BYTES = 2 * MB;
 const FAR_BYTES = 32 * MB;
-/** Nothing that Claude Code writes comes near it. */
-const MOST_BASES = 100_000;
+/** Far more than Claude Code writes. */
+const MAX_BASES = 100_000;
 
 /**
- * Where the requests of a transcript and their messages stand, of as much of it as has been seen: bodies stay in the file.
- * A run seldom begins at its top; what lies before is looked through when something is not found, as far as the bounds go.
+ * Finds the requests of a transcript and their messages. It remembers only where they are; their content stays in the
+ * file. A run seldom starts at the top of a file: if something is not found, parts of the file before the start are searched.
  */
 export class RequestIndex {
   readonly #path: string;
   readonly #hashes = new MessageHashes();
   readonly #requests = new Map<string, Delta>();
   readonly #shapes = new Map<string, LineLocation>();
-  readonly #messages = new Map<string, Named>();
+  readonly #messages = new Map<string, Message>();
+  /** Opened at once, since the file can be moved to another folder while it is read. */
   readonly #reader: TranscriptReader | undefined;
-  #stretches: Stretch[] | undefined;
+  #unsearched: ByteRange[] | undefined;
 
   constructor(path: string) {
     this.#path = path;
-    // While it is read, a file may be moved to another folder: whoever has opened it before still has it.
-    this.#reader = opened(path);
+    this.#reader = attempt(() => TranscriptReader.open(path));
   }
 
   /** Takes the next line of the file. */
   addLine(line: Line): void {
-    this.#stretches ??= stretchesBefore(line.location.start);
-    this.#take(line, this.#hashes);
+    this.#unsearched ??= rangesBefore(line.location.start);
+    this.#add(line, this.#hashes);
   }
 
-  /** Undefined where no line tells of it, or none that can be understood. */
-  request(id: string): SentRequest | undefined {
+  /** Undefined if there is no valid line for the request. */
+  find(id: string): SentRequest | undefined {
     const delta = this.#requests.get(id);
-    if (!delta) return undefined;
-    return { count: countOf(delta), shape: this.#shapeOf(delta), messages: this.#newestFirst(delta) };
+    return delta && { count: delta.count, shape: this.#findShape(delta), messages: this.#newestFirst(delta) };
   }
 
   close(): void {
     this.#reader?.close();
   }
 
-  #take(line: Line, hashes: MessageHashes): void {
-    if (line.kind === 'request') this.#takeRequest(line);
+  #add(line: Line, hashes: MessageHashes): void {
+    if (line.kind === 'request') this.#addRequest(line);
     if (line.kind === 'other' && line.type === 'api-request-shape' && line.hash !== undefined)
       this.#shapes.set(line.hash, line.location);
-    try {
-      const message = hashes.in(line);
-      if (message) this.#named(message.hash).source = message.source;
-    } catch {
-      // nested too deeply to be written
-    }
+    // This throws if the message is nested too deeply to be written as JSON.
+    const message = attempt(() => hashes.add(line));
+    if (message) this.#message(message.hash).source = message.source;
   }
 
-  #takeRequest({ fields, location: place }: Extract<Line, { kind: 'request' }>): void {
+  #addRequest({ fields, location }: RequestLine): void {
     const { id, base, keep = 0, tail, shapeHash } = fields;
-    const isSound = Array.isArray(tail) && tail.every((hash) => typeof hash === 'string');
-    if (id === undefined || !isSound || keep < 0 || !Number.isSafeInteger(keep + tail.length)) return;
-    const messages = tail.map((hash) => this.#named(hash));
-    this.#requests.set(id, { base, keep, tail: messages, shapeHash, start: place.start });
+    if (id === undefined || !Array.isArray(tail) || !tail.every((hash) => typeof hash === 'string')) return;
+    const count = keep + tail.length;
+    if (keep < 0 || !Number.isSafeInteger(count)) return;
+    const added = tail.map((hash) => this.#message(hash));
+    this.#requests.set(id, { base, keep, added, count, shapeHash, start: location.start });
   }
 
-  /** Each once: in a resumed session the first request of every process names them all. */
-  #named(hash: string): Named {
-    const known = this.#messages.get(hash) ?? { hash, source: undefined };
-    this.#messages.set(hash, known);
-    return known;
+  /** One object per message: in a resumed session, the first request of each process lists all messages again. */
+  #message(hash: string): Message {
+    const message = this.#messages.get(hash) ?? { hash, source: undefined };
+    this.#messages.set(hash, message);
+    return message;
   }
 
   *#newestFirst(newest: Delta): Generator<StoredPart<RequestMessage> | MissingMessages, void, undefined> {
     let delta = newest;
-    let left = countOf(newest);
-    for (let bases = 0; bases < MOST_BASES; bases += 1) {
-      const tail = delta.tail.slice(0, Math.max(0, left - delta.keep));
-      for (const message of tail.toReversed()) yield this.#stored(message);
+    let left = newest.count;
+    for (let bases = 0; bases < MAX_BASES; bases += 1) {
+      const added = delta.added.slice(0, Math.max(0, left - delta.keep));
+      for (const message of added.toReversed()) yield this.#findMessage(message);
       left = Math.min(left, delta.keep);
-      const base = left > 0 ? this.#baseOf(delta) : undefined;
-      if (!base || countOf(base) < left) break;
+      const base = left > 0 ? this.#findBase(delta) : undefined;
+      if (!base || base.count < left) break;
       delta = base;
     }
     if (left > 0) yield { kind: 'missing', count: left };
   }
 
-  /** A request is told of before those that build on it: so they never run in a circle. */
-  #baseOf({ base: id, start }: Delta): Delta | undefined {
-    if (id === undefined) return undefined;
-    const base = this.#sought(() => this.#requests.get(id));
+  /** Only a request from an earlier line, so that bases cannot form a circle. */
+  #findBase({ base: id, start }: Delta): Delta | undefined {
+    const base = id === undefined ? undefined : this.#search(() => this.#requests.get(id));
     return base && base.start < start ? base : undefined;
   }
 
-  #stored(message: Named): StoredPart<RequestMessage> | MissingMessages {
-    const source = this.#sought(() => message.source);
+  #findMessage(message: Message): StoredPart<RequestMessage> | MissingMessages {
+    const source = this.#search(() => message.source);
     if (!source) return { kind: 'missing', count: 1 };
-    return { kind: 'stored', hash: message.hash, read: () => this.#messageAt(source) };
+    return { kind: 'stored', hash: message.hash, read: () => this.#readMessage(source) };
   }
 
-  #shapeOf({ shapeHash: hash }: Delta): StoredPart<RequestShape> | undefined {
-    if (hash === undefined) return undefined;
-    const place = this.#sought(() => this.#shapes.get(hash));
-    if (!place) return undefined;
-    const read = () => ShapeLine.parse(parseJson(this.#textAt(place))).shape;
-    return { kind: 'stored', hash, read };
+  #findShape({ shapeHash: hash }: Delta): StoredPart<RequestShape> | undefined {
+    const location = hash === undefined ? undefined : this.#search(() => this.#shapes.get(hash));
+    if (hash === undefined || !location) return undefined;
+    return { kind: 'stored', hash, read: () => ShapeLine.parse(this.#readJson(location)).shape };
   }
 
-  #messageAt(source: MessageSource): RequestMessage | undefined {
-    if (source.kind === 'blob') return BlobLine.parse(parseJson(this.#textAt(source.place))).message;
-    const { role, places, count } = source;
-    const lines = places.slice(0, count).map((place) => parseLine({ ...place, bytes: this.#bytesAt(place) }));
+  #readMessage(source: MessageSource): RequestMessage | undefined {
+    if (source.kind === 'blob') return BlobLine.parse(this.#readJson(source.location)).message;
+    const { role, locations, count } = source;
+    const lines = locations.slice(0, count).map((location) => parseLine({ ...location, bytes: this.#read(location) }));
     const contents = lines.map((line) => (line?.kind === role ? line.content : undefined));
     return contents.includes(undefined) ? undefined : { role, content: contents.flatMap(toBlockList) };
   }
 
-  #textAt(place: LineLocation): string {
-    return this.#bytesAt(place).toString('utf8');
+  #readJson(location: LineLocation): unknown {
+    return parseJson(this.#read(location).toString('utf8'));
   }
 
-  /** None where the file is not what it was. */
-  #bytesAt(place: LineLocation): Buffer {
-    try {
-      return this.#reader?.readBytes(place) ?? NOTHING;
-    } catch {
-      return NOTHING;
-    }
+  #read(location: LineLocation): Buffer {
+    return attempt(() => this.#reader?.readBytes(location)) ?? Buffer.alloc(0);
   }
 
-  /** What is found, after looking as far back as may be. */
-  #sought<T>(find: () => T | undefined): T | undefined {
+  /** Searches more and more of the file until something is found, or the limit is reached. */
+  #search<T>(find: () => T | undefined): T | undefined {
     for (;;) {
       const found = find();
-      const stretch = found === undefined ? this.#stretches?.shift() : undefined;
-      if (!stretch) return found;
-      this.#lookThrough(stretch);
+      const range = found === undefined ? this.#unsearched?.shift() : undefined;
+      if (!range) return found;
+      // If the file is gone, its messages are missing.
+      attempt(() => this.#addRange(range));
     }
   }
 
-  #lookThrough({ from, to }: Stretch): void {
+  #addRange({ from, to }: ByteRange): void {
     const hashes = new MessageHashes();
-    try {
-      const reader = TranscriptReader.open(this.#path);
-      try {
-        reader.moveToLineFrom(from);
-        for (const source of reader.lines()) {
-          if (source.start >= to) return;
-          const line = parseLine(source);
-          if (line) this.#take(line, hashes);
-        }
-      } finally {
-        reader.close();
+    withReader(this.#path, (reader) => {
+      reader.moveToLineFrom(from);
+      for (const source of reader.lines()) {
+        if (source.start >= to) return;
+        const line = parseLine(source);
+        if (line) this.#add(line, hashes);
       }
-    } catch {
-      // The file is gone: what it held is missing.
-    }
+    });
   }
 }
 
-const NOTHING = Buffer.alloc(0);
-
-function opened(path: string): TranscriptReader | undefined {
-  try {
-    return TranscriptReader.open(path);
-  } catch {
-    return undefined;
-  }
-}
-
-function countOf({ keep, tail }: Delta): number {
-  return keep + tail.length;
-}
-
-interface Stretch {
-  readonly from: number;
-  readonly to: number;
-}
-
-/** Where to look, in this order. A longer stretch has the shorter one in it: where that began a response may be torn. */
-function stretchesBefore(start: number): Stretch[] {
-  const stretches = [
+/** Where to search, in this order. A longer range contains the shorter one, at whose start a response can be torn. */
+function rangesBefore(start: number): ByteRange[] {
+  const ranges = [
     { from: 0, to: Math.min(HEAD_BYTES, start) },
     { from: Math.max(0, start - NEAR_BYTES), to: start },
     { from: Math.max(0, start - FAR_BYTES), to: start },
   ];
-  const whole = stretches.findIndex(({ from, to }) => from === 0 && to === start);
-  return whole < 0 ? stretches : stretches.slice(0, whole + 1);
+  const whole = ranges.findIndex(({ from, to }) => from === 0 && to === start);
+  return whole < 0 ? ranges : ranges.slice(0, whole + 1);
 }

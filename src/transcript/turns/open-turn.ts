@@ -2,16 +2,16 @@ import { extractText, type MediaBlock, parseBlocks } from '../file/content.js';
 import type { AssistantLine, AttachmentLine, ChainLine, OtherLine, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
 import type { ClassifiedLine, ConversationLine, NoteContent } from './classify-line.js';
-import { missingPrompt, type OpenPrompt, openPrompt } from './prompt.js';
+import { type OpenPrompt, openPrompt } from './prompt.js';
 import { ResponseCollector } from './responses.js';
-import type { Thread } from './thread.js';
+import type { ThreadContext } from './thread-context.js';
 import type { AgentThread, AnsweredMessage, Note, SessionFacts, Turn } from './turn.js';
 
 /** A turn to which lines are still added. Which lines belong to it is for the grouper to decide. */
 export class OpenTurn {
   /** Claude Code says that the turn ended, with or without an answer. */
   hasEnded = false;
-  readonly #thread: Thread;
+  readonly #thread: ThreadContext;
   readonly #responses: ResponseCollector;
   readonly #timeBefore: number | undefined;
   readonly #sessionBefore: SessionFacts;
@@ -29,9 +29,9 @@ export class OpenTurn {
   #messages: AnsweredMessage[] = [];
   #lastMessageAt: number | undefined;
 
-  constructor(thread: Thread, start: Position, earlierNotes: readonly Note[]) {
+  constructor(thread: ThreadContext, start: Position, earlierNotes: readonly Note[]) {
     this.#thread = thread;
-    this.#responses = new ResponseCollector(thread.ids);
+    this.#responses = new ResponseCollector(thread.idOwners);
     this.#timeBefore = thread.lastTime;
     this.#sessionBefore = thread.session.facts;
     this.#session = thread.session.facts;
@@ -62,12 +62,11 @@ export class OpenTurn {
   }
 
   addPrompt(line: UserLine): void {
-    this.#pushPrompt(openPrompt(line, this.#timeOf(line), this.#thread.isCopied(line)), line.location.start);
-  }
-
-  /** In a torn agent file the prompt can be missing; what the agent did still counts. */
-  addMissingPrompt(line: AssistantLine): void {
-    this.#pushPrompt(missingPrompt(line, this.#timeOf(line)), line.location.start);
+    const prompt = openPrompt(line, this.#timeOf(line), this.#thread.isCopied(line));
+    const { number, start } = line.location;
+    if (number < this.#start.line) this.#start = { line: number, offset: start };
+    this.#prompts.push(prompt);
+    this.#pushMessage({ role: 'user', content: prompt.content, media: prompt.media }, prompt.at);
   }
 
   /** Forgets all prompts but these. If none is left, the turn starts at `start`. */
@@ -155,13 +154,6 @@ export class OpenTurn {
       copied: first.copied || (this.#hasCopiedResponse && responses.length === 0),
       lineNumbers: [...this.#lineNumbers],
     };
-  }
-
-  #pushPrompt(prompt: OpenPrompt, offset: number): void {
-    const { line, at, content, media } = prompt;
-    if (line < this.#start.line) this.#start = { line, offset };
-    this.#prompts.push(prompt);
-    this.#pushMessage({ role: 'user', content, media }, at);
   }
 
   #addResponse(line: AssistantLine): boolean {

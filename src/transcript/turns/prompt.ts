@@ -1,5 +1,5 @@
 import { type MediaBlock, splitTextAndMedia } from '../file/content.js';
-import type { AssistantLine, UserLine } from '../file/line.js';
+import type { UserLine } from '../file/line.js';
 import type { Prompt, PromptContext } from './turn.js';
 
 /** The prompt of a turn that is still open. */
@@ -26,24 +26,6 @@ export function openPrompt(line: UserLine, at: number, copied: boolean): OpenPro
   const context = { trigger, ide, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint };
   return { uuid, line: line.location.number, at, content, media, command, context, copied };
 }
-
-/** Stands in for the prompt that is missing before a response of a torn agent file. */
-export function missingPrompt({ location }: AssistantLine, at: number): OpenPrompt {
-  const nothing = { uuid: undefined, content: '', media: [], command: undefined, context: NO_CONTEXT, copied: false };
-  return { ...nothing, line: location.number, at };
-}
-
-const NO_CONTEXT: PromptContext = {
-  trigger: 'human',
-  ide: undefined,
-  promptId: undefined,
-  cwd: undefined,
-  gitBranch: undefined,
-  version: undefined,
-  slug: undefined,
-  permissionMode: undefined,
-  entrypoint: undefined,
-};
 
 /** How the line of a command begins, whether it is built in or the user's own. */
 export const COMMAND = /^\s*<command-(?:name|message)>/;

@@ -6,6 +6,9 @@ import type { Response, ToolCall, ToolResult } from './turn.js';
 /** What a response answers: the messages before it, and the request that sent them. */
 type Answered = Pick<Response, 'answered' | 'answeredAt' | 'request'>;
 
+/** Which turn has a message id or tool call id: a line that is repeated in another turn is not collected again. */
+export type IdOwners = Map<string, symbol>;
+
 interface IndexedBlock {
   readonly index: number | undefined;
   readonly block: Block;
@@ -13,8 +16,8 @@ interface IndexedBlock {
 
 /** Collects the responses of a turn. A response is one line per content block, all with the same message id and usage. */
 export class ResponseCollector {
-  readonly #ids: IdRegister;
-  readonly #owner: number;
+  readonly #owners: IdOwners;
+  readonly #owner = Symbol();
   readonly #responses: Response[] = [];
   readonly #byId = new Map<string, Response>();
   readonly #blocks = new Map<Response, Map<string, IndexedBlock>>();
@@ -22,9 +25,8 @@ export class ResponseCollector {
   readonly #earlyResults = new Map<string, ToolResult>();
   #hasRunEnded = true;
 
-  constructor(ids: IdRegister) {
-    this.#ids = ids;
-    this.#owner = ids.newOwner();
+  constructor(owners: IdOwners) {
+    this.#owners = owners;
   }
 
   get isEmpty(): boolean {
@@ -47,7 +49,7 @@ export class ResponseCollector {
   add(line: AssistantLine, at: number, answered: () => Answered): boolean {
     const { message, effort, isAbortedMidStream } = line.fields;
     const { id, stop_reason, usage } = message ?? {};
-    if (id !== undefined && !this.#ids.take(id, this.#owner)) return false;
+    if (id !== undefined && !this.#take(id)) return false;
     const response = this.#find(line) ?? this.#open(line, at, answered());
     this.#hasRunEnded = false;
     response.lastLine = line.location.number;
@@ -74,6 +76,12 @@ export class ResponseCollector {
     if (call) call.result ??= result;
     else if (toolUseId !== undefined) this.#earlyResults.set(toolUseId, result);
     return call !== undefined;
+  }
+
+  #take(id: string): boolean {
+    const owner = this.#owners.get(id) ?? this.#owner;
+    this.#owners.set(id, owner);
+    return owner === this.#owner;
   }
 
   #find({ fields }: AssistantLine): Response | undefined {
@@ -128,30 +136,12 @@ export class ResponseCollector {
   }
 
   #addCall(response: Response, { id, name, input }: Extract<Block, { kind: 'tool_use' }>, line: number, at: number) {
-    if (id !== undefined && (this.#calls.has(id) || !this.#ids.take(id, this.#owner))) return;
+    if (id !== undefined && (this.#calls.has(id) || !this.#take(id))) return;
     const call: ToolCall = { id, name, input, line, at, result: undefined };
     response.calls.push(call);
     if (id === undefined) return;
     call.result = this.#earlyResults.get(id);
     this.#calls.set(id, call);
-  }
-}
-
-/** Which turn owns a message id or tool call id: a line that is repeated in another turn is not collected again. */
-export class IdRegister {
-  readonly #owners = new Map<string, number>();
-  #ownerCount = 0;
-
-  newOwner(): number {
-    this.#ownerCount += 1;
-    return this.#ownerCount;
-  }
-
-  /** Takes an id for an owner. Returns whether the id is the owner's now: it is not if another took it before. */
-  take(id: string, owner: number): boolean {
-    const holder = this.#owners.get(id) ?? owner;
-    this.#owners.set(id, holder);
-    return holder === owner;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ChainLine, Line } from '../file/line.js';
-import type { ThreadStart } from './thread.js';
+import type { ThreadStart } from './thread-context.js';
 import { type AgentThread, type Turn, toThread } from './turn.js';
 
 interface Grouper {

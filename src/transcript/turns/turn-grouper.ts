@@ -4,12 +4,12 @@ import { type ClassifiedLine, type ConversationLine, classifyLine } from './clas
 import { OpenTurn } from './open-turn.js';
 import { ParentChain } from './parent-chain.js';
 import { Sidechains } from './sidechains.js';
-import { Thread, type ThreadStart } from './thread.js';
+import { ThreadContext, type ThreadStart } from './thread-context.js';
 import type { Turn } from './turn.js';
 
 /** Groups the lines of a thread into turns: a turn starts at a prompt and ends before the next one. */
 export class TurnGrouper {
-  readonly #thread: Thread;
+  readonly #thread: ThreadContext;
   readonly #chain = new ParentChain();
   readonly #sidechains = new Sidechains((start) => new TurnGrouper(start));
   #turnCount: number;
@@ -20,7 +20,7 @@ export class TurnGrouper {
   #undecidedCommand: UserLine | undefined;
 
   constructor(start: ThreadStart) {
-    this.#thread = new Thread(start);
+    this.#thread = new ThreadContext(start);
     this.#turnCount = start.turnCount;
     this.#nextStart = { line: start.line, offset: start.offset };
     this.#turn = new OpenTurn(this.#thread, this.#nextStart, []);
@@ -79,7 +79,9 @@ export class TurnGrouper {
         this.#undecidedCommand = classified.line;
         return ended;
       case 'response':
-        if (this.#thread.isAgent && this.#turn.prompts.length === 0) this.#turn.addMissingPrompt(classified.line);
+        // In a torn agent file the prompt can be missing; what the agent did still counts.
+        if (this.#thread.isAgent && this.#turn.prompts.length === 0)
+          this.#turn.addPrompt({ ...classified.line, kind: 'user', content: '', fields: {} });
         return ended;
       default:
         return ended;
@@ -130,8 +132,8 @@ export class TurnGrouper {
   }
 
   #addSidechainLine(line: ChainLine): void {
-    const { start, ids } = this.#thread;
-    if (this.#turn.prompts.length > 0 && this.#sidechains.push(line, { ...start, ids })) this.#claim(line);
+    const { start, idOwners } = this.#thread;
+    if (this.#turn.prompts.length > 0 && this.#sidechains.push(line, { ...start, idOwners })) this.#claim(line);
   }
 
   #claim(line: ChainLine): void {

@@ -31,7 +31,7 @@ function recordedIn(file: string): RecordedRequest[] {
 test.each(requests)('$id of $file is found as it was sent', ({ file, id, params, cacheControl, requestDigest }) => {
   const index = new RequestIndex(join(FOLDER, file));
   for (const line of readLines(join(FOLDER, file))) index.addLine(line);
-  const { shape, messages = [] } = index.request(id) ?? {};
+  const { shape, messages = [] } = index.find(id) ?? {};
   const sent = [...messages].map((message) => (message.kind === 'stored' ? message.read() : undefined)).toReversed();
   const body = {
     ...params,

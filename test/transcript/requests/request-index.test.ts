@@ -39,7 +39,7 @@ function indexFrom(from: number): RequestIndex {
 
 /** The messages of a request, the oldest first. */
 function messagesOf(index: RequestIndex, id: string): unknown[] {
-  const { messages = [] } = index.request(id) ?? {};
+  const { messages = [] } = index.find(id) ?? {};
   return [...messages].map((message) => (message.kind === 'stored' ? message.read() : message)).toReversed();
 }
 
@@ -68,9 +68,9 @@ describe('a request is found whole', () => {
     '$id, in blobs, lines of the user, responses of many lines, results of many tools',
     (sent) => {
       const index = indexOf(lines);
-      expect(index.request(sent.id)?.count).toBe(sent.messages.length);
+      expect(index.find(sent.id)?.count).toBe(sent.messages.length);
       expect(messagesOf(index, sent.id)).toEqual(sent.messages.map((message) => withBlobsAsTheyAre(message)));
-      expect(index.request(sent.id)?.shape?.read()).toEqual(SHAPE);
+      expect(index.find(sent.id)?.shape?.read()).toEqual(SHAPE);
     },
   );
 
@@ -128,7 +128,7 @@ describe('a run that begins in the middle of a file', () => {
     const { lines, from, sent } = resumedBehind(...fillers);
     const index = indexOf(lines, from);
     expect(messagesOf(index, 'request-2')).toEqual(sent[1]?.messages.map(inBlocks));
-    expect(index.request('request-2')?.shape?.read()).toEqual(SHAPE);
+    expect(index.find('request-2')?.shape?.read()).toEqual(SHAPE);
   });
 
   test('finds a request that the next builds on', () => {
@@ -151,7 +151,7 @@ describe('a run that begins in the middle of a file', () => {
       missing(1),
       inBlocks({ role: 'user', content: 'third' }),
     ]);
-    expect(index.request('request-3')?.shape?.read()).toEqual(SHAPE);
+    expect(index.find('request-3')?.shape?.read()).toEqual(SHAPE);
   });
 
   test('reads a response whole that the shorter look has torn', () => {
@@ -210,13 +210,13 @@ describe('bad input is missing, and never more than that', () => {
   ])('a shape that %s', (_, lines) => {
     expect(
       indexOf([...lines, requestLine('a', [])])
-        .request('a')
+        .find('a')
         ?.shape?.read(),
     ).toBeUndefined();
   });
 
   test('a request that no line tells of', () => {
-    expect(indexOf([]).request('a')).toBeUndefined();
+    expect(indexOf([]).find('a')).toBeUndefined();
   });
 
   test('a message nested too deeply to be written', () => {

@@ -1,6 +1,6 @@
 import type { AssistantLine, ChainLine, RequestLine, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
-import { IdRegister } from './responses.js';
+import type { IdOwners } from './responses.js';
 import { SessionFactsCollector } from './session-facts.js';
 import type { ModelRequest, SessionFacts } from './turn.js';
 
@@ -14,23 +14,23 @@ export interface ThreadStart extends Position {
   /** The time of lines before any line that has one. */
   readonly time: () => number;
   /** Shared by the threads of one file. */
-  readonly ids?: IdRegister;
+  readonly idOwners?: IdOwners;
 }
 
 /** What the turns of one thread share. */
-export class Thread {
+export class ThreadContext {
   readonly start: ThreadStart;
-  readonly ids: IdRegister;
+  readonly idOwners: IdOwners;
   readonly session: SessionFactsCollector;
   /** The time of the last line that had one. */
   lastTime: number | undefined;
-  /** The uuids of the prompts of earlier turns, and of lines that a turn has taken and must not take twice. */
+  /** The uuids of the prompts of earlier turns, and of lines that must not be added twice. */
   readonly seen = new Set<string>();
   readonly #requests = new Map<string, ModelRequest & { line: number }>();
 
   constructor(start: ThreadStart) {
     this.start = start;
-    this.ids = start.ids ?? new IdRegister();
+    this.idOwners = start.idOwners ?? new Map();
     this.session = new SessionFactsCollector(start.session);
   }
 
@@ -38,7 +38,7 @@ export class Thread {
     return this.start.thread === 'agent';
   }
 
-  /** Whether a turn has taken the line before: it can be written twice. From now on it counts as taken. */
+  /** Whether the line was seen before, since a line can be written twice. It is seen from now on. */
   isRepeated({ fields: { uuid } }: ChainLine): boolean {
     const isRepeated = uuid !== undefined && this.seen.has(uuid);
     if (uuid !== undefined) this.seen.add(uuid);
@@ -48,9 +48,10 @@ export class Thread {
   /** Whether the line is history that another session wrote. */
   isCopied({ fields }: UserLine | AssistantLine): boolean {
     if (this.isAgent) return false;
+    const { forkedFrom, sessionId } = fields;
     const requestedBy = 'requestSessionId' in fields ? fields.requestSessionId : undefined;
-    const isForked = fields.forkedFrom !== undefined && fields.forkedFrom !== null;
-    return isForked || this.#isForeign(fields.sessionId) || this.#isForeign(requestedBy);
+    const isForeign = (id: string | undefined) => id !== undefined && id !== this.start.sessionId;
+    return (forkedFrom !== undefined && forkedFrom !== null) || isForeign(sessionId) || isForeign(requestedBy);
   }
 
   addRequest({ fields: { id, params }, at, location }: RequestLine): void {
@@ -63,9 +64,5 @@ export class Thread {
 
   forgetRequestsBefore(lineNumber: number): void {
     for (const [id, { line }] of this.#requests) if (line < lineNumber) this.#requests.delete(id);
-  }
-
-  #isForeign(sessionId: string | undefined): boolean {
-    return sessionId !== undefined && sessionId !== this.start.sessionId;
   }
 }

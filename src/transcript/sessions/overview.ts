@@ -3,9 +3,9 @@ import { basename } from 'node:path';
 import { describeMedia } from '../file/content.js';
 import { type Line, parseLine, type UserLine } from '../file/line.js';
 import { OPEN_FLAGS } from '../file/reader.js';
-import type { OtherFields } from '../file/schema.js';
 import { classifyLine } from '../turns/classify-line.js';
 import { parsePromptText } from '../turns/prompt.js';
+import { readTitle } from '../turns/session-facts.js';
 import { TITLE_KINDS, type TitleKind } from '../turns/turn.js';
 import { SESSION_ID } from './related-sessions.js';
 
@@ -54,6 +54,9 @@ export function readOverview(path: string): SessionOverview | undefined {
     if (!beginning.isTranscript && !end.isTranscript) return undefined;
     const name = basename(path, '.jsonl');
     const { prompt } = beginning;
+    // The last title of a kind is the valid one.
+    const titles = { ...beginning.titles, ...end.titles };
+    const title = TITLE_KINDS.map((kind) => titles[kind]).find((named) => named);
     return {
       sessionId: SESSION_ID.test(name) ? name : (end.sessionId ?? beginning.sessionId ?? name),
       path,
@@ -64,14 +67,18 @@ export function readOverview(path: string): SessionOverview | undefined {
       lastActivityAt: end.at ?? beginning.at ?? mtimeMs,
       folders: [...new Set([beginning.cwd, end.cwd].filter((folder) => folder !== undefined))],
       firstPrompt: prompt?.fields.uuid,
-      // The last title of a kind is the valid one.
-      title: pickTitle({ ...beginning.titles, ...end.titles }) ?? (prompt && describePrompt(prompt)),
+      title: title ?? (prompt && describePrompt(prompt)),
       model: end.model,
       version: prompt?.fields.version,
     };
   } finally {
     closeSync(file);
   }
+}
+
+function describePrompt(line: UserLine): string {
+  const { content, media } = parsePromptText(line);
+  return content || media.map((block) => `[${describeMedia(block)}]`).join(' ');
 }
 
 /** Whether there are messages after a byte of a transcript. Lines for Claude Code's own bookkeeping do not count. */
@@ -90,18 +97,16 @@ export function hasMessagesAfter(path: string, offset: number): boolean {
   }
 }
 
-type Titles = { [kind in TitleKind]?: string | undefined };
-
 /** What has been found so far in one end of a file. */
 interface Findings {
   /** Whether there was a line that only transcripts have. */
   isTranscript: boolean;
-  at: number | undefined;
-  cwd: string | undefined;
-  sessionId: string | undefined;
-  prompt: UserLine | undefined;
-  model: string | undefined;
-  titles: Titles;
+  at?: number | undefined;
+  cwd?: string | undefined;
+  sessionId?: string | undefined;
+  prompt?: UserLine;
+  model?: string | undefined;
+  titles: { [kind in TitleKind]?: string | undefined };
 }
 
 /** Usually the first few lines are enough. If one of them is long, as much is read as the window holds. */
@@ -112,7 +117,7 @@ function readHead(file: number): Findings {
 }
 
 function scanHead(head: Buffer): Findings {
-  const found = nothingFound();
+  const found: Findings = { isTranscript: false, titles: {} };
   for (const bytes of completeLines(head)) scanLine(bytes, isHeadComplete(found), found);
   return found;
 }
@@ -123,7 +128,7 @@ function isHeadComplete({ at, cwd, prompt }: Findings): boolean {
 
 /** Scans from the last line to the first, which is torn unless the window holds the whole file. */
 function scanTail(tail: Buffer, isWhole: boolean): Findings {
-  const found = nothingFound();
+  const found: Findings = { isTranscript: false, titles: {} };
   for (let to = tail.length; to > 0; ) {
     const from = tail.lastIndexOf(NEWLINE, to - 1) + 1;
     if (from === 0 && !isWhole) break;
@@ -133,11 +138,6 @@ function scanTail(tail: Buffer, isWhole: boolean): Findings {
     to = from - 1;
   }
   return found;
-}
-
-function nothingFound(): Findings {
-  const nothing = { at: undefined, cwd: undefined, sessionId: undefined, prompt: undefined, model: undefined };
-  return { ...nothing, isTranscript: false, titles: {} };
 }
 
 const BOOKKEEPING =
@@ -161,7 +161,7 @@ function scanLine(bytes: Buffer, isEnough: boolean, found: Findings): void {
   if (!titleKind && (isEnough || isBookkeeping)) return;
   const line = parseWindowLine(bytes);
   if (!line || line.kind === 'unreadable' || line.kind === 'request') return;
-  if (titleKind && line.kind === 'other') found.titles[titleKind] ??= readTitle(line.fields, titleKind);
+  if (titleKind && line.kind === 'other') found.titles[titleKind] ??= readTitle(line);
   found.at ??= line.at;
   found.cwd ??= line.fields.cwd;
   found.sessionId ??= line.fields.sessionId;
@@ -169,25 +169,11 @@ function scanLine(bytes: Buffer, isEnough: boolean, found: Findings): void {
   if (line.kind === 'user' && classifyLine(line).role === 'prompt') found.prompt ??= line;
 }
 
-function readTitle({ customTitle, aiTitle, summary }: OtherFields, kind: TitleKind): string | undefined {
-  return { 'custom-title': customTitle, 'ai-title': aiTitle, summary }[kind];
-}
-
-function pickTitle(titles: Titles): string | undefined {
-  return TITLE_KINDS.map((kind) => titles[kind]).find((title) => title);
-}
-
-function describePrompt(line: UserLine): string {
-  const { content, media } = parsePromptText(line);
-  return content || media.map((block) => `[${describeMedia(block)}]`).join(' ');
-}
-
-const MODEL = /"model":"([^"]+)"/;
 const ANSWER_HEAD_BYTES = 800;
 
 function findModel(bytes: Buffer): string | undefined {
   const head = bytes.toString('latin1', 0, ANSWER_HEAD_BYTES);
-  const model = head.includes('"role":"assistant"') ? MODEL.exec(head)?.[1] : undefined;
+  const [, model] = (head.includes('"role":"assistant"') && /"model":"([^"]+)"/.exec(head)) || [];
   return model === '<synthetic>' ? undefined : model;
 }
 

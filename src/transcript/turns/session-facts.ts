@@ -7,7 +7,6 @@ import {
   type Response,
   type SessionFacts,
   TITLE_KINDS,
-  type TitleKind,
   type Tokens,
 } from './turn.js';
 
@@ -24,13 +23,12 @@ export class SessionFactsCollector {
   }
 
   /** Returns what the last compaction used, if the line is an account that shows it. */
-  observe({ type, fields, location }: OtherLine, responses: () => readonly Response[]): Tokens | undefined {
+  observe(line: OtherLine, responses: () => readonly Response[]): Tokens | undefined {
+    const { type, fields, location } = line;
     const { titles, pullRequest, account } = this.#facts;
     if (type === 'pr-link') this.#facts = { ...this.#facts, pullRequest: fields.prUrl ?? pullRequest };
-    if (isTitle(type)) {
-      const title = fields.customTitle ?? fields.aiTitle ?? fields.summary;
-      this.#facts = { ...this.#facts, titles: { ...titles, [type]: title } };
-    }
+    if (TITLE_KINDS.some((kind) => kind === type))
+      this.#facts = { ...this.#facts, titles: { ...titles, [type]: readTitle(line) } };
     if (type !== 'cost-state' || !fields.modelUsage) return undefined;
     const before = withResponses(account, responses());
     const told = sumModelUsage(fields.modelUsage);
@@ -49,8 +47,9 @@ export class SessionFactsCollector {
   }
 }
 
-function isTitle(type: string): type is TitleKind {
-  return TITLE_KINDS.some((kind) => kind === type);
+/** The title that a line of one of the `TITLE_KINDS` gives the session. */
+export function readTitle({ fields }: OtherLine): string | undefined {
+  return fields.customTitle ?? fields.aiTitle ?? fields.summary;
 }
 
 const STARTS_AGENTS = new Set(['Agent', 'Task', 'Workflow', 'Skill', 'SendMessage']);

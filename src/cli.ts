@@ -82,8 +82,8 @@ async function startHook(env: NodeJS.ProcessEnv): Promise<void> {
   const { CLAUDE_CODE_ENTRYPOINT: entrypoint = '', CI, CC_LANGFUSE_WAIT } = env;
   if (entrypoint === '' || entrypoint.startsWith('sdk') || CI || CC_LANGFUSE_WAIT === '1') return runHook(env);
   keepCompiledCode(env);
-  const { handOverHook } = await import('./commands/hook/detach.lazy.js');
-  return handOverHook(process.argv[1] ?? '', env);
+  const { detachHook } = await import('./commands/hook/detach.lazy.js');
+  return detachHook(process.argv[1] ?? '', env);
 }
 
 async function runHook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<void> {

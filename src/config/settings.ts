@@ -190,5 +190,5 @@ export function describingVariables(env: NodeJS.ProcessEnv): { [variable: string
 export async function readSessionSettings(given: { [variable: string]: string }, env: NodeJS.ProcessEnv) {
   const replaced: readonly string[] = [...SESSION_VARIABLES, ...IDENTITY_VARIABLES];
   const others = Object.fromEntries(Object.entries(env).filter(([name]) => !replaced.includes(name)));
-  return { options: await readSettings({ ...others, ...given }), given };
+  return { settings: await readSettings({ ...others, ...given }), given };
 }

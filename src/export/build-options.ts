@@ -1,7 +1,7 @@
 import { findEmail, type GitIdentity } from '../git/identity.js';
 import { readRepositoryConfig, repositoryName } from '../git/repository.js';
 import type { BuildOptions, TraceSettings } from '../observations/build/trace.js';
-import { type Callers, callerAt } from '../state/caller.js';
+import { type Callers, callerAt } from '../state/callers.js';
 
 export interface SessionSettings extends TraceSettings {
   /** Set when the user is identified by git's e-mail address. */

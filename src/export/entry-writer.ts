@@ -1,82 +1,76 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Callers, withRun } from '../state/caller.js';
+import { type Callers, withRun } from '../state/callers.js';
 import { type Entry, NEW_ENTRY } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
-import type { ExportTools, SessionExport } from './session.js';
-import { knownLineOf } from './start-position.js';
+import type { ExportContext, ExportRequest } from './export-request.js';
+import { lastKnownLine } from './start-position.js';
 
-/** One run that works on a session. */
-export interface Run {
-  readonly what: SessionExport;
-  /** Undefined where the session is new. */
-  readonly entry: Entry | undefined;
-  readonly tools: ExportTools;
-  readonly lock: Lock;
-}
-
-/** What the state is told of a session while it is exported: with each change all that this run knows of the session itself. */
-export class SessionRecord {
-  /** What the state had when the run began. */
+/** Writes a session's entry while it is exported. Each change also carries what this run knows about the session itself. */
+export class EntryWriter {
+  /** The entry as it was when the run began. */
   readonly known: Entry;
   readonly callers: Callers;
-  readonly #run: Run;
-  readonly #life: Partial<Entry>;
-  #reached: Pick<Entry, 'bytes' | 'agents_bytes'> | undefined;
-  #isSaved = false;
+  readonly #request: ExportRequest;
+  readonly #context: ExportContext;
+  readonly #lock: Lock;
+  readonly #status: Partial<Entry>;
+  #end: Pick<Entry, 'bytes' | 'agentsBytes'> | undefined;
+  #isEndSaved = false;
 
-  constructor(run: Run) {
-    const { what, entry } = run;
+  /** `entry` is undefined if the session is new. */
+  constructor(request: ExportRequest, entry: Entry | undefined, context: ExportContext, lock: Lock) {
     this.known = entry ?? NEW_ENTRY;
     const { callers = [] } = this.known;
-    this.callers = what.caller ? withRun(callers, what.caller, knownLineOf(this.known)) : callers;
-    this.#run = run;
-    this.#life = { ...lifeOf(what, entry), ...(this.callers !== callers && { callers: this.callers }) };
+    this.callers = request.caller ? withRun(callers, request.caller, lastKnownLine(this.known)) : callers;
+    this.#request = request;
+    this.#context = context;
+    this.#lock = lock;
+    this.#status = { ...statusAfter(request, entry), ...(this.callers !== callers && { callers: this.callers }) };
   }
 
-  /** Told once all has been read: what is left then need not be looked for behind it. */
-  reach(reached: Pick<Entry, 'bytes' | 'agents_bytes'>): void {
-    this.#reached = reached;
+  /** Call once the file has been read to its end: up to there nothing needs to be looked for again. */
+  reachEnd(end: Pick<Entry, 'bytes' | 'agentsBytes'>): void {
+    this.#end = end;
   }
 
-  get hasReachedTheEnd(): boolean {
-    return this.#reached !== undefined;
+  get hasReachedEnd(): boolean {
+    return this.#end !== undefined;
   }
 
   save(change: Partial<Entry>): Promise<void> {
-    const { what, tools, lock } = this.#run;
-    if (!lock.isHeld()) throw new Error('another run has taken over');
-    this.#isSaved = this.hasReachedTheEnd;
-    const { destination, given, store } = tools;
-    const own = { path: what.path, destination, given, ...this.#life, ...this.#reached };
-    return store.update(what.sessionId, { ...own, ...change });
+    const { sessionId, path } = this.#request;
+    const { destinationId, given, state } = this.#context;
+    if (!this.#lock.isHeld()) throw new Error('another run has taken over');
+    this.#isEndSaved = this.hasReachedEnd;
+    return state.update(sessionId, {
+      path,
+      destination: destinationId,
+      given,
+      ...this.#status,
+      ...this.#end,
+      ...change,
+    });
   }
 
-  /** Keeps why something is still to be sent, or that nothing is, where the state does not say so yet. */
-  async close(failure: string | undefined, closedLine: number | undefined): Promise<void> {
-    const { pending } = this.known;
+  /** Saves why something is still to be sent, or that nothing is, unless the state says so already. */
+  async finish(failure: string | undefined, closedLine: number | undefined): Promise<void> {
+    const { pending, bytes, agentsBytes, ended, backfilled } = this.known;
     if (failure !== undefined) {
       const { since = new Date().toISOString(), attempts = 0 } = pending ?? {};
-      await this.save({ pending: { since, attempts: attempts + 1, reason: failure, closed_line: closedLine } });
-    } else if (pending || (!this.#isSaved && !this.#isTold)) {
-      await this.save({ pending: undefined });
+      await this.save({ pending: { since, attempts: attempts + 1, reason: failure, closedLine } });
+      return;
     }
-  }
-
-  get #isTold(): boolean {
-    return isDeepStrictEqual(standingOf(this.known), { ...this.#reached, ...this.#life });
+    const isUnchanged = isDeepStrictEqual({ bytes, agentsBytes, ended, backfilled }, { ...this.#end, ...this.#status });
+    if (pending || (!this.#isEndSaved && !isUnchanged)) await this.save({ pending: undefined });
   }
 }
 
 /**
- * Whether a session goes on, and who knows of it. A Stop that is handled late must not undo what SessionEnd has said; only
- * SessionStart does. What only a backfill knows of, the recovery leaves alone: it may go on with tracing off.
+ * A Stop that is handled late must not undo what SessionEnd has recorded: only SessionStart does. A session that only a backfill
+ * knows is left alone by the recovery, since it may go on with tracing off.
  */
-function lifeOf({ occasion, agents }: SessionExport, entry: Entry | undefined): Pick<Entry, 'ended' | 'backfilled'> {
-  if (occasion === 'event') return { ended: agents.areOver || entry?.ended === true, backfilled: undefined };
+function statusAfter({ occasion, agents }: ExportRequest, entry: Entry | undefined): Partial<Entry> {
+  if (occasion === 'event') return { ended: agents.sessionEnded || entry?.ended === true, backfilled: undefined };
   const isNew = occasion === 'backfill' && entry?.path === undefined;
   return { ended: entry?.ended, backfilled: isNew || entry?.backfilled };
-}
-
-function standingOf({ bytes, agents_bytes, ended, backfilled }: Entry): Partial<Entry> {
-  return { bytes, agents_bytes, ended, backfilled };
 }

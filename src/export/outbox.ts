@@ -1,63 +1,52 @@
-import type { Outgoing, Rejected, SendReport } from '../langfuse/destination.js';
+import type { Limits, Outgoing, SendReport } from '../langfuse/destination.js';
+import { replaceMissingMedia } from '../observations/content/media.js';
 import type { Observation } from '../observations/model.js';
-import { type Entry, merged } from '../state/entry.js';
-import { NOTHING, sum, type Tally, tallyOf } from './tally.js';
+import { type Entry, mergeEntry } from '../state/entry.js';
+import type { EntryWriter } from './entry-writer.js';
+import type { ExportContext, ExportRequest } from './export-request.js';
+import type { Requests } from './requests.js';
+import { countObservation, NOTHING, sumTallies, type Tally } from './tally.js';
 
-/** What is true of the state as soon as all before it has been sent, itself included where it is an observation. */
-export interface Item {
+/** An observation, a change of the state, or both. The change is saved once this and everything before it are acknowledged. */
+export interface OutboxItem {
   readonly change: Partial<Entry>;
   readonly observation?: Observation;
 }
 
-interface Span {
-  readonly outgoing: Outgoing;
-  /** What it is called in the log. */
-  readonly label: string;
-  readonly tally: Tally;
-}
-
-interface Encoded {
+interface EncodedItem {
   readonly change: Partial<Entry>;
-  readonly span: Span | undefined;
+  readonly span: { readonly outgoing: Outgoing; readonly label: string; readonly tally: Tally } | undefined;
 }
 
-export interface OutboxTools {
-  /** Asked once, before anything is sent; throws where it must not be. */
-  readonly ready: () => Promise<void>;
-  /** Gives an observation what it still lacks. */
-  readonly finish: (observation: Observation) => Promise<Observation>;
-  readonly encode: (observation: Observation) => Outgoing;
-  readonly send: (spans: readonly Outgoing[]) => Promise<SendReport>;
-  readonly advance: (change: Partial<Entry>) => Promise<void>;
-  /** Told of each observation that is to be sent, as it will be. */
-  readonly onObservation: ((observation: Observation) => void) | undefined;
-  readonly onTaken: ((taken: Tally) => void) | undefined;
-  /** Told of what the server refuses for what it is. */
-  readonly onDropped: (label: string) => void;
-  /** Told of what it rejects without telling which, of how many. */
-  readonly onRejected: (rejected: Rejected, sent: number) => void;
-}
-
-// Larger ones save few requests, and what waits in them outlives the garbage collector's first look: a backfill takes 190 MB
-// with these, 200 with 1 MB, and twice that with 4 MB. Smaller ones cost time: with 0.5 MB a tenth more.
+// Larger requests save few round trips, and what waits in them survives the garbage collector's first pass: a backfill takes
+// 190 MB with this size, 200 with 1 MB, and twice that with 4 MB. With 0.5 MB it takes a tenth longer.
 const REQUEST_BYTES = 800_000;
-/** What an observation lacks may come from elsewhere, and may be large. */
-const FINISHED_AT_ONCE = 8;
+/** An observation may need a large request body or an upload before it can be sent. */
+const PREPARED_AT_ONCE = 8;
+/** How long a backfill, which nobody waits for, lets a server be unavailable or ask it to wait. */
+const BACKFILL_PATIENCE_MS = 10 * 60_000;
 
 /**
- * Gathers spans into requests and moves the state on with each acknowledgement, never before it. What one `add` brings
- * goes in one request where it fits.
+ * Gathers observations into requests, and saves the state with each acknowledgement, never before. What one `add` brings is sent
+ * in one request if it fits.
  */
 export class Outbox {
-  readonly #tools: OutboxTools;
-  #items: Encoded[] = [];
+  readonly #request: ExportRequest;
+  readonly #context: ExportContext;
+  readonly #writer: EntryWriter;
+  readonly #requests: Requests;
+  readonly #reported = new Set<string>();
+  #items: EncodedItem[] = [];
   #bytes = 0;
   #sent = NOTHING;
   #failure: string | undefined;
-  #ready: Promise<void> | undefined;
+  #checked: Promise<void> | undefined;
 
-  constructor(tools: OutboxTools) {
-    this.#tools = tools;
+  constructor(request: ExportRequest, context: ExportContext, writer: EntryWriter, requests: Requests) {
+    this.#request = request;
+    this.#context = context;
+    this.#writer = writer;
+    this.#requests = requests;
   }
 
   /** Why something was not sent. Nothing more is sent then: what comes later must not be acknowledged before it. */
@@ -65,48 +54,35 @@ export class Outbox {
     return this.#failure;
   }
 
-  /** Whether something waits that was not tried. */
+  /** Whether something has not been tried yet. */
   get isWaiting(): boolean {
     return this.#items.length > 0;
   }
 
-  /** What the server has taken. */
+  /** What the server has acknowledged. */
   get sent(): Tally {
     return this.#sent;
   }
 
-  async add(items: readonly Item[]): Promise<void> {
-    let together: Encoded[] = [];
+  async add(items: readonly OutboxItem[]): Promise<void> {
+    let together: EncodedItem[] = [];
     let bytes = 0;
-    for (let from = 0; from < items.length; from += FINISHED_AT_ONCE) {
+    for (let from = 0; from < items.length; from += PREPARED_AT_ONCE) {
       if (this.#failure !== undefined) return;
-      const some = items.slice(from, from + FINISHED_AT_ONCE);
-      for (const item of await Promise.all(some.map((each) => this.#finished(each)))) {
+      const prepared = items.slice(from, from + PREPARED_AT_ONCE).map((item) => this.#prepare(item));
+      for (const item of await Promise.all(prepared)) {
         const encoded = this.#encode(item);
-        const itsBytes = encoded.span?.tally.bytes ?? 0;
-        if (bytes > 0 && bytes + itsBytes > REQUEST_BYTES) {
-          await this.#take(together, bytes);
+        const itemBytes = encoded.span?.tally.bytes ?? 0;
+        if (bytes > 0 && bytes + itemBytes > REQUEST_BYTES) {
+          await this.#queue(together, bytes);
           together = [];
           bytes = 0;
         }
         together.push(encoded);
-        bytes += itsBytes;
+        bytes += itemBytes;
       }
     }
-    await this.#take(together, bytes);
-  }
-
-  async #take(items: readonly Encoded[], bytes: number): Promise<void> {
-    if (this.#bytes > 0 && this.#bytes + bytes > REQUEST_BYTES) await this.flush();
-    this.#items.push(...items);
-    this.#bytes += bytes;
-  }
-
-  async #finished({ change, observation }: Item): Promise<Item> {
-    if (!observation) return { change };
-    this.#ready ??= this.#tools.ready();
-    await this.#ready;
-    return { change, observation: await this.#tools.finish(observation) };
+    await this.#queue(together, bytes);
   }
 
   async flush(): Promise<void> {
@@ -114,41 +90,102 @@ export class Outbox {
     this.#items = [];
     this.#bytes = 0;
     if (this.#failure !== undefined || items.length === 0) return;
-    const spans = items.flatMap(({ span }) => span ?? []);
-    const nothing: SendReport = { settled: 0, dropped: [], failure: undefined };
-    const report = spans.length > 0 ? await this.#tools.send(spans.map(({ outgoing }) => outgoing)) : nothing;
-    for (const place of report.dropped) this.#tools.onDropped(spans[place]?.label ?? '');
-    const settled = spans.slice(0, report.settled).filter((_, place) => !report.dropped.includes(place));
-    const whole = sum(settled.map(({ tally }) => tally));
-    const { rejected } = report;
-    if (rejected) this.#tools.onRejected(rejected, settled.length);
-    const taken = { ...whole, observations: Math.max(0, whole.observations - (rejected?.spans ?? 0)) };
-    this.#sent = sum([this.#sent, taken]);
-    this.#tools.onTaken?.(taken);
-    this.#failure = report.failure;
+    const report = await this.#send(items);
     const change = changeUpTo(items, report.settled);
-    if (change) await this.#tools.advance(change);
+    if (change) await this.#writer.save(change);
   }
 
-  /** Until it is sent no more is kept of an observation than its transport needs: there is much in one. */
-  #encode({ change, observation }: Item): Encoded {
+  /** When to give up what is sent now. */
+  get limits(): Limits {
+    const { deadline, stop } = this.#context;
+    const isBackfill = this.#request.occasion === 'backfill';
+    return { deadline: isBackfill ? Date.now() + BACKFILL_PATIENCE_MS : deadline, stop };
+  }
+
+  async #queue(items: readonly EncodedItem[], bytes: number): Promise<void> {
+    if (this.#bytes > 0 && this.#bytes + bytes > REQUEST_BYTES) await this.flush();
+    this.#items.push(...items);
+    this.#bytes += bytes;
+  }
+
+  /** Adds the whole request and uploads the media; what could not be uploaded is replaced by a placeholder. */
+  async #prepare({ change, observation }: OutboxItem): Promise<OutboxItem> {
+    if (!observation) return { change };
+    this.#checked ??= this.#context.state.checkWritable();
+    await this.#checked;
+    const complete = await this.#requests.withRequest(observation);
+    if (!complete.media?.length) return { change, observation: complete };
+    const { missing, failure } = await this.#context.destination.uploadMedia(complete, this.limits);
+    if (failure !== undefined)
+      this.#warnOnce('an image or document was not uploaded, a placeholder replaces it', failure);
+    return { change, observation: replaceMissingMedia(complete, missing) };
+  }
+
+  /** Keeps of an observation only what its transport needs: it may be large. */
+  #encode({ change, observation }: OutboxItem): EncodedItem {
     if (!observation) return { change, span: undefined };
-    this.#tools.onObservation?.(observation);
-    const outgoing = this.#tools.encode(observation);
+    const { destination, observer } = this.#context;
+    observer?.onObservation?.(observation);
+    const outgoing = destination.encode(observation);
     const { type, id, trace } = observation;
-    const tally = tallyOf(observation, Buffer.byteLength(outgoing.json));
+    const tally = countObservation(observation, Buffer.byteLength(outgoing.json));
     return { change, span: { outgoing, label: `${type} ${id} of trace ${trace.id}`, tally } };
+  }
+
+  async #send(items: readonly EncodedItem[]): Promise<SendReport> {
+    const { destination, observer, log } = this.#context;
+    const session = this.#request.sessionId;
+    const spans = items.flatMap(({ span }) => span ?? []);
+    if (spans.length === 0) return { settled: 0, dropped: [], failure: undefined };
+    const outgoing = spans.map((span) => span.outgoing);
+    const report = await destination.send(outgoing, this.limits);
+    const { settled, dropped, rejected, failure } = report;
+    for (const place of dropped)
+      log.warn('the server refuses an observation, it is skipped', { session, span: spans[place]?.label ?? '' });
+    const accepted = spans.slice(0, settled).filter((_, place) => !dropped.includes(place));
+    if (rejected)
+      log.warn('the Collector rejected part of a request', {
+        session,
+        rejected: rejected.spans,
+        sent: accepted.length,
+        reason: rejected.reason,
+      });
+    const whole = sumTallies(accepted.map(({ tally }) => tally));
+    const acknowledged = { ...whole, observations: Math.max(0, whole.observations - (rejected?.spans ?? 0)) };
+    this.#sent = sumTallies([this.#sent, acknowledged]);
+    observer?.onAcknowledged?.(acknowledged);
+    this.#failure = failure;
+    return report;
+  }
+
+  #warnOnce(message: string, reason: string): void {
+    if (!this.#reported.has(reason)) this.#context.log.warn(message, { session: this.#request.sessionId, reason });
+    this.#reported.add(reason);
   }
 }
 
-/** The changes of all items before the first unsettled span, the later ones over the earlier. */
-function changeUpTo(items: readonly Encoded[], settledSpans: number): Partial<Entry> | undefined {
+/**
+ * Pairs observations with the change to save once they are acknowledged. Several may depend on the same line: only the last of
+ * them completes it.
+ */
+export function withStateChanges(
+  observations: readonly Observation[],
+  changeAt: (line: number) => Partial<Entry>,
+): OutboxItem[] {
+  return observations.map((observation, place) => {
+    const isLastOfLine = observations[place + 1]?.line !== observation.line;
+    return { observation, change: isLastOfLine ? changeAt(observation.line) : {} };
+  });
+}
+
+/** Merges the changes of all items before the first span that is not settled. */
+function changeUpTo(items: readonly EncodedItem[], settledSpans: number): Partial<Entry> | undefined {
   let spans = 0;
   let change: Partial<Entry> | undefined;
   for (const item of items) {
     if (item.span !== undefined) spans += 1;
     if (spans > settledSpans) break;
-    change = merged(change ?? {}, item.change);
+    change = mergeEntry(change ?? {}, item.change);
   }
   return change;
 }

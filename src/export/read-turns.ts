@@ -1,85 +1,62 @@
-import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Log } from '../shared/log.js';
-import { type Line, parseLine } from '../transcript/file/line.js';
+import { parseLine } from '../transcript/file/line.js';
 import { findFirstTime } from '../transcript/file/lines.js';
 import type { SourceLine, TranscriptReader } from '../transcript/file/reader.js';
 import { findUnknownTypes } from '../transcript/file/unknown.js';
 import { AnswerWatcher } from '../transcript/turns/answer-watcher.js';
 import type { Turn } from '../transcript/turns/turn.js';
 import { TurnGrouper } from '../transcript/turns/turn-grouper.js';
+import type { ReadingBudget } from './budget.js';
+import type { ExportObserver, ExportRequest } from './export-request.js';
+import type { Requests } from './requests.js';
 import type { Start } from './start-position.js';
 
-/** Which turns are over: those that another has followed are; the last one is where something says so. */
-export type Closing =
-  | { readonly kind: 'nothing' }
-  | { readonly kind: 'everything' }
-  /** The turn whose answer reads so, and all before it. The answer may still be on its way into the file. */
-  | {
-      readonly kind: 'answer';
-      readonly text: string;
-      readonly promptId: string | undefined;
-      readonly waitUntil: number;
-    };
-
-/** Whether it is time to leave off reading, and whether that came before the end. */
-export interface Reading {
-  readonly isOver: () => boolean;
-  isCutShort: boolean;
-  /** Told from time to time up to which byte has been read. */
-  readonly onRead?: ((offset: number) => void) | undefined;
-}
-
-interface ReadingTools {
-  /** Up to where a run that failed knew turns to be over. */
+interface TurnSource {
+  readonly reader: TranscriptReader;
+  readonly start: Start;
+  readonly request: ExportRequest;
+  /** Up to this line turns are over, as an earlier run that failed has found. */
   readonly closedLine: number;
-  readonly reading: Reading;
+  readonly budget: ReadingBudget;
+  readonly requests: Requests;
   readonly log: Log;
-  readonly onLine: (line: Line) => void;
+  readonly observer?: ExportObserver;
 }
 
 const POLL_MS = 6;
-/** A file that has not changed for this long belongs to a session that nobody works in. */
+/** Nobody works in a session whose file has not changed for this long. */
 export const IDLE_MS = 10 * 60_000;
-const LINES_BETWEEN_LOOKS = 256;
+const LINES_BETWEEN_CHECKS = 256;
 const UNREADABLE_LOGGED = 10;
 
-/** The turns from the start on, as they end; last the one that no other has followed. */
-export async function* readTurns(
-  reader: TranscriptReader,
-  start: Start,
-  { sessionId, path, closing }: { sessionId: string; path: string; closing: Closing },
-  { closedLine, reading, log, onLine }: ReadingTools,
-): AsyncGenerator<{ turn: Turn; isClosed: boolean }> {
+/** Reads turns from the start position on, each as soon as it ends, and finally the one that is still open. */
+export async function* readTurns(source: TurnSource): AsyncGenerator<{ turn: Turn; isClosed: boolean }> {
+  const { reader, start, request, closedLine, budget, observer } = source;
+  const { sessionId, closing } = request;
   const time = () => start.time ?? findFirstTime(reader);
   const grouper = new TurnGrouper({ ...start, thread: 'main', sessionId, time });
   const watch = closing.kind === 'answer' ? new AnswerWatcher(closing, start.sentLine) : undefined;
+  const oddities = new Oddities(source);
   let readUpTo = 0;
-  let unreadable = 0;
-  const unknown = new Map<string, number>();
-  const take = (source: SourceLine): Turn | undefined => {
-    const line = parseLine(source);
-    readUpTo = source.number;
-    if (!line) return undefined;
-    onLine(line);
-    watch?.observe(line);
-    if (log.isDebug) for (const what of findUnknownTypes(line)) unknown.set(what, (unknown.get(what) ?? 0) + 1);
-    if (line.kind === 'unreadable' && source.number > start.sentLine) {
-      unreadable += 1;
-      const details = { file: path, line: source.number, reason: line.reason };
-      if (unreadable <= UNREADABLE_LOGGED) log.warn('a line cannot be read, it is left out', details);
-    }
-    return grouper.push(line);
+  const take = (line: SourceLine): Turn | undefined => {
+    readUpTo = line.number;
+    const parsed = parseLine(line);
+    if (!parsed) return undefined;
+    source.requests.observe(parsed);
+    watch?.observe(parsed);
+    oddities.observe(parsed);
+    return grouper.push(parsed);
   };
   for (;;) {
-    for (const source of reader.lines()) {
-      const turn = take(source);
+    for (const line of reader.lines()) {
+      const turn = take(line);
       if (turn) yield { turn, isClosed: true };
-      if (source.number % LINES_BETWEEN_LOOKS !== 0) continue;
-      reading.onRead?.(source.end);
-      reading.isCutShort = reading.isOver();
-      if (reading.isCutShort) return;
-      // Requests, and the heartbeat of locks, would stand still as long as a long file is read.
-      await othersTurn();
+      if (line.number % LINES_BETWEEN_CHECKS !== 0) continue;
+      observer?.onRead?.(line.end);
+      if (budget.check()) return;
+      // Reading a long file must not hold up requests and the heartbeats of locks.
+      await yieldToEventLoop();
     }
     if (closing.kind !== 'answer' || watch?.line !== undefined || Date.now() >= closing.waitUntil) break;
     await sleep(POLL_MS);
@@ -87,8 +64,7 @@ export async function* readTurns(
   const rest = reader.unfinishedLine();
   const turn = rest && take(rest);
   if (turn) yield { turn, isClosed: true };
-  if (unreadable > UNREADABLE_LOGGED) log.warn('more lines cannot be read', { file: path, lines: unreadable });
-  for (const [what, times] of unknown) log.debug('never seen before, left out', { file: path, what, times });
+  oddities.logRest();
   const open = grouper.open();
   if (!open) return;
   const promptLine = open.prompts[0].line;
@@ -98,4 +74,37 @@ export async function* readTurns(
     promptLine <= closedLine ||
     Date.now() - reader.status.changedAt > IDLE_MS;
   yield { turn: open, isClosed };
+}
+
+/** Logs lines that cannot be read, and in debug mode what this version does not know. */
+class Oddities {
+  readonly #source: TurnSource;
+  readonly #unknown = new Map<string, number>();
+  #unreadable = 0;
+
+  constructor(source: TurnSource) {
+    this.#source = source;
+  }
+
+  observe(line: NonNullable<ReturnType<typeof parseLine>>): void {
+    const { log, request, start } = this.#source;
+    if (log.isDebug)
+      for (const what of findUnknownTypes(line)) this.#unknown.set(what, (this.#unknown.get(what) ?? 0) + 1);
+    if (line.kind !== 'unreadable' || line.location.number <= start.sentLine) return;
+    this.#unreadable += 1;
+    if (this.#unreadable > UNREADABLE_LOGGED) return;
+    log.warn('skipped a line that cannot be read', {
+      file: request.path,
+      line: line.location.number,
+      reason: line.reason,
+    });
+  }
+
+  logRest(): void {
+    const { log, request } = this.#source;
+    const { path: file } = request;
+    if (this.#unreadable > UNREADABLE_LOGGED)
+      log.warn('skipped more lines that cannot be read', { file, lines: this.#unreadable });
+    for (const [what, times] of this.#unknown) log.debug('skipped what is unknown', { file, what, times });
+  }
 }

@@ -1,22 +1,24 @@
-import type { SessionState } from '../state/store.js';
 import { readUserUuids } from '../transcript/sessions/related-sessions.js';
+import type { ExportContext } from './export-request.js';
 
 /**
- * Up to 2.1.197 a fork bears no mark: it begins with the same prompt as another session. What that one has exported is not
- * exported again.
+ * Returns the prompts of turns that related sessions have exported. Up to 2.1.197 nothing marks a fork, except that it begins
+ * with the same prompt as another session.
  */
-export function turnsOfFamily(
-  first: string,
-  { sessionId }: { readonly sessionId: string },
-  { store, destination }: { readonly store: SessionState; readonly destination: string },
+export function findTurnsOfRelatedForks(
+  firstPrompt: string,
+  sessionId: string,
+  { state, destinationId }: ExportContext,
 ): ReadonlySet<string> {
-  const relatives = store.sessionsWithFirst(first, sessionId).filter(([, entry]) => entry.destination === destination);
-  const exported = relatives.map(([, { path, last_line, copied_line = 0 }]) => {
+  const related = state
+    .sessionsWithFirst(firstPrompt, sessionId)
+    .filter(([, entry]) => entry.destination === destinationId);
+  const exported = related.map(([, { path, lastLine, copiedLine = 0 }]) => {
     try {
-      return path === undefined ? [] : readUserUuids(path, copied_line, last_line);
+      return path === undefined ? [] : readUserUuids(path, copiedLine, lastLine);
     } catch {
-      // gone by now; at least its first turn was exported
-      return [first];
+      // The file is gone; at least its first turn was exported.
+      return [firstPrompt];
     }
   });
   return new Set(exported.flatMap((uuids) => [...uuids]));

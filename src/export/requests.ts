@@ -2,27 +2,27 @@ import type { TraceSettings } from '../observations/build/trace.js';
 import type { Observation } from '../observations/model.js';
 import type { Line } from '../transcript/file/line.js';
 
-/** The requests of a session, from which the inputs of generations are made. */
+/** The API requests that a transcript records, for generations whose input is the whole request. */
 export interface Requests {
   /** Takes the next line of the transcript. */
-  readonly see: (line: Line) => void;
-  /** Takes the lines of an agent's file, all before another's; gives who takes them. */
-  readonly seeAgent: (path: string) => (line: Line) => void;
-  /** Gives a generation of the transcript, or of the agent read last, the request that it answers as its input. */
-  readonly finish: (observation: Observation) => Promise<Observation>;
-  readonly close: () => void;
+  observe(line: Line): void;
+  /** Begins an agent's file; returns what takes its lines. */
+  observeAgent(path: string): (line: Line) => void;
+  /** Replaces the input of a generation, of the transcript or of the agent read last, by the request that it answers. */
+  withRequest(observation: Observation): Promise<Observation>;
+  close(): void;
 }
 
-const NOT_ASKED_FOR: Requests = {
-  see: () => {},
-  seeAgent: () => () => {},
-  finish: async (observation) => observation,
-  close: () => {},
+const NO_REQUESTS: Requests = {
+  observe() {},
+  observeAgent: () => () => {},
+  withRequest: async (observation) => observation,
+  close() {},
 };
 
-/** They cost time and much room at Langfuse: nothing is done for them where nobody wants them. */
+/** Whole requests cost time, and much space in Langfuse: without the setting nothing is done for them. */
 export async function openRequests(path: string, settings: TraceSettings): Promise<Requests> {
-  if (settings.input === 'answered') return NOT_ASKED_FOR;
-  const { exactRequests } = await import('./exact-requests.lazy.js');
-  return exactRequests(path, settings);
+  if (settings.input === 'answered') return NO_REQUESTS;
+  const { openExactRequests } = await import('./exact-requests.lazy.js');
+  return openExactRequests(path, settings);
 }

@@ -1,27 +1,25 @@
-import type { ScoreReport } from '../langfuse/destination.js';
-import type { TurnScores } from '../observations/build/scores.js';
-import type { Entry } from '../state/entry.js';
-
-interface ScoreTools {
-  readonly send: (turns: readonly TurnScores[]) => Promise<ScoreReport>;
-  readonly save: (change: Partial<Entry>) => Promise<void>;
-  readonly onRefused: (label: string) => void;
-}
+import type { EntryWriter } from './entry-writer.js';
+import type { ExportContext } from './export-request.js';
+import type { Outbox } from './outbox.js';
 
 /**
- * Sends the scores that are due, and gives why some still are. A turn's scores are due from the moment on that the server
- * has taken the turn: the state says so in the same breath, and until they have been taken, too. So they never hold up a
- * turn, and none is lost.
+ * Sends the scores that are due, and returns why some still are. The state records a turn's scores as due in the same change that
+ * records the turn as acknowledged, and until they are acknowledged themselves: so they never hold up a turn, and none is lost.
  */
-export async function settleScores(
-  due: Entry['scores'] = {},
-  { send, save, onRefused }: ScoreTools,
+export async function sendDueScores(
+  sessionId: string,
+  { state, destination, log }: ExportContext,
+  writer: EntryWriter,
+  { limits }: Outbox,
 ): Promise<string | undefined> {
-  const turns = Object.entries(due).flatMap(([root, scores]) => (scores ? [{ root, scores }] : []));
-  if (turns.length === 0) return undefined;
-  const { settled, refused, failure } = await send(turns.map(({ scores }) => scores));
-  for (const label of refused) onRefused(label);
-  const taken = turns.slice(0, settled).map(({ root }) => [root, undefined]);
-  if (taken.length > 0) await save({ scores: Object.fromEntries(taken) });
-  return failure && `scores were not taken: ${failure}`;
+  const due = Object.entries(state.read(sessionId)?.scores ?? {}).flatMap(([root, scores]) =>
+    scores ? [{ root, scores }] : [],
+  );
+  if (due.length === 0) return undefined;
+  const turns = due.map(({ scores }) => scores);
+  const { settled, refused, failure } = await destination.sendScores(turns, limits);
+  for (const score of refused) log.warn('the server refuses a score, it is skipped', { session: sessionId, score });
+  const taken = due.slice(0, settled).map(({ root }) => [root, undefined]);
+  if (taken.length > 0) await writer.save({ scores: Object.fromEntries(taken) });
+  return failure && `scores were not sent: ${failure}`;
 }

@@ -10,29 +10,29 @@ export interface Start extends Position {
   readonly time: number | undefined;
   readonly session: SessionFacts;
   readonly agents: Entry['agents'];
-  /** The first prompt of the turn that must stand there; without it the file is not what it was. */
+  /** The first prompt that must be found there; otherwise the file has been changed. */
   readonly prompt: string | undefined;
 }
 
-/** The last exported turn is read again, since it may have grown: by its byte, else by its line, else all from the top. */
-export function startsFor(entry: Entry): Start[] {
-  const { last_line: lastLine, sent_line: sentLine = lastLine, turn_count: turnCount, turn_line, agents } = entry;
+/** Start positions, best first: by byte offset, by line, from the top. The last turn is read again; it may have grown. */
+export function startPositions(entry: Entry): Start[] {
+  const { lastLine, sentLine = lastLine, turnCount, turnLine, agents } = entry;
   const top = { line: 1, offset: 0, turnCount: 0, lastLine: 0, sentLine: 0, session: NO_SESSION_FACTS } as const;
-  const anew = { ...top, time: undefined, prompt: undefined, agents: undefined };
-  if (lastLine === 0) return [{ ...anew, sentLine, agents, time: entry.time }];
-  const read = { ...anew, turnCount, lastLine, sentLine, agents };
-  if (turn_line === undefined) return [{ ...read, line: lastLine + 1 }, anew];
+  const fromTop = { ...top, time: undefined, prompt: undefined, agents: undefined };
+  if (lastLine === 0) return [{ ...fromTop, sentLine, agents, time: entry.time }];
+  const known = { ...fromTop, turnCount, lastLine, sentLine, agents };
+  if (turnLine === undefined) return [{ ...known, line: lastLine + 1 }, fromTop];
   const { prompt, time, session = NO_SESSION_FACTS } = entry;
-  const lastTurn = { ...read, line: turn_line, turnCount: turnCount - 1, time, prompt, session };
-  return [{ ...lastTurn, offset: entry.offset ?? 0 }, lastTurn, anew];
+  const lastTurn = { ...known, line: turnLine, turnCount: turnCount - 1, time, prompt, session };
+  return [{ ...lastTurn, offset: entry.offset ?? 0 }, lastTurn, fromTop];
 }
 
-/** When a session of the first cc-langfuse was taken over: what it knew last. */
-export function takenOverAt({ last_line, turn_line, updated, agents_since }: Entry): string | undefined {
-  return agents_since ?? (last_line > 0 && turn_line === undefined ? updated : undefined);
+/** When the session was taken over from the first cc-langfuse: the last time that it recorded. */
+export function migratedAt({ lastLine, turnLine, updated, agentsSince }: Entry): string | undefined {
+  return agentsSince ?? (lastLine > 0 && turnLine === undefined ? updated : undefined);
 }
 
-/** Up to which line the runs before knew of turns, sent or not. */
-export function knownLineOf({ last_line, sent_line = 0, pending }: Entry): number {
-  return Math.max(last_line, sent_line, pending?.closed_line ?? 0);
+/** The last line that belongs to a turn which earlier runs knew, whether or not it was sent. */
+export function lastKnownLine({ lastLine, sentLine = 0, pending }: Entry): number {
+  return Math.max(lastLine, sentLine, pending?.closedLine ?? 0);
 }

@@ -1,6 +1,6 @@
 import type { Observation } from '../observations/model.js';
 
-/** What has been sent, or would be. */
+/** Counts of what has been sent, or would be. */
 export interface Tally {
   readonly observations: number;
   readonly turns: number;
@@ -13,7 +13,7 @@ export interface Tally {
 
 export const NOTHING: Tally = { observations: 0, turns: 0, generations: 0, tools: 0, tokens: 0, bytes: 0 };
 
-export function tallyOf({ type, parentId, trace, usage }: Observation, bytes: number): Tally {
+export function countObservation({ type, parentId, trace, usage }: Observation, bytes: number): Tally {
   return {
     observations: 1,
     turns: type === 'agent' && parentId === trace.parentId ? 1 : 0,
@@ -24,7 +24,7 @@ export function tallyOf({ type, parentId, trace, usage }: Observation, bytes: nu
   };
 }
 
-export function sum(tallies: Iterable<Tally>): Tally {
+export function sumTallies(tallies: Iterable<Tally>): Tally {
   const total = { ...NOTHING };
   for (const tally of tallies) {
     for (const field of Object.keys(NOTHING) as (keyof Tally)[]) total[field] += tally[field];

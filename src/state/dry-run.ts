@@ -1,9 +1,9 @@
-import { type Entry, merged, NEW_ENTRY } from './entry.js';
+import { type Entry, mergeEntry, NEW_ENTRY } from './entry.js';
 import type { Lock } from './lock.js';
-import type { SessionState } from './store.js';
+import type { SessionEntry, SessionState } from './store.js';
 
-/** What would become of the state: it is asked, and nothing is written. */
-export class DryRun implements SessionState {
+/** Reads the real state and keeps changes in memory: nothing is written. */
+export class DryRunState implements SessionState {
   readonly #state: SessionState;
   readonly #changed = new Map<string, Entry | undefined>();
 
@@ -16,22 +16,22 @@ export class DryRun implements SessionState {
   }
 
   async update(sessionId: string, change: Partial<Entry>): Promise<void> {
-    this.#changed.set(sessionId, merged(this.read(sessionId) ?? NEW_ENTRY, change));
+    this.#changed.set(sessionId, mergeEntry(this.read(sessionId) ?? NEW_ENTRY, change));
   }
 
   async remove(sessionIds: readonly string[]): Promise<void> {
     for (const sessionId of sessionIds) this.#changed.set(sessionId, undefined);
   }
 
-  sessionsWithFirst(first: string, sessionId: string): [string, Entry][] {
+  sessionsWithFirst(first: string, sessionId: string): SessionEntry[] {
     const unchanged = this.#state.sessionsWithFirst(first, sessionId).filter(([id]) => !this.#changed.has(id));
     const changed = [...this.#changed].flatMap(([id, entry]) =>
-      id !== sessionId && entry?.first === first ? [[id, entry] as [string, Entry]] : [],
+      id !== sessionId && entry?.first === first ? [[id, entry] as SessionEntry] : [],
     );
     return [...unchanged, ...changed];
   }
 
-  async ready(): Promise<void> {}
+  async checkWritable(): Promise<void> {}
 
   async lock(): Promise<Lock> {
     return { isHeld: () => true, release() {} };

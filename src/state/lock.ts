@@ -15,9 +15,9 @@ import { hostname, uptime } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Something that one process at a time may do; given back with `release`. */
+/** The right to do something that only one process at a time may do. */
 export interface Lock {
-  /** Whether it is still ours: a process that was stopped for long may have lost it. */
+  /** Whether it is still ours: a process that was suspended for long may have lost it. */
   isHeld(): boolean;
   release(): void;
 }
@@ -29,18 +29,18 @@ export function sessionFileName(sessionId: string): string {
 
 const RETRY_MS = 10;
 const HEARTBEAT_MS = 2_000;
-/** Without a heartbeat for this long an owner is gone, even where another process has its number now. */
+/** An owner without a heartbeat for this long is gone, even if another process has its pid now. */
 const STALE_MS = 60_000;
-/** An owner writes its name at once; a lock without one for this long was left by a process that died in between. */
-const NAMELESS_MS = 1_000;
+/** An owner writes its name at once. A lock without one for this long was left by a process that died in between. */
+const UNNAMED_MS = 1_000;
 
-let taken = 0;
+let attempts = 0;
 
-/** Waits for the lock until the deadline (ms since 1970), or until it is stopped; undefined where it was not to be had by then. */
+/** Waits for the lock until the deadline (ms since 1970) or until it is stopped; returns undefined if it was not free by then. */
 export async function takeLock(path: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  taken += 1;
-  const token = `${process.pid} ${hostname()} ${process.hrtime.bigint()}.${taken}`;
+  attempts += 1;
+  const token = `${process.pid} ${hostname()} ${process.hrtime.bigint()}.${attempts}`;
   for (;;) {
     if (create(path, token)) return hold(path, token);
     const isFree = dropIfStale(path, token);
@@ -74,7 +74,7 @@ function hold(path: string, token: string): Lock {
     try {
       if (isHeld()) utimesSync(path, new Date(), new Date());
     } catch {
-      // a disk that takes no heartbeat will not take anything else either, and says so there
+      // If the disk rejects the heartbeat it rejects every other write too, and those report it.
     }
   }, HEARTBEAT_MS);
   heartbeat.unref();
@@ -98,31 +98,31 @@ function dropIfStale(path: string, token: string): boolean {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return true;
     throw error;
   }
-  // Another process may have dropped it and taken it in the meantime: then it is put back.
+  // Another process may have dropped it and taken it in the meantime: then put it back.
   if (ownerOf(aside) !== owner) {
     try {
       linkSync(aside, path);
     } catch {
-      // a third one holds it by now
+      // A third process holds it by now.
     }
   }
   rmSync(aside, { force: true });
   return true;
 }
 
-/** Whether a lock lies there whose owner is gone; the next to want it drops it. */
-export function isLeftBehind(path: string): boolean {
+/** Whether the owner of a lock is gone. The next process that wants it drops it. */
+export function isAbandoned(path: string): boolean {
   const owner = ownerOf(path);
   return owner !== undefined && isStale(path, owner);
 }
 
 function isStale(path: string, owner: string): boolean {
   const ageMs = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
-  const isFromBeforeTheBoot = ageMs > uptime() * 1_000;
-  if (ageMs > STALE_MS || isFromBeforeTheBoot) return true;
-  // The clock may have been put back since.
-  if (owner === '') return Math.abs(ageMs) > NAMELESS_MS;
-  // Containers may share a home: only on its own host does a number say which process it is.
+  const isFromBeforeBoot = ageMs > uptime() * 1_000;
+  if (ageMs > STALE_MS || isFromBeforeBoot) return true;
+  // The clock may have been set back since.
+  if (owner === '') return Math.abs(ageMs) > UNNAMED_MS;
+  // Containers may share a home: a pid means something only on its own host.
   const [pid, host] = owner.split(' ');
   return host === hostname() && !isRunning(Number(pid));
 }

@@ -15,29 +15,28 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
-import { isRecord, parseJson } from '../shared/json.js';
-import { Entry, merged, NEW_ENTRY } from './entry.js';
+import { changeEntryText, decodeEntry, type Entry, findUpdated, isSettled, isSurelySettled } from './entry.js';
 import {
+  EMPTY_FILE,
   ENCODING,
-  type EntryLines,
-  encoded,
-  entryLinesIn,
-  entryTextIn,
-  linesThat,
-  NO_LINES,
-  splitLine,
-  wholeLinesIn,
+  type EntryLine,
+  type FileText,
+  filterEntries,
+  findEntryText,
+  parseFile,
+  salvage,
+  toBytes,
   withEntry,
-  withoutEntries,
-} from './entry-lines.js';
+  withoutEntry,
+} from './file-text.js';
 import { type Lock, sessionFileName, takeLock } from './lock.js';
 
 const LOCK_WAIT_MS = 10_000;
 const FREE_BYTES = 1 << 16;
 const FILE_NAME = 'cc-langfuse_state.json';
-/** What a process that was killed in the middle of writing leaves behind. */
+/** A temporary file that is left over when a process is killed while it writes. */
 const TEMPORARY = new RegExp(`^${FILE_NAME.replace('.', '\\.')}\\.\\d+$`);
-const LEFT_BEHIND_MS = 60 * 60_000;
+const LEFT_OVER_AFTER_MS = 60 * 60_000;
 
 export function statePath(folder: string): string {
   return join(folder, FILE_NAME);
@@ -47,41 +46,38 @@ export function locksFolder(folder: string): string {
   return join(folder, 'cc-langfuse_locks');
 }
 
-/** What an export asks and tells the state. */
+export type SessionEntry = [sessionId: string, entry: Entry];
+
+/** What an export needs of the state. */
 export interface SessionState {
-  /** What is known of a session; nothing where it is new. */
+  /** Undefined if the session is new. */
   read(sessionId: string): Entry | undefined;
   update(sessionId: string, change: Partial<Entry>): Promise<void>;
-  /** Forgets sessions. */
   remove(sessionIds: readonly string[]): Promise<void>;
-  /** The other sessions that begin with this prompt. */
-  sessionsWithFirst(first: string, sessionId: string): [string, Entry][];
-  /** Throws where nothing can be written: what is sent then would be sent by every run. */
-  ready(): Promise<void>;
-  /** The right to work on a session, by the deadline (ms since 1970) or not at all. */
+  /** Returns the other sessions that begin with this prompt. */
+  sessionsWithFirst(first: string, sessionId: string): SessionEntry[];
+  /** Throws if nothing can be written: then every run would send the same again. */
+  checkWritable(): Promise<void>;
+  /** Waits until the deadline (ms since 1970) for the right to work on a session; undefined if another run keeps it. */
   lock(sessionId: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined>;
 }
 
-type Change = (lines: EntryLines) => EntryLines;
+type Change = (file: FileText) => FileText;
 
-/** The state file: an entry for each session, each on a line of its own. */
+/** The state file: one entry per session. */
 export class StateStore implements SessionState {
   readonly #folder: string;
   readonly #path: string;
   readonly #onCorrupt: (keptAs: string) => void;
-  readonly #writes: 'at once' | 'in the background';
-  /** What the file held when it was last read or written; it is written by being replaced, so it has a number of its own. */
-  #seen: { file: string; lines: EntryLines } | undefined;
-  /** Changes that wait for the write under way: they go into the next one together. */
+  readonly #writes: 'sync' | 'async';
+  /** The file as it was last read or written. It is always replaced, never changed, so its inode, size and time identify it. */
+  #cached: { id: string; text: FileText } | undefined;
+  /** Changes that wait for the write under way: the next write takes all of them. */
   #waiting: Change[] = [];
   #writing: Promise<void> = Promise.resolve();
 
-  /** A process that has other work to do meanwhile writes in the background; for one that has not, that takes longer. */
-  constructor(
-    folder: string,
-    onCorrupt: (keptAs: string) => void,
-    writes: 'at once' | 'in the background' = 'at once',
-  ) {
+  /** Writing asynchronously takes longer, and only pays if the process has other work to do meanwhile. */
+  constructor(folder: string, onCorrupt: (keptAs: string) => void, writes: 'sync' | 'async' = 'sync') {
     this.#folder = folder;
     this.#path = statePath(folder);
     this.#onCorrupt = onCorrupt;
@@ -90,46 +86,47 @@ export class StateStore implements SessionState {
 
   /** Whether the next change will set the file aside. */
   get isCorrupt(): boolean {
-    return this.#readAll() === undefined;
+    return this.#load() === undefined;
   }
 
   read(sessionId: string): Entry | undefined {
-    return entryIn(entryTextIn(this.#readAll() ?? NO_LINES, sessionId));
+    const text = findEntryText(this.#file(), sessionId);
+    return text === undefined ? undefined : decodeEntry(text);
   }
 
-  /** The sessions that may be wanted, by the bytes of their lines: thousands are not to be parsed for a few. */
-  entries(mayBeWanted: (line: string) => boolean): [string, Entry][] {
-    return entriesOf(linesThat(mayBeWanted, this.#readAll() ?? NO_LINES));
+  all(): SessionEntry[] {
+    return decodeAll(filterEntries(this.#file(), () => true));
   }
 
-  /** The sessions that were changed last before a moment, the oldest first, at most so many. */
-  untouchedSince(moment: string, atMost: number): [string, Entry][] {
-    const old = linesThat((line) => updatedIn(line) < moment, this.#readAll() ?? NO_LINES);
-    return entriesOf(old.toSorted((a, b) => updatedIn(a).localeCompare(updatedIn(b))).slice(0, atMost));
+  /** Returns the sessions that a later run has to look at. */
+  unsettled(): SessionEntry[] {
+    const candidates = decodeAll(filterEntries(this.#file(), (text) => !isSurelySettled(text)));
+    return candidates.filter(([, entry]) => !isSettled(entry));
   }
 
-  sessionsWithFirst(first: string, sessionId: string): [string, Entry][] {
-    const mark = encoded(`"first":${JSON.stringify(first)}`);
-    return this.entries((line) => line.includes(mark)).filter(
-      ([id, entry]) => id !== sessionId && entry.first === first,
-    );
+  /** Returns at most `limit` sessions that have not changed since a moment, the oldest first. */
+  untouchedSince(moment: string, limit: number): SessionEntry[] {
+    const candidates = filterEntries(this.#file(), (text) => findUpdated(text) < moment);
+    const oldestFirst = candidates.toSorted(([, a], [, b]) => findUpdated(a).localeCompare(findUpdated(b)));
+    return decodeAll(oldestFirst.slice(0, limit)).filter(([, { updated }]) => updated < moment);
   }
 
-  /** Changes a session's entry on disk, whatever other processes do meanwhile; what it does not know of stays. */
+  sessionsWithFirst(first: string, sessionId: string): SessionEntry[] {
+    const mark = toBytes(`"first":${JSON.stringify(first)}`);
+    const candidates = decodeAll(filterEntries(this.#file(), (text) => text.includes(mark)));
+    return candidates.filter(([id, entry]) => id !== sessionId && entry.first === first);
+  }
+
+  /** Changes a session's entry on disk, whatever other processes change meanwhile. Resolves once it is written. */
   update(sessionId: string, change: Partial<Entry>): Promise<void> {
-    return this.#change((lines) => {
-      const before = parseJson(entryTextIn(lines, sessionId) ?? '');
-      const known: Entry = { ...NEW_ENTRY, ...(isRecord(before) ? before : {}) };
-      const after = { ...merged(known, change), updated: new Date().toISOString() };
-      return withEntry(lines, sessionId, JSON.stringify(after));
-    });
+    return this.#change((file) => withEntry(file, sessionId, changeEntryText(findEntryText(file, sessionId), change)));
   }
 
   remove(sessionIds: readonly string[]): Promise<void> {
-    return this.#change((lines) => withoutEntries(lines, sessionIds));
+    return this.#change((file) => sessionIds.reduce(withoutEntry, file));
   }
 
-  async ready(): Promise<void> {
+  async checkWritable(): Promise<void> {
     const lock = await this.#lockFile();
     lock.release();
     const { bavail, bsize } = statfsSync(this.#folder);
@@ -137,12 +134,12 @@ export class StateStore implements SessionState {
     if (bavail * bsize < needed) throw new Error('the disk of the state folder is full');
   }
 
-  /** Removes what processes that were killed have left behind. */
+  /** Removes temporary files that killed processes have left over. */
   tidy(): void {
     const names = existsSync(this.#folder) ? readdirSync(this.#folder).filter((name) => TEMPORARY.test(name)) : [];
     for (const path of names.map((name) => join(this.#folder, name))) {
       const { mtimeMs = Date.now() } = statSync(path, { throwIfNoEntry: false }) ?? {};
-      if (Date.now() - mtimeMs > LEFT_BEHIND_MS) rmSync(path, { force: true });
+      if (Date.now() - mtimeMs > LEFT_OVER_AFTER_MS) rmSync(path, { force: true });
     }
   }
 
@@ -150,7 +147,6 @@ export class StateStore implements SessionState {
     return takeLock(join(locksFolder(this.#folder), `${sessionFileName(sessionId)}.lock`), deadline, stop);
   }
 
-  /** Resolves when the change is on disk. */
   #change(change: Change): Promise<void> {
     this.#waiting.push(change);
     if (this.#waiting.length === 1) this.#writing = this.#writing.catch(() => {}).then(() => this.#write());
@@ -164,12 +160,12 @@ export class StateStore implements SessionState {
       this.#waiting = [];
     });
     try {
-      const lines = changes.reduce((before, change) => change(before), this.#readAll() ?? this.#beginAnew());
-      // Written by us and not by the library, which takes a write that a full disk cut short for the whole.
-      const options = { mode: 0o600, tmpfileCreated: (temporary: string) => writeFileSync(temporary, lines, ENCODING) };
-      if (this.#writes === 'at once') writeFileAtomic.sync(this.#path, '', options);
+      const text = changes.reduce((before, change) => change(before), this.#load() ?? this.#setAside());
+      // We write the temporary file ourselves: the library takes a write that a full disk cut short for a complete one.
+      const options = { mode: 0o600, tmpfileCreated: (temporary: string) => writeFileSync(temporary, text, ENCODING) };
+      if (this.#writes === 'sync') writeFileAtomic.sync(this.#path, '', options);
       else await writeFileAtomic(this.#path, '', options);
-      this.#seen = { file: numberOf(statSync(this.#path, { bigint: true })), lines };
+      this.#cached = { id: identify(statSync(this.#path, { bigint: true })), text };
     } finally {
       lock.release();
     }
@@ -181,55 +177,49 @@ export class StateStore implements SessionState {
     return lock;
   }
 
-  /** Every entry; undefined where the file is corrupt. */
-  #readAll(): EntryLines | undefined {
+  #file(): FileText {
+    return this.#load() ?? EMPTY_FILE;
+  }
+
+  /** Undefined if the file is corrupt. */
+  #load(): FileText | undefined {
     let file: number | undefined;
     try {
-      // A FIFO in its place would hang.
+      // Without O_NONBLOCK, opening a FIFO would hang.
       file = openSync(this.#path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
       const status = fstatSync(file, { bigint: true });
       if (!status.isFile()) throw Object.assign(new Error(), { code: 'not a regular file' });
-      const number = numberOf(status);
-      if (this.#seen?.file === number) return this.#seen.lines;
-      const lines = entryLinesIn(readFileSync(file, ENCODING));
-      if (lines !== undefined) this.#seen = { file: number, lines };
-      return lines;
+      const id = identify(status);
+      if (this.#cached?.id === id) return this.#cached.text;
+      const text = parseFile(readFileSync(file, ENCODING));
+      if (text !== undefined) this.#cached = { id, text };
+      return text;
     } catch (error) {
       const { code = '' } = error as NodeJS.ErrnoException;
-      if (code === 'ENOENT') return NO_LINES;
+      if (code === 'ENOENT') return EMPTY_FILE;
       throw new Error(`the state file ${this.#path} cannot be read: ${code}`);
     } finally {
       if (file !== undefined) closeSync(file);
     }
   }
 
-  /** Sets a corrupt file aside; the entries that stand whole in it are kept. */
-  #beginAnew(): EntryLines {
-    const whole = wholeLinesIn(readFileSync(this.#path, ENCODING));
+  /** Sets a corrupt file aside and keeps the entries in it that are complete. */
+  #setAside(): FileText {
+    const complete = salvage(readFileSync(this.#path, ENCODING));
     const keptAs = `${this.#path}.corrupt-${Date.now()}`;
     renameSync(this.#path, keptAs);
     this.#onCorrupt(keptAs);
-    return whole;
+    return complete;
   }
 }
 
-function updatedIn(line: string): string {
-  return /"updated":"([^"]*)"/.exec(line)?.[1] ?? '';
-}
-
-function entriesOf(lines: readonly string[]): [string, Entry][] {
-  return lines.flatMap((line) => {
-    const [sessionId, text] = splitLine(line) ?? [];
-    const entry = entryIn(text);
-    return sessionId !== undefined && entry ? [[sessionId, entry] as [string, Entry]] : [];
+function decodeAll(lines: readonly EntryLine[]): SessionEntry[] {
+  return lines.flatMap(([sessionId, text]) => {
+    const entry = decodeEntry(text);
+    return entry ? [[sessionId, entry] as SessionEntry] : [];
   });
 }
 
-function entryIn(text: string | undefined): Entry | undefined {
-  const entry = text === undefined ? undefined : Entry.safeParse(parseJson(text));
-  return entry?.success ? entry.data : undefined;
-}
-
-function numberOf({ ino, size, mtimeNs }: BigIntStats): string {
+function identify({ ino, size, mtimeNs }: BigIntStats): string {
   return `${ino} ${size} ${mtimeNs}`;
 }

@@ -71,7 +71,7 @@ describe('a backfill that is interrupted', () => {
     for (let n = 1; n <= 6; n += 1) writeNthSession(workplace.projects, n, { turns: 4 });
     const { exitCode, stdout, stderr } = await backfillUntil(workplace, 2, 'SIGINT');
     expect(exitCode).toBe(130);
-    expect(stderr).toContain('stopping after what is under way');
+    expect(stderr).toContain('stopping after the requests under way');
     expect(stdout).toMatch(/exported +\d sessions?\n(?:stopped|not tried) +\d sessions?/);
     expect(Object.values(workplace.state).filter(({ pending }) => pending)).toEqual([]);
     const exported = () => new Set(workplace.server.roots.map(({ trace }) => trace.sessionId));

@@ -108,10 +108,10 @@ describe('a usage error is reported in one line with exit code 2, and nothing is
     [['--concurrency', '500'], /--concurrency 500: at most 64/],
     [['--since', 'yesterday'], /--since yesterday: expected 30m, 12h, 7d, 2w or 2026-11-01/],
     [['--since', '2026-02-30'], /--since 2026-02-30: expected/],
-    [['--since', '1d', '--until', '7d'], /nothing lies between/],
-    [['--all', '--project', '/x'], /--all and --project: either/],
-    [['--all', sessionIdOf(1)], /either name sessions, or select them/],
-    [['--json', '--quiet'], /--json and --quiet: either/],
+    [['--since', '1d', '--until', '7d'], /--since is after --until/],
+    [['--all', '--project', '/x'], /--all and --project: choose one/],
+    [['--all', sessionIdOf(1)], /either name sessions or select them/],
+    [['--json', '--quiet'], /--json and --quiet: choose one/],
     [
       ['12345678-0000-4000-8000-00000000000f'],
       /no session 12345678-\S+ in \S+projects; cc-langfuse sessions lists them/,
@@ -135,7 +135,9 @@ describe('a usage error is reported in one line with exit code 2, and nothing is
     const { exitCode, stderr } = await run(['backfill', '--all'], { HOME: workplace.home });
     expect(exitCode).toBe(2);
     expect(stderr).toContain('LANGFUSE_PUBLIC_KEY is not set\n');
-    expect(stderr).toContain('cc-langfuse: nothing can be sent so: set keys, or CC_LANGFUSE_OTLP_URL, in the shell');
+    expect(stderr).toContain(
+      'cc-langfuse: there is nowhere to send to: set keys, or CC_LANGFUSE_OTLP_URL, in the shell',
+    );
   });
 
   test('if a file is in the place of the projects folder', async () => {

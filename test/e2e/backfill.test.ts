@@ -58,7 +58,7 @@ describe('a session that was exported before', () => {
     await workplace.backfill('--all');
     expect(workplace.server.timesSent).toEqual([1]);
     const { stderr } = await workplace.backfill('--all', '--force');
-    expect(stderr).toContain('until Langfuse merges its rows');
+    expect(stderr).toContain('until Langfuse merges them');
     expect(workplace.server.timesSent).toEqual([2]);
   });
 
@@ -69,7 +69,7 @@ describe('a session that was exported before', () => {
     workplace.env = { ...workplace.env, LANGFUSE_BASE_URL: workplace.server.url.replace('127.0.0.1', 'localhost') };
     const { stdout, exitCode } = await workplace.backfill('--all');
     expect(exitCode).toBe(0);
-    expect(stdout).toContain(`– ${sessionIdOf(1)} was exported to another project; --force sends it to this one, too`);
+    expect(stdout).toContain(`– ${sessionIdOf(1)} was exported to another project; --force also sends it to this one`);
     expect(workplace.server.timesSent).toEqual([1]);
     await workplace.backfill('--all', '--force');
     expect(workplace.server.timesSent).toEqual([2]);
@@ -212,7 +212,7 @@ describe('a session whose other turns were copied from another', () => {
     const put = (lines: object[]) => writeFileSync(join(folder, `${branch}.jsonl`), jsonLines(lines));
     put([...copied, ...own]);
     expect((await workplace.backfill('--all')).stdout).toContain(
-      'is still being written; --include-open takes its last turn',
+      'is still being written; --include-open exports its last turn',
     );
     put(copied);
     workplace.letIdle();
@@ -260,7 +260,7 @@ describe('a server that fails', () => {
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/^failed {5}[345] sessions\nnot tried {2}[456] sessions\n/);
     expect(stdout).toContain(`✗ ${sessionIdOf(9)} the server answers 418\n`);
-    expect(stdout).toContain('To go on: the same command again.');
+    expect(stdout).toContain('To go on, run the same command again.');
     workplace.server.misbehave = () => undefined;
     expect((await workplace.backfill('--all')).exitCode).toBe(0);
     expect(exportedSessions().size).toBe(9);

@@ -106,7 +106,7 @@ describe('a partial success', () => {
     expect(workplace.log).toMatchObject([
       {
         level: 'warn',
-        msg: 'the Collector took a request with reservations',
+        msg: 'the Collector rejected part of a request',
         rejected: 2,
         sent,
         reason: `${sent - 2} fit; … was said`,
@@ -216,6 +216,6 @@ test('a backfill without a place to send to says what can be set', async () => {
     exitCode: 2,
     stderr:
       'cc-langfuse: CC_LANGFUSE_OTLP_URL: expected an http or https URL\n' +
-      'cc-langfuse: nothing can be sent so: set keys, or CC_LANGFUSE_OTLP_URL, in the shell or in the env block of your settings\n',
+      'cc-langfuse: there is nowhere to send to: set keys, or CC_LANGFUSE_OTLP_URL, in the shell or in the env block of your settings\n',
   });
 });

@@ -167,7 +167,7 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
     expect(await workplace.hook(payload())).toMatchObject(quietly);
     expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
     const [entry] = workplace.log;
-    expect(entry?.msg).toBe('the state file was corrupt, it is set aside');
+    expect(entry?.msg).toBe('the state file was corrupt and has been set aside');
     expect(readFileSync(String(entry?.keptAs), 'utf8')).toBe('{"half":');
   });
 

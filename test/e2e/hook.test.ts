@@ -122,7 +122,7 @@ describe('one hook after another', () => {
     expect(workplace.state[SESSION]).toMatchObject({ last_line: 9, turn_count: 3, turn_line: 7 });
     expect(workplace.log.map(({ msg, file, line, reason }) => ({ msg, file, line, reason }))).toEqual(
       [1, 4, 7].map((line) => ({
-        msg: 'a line cannot be read, it is left out',
+        msg: 'skipped a line that cannot be read',
         file: transcript(),
         line,
         reason: 'not JSON',
@@ -182,7 +182,7 @@ describe('a transcript that was cut', () => {
     await workplace.hook(payload());
     const roots = workplace.server.observations.filter(({ parentId }) => parentId === undefined);
     expect(roots.map(({ name }) => name)).toEqual(Array.from({ length: 24 }, (_, n) => `Turn ${n + 1}`));
-    expect(messages()).toContain('the transcript is not what it was, it is read from farther back');
+    expect(messages()).toContain('the transcript has been changed, it is read from further back');
   });
 
   test('to fewer lines than the first cc-langfuse recorded is read from the top', async () => {
@@ -454,7 +454,7 @@ describe('a turn that the server has not acknowledged', () => {
     await workplace.hook(payload());
     expect(names()).toEqual(['Turn 1', 'claude-opus-5', 'Turn 2']);
     expect(workplace.log).toMatchObject([
-      { msg: 'the server refuses an observation, it is left out', session: SESSION },
+      { msg: 'the server refuses an observation, it is skipped', session: SESSION },
     ]);
     expect(workplace.state[SESSION]).toMatchObject({ last_line: 4 });
   });
@@ -498,8 +498,8 @@ describe('with CC_LANGFUSE_DEBUG=true', () => {
     workplace.env = { ...workplace.env, CC_LANGFUSE_DEBUG: 'true' };
     expect(await workplace.hook(payload())).toMatchObject(quietly);
     expect(workplace.log).toMatchObject([
-      { level: 'debug', msg: 'never seen before, left out', what: 'line brand-new', times: 2 },
-      { level: 'debug', msg: 'never seen before, left out', what: 'block hologram', times: 1 },
+      { level: 'debug', msg: 'skipped what is unknown', what: 'line brand-new', times: 2 },
+      { level: 'debug', msg: 'skipped what is unknown', what: 'block hologram', times: 1 },
       { level: 'debug', msg: 'exported', session: SESSION, observations: 2 },
     ]);
   });

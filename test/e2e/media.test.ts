@@ -113,7 +113,7 @@ describe('in words stands', () => {
     expect(workplace.log).toEqual([
       expect.objectContaining({
         level: 'warn',
-        msg: 'an image or a document stays behind, words stand in its place',
+        msg: 'an image or document was not uploaded, a placeholder replaces it',
         reason,
       }),
     ]);

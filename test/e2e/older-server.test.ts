@@ -66,7 +66,7 @@ describe('the hook', () => {
     workplace.server.ingested.refuse = ({ type }) => (type === 'generation-create' ? 400 : undefined);
     await stop(1);
     const span = expect.stringMatching(/^generation /);
-    expect(workplace.log).toMatchObject([{ msg: 'the server refuses an observation, it is left out', span }]);
+    expect(workplace.log).toMatchObject([{ msg: 'the server refuses an observation, it is skipped', span }]);
     expect(names()).toEqual(['Turn 1']);
     expect(workplace.state[SESSION]).not.toHaveProperty('pending');
   });

@@ -60,13 +60,13 @@ describe('scores', () => {
   });
 
   test.each([
-    ['fails', { status: 500 }, 'scores were not taken: the server answers 500 to scores'],
-    ['has nothing there', { status: 404 }, 'scores were not taken: the server answers 404 to scores'],
-    ['breaks off', { disconnect: 'before taking' }, 'scores were not taken: HOST cannot be reached: ECONNRESET'],
+    ['fails', { status: 500 }, 'scores were not sent: the server answers 500 to scores'],
+    ['has nothing there', { status: 404 }, 'scores were not sent: the server answers 404 to scores'],
+    ['breaks off', { disconnect: 'before taking' }, 'scores were not sent: HOST cannot be reached: ECONNRESET'],
     [
       'sends a page',
       { headers: { 'content-type': 'text/html' } },
-      'scores were not taken: this is not Langfuse: it answered a score with a web page',
+      'scores were not sent: this is not Langfuse: it answered a score with a web page',
     ],
   ] as const)('hold up no turn where the server %s, are told of, and come later', async (_, told, reason) => {
     const message = reason.replace('HOST', new URL(workplace.server.url).host);
@@ -93,7 +93,7 @@ describe('scores', () => {
     await hook(A);
     expect(workplace.state[A]).toMatchObject({ turn_count: 1, scores: {} });
     expect(workplace.state[A]).not.toHaveProperty('pending');
-    expect(messages()).toEqual(Array(4).fill('the server refuses a score, it is left out'));
+    expect(messages()).toEqual(Array(4).fill('the server refuses a score, it is skipped'));
     expect(workplace.log[0]).toMatchObject({ score: `score interrupted of trace ${roots()[0]?.traceId}` });
   });
 
@@ -104,7 +104,7 @@ describe('scores', () => {
     await hook(A);
     expect(workplace.state[A]).toMatchObject({ turn_count: 1, pending: { attempts: 1 } });
     expect(messages()).toEqual([
-      expect.stringMatching(/^scores were not taken: 127\.0\.0\.1:\d+ cannot be reached: no answer within/),
+      expect.stringMatching(/^scores were not sent: 127\.0\.0\.1:\d+ cannot be reached: no answer within/),
     ]);
   });
 
@@ -129,6 +129,6 @@ describe('scores', () => {
     expect(valuesOf('turn_seconds')).toEqual([5]);
     misbehaveWithScores({ status: 503 });
     const again = await backfill('--force');
-    expect(again).toMatchObject({ exitCode: 1, stdout: expect.stringContaining('scores were not taken') });
+    expect(again).toMatchObject({ exitCode: 1, stdout: expect.stringContaining('scores were not sent') });
   });
 });

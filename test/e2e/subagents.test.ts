@@ -334,7 +334,7 @@ describe('whatever is wrong with the files of agents', () => {
     expect(agentNamed('a1')).toMatchObject({ output: { content: 'a1 is done' }, metadata: { outcome: 'completed' } });
     expect(workplace.server.observations).toHaveLength(8);
     expect(workplace.log).toMatchObject([
-      { msg: 'a line cannot be read, it is left out', file: agentPath('a1'), line: 1 },
+      { msg: 'skipped a line that cannot be read', file: agentPath('a1'), line: 1 },
     ]);
   });
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { exactRequests } from '../../src/export/exact-requests.lazy.js';
+import { openExactRequests } from '../../src/export/exact-requests.lazy.js';
 import type { Observation } from '../../src/observations/model.js';
 import { readLines } from '../../src/transcript/file/lines.js';
 import { appendLines, text } from '../support/lines.js';
@@ -26,10 +26,10 @@ test('a request that cannot be shown leaves the generation its own input', async
       throw new Error('nobody can show this');
     },
   };
-  const requests = exactRequests(path, settings);
-  for (const line of readLines(path)) requests.see(line);
+  const requests = openExactRequests(path, settings);
+  for (const line of readLines(path)) requests.observe(line);
   const [root] = someObservations(1) as [Observation];
-  expect(await requests.finish({ ...root, requestRef: 'request-1' })).toMatchObject({
+  expect(await requests.withRequest({ ...root, requestRef: 'request-1' })).toMatchObject({
     input: root.input,
     metadata: { request_missing: true },
   });

@@ -1,15 +1,57 @@
-import { expect, test } from 'vitest';
-import { settleMedia } from '../../src/export/media-export.js';
-import { buildTurn } from '../../src/observations/build/turn.js';
-import { assistant, groupTurns, SESSION, user } from '../support/lines.js';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { exportSession } from '../../src/export/session.js';
+import { DryRunDestination } from '../../src/langfuse/dry-run-destination.js';
+import type { Observation } from '../../src/observations/model.js';
+import { openLog } from '../../src/shared/log.js';
+import { DryRunState } from '../../src/state/dry-run.js';
+import { StateStore } from '../../src/state/store.js';
+import { appendLines, assistant, SESSION, user } from '../support/lines.js';
 import { OPTIONS } from '../support/traces.js';
 
-test('what refers to nothing waits for nothing to be brought', async () => {
-  const [turn] = groupTurns([user('go'), assistant('m1', 'ok')]).all;
-  const root = turn && buildTurn(turn, { ...OPTIONS, sessionId: SESSION }).root;
-  const unwanted = () => expect.unreachable();
-  for (const media of [undefined, []]) {
-    const observation = root && { ...root, ...(media && { media }) };
-    expect(observation && (await settleMedia(observation, { bring: unwanted, onMissing: unwanted }))).toBe(observation);
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-media-'));
+});
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+class CountingDestination extends DryRunDestination {
+  uploads = 0;
+
+  override async uploadMedia() {
+    this.uploads += 1;
+    return super.uploadMedia();
   }
+}
+
+test('an observation without images is sent without an upload', async () => {
+  const path = join(folder, `${SESSION}.jsonl`);
+  appendLines(path, user('go'), assistant('m1', 'ok'));
+  const destination = new CountingDestination();
+  const sent: Observation[] = [];
+  await exportSession(
+    {
+      sessionId: SESSION,
+      path,
+      occasion: 'event',
+      closing: { kind: 'everything' },
+      agents: { running: new Set(), sessionEnded: true, includeLegacyFiles: false },
+    },
+    {
+      state: new DryRunState(new StateStore(folder, () => {})),
+      destination,
+      destinationId: 'x',
+      settings: OPTIONS,
+      given: {},
+      deadline: Date.now() + 20_000,
+      log: openLog(folder, { debug: false }),
+      observer: { onObservation: (observation) => sent.push(observation) },
+    },
+  );
+  expect(sent.map(({ type }) => type)).toEqual(['generation', 'agent']);
+  expect(destination.uploads).toBe(0);
 });

@@ -1,4 +1,4 @@
-import { HookInput } from '../../src/commands/hook/payload.js';
+import { HookPayload as KnownPayload } from '../../src/commands/hook/payload.js';
 import type { Line } from '../../src/transcript/file/line.js';
 import { readLines } from '../../src/transcript/file/lines.js';
 import { findUnknownTypes } from '../../src/transcript/file/unknown.js';
@@ -31,7 +31,7 @@ function unknownKind(line: Line): string[] {
 }
 
 function unknownFields({ hook_event_name: event, ...fields }: HookPayload): string[] {
-  const known = [...Object.keys(HookInput.shape), ...(PAYLOAD_FIELDS[event] ?? [])];
+  const known = [...Object.keys(KnownPayload.shape), ...(PAYLOAD_FIELDS[event] ?? [])];
   return Object.keys(fields).flatMap((field) => unlessKnown(`field of ${event}'s payload`, field, known));
 }
 

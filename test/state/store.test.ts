@@ -30,64 +30,105 @@ afterEach(() => {
   rmSync(join(folder, '..'), { recursive: true, force: true });
 });
 
-const agent = { last_line: 1, trace: 't', trace_name: 'n', trace_metadata: { a: { b: 'c' } } };
+const agent = { lastLine: 1, trace: 't', traceName: 'n', traceMetadata: { a: { b: 'c' }, keptAsIt_is: 1 } };
 const file = () => join(folder, 'cc-langfuse_state.json');
 
 describe('the state file', () => {
-  test('begins with nothing, and keeps what it is told', async () => {
+  test('begins empty and keeps changes', async () => {
     expect(store.read('a')).toBeUndefined();
-    await store.update('a', { last_line: 7, turn_count: 2, path: '/x' });
-    expect(store.read('a')).toEqual({ last_line: 7, turn_count: 2, path: '/x', updated: expect.stringMatching(/^20/) });
-    await store.update('a', { turn_count: 3 });
-    expect(store.read('a')).toMatchObject({ last_line: 7, turn_count: 3 });
+    await store.update('a', { lastLine: 7, turnCount: 2, path: '/x' });
+    expect(store.read('a')).toEqual({ lastLine: 7, turnCount: 2, path: '/x', updated: expect.stringMatching(/^20/) });
+    await store.update('a', { turnCount: 3 });
+    expect(store.read('a')).toMatchObject({ lastLine: 7, turnCount: 3 });
   });
 
-  test('is readable by its owner alone', async () => {
-    await store.update('a', { last_line: 1 });
+  test('is readable only by its owner', async () => {
+    await store.update('a', { lastLine: 1 });
     expect([statSync(folder).mode & 0o777, statSync(file()).mode & 0o777]).toEqual([0o700, 0o600]);
   });
 
-  test('of the first cc-langfuse is read as it is', async () => {
-    await store.update('other', {});
-    writeFileSync(file(), JSON.stringify({ a: { last_line: 12, turn_count: 3, updated: '2026-02-01T00:00:00.000Z' } }));
-    expect(store.read('a')).toEqual({ last_line: 12, turn_count: 3, updated: '2026-02-01T00:00:00.000Z' });
+  test('has a version, and an entry for each session in snake_case', async () => {
+    await store.update('a', { lastLine: 7, agents: { x: agent }, callers: [{ fromLine: 3, seed: 's' }] });
+    await store.update('a', { pending: { since: 'then', attempts: 1, reason: 'why', closedLine: 5 } });
+    expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual({
+      version: 2,
+      a: {
+        updated: expect.stringMatching(/^20/),
+        pending: { since: 'then', attempts: 1, reason: 'why', closed_line: 5 },
+        last_line: 7,
+        turn_count: 0,
+        agents: { x: { last_line: 1, trace: 't', trace_name: 'n', trace_metadata: { a: { b: 'c' }, keptAsIt_is: 1 } } },
+        callers: [{ from_line: 3, seed: 's' }],
+      },
+    });
+    expect(new StateStore(folder, () => {}).read('a')).toMatchObject({
+      agents: { x: agent },
+      pending: { closedLine: 5 },
+    });
   });
 
-  test('keeps what it does not know, of this session and of others', async () => {
+  test('of the previous version, a line for each session without a version, is read and converted by the next change', async () => {
+    await store.update('other', {});
+    const line = (id: string, extra: object) =>
+      JSON.stringify({ [id]: { last_line: 4, turn_count: 1, updated: '2026-01-01', ...extra } }).slice(1, -1);
+    writeFileSync(
+      file(),
+      `{\n${[line('a', { ended: true }), line('b', { turn_line: 2, ended: false })].join(',\n')}\n}\n`,
+    );
+    expect(store.all().map(([id]) => id)).toEqual(['a', 'b']);
+    expect(store.unsettled()).toEqual([
+      ['b', { lastLine: 4, turnCount: 1, updated: '2026-01-01', turnLine: 2, ended: false }],
+    ]);
+    await store.update('b', { turnCount: 2 });
+    expect(JSON.parse(readFileSync(file(), 'utf8'))).toMatchObject({
+      version: 2,
+      a: { ended: true },
+      b: { turn_count: 2 },
+    });
+    expect(corrupt).toEqual([]);
+  });
+
+  test('of the first cc-langfuse is read', async () => {
+    await store.update('other', {});
+    writeFileSync(file(), JSON.stringify({ a: { last_line: 12, turn_count: 3, updated: '2026-02-01T00:00:00.000Z' } }));
+    expect(store.read('a')).toEqual({ lastLine: 12, turnCount: 3, updated: '2026-02-01T00:00:00.000Z' });
+  });
+
+  test('keeps fields and entries that this version does not know', async () => {
     await store.update('a', {});
     writeFileSync(
       file(),
       JSON.stringify({ a: { last_line: 1, turn_count: 1, updated: 'x', newer: [1] }, b: 'of the future' }),
     );
-    await store.update('a', { last_line: 2 });
+    await store.update('a', { lastLine: 2 });
     expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual({
+      version: 2,
       a: { last_line: 2, turn_count: 1, updated: expect.any(String), newer: [1] },
       b: 'of the future',
     });
   });
 
-  test.each(['{"a": {"last_li', '[]', 'null', ''])('that is corrupt (%j) is set aside and begun anew', async (text) => {
-    await store.update('a', { last_line: 5 });
+  test.each(['{"a": {"last_li', '[]', 'null', ''])('that is corrupt (%j) is set aside and replaced', async (text) => {
+    await store.update('a', { lastLine: 5 });
     writeFileSync(file(), text);
     expect(store.read('a')).toBeUndefined();
-    await store.update('a', { last_line: 6 });
+    await store.update('a', { lastLine: 6 });
     expect(corrupt).toHaveLength(1);
     expect(readFileSync(corrupt[0] ?? '', 'utf8')).toBe(text);
-    expect(store.read('a')).toMatchObject({ last_line: 6 });
+    expect(store.read('a')).toMatchObject({ lastLine: 6 });
   });
 
-  test('that was cut off keeps the entries that stand whole before the cut', async () => {
-    for (const session of ['a', 'b', 'c'])
-      await store.update(session, { last_line: 5, agents: { x: agent, y: agent } });
+  test('that was cut off keeps the entries that are complete', async () => {
+    for (const session of ['a', 'b', 'c']) await store.update(session, { lastLine: 5, agents: { x: agent, y: agent } });
     const text = readFileSync(file(), 'utf8');
     writeFileSync(file(), text.slice(0, text.indexOf('"c":') + 40));
-    await store.update('d', { last_line: 1 });
-    expect(['a', 'b', 'c', 'd'].map((session) => store.read(session)?.last_line)).toEqual([5, 5, undefined, 1]);
+    await store.update('d', { lastLine: 1 });
+    expect(['a', 'b', 'c', 'd'].map((session) => store.read(session)?.lastLine)).toEqual([5, 5, undefined, 1]);
     expect(store.read('b')).toMatchObject({ agents: { x: agent, y: agent } });
     expect(corrupt).toHaveLength(1);
   });
 
-  test('is not written in part where the disk is full, and not sent to beforehand', async () => {
+  test('is never written in part on a full disk, and nothing is sent before there is room', async () => {
     const disk = join(folder, 'disk');
     mkdirSync(disk, { recursive: true });
     try {
@@ -98,10 +139,10 @@ describe('the state file', () => {
     }
     try {
       const small = new StateStore(disk, () => corrupt.push('corrupt'));
-      const entry = { last_line: 1, path: 'x'.repeat(2_000) };
+      const entry = { lastLine: 1, path: 'x'.repeat(2_000) };
       for (let n = 0; n < 30; n += 1) await small.update(`s${n}`, entry);
       writeFileSync(join(disk, 'other'), Buffer.alloc(300_000 - 65_536 - 80_000));
-      await expect(small.ready()).rejects.toThrow('the disk of the state folder is full');
+      await expect(small.checkWritable()).rejects.toThrow('the disk of the state folder is full');
       for (let n = 30; n < 60; n += 1) await small.update(`s${n}`, entry).catch(() => {});
       expect(new StateStore(disk, () => corrupt.push('corrupt')).read('s29')).toMatchObject(entry);
       expect(corrupt).toEqual([]);
@@ -110,8 +151,8 @@ describe('the state file', () => {
     }
   });
 
-  test('that a kill left unfinished is removed after a while', async () => {
-    await store.update('a', { last_line: 1 });
+  test('a temporary file that a kill left over is removed after a while', async () => {
+    await store.update('a', { lastLine: 1 });
     for (const name of [`${file()}.123`, `${file()}.456`, `${file()}.corrupt-1`]) writeFileSync(name, '');
     const before = new Date(Date.now() - 7_200_000);
     for (const name of [`${file()}.123`, `${file()}.corrupt-1`]) utimesSync(name, before, before);
@@ -124,24 +165,24 @@ describe('the state file', () => {
   });
 
   test.each([{ last_line: -1 }, { last_line: 1.5 }, { last_line: '7' }, { turn_count: null }])(
-    'an entry that cannot be (%j) counts as none',
+    'an entry with an impossible value (%j) is ignored',
     async (wrong) => {
-      await store.update('b', { last_line: 3 });
+      await store.update('b', { lastLine: 3 });
       const all = JSON.parse(readFileSync(file(), 'utf8'));
       writeFileSync(file(), JSON.stringify({ ...all, a: { last_line: 1, turn_count: 1, updated: 'x', ...wrong } }));
       expect(store.read('a')).toBeUndefined();
-      expect(store.read('b')).toMatchObject({ last_line: 3 });
+      expect(store.read('b')).toMatchObject({ lastLine: 3 });
     },
   );
 
-  test('a field of an entry that cannot be does not cost the others', async () => {
-    await store.update('a', { last_line: 3, turn_count: 1 });
+  test('a field with an impossible value does not affect the others', async () => {
+    await store.update('a', { lastLine: 3, turnCount: 1 });
     const all = JSON.parse(readFileSync(file(), 'utf8'));
     writeFileSync(file(), JSON.stringify({ a: { ...all.a, pending: 'oops', offset: 'foo', time: -1, updated: 7 } }));
-    expect(store.read('a')).toMatchObject({ last_line: 3, turn_count: 1, pending: undefined, offset: undefined });
+    expect(store.read('a')).toMatchObject({ lastLine: 3, turnCount: 1, pending: undefined, offset: undefined });
   });
 
-  test('is a JSON object of all sessions after any changes, whatever their ids and texts', async () => {
+  test('is a JSON object of all sessions after any changes, whatever their ids and texts are', async () => {
     const id = fc.constantFrom('a', 'aa', 'ä "b":', '语\\', '{', '\n');
     const path = fc.string({ unit: 'grapheme', maxLength: 8 });
     const step = fc.oneof(
@@ -154,22 +195,32 @@ describe('the state file', () => {
         const expected = new Map<string, unknown>();
         for (const { id: sessionId, path: to } of steps.map((each) => ({ path: undefined, ...each }))) {
           if (to === undefined) expected.delete(sessionId);
-          else expected.set(sessionId, { last_line: 0, turn_count: 0, path: to, updated: expect.any(String) });
+          else expected.set(sessionId, { lastLine: 0, turnCount: 0, path: to, updated: expect.any(String) });
           await (to === undefined ? store.remove([sessionId]) : store.update(sessionId, { path: to }));
         }
         const afresh = new StateStore(folder, (keptAs) => corrupt.push(keptAs));
-        expect(new Map(afresh.entries(() => true))).toEqual(expected);
-        if (steps.length > 0) expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual(Object.fromEntries(expected));
+        expect(new Map(afresh.all())).toEqual(expected);
+        const { version, ...onDisk } = steps.length > 0 ? JSON.parse(readFileSync(file(), 'utf8')) : { version: 2 };
+        expect([version, Object.keys(onDisk).toSorted()]).toEqual([2, [...expected.keys()].toSorted()]);
         expect(corrupt).toEqual([]);
       }),
       { numRuns: 100 },
     );
   });
 
+  test('finds the sessions that are not settled, whatever their texts contain', async () => {
+    const misleading = { given: { LANGFUSE_METADATA: '{"ended":true}' }, path: '/x","ended":true,"y' };
+    await store.update('open', { ...misleading, agents: { x: { ...agent, traceMetadata: { ended: true } } } });
+    await store.update('ended', { ended: true });
+    await store.update('backfilled', { ended: false, backfilled: true });
+    await store.update('failed', { ended: true, pending: { since: 's', attempts: 1, reason: 'r' } });
+    expect(store.unsettled().map(([id]) => id)).toEqual(['open', 'failed']);
+  });
+
   test('loses no change when many are made at once', async () => {
     const sessions = Array.from({ length: 25 }, (_, n) => `session-${n}`);
-    await Promise.all(sessions.map((session, n) => store.update(session, { last_line: n })));
-    expect(sessions.map((session) => store.read(session)?.last_line)).toEqual(sessions.map((_, n) => n));
+    await Promise.all(sessions.map((session, n) => store.update(session, { lastLine: n })));
+    expect(sessions.map((session) => store.read(session)?.lastLine)).toEqual(sessions.map((_, n) => n));
     expect(readdirSync(folder)).toEqual(['cc-langfuse_state.json']);
   });
 });

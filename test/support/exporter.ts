@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { Courier } from '../../src/export/delivery.js';
-import { type ExportReport, exportSession } from '../../src/export/session.js';
+import type { ExportReport } from '../../src/export/export-request.js';
+import { exportSession } from '../../src/export/session.js';
 import type { Destination } from '../../src/langfuse/destination.js';
 import { openDestination } from '../../src/langfuse/open-destination.js';
 import type { Caller } from '../../src/observations/model.js';
@@ -11,16 +11,16 @@ import { StateStore } from '../../src/state/store.js';
 import { LangfuseServer, langfuseAt } from './langfuse-server.js';
 import { OPTIONS } from './traces.js';
 
-/** The way of a session without a process around it: from a transcript to a server of its own. */
+/** Exports sessions in this process, from a transcript to a server of its own. */
 export class Exporter {
   readonly folder: string;
   readonly server: LangfuseServer;
-  readonly #courier: Courier;
+  readonly #destination: Destination;
 
   private constructor(folder: string, server: LangfuseServer, destination: Destination) {
     this.folder = folder;
     this.server = server;
-    this.#courier = new Courier(destination);
+    this.#destination = destination;
   }
 
   static async open(): Promise<Exporter> {
@@ -37,24 +37,23 @@ export class Exporter {
         path,
         occasion: 'event',
         closing: { kind: 'everything' },
-        agents: { running: new Set(), areOver: true, mayBeBeside: true },
+        agents: { running: new Set(), sessionEnded: true, includeLegacyFiles: true },
         caller,
       },
       {
-        store: new StateStore(join(this.folder, 'state'), () => {}),
-        ...this.#courier.delivery(() => Date.now() + 10_000),
-        options: { ...OPTIONS, ...options },
+        state: new StateStore(join(this.folder, 'state'), () => {}),
+        destination: this.#destination,
+        destinationId: 'x',
+        settings: { ...OPTIONS, ...options },
         given: {},
-        destination: 'x',
+        deadline: Date.now() + 20_000,
         log: openLog(join(this.folder, 'state'), { debug: false }),
-        waitUntil: Date.now() + 10_000,
-        readUntil: Date.now() + 10_000,
       },
     );
   }
 
   async close(): Promise<void> {
-    await this.#courier.close();
+    await this.#destination.close();
     await this.server.stop();
     rmSync(this.folder, { recursive: true, force: true });
   }

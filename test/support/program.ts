@@ -106,9 +106,12 @@ export class Workplace {
     return join(this.home, '.claude', 'state');
   }
 
-  /** The state file's entries. */
+  /** The entries in the state file. */
   get state(): { [session: string]: { [field: string]: unknown } } {
-    return JSON.parse(readFileSync(join(this.stateFolder, 'cc-langfuse_state.json'), 'utf8'));
+    const { version: _, ...entries } = JSON.parse(
+      readFileSync(join(this.stateFolder, 'cc-langfuse_state.json'), 'utf8'),
+    );
+    return entries;
   }
 
   /** The log's lines. */

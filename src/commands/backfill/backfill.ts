@@ -1,14 +1,13 @@
-import type { Courier, Delivery } from '../../export/delivery.js';
+import { describingVariables, readSessionSettings } from '../../config/settings.js';
+import type { ExportContext } from '../../export/export-request.js';
 import { IDLE_MS } from '../../export/read-turns.js';
-import { type ExportTools, exportSession } from '../../export/session.js';
-import { NOTHING, sum, type Tally } from '../../export/tally.js';
-import type { Log } from '../../shared/log.js';
-import { type Entry, mayBeFor } from '../../state/entry.js';
-import type { SessionState } from '../../state/store.js';
+import { exportSession } from '../../export/session.js';
+import { NOTHING, sumTallies, type Tally } from '../../export/tally.js';
+import { type Entry, isForDestination } from '../../state/entry.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { findFirstPromptUuid } from '../../transcript/sessions/related-sessions.js';
+import type { ProgressReport } from './progress.js';
 
-/** What became of a session. */
 export type Outcome =
   | { readonly kind: 'exported'; readonly sent: Tally }
   | { readonly kind: 'already there' }
@@ -22,130 +21,104 @@ export interface SessionResult {
   readonly outcome: Outcome;
 }
 
-interface BackfillTools extends Delivery {
-  readonly store: SessionState;
-  /** Whether the server takes what it is sent, or refuses it for what it is. */
-  readonly isServerWell: () => boolean;
-  /** The settings for a session: its own runs may have had others. */
-  readonly describe: (given: Entry['given']) => Promise<Pick<ExportTools, 'options' | 'given'>>;
-  /** Undefined where nothing is to be sent anywhere. */
-  readonly destination: string | undefined;
-  readonly log: Log;
+interface BackfillContext extends Omit<ExportContext, 'given' | 'deadline' | 'observer'> {
+  readonly env: NodeJS.ProcessEnv;
   readonly stop: AbortSignal;
   readonly concurrency: number;
-  /** Sends again what is there. */
-  readonly isAnew: boolean;
-  /** Takes the last turn of a session that is still being written, too. */
+  /** Send again what has been sent. */
+  readonly force: boolean;
+  /** Also export the last turn of a session that is still being written. */
   readonly includeOpen: boolean;
-  readonly progress: Progress;
+  readonly progress: ProgressReport | undefined;
 }
 
-/** How far it has come. */
-export interface Progress {
-  /** How much there is to be read of a session that is begun. */
-  begin(session: SessionOverview, from: number): void;
-  read(session: SessionOverview, offset: number): void;
-  taken(taken: Tally): void;
-  end(result: SessionResult): void;
-}
-
-/** How long a server may be unable to take a request, or want to wait, before its session counts as failed. */
-const PATIENCE_MS = 10 * 60_000;
-const LOCK_WAIT_MS = 60_000;
-/** A server that fails so many sessions in a row will not take the next one's. */
+/** A server that fails this many sessions in a row will not accept the next one. */
 const FAILURES_IN_A_ROW = 3;
 
-/** Delivers with a backfill's patience. */
-export function patiently(courier: Courier, stop: AbortSignal): Delivery {
-  return courier.delivery(() => Date.now() + PATIENCE_MS, stop);
-}
-
-/** Exports sessions, several at a time; gives what became of each, in their order. */
+/** Exports sessions, several at a time; returns their outcomes in the order of the sessions. */
 export async function backfill(
   sessions: readonly SessionOverview[],
-  tools: BackfillTools,
+  context: BackfillContext,
 ): Promise<readonly SessionResult[]> {
   const results = new Map<SessionOverview, SessionResult>();
-  const waiting = families(sessions);
+  const waiting = groupRelated(sessions);
   let failures = 0;
   const work = async () => {
-    for (let family = waiting.shift(); family; family = waiting.shift()) {
-      for (const session of family) {
-        const isOver = tools.stop.aborted || failures >= FAILURES_IN_A_ROW;
-        const outcome: Outcome = isOver ? { kind: 'not tried' } : await exportOne(session, tools);
-        if (outcome.kind === 'failed' && !tools.isServerWell()) failures += 1;
+    for (let group = waiting.shift(); group; group = waiting.shift()) {
+      for (const session of group) {
+        const isOver = context.stop.aborted || failures >= FAILURES_IN_A_ROW;
+        const outcome: Outcome = isOver ? { kind: 'not tried' } : await backfillSession(session, context);
+        if (outcome.kind === 'failed' && !context.destination.isHealthy) failures += 1;
         else if (outcome.kind === 'exported') failures = 0;
         results.set(session, { session, outcome });
-        tools.progress.end({ session, outcome });
+        context.progress?.end(session);
       }
     }
   };
-  await Promise.all(Array.from({ length: tools.concurrency }, work));
+  await Promise.all(Array.from({ length: context.concurrency }, work));
   return sessions.flatMap((session) => results.get(session) ?? []);
 }
 
 /**
- * Sessions that begin with the same prompt, in the order of their beginnings: up to 2.1.197 a fork bears no mark, and what
- * the session that it was forked from has exported must be known before the fork is.
+ * Groups sessions that begin with the same prompt, oldest first. Up to 2.1.197 nothing else marks a fork, and what its origin has
+ * exported must be known before the fork is exported.
  */
-function families(sessions: readonly SessionOverview[]): SessionOverview[][] {
+function groupRelated(sessions: readonly SessionOverview[]): SessionOverview[][] {
+  const startOf = ({ startedAt, bornAt }: SessionOverview) => startedAt ?? bornAt;
   const byPrompt = new Map<string, SessionOverview[]>();
-  const inOrder = sessions.toSorted(
-    (a, b) => beginningOf(a) - beginningOf(b) || a.bornAt - b.bornAt || a.lastActivityAt - b.lastActivityAt,
+  const oldestFirst = sessions.toSorted(
+    (a, b) => startOf(a) - startOf(b) || a.bornAt - b.bornAt || a.lastActivityAt - b.lastActivityAt,
   );
-  for (const session of inOrder) {
+  for (const session of oldestFirst) {
     const key = session.firstPrompt ?? findFirstPromptUuid(session.path) ?? session.path;
     byPrompt.set(key, [...(byPrompt.get(key) ?? []), session]);
   }
   return [...byPrompt.values()];
 }
 
-function beginningOf({ startedAt, bornAt }: SessionOverview): number {
-  return startedAt ?? bornAt;
-}
-
-const STILL_WRITTEN = 'is still being written; --include-open takes its last turn';
-
-const ONLY_COPIED = 'has only turns that were copied from another session';
-
-async function exportOne(session: SessionOverview, tools: BackfillTools): Promise<Outcome> {
+async function backfillSession(session: SessionOverview, context: BackfillContext): Promise<Outcome> {
   const { sessionId, path } = session;
-  const { store, log, isAnew, destination } = tools;
-  const known = store.read(sessionId);
-  const isElsewhere = known && destination !== undefined && !mayBeFor(known, destination);
-  if (isElsewhere && !isAnew)
-    return { kind: 'skipped', reason: 'was exported to another project; --force sends it to this one, too' };
-  tools.progress.begin(session, isAnew ? 0 : (known?.offset ?? 0));
+  const { state, log, force, destinationId, progress } = context;
+  const known = state.read(sessionId);
+  if (known && !force && destinationId !== '' && !isForDestination(known, destinationId))
+    return { kind: 'skipped', reason: 'was exported to another project; --force also sends it to this one' };
+  progress?.begin(session, force ? 0 : (known?.offset ?? 0));
   const isIdle = Date.now() - session.changedAt > IDLE_MS;
-  const agents = { running: new Set<string>(), areOver: false, mayBeBeside: isIdle };
-  const closing = { kind: tools.includeOpen ? 'everything' : 'nothing' } as const;
+  const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: isIdle };
+  const closing = { kind: context.includeOpen ? 'everything' : 'nothing' } as const;
   let sent = NOTHING;
+  const observer = {
+    onRead: (offset: number) => progress?.read(session, offset),
+    onAcknowledged: (acknowledged: Tally) => {
+      sent = sumTallies([sent, acknowledged]);
+      progress?.acknowledged(acknowledged);
+    },
+  };
   try {
+    const own = await settingsFor(force ? undefined : known?.given, context);
     const { failure, isStopped } = await exportSession(
-      { sessionId, path, occasion: 'backfill', closing, agents, isAnew },
-      {
-        ...tools,
-        ...(await tools.describe(isAnew ? undefined : known?.given)),
-        destination: destination ?? '',
-        waitUntil: Date.now() + LOCK_WAIT_MS,
-        readUntil: Number.POSITIVE_INFINITY,
-        onRead: (offset) => tools.progress.read(session, offset),
-        onTaken: (taken) => {
-          sent = sum([sent, taken]);
-          tools.progress.taken(taken);
-        },
-      },
+      { sessionId, path, occasion: 'backfill', closing, agents, force },
+      { ...context, ...own, deadline: Number.POSITIVE_INFINITY, observer },
     );
     if (isStopped) return { kind: 'stopped', sent };
     if (failure !== undefined) return { kind: 'failed', reason: failure, sent };
     if (sent.observations > 0) return { kind: 'exported', sent };
-    if ((known?.turn_count ?? 0) > 0) return { kind: 'already there' };
-    if (!isIdle && !tools.includeOpen) return { kind: 'skipped', reason: STILL_WRITTEN };
-    const hasCopied = (store.read(sessionId)?.turn_count ?? 0) > 0;
-    return { kind: 'skipped', reason: hasCopied ? ONLY_COPIED : 'has no turn that was answered' };
+    if ((known?.turnCount ?? 0) > 0) return { kind: 'already there' };
+    return { kind: 'skipped', reason: whyNothing(isIdle || context.includeOpen, state.read(sessionId)) };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     log.error(reason, { session: sessionId, file: path });
     return { kind: 'failed', reason, sent };
   }
+}
+
+/** A session is sent under the settings of its own runs. */
+async function settingsFor(given: Entry['given'], { env, settings }: BackfillContext) {
+  return given ? readSessionSettings(given, env) : { settings, given: describingVariables(env) };
+}
+
+function whyNothing(isComplete: boolean, entry: Entry | undefined): string {
+  if (!isComplete) return 'is still being written; --include-open exports its last turn';
+  const hasCopiedTurns = (entry?.turnCount ?? 0) > 0;
+  return hasCopiedTurns ? 'has only turns that were copied from another session' : 'has no answered turn';
 }

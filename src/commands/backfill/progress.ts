@@ -1,21 +1,21 @@
 import { Presets, SingleBar } from 'cli-progress';
 import { formatCount, formatDuration } from '../../cli/format.js';
 import type { Tally } from '../../export/tally.js';
+import type { Destination } from '../../langfuse/destination.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
-import type { Progress, SessionResult } from './backfill.js';
 
-/** How often a line is written where there is no terminal to draw in. */
+/** How often a line is written if there is no terminal to draw in. */
 const LINE_EVERY_MS = 5_000;
-const DRAWN_EVERY_MS = 200;
+const DRAW_EVERY_MS = 200;
 
-/** How far a long run has come: a bar in a terminal, a line from time to time elsewhere. */
-export class ProgressReport implements Progress {
+/** Shows how far a backfill is: as a bar in a terminal, otherwise as a line from time to time. */
+export class ProgressReport {
   readonly #total: { readonly sessions: number; readonly bytes: number };
-  readonly #pausedUntil: () => number;
+  readonly #destination: Destination;
   readonly #output: NodeJS.WriteStream;
   readonly #startedAt = Date.now();
-  /** Up to which byte those that are begun have been read. */
-  readonly #open = new Map<SessionOverview, number>();
+  /** Up to which byte the sessions under way have been read. */
+  readonly #offsets = new Map<SessionOverview, number>();
   readonly #bar: SingleBar | undefined;
   readonly #timer: NodeJS.Timeout;
   #readBytes = 0;
@@ -23,9 +23,9 @@ export class ProgressReport implements Progress {
   #sessions = 0;
   #turns = 0;
 
-  constructor(sessions: readonly SessionOverview[], output: NodeJS.WriteStream, pausedUntil: () => number) {
+  constructor(sessions: readonly SessionOverview[], output: NodeJS.WriteStream, destination: Destination) {
     this.#total = { sessions: sessions.length, bytes: sessions.reduce((sum, { bytes }) => sum + bytes, 0) };
-    this.#pausedUntil = pausedUntil;
+    this.#destination = destination;
     this.#output = output;
     if (output.isTTY) {
       const format = '{bar} {percentage}% {words}';
@@ -35,30 +35,31 @@ export class ProgressReport implements Progress {
       );
       this.#bar.start(Math.max(1, this.#total.bytes), 0, { words: '' });
     }
-    this.#timer = setInterval(() => this.#tell(), this.#bar ? DRAWN_EVERY_MS : LINE_EVERY_MS);
+    this.#timer = setInterval(() => this.#show(), this.#bar ? DRAW_EVERY_MS : LINE_EVERY_MS);
     this.#timer.unref();
   }
 
+  /** `from` is the byte at which reading begins. */
   begin(session: SessionOverview, from: number): void {
     this.#doneBytes += from;
-    this.#open.set(session, from);
+    this.#offsets.set(session, from);
   }
 
   read(session: SessionOverview, offset: number): void {
-    const before = this.#open.get(session);
+    const before = this.#offsets.get(session);
     if (before === undefined || offset <= before) return;
     this.#readBytes += offset - before;
     this.#doneBytes += offset - before;
-    this.#open.set(session, offset);
+    this.#offsets.set(session, offset);
   }
 
-  taken({ turns }: Tally): void {
+  acknowledged({ turns }: Tally): void {
     this.#turns += turns;
   }
 
-  end({ session }: SessionResult): void {
+  end(session: SessionOverview): void {
     this.read(session, session.bytes);
-    this.#open.delete(session);
+    this.#offsets.delete(session);
     this.#sessions += 1;
   }
 
@@ -67,17 +68,17 @@ export class ProgressReport implements Progress {
     this.#bar?.stop();
   }
 
-  #tell(): void {
-    if (this.#bar) this.#bar.update(this.#doneBytes, { words: this.#words() });
-    else this.#output.write(`${this.#words()}\n`);
+  #show(): void {
+    if (this.#bar) this.#bar.update(this.#doneBytes, { words: this.#describe() });
+    else this.#output.write(`${this.#describe()}\n`);
   }
 
-  #words(): string {
+  #describe(): string {
     const { sessions, bytes } = this.#total;
     const passedMs = Date.now() - this.#startedAt;
     const perSecond = this.#readBytes / (passedMs / 1_000);
     const leftMs = perSecond > 0 ? ((bytes - this.#doneBytes) / perSecond) * 1_000 : undefined;
-    const pauseMs = this.#pausedUntil() - Date.now();
+    const pauseMs = this.#destination.pausedUntil - Date.now();
     return [
       `${formatCount(this.#sessions)}/${formatCount(sessions)} sessions`,
       `${formatCount(this.#turns)} turns`,
@@ -87,6 +88,3 @@ export class ProgressReport implements Progress {
     ].join(' · ');
   }
 }
-
-/** Where nobody looks. */
-export const NO_PROGRESS: Progress & { stop(): void } = { begin() {}, read() {}, taken() {}, end() {}, stop() {} };

@@ -4,13 +4,13 @@ import { stateFolder } from '../../config/claude-folder.js';
 import { sessionFileName } from '../../state/lock.js';
 
 const REFUSED = 'cc-langfuse_refused';
-const TOLD = 'cc-langfuse_told';
+const NOTIFIED = 'cc-langfuse_told';
 
 /**
- * What the user is to be told in the terminal, once in a session: that nothing is exported, since keys are missing or the
- * last run had them refused. On a good day this looks for one file that is not there.
+ * Returns what the terminal should say, once per session: that nothing is exported because keys are missing, or because the last
+ * run had them refused. Normally this only looks for one file that does not exist.
  */
-export function noticeFor(env: NodeJS.ProcessEnv, sessionId: string): string | undefined {
+export function takeNotice(env: NodeJS.ProcessEnv, sessionId: string): string | undefined {
   const has = (name: string) => Boolean(env[`CC_LANGFUSE_${name}`]?.trim() || env[`LANGFUSE_${name}`]?.trim());
   const needed = env.CC_LANGFUSE_OTLP_URL?.trim() ? [] : ['PUBLIC_KEY', 'SECRET_KEY'];
   const missing = needed.filter((name) => !has(name)).map((name) => `LANGFUSE_${name}`);
@@ -21,32 +21,25 @@ export function noticeFor(env: NodeJS.ProcessEnv, sessionId: string): string | u
     : undefined;
 }
 
-/** Keeps for the next hook that the receiver has let nothing in, or that it has; without an answer, neither. */
-export function keepRefusal(
-  folder: string,
-  status: number | undefined,
-  wordsFor: (status: number) => string,
-  env: NodeJS.ProcessEnv,
-): void {
-  if (status === undefined) return;
+/** Saves for the next hook that the destination refused these keys, or that it no longer does. */
+export function saveRefusal(folder: string, refusal: string | undefined, env: NodeJS.ProcessEnv): void {
   const path = join(folder, REFUSED);
-  const isRefusal = status === 401 || status === 403;
-  if (isRefusal) writeFileSync(path, `${keysIn(env)}\n${wordsFor(status)}`, { mode: 0o600 });
-  else rmSync(path, { force: true });
+  if (refusal === undefined) rmSync(path, { force: true });
+  else writeFileSync(path, `${hashKeys(env)}\n${refusal}`, { mode: 0o600 });
 }
 
-/** What was said to these very keys. */
+/** Returns what the destination answered to these keys. */
 function readRefusal(folder: string, env: NodeJS.ProcessEnv): string | undefined {
   try {
     const [keys, refusal] = readFileSync(join(folder, REFUSED), 'utf8').split('\n');
-    return keys === keysIn(env) ? refusal : undefined;
+    return keys === hashKeys(env) ? refusal : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Tells keys from others without naming them. Loaded where there is a refusal: the module alone takes 2 ms. */
-function keysIn(env: NodeJS.ProcessEnv): string {
+/** Identifies keys without naming them. The module is loaded only if there is a refusal: it takes 2 ms. */
+function hashKeys(env: NodeJS.ProcessEnv): string {
   const { createHash } = process.getBuiltinModule('node:crypto');
   const keys = ['PUBLIC_KEY', 'SECRET_KEY', 'BASE_URL', 'BASEURL', 'HOST', 'OTLP_URL', 'OTLP_HEADERS'];
   const values = keys.flatMap((name) => [env[`CC_LANGFUSE_${name}`], env[`LANGFUSE_${name}`]]);
@@ -55,19 +48,19 @@ function keysIn(env: NodeJS.ProcessEnv): string {
 
 function isFirstTime(folder: string, sessionId: string): boolean {
   try {
-    const told = join(folder, TOLD);
-    mkdirSync(told, { recursive: true, mode: 0o700 });
-    writeFileSync(join(told, sessionFileName(sessionId)), '', { flag: 'wx', mode: 0o600 });
-    forgetAllBut(TOLD_KEPT, told);
+    const notified = join(folder, NOTIFIED);
+    mkdirSync(notified, { recursive: true, mode: 0o700 });
+    writeFileSync(join(notified, sessionFileName(sessionId)), '', { flag: 'wx', mode: 0o600 });
+    keepNewest(NOTIFIED_KEPT, notified);
     return true;
   } catch {
     return false;
   }
 }
 
-const TOLD_KEPT = 100;
+const NOTIFIED_KEPT = 100;
 
-function forgetAllBut(kept: number, folder: string): void {
+function keepNewest(kept: number, folder: string): void {
   const files = readdirSync(folder).map((name) => join(folder, name));
   if (files.length <= kept) return;
   const oldestFirst = files.toSorted((a, b) => statSync(a).mtimeMs - statSync(b).mtimeMs);

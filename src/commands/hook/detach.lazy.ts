@@ -1,34 +1,34 @@
 import { spawn } from 'node:child_process';
 import { isRecord, parseJson } from '../../shared/json.js';
-import { noticeFor } from './credential-notice.js';
+import { takeNotice } from './credential-notice.js';
 import { readStdin } from './stdin.js';
 
 const STDIN_WAIT_MS = 5_000;
 
-/** What the hook does where someone waits: it says the one thing that it ever says, and leaves the work to another. */
-export async function handOverHook(program: string, env: NodeJS.ProcessEnv): Promise<void> {
+/** Prints the one-time notice, then passes the payload to a detached worker. */
+export async function detachHook(program: string, env: NodeJS.ProcessEnv): Promise<void> {
   const payload = await readStdin(Date.now() + STDIN_WAIT_MS);
-  tell(noticeFor(env, sessionOf(payload)));
-  return handOver(program, payload, env);
+  printNotice(takeNotice(env, findSessionId(payload)));
+  return startWorker(program, payload, env);
 }
 
-/** Claude Code shows it to the user. */
-function tell(systemMessage: string | undefined): void {
+/** Claude Code shows a `systemMessage` to the user. */
+function printNotice(systemMessage: string | undefined): void {
   if (systemMessage === undefined) return;
   process.stdout.on('error', () => {});
   process.stdout.write(`${JSON.stringify({ systemMessage })}\n`);
 }
 
-function sessionOf(payload: string): string {
-  const input = parseJson(payload);
-  return isRecord(input) && typeof input.session_id === 'string' ? input.session_id : '';
+function findSessionId(payload: string): string {
+  const fields = parseJson(payload);
+  return isRecord(fields) && typeof fields.session_id === 'string' ? fields.session_id : '';
 }
 
 /**
- * Gives the payload to a worker of its own session and group, which outlives Claude Code; resolves when the worker has it.
- * Nothing of Claude Code's own pipes goes to the worker: it would wait for them.
+ * Passes the payload to a worker in a session and process group of its own, which outlives Claude Code; resolves once the worker
+ * has it. The worker gets none of Claude Code's pipes, since Claude Code would wait until they are closed.
  */
-function handOver(program: string, payload: string, env: NodeJS.ProcessEnv): Promise<void> {
+function startWorker(program: string, payload: string, env: NodeJS.ProcessEnv): Promise<void> {
   return new Promise((resolve, reject) => {
     const worker = spawn(process.execPath, [program, 'worker'], {
       detached: true,

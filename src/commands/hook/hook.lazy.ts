@@ -2,34 +2,42 @@ import { lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stateFolder } from '../../config/claude-folder.js';
 import { describingVariables, readSessionSettings, readSettings, type Settings } from '../../config/settings.js';
-import { Courier } from '../../export/delivery.js';
-import { type Closing, IDLE_MS } from '../../export/read-turns.js';
-import { type ExportTools, exportSession, type SessionExport } from '../../export/session.js';
+import type { Closing, ExportContext, ExportRequest } from '../../export/export-request.js';
+import { IDLE_MS } from '../../export/read-turns.js';
+import { exportSession } from '../../export/session.js';
 import { describeRefusal, fingerprint } from '../../langfuse/endpoint.js';
 import { openDestination } from '../../langfuse/open-destination.js';
-import type { Caller } from '../../observations/model.js';
 import { type Log, openLog } from '../../shared/log.js';
-import { withStart } from '../../state/caller.js';
-import { type Entry, mayBeFor } from '../../state/entry.js';
+import { type Entry, isForDestination } from '../../state/entry.js';
 import { StateStore } from '../../state/store.js';
-import { countLines } from '../../transcript/file/lines.js';
 import { findPreviousSession } from '../../transcript/sessions/related-sessions.js';
-import { keepRefusal } from './credential-notice.js';
-import { type HookInput, parseHookInput } from './payload.js';
-import { forgettable, recoverable } from './recovery.js';
+import { saveRefusal } from './credential-notice.js';
+import { type HookPayload, parsePayload } from './payload.js';
+import { findDeleted, findRecoverable } from './recovery.js';
+import { recordSessionStart } from './session-start.js';
 import { readStdin } from './stdin.js';
 
-/** How long the answer's last line is waited for; it comes 7 to 154 ms after Stop hooks start. */
+/** How long to wait for the answer's last line; it is written 7 to 154 ms after Stop hooks start. */
 const ANSWER_WAIT_MS = 2_000;
-/** The file itself comes with a session's first lines: a quick first answer is there before it. */
+/** How long to wait for the transcript itself: after a quick first answer Stop starts before the file exists. */
 const FILE_WAIT_MS = 300;
 const FILE_POLL_MS = 10;
 
-/** With `claude -p` SessionEnd comes right behind Stop: where that run has just failed, this one must not take as long again. */
-const AFTER_A_FAILURE_MS = 1_500;
+/** With `claude -p`, SessionEnd follows Stop at once: if Stop has just failed, SessionEnd must not take as long again. */
+const AFTER_FAILURE_MS = 1_500;
 const JUST_NOW_MS = 15_000;
 
-/** Exports what a session has that Langfuse has not. Whatever happens, it ends well and prints nothing. */
+interface HookRun {
+  readonly env: NodeJS.ProcessEnv;
+  readonly settings: Settings;
+  readonly folder: string;
+  readonly startedAt: number;
+  readonly deadline: number;
+  readonly isWorker: boolean;
+  readonly log: Log;
+}
+
+/** Exports what Langfuse does not have yet of the session that stdin names. Never fails and prints nothing. */
 export async function hook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<void> {
   const startedAt = Date.now();
   const settings = await readSettings(env);
@@ -39,118 +47,79 @@ export async function hook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<v
     const deadline = startedAt + (workerMs ?? settings.timeoutMs);
     const isWorker = workerMs !== undefined;
     const payload = await readStdin(deadline);
-    // Claude Code has killed the hook before it could hand over.
+    // Claude Code has killed the hook before it could pass on its payload.
     if (isWorker && payload === '') return;
-    await exportTurns(parseHookInput(payload), settings, { env, folder, startedAt, deadline, isWorker, log });
+    await handleEvent(parsePayload(payload), { env, settings, folder, startedAt, deadline, isWorker, log });
   } catch (error) {
-    log.error(String(error instanceof Error ? error.message : error));
+    log.error(messageOf(error));
   } finally {
     await log.flush();
   }
 }
 
-interface Run {
-  readonly env: NodeJS.ProcessEnv;
-  readonly folder: string;
-  readonly startedAt: number;
-  readonly deadline: number;
-  readonly isWorker: boolean;
-  readonly log: Log;
-}
-
-async function exportTurns(input: HookInput, settings: Settings, run: Run) {
-  const { env, folder, startedAt, log } = run;
+async function handleEvent(payload: HookPayload, run: HookRun): Promise<void> {
+  const { env, settings, folder, log } = run;
   for (const problem of settings.problems) log.warn(problem);
-  const { destination: receiver } = settings;
-  if (!receiver) return;
-  const { session_id: sessionId, hook_event_name: event } = input;
-  const store = new StateStore(folder, (keptAs) =>
-    log.error('the state file was corrupt, it is set aside', { keptAs }),
+  if (!settings.destination) return;
+  const state = new StateStore(folder, (keptAs) =>
+    log.error('the state file was corrupt and has been set aside', { keptAs }),
   );
-  const destination = fingerprint(receiver);
-  if (event === 'SessionStart') return beginSession(input, store, { destination, caller: settings.caller, env });
-  const isRepeated = event === 'SessionEnd' && !run.isWorker && hasJustFailed(store.read(sessionId));
-  const deadline = isRepeated ? Math.min(run.deadline, startedAt + AFTER_A_FAILURE_MS) : run.deadline;
-  const sender = await openDestination(receiver, folder);
-  const courier = new Courier(sender);
-  const toolsUntil: ToolsUntil = (end, described = { options: settings, given: describingVariables(env) }) => ({
-    store,
-    ...courier.delivery(() => end),
-    waitUntil: end,
-    // Half of the time is for reading.
-    readUntil: (Date.now() + end) / 2,
-    ...described,
-    destination,
-    log,
-  });
+  const destinationId = fingerprint(settings.destination);
+  const given = describingVariables(env);
+  if (payload.hook_event_name === 'SessionStart')
+    return recordSessionStart(payload, state, { destinationId, given, caller: settings.caller });
+  const destination = await openDestination(settings.destination, folder);
+  const deadline = deadlineFor(payload, run, state);
+  const context: ExportContext = { state, destination, destinationId, settings, given, deadline, log };
   try {
-    const { caller } = settings;
-    const isDone = await exportOwn(input, store, toolsUntil, { startedAt, deadline, destination, caller, log });
-    // Where the server is at fault, no other session's turns will go through.
-    if (isDone || sender.isHealthy) await recover(input, store, toolsUntil, { env, deadline, destination, log });
-    keepRefusal(folder, sender.lastStatus, (status) => describeRefusal(receiver, status), env);
+    const isDone = await exportOwnSession(payload, run, context);
+    // If the server is at fault, the turns of other sessions will not get through either.
+    if (isDone || destination.isHealthy) await recoverOthers(payload, env, state, context);
+    const { lastStatus: status } = destination;
+    const isRefusal = status === 401 || status === 403;
+    if (status !== undefined)
+      saveRefusal(folder, isRefusal ? describeRefusal(settings.destination, status) : undefined, env);
   } finally {
-    await courier.close();
+    await destination.close();
   }
 }
 
-/** Makes a session known, and what has started the run that begins. */
-async function beginSession(
-  input: HookInput,
-  store: StateStore,
-  { destination, caller, env }: Pick<OwnRun, 'destination' | 'caller'> & Pick<Run, 'env'>,
-) {
-  const { session_id: sessionId, transcript_path: path } = input;
-  const known = store.read(sessionId);
-  const { callers: callersBefore = [] } = known ?? {};
-  const callers = withStart(callersBefore, caller, () => linesBefore(input));
-  const news = callers === callersBefore ? {} : { callers };
-  const isNews = !known || known.ended || known.backfilled || known.destination !== destination || known.path !== path;
-  const begun = { path, destination, given: describingVariables(env), ended: false, backfilled: undefined };
-  if (isNews || news.callers) await store.update(sessionId, { ...begun, ...news });
+function deadlineFor(
+  { session_id: sessionId, hook_event_name: event }: HookPayload,
+  { startedAt, deadline, isWorker }: HookRun,
+  state: StateStore,
+): number {
+  const hasStopJustFailed = event === 'SessionEnd' && !isWorker && hasJustFailed(state.read(sessionId));
+  return hasStopJustFailed ? Math.min(deadline, startedAt + AFTER_FAILURE_MS) : deadline;
 }
 
-interface OwnRun extends Pick<Run, 'startedAt' | 'deadline' | 'log'> {
-  readonly destination: string;
-  readonly caller: Caller;
+function hasJustFailed(entry: Entry | undefined): boolean {
+  return entry?.pending !== undefined && Date.now() - Date.parse(entry.updated) < JUST_NOW_MS;
 }
 
-/** How a session begins in which no run was before. */
-const BEGINNINGS = ['startup', 'clear', 'fork'];
-
-/** What the runs before a SessionStart have written. */
-function linesBefore({ source = '', transcript_path: path }: HookInput): number {
-  const isResumed = !BEGINNINGS.includes(source) && lstatSync(path, { throwIfNoEntry: false })?.isFile();
-  return isResumed ? countLines(path) : 0;
-}
-
-/** What the session has that was not sent, and before it, what the one has that it took over from. Whether all went well. */
-async function exportOwn(
-  input: HookInput,
-  store: StateStore,
-  toolsUntil: ToolsUntil,
-  { startedAt, deadline, destination, caller, log }: OwnRun,
-): Promise<boolean> {
-  const { session_id: sessionId, transcript_path: path, hook_event_name: event } = input;
-  if (!(await hasLines(path, isAnswer(event) ? startedAt + FILE_WAIT_MS : startedAt))) {
-    // A session that ended before its first prompt has none.
-    if (event !== 'SessionEnd') log.warn('the transcript is missing or empty', { file: path });
+/** Exports the session that this one took over from, then the session itself; returns whether nothing is left to be sent. */
+async function exportOwnSession(payload: HookPayload, run: HookRun, context: ExportContext): Promise<boolean> {
+  const { session_id: sessionId, transcript_path: path, hook_event_name: event } = payload;
+  const { startedAt } = run;
+  if (!(await hasTranscript(path, isStop(event) ? startedAt + FILE_WAIT_MS : startedAt))) {
+    // A session that ended before its first prompt has no transcript.
+    if (event !== 'SessionEnd') context.log.warn('the transcript is missing or empty', { file: path });
     return true;
   }
-  const previous = previousSession(path, sessionId, store);
-  if (previous && wasTraced(previous.path, path, store.read(previous.sessionId), destination)) {
-    const halfTime = startedAt + (deadline - startedAt) / 2;
-    const over = { running: new Set<string>(), areOver: true, mayBeBeside: true };
-    const whole = { ...previous, occasion: 'event', closing: { kind: 'everything' }, agents: over } as const;
-    await exportAndLog(whole, toolsUntil(halfTime));
+  const previous = findTracedPredecessor(path, sessionId, context);
+  if (previous) {
+    const agents = { running: new Set<string>(), sessionEnded: true, includeLegacyFiles: true };
+    const whole = { ...previous, occasion: 'event', closing: { kind: 'everything' }, agents } as const;
+    await exportAndLog(whole, { ...context, deadline: (startedAt + context.deadline) / 2 });
   }
-  const closing = closingOf(input, startedAt, deadline);
-  const areOver = event === 'SessionEnd';
-  const agents = { running: runningOf(input), areOver, mayBeBeside: areOver };
-  return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, caller }, toolsUntil(deadline));
+  const { caller } = run.settings;
+  const sessionEnded = event === 'SessionEnd';
+  const agents = { running: findRunningTasks(payload), sessionEnded, includeLegacyFiles: sessionEnded };
+  const closing = closingFor(payload, startedAt, context.deadline);
+  return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, caller }, context);
 }
 
-async function hasLines(path: string, waitUntil: number): Promise<boolean> {
+async function hasTranscript(path: string, waitUntil: number): Promise<boolean> {
   for (;;) {
     const file = lstatSync(path, { throwIfNoEntry: false });
     if (file && !(file.isFile() && file.size === 0)) return true;
@@ -159,89 +128,90 @@ async function hasLines(path: string, waitUntil: number): Promise<boolean> {
   }
 }
 
-function isAnswer(event: string | undefined): boolean {
+function isStop(event: string | undefined): boolean {
   return event === 'Stop' || event === 'StopFailure';
 }
 
-function hasJustFailed(entry: Entry | undefined): boolean {
-  return entry?.pending !== undefined && Date.now() - Date.parse(entry.updated) < JUST_NOW_MS;
-}
-
-/** What an export needs that is to end at a moment; of a session that another run left, with the settings that it had. */
-type ToolsUntil = (end: number, described?: Pick<ExportTools, 'options' | 'given'>) => ExportTools;
-
-/** Brings what other sessions still have to be sent. None of them stands in the way of another. */
-async function recover(
-  { session_id: own }: HookInput,
-  store: StateStore,
-  toolsUntil: ToolsUntil,
-  { env, deadline, destination, log }: Pick<Run, 'env' | 'deadline' | 'log'> & { destination: string },
-) {
-  const scope = { sessionId: own, destination, idleBefore: Date.now() - IDLE_MS };
-  for (const { sessionId, path, given } of recoverable(store, scope)) {
-    if (Date.now() >= deadline) return;
-    log.debug('recovering', { session: sessionId });
-    const described = given && (await readSessionSettings(given, env));
-    const agents = { running: new Set<string>(), areOver: false, mayBeBeside: false };
-    const what = { sessionId, path, occasion: 'recovery', closing: { kind: 'nothing' }, agents } as const;
-    await exportAndLog(what, { ...toolsUntil(deadline, described), waitUntil: Date.now() });
-  }
-  const gone = forgettable(store, Date.now());
-  if (gone.length > 0) await store.remove(gone);
-  store.tidy();
-}
-
-/** Where the transcript, or the state, cannot be read there is none; the export of the session itself says why. */
-function previousSession(path: string, sessionId: string, store: StateStore) {
+/** Returns the previous session that the transcript names, if it was traced and this session has not been exported before. */
+function findTracedPredecessor(path: string, sessionId: string, { state, destinationId }: ExportContext) {
   try {
-    // Once a turn of its own has been exported, the one before has been seen to.
-    const isBegun = (store.read(sessionId)?.turn_count ?? 0) > 0;
-    return isBegun ? undefined : findPreviousSession(path, sessionId);
+    const isExported = (state.read(sessionId)?.turnCount ?? 0) > 0;
+    const previous = isExported ? undefined : findPreviousSession(path, sessionId);
+    const known = previous && state.read(previous.sessionId);
+    return previous && wasTraced(previous.path, path, known, destinationId) ? previous : undefined;
   } catch {
+    // The transcript or the state cannot be read: the export of the session itself reports why.
     return undefined;
   }
 }
 
 /**
- * Whether the session before ran with tracing on, and for this destination. One that the state does not know did so where
- * it went over into this one without a pause: it was the same process.
+ * Whether the previous session ran with tracing on, and for this destination. One that the state does not know did if this
+ * session continues it without a pause, since then it was the same process.
  */
-function wasTraced(previousPath: string, path: string, known: Entry | undefined, destination: string): boolean {
-  if (known) return mayBeFor(known, destination) && (!known.ended || known.pending !== undefined);
+function wasTraced(previousPath: string, path: string, known: Entry | undefined, destinationId: string): boolean {
+  if (known) return isForDestination(known, destinationId) && (!known.ended || known.pending !== undefined);
   const [before, now] = [lstatSync(previousPath), lstatSync(path)];
   return before.mtimeMs >= (now.birthtimeMs || now.mtimeMs) - IDLE_MS;
 }
 
-function closingOf(
-  { hook_event_name: event, last_assistant_message: text, prompt_id: promptId }: HookInput,
+function closingFor(
+  { hook_event_name: event, last_assistant_message: text, prompt_id: promptId }: HookPayload,
   startedAt: number,
   deadline: number,
 ): Closing {
-  const isStop = isAnswer(event);
-  if (!isStop && event !== 'SessionEnd' && event !== undefined) return { kind: 'nothing' };
-  if (!isStop || text === undefined) return { kind: 'everything' };
-  return {
-    kind: 'answer',
-    text,
-    promptId,
-    waitUntil: Math.min(startedAt + ANSWER_WAIT_MS, (startedAt + deadline) / 2),
-  };
+  if (!isStop(event) && event !== 'SessionEnd' && event !== undefined) return { kind: 'nothing' };
+  if (!isStop(event) || text === undefined) return { kind: 'everything' };
+  const waitUntil = Math.min(startedAt + ANSWER_WAIT_MS, (startedAt + deadline) / 2);
+  return { kind: 'answer', text, promptId, waitUntil };
 }
 
-function runningOf({ background_tasks: tasks = [] }: HookInput): Set<string> {
+function findRunningTasks({ background_tasks: tasks = [] }: HookPayload): Set<string> {
   return new Set(tasks.flatMap(({ id, status }) => (status === 'running' ? [id] : [])));
 }
 
-/** What fails is logged and stays to be sent: it never stands in the way of another session, or of Claude Code. */
-async function exportAndLog(what: SessionExport, tools: ExportTools): Promise<boolean> {
-  const { sessionId: session, path: file } = what;
+/** Exports what other sessions still have to be sent, under the settings of their own runs. */
+async function recoverOthers(
+  { session_id: sessionId }: HookPayload,
+  env: NodeJS.ProcessEnv,
+  state: StateStore,
+  context: ExportContext,
+): Promise<void> {
+  const { destinationId, deadline, log } = context;
+  const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: false };
+  for (const { given, ...session } of findRecoverable(state, {
+    sessionId,
+    destinationId,
+    idleBefore: Date.now() - IDLE_MS,
+  })) {
+    if (Date.now() >= deadline) return;
+    log.debug('recovering', { session: session.sessionId });
+    const own = given && (await readSessionSettings(given, env));
+    await exportAndLog(
+      { ...session, occasion: 'recovery', closing: { kind: 'nothing' }, agents },
+      { ...context, ...own },
+    );
+  }
+  const deleted = findDeleted(state, Date.now());
+  if (deleted.length > 0) await state.remove(deleted);
+  state.tidy();
+}
+
+/** A failure is logged, and the state keeps it: it never holds up another session, or Claude Code. */
+async function exportAndLog(request: ExportRequest, context: ExportContext): Promise<boolean> {
+  const { sessionId: session, path: file } = request;
+  const { log } = context;
   try {
-    const { sent, failure } = await exportSession(what, tools);
-    if (failure !== undefined) tools.log.warn(failure, { session, file });
-    tools.log.debug('exported', { session, observations: sent.observations });
+    const { sent, failure } = await exportSession(request, context);
+    if (failure !== undefined) log.warn(failure, { session, file });
+    log.debug('exported', { session, observations: sent.observations });
     return failure === undefined;
   } catch (error) {
-    tools.log.error(error instanceof Error ? error.message : String(error), { session, file });
+    log.error(messageOf(error), { session, file });
     return false;
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -5,20 +5,20 @@ export function readStdin(deadline: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const { stdin } = process;
     let text = '';
-    const done = (settle: () => void) => {
+    const end = (settle: () => void) => {
       clearTimeout(timer);
       stdin.removeAllListeners();
       stdin.destroy();
       settle();
     };
-    const timer = setTimeout(() => done(() => reject(new Error('stdin did not end'))), deadline - Date.now());
+    const timer = setTimeout(() => end(() => reject(new Error('stdin did not end'))), deadline - Date.now());
     stdin.setEncoding('utf8');
     stdin.on('data', (chunk: string) => {
       text += chunk;
-      // Claude Code writes the payload at once; there is no need to wait for it to close the pipe.
-      if (/\}\s*$/.test(chunk) && parseJson(text) !== undefined) done(() => resolve(text));
+      // Claude Code writes the whole payload at once, so there is no need to wait until it closes the pipe.
+      if (/\}\s*$/.test(chunk) && parseJson(text) !== undefined) end(() => resolve(text));
     });
-    stdin.on('end', () => done(() => resolve(text)));
-    stdin.on('error', (error) => done(() => reject(error)));
+    stdin.on('end', () => end(() => resolve(text)));
+    stdin.on('error', (error) => end(() => reject(error)));
   });
 }

@@ -1,9 +1,9 @@
 import type { Settings } from '../../config/settings.js';
-import { NOTHING_SENT } from '../../export/nothing-sent.js';
 import { exportSession } from '../../export/session.js';
+import { DryRunDestination } from '../../langfuse/dry-run-destination.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import type { Log } from '../../shared/log.js';
-import { DryRun } from '../../state/dry-run.js';
+import { DryRunState } from '../../state/dry-run.js';
 import type { SessionState } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import type { SentObservation } from './view-model.js';
@@ -14,25 +14,20 @@ export async function previewObservations(
   { settings, state, log }: { settings: Settings; state: SessionState; log: Log },
 ): Promise<SentObservation[]> {
   const observations: SentObservation[] = [];
+  const agents = { running: new Set<string>(), sessionEnded: true, includeLegacyFiles: true };
   await exportSession(
+    { sessionId, path, occasion: 'backfill', closing: { kind: 'everything' }, agents, force: true },
     {
-      sessionId,
-      path,
-      occasion: 'backfill',
-      closing: { kind: 'everything' },
-      agents: { running: new Set(), areOver: true, mayBeBeside: true },
-      isAnew: true,
-    },
-    {
-      store: new DryRun(state),
-      ...NOTHING_SENT,
-      waitUntil: 0,
-      readUntil: Number.POSITIVE_INFINITY,
-      options: settings,
+      state: new DryRunState(state),
+      destination: new DryRunDestination(),
+      destinationId: settings.destination ? fingerprint(settings.destination) : '',
+      settings,
       given: {},
-      destination: settings.destination ? fingerprint(settings.destination) : '',
+      deadline: Number.POSITIVE_INFINITY,
       log,
-      onObservation: ({ line: _, media: __, requestRef: ___, ...observation }) => observations.push(observation),
+      observer: {
+        onObservation: ({ line: _, media: __, requestRef: ___, ...observation }) => observations.push(observation),
+      },
     },
   );
   return observations;

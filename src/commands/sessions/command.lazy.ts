@@ -8,7 +8,7 @@ import { commandEnvironment } from '../../config/claude-settings.js';
 import { readSettings } from '../../config/settings.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { createRedactor, type Redact } from '../../observations/redaction/redact.js';
-import { type Entry, mayBeFor } from '../../state/entry.js';
+import { type Entry, isForDestination } from '../../state/entry.js';
 import { StateStore } from '../../state/store.js';
 import { hasMessagesAfter, type SessionOverview } from '../../transcript/sessions/overview.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
@@ -57,11 +57,11 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     await printMatches(sessions, values.search, redact, values.json);
     return 0;
   }
-  const entries = new Map(new StateStore(stateFolder(env), () => {}).entries(() => true));
+  const entries = new Map(new StateStore(stateFolder(env), () => {}).all());
   const listed = sessions.map((session): ListedSession => {
     const entry = entries.get(session.sessionId);
     const state = findExportState(session, entry, destination && fingerprint(destination));
-    const turns = values.count && state !== 'exported' ? tryCountTurns(session) : entry?.turn_count;
+    const turns = values.count && state !== 'exported' ? tryCountTurns(session) : entry?.turnCount;
     return { session, turns, state };
   });
   if (values.json) await printJson(listed.map(toJson));
@@ -74,10 +74,10 @@ function findExportState(
   entry: Entry | undefined,
   destination: string | undefined,
 ): keyof typeof STATES {
-  const isElsewhere = entry && destination !== undefined && !mayBeFor(entry, destination);
+  const isElsewhere = entry && destination !== undefined && !isForDestination(entry, destination);
   if (!entry || isElsewhere) return 'not';
   if (entry.pending) return 'pending';
-  if (entry.turn_count === 0) return 'not';
+  if (entry.turnCount === 0) return 'not';
   const exportedTo = entry.bytes ?? entry.offset ?? 0;
   return exportedTo >= bytes || !hasMessagesAfter(path, exportedTo) ? 'exported' : 'partly';
 }

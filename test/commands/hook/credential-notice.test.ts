@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { keepRefusal, noticeFor } from '../../../src/commands/hook/credential-notice.js';
+import { saveRefusal, takeNotice } from '../../../src/commands/hook/credential-notice.js';
 
 let home: string;
 let env: NodeJS.ProcessEnv;
@@ -15,23 +15,22 @@ beforeEach(() => {
 
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-const refused = (status: number) => `Langfuse refused the keys (${status}) at langfuse.test`;
+const REFUSAL = 'Langfuse refused the keys (401) at langfuse.test';
 const state = () => join(home, 'state');
 
 test('a refusal is told of the keys that were refused, not of others, and no more once they are taken', () => {
-  keepRefusal(state(), 401, refused, env);
-  expect(noticeFor({ ...env, LANGFUSE_SECRET_KEY: 'another' }, 'one')).toBeUndefined();
-  expect(noticeFor({ ...env, LANGFUSE_BASE_URL: 'https://other.test' }, 'one')).toBeUndefined();
-  expect(noticeFor(env, 'one')).toContain('Langfuse refused the keys (401) at langfuse.test');
+  saveRefusal(state(), REFUSAL, env);
+  expect(takeNotice({ ...env, LANGFUSE_SECRET_KEY: 'another' }, 'one')).toBeUndefined();
+  expect(takeNotice({ ...env, LANGFUSE_BASE_URL: 'https://other.test' }, 'one')).toBeUndefined();
+  expect(takeNotice(env, 'one')).toContain('Langfuse refused the keys (401) at langfuse.test');
   expect(readFileSync(join(state(), 'cc-langfuse_refused'), 'utf8')).not.toContain('sk-secret');
-  keepRefusal(state(), undefined, refused, env);
-  expect(noticeFor(env, 'two')).toBeDefined();
-  keepRefusal(state(), 200, refused, env);
-  expect(noticeFor(env, 'three')).toBeUndefined();
+  expect(takeNotice(env, 'two')).toBeDefined();
+  saveRefusal(state(), undefined, env);
+  expect(takeNotice(env, 'three')).toBeUndefined();
 });
 
 test('keys of blanks are none', () => {
-  expect(noticeFor({ ...env, LANGFUSE_SECRET_KEY: ' ' }, 'one')).toContain('LANGFUSE_SECRET_KEY not set');
+  expect(takeNotice({ ...env, LANGFUSE_SECRET_KEY: ' ' }, 'one')).toContain('LANGFUSE_SECRET_KEY not set');
 });
 
 test('of thousands of sessions that were told, the last hundred are remembered', () => {
@@ -41,7 +40,7 @@ test('of thousands of sessions that were told, the last hundred are remembered',
     writeFileSync(join(told, `s${n}`), '');
     utimesSync(join(told, `s${n}`), n + 1, n + 1);
   }
-  expect(noticeFor({ ...env, LANGFUSE_PUBLIC_KEY: '' }, 'new')).toBeDefined();
+  expect(takeNotice({ ...env, LANGFUSE_PUBLIC_KEY: '' }, 'new')).toBeDefined();
   expect(readdirSync(told)).toHaveLength(100);
   expect(readdirSync(told)).toContain('new');
 });

@@ -14,7 +14,7 @@ import {
 import { dirname, join } from 'node:path';
 import { isRecord, parseJson } from '../../../shared/json.js';
 import { logPath } from '../../../shared/log.js';
-import { isLeftBehind } from '../../../state/lock.js';
+import { isAbandoned } from '../../../state/lock.js';
 import { locksFolder, type StateStore, statePath } from '../../../state/store.js';
 
 export interface FileFacts {
@@ -80,7 +80,7 @@ export function fileFacts(folder: string, store: StateStore): FileFacts {
         .filter((name) => name.endsWith('.lock'))
         .map((name) => join(locksFolder(folder), name)),
       // A FIFO in the place of one would hang.
-    ].filter((path) => statusOf(path)?.isFile() && isLeftBehind(path)),
+    ].filter((path) => statusOf(path)?.isFile() && isAbandoned(path)),
   };
 }
 
@@ -119,7 +119,7 @@ function fileFact(path: string): FileFact {
 function readability(store: StateStore) {
   try {
     const { isCorrupt } = store;
-    return { unreadable: undefined, isCorrupt, sessions: store.entries(() => true).length };
+    return { unreadable: undefined, isCorrupt, sessions: store.all().length };
   } catch (error) {
     return { unreadable: (error as Error).message, isCorrupt: false, sessions: 0 };
   }

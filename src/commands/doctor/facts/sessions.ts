@@ -1,4 +1,4 @@
-import type { StateStore } from '../../../state/store.js';
+import type { SessionEntry, StateStore } from '../../../state/store.js';
 
 export interface SessionFacts {
   readonly pending: readonly PendingSession[];
@@ -19,22 +19,20 @@ export interface PendingSession {
 export function sessionFacts(store: StateStore): SessionFacts {
   const entries = entriesOf(store);
   const [last] = entries
-    .filter(
-      ([, { turn_count, pending, updated }]) => turn_count > 0 && !pending && Number.isFinite(Date.parse(updated)),
-    )
+    .filter(([, { turnCount, pending, updated }]) => turnCount > 0 && !pending && Number.isFinite(Date.parse(updated)))
     .toSorted(([, a], [, b]) => b.updated.localeCompare(a.updated));
   return {
     pending: entries.flatMap(([sessionId, { pending, destination }]) =>
       pending ? [{ ...pending, sessionId, since: Date.parse(pending.since) || 0, destination }] : [],
     ),
-    lastExport: last && { sessionId: last[0], at: Date.parse(last[1].updated), turns: last[1].turn_count },
+    lastExport: last && { sessionId: last[0], at: Date.parse(last[1].updated), turns: last[1].turnCount },
   };
 }
 
 /** That it cannot be read is told of the file itself. */
-function entriesOf(store: StateStore): ReturnType<StateStore['entries']> {
+function entriesOf(store: StateStore): SessionEntry[] {
   try {
-    return store.entries(() => true);
+    return store.all();
   } catch {
     return [];
   }

@@ -1,0 +1,64 @@
+import type { AgentEntry } from '../../state/entry.js';
+import type { AgentFile } from '../../transcript/agents/agent-files.js';
+import { extractText } from '../../transcript/file/content.js';
+import type { ToolCall, Turn } from '../../transcript/turns/turn.js';
+
+/** What the hook event says about a session's subagents. */
+export interface AgentStatus {
+  /** Agents and workflows that Claude Code lists as running. */
+  readonly running: ReadonlySet<string>;
+  /** The session has ended, so its agents will write nothing more. */
+  readonly sessionEnded: boolean;
+  /** Whether to look beside the transcript for agents that no call names. All files there are opened for it. */
+  readonly includeLegacyFiles: boolean;
+  /** A file that was last changed before this moment (ms since 1970) is idle. */
+  readonly idleBefore: number;
+}
+
+/** Decides whether an agent is done: its file may still grow after the turn that started it. */
+export class Completion {
+  readonly #status: AgentStatus;
+  /** Calls and agents whose end the transcript has recorded. */
+  readonly #ended = new Set<string>();
+
+  constructor(status: AgentStatus) {
+    this.#status = status;
+  }
+
+  observe({ prompts, notes, responses }: Turn): void {
+    for (const { content } of prompts) this.#readNotification(content);
+    for (const note of notes) if (note.kind === 'absorbed-message') this.#readNotification(note.content);
+    for (const call of responses.flatMap(({ calls }) => calls))
+      if (call.id !== undefined && call.result && !isAsync(call)) this.#ended.add(call.id);
+  }
+
+  isDone(file: AgentFile, { task, call }: AgentEntry): boolean {
+    const { running, sessionEnded } = this.#status;
+    if (sessionEnded) return true;
+    if (running.has(file.agentId) || (task !== undefined && running.has(task))) return false;
+    const endsWithCall = file.meta.requestShape !== 'background' || file.workflowRunId !== undefined;
+    const hasCallEnded = call !== undefined && this.#ended.has(call);
+    return this.#ended.has(file.agentId) || (endsWithCall && hasCallEnded) || this.#isIdle(file);
+  }
+
+  /** An agent that no call started is done when its session is, or when nobody works on it any more. */
+  isAbandoned(file: AgentFile): boolean {
+    return this.#status.sessionEnded || this.#isIdle(file);
+  }
+
+  #isIdle({ changedAt }: AgentFile): boolean {
+    return changedAt < this.#status.idleBefore;
+  }
+
+  /** The end of a background agent, or of a workflow, is a message that names its task and its call. */
+  #readNotification(content: string): void {
+    if (!content.startsWith('<task-notification>')) return;
+    for (const [, id = ''] of content.matchAll(/<(?:task-id|tool-use-id)>([^<]+)</g)) this.#ended.add(id);
+  }
+}
+
+/** Whether the result of a call only says that something has been started. */
+export function isAsync({ result }: ToolCall): boolean {
+  const { isAsync: isMarked = false, status } = result?.details ?? {};
+  return isMarked || status === 'async_launched' || extractText(result?.content).startsWith('Async agent launched');
+}

@@ -1,0 +1,38 @@
+import {
+  type AgentFile,
+  findAgentFiles,
+  findAgentSession,
+  findLegacyAgentFile,
+  findLegacyAgentFiles,
+} from '../../transcript/agents/agent-files.js';
+
+/** The files of a session's subagents, listed once. */
+export class AgentFiles {
+  readonly #transcriptPath: string;
+  #byId: Map<string, AgentFile | undefined> | undefined;
+
+  constructor(transcriptPath: string) {
+    this.#transcriptPath = transcriptPath;
+  }
+
+  list(): AgentFile[] {
+    return [...this.#files().values()].filter((file) => file !== undefined);
+  }
+
+  /** Also looks where versions before 2.1 put an agent's file. */
+  find(agentId: string): AgentFile | undefined {
+    const files = this.#files();
+    if (!files.has(agentId)) files.set(agentId, findLegacyAgentFile(this.#transcriptPath, agentId));
+    return files.get(agentId);
+  }
+
+  /** Returns the files beside the transcript whose agents belong to this session, even if no call names them. */
+  listLegacy(sessionId: string): AgentFile[] {
+    return findLegacyAgentFiles(this.#transcriptPath).filter((file) => findAgentSession(file) === sessionId);
+  }
+
+  #files(): Map<string, AgentFile | undefined> {
+    this.#byId ??= new Map(findAgentFiles(this.#transcriptPath).map((file) => [file.agentId, file]));
+    return this.#byId;
+  }
+}

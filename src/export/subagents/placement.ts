@@ -1,0 +1,102 @@
+import { isDeepStrictEqual } from 'node:util';
+import { findAgentType } from '../../observations/build/agents.js';
+import { deriveSpanId } from '../../observations/build/ids.js';
+import { NAME_CHARS } from '../../observations/build/observation.js';
+import type { BuildOptions } from '../../observations/build/trace.js';
+import { sanitizeText } from '../../observations/content/sanitize.js';
+import type { Trace } from '../../observations/model.js';
+import type { AgentEntry, Entry } from '../../state/entry.js';
+import type { AgentFile } from '../../transcript/agents/agent-files.js';
+import type { ToolCall } from '../../transcript/turns/turn.js';
+import { isAsync } from './completion.js';
+import { serializeTrace } from './stored-trace.js';
+
+/** What is kept of a call that may have started an agent. */
+type Launch = Pick<AgentEntry, 'type' | 'description' | 'background' | 'task'> & { trace: Trace };
+
+/** Knows below which call each subagent belongs. The state keeps it, since an agent may end long after its turn. */
+export class Placement {
+  readonly #entries = new Map<string, AgentEntry>();
+  /** Agents whose state cannot be read: they may have been sent already. */
+  readonly #unreadable = new Set<string>();
+  readonly #launches = new Map<string, Launch>();
+
+  constructor(known: NonNullable<Entry['agents']>) {
+    for (const [agentId, entry] of Object.entries(known)) {
+      if (entry) this.#entries.set(agentId, entry);
+      else this.#unreadable.add(agentId);
+    }
+  }
+
+  get agentIds(): Iterable<string> {
+    return this.#entries.keys();
+  }
+
+  isUnreadable(agentId: string): boolean {
+    return this.#unreadable.has(agentId);
+  }
+
+  /** The entry of an agent, or for a step of a workflow, that of the workflow. */
+  find({
+    agentId,
+    workflowRunId,
+    meta,
+  }: Pick<AgentFile, 'agentId' | 'workflowRunId' | 'meta'>): AgentEntry | undefined {
+    const own = this.#entries.get(agentId);
+    if (own || workflowRunId === undefined) return own;
+    const workflow = this.#entries.get(workflowKey(workflowRunId));
+    return workflow && { ...workflow, type: meta.agentType };
+  }
+
+  get(agentId: string): AgentEntry | undefined {
+    return this.#entries.get(agentId);
+  }
+
+  set(agentId: string, entry: AgentEntry): void {
+    this.#entries.set(agentId, entry);
+  }
+
+  /** Records a call, and places the agent or workflow that its result names; returns what it placed. */
+  addCall(callId: string, call: ToolCall, trace: Trace, options: BuildOptions): string[] {
+    this.#launches.set(callId, describeLaunch(call, trace, options));
+    const { agentId, runId } = call.result?.details ?? {};
+    return [
+      ...(agentId === undefined ? [] : this.place(agentId, callId)),
+      ...(runId === undefined ? [] : this.place(workflowKey(runId), callId)),
+    ];
+  }
+
+  /** Places an agent, or a workflow, below the call that started it; returns it if that is news for the state. */
+  place(key: string, callId: string): string[] {
+    const launch = this.#launches.get(callId);
+    if (!launch || this.#unreadable.has(key)) return [];
+    const known = this.#entries.get(key);
+    const { trace, ...details } = launch;
+    if (!known) {
+      const parent = deriveSpanId(trace, 'tool', callId);
+      this.#entries.set(key, { ...details, ...serializeTrace(trace), parent, call: callId, lastLine: 0 });
+      return [key];
+    }
+    // The agent may have been placed by its own file before the result of its call came, and the turn may have grown since.
+    const news = { ...(details.background && { background: true }), traceTags: [...trace.tags] };
+    if (known.call !== callId || isDeepStrictEqual(known, { ...known, ...news })) return [];
+    this.#entries.set(key, { ...known, ...news });
+    return [key];
+  }
+}
+
+function workflowKey(runId: string): string {
+  return `workflow ${runId}`;
+}
+
+function describeLaunch(call: ToolCall, trace: Trace, { redact }: BuildOptions): Launch {
+  const { description, taskId } = call.result?.details ?? {};
+  const sanitize = (text: string | undefined) => text && sanitizeText(text, redact, NAME_CHARS);
+  return {
+    trace,
+    type: sanitize(findAgentType(call)),
+    description: sanitize(description),
+    background: isAsync(call),
+    task: taskId,
+  };
+}

@@ -1,0 +1,166 @@
+import { buildLostSubagent, buildSubagent } from '../../observations/build/agents.js';
+import { type BuildOptions, buildAgentTrace } from '../../observations/build/trace.js';
+import type { Trace } from '../../observations/model.js';
+import type { Log } from '../../shared/log.js';
+import type { AgentEntry, Entry } from '../../state/entry.js';
+import { type AgentFile, readAgent } from '../../transcript/agents/agent-files.js';
+import type { AgentThread, ToolCall, Turn } from '../../transcript/turns/turn.js';
+import type { OptionsFor } from '../build-options.js';
+import { type OutboxItem, withStateChanges } from '../outbox.js';
+import type { Requests } from '../requests.js';
+import { type AgentStatus, Completion, isAsync } from './completion.js';
+import { AgentFiles } from './files.js';
+import { Placement } from './placement.js';
+import { deserializeTrace, serializeTrace } from './stored-trace.js';
+
+interface SubagentSources {
+  readonly transcriptPath: string;
+  readonly known: Entry['agents'];
+  /** Agents from before this moment (ms since 1970) are ignored: another exporter has sent them. */
+  readonly ignoredBefore: number;
+  readonly status: AgentStatus;
+  readonly optionsFor: OptionsFor;
+  readonly requests: Requests;
+  readonly log: Log;
+}
+
+/** The subagents of a session: which call started each, whether it is done, and what of it has not been sent yet. */
+export class Subagents {
+  readonly #sources: SubagentSources;
+  readonly #options: BuildOptions;
+  readonly #files: AgentFiles;
+  readonly #placement: Placement;
+  readonly #completion: Completion;
+  /** Results that calls returned for agents since `due` was last called. */
+  readonly #results = new Map<string, { call: ToolCall; trace: Trace }>();
+  /** Agents whose files contain no answer. */
+  readonly #unanswered = new Set<string>();
+
+  constructor(sources: SubagentSources) {
+    this.#sources = sources;
+    this.#options = sources.optionsFor(undefined);
+    this.#files = new AgentFiles(sources.transcriptPath);
+    this.#placement = new Placement(sources.known ?? {});
+    this.#completion = new Completion(sources.status);
+  }
+
+  /** Takes note of a turn's calls, and of the ends that it records; returns the agents that it started. */
+  observe(turn: Turn, trace: Trace): string[] {
+    this.#completion.observe(turn);
+    const started: string[] = [];
+    for (const call of turn.responses.flatMap(({ calls }) => calls)) {
+      if (call.id === undefined) continue;
+      started.push(...this.#placement.addCall(call.id, call, trace, this.#options));
+      const { agentId } = call.result?.details ?? {};
+      if (agentId !== undefined && !isAsync(call)) this.#results.set(agentId, { call, trace });
+    }
+    for (const { agentId, meta } of this.#files.list()) {
+      if (meta.toolUseId !== undefined) started.push(...this.#placement.place(agentId, meta.toolUseId));
+    }
+    return started;
+  }
+
+  /** What the state is to keep of these agents. */
+  collectEntries(agentIds: readonly string[]): Partial<Entry> {
+    const entries = agentIds.flatMap((agentId) => {
+      const entry = this.#placement.get(agentId);
+      return entry ? [[agentId, entry] as const] : [];
+    });
+    return entries.length > 0 ? { agents: Object.fromEntries(entries) } : {};
+  }
+
+  /** Yields what has not been sent of the agents that are done, one agent after the other, then of those that they started. */
+  *due(): Generator<OutboxItem[], void, undefined> {
+    for (let isMore = true; isMore; ) {
+      isMore = false;
+      for (const [file, entry] of this.#findDone()) {
+        const thread = this.#read(file);
+        this.#placement.set(file.agentId, { ...entry, bytes: file.bytes });
+        if (!thread) continue;
+        isMore = true;
+        yield this.#buildItems(file, thread, entry);
+      }
+    }
+    yield* this.#lost();
+  }
+
+  /** Yields agents that no call started, each in a trace of its own, once nobody works on them any more. */
+  *unplaced(): Generator<OutboxItem[], void, undefined> {
+    const { status, optionsFor, ignoredBefore } = this.#sources;
+    const legacy = status.includeLegacyFiles ? this.#files.listLegacy(this.#options.sessionId) : [];
+    for (const file of [...this.#files.list(), ...legacy]) {
+      const { agentId, meta, workflowRunId, changedAt } = file;
+      // An agent that a call started is placed below that call, and waits until the call is known.
+      const hasCall = meta.toolUseId !== undefined || meta.parentAgentId !== undefined || workflowRunId !== undefined;
+      const isKnown = this.#placement.get(agentId) !== undefined || this.#placement.isUnreadable(agentId);
+      if (hasCall || isKnown || changedAt < ignoredBefore || !this.#completion.isAbandoned(file)) continue;
+      const thread = this.#read(file);
+      if (!thread) {
+        this.#unanswered.add(agentId);
+        continue;
+      }
+      const trace = buildAgentTrace(thread, meta.agentType, optionsFor(thread.turns[0].context.cwd));
+      yield this.#buildItems(file, thread, { ...serializeTrace(trace), lastLine: 0, type: meta.agentType });
+    }
+  }
+
+  /** The total size of all agents' files, if there are any and all of them have been sent. */
+  settledBytes(): number | undefined {
+    const files = this.#files.list();
+    const isSettled = ({ agentId, bytes }: AgentFile) =>
+      this.#placement.get(agentId)?.bytes === bytes ||
+      this.#unanswered.has(agentId) ||
+      this.#placement.isUnreadable(agentId);
+    const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
+    return total > 0 && files.every(isSettled) ? total : undefined;
+  }
+
+  *#findDone(): Generator<[AgentFile, AgentEntry], void, undefined> {
+    for (const agentId of this.#placement.agentIds) this.#files.find(agentId);
+    for (const file of this.#files.list()) {
+      const entry = this.#placement.find(file);
+      const isSent = entry?.bytes === file.bytes || entry?.lost || this.#placement.isUnreadable(file.agentId);
+      if (entry && !isSent && this.#completion.isDone(file, entry)) yield [file, entry];
+    }
+  }
+
+  /** An agent whose file is missing or empty is built from the result of its call. */
+  *#lost(): Generator<OutboxItem[], void, undefined> {
+    for (const [agentId, { call, trace }] of this.#results) {
+      const entry = this.#placement.get(agentId);
+      const file = this.#files.find(agentId);
+      // If there is a file that has not been read, the agent is still working, or goes on.
+      const isMissing = file === undefined || entry?.bytes === file.bytes;
+      if (entry?.lastLine !== 0 || entry.lost || !isMissing) continue;
+      this.#placement.set(agentId, { ...entry, lost: true });
+      const observation = buildLostSubagent(call, { trace, parentId: entry.parent }, this.#options);
+      yield observation ? [{ observation, change: this.collectEntries([agentId]) }] : [];
+    }
+    this.#results.clear();
+  }
+
+  #buildItems(file: AgentFile, thread: AgentThread, entry: AgentEntry): OutboxItem[] {
+    const { agentId, bytes, meta } = file;
+    const { lastLine, sentLine = lastLine, background = false, parent } = entry;
+    const trace = deserializeTrace(entry, this.#options);
+    const description = meta.description ?? entry.description;
+    const agent = { thread, type: meta.agentType ?? entry.type, description, isBackground: background };
+    const built = buildSubagent(agent, { trace, parentId: parent }, this.#options);
+    const started = thread.turns.flatMap((turn) => this.observe(turn, trace));
+    const last = built.root.line;
+    this.#placement.set(agentId, { ...entry, lastLine: last, sentLine: last, bytes });
+    if (last <= lastLine) return [];
+    const children = built.children.filter(({ line }) => line > sentLine);
+    return [
+      ...withStateChanges(children, (line) => ({ agents: { [agentId]: { ...entry, sentLine: line } } })),
+      { observation: built.root, change: this.collectEntries([...started, agentId]) },
+    ];
+  }
+
+  #read(file: AgentFile): AgentThread | undefined {
+    const { log, requests } = this.#sources;
+    const onUnreadable = (line: number, reason: string) =>
+      log.warn('skipped a line that cannot be read', { file: file.path, line, reason });
+    return readAgent(file, onUnreadable, requests.observeAgent(file.path));
+  }
+}

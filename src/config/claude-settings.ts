@@ -25,7 +25,7 @@ export type SettingsContent =
   /** `isStrict` is false if there are comments or trailing commas: Claude Code then ignores the whole file. */
   | { readonly kind: 'settings'; readonly text: string; readonly settings: ClaudeSettings; readonly isStrict: boolean };
 
-export interface AcceptedSettings extends Pick<SettingsFile, 'scope' | 'path'> {
+export interface AcceptedSettings extends SettingsFile {
   readonly settings: ClaudeSettings;
 }
 
@@ -40,8 +40,8 @@ export function readSettingsFiles(env: NodeJS.ProcessEnv, cwd: string): Settings
 
 /** Returns the settings that Claude Code accepts, the weakest first: it ignores a file with comments or trailing commas. */
 export function acceptedSettings(files: readonly SettingsFile[]): AcceptedSettings[] {
-  return files.flatMap(({ scope, path, content }) =>
-    content.kind === 'settings' && content.isStrict ? [{ scope, path, settings: content.settings }] : [],
+  return files.flatMap((file) =>
+    file.content.kind === 'settings' && file.content.isStrict ? [{ ...file, settings: file.content.settings }] : [],
   );
 }
 

@@ -72,6 +72,11 @@ export function parseWebUrl(value: string): URL | undefined {
   return url && /^https?:$/.test(url.protocol) ? url : undefined;
 }
 
+/** Whether a text may be a key of any server. Pasted keys often come with a space or a quote. */
+export function isKey(value: string): boolean {
+  return /^(?:(?!["'])[!-~])+$/.test(value);
+}
+
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
 // What HTTP can carry: a line break would start another header.
 const HEADER_VALUE = /^[\t -~\u0080-\u00ff]*$/;

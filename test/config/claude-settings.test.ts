@@ -56,7 +56,7 @@ test("a command's environment is the shell's over the user's settings", () => {
 test('settings with comments are not accepted', () => {
   const read = (text: string) => ({ scope: 'user' as const, path: '/s', content: parseClaudeSettings(text) });
   expect(acceptedSettings([read('{"a":1}'), read('{"a":2} // why'), read('{')])).toEqual([
-    { scope: 'user', path: '/s', settings: { a: 1 } },
+    { ...read('{"a":1}'), settings: { a: 1 } },
   ]);
 });
 

@@ -19,18 +19,18 @@ describe('in a terminal', () => {
       screen: stripVTControlCharacters(screen),
     }));
 
-  test('install asks for the server and the keys, shows no secret, tries them, and asks again where they are wrong', async () => {
+  test('install asks for server and keys, shows no secret, and asks again if they are wrong', async () => {
     const { exitCode, screen } = await inTerminal(['install'], {
       'A number, or the URL of your own [1]: ': 'langfuse\r',
       'an http or https URL, such as https://cloud.langfuse.com': `${newcomer.server.url}\r`,
       'Public key: ': ` ${PUBLIC_KEY} \r`,
-      'Secret key (stays hidden): ': 'sk-lf-mistaken-123456\r',
+      'Secret key (hidden): ': 'sk-lf-mistaken-123456\r',
       [`A number, or the URL of your own [${newcomer.server.url}]: `]: '\r',
       'Public key [': '\r',
-      'Secret key (stays hidden) [sk-lf-…3456]: ': `${SECRET_KEY}\r`,
+      'Secret key (hidden) [sk-lf-…3456]: ': `${SECRET_KEY}\r`,
     });
     expect(screen).toContain('Langfuse refused the keys (401)');
-    expect(screen).toContain('They open the project Embedded.');
+    expect(screen).toContain('Keys OK: project "Embedded".');
     expect(screen).not.toContain('mistaken');
     expect(screen).not.toContain(SECRET_KEY);
     expect(exitCode).toBe(0);
@@ -40,7 +40,7 @@ describe('in a terminal', () => {
     });
   });
 
-  test('what the settings have is offered, and a server that is away may be taken all the same', async () => {
+  test('install offers what the settings have, and a server that does not answer may be used anyway', async () => {
     newcomer.settings = JSON.stringify({
       env: {
         LANGFUSE_PUBLIC_KEY: 'pk-lf-0123456789',
@@ -51,17 +51,17 @@ describe('in a terminal', () => {
     const { exitCode, screen } = await inTerminal(['install'], {
       '[http://127.0.0.1:1]: ': '\r',
       'Public key [pk-lf-…6789]: ': '\r',
-      'Secret key (stays hidden) [sk-lf-…6789]: ': '\r',
-      'Take them all the same? [y/N] ': 'y\r',
+      'Secret key (hidden) [sk-lf-…6789]: ': '\r',
+      'Use them anyway? [y/N] ': 'y\r',
     });
     expect(screen).toContain('127.0.0.1:1 cannot be reached: ECONNREFUSED.');
     expect(exitCode).toBe(0);
     expect(JSON.parse(newcomer.settings).hooks.Stop).toHaveLength(1);
   });
 
-  test.each(['\u0003', '\u0004'])('left at a question (%j) all is as it was', async (key) => {
+  test.each(['\u0003', '\u0004'])('install changes nothing if %j answers a question', async (key) => {
     newcomer.settings = '{"env":{"LANGFUSE_SECRET_KEY":"sk-lf-0123456789"}}';
-    for (const question of ['the URL of your own [1]: ', 'Public key: ', 'Secret key (stays hidden) [sk-lf-…6789]: ']) {
+    for (const question of ['the URL of your own [1]: ', 'Public key: ', 'Secret key (hidden) [sk-lf-…6789]: ']) {
       const typed = { 'the URL of your own [1]: ': '\r', 'Public key: ': `${PUBLIC_KEY}\r`, [question]: key };
       const { exitCode, screen } = await inTerminal(['install'], typed);
       expect(exitCode).toBe(130);
@@ -71,12 +71,12 @@ describe('in a terminal', () => {
     expect(newcomer.server.requests).toEqual([]);
   });
 
-  test('uninstall shows what goes and asks', async () => {
+  test('uninstall shows the change and asks', async () => {
     await newcomer.install();
     const before = newcomer.settings;
-    expect((await inTerminal(['uninstall'], { 'Take it out? [y/N] ': '\r' })).exitCode).toBe(0);
+    expect((await inTerminal(['uninstall'], { 'Remove it? [y/N] ': '\r' })).exitCode).toBe(0);
     expect(newcomer.settings).toBe(before);
-    const { screen } = await inTerminal(['uninstall'], { 'Take it out? [y/N] ': 'y\r' });
+    const { screen } = await inTerminal(['uninstall'], { 'Remove it? [y/N] ': 'y\r' });
     expect(screen).not.toContain(SECRET_KEY);
     expect(newcomer.settings).toBe('{}\n');
   });

@@ -25,7 +25,7 @@ beforeEach(async () => {
 
 afterEach(async () => expect(await newcomer.leave()).toEqual([]));
 
-const commandsIn = ({ hooks }: { hooks: { [event: string]: { hooks: { command: string; timeout: number }[] }[] } }) =>
+const findCommands = ({ hooks }: { hooks: { [event: string]: { hooks: { command: string; timeout: number }[] }[] } }) =>
   Object.fromEntries(
     Object.entries(hooks).map(([event, groups]) => [
       event,
@@ -33,8 +33,8 @@ const commandsIn = ({ hooks }: { hooks: { [event: string]: { hooks: { command: s
     ]),
   );
 
-/** Makes a folder read-only; gives what undoes it. Root may write where the mode forbids it, but not into such a mount. */
-function readOnly(folder: string): (() => void) | undefined {
+/** Makes a folder read-only. Returns what undoes it. A mode does not stop root, but such a mount does. */
+function makeReadOnly(folder: string): (() => void) | undefined {
   if (process.getuid?.() !== 0) {
     chmodSync(folder, 0o500);
     return () => chmodSync(folder, 0o700);
@@ -43,15 +43,15 @@ function readOnly(folder: string): (() => void) | undefined {
   return status === 0 ? () => void execFileSync('umount', [folder]) : undefined;
 }
 
-describe('install, for scripts', () => {
-  test('registers the hooks with the keys, in a file for its owner alone, and says what comes next', async () => {
+describe('install --yes', () => {
+  test('registers the hooks and the keys in a file for its owner alone, and says what to do next', async () => {
     const { exitCode, stdout, stderr } = await newcomer.install();
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toBe(
       [
-        `${newcomer.settingsFile} registers SessionStart, Stop, StopFailure, SessionEnd`,
-        `Next: start a new session of Claude Code. After its first answer it is at ${newcomer.server.url}/project/embedded/sessions`,
-        'If it is not: cc-langfuse doctor. What ran before: cc-langfuse backfill.',
+        `registered SessionStart, Stop, StopFailure, SessionEnd in ${newcomer.settingsFile}`,
+        `Next: start a new Claude Code session. After its first answer it appears at ${newcomer.server.url}/project/embedded/sessions`,
+        'If it does not: cc-langfuse doctor. To send earlier sessions: cc-langfuse backfill.',
         '',
       ].join('\n'),
     );
@@ -65,9 +65,9 @@ describe('install, for scripts', () => {
     expect(newcomer.server.requests.map(({ path }) => path)).toEqual(['/api/public/projects']);
   });
 
-  test('its command starts this program without a search path', async () => {
+  test('registers a command that starts this program without a PATH', async () => {
     await newcomer.install();
-    const commands = commandsIn(JSON.parse(newcomer.settings));
+    const commands = findCommands(JSON.parse(newcomer.settings));
     expect(Object.keys(commands)).toEqual(['SessionStart', 'Stop', 'StopFailure', 'SessionEnd']);
     const [command = ''] = commands.Stop ?? [];
     expect(
@@ -76,20 +76,20 @@ describe('install, for scripts', () => {
     expect(command).toContain(`"${PROGRAM}" hook`);
   });
 
-  test('keeps what is there, a copy of it beside it, and a second time changes nothing', async () => {
+  test('keeps the other settings and a backup, and changes nothing the second time', async () => {
     newcomer.settings = '{\n\t"hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "say done" }] }] }\n}\n';
     chmodSync(newcomer.settingsFile, 0o600);
     const before = newcomer.settings;
-    expect((await newcomer.install()).stdout).toContain(`as it was before: ${newcomer.settingsFile}.cc-langfuse.bak\n`);
+    expect((await newcomer.install()).stdout).toContain(`backup: ${newcomer.settingsFile}.cc-langfuse.bak\n`);
     expect(readFileSync(`${newcomer.settingsFile}.cc-langfuse.bak`, 'utf8')).toBe(before);
-    expect(commandsIn(JSON.parse(newcomer.settings)).Stop).toEqual(['say done', expect.stringContaining('cc')]);
+    expect(findCommands(JSON.parse(newcomer.settings)).Stop).toEqual(['say done', expect.stringContaining('cc')]);
     const after = newcomer.settings;
-    expect((await newcomer.install()).stdout).toMatch(/^.* has it all already; nothing was changed\n/);
+    expect((await newcomer.install()).stdout).toMatch(/^.* is up to date; nothing was changed\n/);
     expect(newcomer.settings).toBe(after);
     expect(readFileSync(`${newcomer.settingsFile}.cc-langfuse.bak`, 'utf8')).toBe(before);
   });
 
-  test('takes what is not given from the settings or the environment, and writes it under the name that counts', async () => {
+  test('takes missing keys from the settings or the environment, and keeps the names of variables', async () => {
     newcomer.settings = JSON.stringify({
       env: { CC_LANGFUSE_PUBLIC_KEY: PUBLIC_KEY, LANGFUSE_HOST: 'http://127.0.0.1:1' },
     });
@@ -103,7 +103,7 @@ describe('install, for scripts', () => {
     });
   });
 
-  test('asks for no keys where a Collector is named, and takes none', async () => {
+  test('needs and accepts no keys if CC_LANGFUSE_OTLP_URL names a Collector', async () => {
     const variables = {
       CC_LANGFUSE_OTLP_URL: 'http://collector:4318',
       CC_LANGFUSE_OTLP_HEADERS: 'authorization=Bearer%20hunter2',
@@ -115,32 +115,32 @@ describe('install, for scripts', () => {
     const { exitCode, stdout, stderr } = await newcomer.run(['install']);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toContain(
-      'Its turns go to the Collector at collector:4318, by CC_LANGFUSE_OTLP_URL\nTo try that: cc-langfuse doctor.',
+      'Its turns go to the Collector at collector:4318 (CC_LANGFUSE_OTLP_URL).\nTo test that: cc-langfuse doctor.',
     );
     expect(JSON.parse(newcomer.settings).env).toEqual({ ...variables, TRACE_TO_LANGFUSE: 'true' });
     expect(await newcomer.install()).toMatchObject({
       exitCode: 2,
-      stderr: expect.stringContaining('CC_LANGFUSE_OTLP_URL is set, with which keys and server are not used'),
+      stderr: expect.stringContaining('CC_LANGFUSE_OTLP_URL is set, so keys and server are not used'),
     });
   });
 
-  test('leaves tracing off where it was turned off, and says so', async () => {
+  test('leaves tracing off if it was turned off, and says so', async () => {
     newcomer.settings = '{"env":{"TRACE_TO_LANGFUSE":"false"}}';
     expect((await newcomer.install()).stdout).toContain(
-      'TRACE_TO_LANGFUSE is false there: nothing is exported until it is true\n',
+      'TRACE_TO_LANGFUSE is false in that file: nothing is exported until it is true\n',
     );
     expect(JSON.parse(newcomer.settings).env.TRACE_TO_LANGFUSE).toBe('false');
   });
 
-  test('says whether others could read the keys', async () => {
+  test('warns if others can read the keys', async () => {
     newcomer.settings = '{}';
     chmodSync(newcomer.settingsFile, 0o644);
     expect((await newcomer.install()).stderr).toBe(
-      `cc-langfuse: ${newcomer.settingsFile} holds the secret key, and others on this machine can read it: chmod 600 ${newcomer.settingsFile}\n`,
+      `cc-langfuse: ${newcomer.settingsFile} contains the secret key, and others on this machine can read it. Fix: chmod 600 ${newcomer.settingsFile}\n`,
     );
   });
 
-  test('says what sends the same turns, and what keeps hooks from being started', async () => {
+  test('warns of what sends the same turns, and of what stops the hooks', async () => {
     const others = {
       hooks: { Stop: [{ hooks: [{ type: 'command', command: 'pnpm dlx github:elct9620/cc-langfuse' }] }] },
       enabledPlugins: { 'langfuse-observability@langfuse-observability': true, 'cc-langfuse@team': true },
@@ -149,27 +149,32 @@ describe('install, for scripts', () => {
     newcomer.settings = JSON.stringify(others);
     chmodSync(newcomer.settingsFile, 0o600);
     mkdirSync(join(newcomer.home, 'project', '.claude'), { recursive: true });
+    const project = join(newcomer.home, 'project', '.claude', 'settings.json');
+    writeFileSync(project, '{"enabledPlugins":{"langfuse@langfuse-observability":true}}');
     const local = join(newcomer.home, 'project', '.claude', 'settings.local.json');
-    writeFileSync(local, '{"enabledPlugins":{"langfuse@langfuse-observability":true}, // mine\n}');
+    writeFileSync(local, '{"enabledPlugins":{}, // mine\n}');
     const args = ['install', '--yes', ...KEYS, '--base-url', newcomer.server.url];
-    const { stderr } = await newcomer.run(args, SECRET_KEY, join(newcomer.home, 'project'));
-    const twice = 'sends the same turns, which will come twice';
-    expect(stderr.split('\n')).toEqual([
-      `cc-langfuse: ${newcomer.settingsFile}: the original cc-langfuse (hooks.Stop) ${twice}; remove its command from hooks.Stop`,
-      `cc-langfuse: ${newcomer.settingsFile}: Langfuse's plugin for Claude Code (enabledPlugins.langfuse-observability@langfuse-observability) ${twice}; claude plugin disable langfuse-observability@langfuse-observability`,
-      `cc-langfuse: ${newcomer.settingsFile}: the plugin cc-langfuse@team starts cc-langfuse, too; one of both will do: claude plugin disable cc-langfuse@team`,
-      `cc-langfuse: ${newcomer.settingsFile}: disableAllHooks is set, with which Claude Code starts no hook; remove it`,
-      `cc-langfuse: ${local}: Langfuse's plugin for Claude Code (enabledPlugins.langfuse@langfuse-observability) ${twice}; claude plugin disable langfuse@langfuse-observability`,
-      `cc-langfuse: ${local}: has comments or trailing commas, with which Claude Code may refuse it; it wants plain JSON`,
-      '',
-    ]);
+    const user = newcomer.settingsFile;
+    const twice = 'sends the same turns, so each appears twice in Langfuse';
+    const warnings = [
+      `${local} has comments or trailing commas, so Claude Code ignores it. Fix: remove them from ${local}`,
+      `"disableAllHooks" in ${user} stops Claude Code from starting the hooks. Fix: remove "disableAllHooks" from ${user}`,
+      `registered in 2 ways (${user}): each turn is still sent once, but 2 processes run. Fix: claude plugin disable cc-langfuse@team`,
+      `the original cc-langfuse (${user}) ${twice}. Fix: remove its command from hooks.Stop`,
+      `Langfuse's plugin for Claude Code (${user}) ${twice}. Fix: claude plugin disable langfuse-observability@langfuse-observability`,
+      `Langfuse's plugin for Claude Code (${project}) ${twice}. Fix: claude plugin disable langfuse@langfuse-observability`,
+    ].map((warning) => `cc-langfuse: ${warning}`);
+    for (const command of [[...args, '--dry-run'], args]) {
+      const { stderr } = await newcomer.run(command, SECRET_KEY, join(newcomer.home, 'project'));
+      expect(stderr.split('\n')).toEqual([...warnings, '']);
+    }
   });
 
-  test('--dry-run shows what would change without the secrets in it, changes nothing, and asks no server', async () => {
+  test('with --dry-run shows the change without secrets, changes nothing, and asks no server', async () => {
     newcomer.settings = '{\n  "env": {\n    "GITHUB_TOKEN": "hunter2hunter2"\n  }\n}\n';
     const { exitCode, stdout } = await newcomer.install('--dry-run');
     expect(exitCode).toBe(0);
-    expect(stdout).toContain(`${newcomer.settingsFile} would become:\n@@ line 1\n`);
+    expect(stdout).toContain(`${newcomer.settingsFile} would change:\n@@ line 1\n`);
     expect(stdout).toContain('+    "LANGFUSE_SECRET_KEY": "[redacted]",\n');
     expect(stdout).not.toMatch(/hunter2|[sp]k-lf/);
     expect(newcomer.settings).not.toContain('LANGFUSE');
@@ -178,11 +183,11 @@ describe('install, for scripts', () => {
   });
 });
 
-describe('install for others and elsewhere', () => {
-  test('a project’s file gets neither keys nor paths', async () => {
+describe('install --scope', () => {
+  test('project writes neither keys nor paths', async () => {
     const { exitCode, stdout } = await newcomer.run(['install', '--scope', 'project', '--yes']);
     expect(exitCode).toBe(0);
-    expect(stdout).toContain('it has neither keys nor paths');
+    expect(stdout).toContain('it contains neither keys nor paths');
     const example = JSON.parse(readFileSync(new URL('../../hooks.example.json', import.meta.url), 'utf8'));
     expect(JSON.parse(readFileSync(join(newcomer.home, '.claude', 'settings.json'), 'utf8'))).toEqual({
       hooks: example.hooks,
@@ -190,18 +195,18 @@ describe('install for others and elsewhere', () => {
     });
   });
 
-  test('local settings hold keys, which git must not get to see', async () => {
+  test('local warns unless git ignores the file with the keys', async () => {
     const file = join(newcomer.home, '.claude', 'settings.local.json');
     execFileSync('git', ['init', '-q', newcomer.home]);
     expect((await newcomer.install('--scope', 'local')).stderr).toContain(
-      `${file} holds the secret key, and git does not ignore it: add settings.local.json* to ${newcomer.home}/.claude/.gitignore\n`,
+      `${file} contains the secret key, and git does not ignore it. Fix: add settings.local.json* to ${newcomer.home}/.claude/.gitignore\n`,
     );
     expect(JSON.parse(readFileSync(file, 'utf8')).env.LANGFUSE_SECRET_KEY).toBe(SECRET_KEY);
     writeFileSync(join(newcomer.home, '.claude', '.gitignore'), 'settings.local.json*\n');
     expect((await newcomer.install('--scope', 'local')).stderr).toBe('');
   });
 
-  test('so do the user’s, where they are a link into a repository', async () => {
+  test('user warns, too, if the file is a link into a repository', async () => {
     const dotfiles = join(newcomer.home, 'dotfiles');
     mkdirSync(join(dotfiles, 'claude'), { recursive: true });
     execFileSync('git', ['init', '-q', dotfiles]);
@@ -210,11 +215,11 @@ describe('install for others and elsewhere', () => {
     mkdirSync(join(newcomer.home, '.claude'));
     symlinkSync(file, newcomer.settingsFile);
     expect((await newcomer.install()).stderr).toBe(
-      `cc-langfuse: ${newcomer.settingsFile} holds the secret key, and git does not ignore it: add settings.json* to ${dotfiles}/claude/.gitignore\n`,
+      `cc-langfuse: ${newcomer.settingsFile} contains the secret key, and git does not ignore it. Fix: add settings.json* to ${dotfiles}/claude/.gitignore\n`,
     );
   });
 
-  test('the user’s keys do not go to a server that a project names', async () => {
+  test('local does not send the user’s keys to a server that the project names', async () => {
     newcomer.env = {
       LANGFUSE_PUBLIC_KEY: PUBLIC_KEY,
       LANGFUSE_SECRET_KEY: SECRET_KEY,
@@ -230,14 +235,14 @@ describe('install for others and elsewhere', () => {
     expect(newcomer.server.requests).toEqual([]);
   });
 
-  test('CLAUDE_CONFIG_DIR moves the user’s', async () => {
+  test('user writes to CLAUDE_CONFIG_DIR', async () => {
     newcomer.env = { CLAUDE_CONFIG_DIR: join(newcomer.home, 'not', 'yet', 'there') };
     expect((await newcomer.install()).exitCode).toBe(0);
     expect(existsSync(join(newcomer.home, 'not', 'yet', 'there', 'settings.json'))).toBe(true);
   });
 });
 
-describe('what cannot be installed so is told in one line, and nothing is written', () => {
+describe('install fails with one line and writes nothing', () => {
   afterEach(() => expect(existsSync(`${newcomer.settingsFile}.cc-langfuse.bak`)).toBe(false));
 
   const failing = async (expected: { exitCode: number; told: string | RegExp }, args: string[], stdin = '') => {
@@ -250,57 +255,18 @@ describe('what cannot be installed so is told in one line, and nothing is writte
 
   test.each<[string, string[], string, string]>([
     [
-      'no terminal',
+      'without a terminal',
       ['install'],
       '',
-      'there is no terminal to ask in: give --yes, with --public-key and --secret-key-stdin',
+      'there is no terminal to ask in: use --yes, with --public-key and --secret-key-stdin',
     ],
     [
-      'no keys',
-      ['install', '--yes'],
-      '',
-      '--yes needs keys: give --public-key and --secret-key-stdin, or set them in the environment',
-    ],
-    [
-      'a key with a space',
-      ['install', '--yes', '--public-key', 'pk lf'],
-      '',
-      '--public-key: expected a key as Langfuse shows it, without spaces or quotes',
-    ],
-    [
-      'a secret key with a newline in it',
+      'if the secret key contains a newline',
       ['install', '--yes', ...KEYS],
       'sk-lf\n1',
       '--secret-key-stdin: expected a key as Langfuse shows it, without spaces or quotes',
     ],
-    [
-      'a key with the quotes that it had elsewhere',
-      ['install', '--yes', '--public-key', '"pk-lf-1"'],
-      '',
-      '--public-key: expected a key as Langfuse shows it, without spaces or quotes',
-    ],
-    ['an empty secret key', ['install', '--yes', ...KEYS], '\n', '--secret-key-stdin: expected a key'],
-    [
-      'keys in each other’s place',
-      ['install', '--yes', '--public-key', 'sk-lf-1'],
-      '',
-      '--public-key: that is a secret key; the public one begins with pk-',
-    ],
-    [
-      'a URL that is none',
-      ['install', '--yes', '--base-url', 'cloud.langfuse.com'],
-      '',
-      '--base-url: expected an http or https URL, such as https://cloud.langfuse.com',
-    ],
-    ['a scope that is none', ['install', '--scope', 'managed'], '', '--scope managed: expected user, project, local'],
-    [
-      'keys for a committed file',
-      ['install', '--scope', 'project', ...KEYS],
-      'sk',
-      '--scope project: its file is committed and gets no keys; give them with --scope user or local',
-    ],
-    ['an operand', ['install', 'now'], '', 'now: install takes no operands; see install --help'],
-    ['an option that is none', ['uninstall', '--force'], '', "Unknown option '--force'; --help lists the options"],
+    ['if the secret key is empty', ['install', '--yes', ...KEYS], '\n', '--secret-key-stdin: expected a key'],
   ])('%s', async (_, args, stdin, told) => {
     await failing({ exitCode: 2, told }, args, stdin);
     expect(existsSync(newcomer.settingsFile)).toBe(false);
@@ -316,14 +282,14 @@ describe('what cannot be installed so is told in one line, and nothing is writte
     url,
   ];
 
-  test('keys that the server refuses', async () => {
+  test('if the server refuses the keys', async () => {
     const { host } = new URL(newcomer.server.url);
     const told = `Langfuse refused the keys (401) at ${host}; nothing was changed`;
     await failing({ exitCode: 1, told }, withKeys(newcomer.server.url, 'pk-lf-other'), SECRET_KEY);
     expect(existsSync(newcomer.settingsFile)).toBe(false);
   });
 
-  test('a server that is not there', async () => {
+  test('if nothing listens at the server’s address', async () => {
     const told = '127.0.0.1:1 cannot be reached: ECONNREFUSED; nothing was changed';
     await failing({ exitCode: 1, told }, withKeys('http://127.0.0.1:1'), SECRET_KEY);
     expect(existsSync(newcomer.settingsFile)).toBe(false);
@@ -333,7 +299,7 @@ describe('what cannot be installed so is told in one line, and nothing is writte
     [200, '<!doctype html><title>Welcome</title>'],
     [404, 'not found'],
     [200, '{"data":[]}'],
-  ])('a server that is no Langfuse (%i %s)', async (status, body) => {
+  ])('if the server is not Langfuse (%i %s)', async (status, body) => {
     const server = createServer((_, response) => response.writeHead(status).end(body));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -343,31 +309,32 @@ describe('what cannot be installed so is told in one line, and nothing is writte
     expect(existsSync(newcomer.settingsFile)).toBe(false);
   });
 
-  test.each(['install', 'uninstall'])('%s into settings that are no JSON', async (command) => {
+  test.each(['install', 'uninstall'])('if the settings are not JSON (%s)', async (command) => {
     newcomer.settings = '{\n  "model": "opus"\n  "env": {}\n}\n';
-    const told = `${newcomer.settingsFile} is no JSON that Claude Code could read (line 3, column 3: comma expected); correct it first`;
+    const told = `${newcomer.settingsFile} is not JSON that Claude Code can read (line 3, column 3: comma expected); fix it first`;
     await failing({ exitCode: 1, told }, [command, '--yes', ...(command === 'install' ? KEYS : [])], SECRET_KEY);
     expect(newcomer.settings).toBe('{\n  "model": "opus"\n  "env": {}\n}\n');
   });
 
-  test.each(['install', 'uninstall'])('%s where a folder stands in the place of the file', async (command) => {
+  test.each(['install', 'uninstall'])('if a folder is in the place of the file (%s)', async (command) => {
     mkdirSync(newcomer.settingsFile, { recursive: true });
-    await failing({ exitCode: 1, told: /settings\.json cannot be read \(not a regular file\); make it a file/ }, [
-      command,
-      '--yes',
-    ]);
+    await failing(
+      { exitCode: 1, told: /settings\.json cannot be read \(not a regular file\); replace it with a readable file/ },
+      [command, '--yes'],
+    );
   });
 
-  test('settings of another shape than Claude Code’s', async () => {
+  test('if the settings have another shape than Claude Code’s', async () => {
     newcomer.settings = '{"hooks":{"Stop":"say done"}}';
-    const told = `${newcomer.settingsFile}: hooks.Stop is not as Claude Code has it; correct or remove it first`;
+    const told = `${newcomer.settingsFile}: hooks.Stop is not what Claude Code expects; fix or remove it first`;
     await failing({ exitCode: 1, told }, withKeys(newcomer.server.url), SECRET_KEY);
   });
 
-  test('a home that is read-only', async ({ skip }) => {
+  test('if the home is read-only', async ({ skip }) => {
     newcomer.settings = '{}';
     const undo =
-      readOnly(join(newcomer.settingsFile, '..')) ?? skip('root needs the right to mount to have a read-only folder');
+      makeReadOnly(join(newcomer.settingsFile, '..')) ??
+      skip('waits for the right to mount, which root needs for a read-only folder');
     try {
       const told = new RegExp(
         `${newcomer.settingsFile} cannot be written \\((?:EROFS|EACCES)\\); nothing was changed\n$`,
@@ -379,7 +346,7 @@ describe('what cannot be installed so is told in one line, and nothing is writte
     }
   });
 
-  test('a home that is a file', async () => {
+  test('if the configuration folder is a file', async () => {
     newcomer.env = { CLAUDE_CONFIG_DIR: PROGRAM };
     await failing(
       { exitCode: 1, told: /cli\.cjs\/settings\.json cannot be read \(ENOTDIR\)/ },

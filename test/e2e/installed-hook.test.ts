@@ -6,7 +6,7 @@ import { findOwnHooks } from '../../src/config/claude-hooks.js';
 import { assistant, at, SESSION, user } from '../support/lines.js';
 import { Newcomer } from '../support/newcomer.js';
 
-test('what install registers exports a turn, with no more than a home and the env block', async () => {
+test('the command that install registers exports a turn with only HOME and the env block', async () => {
   const newcomer = await Newcomer.arrive();
   try {
     await newcomer.install();

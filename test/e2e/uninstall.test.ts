@@ -11,7 +11,7 @@ beforeEach(async () => {
 afterEach(async () => expect(await newcomer.leave()).toEqual([]));
 
 describe('uninstall', () => {
-  test('takes out its own, and says what stays', async () => {
+  test('restores the settings and says what is kept', async () => {
     newcomer.settings =
       '{\n  "env": { "EDITOR": "vi" },\n  "hooks": {\n    "Stop": [{ "hooks": [{ "type": "command", "command": "say done" }] }]\n  }\n}\n';
     const before = newcomer.settings;
@@ -20,23 +20,23 @@ describe('uninstall', () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toBe(
       [
-        `${newcomer.settingsFile} starts cc-langfuse no more`,
-        `as it was before, keys included: ${newcomer.settingsFile}.cc-langfuse.bak`,
-        `State and log stay; to remove them: rm -r ${newcomer.home}/.claude/state/cc-langfuse_*`,
+        `removed cc-langfuse from ${newcomer.settingsFile}`,
+        `backup, which contains the keys: ${newcomer.settingsFile}.cc-langfuse.bak`,
+        `State and log are kept. To remove them: rm -r ${newcomer.home}/.claude/state/cc-langfuse_*`,
         '',
       ].join('\n'),
     );
     expect(newcomer.settings).toBe(before);
   });
 
-  test('has a command to remove the rest that is one in a home with a space, too', async () => {
+  test('quotes the command that removes the rest', async () => {
     newcomer.env = { HOME: `${newcomer.home}/my home` };
     expect((await newcomer.run(['uninstall', '--yes'])).stdout).toContain(
-      `to remove them: rm -r '${newcomer.home}/my home/.claude/state/cc-langfuse_'*\n`,
+      `To remove them: rm -r '${newcomer.home}/my home/.claude/state/cc-langfuse_'*\n`,
     );
   });
 
-  test('takes out what names a Collector, too', async () => {
+  test('removes the settings of a Collector, too', async () => {
     newcomer.settings =
       '{"env":{"CC_LANGFUSE_OTLP_URL":"http://collector:4318","CC_LANGFUSE_OTLP_HEADERS":"x-tenant=a","CC_LANGFUSE_TRANSPORT":"auto","EDITOR":"vi"}}';
     await newcomer.run(['install']);
@@ -44,33 +44,35 @@ describe('uninstall', () => {
     expect(JSON.parse(newcomer.settings)).toEqual({ env: { EDITOR: 'vi' } });
   });
 
-  test('of settings that have nothing of it changes nothing', async () => {
+  test('changes nothing in settings that contain nothing of it', async () => {
     expect((await newcomer.run(['uninstall', '--yes'])).stdout).toMatch(
-      /has nothing of cc-langfuse; nothing was changed\n/,
+      /contains nothing of cc-langfuse; nothing was changed\n/,
     );
     expect(existsSync(newcomer.settingsFile)).toBe(false);
   });
 
-  test('leaves keys that another exporter may use, and names where it is registered still', async () => {
+  test('keeps keys that another exporter may use, and names where it is still registered', async () => {
     await newcomer.install();
     const settings = JSON.parse(newcomer.settings);
     settings.enabledPlugins = { 'langfuse-observability@claude-plugins-official': true };
     newcomer.settings = JSON.stringify(settings);
     await newcomer.run(['install', '--scope', 'local', '--yes']);
     const { stdout } = await newcomer.run(['uninstall', '--yes']);
-    expect(stdout).toContain(`its keys stay: another exporter in ${newcomer.settingsFile} may use them\n`);
+    expect(stdout).toContain(
+      `the keys are still in it, because another exporter in ${newcomer.settingsFile} may use them\n`,
+    );
     expect(stdout).toContain('settings.local.json: cc-langfuse uninstall --scope local\n');
     expect(JSON.parse(newcomer.settings)).toEqual({ env: settings.env, enabledPlugins: settings.enabledPlugins });
   });
 
-  test('--dry-run shows what would go; without a terminal it wants a --yes', async () => {
+  test('shows the change with --dry-run, and needs --yes without a terminal', async () => {
     await newcomer.install();
     const before = newcomer.settings;
     const { stdout } = await newcomer.run(['uninstall', '--dry-run']);
     expect(stdout).toContain('-    "LANGFUSE_SECRET_KEY": "[redacted]",\n');
     expect(await newcomer.run(['uninstall'])).toMatchObject({
       exitCode: 2,
-      stderr: 'cc-langfuse: there is no terminal to ask in: give --yes\n',
+      stderr: 'cc-langfuse: there is no terminal to ask in: use --yes\n',
     });
     expect(newcomer.settings).toBe(before);
   });

@@ -1,13 +1,18 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
+import type { AddressInfo, Server } from 'node:net';
 import { dirname, join } from 'node:path';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
+import { runChecks } from '../../src/commands/doctor/checks.js';
+import type { Finding } from '../../src/commands/doctor/finding.js';
+import { buildJsonReport, formatReport } from '../../src/commands/doctor/report.js';
 import { PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
 import { type Ended, type Environment, PROGRAM, run, Workplace } from './program.js';
 
-/** As install registers it. */
+/** The command that install registers. */
 export const COMMAND = `exec "${process.execPath}" "${PROGRAM}" hook # cc-langfuse`;
 export const TIMEOUTS = { SessionStart: 5, Stop: 15, StopFailure: 15, SessionEnd: 15 };
 
+/** Settings that register a command for events. */
 export function hooksOf(command = COMMAND, timeouts: { [event: string]: number | undefined } = TIMEOUTS) {
   const entries = Object.entries(timeouts).map(([event, timeout]) => [
     event,
@@ -22,54 +27,70 @@ export const SETTINGS = {
   local: 'project/.claude/settings.local.json',
 };
 
-interface Check {
-  readonly name: string;
-  readonly status: 'ok' | 'warning' | 'broken' | 'none';
-  readonly message: string;
-  readonly fix?: string;
+/** What doctor found; the home is `~`. */
+export class Findings {
+  readonly all: readonly Finding[];
+
+  constructor(all: readonly Finding[]) {
+    this.all = all;
+  }
+
+  /** What one check found. */
+  of(wanted: string): { status: string; message: string; fix?: string }[] {
+    const found = this.all.filter(({ name }) => name === wanted);
+    return found.map(({ status, message, fix }) => ({ status, message, ...(fix && { fix }) }));
+  }
+
+  /** What the checks with such names found, as `status name: message`. */
+  lines(names: RegExp): string[] {
+    const found = this.all.filter(({ name }) => names.test(name));
+    return found.map(({ status, name, message }) => `${status} ${name}: ${message}`);
+  }
 }
 
-/** A home with a project in it, as doctor finds them. */
-export class Patient {
+/** A home with a project in it, for doctor to check. Whatever it checks, it must never print a key. */
+export class DoctorHome {
   readonly workplace: Workplace;
   readonly project: string;
+  /** Stands for the built program when the checks run in this process. */
+  readonly program: string;
 
   private constructor(workplace: Workplace) {
     this.workplace = workplace;
     this.project = join(workplace.home, 'project');
     mkdirSync(this.project);
+    this.program = join(workplace.home, 'cc-langfuse', 'dist', 'cli.cjs');
+    mkdirSync(dirname(this.program), { recursive: true });
+    writeFileSync(this.program, '', { mode: 0o755 });
   }
 
-  static async open(): Promise<Patient> {
-    return new Patient(await Workplace.open());
+  static async open(): Promise<DoctorHome> {
+    return new DoctorHome(await Workplace.open());
   }
 
-  /** Whatever is wrong, no key is ever printed. */
+  /** Runs every check in this process, as the built program would run it in the project. */
+  async check(more: Environment = {}, cwd = this.project): Promise<Findings> {
+    const env = { PATH: process.env.PATH, TZ: 'UTC', ...this.workplace.env, ...more };
+    const parts = await asProgram(this.program, env, () => runChecks({ ...env }, cwd));
+    expectNoKeys(JSON.stringify(buildJsonReport(parts)) + formatReport(parts, '').join('\n'));
+    const all = JSON.stringify(parts.flatMap(({ findings }) => findings));
+    return new Findings(JSON.parse(all.replaceAll(this.workplace.home, '~')));
+  }
+
+  /** Starts the built program in the project. */
   async doctor(args: readonly string[] = [], env: Environment = {}): Promise<Ended> {
     const ended = await run(['doctor', ...args], { TZ: 'UTC', ...this.workplace.env, ...env }, '', {
       cwd: this.project,
     });
-    const base64 = Buffer.from(`${PUBLIC_KEY}:${SECRET_KEY}`).toString('base64');
-    for (const secret of [PUBLIC_KEY, SECRET_KEY, base64, 'hunter2'])
-      expect(ended.stdout + ended.stderr).not.toContain(secret);
+    expectNoKeys(ended.stdout + ended.stderr);
     return ended;
   }
 
-  async checked(env: Environment = {}): Promise<{ exitCode: number | null; ok: boolean; checks: Check[] }> {
-    const { stdout, stderr, exitCode } = await this.doctor(['--json'], env);
+  /** Runs every check in the built program, for what Node reads from the environment when it starts. */
+  async checkWithProgram(env: Environment = {}): Promise<Findings> {
+    const { stdout, stderr } = await this.doctor(['--json'], env);
     expect(stderr).toBe('');
-    return { exitCode, ...JSON.parse(stdout) };
-  }
-
-  /** What is told of one thing; the home is `~`. */
-  async told(name: string, env: Environment = {}): Promise<Omit<Check, 'name'>[]> {
-    const { checks, ok, exitCode } = await this.checked(env);
-    const isBroken = checks.some(({ status }) => status === 'broken');
-    expect({ ok, exitCode }).toEqual(isBroken ? { ok: false, exitCode: 1 } : { ok: true, exitCode: 0 });
-    const short = (text: string) => text.replaceAll(this.workplace.home, '~');
-    return checks
-      .filter((check) => check.name === name)
-      .map(({ status, message, fix }) => ({ status, message: short(message), ...(fix && { fix: short(fix) }) }));
+    return new Findings(JSON.parse(stdout.replaceAll(this.workplace.home, '~')).checks);
   }
 
   writeSettings(settings: object | string, scope: keyof typeof SETTINGS = 'user', mode = 0o666): void {
@@ -78,7 +99,7 @@ export class Patient {
     writeFileSync(path, typeof settings === 'string' ? settings : JSON.stringify(settings), { mode });
   }
 
-  /** The settings move from the shell into the user's file, as install would have them. */
+  /** Moves the settings from the shell to the user's file, as install writes them. */
   setUp(more: Environment = {}): void {
     const { HOME, ...env } = this.workplace.env;
     this.workplace.env = { HOME };
@@ -94,4 +115,35 @@ export class Patient {
   close(): Promise<void> {
     return this.workplace.close();
   }
+}
+
+/** Acts with the path and the environment of a program. The environment decides about the home and about proxies. */
+async function asProgram<T>(path: string, env: Environment, act: () => Promise<T>): Promise<T> {
+  const [before, program] = [{ ...process.env }, process.argv[1] ?? ''];
+  replaceEnvironment(env);
+  process.argv[1] = path;
+  try {
+    return await act();
+  } finally {
+    replaceEnvironment(before);
+    process.argv[1] = program;
+  }
+}
+
+/** Assigning to `process.env` itself would not reach what Node asks the system for, such as the home. */
+function replaceEnvironment(env: Environment): void {
+  for (const name of Object.keys(process.env)) delete process.env[name];
+  for (const [name, value] of Object.entries(env)) if (value !== undefined) process.env[name] = value;
+}
+
+function expectNoKeys(text: string): void {
+  const base64 = Buffer.from(`${PUBLIC_KEY}:${SECRET_KEY}`).toString('base64');
+  for (const secret of [PUBLIC_KEY, SECRET_KEY, base64, 'hunter2']) expect(text).not.toContain(secret);
+}
+
+/** Starts a server for the rest of the test; returns its port. */
+export async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
 }

@@ -1,37 +1,32 @@
 import type { Json } from '../../shared/json.js';
 
-interface Said {
-  /** What was looked at; scripts go by it, so it stays. */
+type Details = { readonly [key: string]: Json | undefined };
+
+/** What a check found. */
+export interface Finding {
+  /** Scripts look findings up by name, so names must not change. */
   readonly name: string;
-  /** In one sentence, without a full stop. */
+  /** `none`: there was nothing to check, or it could not be checked. */
+  readonly status: 'ok' | 'warning' | 'broken' | 'none';
+  /** One sentence, without a full stop. */
   readonly message: string;
-  readonly details?: { readonly [key: string]: Json | undefined };
+  /** What the user should do. Present if the status is `warning` or `broken`. */
+  readonly fix?: string;
+  readonly details: Details;
 }
 
-/** What a check has found. Whoever is told that something is wrong is told what mends it. */
-export type Finding =
-  | (Said & { readonly status: 'ok' | 'none' })
-  | (Said & { readonly status: 'warning' | 'broken'; readonly fix: string });
+/** Starts a finding, for example `about('proxy').none('not used')`. */
+export function about(name: string, details: Details = {}) {
+  return {
+    ok: (message: string): Finding => ({ name, status: 'ok', message, details }),
+    none: (message: string): Finding => ({ name, status: 'none', message, details }),
+    warning: (message: string, fix: string): Finding => ({ name, status: 'warning', message, fix, details }),
+    broken: (message: string, fix: string): Finding => ({ name, status: 'broken', message, fix, details }),
+  };
+}
 
-/** Findings about one part of the way from Claude Code to Langfuse. */
+/** The findings about one part of the path from Claude Code to Langfuse. */
 export interface Part {
   readonly title: string;
   readonly findings: readonly Finding[];
-}
-
-export function ok(name: string, message: string, details: Said['details'] = {}): Finding {
-  return { name, status: 'ok', message, details };
-}
-
-/** There is nothing to look at, or it could not be looked at, and that is told elsewhere. */
-export function none(name: string, message: string, details: Said['details'] = {}): Finding {
-  return { name, status: 'none', message, details };
-}
-
-export function warning(name: string, message: string, fix: string, details: Said['details'] = {}): Finding {
-  return { name, status: 'warning', message, fix, details };
-}
-
-export function broken(name: string, message: string, fix: string, details: Said['details'] = {}): Finding {
-  return { name, status: 'broken', message, fix, details };
 }

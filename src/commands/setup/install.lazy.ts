@@ -1,108 +1,176 @@
-import { UsageError } from '../../cli/command-line.js';
+import { text } from 'node:stream/consumers';
+import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { canAsk } from '../../cli/questions.js';
+import { printStderr } from '../../cli/terminal.js';
 import { HOOK_SECONDS, PORTABLE_COMMAND } from '../../config/claude-hooks.js';
 import {
   commandEnvironment,
   envBlock,
+  parseClaudeSettings,
   readSettingsAt,
   readSettingsFiles,
   settingsPath,
 } from '../../config/claude-settings.js';
 import { type CollectorConfig, readSettings } from '../../config/settings.js';
 import { sessionsPage } from '../../langfuse/project.js';
-import { type Credentials, credentialsIn, langfuseOf, variablesFor } from './credentials.js';
-import { exposure } from './exposure.js';
-import { findings } from './findings.js';
-import { readInstallRequest } from './install-request.js';
-import { absoluteCommand } from './program-path.js';
-import { installedIn } from './settings-change.js';
-import { changeOf, type SettingsChange, write } from './settings-writer.js';
-import { shownChange } from './shown-change.js';
-import { askForCredentials, type TriedCredentials, takeCredentials } from './tried-credentials.js';
+import { checkHookConflicts } from '../doctor/checks/hooks.js';
+import { checkExposure } from '../doctor/checks/settings.js';
+import { askForCredentials, type CheckedCredentials, checkKnownCredentials } from './ask-credentials.js';
+import {
+  buildLangfuseConfig,
+  buildVariables,
+  type Credentials,
+  findProblem,
+  REGIONS,
+  readCredentials,
+} from './credentials.js';
+import { parseSetupOptions, SETUP_OPTIONS } from './options.js';
+import { buildAbsoluteCommand } from './program-path.js';
+import { addToSettings } from './settings-change.js';
+import { planChange, type SettingsChange, showChange, writeChange } from './settings-file.js';
 
-/** Registers the hooks; gives the exit code. */
+const HELP = `usage: cc-langfuse install [options]
+
+Registers the hooks in Claude Code's settings and writes the keys of a Langfuse
+project to their env block. In a terminal it asks for what it needs and tries
+the keys before it writes them. If CC_LANGFUSE_OTLP_URL names a Collector, no
+keys are needed. The rest of the file stays as it is, and install keeps a backup
+next to it.
+
+  --scope <scope>       user: ~/.claude/settings.json (the default)
+                        local: .claude/settings.local.json
+                        project: .claude/settings.json, which is committed, so
+                        it gets no keys and no paths of this machine
+  --dry-run             show what would change, and change nothing
+  --yes                 ask nothing; whatever is not given as an option is taken
+                        from the settings or the environment
+  --public-key <key>
+  --secret-key-stdin    read the secret key from stdin
+  --base-url <url>      the server (${REGIONS[0].url})
+  --help
+
+Exit code: 0; 1 if something failed; 2 for a usage error; 130 if you stopped it.
+`;
+
+const OPTIONS = {
+  ...SETUP_OPTIONS,
+  'public-key': { type: 'string' },
+  'secret-key-stdin': { type: 'boolean' },
+  'base-url': { type: 'string' },
+} as const;
+
+/** Returns the exit code. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const request = await readInstallRequest(args);
-  const { scope, isDryRun, isForScripts, given } = request;
+  const { scope, isDryRun, assumeYes, given } = await readRequest(args);
   const path = settingsPath(scope, env, process.cwd());
-  const command = scope === 'project' ? PORTABLE_COMMAND : absoluteCommand(process.argv[1] ?? '', env);
+  const command = scope === 'project' ? PORTABLE_COMMAND : buildAbsoluteCommand(process.argv[1] ?? '', env);
   const block = envBlock(readSettingsAt(path));
-  const isTracing = { TRACE_TO_LANGFUSE: block.TRACE_TO_LANGFUSE ?? 'true' };
-  const change = (credentials: Partial<Credentials>) =>
-    changeOf(path, (text) =>
-      installedIn(text, { command, variables: { ...isTracing, ...variablesFor(credentials, block) } }),
+  const { TRACE_TO_LANGFUSE = 'true' } = block;
+  const plan = (credentials: Partial<Credentials>) =>
+    planChange(path, (before) =>
+      addToSettings(before, command, { TRACE_TO_LANGFUSE, ...buildVariables(credentials, block) }),
     );
-  // Whoever is asked for keys is to know that there is a place for them.
-  change({});
-  const collector = await collectorIn({ ...commandEnvironment(env), ...block });
+  // Fails before the user is asked for keys if they could not be written.
+  plan({});
+  const { destination } = await readSettings({ ...commandEnvironment(env), ...block });
+  const collector = destination?.kind === 'collector' ? destination : undefined;
   if (collector && Object.keys(given).length > 0)
-    throw new UsageError(
-      'CC_LANGFUSE_OTLP_URL is set, with which keys and server are not used: remove it, or give none',
-    );
-  const hasNoKeys = scope === 'project' || collector !== undefined;
-  if (!isDryRun && !isForScripts && !collector && !canAsk())
-    throw new UsageError('there is no terminal to ask in: give --yes, with --public-key and --secret-key-stdin');
+    throw new UsageError('CC_LANGFUSE_OTLP_URL is set, so keys and server are not used: remove it, or leave them out');
+  const needsKeys = scope !== 'project' && !collector;
+  if (!isDryRun && !assumeYes && !collector && !canAsk())
+    throw new UsageError('there is no terminal to ask in: use --yes, with --public-key and --secret-key-stdin');
 
-  const known = { ...knownCredentials(block, env), ...given };
+  const known = { ...readKnownCredentials(block, env), ...given };
   if (isDryRun) {
-    process.stdout.write(shownChange(change(hasNoKeys ? {} : known)));
-    if (!hasNoKeys && known.secretKey === undefined) process.stdout.write('and the keys, which would be asked for\n');
-    return warn(findings(readSettingsFiles(env, process.cwd())));
+    const change = plan(needsKeys ? known : {});
+    process.stdout.write(showChange(change));
+    if (needsKeys && known.secretKey === undefined) process.stdout.write('and the keys, which install would ask for\n');
+    warnOfConflicts(change, env);
+    return 0;
   }
-  const tried = hasNoKeys ? undefined : await (isForScripts ? takeCredentials(known) : askForCredentials(known));
-  const made = change(tried?.credentials ?? {});
-  const backup = write(made);
-  process.stdout.write(`${[...done(made, backup), ...next(tried ?? collector, isTracing)].join('\n')}\n`);
-  const exposed = tried ? exposure(path).map(({ what, remedy }) => `${what}: ${remedy}`) : [];
-  return warn([...findings(readSettingsFiles(env, process.cwd())), ...exposed]);
+  const checked = needsKeys ? await (assumeYes ? checkKnownCredentials : askForCredentials)(known) : undefined;
+  const change = plan(checked?.credentials ?? {});
+  const backup = writeChange(change);
+  const lines = [...describeChange(change, backup), ...describeNextSteps(checked ?? collector, TRACE_TO_LANGFUSE)];
+  process.stdout.write(`${lines.join('\n')}\n`);
+  warnOfConflicts(change, env);
+  if (checked) warn(checkExposure(path));
+  return 0;
+}
+
+async function readRequest(args: readonly string[]) {
+  const { values, positionals } = parseCommandLine(args, OPTIONS, HELP);
+  const options = parseSetupOptions('install', values, positionals);
+  const { 'public-key': publicKey, 'base-url': baseUrl, 'secret-key-stdin': isSecretKeyPiped } = values;
+  if (options.scope === 'project' && (publicKey ?? baseUrl ?? isSecretKeyPiped) !== undefined)
+    throw new UsageError(
+      '--scope project: that file is committed and gets no keys; use --scope user or local for them',
+    );
+  const given = {
+    ...(publicKey !== undefined && { publicKey: parseCredential('--public-key', 'publicKey', publicKey) }),
+    ...(baseUrl !== undefined && { baseUrl: parseCredential('--base-url', 'baseUrl', baseUrl).replace(/\/+$/, '') }),
+    ...(isSecretKeyPiped && { secretKey: parseCredential('--secret-key-stdin', 'secretKey', await readSecretKey()) }),
+  };
+  return { ...options, given };
+}
+
+function parseCredential(option: string, name: keyof Credentials, value: string): string {
+  const problem = findProblem(name, value.trim());
+  if (problem !== undefined) throw new UsageError(`${option}: ${problem}`);
+  return value.trim();
+}
+
+/** A secret key on the command line would be in the shell's history and in every list of processes. */
+function readSecretKey(): Promise<string> {
+  if (process.stdin.isTTY) throw new UsageError('--secret-key-stdin: stdin is the terminal; pipe the key into it');
+  return text(process.stdin);
 }
 
 /**
- * Those of the file, all of them or none: in a project someone else may have written it, and the user's own secret key is not
- * to go to a server that they name.
+ * Takes the credentials from the file only if both keys are there. Someone else may have written a project's file, and the
+ * user's own secret key must not be sent to a server that they chose.
  */
-function knownCredentials(block: NodeJS.ProcessEnv, env: NodeJS.ProcessEnv): Partial<Credentials> {
-  const own = credentialsIn(block);
-  return own.publicKey !== undefined && own.secretKey !== undefined ? own : credentialsIn(commandEnvironment(env));
+function readKnownCredentials(block: NodeJS.ProcessEnv, env: NodeJS.ProcessEnv): Partial<Credentials> {
+  const own = readCredentials(block);
+  return own.publicKey !== undefined && own.secretKey !== undefined ? own : readCredentials(commandEnvironment(env));
 }
 
-/** The Collector that hooks would send to. */
-async function collectorIn(variables: NodeJS.ProcessEnv): Promise<CollectorConfig | undefined> {
-  const { destination: receiver } = await readSettings(variables);
-  return receiver?.kind === 'collector' ? receiver : undefined;
+function describeChange({ path, before, after }: SettingsChange, backup: string | undefined): string[] {
+  if (before === after) return [`${path} is up to date; nothing was changed`];
+  const written = `registered ${Object.keys(HOOK_SECONDS).join(', ')} in ${path}`;
+  return backup === undefined ? [written] : [written, `backup: ${backup}`];
 }
 
-function done({ path, before, after }: SettingsChange, backup: string | undefined): string[] {
-  if (before === after) return [`${path} has it all already; nothing was changed`];
-  const written = `${path} registers ${Object.keys(HOOK_SECONDS).join(', ')}`;
-  return backup === undefined ? [written] : [written, `as it was before: ${backup}`];
-}
-
-function next(
-  goal: TriedCredentials | CollectorConfig | undefined,
-  { TRACE_TO_LANGFUSE }: { TRACE_TO_LANGFUSE: string },
-): string[] {
-  if (TRACE_TO_LANGFUSE !== 'true')
-    return [`TRACE_TO_LANGFUSE is ${TRACE_TO_LANGFUSE} there: nothing is exported until it is true`];
+function describeNextSteps(goal: CheckedCredentials | CollectorConfig | undefined, tracing: string): string[] {
+  if (tracing !== 'true') return [`TRACE_TO_LANGFUSE is ${tracing} in that file: nothing is exported until it is true`];
   if (!goal)
     return [
-      'It is for all who work on the project, so it has neither keys nor paths. Each of them needs cc-langfuse on the path, and',
-      'LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY in the environment or in the env block of their own settings.',
+      'The file is shared by everyone who works on the project, so it contains neither keys nor paths. Each of them needs',
+      'cc-langfuse on the PATH, and LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY in the environment or in their own settings.',
     ];
   if ('url' in goal)
     return [
-      `Next: start a new session of Claude Code. Its turns go to the Collector at ${goal.url.host}, by CC_LANGFUSE_OTLP_URL`,
-      'To try that: cc-langfuse doctor. What ran before: cc-langfuse backfill.',
+      `Next: start a new Claude Code session. Its turns go to the Collector at ${goal.url.host} (CC_LANGFUSE_OTLP_URL).`,
+      'To test that: cc-langfuse doctor. To send earlier sessions: cc-langfuse backfill.',
     ];
-  const page = sessionsPage(langfuseOf(goal.credentials), goal.project);
+  const page = sessionsPage(buildLangfuseConfig(goal.credentials), goal.project);
   return [
-    `Next: start a new session of Claude Code. After its first answer it is at ${page}`,
-    'If it is not: cc-langfuse doctor. What ran before: cc-langfuse backfill.',
+    `Next: start a new Claude Code session. After its first answer it appears at ${page}`,
+    'If it does not: cc-langfuse doctor. To send earlier sessions: cc-langfuse backfill.',
   ];
 }
 
-function warn(lines: readonly string[]): number {
-  for (const line of lines) process.stderr.write(`cc-langfuse: ${toOneLine(line)}\n`);
-  return 0;
+/** Warns of whatever stops the hooks or sends turns twice once the change is made. */
+function warnOfConflicts({ path, after }: SettingsChange, env: NodeJS.ProcessEnv): void {
+  const files = readSettingsFiles(env, process.cwd());
+  warn(
+    checkHookConflicts(
+      files.map((file) => (file.path === path ? { ...file, content: parseClaudeSettings(after) } : file)),
+    ),
+  );
+}
+
+function warn(findings: ReturnType<typeof checkExposure>): void {
+  for (const { message, fix } of findings) printStderr(`cc-langfuse: ${toOneLine(`${message}. Fix: ${fix}`)}`);
 }

@@ -2,8 +2,8 @@ import { createScanner, type Node, parseTree } from 'jsonc-parser';
 import type { Json } from '../../shared/json.js';
 
 /*
- * Changes in a text of JSON, comments and trailing commas allowed, that leave every other byte as it was. The library's own
- * edits do not: they lay out anew each line they touch, and take what stands behind a list's last item along with it.
+ * Edits JSON text, with comments and trailing commas, and leaves every other byte as it was. jsonc-parser's own edits do not:
+ * they reformat each line that they touch, and remove what follows the last item of a list together with that item.
  */
 
 export type JsonPath = readonly (string | number)[];
@@ -14,38 +14,38 @@ interface Edit {
   readonly text: string;
 }
 
-/** The text with this value at the path; what the path lacks is made. An index beyond the end of a list appends to it. */
-export function withValue(text: string, path: JsonPath, value: Json): string {
-  const root = rootOf(text);
-  if (!root) return `${JSON.stringify(nested(path, value), null, 2)}\n`;
-  const { node, rest } = deepest(root, path);
-  const style = styleOf(text, root);
+/** Sets the value at a path and creates what the path lacks. An index beyond the end of a list appends to it. */
+export function setValue(text: string, path: JsonPath, value: Json): string {
+  const root = parseRoot(text);
+  if (!root) return `${JSON.stringify(nest(path, value), null, 2)}\n`;
+  const { node, rest } = findDeepest(root, path);
+  const style = detectStyle(text, root);
   const [name, ...deeper] = rest;
   if (name === undefined) {
     const layout = { ...style, indent: indentAt(text, node.offset) };
-    return applied(text, [{ start: node.offset, end: endOf(node), text: laidOut(value, layout) }]);
+    return applyEdits(text, [{ start: node.offset, end: endOf(node), text: format(value, layout) }]);
   }
   const key = typeof name === 'string' ? `${JSON.stringify(name)}:${style.isOneLine ? '' : ' '}` : '';
-  return applied(
+  return applyEdits(
     text,
-    insertion(text, node, style, (layout) => key + laidOut(nested(deeper, value), layout)),
+    insertItem(text, node, style, (layout) => key + format(nest(deeper, value), layout)),
   );
 }
 
-/** The text without what is at the path, its comma and its line. */
-export function without(text: string, path: JsonPath): string {
-  const root = rootOf(text);
-  const { node, rest } = root ? deepest(root, path) : { node: undefined, rest: path };
+/** Removes what is at a path, with its comma and its line. */
+export function removeValue(text: string, path: JsonPath): string {
+  const root = parseRoot(text);
+  const { node, rest } = root ? findDeepest(root, path) : { node: undefined, rest: path };
   const member = node?.parent?.type === 'property' ? node.parent : node;
-  return member?.parent && rest.length === 0 ? applied(text, removal(text, member, member.parent)) : text;
+  return member?.parent && rest.length === 0 ? applyEdits(text, removeMember(text, member, member.parent)) : text;
 }
 
-function rootOf(text: string): Node | undefined {
+function parseRoot(text: string): Node | undefined {
   return parseTree(text, [], { allowTrailingComma: true });
 }
 
-/** The node that goes furthest along the path, and what is left of it. Of a key that stands twice the last counts. */
-function deepest(root: Node, path: JsonPath): { node: Node; rest: JsonPath } {
+/** The node furthest along the path, and the rest of the path. If an object has a key twice, the last one counts. */
+function findDeepest(root: Node, path: JsonPath): { node: Node; rest: JsonPath } {
   let node = root;
   for (const [depth, step] of path.entries()) {
     const next =
@@ -58,7 +58,7 @@ function deepest(root: Node, path: JsonPath): { node: Node; rest: JsonPath } {
   return { node, rest: [] };
 }
 
-function nested(path: JsonPath, value: Json): Json {
+function nest(path: JsonPath, value: Json): Json {
   return path.reduceRight<Json>((inner, step) => (typeof step === 'string' ? { [step]: inner } : [inner]), value);
 }
 
@@ -66,7 +66,7 @@ interface Style {
   readonly eol: string;
   /** One step of indentation. */
   readonly unit: string;
-  /** All on one line, without a space: written by a program. */
+  /** All on one line without spaces, as a program writes it. */
   readonly isOneLine: boolean;
 }
 
@@ -74,7 +74,7 @@ interface Layout extends Style {
   readonly indent: string;
 }
 
-function styleOf(text: string, root: Node): Style {
+function detectStyle(text: string, root: Node): Style {
   const [first] = root.children ?? [];
   const unit = first && isFirstOnLine(text, first.offset) ? indentAt(text, first.offset) : '';
   return {
@@ -84,13 +84,13 @@ function styleOf(text: string, root: Node): Style {
   };
 }
 
-function laidOut(value: Json, { eol, unit, isOneLine, indent }: Layout): string {
+function format(value: Json, { eol, unit, isOneLine, indent }: Layout): string {
   if (isOneLine) return JSON.stringify(value);
   return JSON.stringify(value, null, unit).replaceAll('\n', `${eol}${indent}`);
 }
 
-/** Puts an item behind the last of an object or a list, in the manner of the others. */
-function insertion(text: string, parent: Node, style: Style, item: (layout: Layout) => string): Edit[] {
+/** Inserts an item after the last one of an object or a list, laid out like the others. */
+function insertItem(text: string, parent: Node, style: Style, item: (layout: Layout) => string): Edit[] {
   const last = parent.children?.at(-1);
   const outer = indentAt(text, parent.offset);
   if (!last) {
@@ -100,7 +100,7 @@ function insertion(text: string, parent: Node, style: Style, item: (layout: Layo
     const closing = text.slice(start, endOf(parent)).includes('\n') ? '' : style.eol + outer;
     return [{ start, end: start, text: `${style.eol}${inner.indent}${item(inner)}${closing}` }];
   }
-  const comma = commaAfter(text, endOf(last));
+  const comma = findCommaAfter(text, endOf(last));
   const withComma = comma === undefined ? [{ start: endOf(last), end: endOf(last), text: ',' }] : [];
   const after = comma === undefined ? endOf(last) : comma + 1;
   if (!isFirstOnLine(text, last.offset)) {
@@ -108,42 +108,45 @@ function insertion(text: string, parent: Node, style: Style, item: (layout: Layo
     return [...withComma, { start: after, end: after, text: style.isOneLine ? inline : ` ${inline}` }];
   }
   const indent = indentAt(text, last.offset);
-  const start = after + (COMMENTS_TO_THE_END_OF_THE_LINE.exec(text.slice(after))?.[0].length ?? 0);
+  const start = after + (COMMENTS_UP_TO_LINE_END.exec(text.slice(after))?.[0].length ?? 0);
   return [...withComma, { start, end: start, text: `${style.eol}${indent}${item({ ...style, indent })}` }];
 }
 
-const COMMENTS_TO_THE_END_OF_THE_LINE = /^(?:[ \t]|\/\*(?:(?!\*\/)[^\r\n])*\*\/)*(?:\/\/[^\r\n]*)?(?=\r?\n)/;
+const COMMENTS_UP_TO_LINE_END = /^(?:[ \t]|\/\*(?:(?!\*\/)[^\r\n])*\*\/)*(?:\/\/[^\r\n]*)?(?=\r?\n)/;
 
-function removal(text: string, member: Node, parent: Node): Edit[] {
+function removeMember(text: string, member: Node, parent: Node): Edit[] {
   const siblings = parent.children ?? [];
   const place = siblings.indexOf(member);
   const [previous, next] = [siblings[place - 1], siblings[place + 1]];
   const start = member.offset;
-  const comma = commaAfter(text, endOf(member));
+  const comma = findCommaAfter(text, endOf(member));
   const end = comma === undefined ? endOf(member) : comma + 1;
   const [opening, closing] = [parent.offset + 1, endOf(parent) - 1];
-  if (onlyWhitespace(text.slice(opening, start) + text.slice(end, closing)))
+  if (isBlank(text.slice(opening, start) + text.slice(end, closing)))
     return [{ start: opening, end: closing, text: '' }];
-  // Of the last one the comma stands before it.
-  const before = previous && comma === undefined ? commaAfter(text, endOf(previous)) : undefined;
+  // The last member has its comma before it.
+  const before = previous && comma === undefined ? findCommaAfter(text, endOf(previous)) : undefined;
   const commaBefore = before === undefined ? [] : [{ start: before, end: before + 1, text: '' }];
   if (isFirstOnLine(text, start)) {
     const lineEnd = endOfLine(text, end);
-    if (!onlyWhitespace(text.slice(end, lineEnd))) return [...commaBefore, { start, end, text: '' }];
-    return [...commaBefore, { start: startOfLine(text, start), end: afterEndOfLine(text, lineEnd), text: '' }];
+    if (!isBlank(text.slice(end, lineEnd))) return [...commaBefore, { start, end, text: '' }];
+    const lineBreak = /^\r?\n/.exec(text.slice(lineEnd))?.[0] ?? '';
+    return [...commaBefore, { start: startOfLine(text, start), end: lineEnd + lineBreak.length, text: '' }];
   }
-  if (next && onlyWhitespace(text.slice(end, next.offset))) return [{ start, end: next.offset, text: '' }];
-  if (before !== undefined && onlyWhitespace(text.slice(before + 1, start))) return [{ start: before, end, text: '' }];
+  if (next && isBlank(text.slice(end, next.offset))) return [{ start, end: next.offset, text: '' }];
+  if (before !== undefined && isBlank(text.slice(before + 1, start))) return [{ start: before, end, text: '' }];
   return [...commaBefore, { start, end, text: '' }];
 }
 
-function applied(text: string, edits: readonly Edit[]): string {
-  const lastFirst = edits.toReversed();
-  return lastFirst.reduce((rest, { start, end, text: by }) => rest.slice(0, start) + by + rest.slice(end), text);
+/** Applies edits that are in the order of the text. */
+function applyEdits(text: string, edits: readonly Edit[]): string {
+  return edits
+    .toReversed()
+    .reduce((rest, { start, end, text: replacement }) => rest.slice(0, start) + replacement + rest.slice(end), text);
 }
 
-/** Where the comma behind an item stands, with nothing but space and comments between. */
-function commaAfter(text: string, offset: number): number | undefined {
+/** The offset of the comma after an item, if only space and comments are in between. */
+function findCommaAfter(text: string, offset: number): number | undefined {
   const scanner = createScanner(text, true);
   scanner.setPosition(offset);
   scanner.scan();
@@ -151,7 +154,7 @@ function commaAfter(text: string, offset: number): number | undefined {
   return text[next] === ',' ? next : undefined;
 }
 
-function onlyWhitespace(text: string): boolean {
+function isBlank(text: string): boolean {
   return text.trim() === '';
 }
 
@@ -163,18 +166,14 @@ function startOfLine(text: string, offset: number): number {
   return text.lastIndexOf('\n', offset - 1) + 1;
 }
 
-/** Where the line's own characters end. */
+/** The offset of the line break, or of the text's end. */
 function endOfLine(text: string, offset: number): number {
   const end = /\r?\n/.exec(text.slice(offset))?.index;
   return end === undefined ? text.length : offset + end;
 }
 
-function afterEndOfLine(text: string, lineEnd: number): number {
-  return lineEnd + (/^\r?\n/.exec(text.slice(lineEnd, lineEnd + 2))?.[0].length ?? 0);
-}
-
 function isFirstOnLine(text: string, offset: number): boolean {
-  return startOfLine(text, offset) > 0 && onlyWhitespace(text.slice(startOfLine(text, offset), offset));
+  return startOfLine(text, offset) > 0 && isBlank(text.slice(startOfLine(text, offset), offset));
 }
 
 function indentAt(text: string, offset: number): string {

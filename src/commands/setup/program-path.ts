@@ -2,47 +2,48 @@ import { realpathSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { UsageError } from '../../cli/command-line.js';
 
-/** A copy that a package runner keeps for as long as it likes: npx, pnpm dlx, yarn dlx, bunx. */
-const PASSING_COPY = /[/\\](?:_npx|dlx(?:-[^/\\]*)?|bunx-[^/\\]*)[/\\]/;
+/** A copy in the cache of npx, pnpm dlx, yarn dlx or bunx, which may delete it at any time. */
+const CACHED_COPY = /[/\\](?:_npx|dlx(?:-[^/\\]*)?|bunx-[^/\\]*)[/\\]/;
 
 /**
- * What starts this very program without a search path, which desktop apps lack. Where its path does not tell whose it is, a
- * comment does. With `exec`, since Claude Code takes longer to end what stands behind a shell.
+ * Builds the command that starts this very program without the PATH of a shell, which desktop apps do not have. If the
+ * program's path does not name cc-langfuse, a comment does. With `exec`, because Claude Code takes longer to stop a program
+ * behind a shell.
  */
-export function absoluteCommand(program: string, { PATH = '' }: NodeJS.ProcessEnv): string {
-  if (PASSING_COPY.test(program))
+export function buildAbsoluteCommand(program: string, { PATH = '' }: NodeJS.ProcessEnv): string {
+  if (CACHED_COPY.test(program))
     throw new UsageError(
-      'this copy is in the cache of a package runner, which clears it; npm install --global it, and run cc-langfuse install',
+      "this copy is in a package runner's cache, which may delete it; npm install --global it, then run cc-langfuse install",
     );
-  const node = lastingPath(process.execPath, PATH);
+  const node = findLastingPath(process.execPath, PATH);
   const mark = /\bcc-langfuse\b/.test(program) ? '' : ' # cc-langfuse';
-  return `exec ${quoted(node)} ${quoted(program)} hook${mark}`;
+  return `exec ${quote(node)} ${quote(program)} hook${mark}`;
 }
 
 /**
- * Where an executable is found on the search path, if that is a link to it: package managers put versions into folders of their
- * own, which an upgrade removes, and a link to the one that counts elsewhere. Links that are made for one shell are none.
+ * Finds a link to Node on the PATH. Package managers install each version in a folder of its own, which an upgrade removes,
+ * and link to the current one from elsewhere. Links that are made for one shell or one project do not count.
  */
-export function lastingPath(executable: string, searchPath: string): string {
+export function findLastingPath(executable: string, searchPath: string): string {
   const name = process.platform === 'win32' ? 'node.exe' : 'node';
   const candidates = searchPath
     .split(delimiter)
     .filter((folder) => isAbsolute(folder) && !/fnm_multishells|node_modules/.test(folder))
     .map((folder) => join(folder, name));
-  const real = realPath(executable);
-  return candidates.find((candidate) => realPath(candidate) === real) ?? executable;
+  const real = resolveLinks(executable);
+  return candidates.find((candidate) => resolveLinks(candidate) === real) ?? executable;
 }
 
-/** For a POSIX shell; Git Bash, by which Claude Code starts hooks on Windows, takes backslashes for escapes. */
-function quoted(path: string): string {
-  const escaped = process.platform === 'win32' ? path.replaceAll('\\', '/') : path.replace(/["$`\\]/g, '\\$&');
-  return `"${escaped}"`;
-}
-
-function realPath(path: string): string | undefined {
+function resolveLinks(path: string): string | undefined {
   try {
     return realpathSync(path);
   } catch {
     return undefined;
   }
+}
+
+/** Quotes for a POSIX shell. On Windows Claude Code starts hooks with Git Bash, which would take backslashes for escapes. */
+function quote(path: string): string {
+  const escaped = process.platform === 'win32' ? path.replaceAll('\\', '/') : path.replace(/["$`\\]/g, '\\$&');
+  return `"${escaped}"`;
 }

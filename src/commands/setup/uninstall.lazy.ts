@@ -13,15 +13,15 @@ import {
 } from '../../config/claude-settings.js';
 import { hasExporterWithSameKeys } from '../../config/other-exporters.js';
 import { isSetting } from '../../config/settings.js';
-import { removedFrom } from './settings-change.js';
-import { changeOf, write } from './settings-writer.js';
-import { SETUP_OPTIONS, setupRequest } from './setup-request.js';
-import { shownChange } from './shown-change.js';
+import { parseSetupOptions, SETUP_OPTIONS } from './options.js';
+import { removeFromSettings } from './settings-change.js';
+import { planChange, showChange, writeChange } from './settings-file.js';
 
 const HELP = `usage: cc-langfuse uninstall [options]
 
-Takes the hooks out of Claude Code's settings, and our keys and settings out of
-their env block. All else stays as it is, and a copy of it is put beside it.
+Removes the hooks from Claude Code's settings, and the keys and settings of
+cc-langfuse from their env block. The rest of the file stays as it is, and
+uninstall keeps a backup next to it.
 
   --scope <scope>       user: ~/.claude/settings.json (the default)
                         local: .claude/settings.local.json
@@ -30,56 +30,52 @@ their env block. All else stays as it is, and a copy of it is put beside it.
   --yes                 ask nothing
   --help
 
-Exit code: 0, 1 where something failed, 2 where it could not be asked so, 130
-where it was stopped.
+Exit code: 0; 1 if something failed; 2 for a usage error; 130 if you stopped it.
 `;
 
-/** Takes out what install put in; gives the exit code. */
+/** Returns the exit code. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = parseCommandLine(args, SETUP_OPTIONS, HELP);
-  const { scope, isDryRun, isForScripts } = setupRequest('uninstall', values, positionals);
+  const { scope, isDryRun, assumeYes } = parseSetupOptions('uninstall', values, positionals);
   const path = settingsPath(scope, env, process.cwd());
   const variables = Object.keys(envBlock(readSettingsAt(path))).filter(isSetting);
   const sharing = readSettingsFiles(env, process.cwd()).find(
     ({ content }) => content.kind === 'settings' && hasExporterWithSameKeys(content.settings),
   );
-  const taken = sharing ? [] : variables;
-  const change = changeOf(path, (text) => removedFrom(text, taken));
+  const removed = sharing ? [] : variables;
+  const change = planChange(path, (text) => removeFromSettings(text, removed));
   const isChange = change.before !== undefined && change.before !== change.after;
-  if (isDryRun || (isChange && !isForScripts && canAsk())) process.stdout.write(shownChange(change));
+  if (isDryRun || (isChange && !assumeYes && canAsk())) process.stdout.write(showChange(change));
   if (isDryRun) return 0;
-  if (isChange && !isForScripts) {
-    if (!canAsk()) throw new UsageError('there is no terminal to ask in: give --yes');
-    if (!(await confirm('Take it out?'))) {
+  if (isChange && !assumeYes) {
+    if (!canAsk()) throw new UsageError('there is no terminal to ask in: use --yes');
+    if (!(await confirm('Remove it?'))) {
       process.stdout.write('nothing was changed\n');
       return 0;
     }
   }
-  const backup = isChange ? write(change) : undefined;
+  const backup = isChange ? writeChange(change) : undefined;
+  const hasKeys = removed.some((variable) => variable.endsWith('SECRET_KEY'));
   const lines = [
-    isChange ? `${path} starts cc-langfuse no more` : `${path} has nothing of cc-langfuse; nothing was changed`,
-    ...(backup === undefined
-      ? []
-      : [
-          `as it was before${taken.some((variable) => variable.endsWith('SECRET_KEY')) ? ', keys included' : ''}: ${backup}`,
-        ]),
-    ...(sharing && variables.length > 0 ? [`its keys stay: another exporter in ${sharing.path} may use them`] : []),
-    ...elsewhere(readSettingsFiles(env, process.cwd())),
-    `State and log stay; to remove them: rm -r ${quoteForShell(`${stateFolder(env)}/cc-langfuse_`)}*`,
+    isChange ? `removed cc-langfuse from ${path}` : `${path} contains nothing of cc-langfuse; nothing was changed`,
+    ...(backup === undefined ? [] : [`backup${hasKeys ? ', which contains the keys' : ''}: ${backup}`]),
+    ...(sharing && variables.length > 0
+      ? [`the keys are still in it, because another exporter in ${sharing.path} may use them`]
+      : []),
+    ...readSettingsFiles(env, process.cwd()).flatMap(describeRest),
+    `State and log are kept. To remove them: rm -r ${quoteForShell(`${stateFolder(env)}/cc-langfuse_`)}*`,
   ];
   process.stdout.write(`${lines.map(toOneLine).join('\n')}\n`);
   return 0;
 }
 
-/** Where it is registered still. */
-function elsewhere(files: readonly SettingsFile[]): string[] {
-  return files.flatMap(({ path, scope, content }) => {
-    if (content.kind !== 'settings') return [];
-    const plugins = findOwnPlugins(content.settings).map(
-      (plugin) => `still on in ${path}: claude plugin disable ${plugin}`,
-    );
-    const remedy =
-      scope === 'managed' ? 'whoever manages it has to take it out' : `cc-langfuse uninstall --scope ${scope}`;
-    return findOwnHooks(content.settings).length > 0 ? [`still registered in ${path}: ${remedy}`, ...plugins] : plugins;
-  });
+/** What still starts this program, and how to remove it. */
+function describeRest({ path, scope, content }: SettingsFile): string[] {
+  if (content.kind !== 'settings') return [];
+  const fix =
+    scope === 'managed' ? 'ask whoever manages this machine to remove it' : `cc-langfuse uninstall --scope ${scope}`;
+  return [
+    ...(findOwnHooks(content.settings).length > 0 ? [`still registered in ${path}: ${fix}`] : []),
+    ...findOwnPlugins(content.settings).map((plugin) => `still enabled in ${path}: claude plugin disable ${plugin}`),
+  ];
 }

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { absoluteCommand, lastingPath } from '../../../src/commands/setup/program-path.js';
+import { buildAbsoluteCommand, findLastingPath } from '../../../src/commands/setup/program-path.js';
 import { findOwnHooks } from '../../../src/config/claude-hooks.js';
 
 let folder: string;
@@ -14,7 +14,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true }));
 
-describe("node's path", () => {
+describe('the path to node', () => {
   const put = (...path: string[]) => {
     const file = join(folder, ...path);
     mkdirSync(join(file, '..'), { recursive: true });
@@ -27,45 +27,48 @@ describe("node's path", () => {
     writeFileSync(node, '');
   });
 
-  test('is the link on the search path that outlives an upgrade', () => {
+  test('is the link on the PATH that survives an upgrade', () => {
     const link = put('bin', 'node');
     symlinkSync(node, link);
-    expect(lastingPath(node, `/nowhere:${join(folder, 'bin')}`)).toBe(link);
+    expect(findLastingPath(node, `/nowhere:${join(folder, 'bin')}`)).toBe(link);
   });
 
-  test.each(['fnm_multishells/123/bin', 'project/node_modules/.bin'])('is not a link in %s, which goes', (passing) => {
-    symlinkSync(node, put(passing, 'node'));
-    expect(lastingPath(node, join(folder, passing))).toBe(node);
-  });
+  test.each(['fnm_multishells/123/bin', 'project/node_modules/.bin'])(
+    'is not a link in %s, which is temporary',
+    (passing) => {
+      symlinkSync(node, put(passing, 'node'));
+      expect(findLastingPath(node, join(folder, passing))).toBe(node);
+    },
+  );
 
-  test('is its own where the search path has another one, a shim, or a relative folder', () => {
+  test('is the running one’s if the PATH has only another node, a shim or a relative folder', () => {
     writeFileSync(put('shims', 'node'), '#!/bin/sh');
-    expect(lastingPath(node, `${join(folder, 'shims')}:bin:`)).toBe(node);
+    expect(findLastingPath(node, `${join(folder, 'shims')}:bin:`)).toBe(node);
   });
 });
 
-describe('the command', () => {
+describe('the command that install registers', () => {
   test.each(['cc-langfuse', 'my code', "o'brien", 'a$HOME`id`"b\\c'])('starts a program below %s', (name) => {
     const program = join(folder, name, 'cli.cjs');
     mkdirSync(join(program, '..'));
     writeFileSync(program, 'process.stdout.write(JSON.stringify(process.argv.slice(1)))');
-    const output = execFileSync('/bin/sh', ['-c', absoluteCommand(program, {})], { env: {}, encoding: 'utf8' });
+    const output = execFileSync('/bin/sh', ['-c', buildAbsoluteCommand(program, {})], { env: {}, encoding: 'utf8' });
     expect(JSON.parse(output)).toEqual([program, 'hook']);
   });
 
-  test('says whose it is where its path does not', () => {
-    expect(absoluteCommand('/opt/cc-langfuse/dist/cli.cjs', {})).toBe(
+  test('names cc-langfuse in a comment if its path does not', () => {
+    expect(buildAbsoluteCommand('/opt/cc-langfuse/dist/cli.cjs', {})).toBe(
       `exec "${process.execPath}" "/opt/cc-langfuse/dist/cli.cjs" hook`,
     );
-    expect(absoluteCommand('/src/mine/dist/cli.cjs', {})).toMatch(/ hook # cc-langfuse$/);
+    expect(buildAbsoluteCommand('/src/mine/dist/cli.cjs', {})).toMatch(/ hook # cc-langfuse$/);
   });
 
   test.each([
     '/home/me/.npm/_npx/0123abc/node_modules/cc-langfuse/dist/cli.cjs',
     '/home/me/.cache/pnpm/dlx/abc/node_modules/cc-langfuse/dist/cli.cjs',
     '/tmp/bunx-0-cc-langfuse@latest/node_modules/cc-langfuse/dist/cli.cjs',
-  ])('is none for %s, which goes', (program) => {
-    expect(() => absoluteCommand(program, {})).toThrow(/in the cache of a package runner/);
+  ])('cannot be built for %s, which is temporary', (program) => {
+    expect(() => buildAbsoluteCommand(program, {})).toThrow(/in a package runner's cache/);
   });
 });
 
@@ -73,7 +76,7 @@ test.each(['my code', "o'brien", 'a"b', 'a\\b', 'a`id`', 'a$HOME', 'tools\\'])(
   'the command that install writes for a program below %s is recognised as its own',
   (name) => {
     const program = `/opt/${name}/cc-langfuse/dist/cli.cjs`;
-    const [hook] = findOwnHooks({ hooks: { Stop: [{ hooks: [{ command: absoluteCommand(program, {}) }] }] } });
+    const [hook] = findOwnHooks({ hooks: { Stop: [{ hooks: [{ command: buildAbsoluteCommand(program, {}) }] }] } });
     expect(hook?.words).toEqual(['exec', process.execPath, program, 'hook']);
   },
 );

@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { installedIn, removedFrom } from '../../../src/commands/setup/settings-change.js';
+import { addToSettings, removeFromSettings } from '../../../src/commands/setup/settings-change.js';
 import { findOwnHooks, HOOK_SECONDS } from '../../../src/config/claude-hooks.js';
 
 const command = 'exec "/opt/node/bin/node" "/opt/cc-langfuse/dist/cli.cjs" hook';
 const variables = { TRACE_TO_LANGFUSE: 'true', LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
-const installed = (text: string) => installedIn(text, { command, variables });
-const removed = (text: string) => removedFrom(text, Object.keys(variables));
+const installed = (text: string) => addToSettings(text, command, variables);
+const removed = (text: string) => removeFromSettings(text, Object.keys(variables));
 const group = (hook: object) => [{ hooks: [{ type: 'command', ...hook }] }];
 
 const SETTINGS = `{
@@ -23,8 +23,8 @@ const SETTINGS = `{
 }
 `;
 
-describe('installed', () => {
-  test('there are our hooks beside those of others, and the variables', () => {
+describe('addToSettings', () => {
+  test('adds its hooks next to those of others, and the variables', () => {
     const settings = JSON.parse(installed(SETTINGS.replace(/ *\/\/.*/g, '')));
     expect(settings).toEqual({
       model: 'opus',
@@ -40,7 +40,7 @@ describe('installed', () => {
     });
   });
 
-  test('the file has every byte that it had, and between them what is new', () => {
+  test('keeps every byte of the file and inserts between them', () => {
     const own = (seconds: number, indent: string) =>
       JSON.stringify(group({ command, timeout: seconds })[0], null, 2).replaceAll('\n', `\n${indent}`);
     const event = (name: string, seconds: number) => `,\n    "${name}": [\n      ${own(seconds, '      ')}\n    ]`;
@@ -54,12 +54,12 @@ describe('installed', () => {
     );
   });
 
-  test('a second time not a byte changes', () => {
+  test('changes nothing the second time', () => {
     for (const text of ['', '{}', SETTINGS, JSON.stringify({ hooks: { Stop: [] } })])
       expect(installed(installed(text))).toBe(installed(text));
   });
 
-  test('an older form is replaced where it stands, and stands there once', () => {
+  test('replaces an older form of a hook in its place, and removes repetitions', () => {
     const old = {
       hooks: {
         Stop: [
@@ -75,7 +75,7 @@ describe('installed', () => {
       { matcher: '', hooks: [{ type: 'command', command, statusMessage: 'x', timeout: 15 }] },
       ...group({ command: 'say done' }),
     ]);
-    // Who has allowed more time wants it.
+    // Someone allowed more time on purpose.
     expect(hooks.SessionEnd).toEqual(group({ command, timeout: 60 }));
   });
 
@@ -83,18 +83,18 @@ describe('installed', () => {
     [{ hooks: [] }, 'hooks'],
     [{ hooks: { Stop: {} } }, 'hooks.Stop'],
     [{ env: 'x' }, 'env'],
-  ])('%j is left alone', (settings, path) => {
-    expect(() => installed(JSON.stringify(settings))).toThrow(`${path} is not as Claude Code has it`);
+  ])('rejects %j', (settings, path) => {
+    expect(() => installed(JSON.stringify(settings))).toThrow(`${path} is not what Claude Code expects`);
   });
 });
 
-describe('removed', () => {
+describe('removeFromSettings', () => {
   test.each(['{}', SETTINGS, '{"model":"opus"}', '{\r\n\t"env": {\r\n\t\t"A": "b"\r\n\t}\r\n}'])(
-    'after an installation %j is as it was',
+    'restores %j after an installation',
     (text) => expect(removed(installed(text))).toBe(text),
   );
 
-  test('there is nothing of ours in any event, and nothing that is empty since then', () => {
+  test('removes every hook of its own, and what becomes empty by that', () => {
     const text = JSON.stringify({
       hooks: {
         Stop: [{ hooks: [{ command: 'cc-langfuse hook' }, { command: 'say done' }, { command: 'cc-langfuse hook' }] }],
@@ -108,13 +108,13 @@ describe('removed', () => {
     });
   });
 
-  test('an empty block that was there before stays', () => {
+  test('keeps a block that was empty before', () => {
     const text = '{\n  "env": {},\n  "hooks": {}\n}\n';
-    expect(removedFrom(text, [])).toBe(text);
+    expect(removeFromSettings(text, [])).toBe(text);
   });
 });
 
-test('whatever hooks there are: each of ours is there once, the others as before, and taken out all is as it was', () => {
+test('whatever hooks there are, each own hook is added once, the others are unchanged, and removing restores the file', () => {
   const hook = fc.record({ type: fc.constant('command'), command: fc.string() }, { noNullPrototype: true });
   const groups = fc.array(
     fc.record({ hooks: fc.array(hook, { minLength: 1, maxLength: 3 }) }, { noNullPrototype: true }),

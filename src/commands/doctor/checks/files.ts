@@ -1,112 +1,181 @@
+import {
+  accessSync,
+  constants,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  type Stats,
+  statfsSync,
+  statSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { errorReason } from '../../../cli/command-line.js';
 import { formatBytes, formatMoment, plural } from '../../../cli/format.js';
 import { moveAsideCommand, quoteForShell } from '../../../cli/terminal.js';
-import type { FileFact, FileFacts, Obstacle } from '../facts/files.js';
-import { broken, type Finding, none, ok, warning } from '../finding.js';
+import { isRecord, parseJson } from '../../../shared/json.js';
+import { logPath } from '../../../shared/log.js';
+import { isAbandoned } from '../../../state/lock.js';
+import { locksFolder, type StateStore, statePath } from '../../../state/store.js';
+import { about, type Finding } from '../finding.js';
 
 const LEAST_FREE_BYTES = 10_000_000;
 const RECENT_MS = 7 * 24 * 60 * 60_000;
 const MESSAGES_SHOWN = 3;
 
-export function checkFiles(facts: FileFacts, now: number): Finding[] {
-  return [
-    checkFolder(facts.folder),
-    checkState(facts.state),
-    ...checkSetAside(facts.state),
-    ...checkLocks(facts),
-    checkLog(facts.log, now),
-    ...[facts.state, facts.log].flatMap(checkMode),
-  ];
+/** Where the hooks keep their state. */
+export interface StateFiles {
+  readonly stateFolder: string;
+  readonly store: StateStore;
+  readonly now: number;
 }
 
-function checkFolder({ path, isThere, obstacle, freeBytes }: FileFacts['folder']): Finding {
-  const details = { path, freeBytes };
-  if (obstacle) {
-    const message = `${path} cannot be written (${obstacle.path}: ${obstacle.reason}): nothing is sent without it`;
-    return broken('state-folder', message, remedyFor(obstacle), details);
-  }
-  if (freeBytes !== undefined && freeBytes < LEAST_FREE_BYTES)
-    return broken(
-      'state-folder',
-      `${path}: its disk is full (${formatBytes(freeBytes)} free)`,
-      'make room on it',
-      details,
+export function checkStateFolder({ stateFolder }: StateFiles): Finding {
+  // If the folder does not exist, the first hook creates it in the nearest folder that does.
+  let nearest = stateFolder;
+  while (!existsSync(nearest) && dirname(nearest) !== nearest) nearest = dirname(nearest);
+  const freeBytes = readFreeBytes(nearest);
+  const folder = about('state-folder', { path: stateFolder, freeBytes });
+  const obstacle = findObstacle(nearest);
+  if (obstacle)
+    return folder.broken(
+      `${stateFolder} cannot be written (${nearest}: ${obstacle.reason}), so nothing is sent`,
+      obstacle.fix,
     );
-  return isThere
-    ? ok('state-folder', path, details)
-    : none('state-folder', `${path} is made by the first hook`, details);
+  if (freeBytes !== undefined && freeBytes < LEAST_FREE_BYTES)
+    return folder.broken(`the disk of ${stateFolder} is full (${formatBytes(freeBytes)} free)`, 'free space on it');
+  if (nearest === stateFolder) return folder.ok(stateFolder);
+  return folder.none(`${stateFolder} does not exist yet; the first hook creates it`);
 }
 
-function remedyFor({ path, reason }: Obstacle): string {
-  switch (reason) {
-    case 'no folder':
-      return moveAsideCommand(path);
-    case 'EROFS':
-      return 'set CLAUDE_CONFIG_DIR to a folder on a disk that can be written';
-    default:
-      return takenBack(path, 'rwx');
+function findObstacle(folder: string) {
+  try {
+    if (!statSync(folder).isDirectory()) return { reason: 'not a folder', fix: moveAsideCommand(folder) };
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    const reason = errorReason(error);
+    const fix = reason === 'EROFS' ? 'set CLAUDE_CONFIG_DIR to a folder on a writable disk' : takeBack(folder, 'rwx');
+    return { reason, fix };
   }
 }
 
-/** A program that was started with sudo leaves files that are root's. */
-function takenBack(path: string, rights: string): string {
+/** A command for files that belong to root because the program was once started with sudo. */
+function takeBack(path: string, rights: string): string {
   return `sudo chown "$(id -un)" ${quoteForShell(path)} && chmod u+${rights} ${quoteForShell(path)}`;
 }
 
-function checkState({ path, bytes, unreadable, isCorrupt, sessions }: FileFacts['state']): Finding {
-  const details = { path, bytes, sessions };
-  if (unreadable !== undefined) {
-    const fix = unreadable.endsWith('EACCES') ? takenBack(path, 'rw') : moveAsideCommand(path);
-    return broken('state', unreadable, fix, details);
+function readFreeBytes(path: string): number | undefined {
+  try {
+    const { bavail, bsize } = statfsSync(path);
+    return bavail * bsize;
+  } catch {
+    return undefined;
   }
-  if (isCorrupt)
-    return warning(
-      'state',
-      `${path} is corrupt: the next hook sets it aside and keeps what stands whole in it`,
-      'nothing has to be done; what it has lost is sent again, under the same ids',
-      details,
-    );
-  if (bytes === undefined) return none('state', 'nothing has been exported yet', details);
-  return ok('state', `${path} (${plural(sessions, 'session')}, ${formatBytes(bytes)})`, details);
 }
 
-function checkSetAside({ setAside }: FileFacts['state']): Finding[] {
-  if (setAside.length === 0) return [];
-  const message = `${plural(setAside.length, 'corrupt state file')} set aside: ${setAside.join(', ')}`;
-  return [warning('state-set-aside', message, `rm ${setAside.map(quoteForShell).join(' ')}`, { paths: setAside })];
+export function checkState({ stateFolder, store }: StateFiles): Finding {
+  const path = statePath(stateFolder);
+  const bytes = readStatus(path)?.size;
+  try {
+    const sessions = store.all().length;
+    const state = about('state', { path, bytes, sessions });
+    if (store.isCorrupt)
+      return state.warning(
+        `${path} is corrupt: the next hook sets it aside and keeps the entries that are intact`,
+        'nothing to do: what was lost is sent again, under the same ids',
+      );
+    if (bytes === undefined) return state.none('nothing has been exported yet');
+    return state.ok(`${path} (${plural(sessions, 'session')}, ${formatBytes(bytes)})`);
+  } catch (error) {
+    const { message } = error as Error;
+    const fix = message.endsWith('EACCES') ? takeBack(path, 'rw') : moveAsideCommand(path);
+    return about('state', { path, bytes, sessions: 0 }).broken(message, fix);
+  }
 }
 
-function checkLocks({ leftLocks }: FileFacts): Finding[] {
-  if (leftLocks.length === 0) return [];
-  const message = `${plural(leftLocks.length, 'lock')} of runs that were killed; the next run drops what it meets`;
-  return [warning('locks', message, `rm ${leftLocks.map(quoteForShell).join(' ')}`, { paths: leftLocks })];
+export function checkSetAside({ stateFolder }: StateFiles): Finding[] {
+  const paths = listFiles(stateFolder, /^cc-langfuse_state\.json\.corrupt-/);
+  if (paths.length === 0) return [];
+  const message = `${plural(paths.length, 'corrupt state file')} set aside: ${paths.join(', ')}`;
+  return [about('state-set-aside', { paths }).warning(message, removeCommand(paths))];
 }
 
-/** What the last week's runs had to say, the most frequent first. */
-function checkLog({ path, bytes, troubles }: FileFacts['log'], now: number): Finding {
-  if (bytes === undefined) return none('log', 'no hook has had anything to say', { path });
-  const recent = troubles.filter(({ at }) => now - at < RECENT_MS);
-  const details = { path, bytes };
-  if (recent.length === 0) return ok('log', `${path} (${formatBytes(bytes)}): nothing in the last 7 days`, details);
+/** Locks whose owners no longer run. */
+export function checkLocks({ stateFolder }: StateFiles): Finding[] {
+  const locks = [`${statePath(stateFolder)}.lock`, ...listFiles(locksFolder(stateFolder), /\.lock$/)];
+  // Opening a FIFO would hang.
+  const paths = locks.filter((path) => readStatus(path)?.isFile() && isAbandoned(path));
+  if (paths.length === 0) return [];
+  const message = `${plural(paths.length, 'lock')} left behind by killed runs; the next run removes those that it needs`;
+  return [about('locks', { paths }).warning(message, removeCommand(paths))];
+}
+
+function removeCommand(paths: readonly string[]): string {
+  return `rm ${paths.map(quoteForShell).join(' ')}`;
+}
+
+/** The warnings and errors of the last week, the most frequent first. */
+export function checkLog({ stateFolder, now }: StateFiles): Finding {
+  const path = logPath(stateFolder);
+  const bytes = readStatus(path)?.size;
+  if (bytes === undefined) return about('log', { path }).none('nothing has been logged yet');
+  const recent = readTroubles(path).filter(({ at }) => now - at < RECENT_MS);
+  if (recent.length === 0)
+    return about('log', { path, bytes }).ok(`${path} (${formatBytes(bytes)}): no problems in the last 7 days`);
   const messages = [...new Set(recent.map(({ message }) => message))]
     .map((message) => {
-      const same = recent.filter((each) => each.message === message);
-      return { message, times: same.length, last: new Date(Math.max(...same.map(({ at }) => at))).toISOString() };
+      const times = recent.filter((trouble) => trouble.message === message).map(({ at }) => at);
+      return { message, times: times.length, last: new Date(Math.max(...times)).toISOString() };
     })
     .toSorted((a, b) => b.times - a.times);
   const shown = messages
     .slice(0, MESSAGES_SHOWN)
     .map(({ message, times, last }) => `${times} × "${message}" (last ${formatMoment(Date.parse(last))})`);
   const more = messages.length > MESSAGES_SHOWN ? [`${messages.length - MESSAGES_SHOWN} others`] : [];
-  return warning('log', `in the last 7 days: ${[...shown, ...more].join(', ')}`, `tail ${quoteForShell(path)}`, {
-    ...details,
-    messages,
+  const log = about('log', { path, bytes, messages });
+  return log.warning(`in the last 7 days: ${[...shown, ...more].join(', ')}`, `tail ${quoteForShell(path)}`);
+}
+
+function readTroubles(path: string) {
+  return readLines(path).flatMap((line) => {
+    const fields = /"level":"(?:warn|error)"/.test(line) ? parseJson(line) : undefined;
+    const at = isRecord(fields) ? Date.parse(String(fields.time)) : Number.NaN;
+    return isRecord(fields) && Number.isFinite(at) ? [{ at, message: String(fields.msg) }] : [];
   });
 }
 
-/** Each file is made for its user alone; on Windows a mode says nothing. */
-function checkMode({ path, mode }: FileFact): Finding[] {
-  if (mode === undefined || (mode & 0o077) === 0 || process.platform === 'win32') return [];
-  return [
-    warning('file-mode', `others may read ${path} (${mode.toString(8)})`, `chmod 600 ${quoteForShell(path)}`, { path }),
-  ];
+function readLines(path: string): string[] {
+  try {
+    return readStatus(path)?.isFile() ? readFileSync(path, 'utf8').split('\n') : [];
+  } catch {
+    return [];
+  }
+}
+
+/** State and log are created for their owner alone. On Windows modes mean nothing. */
+export function checkFileModes({ stateFolder }: StateFiles): Finding[] {
+  if (process.platform === 'win32') return [];
+  return [statePath(stateFolder), logPath(stateFolder)].flatMap((path) => {
+    const mode = (readStatus(path)?.mode ?? 0) & 0o777;
+    if ((mode & 0o077) === 0) return [];
+    const message = `others can read ${path} (its mode is ${mode.toString(8)})`;
+    return [about('file-mode', { path }).warning(message, `chmod 600 ${quoteForShell(path)}`)];
+  });
+}
+
+function readStatus(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+
+function listFiles(folder: string, pattern: RegExp): string[] {
+  try {
+    const names = readdirSync(folder).filter((name) => pattern.test(name));
+    return names.map((name) => join(folder, name));
+  } catch {
+    return [];
+  }
 }

@@ -1,180 +1,222 @@
-import { dirname } from 'node:path';
+import { accessSync, constants, realpathSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { moveAsideCommand, quoteForShell } from '../../../cli/terminal.js';
-import { HOOK_SECONDS } from '../../../config/claude-hooks.js';
-import type { SettingsFile } from '../../../config/claude-settings.js';
-import type { HookFacts, RegisteredHook } from '../facts/hooks.js';
-import { broken, type Finding, none, ok, warning } from '../finding.js';
-import { shownValue } from '../masking.js';
+import { type CommandHook, findOwnHooks, findOwnPlugins, HOOK_SECONDS } from '../../../config/claude-hooks.js';
+import { type AcceptedSettings, acceptedSettings, type SettingsFile } from '../../../config/claude-settings.js';
+import { findOtherExporters } from '../../../config/other-exporters.js';
+import { about, type Finding } from '../finding.js';
+import { showValue } from '../masking.js';
+import type { SettingsInForce } from './settings.js';
 
 const EVENTS = Object.keys(HOOK_SECONDS);
+const WINDOWS_ENDINGS = process.platform === 'win32' ? ['.cmd', '.exe'] : [];
 
-/** Where this very process has its program and its Node from, links followed. */
-interface Running {
-  readonly programPath: string;
-  readonly nodePath: string;
+/** Which hooks the settings register. */
+export interface HookSetup {
+  readonly files: readonly SettingsFile[];
+  /** Of these files, the settings that Claude Code accepts. */
+  readonly accepted: readonly AcceptedSettings[];
+  readonly hooks: readonly RegisteredHook[];
+  /** This program's plugins, with the file that enables each: a plugin registers every hook. */
+  readonly plugins: readonly { readonly name: string; readonly path: string }[];
 }
 
-/** `timeoutMs` is what a run takes at most. */
-export function checkHooks(facts: HookFacts, running: Running, timeoutMs: number): Finding[] {
-  return [
-    ...facts.files.flatMap(checkFile),
-    ...facts.switchedOff.flatMap((off) => checkSwitch(off, facts)),
-    checkRegistered(facts),
-    ...checkPrograms(facts.hooks, running),
-    ...checkTimeouts(facts.hooks, timeoutMs),
-    ...checkRepeated(facts),
-    ...checkOthers(facts),
+/** A hook that starts this program. */
+interface RegisteredHook extends Omit<CommandHook, 'path'> {
+  readonly file: AcceptedSettings;
+}
+
+export function readHookSetup(files: readonly SettingsFile[]): HookSetup {
+  const accepted = acceptedSettings(files);
+  return {
+    files,
+    accepted,
+    hooks: accepted.flatMap((file) => findOwnHooks(file.settings).map((hook) => ({ ...hook, file }))),
+    plugins: accepted.flatMap(({ path, settings }) => findOwnPlugins(settings).map((name) => ({ name, path }))),
+  };
+}
+
+/** What stops the hooks or sends turns twice. `install` warns of the same. */
+export function checkHookConflicts(files: readonly SettingsFile[]): Finding[] {
+  const setup = readHookSetup(files);
+  return [checkSettingsFiles, checkHooksOff, checkRepeated, checkOtherExporters].flatMap((check) => check(setup));
+}
+
+export function checkSettingsFiles({ files }: HookSetup): Finding[] {
+  return files.flatMap(({ path, scope, content }) => {
+    const settingsFile = about('settings-file', { path, scope });
+    const ignored = 'so Claude Code ignores it';
+    if (content.kind === 'invalid')
+      return [settingsFile.broken(`${path} is not JSON (${content.problem}), ${ignored}`, `fix ${path}`)];
+    if (content.kind === 'unreadable') {
+      const fix = content.reason === 'not a regular file' ? moveAsideCommand(path) : `chmod u+r ${quoteForShell(path)}`;
+      return [settingsFile.broken(`${path} cannot be read (${content.reason}), ${ignored}`, fix)];
+    }
+    if (content.kind === 'absent' || content.isStrict) return [];
+    return [settingsFile.broken(`${path} has comments or trailing commas, ${ignored}`, `remove them from ${path}`)];
+  });
+}
+
+export function checkHooksOff({ accepted, hooks }: HookSetup): Finding[] {
+  const hasManagedHooks = hooks.some(({ file }) => file.scope === 'managed');
+  const switches = [
+    // Users cannot turn off managed hooks.
+    { setting: 'disableAllHooks', isManaged: false, hasEffect: !hasManagedHooks },
+    { setting: 'disableAllHooks', isManaged: true, hasEffect: true },
+    { setting: 'allowManagedHooksOnly', isManaged: true, hasEffect: !hasManagedHooks },
   ];
-}
-
-function checkFile({ path, scope, content }: SettingsFile): Finding[] {
-  const details = { path, scope };
-  const refused = 'Claude Code then takes nothing from it';
-  switch (content.kind) {
-    case 'invalid':
-      return [broken('settings-file', `${path} is no JSON (${content.problem}); ${refused}`, `mend ${path}`, details)];
-    case 'unreadable':
-      return [
-        broken(
-          'settings-file',
-          `${path} cannot be read (${content.reason}); ${refused}`,
-          content.reason === 'not a regular file' ? moveAsideCommand(path) : `chmod u+r ${quoteForShell(path)}`,
-          details,
-        ),
-      ];
-    case 'settings':
-      return content.isStrict
-        ? []
-        : [
-            broken(
-              'settings-file',
-              `${path} has comments or trailing commas; ${refused}`,
-              `take them out of ${path}`,
-              details,
-            ),
-          ];
-    case 'absent':
-      return [];
-  }
-}
-
-/** What the user turns off leaves the hooks that manage the machine. */
-function checkSwitch({ scope, path, setting }: HookFacts['switchedOff'][number], { hooks }: HookFacts): Finding[] {
-  const isManaged = hooks.some(({ file }) => file.scope === 'managed');
-  if (isManaged && (scope !== 'managed' || setting === 'allowManagedHooksOnly')) return [];
-  const fix =
-    setting === 'allowManagedHooksOnly'
-      ? `have the hooks put into ${path}, or that setting taken out`
-      : `take "${setting}" out of ${path}`;
-  return [broken('hooks-off', `"${setting}" in ${path}: Claude Code does not start our hooks`, fix, { path, setting })];
-}
-
-function checkRegistered({ hooks, plugins }: HookFacts): Finding {
-  const missing = EVENTS.filter((event) => plugins.length === 0 && !hooks.some((hook) => hook.event === event));
-  const places = [
-    ...new Set(hooks.map(({ file }) => `${file.scope} settings (${file.path})`)),
-    ...plugins.map(({ name, path }) => `plugin ${name} (${path})`),
-  ];
-  const details = { missing, places };
-  const [first] = hooks;
-  const fix = first ? installInto(first.file) : 'cc-langfuse install';
-  if (missing.length === EVENTS.length) return broken('hooks', 'not registered in any settings', fix, details);
-  const message = `registered in ${places.join(', ')}`;
-  if (missing.length === 0) return ok('hooks', message, details);
-  const told = `${message}, but not for ${missing.join(', ')}`;
-  if (missing.includes('Stop')) return broken('hooks', `${told}: no turn is sent when it ends`, fix, details);
-  return warning('hooks', `${told}: what they would send comes later, or not`, fix, details);
-}
-
-/** Each command once, however many events it is registered for. */
-function checkPrograms(hooks: readonly RegisteredHook[], running: Running): Finding[] {
-  const byCommand = new Map(hooks.map((hook) => [`${hook.file.path} ${hook.command}`, hook]));
-  return [...byCommand.values()].map((hook) => checkProgram(hook, running));
-}
-
-function checkProgram({ program, node, file, command }: RegisteredHook, { programPath, nodePath }: Running): Finding {
-  // A key may stand before the program.
-  const shown = shownValue(command);
-  const details = { command: shown, path: file.path };
-  for (const executable of [node, program]) {
-    if (executable && executable.path === undefined)
-      return broken(
-        'hook-program',
-        `${executable.named}, which ${file.path} starts, is not there`,
-        // Others have the same file, and other paths: it goes by the name alone.
-        executable.named === 'cc-langfuse' && file.scope !== 'user' && file.scope !== 'local'
-          ? `npm install --global ${quoteForShell(dirname(dirname(programPath)))}`
-          : installInto(file),
-        details,
-      );
-  }
-  if (!program) return none('hook-program', `"${shown}" looks for the program by itself (${file.path})`, details);
-  if (program.path !== programPath)
-    return warning('hook-program', `${file.path} starts another one, ${program.path}`, installInto(file), details);
-  const other = node && node.path !== nodePath ? `, with ${node.path}` : '';
-  return ok('hook-program', `${file.path} starts this program${other}`, details);
-}
-
-function checkTimeouts(hooks: readonly RegisteredHook[], timeoutMs: number): Finding[] {
-  return hooks.flatMap(({ event, timeout, file }) => {
-    const most = HOOK_SECONDS[event];
-    // Without a time of its own a hook has 600 s, but all those of SessionEnd have 1.5 s together.
-    const hasSeconds = timeout ?? (event === 'SessionEnd' ? 1.5 : 600);
-    if (most === undefined) return [];
-    const needsSeconds = event === 'SessionStart' ? most : Math.ceil(timeoutMs / 1_000);
-    if (hasSeconds >= needsSeconds) return [];
-    const advised = Math.max(most, needsSeconds + 5);
+  return switches.flatMap(({ setting, isManaged, hasEffect }) => {
+    // The last file that has the setting overrides those before it.
+    const deciding = accepted.findLast(
+      ({ scope, settings }) => (scope === 'managed') === isManaged && typeof settings[setting] === 'boolean',
+    );
+    if (!hasEffect || deciding?.settings[setting] !== true) return [];
+    const { path } = deciding;
     return [
-      warning(
-        'hook-timeout',
-        `Claude Code ends ${event} after ${hasSeconds} s, a run may take ${needsSeconds} s`,
-        `write "timeout": ${advised} beside its command in ${file.path}`,
-        { event, seconds: hasSeconds, path: file.path },
+      about('hooks-off', { path, setting }).broken(
+        `"${setting}" in ${path} stops Claude Code from starting the hooks`,
+        setting === 'disableAllHooks'
+          ? `remove "${setting}" from ${path}`
+          : `ask whoever manages this machine to add the hooks to ${path}, or to remove that setting`,
       ),
     ];
   });
 }
 
-/** Claude Code runs the same command once. Of two runs the second waits for the first one's lock, and finds nothing left. */
-function checkRepeated({ hooks, plugins }: HookFacts): Finding[] {
-  const commandsOf = (event: string) =>
-    new Set(hooks.filter((hook) => hook.event === event).map(({ command }) => command));
-  const ways = Math.max(...EVENTS.map((event) => commandsOf(event).size)) + plugins.length;
-  if (ways < 2) return [];
-  const paths = [...new Set([...hooks.map(({ file }) => file.path), ...plugins.map(({ path }) => path)])];
-  const last = hooks.at(-1)?.file;
-  const fix = plugins.length > 0 || !last ? `claude plugin disable ${plugins[0]?.name}` : removeFrom(last);
-  return [
-    warning(
-      'hooks-repeated',
-      `registered in ${ways} ways (${paths.join(', ')}): each turn is sent once all the same, by one of ${ways} processes`,
-      fix,
-      { paths },
-    ),
+export function checkRegistered({ hooks, plugins }: HookSetup): Finding {
+  const missing = EVENTS.filter((event) => plugins.length === 0 && !hooks.some((hook) => hook.event === event));
+  const places = [
+    ...new Set(hooks.map(({ file }) => `${file.scope} settings (${file.path})`)),
+    ...plugins.map(({ name, path }) => `plugin ${name} (${path})`),
   ];
+  const registered = about('hooks', { missing, places });
+  const [first] = hooks;
+  const fix = first ? installCommand(first.file) : 'cc-langfuse install';
+  if (missing.length === EVENTS.length) return registered.broken('not registered in any settings file', fix);
+  const message = `registered in ${places.join(', ')}`;
+  if (missing.length === 0) return registered.ok(message);
+  const gap = `${message}, but not for ${missing.join(', ')}`;
+  return missing.includes('Stop')
+    ? registered.broken(`${gap}: turns are not sent when they end`, fix)
+    : registered.warning(`${gap}: what these would send is sent later or not at all`, fix);
 }
 
-function checkOthers({ others }: HookFacts): Finding[] {
-  const isFirst = ({ name, path }: OtherExporterIn, place: number) =>
-    others.findIndex((other) => other.name === name && other.path === path) === place;
-  return others.filter(isFirst).map(({ name, path }) => {
-    const same = others.filter((other) => other.name === name && other.path === path);
-    return warning(
-      'other-exporters',
-      `${name} (${path}) sends the same turns: each is in Langfuse twice`,
-      [...new Set(same.map(({ fix }) => fix))].join('; '),
-      { path, places: same.map(({ place }) => place) },
-    );
+/** Checks each command once, however many events it is registered for. */
+export function checkHookPrograms({ hooks, shell }: HookSetup & SettingsInForce): Finding[] {
+  const byCommand = new Map(hooks.map((hook) => [`${hook.file.path} ${hook.command}`, hook]));
+  return [...byCommand.values()].map((hook) => checkHookProgram(hook, shell.PATH ?? ''));
+}
+
+function checkHookProgram({ file, command, words }: RegisteredHook, searchPath: string): Finding {
+  // The command may contain a key.
+  const shown = showValue(command);
+  const hookProgram = about('hook-program', { command: shown, path: file.path });
+  const thisProgram = realpathSync(process.argv[1] ?? '');
+  const { program, node } = findExecutables(words, searchPath);
+  const lost = [node, program].find((executable) => executable && executable.path === undefined);
+  if (lost) {
+    // A project's settings are shared by people with different paths, so the hook uses the bare name.
+    const isOnPath = lost.named === 'cc-langfuse' && file.scope !== 'user' && file.scope !== 'local';
+    const fix = isOnPath
+      ? `npm install --global ${quoteForShell(dirname(dirname(thisProgram)))}`
+      : installCommand(file);
+    return hookProgram.broken(`${file.path} starts ${lost.named}, which does not exist`, fix);
+  }
+  if (!program) return hookProgram.none(`${file.path} starts "${shown}", which finds the program itself`);
+  if (program.path !== thisProgram)
+    return hookProgram.warning(`${file.path} starts another copy, ${program.path}`, installCommand(file));
+  const isOtherNode = node && node.path !== realpathSync(process.execPath);
+  return hookProgram.ok(`${file.path} starts this program${isOtherNode ? `, with ${node.path}` : ''}`);
+}
+
+interface Executable {
+  readonly named: string;
+  /** Its file, with links resolved; undefined if it does not exist. */
+  readonly path: string | undefined;
+}
+
+/** `program` is undefined if npx or the shell decides which it is; `node` if the command does not name one. */
+function findExecutables(words: readonly string[], searchPath: string) {
+  const place = words.indexOf('hook') - 1;
+  const [program = '', before = ''] = [words[place], words[place - 1]];
+  const isFetched = words.slice(0, place).some((word) => /^(?:npx|pnpm|yarn|bunx)(?:\.cmd)?$/.test(basename(word)));
+  const isNode = /^node(?:\.exe)?$/.test(basename(before));
+  return {
+    program: isFetched ? undefined : findExecutable(program, searchPath),
+    node: isNode ? findExecutable(before, searchPath) : undefined,
+  };
+}
+
+/** Looks a command up as a shell would. Returns undefined if the name contains a variable that only the shell knows. */
+function findExecutable(named: string, searchPath: string): Executable | undefined {
+  const expanded = named.replace(/^(?:~|\$HOME|\$\{HOME\})(?=[/\\])/, homedir());
+  if (expanded.includes('$')) return undefined;
+  const isPath = /[/\\]/.test(expanded);
+  const inFolder = (folder: string) => ['', ...WINDOWS_ENDINGS].map((ending) => join(folder, expanded + ending));
+  for (const candidate of isPath ? [expanded] : searchPath.split(delimiter).flatMap(inFolder)) {
+    try {
+      accessSync(candidate, isPath ? constants.R_OK : constants.X_OK);
+      return { named, path: realpathSync(candidate) };
+    } catch {
+      // It is not here; try the next folder.
+    }
+  }
+  return { named, path: undefined };
+}
+
+export function checkTimeouts({ hooks, settings }: HookSetup & SettingsInForce): Finding[] {
+  const runSeconds = Math.ceil(settings.timeoutMs / 1_000);
+  return hooks.flatMap(({ event, timeout, file }) => {
+    const usual = HOOK_SECONDS[event];
+    if (usual === undefined) return [];
+    // Without a timeout of its own a hook has 600 s, but all SessionEnd hooks together have 1.5 s.
+    const seconds = timeout ?? (event === 'SessionEnd' ? 1.5 : 600);
+    const needed = event === 'SessionStart' ? usual : runSeconds;
+    if (seconds >= needed) return [];
+    return [
+      about('hook-timeout', { event, seconds, path: file.path }).warning(
+        `Claude Code stops ${event} after ${seconds} s, but a run may take ${needed} s`,
+        `set "timeout": ${Math.max(usual, needed + 5)} next to its command in ${file.path}`,
+      ),
+    ];
   });
 }
-type OtherExporterIn = HookFacts['others'][number];
 
-function installInto({ scope, path }: RegisteredHook['file']): string {
-  if (scope === 'managed') return `have ${path} mended by who manages this machine`;
+/** Claude Code runs identical commands once. Of two runs the second waits for the first one's lock and finds nothing left. */
+export function checkRepeated({ hooks, plugins }: HookSetup): Finding[] {
+  const countCommands = (event: string) =>
+    new Set(hooks.filter((hook) => hook.event === event).map(({ command }) => command)).size;
+  const ways = Math.max(...EVENTS.map(countCommands)) + plugins.length;
+  if (ways < 2) return [];
+  const paths = [...new Set([...hooks.map(({ file }) => file.path), ...plugins.map(({ path }) => path)])];
+  const message = `registered in ${ways} ways (${paths.join(', ')}): each turn is still sent once, but ${ways} processes run`;
+  const [fix = ''] = [
+    ...plugins.map(({ name }) => `claude plugin disable ${name}`),
+    ...hooks.toReversed().map(({ file }) => removeCommand(file)),
+  ];
+  return [about('hooks-repeated', { paths }).warning(message, fix)];
+}
+
+export function checkOtherExporters({ accepted }: HookSetup): Finding[] {
+  return accepted.flatMap(({ path, settings }) => {
+    const exporters = findOtherExporters(settings);
+    return [...new Set(exporters.map(({ name }) => name))].map((name) => {
+      const same = exporters.filter((exporter) => exporter.name === name);
+      return about('other-exporters', { path, places: same.map(({ place }) => place) }).warning(
+        `${name} (${path}) sends the same turns, so each appears twice in Langfuse`,
+        [...new Set(same.map(({ fix }) => fix))].join('; '),
+      );
+    });
+  });
+}
+
+function installCommand({ scope, path }: AcceptedSettings): string {
+  if (scope === 'managed') return `ask whoever manages this machine to fix ${path}`;
   return scope === 'user' ? 'cc-langfuse install' : `cc-langfuse install --scope ${scope}`;
 }
 
-function removeFrom({ scope, path }: RegisteredHook['file']): string {
+function removeCommand({ scope, path }: AcceptedSettings): string {
   if (scope === 'managed') return 'cc-langfuse uninstall';
-  return scope === 'user' ? `take all but one of them out of ${path}` : `cc-langfuse uninstall --scope ${scope}`;
+  return scope === 'user' ? `remove all but one of them from ${path}` : `cc-langfuse uninstall --scope ${scope}`;
 }

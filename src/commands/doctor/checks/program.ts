@@ -1,47 +1,60 @@
-import type { ProgramFacts } from '../facts/program.js';
-import { broken, type Finding, none, ok, warning } from '../finding.js';
+import { realpathSync, statSync } from 'node:fs';
+import { claudeFolder } from '../../../config/claude-folder.js';
+import { version } from '../../../shared/version.js';
+import { findTranscripts, projectsFolder } from '../../../transcript/sessions/find-transcripts.js';
+import { readOverview } from '../../../transcript/sessions/overview.js';
+import { about, type Finding } from '../finding.js';
 
-/** As in package.json's `engines`. */
+/** The same as in package.json's `engines`. */
 const OLDEST_NODE = '20.19.0';
-/** Up to it the last line of an answer has the tokens that its first event told: one. */
-const UNDER_REPORTING = '2.1.90';
+/** Up to this version the last line of an answer records the output tokens of its first event: one. */
+const LAST_UNDER_REPORTING = '2.1.90';
+/** The newest session may have no prompt yet, and then it names no version. */
+const SESSIONS_READ = 5;
 
-export function checkNode({ node: { version, path } }: ProgramFacts): Finding {
-  const details = { version, path };
-  if (isBefore(version.slice(1), OLDEST_NODE))
-    return broken(
-      'node',
-      `${version} (${path}) is older than 20.19`,
-      'install Node 20.19 or newer: https://nodejs.org',
-      {
-        ...details,
-      },
-    );
-  return ok('node', `${version} (${path})`, details);
+export function checkNode(): Finding {
+  const path = realpathSync(process.execPath);
+  const node = about('node', { version: process.version, path });
+  const message = `${process.version} (${path})`;
+  if (!isOlder(process.version.slice(1), OLDEST_NODE)) return node.ok(message);
+  return node.broken(`${message} is older than 20.19`, 'install Node 20.19 or newer: https://nodejs.org');
 }
 
-export function checkProgram({ program: { version, path } }: ProgramFacts): Finding {
-  return ok('cc-langfuse', `${version} (${path})`, { version, path });
+export function checkProgram(): Finding {
+  const path = realpathSync(process.argv[1] ?? '');
+  return about('cc-langfuse', { version, path }).ok(`${version} (${path})`);
 }
 
-export function checkClaudeCode({ claudeCode }: ProgramFacts): Finding {
-  if (!claudeCode?.version) return none('claude-code', 'no session on disk that would tell its version');
-  const { version, sessionId } = claudeCode;
-  const message = `${version}, by the last session (${sessionId})`;
-  const isUnderReporting = !isBefore(UNDER_REPORTING, version);
-  if (isUnderReporting)
-    return warning(
-      'claude-code',
-      `${message}: up to ${UNDER_REPORTING} it notes too few output tokens`,
-      'claude update',
-      {
-        version,
-        sessionId,
-      },
-    );
-  return ok('claude-code', message, { version, sessionId });
+export function checkClaudeCode({ shell }: { readonly shell: NodeJS.ProcessEnv }): Finding {
+  const session = findLastSession(claudeFolder(shell));
+  if (!session?.version) return about('claude-code').none('unknown, because there is no session on disk');
+  const claudeCode = about('claude-code', { version: session.version, sessionId: session.sessionId });
+  const message = `${session.version}, according to the last session (${session.sessionId})`;
+  if (isOlder(LAST_UNDER_REPORTING, session.version)) return claudeCode.ok(message);
+  return claudeCode.warning(
+    `${message}: versions up to ${LAST_UNDER_REPORTING} record too few output tokens`,
+    'claude update',
+  );
 }
 
-function isBefore(version: string, other: string): boolean {
+/**
+ * Reads the version from the transcripts instead of starting `claude`: anything may be on the PATH under that name, and
+ * desktop apps bring a version of their own. What counts is the version that wrote the transcripts.
+ */
+function findLastSession(folder: string) {
+  try {
+    return [...findTranscripts(projectsFolder(folder), () => {})]
+      .map((path) => ({ path, changedAt: statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
+      .toSorted((a, b) => b.changedAt - a.changedAt)
+      .slice(0, SESSIONS_READ)
+      .map(({ path }) => readOverview(path))
+      .find((session) => session?.version !== undefined);
+  } catch {
+    // There are no projects yet, or they cannot be read.
+    return undefined;
+  }
+}
+
+function isOlder(version: string, other: string): boolean {
   return version.localeCompare(other, 'en', { numeric: true }) < 0;
 }

@@ -1,107 +1,206 @@
 import { formatDuration } from '../../../cli/format.js';
-import type { NetworkFacts, ServerFacts } from '../facts/server.js';
-import { broken, type Finding, none, ok, warning } from '../finding.js';
-import { shownUrl, withoutCredentials } from '../masking.js';
-import { explained } from '../silence.js';
-import { checkDoors } from './doors.js';
+import type { CollectorConfig, LangfuseConfig } from '../../../config/settings.js';
+import { fetchHealth, type HealthAnswer } from '../../../langfuse/health.js';
+import { type Http, HttpClient, isSuccess, type NoResponseError } from '../../../langfuse/http/client.js';
+import { OtlpTransport } from '../../../langfuse/otlp/otlp-transport.js';
+import { fetchProject, type ProjectAnswer } from '../../../langfuse/project.js';
+import type { Reply, Transport } from '../../../langfuse/transport.js';
+import { about, type Finding } from '../finding.js';
+import { showUrl } from '../masking.js';
+import { findShownProxy } from './network.js';
+import { explainNoAnswer } from './no-answer.js';
+import type { SettingsInForce } from './settings.js';
 
+const TIMEOUT_MS = 5_000;
 const CLOCK_TOLERANCE_MS = 60_000;
+/** The first major version of Langfuse whose ingestion API accepts no traces. */
+const INGESTION_CLOSED_FROM = 4;
+const ASK_OPERATOR = 'ask whoever runs the server or the proxy in front of it';
+const RUN_AGAIN = 'run cc-langfuse doctor again; if it stays so, ask whoever runs the server';
 
-export function checkServer(facts: ServerFacts, network: NetworkFacts): Finding[] {
-  const url = shownUrl(facts.langfuse.baseUrl);
-  const endpoint = checkEndpoint(facts, url, withoutCredentials(network.proxy));
-  // What is no Langfuse knows nothing of keys.
-  if (endpoint.status === 'broken') return [endpoint];
-  return [endpoint, checkKeys(facts, url), ...checkDoors(facts), checkClock(facts)];
-}
+/** An answer, or the error if there was none. */
+type Answer<T> = T | NoResponseError;
 
-function checkEndpoint({ health }: ServerFacts, url: string, proxy: string): Finding {
-  if (health.kind === 'none') {
-    const asked = { url, variable: 'LANGFUSE_BASE_URL', proxy, probe: `${url}/api/public/health` };
-    const { what, fix } = explained(health, asked);
-    return broken('endpoint', what, fix, { url, code: health.code });
-  }
-  const { status, version, location } = health.answer;
-  const details = { url, status, version };
-  if (version !== undefined && status < 300) return ok('endpoint', `${url} is Langfuse ${version}`, details);
-  if (status >= 300 && status < 400) {
-    const target = baseOf(location, url);
-    return broken(
-      'endpoint',
-      `${url} sends elsewhere (${status}), which is not followed`,
-      target === undefined ? 'write its own address to LANGFUSE_BASE_URL' : `write "LANGFUSE_BASE_URL": "${target}"`,
-      details,
-    );
-  }
-  if (status >= 500) return broken('endpoint', `${url} is ill (${status})`, 'wait, or ask who runs it', details);
-  return broken(
-    'endpoint',
-    `what answers at ${url} is no Langfuse (${status})`,
-    'write to LANGFUSE_BASE_URL the address that its page has in a browser, up to the first /project',
-    details,
-  );
-}
-
-function baseOf(location: string | undefined, url: string): string | undefined {
-  if (location === undefined || !URL.canParse(location, url)) return undefined;
-  const { origin, pathname } = new URL(location, url);
-  if (!pathname.endsWith('/api/public/health')) return undefined;
-  const base = `${origin}${pathname.slice(0, -'/api/public/health'.length)}`;
-  return base === url ? undefined : base;
-}
-
-function checkKeys({ project: asked }: ServerFacts, url: string): Finding {
-  if (asked.kind === 'none') {
-    const fix = 'run it once more; if it stays, ask who runs the server';
-    return broken('keys', `not answered about the keys: ${asked.code ?? asked.message}`, fix, { code: asked.code });
-  }
-  const { status, project } = asked.answer;
-  if (status === 401 || status === 403)
-    return broken(
-      'keys',
-      `the server refuses the keys (${status})`,
-      `make new ones at ${url} (project settings, API keys) and: cc-langfuse install`,
-      { status },
-    );
-  if (!project)
-    return warning('keys', `the server does not tell the project (${status})`, `look whether it is there: ${url}`, {
-      status,
-    });
-  return ok('keys', `they open the project "${project.name}"`, { project: project.name, projectId: project.id });
-}
-
-function checkClock({ clockAheadMs }: ServerFacts): Finding {
-  if (clockAheadMs === undefined) return none('clock', 'the server does not tell its time');
-  const details = { aheadMs: clockAheadMs };
-  const difference = formatDuration(Math.abs(clockAheadMs));
-  if (Math.abs(clockAheadMs) < CLOCK_TOLERANCE_MS) return ok('clock', `as the server's, to ${difference}`, details);
-  const message = `${difference} ${clockAheadMs > 0 ? 'behind' : 'ahead of'} the server's: turns stand at times when nobody looks`;
-  return warning('clock', message, 'timedatectl set-ntp true (or the time settings of the system)', details);
-}
-
-export function checkNetwork({ proxy, onlyForHooks, certificates }: NetworkFacts): Finding[] {
+export async function checkServer({ settings, trusted, plugin }: SettingsInForce): Promise<Finding[]> {
+  const { destination } = trusted;
+  if (destination?.kind === 'collector') return [await checkCollector(destination)];
+  if (destination) return checkLangfuse(destination);
+  if (settings.destination)
+    return [notAsked("its address or its keys come from a project's settings; set them in the shell to try them")];
   return [
-    proxy === ''
-      ? none('proxy', 'none is used')
-      : ok('proxy', withoutCredentials(proxy), { proxy: withoutCredentials(proxy) }),
-    checkCertificates(certificates),
-    ...onlyForHooks.map((variable) =>
-      warning(
-        'network',
-        `${variable} is not in the shell as it is in the settings, which hooks have and commands by hand have not`,
-        `set it in the shell, too: export ${variable}=…`,
-        { variable },
-      ),
-    ),
+    plugin === undefined
+      ? notAsked('the keys or the URL are missing')
+      : notAsked('Claude Code keeps the secret key to itself; set the keys in the shell to try them'),
   ];
 }
 
-function checkCertificates(certificates: NetworkFacts['certificates']): Finding {
-  if (!certificates) return none('certificates', 'those that Node knows');
-  const { path, isReadable } = certificates;
-  const message = `NODE_EXTRA_CA_CERTS is ${path}`;
-  if (isReadable) return ok('certificates', message, { path });
-  return broken('certificates', `${message}, which cannot be read`, 'write the path of a file that can, or remove it', {
-    path,
-  });
+function notAsked(reason: string): Finding {
+  return about('endpoint').none(`not asked: ${reason}`);
+}
+
+/** Asks four questions at once. None of them makes the server store anything. */
+async function checkLangfuse(langfuse: LangfuseConfig): Promise<Finding[]> {
+  const url = showUrl(langfuse.baseUrl);
+  const [health, project, otlp, ingestion] = await Promise.all([
+    orError(fetchHealth(langfuse, TIMEOUT_MS).then((answer) => ({ ...answer, at: Date.now() }))),
+    orError(fetchProject(langfuse, TIMEOUT_MS)),
+    orError(postNothing((http) => new OtlpTransport(langfuse, http))),
+    orError(
+      import('../../../langfuse/ingestion/ingestion-transport.lazy.js').then(({ IngestionTransport }) =>
+        postNothing((http) => new IngestionTransport(langfuse, http)),
+      ),
+    ),
+  ]);
+  const endpoint = checkEndpoint(langfuse, url, health);
+  // The answers to the other questions would not be Langfuse's.
+  if (health instanceof Error || endpoint.status === 'broken') return [endpoint];
+  const transports = checkTransports(langfuse, health.version, { otlp, ingestion, project });
+  return [endpoint, checkKeys(url, project), ...transports, checkClock(health)];
+}
+
+function orError<T>(asked: Promise<T>): Promise<Answer<T>> {
+  return asked.catch((error: NoResponseError) => error);
+}
+
+async function postNothing(createTransport: (http: Http) => Transport): Promise<Reply> {
+  const client = new HttpClient();
+  try {
+    return await createTransport(client).post([], { deadline: Date.now() + TIMEOUT_MS });
+  } finally {
+    await client.close();
+  }
+}
+
+function checkEndpoint(langfuse: LangfuseConfig, url: string, health: Answer<HealthAnswer>): Finding {
+  if (health instanceof Error) {
+    const [probe, variable] = [`${url}/api/public/health`, 'LANGFUSE_BASE_URL'];
+    return explainNoAnswer({ error: health, url, variable, proxy: findShownProxy(langfuse), probe });
+  }
+  const { status, version, location } = health;
+  const endpoint = about('endpoint', { url, status, version });
+  if (version !== undefined && status < 300) return endpoint.ok(`${url} is Langfuse ${version}`);
+  if (status >= 300 && status < 400) {
+    const target = findRedirectTarget(location, url);
+    return endpoint.broken(
+      `${url} redirects (${status}), and redirects are not followed`,
+      target === undefined
+        ? 'set LANGFUSE_BASE_URL to the address that it redirects to'
+        : `set "LANGFUSE_BASE_URL": "${target}"`,
+    );
+  }
+  if (status >= 500) return endpoint.broken(`${url} returns errors (${status})`, 'wait, or ask whoever runs it');
+  return endpoint.broken(
+    `${url} is not Langfuse (${status})`,
+    'set LANGFUSE_BASE_URL to the address that Langfuse has in a browser, up to the first /project',
+  );
+}
+
+function findRedirectTarget(location: string | undefined, url: string): string | undefined {
+  if (location === undefined || !URL.canParse(location, url)) return undefined;
+  const { origin, pathname } = new URL(location, url);
+  if (!pathname.endsWith('/api/public/health')) return undefined;
+  const target = `${origin}${pathname.slice(0, -'/api/public/health'.length)}`;
+  return target === url ? undefined : target;
+}
+
+function checkKeys(url: string, answer: Answer<ProjectAnswer>): Finding {
+  if (answer instanceof Error) {
+    const keys = about('keys', { code: answer.code });
+    return keys.broken(`the server did not answer whether the keys are right: ${answer.reason}`, RUN_AGAIN);
+  }
+  const { status, project } = answer;
+  const keys = about('keys', project ? { project: project.name, projectId: project.id } : { status });
+  if (isRefusal(status))
+    return keys.broken(
+      `the server refuses the keys (${status})`,
+      `create new ones at ${url} (project settings, API keys), then run: cc-langfuse install`,
+    );
+  if (project) return keys.ok(`for the project "${project.name}"`);
+  return keys.warning(`the server does not name the keys' project (${status})`, `check that it exists: ${url}`);
+}
+
+function isRefusal(status: number): boolean {
+  return status === 401 || status === 403;
+}
+
+interface TransportAnswers {
+  readonly otlp: Answer<Reply>;
+  readonly ingestion: Answer<Reply>;
+  readonly project: Answer<ProjectAnswer>;
+}
+
+/** Checks the API that observations are sent to. */
+function checkTransports(
+  { transport }: LangfuseConfig,
+  version: string | undefined,
+  answers: TransportAnswers,
+): Finding[] {
+  const isIngestionClosed = Number.parseInt(version ?? '', 10) >= INGESTION_CLOSED_FROM;
+  if (transport === 'ingestion' && isIngestionClosed)
+    return [
+      about('ingestion', { version }).broken(
+        `CC_LANGFUSE_TRANSPORT selects the ingestion API, which accepts no traces in Langfuse ${version}`,
+        'remove CC_LANGFUSE_TRANSPORT to send by OpenTelemetry',
+      ),
+    ];
+  if (transport === 'ingestion') return [checkTransport('ingestion', answers)];
+  if (answers.otlp instanceof Error || answers.otlp.status !== 404) return [checkTransport('otlp', answers)];
+  const otlp = about('otlp', { status: 404, version });
+  if (isIngestionClosed)
+    return [otlp.broken(`no OpenTelemetry endpoint (404), although Langfuse ${version} has one`, ASK_OPERATOR)];
+  const missing = 'no OpenTelemetry endpoint (404); Langfuse has one from 3.22 on';
+  if (transport === 'otlp')
+    return [otlp.broken(missing, 'remove CC_LANGFUSE_TRANSPORT to use the ingestion API, or update Langfuse')];
+  return [otlp.none(`${missing}, so the ingestion API is used`), checkTransport('ingestion', answers)];
+}
+
+const APIS = {
+  otlp: { name: 'the OpenTelemetry endpoint', accepts: 'accepts OpenTelemetry' },
+  ingestion: { name: 'the ingestion API', accepts: 'accepts events' },
+} as const;
+
+function checkTransport(api: keyof typeof APIS, answers: TransportAnswers): Finding {
+  const { name, accepts } = APIS[api];
+  const { [api]: answer, project } = answers;
+  if (answer instanceof Error)
+    return about(api, { code: answer.code }).broken(`${name} does not answer: ${answer.reason}`, RUN_AGAIN);
+  const { status, problem } = answer;
+  const finding = about(api, { status });
+  if (isRefusal(status) && !(project instanceof Error) && project.status === status)
+    return finding.none(`${name} answers; whether it accepts anything is known once the keys are right`);
+  if (isAccepted(answer)) return finding.ok(`${accepts} (${status})`);
+  return finding.broken(problem ?? `${name} answers ${status}`, ASK_OPERATOR);
+}
+
+function isAccepted({ status, problem }: Reply): boolean {
+  return problem === undefined && isSuccess(status);
+}
+
+function checkClock({ clock, at }: HealthAnswer & { readonly at: number }): Finding {
+  if (clock === undefined) return about('clock').none('the server does not send its time');
+  const aheadMs = clock - at;
+  const finding = about('clock', { aheadMs });
+  const difference = formatDuration(Math.abs(aheadMs));
+  if (Math.abs(aheadMs) < CLOCK_TOLERANCE_MS) return finding.ok(`differs from the server's by ${difference}`);
+  return finding.warning(
+    `${difference} ${aheadMs > 0 ? 'behind' : 'ahead of'} the server's, so turns appear at the wrong time`,
+    'timedatectl set-ntp true (or the time settings of the system)',
+  );
+}
+
+/** A Collector says nothing about itself but whether it accepts a request. */
+async function checkCollector(collector: CollectorConfig): Promise<Finding> {
+  const variable = 'CC_LANGFUSE_OTLP_URL';
+  const url = showUrl(collector.url);
+  const answer = await orError(postNothing((http) => new OtlpTransport(collector, http)));
+  if (answer instanceof Error)
+    return explainNoAnswer({ error: answer, url, variable, proxy: findShownProxy(collector), probe: url });
+  const { status, problem = `it answers ${status}` } = answer;
+  const endpoint = about('endpoint', { url, status });
+  if (isAccepted(answer)) return endpoint.ok(`the Collector at ${url} accepts OpenTelemetry (${status})`);
+  const isBusy = status >= 500 || status === 429;
+  const fix = isBusy
+    ? 'wait, or ask whoever runs it'
+    : `fix ${isRefusal(status) ? 'CC_LANGFUSE_OTLP_HEADERS' : variable}`;
+  return endpoint.broken(`the Collector at ${url}: ${problem}`, fix);
 }

@@ -1,55 +1,55 @@
 import { formatDuration, formatMoment, plural } from '../../../cli/format.js';
-import type { PendingSession, SessionFacts } from '../facts/sessions.js';
-import { type Finding, none, ok, warning } from '../finding.js';
+import { fingerprint } from '../../../langfuse/endpoint.js';
+import { about, type Finding } from '../finding.js';
+import type { StateFiles } from './files.js';
+import type { SettingsInForce } from './settings.js';
 
 const SHOWN = 5;
 
-/** `destination` is where the hooks here send to. */
-export function checkSessions(
-  { pending, lastExport }: SessionFacts,
-  destination: string | undefined,
-  now: number,
-): Finding[] {
-  const newest = pending.toSorted((a, b) => b.since - a.since);
-  return [
-    lastExported(lastExport, now),
-    ...newest.slice(0, SHOWN).map((session) => checkPending(session, destination, now)),
-    ...rest(pending.length),
-  ];
-}
-
-function lastExported(last: SessionFacts['lastExport'], now: number): Finding {
-  if (!last) return none('last-export', 'no turn has been exported yet');
-  const { sessionId, at, turns } = last;
+export function checkLastExport({ store, now }: StateFiles): Finding {
+  const [last] = readEntries(store)
+    .filter(([, { turnCount, pending, updated }]) => turnCount > 0 && !pending && Number.isFinite(Date.parse(updated)))
+    .toSorted(([, a], [, b]) => b.updated.localeCompare(a.updated));
+  if (!last) return about('last-export').none('no turn has been exported yet');
+  const [sessionId, { updated, turnCount: turns }] = last;
+  const at = Date.parse(updated);
   const ago = formatDuration(Math.max(0, now - at));
-  return ok('last-export', `${formatMoment(at)}, ${ago} ago: session ${sessionId}, ${plural(turns, 'turn')}`, {
-    sessionId,
-    at: new Date(at).toISOString(),
-    turns,
-  });
+  return about('last-export', { sessionId, at: new Date(at).toISOString(), turns }).ok(
+    `${formatMoment(at)}, ${ago} ago: session ${sessionId}, ${plural(turns, 'turn')}`,
+  );
 }
 
-function checkPending(session: PendingSession, here: string | undefined, now: number): Finding {
-  const { sessionId, since, attempts, reason, destination } = session;
-  const isElsewhere = destination !== undefined && here !== undefined && destination !== here;
-  const fix = isElsewhere
-    ? 'set the keys and the server that it was sent with; its next hook goes on'
-    : `cc-langfuse backfill ${sessionId} (the next hook does so, too)`;
-  const told = `${sessionId} since ${formatMoment(since)} (${formatDuration(Math.max(0, now - since))}), ${plural(attempts, 'attempt')}`;
-  return warning('pending', `${told}${isElsewhere ? ', for another project' : ''}: ${reason}`, fix, {
-    sessionId,
-    since: new Date(since).toISOString(),
-    attempts,
-    reason,
+/** The sessions that wait to be sent, those that failed last first. */
+export function checkPending({ store, now, settings }: StateFiles & SettingsInForce): Finding[] {
+  const here = settings.destination && fingerprint(settings.destination);
+  const waiting = readEntries(store)
+    .flatMap(([sessionId, { pending, destination }]) =>
+      pending ? [{ ...pending, sessionId, destination, since: Date.parse(pending.since) || 0 }] : [],
+    )
+    .toSorted((a, b) => b.since - a.since);
+  if (waiting.length === 0) return [about('pending').ok('no session is waiting to be sent')];
+  const findings = waiting.slice(0, SHOWN).map(({ sessionId, since, attempts, reason, destination }) => {
+    // The destination is unknown for sessions that the original cc-langfuse exported.
+    const isElsewhere = destination !== undefined && here !== undefined && destination !== here;
+    const age = `since ${formatMoment(since)} (${formatDuration(Math.max(0, now - since))})`;
+    return about('pending', { sessionId, since: new Date(since).toISOString(), attempts, reason }).warning(
+      `${sessionId} ${age}, ${plural(attempts, 'attempt')}${isElsewhere ? ', for another project' : ''}: ${reason}`,
+      isElsewhere
+        ? 'set the keys and the server that it was sent with; then the next hook sends it'
+        : `cc-langfuse backfill ${sessionId} (the next hook sends it, too)`,
+    );
   });
+  const count = waiting.length - SHOWN;
+  if (count <= 0) return findings;
+  const more = about('pending', { count });
+  return [...findings, more.warning(`and ${count} more`, 'cc-langfuse sessions (lists them all)')];
 }
 
-function rest(count: number): Finding[] {
-  if (count === 0) return [ok('pending', 'no session waits to be sent')];
-  if (count <= SHOWN) return [];
-  return [
-    warning('pending', `and ${plural(count - SHOWN, 'session')} more`, 'cc-langfuse sessions (it lists them all)', {
-      count,
-    }),
-  ];
+/** Another check reports that the state cannot be read. */
+function readEntries(store: StateFiles['store']) {
+  try {
+    return store.all();
+  } catch {
+    return [];
+  }
 }

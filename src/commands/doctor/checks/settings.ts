@@ -1,181 +1,256 @@
+import { spawnSync } from 'node:child_process';
+import { realpathSync, statSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { parseOtlpHeaders } from '../../../config/setting-formats.js';
-import type { DestinationConfig, GivenSetting } from '../../../config/settings.js';
+import { quoteForShell } from '../../../cli/terminal.js';
+import { findOwnPlugins, readPluginVariables } from '../../../config/claude-hooks.js';
+import {
+  acceptedSettings,
+  commandEnvironment,
+  envBlock,
+  type SettingsFile,
+  settingsPath,
+} from '../../../config/claude-settings.js';
+import { isKey, parseOtlpHeaders } from '../../../config/setting-formats.js';
+import {
+  type DestinationConfig,
+  type GivenSetting,
+  givenSettings,
+  readSettings,
+  type Settings,
+} from '../../../config/settings.js';
 import { otlpEndpoint } from '../../../langfuse/endpoint.js';
-import { isKey } from '../../setup/credentials.js';
-import type { SettingsFacts, Source } from '../facts/settings.js';
-import { broken, type Finding, none, ok, warning } from '../finding.js';
-import { maskedPublicKey, maskedSecretKey, shownUrl, shownValue } from '../masking.js';
+import { about, type Finding } from '../finding.js';
+import { maskPublicKey, maskSecretKey, showUrl, showValue } from '../masking.js';
+
+/** The settings of a hook that Claude Code starts in this directory. */
+export interface SettingsInForce {
+  readonly shell: NodeJS.ProcessEnv;
+  readonly files: readonly SettingsFile[];
+  /** The hook's environment: the shell's, changed by the `env` blocks of the settings files. */
+  readonly hookEnv: NodeJS.ProcessEnv;
+  readonly settings: Settings;
+  /** The settings without the project's, whose author could name a server that collects keys. Only these are tried. */
+  readonly trusted: Settings;
+  /** This program's plugin, if it is enabled. Claude Code keeps the secret key that the user entered for it. */
+  readonly plugin: string | undefined;
+  /** Where a variable is set: in the shell, for the plugin, or in a file. */
+  readonly findPlace: (variable: string) => string;
+}
+
+interface Layer {
+  readonly place: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+export async function readSettingsInForce(
+  shell: NodeJS.ProcessEnv,
+  files: readonly SettingsFile[],
+): Promise<SettingsInForce> {
+  const accepted = acceptedSettings(files);
+  // From the weakest to the strongest: Claude Code lets its settings override the shell.
+  const layers: Layer[] = [
+    { place: 'the shell', env: shell },
+    ...accepted.map(({ path, content }) => ({ place: path, env: envBlock(content) })),
+  ];
+  const plugins: Layer[] = accepted
+    .filter(({ scope }) => scope === 'user')
+    .flatMap(({ settings }) =>
+      findOwnPlugins(settings).map((plugin) => ({
+        place: `the plugin ${plugin}`,
+        // The plugin's hooks trace unless they are told not to.
+        env: { TRACE_TO_LANGFUSE: 'true', ...readPluginVariables(settings, plugin) },
+      })),
+    );
+  const hookEnv: NodeJS.ProcessEnv = Object.assign({}, ...layers.map(({ env }) => env));
+  // An empty variable overrides the layers below it, except what was entered for a plugin.
+  for (const [name, value] of plugins.flatMap(({ env }) => Object.entries(env))) hookEnv[name] ||= value;
+  const managed = accepted.filter(({ scope }) => scope === 'managed').map(({ content }) => envBlock(content));
+  const findLayer = (variable: string) => [...plugins, ...layers].findLast(({ env }) => (env[variable] ?? '') !== '');
+  return {
+    shell,
+    files,
+    hookEnv,
+    settings: await readSettings(hookEnv),
+    trusted: await readSettings(Object.assign(commandEnvironment(shell), ...managed)),
+    plugin: plugins[0]?.place,
+    findPlace: (variable) => findLayer(variable)?.place ?? 'the shell',
+  };
+}
 
 const SWITCH = 'TRACE_TO_LANGFUSE';
-/** Somebody means it; `1` means something else than it does. */
+/** Values by which someone turned tracing off on purpose; `1` was meant to turn it on. */
 const OFF = /^(?:false|no|off|0)$/i;
-const CLOUD = 'https://cloud.langfuse.com';
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
-/** What is called so in a report; without a good one of these nothing is sent. */
-const ESSENTIAL: readonly { readonly name: string; readonly variable: RegExp }[] = [
-  { name: 'public-key', variable: /LANGFUSE_PUBLIC_KEY$/ },
-  { name: 'secret-key', variable: /LANGFUSE_SECRET_KEY$/ },
-  { name: 'base-url', variable: /LANGFUSE_(?:BASE_?URL|HOST)$/ },
-  { name: 'otlp-url', variable: /LANGFUSE_OTLP_URL$/ },
-  { name: 'otlp-headers', variable: /LANGFUSE_OTLP_HEADERS$/ },
-];
 
-export function checkSettings(facts: SettingsFacts): Finding[] {
-  const { settings, given, sourceOf } = facts;
-  const bad = settings.problems.map(variableIn);
-  return [
-    checkTracing(facts),
-    ...settings.problems.map((problem) => checkProblem(problem, facts)),
-    ...given
-      .filter(({ name, variable }) => name !== SWITCH && !bad.includes(variable))
-      .map((setting) => checkGiven(setting, sourceOf(setting.variable), settings.destination)),
-    ...checkDefaultServer(facts),
-    ...checkDestination(facts),
-    ...facts.exposures.map(({ what, remedy }) => warning('keys-exposed', what, remedy)),
-  ];
-}
-
-function checkTracing({ hookEnv, sourceOf, userFile }: SettingsFacts): Finding {
+export function checkTracing({ hookEnv, shell, findPlace }: SettingsInForce): Finding {
   const value = hookEnv[SWITCH] ?? '';
   if (value === '')
-    return broken(
-      'tracing',
-      `off: ${SWITCH} is not set`,
-      `cc-langfuse install, or "${SWITCH}": "true" in the env block of ${userFile}`,
-    );
-  const { place } = sourceOf(SWITCH);
-  if (value === 'true') return ok('tracing', `on, by ${place}`, { place });
-  const message = `off: ${SWITCH} is "${shownValue(value)}", by ${place}`;
-  const fix = `make it "${SWITCH}": "true" in ${place}`;
-  return OFF.test(value) ? warning('tracing', message, fix, { place }) : broken('tracing', message, fix, { place });
+    return about('tracing').broken(`off: ${SWITCH} is not set`, installOrSet(`"${SWITCH}": "true"`, shell));
+  const place = findPlace(SWITCH);
+  const tracing = about('tracing', { place });
+  if (value === 'true') return tracing.ok(`on (from ${place})`);
+  const status = OFF.test(value) ? 'warning' : 'broken';
+  const message = `off: ${SWITCH} is "${showValue(value)}" (from ${place})`;
+  return tracing[status](message, `set "${SWITCH}": "true" in ${place}`);
 }
 
-function variableIn(problem: string): string {
+function installOrSet(entry: string, shell: NodeJS.ProcessEnv): string {
+  return `cc-langfuse install, or set ${entry} in the env block of ${settingsPath('user', shell, '')}`;
+}
+
+/** Essential settings have findings of their own name: without a good one nothing is sent. */
+function findingName(variable: string): string {
+  if (/LANGFUSE_(?:BASE_?URL|HOST)$/.test(variable)) return 'base-url';
+  const [, essential] = /LANGFUSE_(PUBLIC_KEY|SECRET_KEY|OTLP_URL|OTLP_HEADERS)$/.exec(variable) ?? [];
+  return essential?.toLowerCase().replace('_', '-') ?? 'setting';
+}
+
+/** A problem begins with its variable and never contains the value. */
+function variableOfProblem(problem: string): string {
   return /^\w+/.exec(problem)?.[0] ?? '';
 }
 
-/** A problem names its variable, and no value. */
-function checkProblem(problem: string, { settings, userFile, sourceOf, plugin }: SettingsFacts): Finding {
-  const variable = variableIn(problem);
-  const name = nameOf(variable);
-  const details = { variable };
-  if (name === 'secret-key' && plugin !== undefined)
-    return none(name, `Claude Code keeps it for ${plugin}; commands by hand want the keys in the shell`, details);
-  if (problem.endsWith(' is not set'))
-    return broken(name, problem, `cc-langfuse install, or "${variable}" in the env block of ${userFile}`, details);
-  const { place } = sourceOf(variable);
-  const message = `${problem} (by ${place})`;
-  const isVital = name !== 'setting' && settings.destination === undefined;
-  if (isVital && name === 'base-url')
-    return broken(name, message, `write "${variable}": "${CLOUD}", or your own server's`, details);
-  return (isVital ? broken : warning)(name, message, `correct ${variable} in ${place}, or take it out`, details);
+export function checkBadSettings({ settings, shell, findPlace, plugin }: SettingsInForce): Finding[] {
+  return settings.problems.map((problem) => {
+    const variable = variableOfProblem(problem);
+    const name = findingName(variable);
+    const setting = about(name, { variable });
+    if (name === 'secret-key' && plugin !== undefined)
+      return setting.none(
+        `Claude Code keeps it for ${plugin}; commands that you run yourself need the keys in the shell`,
+      );
+    if (problem.endsWith(' is not set')) return setting.broken(problem, installOrSet(`"${variable}"`, shell));
+    const place = findPlace(variable);
+    const message = `${problem} (from ${place})`;
+    const isVital = name !== 'setting' && settings.destination === undefined;
+    if (isVital && name === 'base-url')
+      return setting.broken(message, `set "${variable}": "https://cloud.langfuse.com", or your own server's URL`);
+    return setting[isVital ? 'broken' : 'warning'](message, `correct ${variable} in ${place}, or remove it`);
+  });
 }
 
-function nameOf(wanted: string): string {
-  return ESSENTIAL.find(({ variable }) => variable.test(wanted))?.name ?? 'setting';
+export function checkGoodSettings({ hookEnv, settings, findPlace }: SettingsInForce): Finding[] {
+  const { destination, problems } = settings;
+  const bad = problems.map(variableOfProblem);
+  const given = givenSettings(hookEnv);
+  const findings = given
+    .filter(({ name, variable }) => name !== SWITCH && !bad.includes(variable))
+    .map((setting) => checkSetting(setting, findPlace(setting.variable), destination));
+  if (destination?.kind !== 'langfuse' || given.some(({ name }) => name === 'LANGFUSE_BASE_URL')) return findings;
+  const { origin } = destination.baseUrl;
+  return [...findings, about('base-url', { value: origin }).ok(`${origin} (the default)`)];
 }
 
-function checkGiven(
+function checkSetting(
   { name, variable, value }: GivenSetting,
-  source: Source,
-  receiver: DestinationConfig | undefined,
+  place: string,
+  destination?: DestinationConfig,
 ): Finding {
-  const { place } = source;
   switch (name) {
     case 'LANGFUSE_PUBLIC_KEY':
     case 'LANGFUSE_SECRET_KEY':
     case 'LANGFUSE_BASE_URL':
-      if (receiver?.kind === 'collector')
-        return none(nameOf(variable), `${variable} is not used, CC_LANGFUSE_OTLP_URL is`, { variable, place });
-      return name === 'LANGFUSE_BASE_URL'
-        ? checkUrl(variable, new URL(value), source)
-        : checkKey(name, variable, value, source);
+      if (destination?.kind === 'collector')
+        return about(findingName(variable), { variable, place }).none(
+          `${variable} is not used, because CC_LANGFUSE_OTLP_URL is set`,
+        );
+      if (name === 'LANGFUSE_BASE_URL') return checkUrl(variable, new URL(value), place);
+      return checkKey(variable, value, place, name === 'LANGFUSE_PUBLIC_KEY');
     case 'CC_LANGFUSE_OTLP_URL':
-      return checkUrl(variable, new URL(value), source);
+      return checkUrl(variable, new URL(value), place);
     case 'CC_LANGFUSE_OTLP_HEADERS': {
       const names = Object.keys(parseOtlpHeaders(value) ?? {});
-      return ok('otlp-headers', `${variable} sets ${names.join(', ')}, by ${place}`, { variable, names, place });
+      const message = `${variable} sets ${names.join(', ')} (from ${place})`;
+      return about('otlp-headers', { variable, names, place }).ok(message);
     }
     default: {
-      const shown = name === 'LANGFUSE_METADATA' || name === 'CC_LANGFUSE_REDACT_EXTRA' ? 'set' : shownValue(value);
-      return ok('setting', `${variable} is ${shown}, by ${place}`, { variable, value: shown, place });
+      const shown = name === 'LANGFUSE_METADATA' || name === 'CC_LANGFUSE_REDACT_EXTRA' ? 'set' : showValue(value);
+      return about('setting', { variable, value: shown, place }).ok(`${variable} is ${shown} (from ${place})`);
     }
   }
 }
 
-function checkKey(
-  setting: 'LANGFUSE_PUBLIC_KEY' | 'LANGFUSE_SECRET_KEY',
-  variable: string,
-  value: string,
-  { place }: Source,
-): Finding {
-  const isPublic = setting === 'LANGFUSE_PUBLIC_KEY';
-  const name = nameOf(variable);
-  const shown = isPublic ? maskedPublicKey(value) : maskedSecretKey(value);
-  const details = { variable, value: shown, place };
-  const again = `copy it once more from the project's settings in Langfuse into ${place}`;
-  if (value.includes('…')) return broken(name, `${variable} is the example's, by ${place}`, again, details);
-  if (!isKey(value)) return broken(name, `${variable} holds a space or a quote, by ${place}`, again, details);
-  const other = isPublic ? 'sk-' : 'pk-';
-  if (value.startsWith(other))
-    return broken(
-      name,
-      `${variable} begins with ${other}, as the other key does, by ${place}`,
-      'exchange the two',
-      details,
+function checkKey(variable: string, value: string, place: string, isPublic: boolean): Finding {
+  const shown = isPublic ? maskPublicKey(value) : maskSecretKey(value);
+  const key = about(findingName(variable), { variable, value: shown, place });
+  const copyAgain = `copy the key again from the project's settings in Langfuse to ${place}`;
+  if (value.includes('…')) return key.broken(`${variable} is the example's placeholder (from ${place})`, copyAgain);
+  if (!isKey(value))
+    return key.broken(
+      `${variable} contains what no key contains, such as a space or a quote (from ${place})`,
+      copyAgain,
     );
-  return ok(name, `${variable} is ${shown}, by ${place}`, details);
+  const other = isPublic ? 'sk-' : 'pk-';
+  if (!value.startsWith(other)) return key.ok(`${variable} is ${shown} (from ${place})`);
+  return key.broken(`${variable} begins with ${other}, like the other key (from ${place})`, 'swap the two keys');
 }
 
-function checkUrl(variable: string, url: URL, { place }: Source): Finding {
-  const name = nameOf(variable);
-  const shown = shownUrl(url);
-  const details = { variable, value: shown, place };
-  const message = `${variable} is ${shown}, by ${place}`;
+function checkUrl(variable: string, url: URL, place: string): Finding {
+  const name = findingName(variable);
+  const shown = showUrl(url);
+  const setting = about(name, { variable, value: shown, place });
+  const message = `${variable} is ${shown} (from ${place})`;
   const hasPassword = url.username !== '' || url.password !== '';
   if (name === 'base-url' && hasPassword)
-    return warning(
-      name,
-      `${message}, with a name and a password, which are not used`,
-      `write "${variable}": "${shown}"`,
-      details,
+    return setting.warning(
+      `${message}; the user name and password in it are not used`,
+      `set "${variable}": "${shown}"`,
     );
-  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname))
-    return warning(
-      name,
-      `${message}: keys and content go there unencrypted`,
-      `write "${variable}": "https://${url.host}"`,
-      details,
-    );
-  return ok(name, message, details);
+  const isLocal = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname);
+  if (url.protocol !== 'http:' || isLocal) return setting.ok(message);
+  return setting.warning(
+    `${message}: keys and content are sent unencrypted`,
+    `set "${variable}": "https://${url.host}"`,
+  );
 }
 
-function checkDefaultServer({ given, settings: { destination: receiver } }: SettingsFacts): Finding[] {
-  if (receiver?.kind !== 'langfuse' || given.some(({ name }) => name === 'LANGFUSE_BASE_URL')) return [];
-  const { origin } = receiver.baseUrl;
-  return [ok('base-url', `${origin}, by default`, { value: origin })];
-}
-
-/** Whether hooks here go where the commands by hand, this one too, go. */
-function checkDestination({ given, settings, trusted, sourceOf }: SettingsFacts): Finding[] {
+/** Whether hooks in this directory send to the same place as commands that are run by hand, such as this one. */
+export function checkDestination({ hookEnv, settings, trusted, findPlace }: SettingsInForce): Finding[] {
   const [here, there] = [settings.destination, trusted.destination];
   if (!here || !there || isDeepStrictEqual(otlpEndpoint(here), otlpEndpoint(there))) return [];
-  const deciding = given.filter(({ variable }) => nameOf(variable) !== 'setting');
-  const places = [...new Set(deciding.map(({ variable }) => sourceOf(variable).place))].join(' and ');
-  const [hooks, byHand] = [destinationOf(here), destinationOf(there)];
+  const deciding = givenSettings(hookEnv).filter(({ variable }) => findingName(variable) !== 'setting');
+  const places = [...new Set(deciding.map(({ variable }) => findPlace(variable)))].join(' and ');
+  const [hooks, byHand] = [describeDestination(here), describeDestination(there)];
   return [
-    warning(
-      'destination',
-      `hooks here send to ${hooks}, commands by hand to ${byHand}, which is what is asked below`,
-      `where that is not meant, make ${places} say the same as the shell and your own settings`,
-      { hooks, byHand },
+    about('destination', { hooks, byHand }).warning(
+      `hooks here send to ${hooks}, but commands that you run yourself send to ${byHand}, which is checked below`,
+      `if that is not intended, make ${places} agree with the shell and your own settings`,
     ),
   ];
 }
 
-function destinationOf(receiver: DestinationConfig): string {
-  return receiver.kind === 'collector'
-    ? `the Collector at ${receiver.url.host}`
-    : `${receiver.baseUrl.host} (${maskedPublicKey(receiver.publicKey)})`;
+function describeDestination(destination: DestinationConfig): string {
+  return destination.kind === 'collector'
+    ? `the Collector at ${destination.url.host}`
+    : `${destination.baseUrl.host} (${maskPublicKey(destination.publicKey)})`;
+}
+
+export function checkExposedKeys({ files }: SettingsInForce): Finding[] {
+  const isHolder = ({ scope, content }: SettingsFile) =>
+    scope !== 'managed' && givenSettings(envBlock(content)).some(({ name }) => name === 'LANGFUSE_SECRET_KEY');
+  return files.filter(isHolder).flatMap(({ path }) => checkExposure(path));
+}
+
+/** Whether others can read a file that contains the secret key. */
+export function checkExposure(path: string): Finding[] {
+  const exposed = about('keys-exposed');
+  const holder = `${path} contains the secret key`;
+  const isReadByOthers = process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0;
+  // The settings may be a link into a repository of dotfiles.
+  const file = realpathSync(path);
+  // Claude Code makes git ignore only the local settings that it creates itself. 1: in a working tree and not ignored.
+  const { status } = spawnSync('git', ['-C', dirname(file), 'check-ignore', '-q', file], { stdio: 'ignore' });
+  return [
+    ...(isReadByOthers
+      ? [exposed.warning(`${holder}, and others on this machine can read it`, `chmod 600 ${quoteForShell(path)}`)]
+      : []),
+    ...(status === 1
+      ? [
+          exposed.warning(
+            `${holder}, and git does not ignore it`,
+            `add ${basename(file)}* to ${dirname(file)}/.gitignore`,
+          ),
+        ]
+      : []),
+  ];
 }

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { changeOf, write } from '../../../src/commands/setup/settings-writer.js';
+import { planChange, writeChange } from '../../../src/commands/setup/settings-file.js';
 
 let folder: string;
 let path: string;
@@ -26,10 +26,10 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const modeOf = (file: string) => (statSync(file).mode & 0o777).toString(8);
-const change = (to: string) => write(changeOf(path, () => to));
+const change = (to: string) => writeChange(planChange(path, () => to));
 
-describe('a settings file is written', () => {
-  test('beside a backup, of which there is one however often it is done', () => {
+describe('a change of a settings file', () => {
+  test('leaves one backup, however often the file is changed', () => {
     writeFileSync(path, '{"a":1}');
     expect(change('{"a":2}')).toBe(`${path}.cc-langfuse.bak`);
     change('{"a":3}');
@@ -38,7 +38,7 @@ describe('a settings file is written', () => {
     expect(readdirSync(folder)).toEqual(['settings.json', 'settings.json.cc-langfuse.bak']);
   });
 
-  test('not at all where nothing changes', () => {
+  test('is not written if nothing changes', () => {
     writeFileSync(path, '{"a":1}');
     const { mtimeNs } = statSync(path, { bigint: true });
     expect(change('{"a":1}')).toBeUndefined();
@@ -46,19 +46,19 @@ describe('a settings file is written', () => {
     expect(readdirSync(folder)).toEqual(['settings.json']);
   });
 
-  test('with its mode; a new one for its owner alone', () => {
+  test('keeps the mode; a new file is for its owner alone', () => {
     writeFileSync(path, '{}');
     chmodSync(path, 0o640);
     change('{"a":1}');
     expect(modeOf(path)).toBe('640');
-    // It holds keys that nobody thinks of any more.
+    // It contains keys that everyone has forgotten.
     expect(modeOf(`${path}.cc-langfuse.bak`)).toBe('600');
     path = join(folder, 'not yet there', 'settings.json');
     change('{"a":1}');
     expect(modeOf(path)).toBe('600');
   });
 
-  test('through a link, which stays one', () => {
+  test('goes through a link, which remains', () => {
     mkdirSync(join(folder, 'dotfiles'));
     const real = join(folder, 'dotfiles', 'claude.json');
     writeFileSync(real, '{}');
@@ -68,7 +68,7 @@ describe('a settings file is written', () => {
     expect(readFileSync(real, 'utf8')).toBe('{"a":1}');
   });
 
-  test('and never its backup through a link that someone has put there', () => {
+  test('never writes the backup through a link', () => {
     writeFileSync(path, '{"a":1}');
     writeFileSync(join(folder, 'precious'), 'mine');
     symlinkSync(join(folder, 'precious'), `${path}.cc-langfuse.bak`);
@@ -77,8 +77,8 @@ describe('a settings file is written', () => {
     expect(readFileSync(`${path}.cc-langfuse.bak`, 'utf8')).toBe('{"a":1}');
   });
 
-  test('or not at all: then no copy of it is left either', () => {
-    // So long a name has no room for what would be written beside it.
+  test('leaves no backup if it fails', () => {
+    // With a name of this length no temporary file can be created next to it.
     const real = join(folder, `${'x'.repeat(250)}.json`);
     writeFileSync(real, '{}');
     symlinkSync(real, path);
@@ -87,41 +87,41 @@ describe('a settings file is written', () => {
     expect(readdirSync(folder).toSorted()).toEqual(['settings.json', `${'x'.repeat(250)}.json`]);
   });
 
-  test('with its byte order mark', () => {
+  test('keeps the byte order mark', () => {
     writeFileSync(path, '\uFEFF{}');
-    write(changeOf(path, (text) => text.replace('{', '{"a":1')));
+    writeChange(planChange(path, (text) => text.replace('{', '{"a":1')));
     expect(readFileSync(path, 'utf8')).toBe('\uFEFF{"a":1}');
   });
 });
 
-describe('a settings file is left alone', () => {
-  test('that is no JSON', () => {
+describe('a settings file is not changed', () => {
+  test('if it is not JSON', () => {
     writeFileSync(path, '{\n  "a": }');
     expect(() => change('{}')).toThrow(
-      `${path} is no JSON that Claude Code could read (line 2, column 8: value expected); correct it first`,
+      `${path} is not JSON that Claude Code can read (line 2, column 8: value expected); fix it first`,
     );
   });
 
-  test('that is not in UTF-8, of which some bytes would be lost', () => {
+  test('if it is not UTF-8, because bytes would be lost', () => {
     const latin1 = Buffer.from('{"name":"caf\u00e9"}', 'latin1');
     writeFileSync(path, latin1);
-    expect(() => change('{}')).toThrow(`${path} is not all in UTF-8; save it so first`);
+    expect(() => change('{}')).toThrow(`${path} is not UTF-8; save it as UTF-8 first`);
     expect(readFileSync(path)).toEqual(latin1);
   });
 
-  test('that is a folder', () => {
+  test('if it is a folder', () => {
     mkdirSync(path);
-    expect(() => change('{}')).toThrow(`${path} cannot be read (not a regular file); make it a file`);
+    expect(() => change('{}')).toThrow(`${path} cannot be read (not a regular file); replace it with a readable file`);
   });
 
-  test('that is a link to nowhere', () => {
+  test('if it is a link to nowhere', () => {
     symlinkSync(join(folder, 'nowhere'), path);
     expect(() => change('{}')).toThrow(`${path} is a link to a file that does not exist`);
   });
 
-  test('whose folder cannot be written', () => {
+  test('if its folder cannot be written', () => {
     writeFileSync(path, '{"a":1}');
-    // Root may write where nobody else may, so a folder stands in the way of the backup.
+    // Root may write anywhere, so a folder is put in the backup's place.
     mkdirSync(`${path}.cc-langfuse.bak`);
     expect(() => change('{}')).toThrow(/settings\.json cannot be written \(\w+\); nothing was changed$/);
     expect(readFileSync(path, 'utf8')).toBe('{"a":1}');

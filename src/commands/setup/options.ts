@@ -1,0 +1,22 @@
+import { UsageError } from '../../cli/command-line.js';
+import type { Scope } from '../../config/claude-settings.js';
+
+/** The options that install and uninstall share. */
+export const SETUP_OPTIONS = {
+  scope: { type: 'string' },
+  'dry-run': { type: 'boolean' },
+  yes: { type: 'boolean' },
+} as const;
+
+const SCOPES: readonly Exclude<Scope, 'managed'>[] = ['user', 'project', 'local'];
+
+export function parseSetupOptions(
+  command: string,
+  values: { scope?: string; 'dry-run'?: boolean; yes?: boolean },
+  [operand]: readonly string[],
+) {
+  if (operand !== undefined) throw new UsageError(`${operand}: ${command} takes no operands; see ${command} --help`);
+  const scope = SCOPES.find((each) => each === (values.scope ?? 'user'));
+  if (!scope) throw new UsageError(`--scope ${values.scope}: expected ${SCOPES.join(', ')}`);
+  return { scope, isDryRun: values['dry-run'] ?? false, assumeYes: values.yes ?? false };
+}

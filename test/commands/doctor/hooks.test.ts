@@ -1,0 +1,304 @@
+import { mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { checkHooksOff, readHookSetup } from '../../../src/commands/doctor/checks/hooks.js';
+import { parseClaudeSettings, type Scope } from '../../../src/config/claude-settings.js';
+import { COMMAND, DoctorHome, hooksOf, SETTINGS, TIMEOUTS } from '../../support/doctor.js';
+import { SECRET_KEY } from '../../support/langfuse-server.js';
+
+const INSTALL = 'cc-langfuse install';
+const FILE = '~/.claude/settings.json';
+const PROJECT_FILE = '~/project/.claude/settings.json';
+let home: DoctorHome;
+
+beforeEach(async () => {
+  home = await DoctorHome.open();
+});
+
+afterEach(() => home.close());
+
+const hooksFound = async () => (await home.check()).of('hooks');
+
+describe('hooks are registered', () => {
+  const REGISTERED = `registered in user settings (${FILE})`;
+
+  test('broken if there are none', async () => {
+    expect(await hooksFound()).toEqual([
+      { status: 'broken', message: 'not registered in any settings file', fix: INSTALL },
+    ]);
+  });
+
+  test('broken if Stop is missing', async () => {
+    const { Stop: _, ...withoutStop } = TIMEOUTS;
+    home.writeSettings(hooksOf(COMMAND, withoutStop));
+    expect(await hooksFound()).toEqual([
+      {
+        status: 'broken',
+        message: `${REGISTERED}, but not for Stop: turns are not sent when they end`,
+        fix: INSTALL,
+      },
+    ]);
+  });
+
+  test('a warning if another event is missing', async () => {
+    home.writeSettings(hooksOf(COMMAND, { Stop: 15, StopFailure: 15 }));
+    expect(await hooksFound()).toEqual([
+      {
+        status: 'warning',
+        message: `${REGISTERED}, but not for SessionStart, SessionEnd: what these would send is sent later or not at all`,
+        fix: INSTALL,
+      },
+    ]);
+  });
+
+  test('by the plugin alone', async () => {
+    home.writeSettings({ enabledPlugins: { 'cc-langfuse@cc-langfuse': true } });
+    expect(await hooksFound()).toEqual([
+      { status: 'ok', message: `registered in plugin cc-langfuse@cc-langfuse (${FILE})` },
+    ]);
+  });
+});
+
+describe('a settings file that Claude Code ignores is broken', () => {
+  const IGNORED = 'so Claude Code ignores it';
+
+  test('if it is not JSON', async () => {
+    home.writeSettings('{"hooks": {');
+    expect((await home.check()).of('settings-file')).toEqual([
+      {
+        status: 'broken',
+        message: `${FILE} is not JSON (line 1, column 12: close brace expected), ${IGNORED}`,
+        fix: `fix ${FILE}`,
+      },
+    ]);
+  });
+
+  test('if it has a comment; its hooks do not count', async () => {
+    home.writeSettings(`// mine\n${JSON.stringify(hooksOf())}`);
+    const found = await home.check();
+    expect(found.of('settings-file')).toEqual([
+      {
+        status: 'broken',
+        message: `${FILE} has comments or trailing commas, ${IGNORED}`,
+        fix: `remove them from ${FILE}`,
+      },
+    ]);
+    expect(found.of('hooks')).toMatchObject([{ status: 'broken' }]);
+  });
+
+  test('if a folder is in its place', async () => {
+    mkdirSync(join(home.workplace.home, SETTINGS.user), { recursive: true });
+    expect((await home.check()).of('settings-file')).toEqual([
+      {
+        status: 'broken',
+        message: `${FILE} cannot be read (not a regular file), ${IGNORED}`,
+        fix: `mv ${FILE} ${FILE}.old`,
+      },
+    ]);
+  });
+});
+
+describe('disableAllHooks', () => {
+  test('in local settings is broken', async () => {
+    home.writeSettings(hooksOf());
+    home.writeSettings({ disableAllHooks: true }, 'local');
+    const local = '~/project/.claude/settings.local.json';
+    expect((await home.check()).of('hooks-off')).toEqual([
+      {
+        status: 'broken',
+        message: `"disableAllHooks" in ${local} stops Claude Code from starting the hooks`,
+        fix: `remove "disableAllHooks" from ${local}`,
+      },
+    ]);
+  });
+
+  test('of the user may be overridden by a project', async () => {
+    home.writeSettings({ ...hooksOf(), disableAllHooks: true });
+    expect((await home.check()).of('hooks-off')).toMatchObject([{ status: 'broken' }]);
+    home.writeSettings({ disableAllHooks: false }, 'project');
+    expect((await home.check()).of('hooks-off')).toEqual([]);
+  });
+});
+
+/** Managed settings are outside of the home, so the check is called directly. */
+describe('in managed settings', () => {
+  const brokenSettings = (files: { [scope in Scope]?: object }) =>
+    checkHooksOff(
+      readHookSetup(
+        Object.entries(files).map(([scope, settings]) => ({
+          scope: scope as Scope,
+          path: scope,
+          content: parseClaudeSettings(JSON.stringify(settings)),
+        })),
+      ),
+    ).map(({ details }) => `${details.setting} in ${details.path}`);
+
+  test.each<[string, { [scope in Scope]?: object }, string[]]>([
+    ['the user cannot turn off hooks', { user: { disableAllHooks: true }, managed: hooksOf() }, []],
+    [
+      'disableAllHooks turns off hooks of the user',
+      { user: hooksOf(), managed: { disableAllHooks: true } },
+      ['disableAllHooks in managed'],
+    ],
+    [
+      'disableAllHooks turns off hooks there',
+      { managed: { ...hooksOf(), disableAllHooks: true } },
+      ['disableAllHooks in managed'],
+    ],
+    [
+      'allowManagedHooksOnly turns off hooks of the user',
+      { user: hooksOf(), managed: { allowManagedHooksOnly: true } },
+      ['allowManagedHooksOnly in managed'],
+    ],
+    [
+      'allowManagedHooksOnly does not turn off hooks there',
+      { managed: { ...hooksOf(), allowManagedHooksOnly: true } },
+      [],
+    ],
+    ['allowManagedHooksOnly is ignored elsewhere', { user: { ...hooksOf(), allowManagedHooksOnly: true } }, []],
+  ])('%s', (_, files, settings) => {
+    expect(brokenSettings(files)).toEqual(settings);
+  });
+
+  test('allowManagedHooksOnly is for an administrator to fix', () => {
+    const managed = {
+      scope: 'managed' as const,
+      path: '/m',
+      content: parseClaudeSettings('{"allowManagedHooksOnly":true}'),
+    };
+    expect(checkHooksOff(readHookSetup([managed]))).toMatchObject([
+      { fix: 'ask whoever manages this machine to add the hooks to /m, or to remove that setting' },
+    ]);
+  });
+});
+
+describe('the program that a hook starts', () => {
+  test.each([
+    ['a program', `exec "${process.execPath}" "/gone/cli.cjs" hook # cc-langfuse`, '/gone/cli.cjs'],
+    ['a node', 'exec "/gone/node" "/gone/cli.cjs" hook # cc-langfuse', '/gone/node'],
+    ['a name', 'exec cc-langfuse hook', 'cc-langfuse'],
+    ['a path in the home', 'node ~/tools/cc-langfuse/dist/cli.cjs hook', '~/tools/cc-langfuse/dist/cli.cjs'],
+  ])('is broken if it is %s that does not exist', async (_, command, named) => {
+    home.writeSettings(hooksOf(command));
+    expect((await home.check()).of('hook-program')).toEqual([
+      { status: 'broken', message: `${FILE} starts ${named}, which does not exist`, fix: INSTALL },
+    ]);
+  });
+
+  test('has to be on the PATH if a project’s settings name it, which are for everyone', async () => {
+    home.writeSettings(hooksOf('exec cc-langfuse hook'), 'project');
+    expect((await home.check()).of('hook-program')).toEqual([
+      {
+        status: 'broken',
+        message: `${PROJECT_FILE} starts cc-langfuse, which does not exist`,
+        fix: 'npm install --global ~/cc-langfuse',
+      },
+    ]);
+  });
+
+  test('is checked once in the home, where the settings of the user are those of the project', async () => {
+    home.writeSettings(hooksOf());
+    expect((await home.check({}, home.workplace.home)).of('hook-program')).toHaveLength(1);
+  });
+
+  test('may be found by its name, be another copy, or have another node', async () => {
+    const bin = join(home.workplace.home, 'bin');
+    mkdirSync(bin);
+    symlinkSync(home.program, join(bin, 'cc-langfuse'));
+    symlinkSync('/bin/sh', join(bin, 'node'));
+    const copy = join(bin, 'cli.cjs');
+    writeFileSync(copy, '');
+    const register = (command: string, event: string) => hooksOf(command, { [event]: 15 }).hooks;
+    const hooks = {
+      ...register('exec cc-langfuse hook', 'SessionStart'),
+      ...register(`exec "${join(bin, 'node')}" "${home.program}" hook # cc-langfuse`, 'Stop'),
+      ...register(`exec node "${copy}" hook # cc-langfuse`, 'SessionEnd'),
+    };
+    home.writeSettings({ hooks }, 'project');
+    expect((await home.check({ PATH: `${bin}:${process.env.PATH}` })).of('hook-program')).toEqual([
+      { status: 'ok', message: `${PROJECT_FILE} starts this program` },
+      { status: 'ok', message: `${PROJECT_FILE} starts this program, with ${realpathSync('/bin/sh')}` },
+      {
+        status: 'warning',
+        message: `${PROJECT_FILE} starts another copy, ~/bin/cli.cjs`,
+        fix: 'cc-langfuse install --scope project',
+      },
+    ]);
+  });
+
+  test.each(['npx --yes cc-langfuse@1 hook', 'node "$TOOLS/cc-langfuse/dist/cli.cjs" hook'])(
+    'is unknown if the command is %s',
+    async (command) => {
+      home.writeSettings(hooksOf(command));
+      expect((await home.check()).of('hook-program')).toEqual([
+        { status: 'none', message: `${FILE} starts "${command}", which finds the program itself` },
+      ]);
+    },
+  );
+
+  test('is shown without a key that is in the command', async () => {
+    home.writeSettings(hooksOf(`LANGFUSE_SECRET_KEY=${SECRET_KEY}9 npx cc-langfuse hook`));
+    expect((await home.check({ LANGFUSE_SECRET_KEY: 'another' })).of('hook-program')).toMatchObject([
+      { message: expect.stringContaining('"LANGFUSE_SECRET_KEY=[redacted] npx cc-langfuse hook"') },
+    ]);
+  });
+});
+
+test('a hook whose timeout is shorter than a run is a warning', async () => {
+  home.setUp({ CC_LANGFUSE_TIMEOUT: '30000' });
+  const { env } = JSON.parse(readFileSync(join(home.workplace.home, SETTINGS.user), 'utf8'));
+  const timeouts = { SessionStart: 1, Stop: 15, StopFailure: undefined, SessionEnd: undefined };
+  home.writeSettings({ ...hooksOf(COMMAND, timeouts), env });
+  const warnings = [
+    ['SessionStart', 'after 1 s, but a run may take 5 s', 10],
+    ['Stop', 'after 15 s, but a run may take 30 s', 35],
+    ['SessionEnd', 'after 1.5 s, but a run may take 30 s', 35],
+  ].map(([event, times, seconds]) => ({
+    status: 'warning',
+    message: `Claude Code stops ${event} ${times}`,
+    fix: `set "timeout": ${seconds} next to its command in ${FILE}`,
+  }));
+  expect((await home.check()).of('hook-timeout')).toEqual(warnings);
+});
+
+describe('hooks that are registered more than once', () => {
+  test('with different commands are a warning', async () => {
+    home.writeSettings(hooksOf());
+    home.writeSettings(hooksOf('exec cc-langfuse hook'), 'project');
+    expect((await home.check()).of('hooks-repeated')).toEqual([
+      {
+        status: 'warning',
+        message: `registered in 2 ways (${FILE}, ${PROJECT_FILE}): each turn is still sent once, but 2 processes run`,
+        fix: 'cc-langfuse uninstall --scope project',
+      },
+    ]);
+  });
+
+  test('by the plugin, too, are a warning', async () => {
+    home.writeSettings({ ...hooksOf(), enabledPlugins: { 'cc-langfuse@cc-langfuse': true } });
+    expect((await home.check()).of('hooks-repeated')).toMatchObject([
+      { status: 'warning', fix: 'claude plugin disable cc-langfuse@cc-langfuse' },
+    ]);
+  });
+
+  test('for different events are fine', async () => {
+    const { Stop, ...others } = TIMEOUTS;
+    home.writeSettings({
+      hooks: { ...hooksOf(COMMAND, { Stop }).hooks, ...hooksOf('exec cc-langfuse hook', others).hooks },
+    });
+    const found = await home.check();
+    expect(found.of('hooks')).toMatchObject([{ status: 'ok' }]);
+    expect(found.of('hooks-repeated')).toEqual([]);
+  });
+});
+
+test('another exporter is one warning, with every place where it is registered', async () => {
+  home.writeSettings({ ...hooksOf('pnpm dlx github:elct9620/cc-langfuse hook', { Stop: 5, SessionEnd: 5 }) });
+  expect((await home.check()).of('other-exporters')).toEqual([
+    {
+      status: 'warning',
+      message: `the original cc-langfuse (${FILE}) sends the same turns, so each appears twice in Langfuse`,
+      fix: 'remove its command from hooks.Stop; remove its command from hooks.SessionEnd',
+    },
+  ]);
+});

@@ -7,15 +7,13 @@ import type { Line } from '../file/line.js';
  * have the same text, and so can the two answers around a Stop hook that blocks.
  */
 export class AnswerWatcher {
-  readonly #text: string;
+  readonly #answer: { readonly text: string; readonly promptId: string | undefined };
   readonly #after: number;
-  readonly #promptId: string | undefined;
   #line: number | undefined;
 
   constructor({ text, promptId }: { text: string; promptId: string | undefined }, after: number) {
-    this.#text = text.trim();
+    this.#answer = { text: text.trim(), promptId };
     this.#after = after;
-    this.#promptId = promptId;
   }
 
   /** The number of the answer's line; undefined until it has come. */
@@ -25,17 +23,14 @@ export class AnswerWatcher {
 
   observe(line: Line): void {
     if ((line.kind !== 'user' && line.kind !== 'assistant') || line.fields.isSidechain) return;
-    const { number } = line.location;
+    const { text, promptId } = this.#answer;
     if (line.kind === 'user') {
-      // A user line of the next prompt does not show that the answer was not the last one.
-      if (!this.#isOfNextPrompt(line.fields.promptId)) this.#line = undefined;
-    } else if (number > this.#after) {
+      // A line of the next prompt does not mean that the answer was not the last one.
+      const isSamePrompt = line.fields.promptId === promptId;
+      if (isSamePrompt || promptId === undefined || line.fields.promptId === undefined) this.#line = undefined;
+    } else if (line.location.number > this.#after) {
       const last = parseBlocks(line.content).findLast((block) => block.kind === 'text');
-      if (last?.text.trim() === this.#text) this.#line = number;
+      if (last?.text.trim() === text) this.#line = line.location.number;
     }
-  }
-
-  #isOfNextPrompt(promptId: string | undefined): boolean {
-    return this.#promptId !== undefined && promptId !== undefined && promptId !== this.#promptId;
   }
 }

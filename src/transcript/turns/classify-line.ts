@@ -7,14 +7,12 @@ export type ConversationLine = UserLine | AssistantLine | SystemLine | Attachmen
 
 /** What a line is in its conversation, with what was read from it to find out. */
 export type ClassifiedLine =
-  | { readonly role: 'prompt'; readonly line: UserLine }
+  | { readonly role: 'prompt' | 'tool-results' | 'skill-body'; readonly line: UserLine }
+  | { readonly role: 'response'; readonly line: AssistantLine }
   /** `/clear` and the like are not marked in any way: a command is a prompt unless its output follows. */
   | { readonly role: 'command'; readonly line: UserLine }
   | { readonly role: 'command-output' }
   | { readonly role: 'bash-output'; readonly line: UserLine; readonly content: string }
-  | { readonly role: 'skill-body'; readonly line: UserLine }
-  | { readonly role: 'response'; readonly line: AssistantLine }
-  | { readonly role: 'tool-results'; readonly line: UserLine }
   | { readonly role: 'note'; readonly line: ConversationLine; readonly note: NoteContent }
   /** Claude Code asks the model to go on after an answer that was cut off, or refused. */
   | { readonly role: 'resume'; readonly line: UserLine; readonly content: string }

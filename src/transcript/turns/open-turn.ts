@@ -13,10 +13,8 @@ export class OpenTurn {
   hasEnded = false;
   readonly #thread: ThreadContext;
   readonly #responses: ResponseCollector;
-  readonly #timeBefore: number | undefined;
-  readonly #sessionBefore: SessionFacts;
-  /** Notes from before its prompt, of a turn that was never answered. */
-  readonly #earlierNotes: readonly Note[];
+  /** What was known before the turn, and the notes of earlier turns that were never answered. */
+  readonly #before: { time: number | undefined; session: SessionFacts; notes: readonly Note[] };
   readonly #notes: Note[] = [];
   #start: Position;
   #prompts: OpenPrompt[] = [];
@@ -32,10 +30,8 @@ export class OpenTurn {
   constructor(thread: ThreadContext, start: Position, earlierNotes: readonly Note[]) {
     this.#thread = thread;
     this.#responses = new ResponseCollector(thread.idOwners);
-    this.#timeBefore = thread.lastTime;
-    this.#sessionBefore = thread.session.facts;
+    this.#before = { time: thread.lastTime, session: thread.session.facts, notes: earlierNotes };
     this.#session = thread.session.facts;
-    this.#earlierNotes = earlierNotes;
     this.#start = start;
   }
 
@@ -58,7 +54,7 @@ export class OpenTurn {
   /** The notes that the next turn takes over if this one does not count, except how this one ended. */
   get notesForNextTurn(): Note[] {
     const ending = ['interrupt', 'max-turns', 'nudge'];
-    return [...this.#earlierNotes, ...this.#notes.filter(({ kind }) => !ending.includes(kind))];
+    return [...this.#before.notes, ...this.#notes.filter(({ kind }) => !ending.includes(kind))];
   }
 
   addPrompt(line: UserLine): void {
@@ -143,13 +139,13 @@ export class OpenTurn {
       key: first.uuid ?? `${this.#thread.start.sessionId}:${first.line}`,
       start: this.#start,
       inheritedTime: this.#inheritedTime,
-      sessionBefore: this.#sessionBefore,
+      sessionBefore: this.#before.session,
       session: this.#session,
       context: first.context,
       skill: this.#hasSkillBody ? this.#prompts.findLast(({ command }) => command !== undefined)?.command : undefined,
       prompts: [first, ...more],
       responses: [...responses],
-      notes: [...this.#earlierNotes, ...this.#notes],
+      notes: [...this.#before.notes, ...this.#notes],
       sidechains,
       copied: first.copied || (this.#hasCopiedResponse && responses.length === 0),
       lineNumbers: [...this.#lineNumbers],
@@ -215,7 +211,7 @@ export class OpenTurn {
   #timeOf({ at }: ChainLine): number {
     if (at !== undefined) return at;
     this.#thread.lastTime ??= this.#thread.start.time();
-    this.#inheritedTime ??= this.#timeBefore ?? this.#thread.lastTime;
+    this.#inheritedTime ??= this.#before.time ?? this.#thread.lastTime;
     return this.#thread.lastTime;
   }
 

@@ -2,24 +2,21 @@ import type { ChainLine, Line } from '../file/line.js';
 import type { ThreadStart } from './thread-context.js';
 import { type AgentThread, type Turn, toThread } from './turn.js';
 
-interface Grouper {
-  push(line: Line): Turn | undefined;
-  open(): Turn | undefined;
-}
+type CreateGrouper = (start: ThreadStart) => { push(line: Line): Turn | undefined; open(): Turn | undefined };
 
 /** What one subagent wrote into the main file. */
 interface Sidechain {
   readonly key: string;
-  readonly grouper: Grouper;
+  readonly grouper: ReturnType<CreateGrouper>;
   readonly turns: Turn[];
 }
 
 /** Subagents whose lines are in the main file. The lines of each form a chain of their own, whose first has no parent. */
 export class Sidechains {
-  readonly #createGrouper: (start: ThreadStart) => Grouper;
+  readonly #createGrouper: CreateGrouper;
   readonly #byLine = new Map<string, Sidechain>();
 
-  constructor(createGrouper: (start: ThreadStart) => Grouper) {
+  constructor(createGrouper: CreateGrouper) {
     this.#createGrouper = createGrouper;
   }
 
@@ -40,10 +37,9 @@ export class Sidechains {
   }
 
   threads(): AgentThread[] {
-    return [...new Set(this.#byLine.values())].flatMap(({ key, grouper, turns }) => {
-      const open = grouper.open();
-      return toThread(key, undefined, open ? [...turns, open] : turns) ?? [];
-    });
+    return [...new Set(this.#byLine.values())].flatMap(
+      ({ key, grouper, turns }) => toThread(key, undefined, [...turns, grouper.open()]) ?? [],
+    );
   }
 
   clear(): void {

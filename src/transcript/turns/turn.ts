@@ -1,6 +1,6 @@
 import type { Block, MediaBlock } from '../file/content.js';
 import type { Position } from '../file/reader.js';
-import type { RequestFields, TokenCounts, ToolUseResult } from '../file/schema.js';
+import type { RequestFields, TokenCounts, ToolUseResult, UserFields } from '../file/schema.js';
 
 /** A prompt and everything that Claude Code did to answer it. Lines are given by number, times in ms since 1970. */
 export interface Turn {
@@ -42,17 +42,11 @@ export interface Prompt {
 export type Trigger = 'human' | 'command' | 'bash' | 'task-notification' | 'auto-continuation';
 
 /** The circumstances of the prompt. They hold for the whole turn and never change. */
-export interface PromptContext {
+export interface PromptContext
+  extends Pick<UserFields, 'promptId' | 'cwd' | 'gitBranch' | 'version' | 'slug' | 'permissionMode' | 'entrypoint'> {
   readonly trigger: Trigger;
   /** What was selected or open in the editor, by kind. */
   readonly ide: { readonly [kind: string]: string } | undefined;
-  readonly promptId: string | undefined;
-  readonly cwd: string | undefined;
-  readonly gitBranch: string | undefined;
-  readonly version: string | undefined;
-  readonly slug: string | undefined;
-  readonly permissionMode: string | undefined;
-  readonly entrypoint: string | undefined;
 }
 
 /** One response of the model, collected from the lines that share a message id. */
@@ -146,8 +140,12 @@ export interface AgentThread {
 }
 
 /** Undefined if there are no turns. */
-export function toThread(key: string, agentId: string | undefined, turns: readonly Turn[]): AgentThread | undefined {
-  const [first, ...more] = turns;
+export function toThread(
+  key: string,
+  agentId: string | undefined,
+  turns: readonly (Turn | undefined)[],
+): AgentThread | undefined {
+  const [first, ...more] = turns.filter((turn) => turn !== undefined);
   return first && { key, agentId, turns: [first, ...more] };
 }
 

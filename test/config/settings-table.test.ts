@@ -139,7 +139,7 @@ describe('the settings that stay with a session', () => {
     const env = { ...KEYS, LANGFUSE_TAGS: 'own', LANGFUSE_RELEASE: 'own', CC_LANGFUSE_TIMEOUT: '7' };
     expect(await readSessionSettings(given, env)).toMatchObject({
       given,
-      options: {
+      settings: {
         destination: { publicKey: 'pk' },
         tags: ['theirs'],
         capture: 'metadata',

@@ -65,7 +65,7 @@ describe('backfill in a terminal', () => {
     expect(stripVTControlCharacters(once.screen)).toMatch(/exported +1 session\r\n/);
     const twice = await inTerminal(['backfill', '--all'], {
       '/3 sessions': '\u0003',
-      'once more stops at once': '\u0003',
+      'press Ctrl-C again': '\u0003',
     });
     expect(twice.exitCode).toBe(130);
     expect(stripVTControlCharacters(twice.screen)).not.toContain('exported');

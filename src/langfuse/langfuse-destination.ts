@@ -2,7 +2,7 @@ import type { LangfuseConfig } from '../config/settings.js';
 import type { TurnScores } from '../observations/build/scores.js';
 import type { Observation } from '../observations/model.js';
 import type { Destination, Limits, MediaReport, ScoreReport } from './destination.js';
-import type { Http } from './http/client.js';
+import { RetryingHttpClient } from './http/retry.js';
 import type { MediaUploads } from './media/media-uploads.lazy.js';
 import { Sender } from './sender.js';
 import type { Transport } from './transport.js';
@@ -12,20 +12,21 @@ export class LangfuseDestination extends Sender implements Destination {
   readonly #config: LangfuseConfig;
   #media: Promise<MediaUploads> | undefined;
 
-  constructor(config: LangfuseConfig, createTransport: (http: Http) => Transport) {
-    super(createTransport);
+  constructor(config: LangfuseConfig, transport: Transport, http: RetryingHttpClient) {
+    super(transport, http);
     this.#config = config;
   }
 
   async uploadMedia(observation: Observation, limits: Limits): Promise<MediaReport> {
     this.#media ??= import('./media/media-uploads.lazy.js').then(
-      ({ MediaUploads }) => new MediaUploads(this.#config, this.client),
+      // A storage that asks to wait does not pause the requests with observations.
+      ({ MediaUploads }) => new MediaUploads(this.#config, new RetryingHttpClient(this.http.client)),
     );
     return (await this.#media).upload(observation, limits);
   }
 
   async sendScores(turns: readonly TurnScores[], limits: Limits): Promise<ScoreReport> {
     const { sendScores } = await import('./scores.lazy.js');
-    return sendScores(turns, this.#config, this.client, limits);
+    return sendScores(turns, this.#config, this.http.client, limits);
   }
 }

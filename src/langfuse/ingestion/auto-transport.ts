@@ -1,11 +1,13 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { LangfuseConfig } from '../../config/settings.js';
-import type { Observation } from '../../observations/model.js';
+import { attempt } from '../../shared/attempt.js';
+import { isRecord, parseJson } from '../../shared/json.js';
 import type { Limits, Outgoing } from '../destination.js';
 import { fingerprint } from '../endpoint.js';
-import type { Http } from '../http/client.js';
+import { type Http, isSuccess } from '../http/client.js';
 import { OtlpTransport } from '../otlp/otlp-transport.js';
 import { INGESTION_CLOSED, type Reply, type Transport } from '../transport.js';
-import { readServersWithoutOtlp, rememberServer } from './servers-without-otlp.js';
 
 const NO_ENDPOINT = 'the server at LANGFUSE_BASE_URL has neither an OTLP endpoint nor an ingestion API (404)';
 
@@ -13,7 +15,6 @@ const NO_ENDPOINT = 'the server at LANGFUSE_BASE_URL has neither an OTLP endpoin
 export class AutoTransport implements Transport {
   readonly #config: LangfuseConfig;
   readonly #http: Http;
-  readonly #fingerprint: string;
   readonly #stateFolder: string;
   readonly #otlp: Transport;
   #ingestion: Promise<Transport> | undefined;
@@ -23,16 +24,13 @@ export class AutoTransport implements Transport {
   constructor(config: LangfuseConfig, http: Http, stateFolder: string) {
     this.#config = config;
     this.#http = http;
-    this.#fingerprint = fingerprint(config);
     this.#stateFolder = stateFolder;
     this.#otlp = new OtlpTransport(config, http);
-    this.#accepts = readServersWithoutOtlp(stateFolder).has(this.#fingerprint) ? 'ingestion' : undefined;
+    this.#accepts = readServersWithoutOtlp(stateFolder).has(fingerprint(config)) ? 'ingestion' : undefined;
   }
 
-  /** Once the server has accepted OTLP, observations are no longer kept to be encoded differently. */
-  encode(observation: Observation): Outgoing {
-    const outgoing = this.#otlp.encode(observation);
-    return this.#accepts === 'otlp' ? outgoing : { ...outgoing, observation };
+  get needsObservations(): boolean {
+    return this.#accepts !== 'otlp';
   }
 
   async post(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {
@@ -41,7 +39,7 @@ export class AutoTransport implements Transport {
       if (reply.status !== 404 && reply.problem !== INGESTION_CLOSED) return reply;
       // The server has been upgraded.
       this.#accepts = undefined;
-      rememberServer(this.#stateFolder, this.#fingerprint, { hasOtlp: true });
+      rememberServer(this.#stateFolder, this.#config, { hasOtlp: true });
       return this.#postOtlp(outgoing, limits);
     }
     const reply = await this.#postOtlp(outgoing, limits);
@@ -49,7 +47,7 @@ export class AutoTransport implements Transport {
     const fallback = await this.#postIngestion(outgoing, limits);
     if (isAccepted(fallback) && this.#accepts === undefined) {
       this.#accepts = 'ingestion';
-      rememberServer(this.#stateFolder, this.#fingerprint, { hasOtlp: false });
+      rememberServer(this.#stateFolder, this.#config, { hasOtlp: false });
     }
     return fallback.status === 404 ? { ...fallback, problem: NO_ENDPOINT } : fallback;
   }
@@ -69,5 +67,30 @@ export class AutoTransport implements Transport {
 }
 
 function isAccepted({ status, problem }: Reply): boolean {
-  return status < 300 && problem === undefined;
+  return isSuccess(status) && problem === undefined;
+}
+
+const FILE_NAME = 'cc-langfuse_no_otlp';
+/** After a day a server is asked for an OTLP endpoint again: it may have been upgraded. */
+const REMEMBERED_MS = 24 * 60 * 60_000;
+
+/** The fingerprints of servers that were found without an OTLP endpoint, and when. */
+function readServersWithoutOtlp(stateFolder: string): Map<string, number> {
+  const now = Date.now();
+  const isRecent = (entry: [string, unknown]): entry is [string, number] =>
+    typeof entry[1] === 'number' && entry[1] <= now && now - entry[1] < REMEMBERED_MS;
+  const content = attempt(() => parseJson(readFileSync(join(stateFolder, FILE_NAME), 'utf8')));
+  return new Map(Object.entries(isRecord(content) ? content : {}).filter(isRecent));
+}
+
+/** Remembering only saves requests: if the file cannot be written, the next run finds out for itself. */
+function rememberServer(stateFolder: string, config: LangfuseConfig, { hasOtlp }: { hasOtlp: boolean }): void {
+  const servers = readServersWithoutOtlp(stateFolder);
+  if (hasOtlp) servers.delete(fingerprint(config));
+  else servers.set(fingerprint(config), Date.now());
+  attempt(() => {
+    mkdirSync(stateFolder, { recursive: true, mode: 0o700 });
+    const text = `${JSON.stringify(Object.fromEntries(servers))}\n`;
+    writeFileSync(join(stateFolder, FILE_NAME), text, { mode: 0o600 });
+  });
 }

@@ -4,7 +4,6 @@ import { isRecord, parseJson } from '../../shared/json.js';
 import type { Limits, MediaReport } from '../destination.js';
 import { apiRequest } from '../endpoint.js';
 import { type Http, type HttpRequest, type HttpResponse, isSuccess } from '../http/client.js';
-import { RetryingHttpClient } from '../http/retry.js';
 
 interface UploadJob {
   readonly media: Media;
@@ -37,8 +36,7 @@ export class MediaUploads {
 
   constructor(config: LangfuseConfig, http: Http) {
     this.#config = config;
-    // A storage that asks to wait does not pause the requests with observations.
-    this.#http = new RetryingHttpClient(http);
+    this.#http = http;
   }
 
   /** `deadline` is that of the observation itself. */

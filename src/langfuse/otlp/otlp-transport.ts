@@ -1,14 +1,14 @@
 import type { DestinationConfig } from '../../config/settings.js';
-import type { Observation } from '../../observations/model.js';
 import { isRecord, parseJson } from '../../shared/json.js';
 import type { Limits, Outgoing, Rejected } from '../destination.js';
 import { type Endpoint, otlpEndpoint } from '../endpoint.js';
 import type { Http } from '../http/client.js';
 import type { Reply, Transport } from '../transport.js';
-import { encodeRequest, encodeSpan } from './span.js';
+import { encodeRequest } from './span.js';
 
 /** Sends observations as OpenTelemetry spans, to Langfuse or to a Collector. */
 export class OtlpTransport implements Transport {
+  readonly needsObservations = false;
   readonly #kind: DestinationConfig['kind'];
   readonly #endpoint: Endpoint;
   readonly #http: Http;
@@ -17,10 +17,6 @@ export class OtlpTransport implements Transport {
     this.#kind = config.kind;
     this.#endpoint = otlpEndpoint(config);
     this.#http = http;
-  }
-
-  encode(observation: Observation): Outgoing {
-    return { json: encodeSpan(observation) };
   }
 
   async post(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ParseError, parse, printParseErrorCode } from 'jsonc-parser';
+import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { claudeFolder } from './claude-folder.js';
 
@@ -110,11 +111,7 @@ const MANAGED_FOLDERS: { readonly [platform: string]: string } = {
 function findManagedPaths(): string[] {
   const folder = MANAGED_FOLDERS[process.platform] ?? '/etc/claude-code';
   const overlays = join(folder, 'managed-settings.d');
-  const base = join(folder, 'managed-settings.json');
-  try {
-    const names = readdirSync(overlays).filter((name) => name.endsWith('.json') && !name.startsWith('.'));
-    return [base, ...names.toSorted().map((name) => join(overlays, name))];
-  } catch {
-    return [base];
-  }
+  const names = attempt(() => readdirSync(overlays)) ?? [];
+  const shown = names.filter((name) => name.endsWith('.json') && !name.startsWith('.')).toSorted();
+  return [join(folder, 'managed-settings.json'), ...shown.map((name) => join(overlays, name))];
 }

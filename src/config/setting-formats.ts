@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { TAG_KINDS, type TagKind } from '../observations/build/tags.js';
+import { attempt } from '../shared/attempt.js';
 import { isRecord, type Json, parseJson } from '../shared/json.js';
 import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from '../shared/schema.js';
 
@@ -86,19 +87,11 @@ export function parseOtlpHeaders(value: string): { readonly [name: string]: stri
   const headers = value.split(',').filter((item) => item.trim() !== '');
   const pairs = headers.map((item): [string, string] | undefined => {
     const [, name = '', encoded = ''] = /^\s*([^=]*?)\s*=\s*(.*?)\s*$/.exec(item) ?? [];
-    const decoded = decode(encoded);
+    const decoded = attempt(() => decodeURIComponent(encoded));
     const isValid = HEADER_NAME.test(name) && decoded !== undefined && HEADER_VALUE.test(decoded);
     return isValid ? [name.toLowerCase(), decoded] : undefined;
   });
   return pairs.every((pair) => pair !== undefined) ? Object.fromEntries(pairs) : undefined;
-}
-
-function decode(value: string): string | undefined {
-  try {
-    return decodeURIComponent(value);
-  } catch {
-    return undefined;
-  }
 }
 
 function splitList(value: string): string[] {

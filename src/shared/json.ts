@@ -1,3 +1,5 @@
+import { attempt } from './attempt.js';
+
 /** Any JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
@@ -7,11 +9,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 
 /** Returns the parsed value; undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return attempt(() => JSON.parse(text));
 }
 
 export function withoutUndefined<T>(values: { readonly [key: string]: T | undefined }): { [key: string]: T } {

@@ -1,32 +1,22 @@
 import { buildLostSubagent, buildSubagent } from '../../observations/build/agents.js';
 import { type BuildOptions, buildAgentTrace } from '../../observations/build/trace.js';
 import type { Trace } from '../../observations/model.js';
-import type { Log } from '../../shared/log.js';
 import type { AgentEntry, Entry } from '../../state/entry.js';
 import { type AgentFile, readAgent } from '../../transcript/agents/agent-files.js';
+import type { Line } from '../../transcript/file/line.js';
+import { readLines } from '../../transcript/file/lines.js';
 import type { AgentThread, ToolCall, Turn } from '../../transcript/turns/turn.js';
-import type { OptionsFor } from '../build-options.js';
+import { buildOptions } from '../build-options.js';
 import { type OutboxItem, withStateChanges } from '../outbox.js';
-import type { Requests } from '../requests.js';
-import { type AgentStatus, Completion, isAsync } from './completion.js';
+import type { SessionRun } from '../session-run.js';
+import { Completion, isAsync } from './completion.js';
 import { AgentFiles } from './files.js';
 import { Placement } from './placement.js';
 import { deserializeTrace, serializeTrace } from './stored-trace.js';
 
-interface SubagentSources {
-  readonly transcriptPath: string;
-  readonly known: Entry['agents'];
-  /** Agents from before this moment (ms since 1970) are ignored: another exporter has sent them. */
-  readonly ignoredBefore: number;
-  readonly status: AgentStatus;
-  readonly optionsFor: OptionsFor;
-  readonly requests: Requests;
-  readonly log: Log;
-}
-
 /** The subagents of a session: which call started each, whether it is done, and what of it has not been sent yet. */
 export class Subagents {
-  readonly #sources: SubagentSources;
+  readonly #run: SessionRun;
   readonly #options: BuildOptions;
   readonly #files: AgentFiles;
   readonly #placement: Placement;
@@ -36,17 +26,17 @@ export class Subagents {
   /** Agents whose files contain no answer. */
   readonly #unanswered = new Set<string>();
 
-  constructor(sources: SubagentSources) {
-    this.#sources = sources;
-    this.#options = sources.optionsFor(undefined);
-    this.#files = new AgentFiles(sources.transcriptPath);
-    this.#placement = new Placement(sources.known ?? {});
-    this.#completion = new Completion(sources.status);
+  constructor(run: SessionRun) {
+    this.#run = run;
+    this.#options = buildOptions(run);
+    this.#files = new AgentFiles(run.request.path);
+    this.#placement = new Placement(run.start.agents ?? {});
+    this.#completion = new Completion(run.request.agents);
   }
 
   /** Takes note of a turn's calls, and of the ends that it records; returns the agents that it started. */
-  observe(turn: Turn, trace: Trace): string[] {
-    this.#completion.observe(turn);
+  recordTurn(turn: Turn, trace: Trace): string[] {
+    this.#completion.recordTurn(turn);
     const started: string[] = [];
     for (const call of turn.responses.flatMap(({ calls }) => calls)) {
       if (call.id === undefined) continue;
@@ -86,8 +76,10 @@ export class Subagents {
 
   /** Yields agents that no call started, each in a trace of its own, once nobody works on them any more. */
   *unplaced(): Generator<OutboxItem[], void, undefined> {
-    const { status, optionsFor, ignoredBefore } = this.#sources;
-    const legacy = status.includeLegacyFiles ? this.#files.listLegacy(this.#options.sessionId) : [];
+    const { request, start } = this.#run;
+    // The first cc-langfuse has sent the agents before it was replaced.
+    const ignoredBefore = Date.parse(start.agentsSince ?? '') || 0;
+    const legacy = request.agents.includeLegacyFiles ? this.#files.listLegacy(request.sessionId) : [];
     for (const file of [...this.#files.list(), ...legacy]) {
       const { agentId, meta, workflowRunId, changedAt } = file;
       // An agent that a call started is placed below that call, and waits until the call is known.
@@ -99,7 +91,7 @@ export class Subagents {
         this.#unanswered.add(agentId);
         continue;
       }
-      const trace = buildAgentTrace(thread, meta.agentType, optionsFor(thread.turns[0].context.cwd));
+      const trace = buildAgentTrace(thread, meta.agentType, buildOptions(this.#run, thread.turns[0].context.cwd));
       yield this.#buildItems(file, thread, { ...serializeTrace(trace), lastLine: 0, type: meta.agentType });
     }
   }
@@ -146,7 +138,7 @@ export class Subagents {
     const description = meta.description ?? entry.description;
     const agent = { thread, type: meta.agentType ?? entry.type, description, isBackground: background };
     const built = buildSubagent(agent, { trace, parentId: parent }, this.#options);
-    const started = thread.turns.flatMap((turn) => this.observe(turn, trace));
+    const started = thread.turns.flatMap((turn) => this.recordTurn(turn, trace));
     const last = built.root.line;
     this.#placement.set(agentId, { ...entry, lastLine: last, sentLine: last, bytes });
     if (last <= lastLine) return [];
@@ -158,9 +150,21 @@ export class Subagents {
   }
 
   #read(file: AgentFile): AgentThread | undefined {
-    const { log, requests } = this.#sources;
-    const onUnreadable = (line: number, reason: string) =>
-      log.warn('skipped a line that cannot be read', { file: file.path, line, reason });
-    return readAgent(file, onUnreadable, requests.observeAgent(file.path));
+    const lines = this.#readLines(file.path);
+    return readAgent(file, this.#run.requests?.observeAgent(file.path, lines) ?? lines);
+  }
+
+  *#readLines(file: string): Generator<Line, void, undefined> {
+    const warn = (line: number, reason: string) =>
+      this.#run.context.log.warn('skipped a line that cannot be read', { file, line, reason });
+    try {
+      for (const line of readLines(file)) {
+        if (line.kind === 'unreadable') warn(line.location.number, line.reason);
+        yield line;
+      }
+    } catch (error) {
+      warn(0, error instanceof Error ? error.message : String(error));
+      throw error;
+    }
   }
 }

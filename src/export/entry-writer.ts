@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Callers, withRun } from '../state/callers.js';
+import { type Callers, includesCaller, withCaller } from '../state/callers.js';
 import { type Entry, NEW_ENTRY } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import type { ExportContext, ExportRequest } from './export-request.js';
@@ -19,7 +19,10 @@ export class EntryWriter {
   constructor(request: ExportRequest, context: ExportContext, lock: Lock) {
     this.known = context.state.read(request.sessionId) ?? NEW_ENTRY;
     const { callers = [] } = this.known;
-    this.callers = request.caller ? withRun(callers, request.caller, lastKnownLine(this.known)) : callers;
+    // A caller that is known adds nothing, since its event may be handled after the next run has started. A run without a
+    // SessionStart begins after the last line that earlier runs knew.
+    const isKnown = request.caller === undefined || includesCaller(callers, request.caller);
+    this.callers = isKnown ? callers : withCaller(callers, request.caller, lastKnownLine(this.known) + 1);
     this.#request = request;
     this.#context = context;
     this.#lock = lock;

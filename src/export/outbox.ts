@@ -1,4 +1,4 @@
-import type { Limits, Outgoing, SendReport } from '../langfuse/destination.js';
+import type { Limits, Outgoing } from '../langfuse/destination.js';
 import { replaceMissingMedia } from '../observations/content/media.js';
 import type { Observation } from '../observations/model.js';
 import { type Entry, mergeEntry } from '../state/entry.js';
@@ -11,9 +11,15 @@ export interface OutboxItem {
   readonly observation?: Observation;
 }
 
+interface EncodedSpan {
+  readonly outgoing: Outgoing;
+  readonly label: string;
+  readonly tally: Tally;
+}
+
 interface EncodedItem {
   readonly change: Partial<Entry>;
-  readonly span: { readonly outgoing: Outgoing; readonly label: string; readonly tally: Tally } | undefined;
+  readonly span: EncodedSpan | undefined;
 }
 
 // Larger requests save few round trips, and what waits in them survives the garbage collector's first pass: a backfill takes
@@ -31,19 +37,16 @@ const BACKFILL_PATIENCE_MS = 10 * 60_000;
 export class Outbox {
   readonly #run: SessionRun;
   readonly #reported = new Set<string>();
+  /** What the server has acknowledged. */
+  sent = NOTHING;
+  /** Why something was not sent. Nothing more is sent then: what comes later must not be acknowledged before it. */
+  failure: string | undefined;
   #items: EncodedItem[] = [];
   #bytes = 0;
-  #sent = NOTHING;
-  #failure: string | undefined;
   #checked: Promise<void> | undefined;
 
   constructor(run: SessionRun) {
     this.#run = run;
-  }
-
-  /** Why something was not sent. Nothing more is sent then: what comes later must not be acknowledged before it. */
-  get failure(): string | undefined {
-    return this.#failure;
   }
 
   /** Whether something has not been tried yet. */
@@ -51,16 +54,11 @@ export class Outbox {
     return this.#items.length > 0;
   }
 
-  /** What the server has acknowledged. */
-  get sent(): Tally {
-    return this.#sent;
-  }
-
   async add(items: readonly OutboxItem[]): Promise<void> {
     let together: EncodedItem[] = [];
     let bytes = 0;
     for (let from = 0; from < items.length; from += PREPARED_AT_ONCE) {
-      if (this.#failure !== undefined) return;
+      if (this.failure !== undefined) return;
       const prepared = items.slice(from, from + PREPARED_AT_ONCE).map((item) => this.#prepare(item));
       for (const item of await Promise.all(prepared)) {
         const encoded = this.#encode(item);
@@ -81,9 +79,9 @@ export class Outbox {
     const items = this.#items;
     this.#items = [];
     this.#bytes = 0;
-    if (this.#failure !== undefined || items.length === 0) return;
-    const report = await this.#send(items);
-    const change = changeUpTo(items, report.settled);
+    if (this.failure !== undefined || items.length === 0) return;
+    const settled = await this.#send(items.flatMap(({ span }) => span ?? []));
+    const change = changeUpTo(items, settled);
     if (change) await this.#run.writer.save(change);
   }
 
@@ -142,16 +140,15 @@ export class Outbox {
     return { change, span: { outgoing, label: `${type} ${id} of trace ${trace.id}`, tally } };
   }
 
-  async #send(items: readonly EncodedItem[]): Promise<SendReport> {
+  /** Returns how many spans, counted from the first, need not be sent again. */
+  async #send(spans: readonly EncodedSpan[]): Promise<number> {
+    if (spans.length === 0) return 0;
     const { destination, observer, log } = this.#run.context;
     const session = this.#run.request.sessionId;
-    const spans = items.flatMap(({ span }) => span ?? []);
-    if (spans.length === 0) return { settled: 0, dropped: [], failure: undefined };
     const outgoing = spans.map((span) => span.outgoing);
-    const report = await destination.send(outgoing, this.#limits);
-    const { settled, dropped, rejected, failure } = report;
+    const { settled, dropped, rejected, failure } = await destination.send(outgoing, this.#limits);
     for (const place of dropped)
-      log.warn('the server refuses an observation, it is skipped', { session, span: spans[place]?.label ?? '' });
+      log.warn('the server refuses an observation, it is skipped', { session, span: spans[place]?.label });
     const accepted = spans.slice(0, settled).filter((_, place) => !dropped.includes(place));
     if (rejected)
       log.warn('the Collector rejected part of a request', {
@@ -162,10 +159,10 @@ export class Outbox {
       });
     const whole = sumTallies(accepted.map(({ tally }) => tally));
     const acknowledged = { ...whole, observations: Math.max(0, whole.observations - (rejected?.spans ?? 0)) };
-    this.#sent = sumTallies([this.#sent, acknowledged]);
+    this.sent = sumTallies([this.sent, acknowledged]);
     observer?.onAcknowledged?.(acknowledged);
-    this.#failure = failure;
-    return report;
+    this.failure = failure;
+    return settled;
   }
 
   #warnOnce(reason: string): void {

@@ -49,23 +49,15 @@ export function locksFolder(folder: string): string {
 export type SessionEntry = [sessionId: string, entry: Entry];
 
 /** What an export needs of the state. */
-export interface SessionState {
-  /** Undefined if the session is new. */
-  read(sessionId: string): Entry | undefined;
-  update(sessionId: string, change: Partial<Entry>): Promise<void>;
-  remove(sessionIds: readonly string[]): Promise<void>;
-  /** Returns the other sessions that begin with this prompt. */
-  sessionsWithFirst(first: string, sessionId: string): SessionEntry[];
-  /** Throws if nothing can be written: then every run would send the same again. */
-  checkWritable(): Promise<void>;
-  /** Waits until the deadline (ms since 1970) for the right to work on a session; undefined if another run keeps it. */
-  lock(sessionId: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined>;
-}
+export type SessionState = Pick<
+  StateStore,
+  'read' | 'update' | 'remove' | 'sessionsWithFirst' | 'checkWritable' | 'lock'
+>;
 
 type Change = (file: FileText) => FileText;
 
 /** The state file: one entry per session. */
-export class StateStore implements SessionState {
+export class StateStore {
   readonly #folder: string;
   readonly #path: string;
   readonly #onCorrupt: (keptAs: string) => void;
@@ -89,6 +81,7 @@ export class StateStore implements SessionState {
     return this.#load() === undefined;
   }
 
+  /** Undefined if the session is new. */
   read(sessionId: string): Entry | undefined {
     const text = findEntryText(this.#file(), sessionId);
     return text === undefined ? undefined : decodeEntry(text);
@@ -111,6 +104,7 @@ export class StateStore implements SessionState {
     return decodeAll(oldestFirst.slice(0, limit)).filter(([, { updated }]) => updated < moment);
   }
 
+  /** Returns the other sessions that begin with this prompt. */
   sessionsWithFirst(first: string, sessionId: string): SessionEntry[] {
     const mark = toBytes(`"first":${JSON.stringify(first)}`);
     const candidates = decodeAll(filterEntries(this.#file(), (text) => text.includes(mark)));
@@ -126,6 +120,7 @@ export class StateStore implements SessionState {
     return this.#change((file) => sessionIds.reduce(withoutEntry, file));
   }
 
+  /** Throws if nothing can be written: then every run would send the same again. */
   async checkWritable(): Promise<void> {
     const lock = await this.#lockFile();
     lock.release();
@@ -143,6 +138,7 @@ export class StateStore implements SessionState {
     }
   }
 
+  /** Waits until the deadline (ms since 1970) for the right to work on a session; undefined if another run keeps it. */
   lock(sessionId: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined> {
     return takeLock(join(locksFolder(this.#folder), `${sessionFileName(sessionId)}.lock`), deadline, stop);
   }

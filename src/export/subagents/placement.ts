@@ -16,44 +16,23 @@ type Launch = Pick<AgentEntry, 'type' | 'description' | 'background' | 'task'> &
 
 /** Knows below which call each subagent belongs. The state keeps it, since an agent may end long after its turn. */
 export class Placement {
-  readonly #entries = new Map<string, AgentEntry>();
-  /** Agents whose state cannot be read: they may have been sent already. */
-  readonly #unreadable = new Set<string>();
+  /** The entry of an agent is undefined if it cannot be read: the agent may have been sent already. */
+  readonly entries: Map<string, AgentEntry | undefined>;
   readonly #launches = new Map<string, Launch>();
 
-  constructor(known: NonNullable<Entry['agents']>) {
-    for (const [agentId, entry] of Object.entries(known)) {
-      if (entry) this.#entries.set(agentId, entry);
-      else this.#unreadable.add(agentId);
-    }
+  constructor(known: Entry['agents'] = {}) {
+    this.entries = new Map(Object.entries(known));
   }
 
-  get agentIds(): Iterable<string> {
-    return this.#entries.keys();
-  }
-
-  isUnreadable(agentId: string): boolean {
-    return this.#unreadable.has(agentId);
+  isUnreadable(key: string): boolean {
+    return this.entries.has(key) && this.entries.get(key) === undefined;
   }
 
   /** The entry of an agent, or for a step of a workflow, that of the workflow. */
-  find({
-    agentId,
-    workflowRunId,
-    meta,
-  }: Pick<AgentFile, 'agentId' | 'workflowRunId' | 'meta'>): AgentEntry | undefined {
-    const own = this.#entries.get(agentId);
-    if (own || workflowRunId === undefined) return own;
-    const workflow = this.#entries.get(workflowKey(workflowRunId));
+  find({ agentId, workflowRunId, meta }: AgentFile): AgentEntry | undefined {
+    if (this.entries.has(agentId) || workflowRunId === undefined) return this.entries.get(agentId);
+    const workflow = this.entries.get(workflowKey(workflowRunId));
     return workflow && { ...workflow, type: meta.agentType };
-  }
-
-  get(agentId: string): AgentEntry | undefined {
-    return this.#entries.get(agentId);
-  }
-
-  set(agentId: string, entry: AgentEntry): void {
-    this.#entries.set(agentId, entry);
   }
 
   /** Records a call, and places the agent or workflow that its result names; returns what it placed. */
@@ -69,18 +48,18 @@ export class Placement {
   /** Places an agent, or a workflow, below the call that started it; returns it if that is news for the state. */
   place(key: string, callId: string): string[] {
     const launch = this.#launches.get(callId);
-    if (!launch || this.#unreadable.has(key)) return [];
-    const known = this.#entries.get(key);
+    if (!launch || this.isUnreadable(key)) return [];
+    const known = this.entries.get(key);
     const { trace, ...details } = launch;
     if (!known) {
       const parent = deriveSpanId(trace, 'tool', callId);
-      this.#entries.set(key, { ...details, ...serializeTrace(trace), parent, call: callId, lastLine: 0 });
+      this.entries.set(key, { ...details, ...serializeTrace(trace), parent, call: callId, lastLine: 0 });
       return [key];
     }
     // The agent may have been placed by its own file before the result of its call came, and the turn may have grown since.
     const news = { ...(details.background && { background: true }), traceTags: [...trace.tags] };
     if (known.call !== callId || isDeepStrictEqual(known, { ...known, ...news })) return [];
-    this.#entries.set(key, { ...known, ...news });
+    this.entries.set(key, { ...known, ...news });
     return [key];
   }
 }

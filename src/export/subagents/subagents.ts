@@ -30,7 +30,7 @@ export class Subagents {
     this.#run = run;
     this.#options = buildOptions(run);
     this.#files = new AgentFiles(run.request.path);
-    this.#placement = new Placement(run.start.agents ?? {});
+    this.#placement = new Placement(run.start.agents);
     this.#completion = new Completion(run.request.agents);
   }
 
@@ -53,7 +53,7 @@ export class Subagents {
   /** What the state is to keep of these agents. */
   collectEntries(agentIds: readonly string[]): Partial<Entry> {
     const entries = agentIds.flatMap((agentId) => {
-      const entry = this.#placement.get(agentId);
+      const entry = this.#placement.entries.get(agentId);
       return entry ? [[agentId, entry] as const] : [];
     });
     return entries.length > 0 ? { agents: Object.fromEntries(entries) } : {};
@@ -65,7 +65,7 @@ export class Subagents {
       isMore = false;
       for (const [file, entry] of this.#findDone()) {
         const thread = this.#read(file);
-        this.#placement.set(file.agentId, { ...entry, bytes: file.bytes });
+        this.#placement.entries.set(file.agentId, { ...entry, bytes: file.bytes });
         if (!thread) continue;
         isMore = true;
         yield this.#buildItems(file, thread, entry);
@@ -84,7 +84,7 @@ export class Subagents {
       const { agentId, meta, workflowRunId, changedAt } = file;
       // An agent that a call started is placed below that call, and waits until the call is known.
       const hasCall = meta.toolUseId !== undefined || meta.parentAgentId !== undefined || workflowRunId !== undefined;
-      const isKnown = this.#placement.get(agentId) !== undefined || this.#placement.isUnreadable(agentId);
+      const isKnown = this.#placement.entries.has(agentId);
       if (hasCall || isKnown || changedAt < ignoredBefore || !this.#completion.isAbandoned(file)) continue;
       const thread = this.#read(file);
       if (!thread) {
@@ -100,7 +100,7 @@ export class Subagents {
   settledBytes(): number | undefined {
     const files = this.#files.list();
     const isSettled = ({ agentId, bytes }: AgentFile) =>
-      this.#placement.get(agentId)?.bytes === bytes ||
+      this.#placement.entries.get(agentId)?.bytes === bytes ||
       this.#unanswered.has(agentId) ||
       this.#placement.isUnreadable(agentId);
     const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -108,10 +108,10 @@ export class Subagents {
   }
 
   *#findDone(): Generator<[AgentFile, AgentEntry], void, undefined> {
-    for (const agentId of this.#placement.agentIds) this.#files.find(agentId);
+    for (const [agentId, entry] of this.#placement.entries) if (entry) this.#files.find(agentId);
     for (const file of this.#files.list()) {
       const entry = this.#placement.find(file);
-      const isSent = entry?.bytes === file.bytes || entry?.lost || this.#placement.isUnreadable(file.agentId);
+      const isSent = entry?.bytes === file.bytes || entry?.lost;
       if (entry && !isSent && this.#completion.isDone(file, entry)) yield [file, entry];
     }
   }
@@ -119,12 +119,12 @@ export class Subagents {
   /** An agent whose file is missing or empty is built from the result of its call. */
   *#lost(): Generator<OutboxItem[], void, undefined> {
     for (const [agentId, { call, trace }] of this.#results) {
-      const entry = this.#placement.get(agentId);
+      const entry = this.#placement.entries.get(agentId);
       const file = this.#files.find(agentId);
       // If there is a file that has not been read, the agent is still working, or goes on.
       const isMissing = file === undefined || entry?.bytes === file.bytes;
       if (entry?.lastLine !== 0 || entry.lost || !isMissing) continue;
-      this.#placement.set(agentId, { ...entry, lost: true });
+      this.#placement.entries.set(agentId, { ...entry, lost: true });
       const observation = buildLostSubagent(call, { trace, parentId: entry.parent }, this.#options);
       yield observation ? [{ observation, change: this.collectEntries([agentId]) }] : [];
     }
@@ -140,7 +140,7 @@ export class Subagents {
     const built = buildSubagent(agent, { trace, parentId: parent }, this.#options);
     const started = thread.turns.flatMap((turn) => this.recordTurn(turn, trace));
     const last = built.root.line;
-    this.#placement.set(agentId, { ...entry, lastLine: last, sentLine: last, bytes });
+    this.#placement.entries.set(agentId, { ...entry, lastLine: last, sentLine: last, bytes });
     if (last <= lastLine) return [];
     const children = built.children.filter(({ line }) => line > sentLine);
     return [

@@ -1,6 +1,6 @@
-import { type Entry, mergeEntry, NEW_ENTRY } from './entry.js';
+import { type Entry, mergeEntry, NEW_ENTRY, type SessionEntry } from './entry.js';
 import type { Lock } from './lock.js';
-import type { SessionEntry, SessionState } from './store.js';
+import type { SessionState } from './store.js';
 
 /** Reads the real state and keeps changes in memory: nothing is written. */
 export class DryRunState implements SessionState {

@@ -3,17 +3,18 @@ import type { TurnScores } from '../observations/build/scores.js';
 import type { Observation } from '../observations/model.js';
 import type { Destination, Limits, MediaReport, ScoreReport } from './destination.js';
 import { RetryingHttpClient } from './http/retry.js';
+import { LangfuseTransport } from './langfuse-transport.js';
 import type { MediaUploads } from './media/media-uploads.lazy.js';
 import { Sender } from './sender.js';
-import type { Transport } from './transport.js';
 
 /** A Langfuse project. Few exports have images or scores, so the code for them is loaded when it is first needed. */
 export class LangfuseDestination extends Sender implements Destination {
   readonly #config: LangfuseConfig;
   #media: Promise<MediaUploads> | undefined;
 
-  constructor(config: LangfuseConfig, transport: Transport, http: RetryingHttpClient) {
-    super(transport, http);
+  constructor(config: LangfuseConfig, stateFolder: string) {
+    const http = new RetryingHttpClient();
+    super(new LangfuseTransport(config, http, stateFolder), http);
     this.#config = config;
   }
 

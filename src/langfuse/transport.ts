@@ -13,7 +13,7 @@ export interface Reply {
 /** A protocol by which observations are sent. */
 export interface Transport {
   /** Whether what is sent must keep its observation, since the protocol has a form of its own for it. */
-  readonly needsObservations: boolean;
+  readonly needsObservations?: boolean;
   /** Sends one request; throws if there was no response in time. */
   post(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply>;
 }

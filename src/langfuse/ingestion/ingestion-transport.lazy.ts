@@ -28,7 +28,6 @@ type Verdict = ApiIngestionResponse['errors'][number] | ApiIngestionResponse['su
  * it is redirected to.
  */
 export class IngestionTransport implements Transport {
-  readonly needsObservations = true;
   readonly #url: URL;
   readonly #client: Langfuse;
   readonly #http: Http;

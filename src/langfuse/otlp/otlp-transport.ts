@@ -8,7 +8,6 @@ import { encodeRequest } from './span.js';
 
 /** Sends observations as OpenTelemetry spans, to Langfuse or to a Collector. */
 export class OtlpTransport implements Transport {
-  readonly needsObservations = false;
   readonly #kind: DestinationConfig['kind'];
   readonly #endpoint: Endpoint;
   readonly #http: Http;

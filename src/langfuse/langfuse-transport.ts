@@ -1,52 +1,55 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { LangfuseConfig } from '../../config/settings.js';
-import { attempt } from '../../shared/attempt.js';
-import { isRecord, parseJson } from '../../shared/json.js';
-import type { Limits, Outgoing } from '../destination.js';
-import { fingerprint } from '../endpoint.js';
-import { type Http, isSuccess } from '../http/client.js';
-import { OtlpTransport } from '../otlp/otlp-transport.js';
-import { INGESTION_CLOSED, type Reply, type Transport } from '../transport.js';
+import type { LangfuseConfig } from '../config/settings.js';
+import { attempt } from '../shared/attempt.js';
+import { isRecord, parseJson } from '../shared/json.js';
+import type { Limits, Outgoing } from './destination.js';
+import { fingerprint } from './endpoint.js';
+import { type Http, isSuccess } from './http/client.js';
+import { OtlpTransport } from './otlp/otlp-transport.js';
+import { INGESTION_CLOSED, type Reply, type Transport } from './transport.js';
 
 const NO_ENDPOINT = 'the server at LANGFUSE_BASE_URL has neither an OTLP endpoint nor an ingestion API (404)';
 
-/** Sends to a Langfuse of any version: by OTLP, or by the ingestion API if the server has no OTLP endpoint. */
-export class AutoTransport implements Transport {
+/** Sends to a Langfuse of any version: by OTLP, or by the ingestion API if the server has no OTLP endpoint or the user wants it. */
+export class LangfuseTransport implements Transport {
   readonly #config: LangfuseConfig;
   readonly #http: Http;
   readonly #stateFolder: string;
   readonly #otlp: Transport;
   #ingestion: Promise<Transport> | undefined;
-  /** The protocol that the server is known to accept. */
-  #accepts: 'otlp' | 'ingestion' | undefined;
+  /** The protocol that the server is known to accept, or that the user has chosen. */
+  #protocol: 'otlp' | 'ingestion' | undefined;
 
   constructor(config: LangfuseConfig, http: Http, stateFolder: string) {
     this.#config = config;
     this.#http = http;
     this.#stateFolder = stateFolder;
     this.#otlp = new OtlpTransport(config, http);
-    this.#accepts = readServersWithoutOtlp(stateFolder).has(fingerprint(config)) ? 'ingestion' : undefined;
+    if (config.transport !== 'auto') this.#protocol = config.transport;
+    else if (readServersWithoutOtlp(stateFolder).has(fingerprint(config))) this.#protocol = 'ingestion';
   }
 
+  /** Once the server has accepted OTLP, observations are no longer kept to be encoded differently. */
   get needsObservations(): boolean {
-    return this.#accepts !== 'otlp';
+    return this.#protocol !== 'otlp';
   }
 
   async post(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {
-    if (this.#accepts === 'ingestion') {
+    if (this.#protocol === 'ingestion') {
       const reply = await this.#postIngestion(outgoing, limits);
-      if (reply.status !== 404 && reply.problem !== INGESTION_CLOSED) return reply;
+      const isRefused = reply.status === 404 || reply.problem === INGESTION_CLOSED;
+      if (!isRefused || this.#config.transport === 'ingestion') return reply;
       // The server has been upgraded.
-      this.#accepts = undefined;
+      this.#protocol = undefined;
       rememberServer(this.#stateFolder, this.#config, { hasOtlp: true });
       return this.#postOtlp(outgoing, limits);
     }
     const reply = await this.#postOtlp(outgoing, limits);
-    if (reply.status !== 404 || this.#accepts === 'otlp') return reply;
+    if (reply.status !== 404 || this.#protocol === 'otlp') return reply;
     const fallback = await this.#postIngestion(outgoing, limits);
-    if (isAccepted(fallback) && this.#accepts === undefined) {
-      this.#accepts = 'ingestion';
+    if (isAccepted(fallback) && this.#protocol === undefined) {
+      this.#protocol = 'ingestion';
       rememberServer(this.#stateFolder, this.#config, { hasOtlp: false });
     }
     return fallback.status === 404 ? { ...fallback, problem: NO_ENDPOINT } : fallback;
@@ -54,12 +57,12 @@ export class AutoTransport implements Transport {
 
   async #postOtlp(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {
     const reply = await this.#otlp.post(outgoing, limits);
-    if (isAccepted(reply)) this.#accepts = 'otlp';
+    if (isAccepted(reply)) this.#protocol = 'otlp';
     return reply;
   }
 
   async #postIngestion(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {
-    this.#ingestion ??= import('./ingestion-transport.lazy.js').then(
+    this.#ingestion ??= import('./ingestion/ingestion-transport.lazy.js').then(
       ({ IngestionTransport }) => new IngestionTransport(this.#config, this.#http),
     );
     return (await this.#ingestion).post(outgoing, limits);

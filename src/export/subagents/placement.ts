@@ -2,14 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { findAgentType } from '../../observations/build/agents.js';
 import { deriveSpanId } from '../../observations/build/ids.js';
 import { NAME_CHARS } from '../../observations/build/observation.js';
-import type { BuildOptions } from '../../observations/build/trace.js';
+import { assembleTrace, type BuildOptions } from '../../observations/build/trace.js';
 import { sanitizeText } from '../../observations/content/sanitize.js';
 import type { Trace } from '../../observations/model.js';
 import type { AgentEntry, Entry } from '../../state/entry.js';
 import type { AgentFile } from '../../transcript/agents/agent-files.js';
 import type { ToolCall } from '../../transcript/turns/turn.js';
 import { isAsync } from './completion.js';
-import { serializeTrace } from './stored-trace.js';
 
 /** What is kept of a call that may have started an agent. */
 type Launch = Pick<AgentEntry, 'type' | 'description' | 'background' | 'task'> & { trace: Trace };
@@ -78,4 +77,23 @@ function describeLaunch(call: ToolCall, trace: Trace, { redact }: BuildOptions):
     background: isAsync(call),
     task: taskId,
   };
+}
+
+/** The trace of an agent as the state keeps it: the run that sends the agent does not read its turn again. */
+export function serializeTrace({ id, parentId, scope, name, metadata, tags, userId }: Trace) {
+  return {
+    trace: id,
+    traceParent: parentId,
+    traceScope: scope === id ? undefined : scope,
+    traceName: name,
+    traceMetadata: metadata,
+    traceTags: [...tags],
+    traceUser: userId,
+  };
+}
+
+export function deserializeTrace(entry: AgentEntry, options: BuildOptions): Trace {
+  const { trace: id, traceParent: parentId, traceScope: scope = id, traceName: name, traceMetadata: metadata } = entry;
+  const { traceTags: tags = options.tags, traceUser: userId = options.userId } = entry;
+  return assembleTrace({ id, parentId, scope, name, metadata, tags, userId }, options);
 }

@@ -11,8 +11,7 @@ import { type OutboxItem, withStateChanges } from '../outbox.js';
 import type { SessionRun } from '../session-run.js';
 import { Completion, isAsync } from './completion.js';
 import { AgentFiles } from './files.js';
-import { Placement } from './placement.js';
-import { deserializeTrace, serializeTrace } from './stored-trace.js';
+import { deserializeTrace, Placement, serializeTrace } from './placement.js';
 
 /** The subagents of a session: which call started each, whether it is done, and what of it has not been sent yet. */
 export class Subagents {

@@ -10,7 +10,6 @@ export type ClaudeSettings = { readonly [key: string]: unknown };
 /** Whom a settings file applies to: the user, all who work in a project, the user in a project, everyone on the machine. */
 export type Scope = 'user' | 'project' | 'local' | 'managed';
 
-/** A file that Claude Code reads settings from. */
 export interface SettingsFile {
   readonly scope: Scope;
   readonly path: string;
@@ -76,7 +75,6 @@ export function readSettingsAt(path: string): SettingsContent {
   }
 }
 
-/** Returns the environment variables that settings define. */
 export function envBlock(content: SettingsContent): { [name: string]: string } {
   const block = content.kind === 'settings' && isRecord(content.settings.env) ? content.settings.env : {};
   return Object.fromEntries(

@@ -25,7 +25,6 @@ export interface Settings extends TraceSettings {
   readonly problems: readonly string[];
 }
 
-/** Where the traces are sent. */
 export type DestinationConfig = LangfuseConfig | CollectorConfig;
 
 export interface LangfuseConfig {

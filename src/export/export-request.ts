@@ -1,5 +1,5 @@
 import type { GitIdentity } from '../git/identity.js';
-import type { Destination } from '../langfuse/destination.js';
+import type { Destination, Limits } from '../langfuse/destination.js';
 import type { TraceSettings } from '../observations/build/trace.js';
 import type { Caller, Observation } from '../observations/model.js';
 import type { Log } from '../shared/log.js';
@@ -29,7 +29,8 @@ export interface AgentStatus {
   readonly includeLegacyFiles: boolean;
 }
 
-export interface ExportContext {
+/** `deadline` is infinity if nobody waits, and `stop` is the user's wish to end. */
+export interface ExportContext extends Limits {
   readonly state: SessionState;
   readonly destination: Destination;
   readonly destinationId: string;
@@ -39,10 +40,6 @@ export interface ExportContext {
   };
   /** The variables that these settings were read from: whichever run sends the rest uses them, too. */
   readonly given: { readonly [variable: string]: string };
-  /** When to end, in ms since 1970; infinity if nobody waits. */
-  readonly deadline: number;
-  /** The user wants to end. */
-  readonly stop?: AbortSignal;
   readonly log: Log;
   readonly observer?: ExportObserver;
 }

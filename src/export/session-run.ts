@@ -1,11 +1,15 @@
+import { findEmail } from '../git/identity.js';
+import { readRepositoryConfig, repositoryName } from '../git/repository.js';
+import type { Limits } from '../langfuse/destination.js';
 import type { BuildOptions } from '../observations/build/trace.js';
+import { callerAt } from '../state/callers.js';
 import type { EntryWriter } from './entry-writer.js';
 import type { ExactRequests } from './exact-requests.lazy.js';
 import type { ExportContext, ExportRequest } from './export-request.js';
 import type { Start } from './start-position.js';
 
 /** What git knows of a folder. */
-export type GitFacts = Pick<BuildOptions, 'userId' | 'repository'>;
+type GitFacts = Pick<BuildOptions, 'userId' | 'repository'>;
 
 /** One run through a session. */
 export interface SessionRun {
@@ -26,7 +30,7 @@ export class ReadingBudget {
   readonly #stop: AbortSignal | undefined;
   isUsedUp = false;
 
-  constructor({ deadline, stop }: ExportContext) {
+  constructor({ deadline, stop }: Limits) {
     this.#until = (Date.now() + deadline) / 2;
     this.#stop = stop;
   }
@@ -35,4 +39,22 @@ export class ReadingBudget {
     this.isUsedUp ||= this.#stop?.aborted === true || Date.now() >= this.#until;
     return this.isUsedUp;
   }
+}
+
+/** Returns the options for a turn: by the folder that it ran in, and by its line, since each line belongs to a run with a caller. */
+export function buildOptions(run: SessionRun, folder?: string, line = 0): BuildOptions {
+  const { request, context, writer, gitFacts } = run;
+  const facts = gitFacts.get(folder) ?? readGitFacts(folder, context.settings);
+  gitFacts.set(folder, facts);
+  return { ...context.settings, sessionId: request.sessionId, caller: callerAt(writer.callers, line), ...facts };
+}
+
+function readGitFacts(folder: string | undefined, settings: ExportContext['settings']): GitFacts {
+  const { userId, gitIdentity } = settings;
+  const config = folder === undefined ? undefined : readRepositoryConfig(folder);
+  const origin = config?.get('remote.origin.url');
+  return {
+    userId: gitIdentity ? findEmail(gitIdentity, config) : userId,
+    repository: origin === undefined ? undefined : repositoryName(origin),
+  };
 }

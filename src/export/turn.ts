@@ -6,9 +6,8 @@ import { attempt } from '../shared/attempt.js';
 import type { Entry } from '../state/entry.js';
 import { readUserUuids } from '../transcript/sessions/related-sessions.js';
 import { NO_SESSION_FACTS, type Turn } from '../transcript/turns/turn.js';
-import { buildOptions } from './build-options.js';
 import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
-import type { SessionRun } from './session-run.js';
+import { buildOptions, type SessionRun } from './session-run.js';
 import type { Subagents } from './subagents/subagents.js';
 
 export interface ExportRun extends SessionRun {

@@ -1,6 +1,5 @@
 import { attempt } from './attempt.js';
 
-/** Any JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

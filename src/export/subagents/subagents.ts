@@ -6,9 +6,8 @@ import { type AgentFile, readAgent } from '../../transcript/agents/agent-files.j
 import type { Line } from '../../transcript/file/line.js';
 import { readLines } from '../../transcript/file/lines.js';
 import type { AgentThread, ToolCall, Turn } from '../../transcript/turns/turn.js';
-import { buildOptions } from '../build-options.js';
 import { type OutboxItem, withStateChanges } from '../outbox.js';
-import type { SessionRun } from '../session-run.js';
+import { buildOptions, type SessionRun } from '../session-run.js';
 import { Completion, isAsync } from './completion.js';
 import { AgentFiles } from './files.js';
 import { deserializeTrace, Placement, serializeTrace } from './placement.js';

@@ -8,19 +8,18 @@ import { encodeRequest } from './span.js';
 
 /** Sends observations as OpenTelemetry spans, to Langfuse or to a Collector. */
 export class OtlpTransport implements Transport {
-  readonly #kind: DestinationConfig['kind'];
-  readonly #endpoint: Endpoint;
+  readonly #config: DestinationConfig;
   readonly #http: Http;
 
   constructor(config: DestinationConfig, http: Http) {
-    this.#kind = config.kind;
-    this.#endpoint = otlpEndpoint(config);
+    this.#config = config;
     this.#http = http;
   }
 
   async post(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {
-    const { url, headers } = this.#endpoint;
-    const response = await this.#http.request(
+    const { kind } = this.#config;
+    const { url, headers } = otlpEndpoint(this.#config);
+    const { status, isPage, body } = await this.#http.request(
       {
         method: 'POST',
         url,
@@ -31,11 +30,10 @@ export class OtlpTransport implements Transport {
       },
       limits,
     );
-    const { status, isPage, body } = response;
-    const problem =
-      isPage && status < 300
-        ? `this is not ${NAMES[this.#kind]}: it answered ${status} with a web page`
-        : PROBLEMS[this.#kind][status];
+    const isForeign = isPage && status < 300;
+    const problem = isForeign
+      ? `this is not ${NAMES[kind]}: it answered ${status} with a web page`
+      : PROBLEMS[kind][status];
     return { status, problem, rejected: parseRejected(body, outgoing.length, headers) };
   }
 }

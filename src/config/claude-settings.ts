@@ -82,6 +82,11 @@ export function envBlock(content: SettingsContent): { [name: string]: string } {
   );
 }
 
+export function listEnabledPlugins({ enabledPlugins }: ClaudeSettings): string[] {
+  if (!isRecord(enabledPlugins)) return [];
+  return Object.keys(enabledPlugins).filter((plugin) => enabledPlugins[plugin] === true);
+}
+
 /** Parses a settings file; an empty one counts as one without settings. */
 export function parseClaudeSettings(text: string): SettingsContent {
   const json = text.replace(/^\uFEFF/, '');

@@ -43,14 +43,8 @@ export class EntryWriter {
     const { destinationId, given, state } = this.#context;
     if (!this.#lock.isHeld()) throw new Error('another run has taken over');
     this.#isEndSaved = this.hasReachedEnd;
-    return state.update(sessionId, {
-      path,
-      destination: destinationId,
-      given,
-      ...this.#status,
-      ...this.#end,
-      ...change,
-    });
+    const session = { path, destination: destinationId, given, ...this.#status };
+    return state.update(sessionId, { ...session, ...this.#end, ...change });
   }
 
   /** Saves why something is still to be sent, or that nothing is, unless the state says so already. */

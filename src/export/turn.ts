@@ -10,6 +10,7 @@ import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
 import { buildOptions, type SessionRun } from './session-run.js';
 import type { Subagents } from './subagents/subagents.js';
 
+/** A run through a session, with what it has found and sent so far. */
 export interface ExportRun extends SessionRun {
   readonly outbox: Outbox;
   readonly subagents: Subagents;

@@ -5,5 +5,6 @@ import { LangfuseDestination } from './langfuse-destination.js';
 
 /** Opens the destination that the settings name. In `stateFolder` it remembers what it found out about a server. */
 export async function openDestination(config: DestinationConfig, stateFolder: string): Promise<Destination> {
-  return config.kind === 'collector' ? new CollectorDestination(config) : new LangfuseDestination(config, stateFolder);
+  if (config.kind === 'collector') return new CollectorDestination(config);
+  return new LangfuseDestination(config, stateFolder);
 }

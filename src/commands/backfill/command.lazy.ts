@@ -9,7 +9,7 @@ import { type LangfuseConfig, readSettings, type Settings } from '../../config/s
 import { DryRunDestination } from '../../langfuse/dry-run-destination.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { openDestination } from '../../langfuse/open-destination.js';
-import { checkKeys, sessionsPage } from '../../langfuse/project.js';
+import { checkKeys, sessionsPage } from '../../langfuse/server.js';
 import { openLog } from '../../shared/log.js';
 import { DryRunState } from '../../state/dry-run.js';
 import { StateStore } from '../../state/store.js';

@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Entry } from '../../state/entry.js';
-import type { SessionEntry, StateStore } from '../../state/store.js';
+import type { Entry, SessionEntry } from '../../state/entry.js';
+import type { StateStore } from '../../state/store.js';
 import { findAgentFiles } from '../../transcript/agents/agent-files.js';
 
 export interface RecoverableSession {

@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import type { Caller } from '../../observations/model.js';
-import { withStartedRun } from '../../state/callers.js';
+import { includesCaller, withCaller } from '../../state/callers.js';
 import type { StateStore } from '../../state/store.js';
 import { countLines } from '../../transcript/file/lines.js';
 import type { HookPayload } from './payload.js';
@@ -17,12 +17,12 @@ export async function recordSessionStart(payload: HookPayload, state: StateStore
   const { destinationId: destination, given, caller } = run;
   const known = state.read(sessionId);
   const before = known?.callers ?? [];
-  const callers = withStartedRun(before, caller, () => countEarlierLines(payload));
-  const hasNewCaller = callers !== before;
+  const hasNewCaller = !includesCaller(before.slice(-1), caller);
   const isNews = !known || known.ended || known.backfilled || known.destination !== destination || known.path !== path;
   if (!isNews && !hasNewCaller) return;
-  const started = { path, destination, given, ended: false, backfilled: undefined };
-  await state.update(sessionId, { ...started, ...(hasNewCaller && { callers }) });
+  // SessionStart comes before the prompts of its run: the lines that exist by then belong to earlier runs.
+  const callers = hasNewCaller ? { callers: withCaller(before, caller, countEarlierLines(payload) + 1) } : {};
+  await state.update(sessionId, { path, destination, given, ended: false, backfilled: undefined, ...callers });
 }
 
 /** Sources of sessions that had no run before. */

@@ -37,7 +37,7 @@ function* listTurns({ path, sessionId }: SessionOverview): Generator<Turn> {
     for (const { turns } of turn.sidechains) yield* turns;
   }
   const legacyFiles = findLegacyAgentFiles(path).filter((file) => findAgentSession(file) === sessionId);
-  for (const file of [...findAgentFiles(path), ...legacyFiles]) yield* readAgent(file, () => {})?.turns ?? [];
+  for (const file of [...findAgentFiles(path), ...legacyFiles]) yield* readAgent(file)?.turns ?? [];
 }
 
 /** Searches the text as it is, but returns it redacted. If redaction removed the match, returns the mark for that. */

@@ -1,7 +1,7 @@
 import { UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { ask, askHidden, confirm } from '../../cli/questions.js';
-import { checkKeys, type ProjectAnswer } from '../../langfuse/project.js';
+import { checkKeys, type ProjectAnswer } from '../../langfuse/server.js';
 import { buildLangfuseConfig, type Credentials, findProblem, REGIONS } from './credentials.js';
 
 export interface CheckedCredentials {

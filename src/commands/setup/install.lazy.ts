@@ -13,7 +13,7 @@ import {
   settingsPath,
 } from '../../config/claude-settings.js';
 import { type CollectorConfig, readSettings } from '../../config/settings.js';
-import { sessionsPage } from '../../langfuse/project.js';
+import { sessionsPage } from '../../langfuse/server.js';
 import { checkHookConflicts } from '../doctor/checks/hooks.js';
 import { checkExposure } from '../doctor/checks/settings.js';
 import { askForCredentials, type CheckedCredentials, checkKnownCredentials } from './ask-credentials.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { otlpEndpoint } from '../../../src/langfuse/endpoint.js';
 import { HttpClient, type HttpRequest } from '../../../src/langfuse/http/client.js';
-import { fetchProject } from '../../../src/langfuse/project.js';
+import { fetchProject } from '../../../src/langfuse/server.js';
 import { LangfuseServer, langfuseAt } from '../../support/langfuse-server.js';
 import { assistant, SESSION, user } from '../../support/lines.js';
 import { Workplace } from '../../support/program.js';

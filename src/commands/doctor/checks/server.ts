@@ -1,9 +1,8 @@
 import { formatDuration } from '../../../cli/format.js';
 import type { CollectorConfig, LangfuseConfig } from '../../../config/settings.js';
-import { fetchHealth, type HealthAnswer } from '../../../langfuse/health.js';
 import { type Http, HttpClient, isSuccess, type NoResponseError } from '../../../langfuse/http/client.js';
 import { OtlpTransport } from '../../../langfuse/otlp/otlp-transport.js';
-import { fetchProject, type ProjectAnswer } from '../../../langfuse/project.js';
+import { fetchHealth, fetchProject, type HealthAnswer, type ProjectAnswer } from '../../../langfuse/server.js';
 import type { Reply, Transport } from '../../../langfuse/transport.js';
 import { about, type Finding } from '../finding.js';
 import { showUrl } from '../masking.js';

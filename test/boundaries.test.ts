@@ -83,8 +83,8 @@ describe('in src', () => {
   });
 
   test('nothing outside of src is imported, except package.json', () => {
-    const outside = imports.filter(({ to }) => to.startsWith('..') && to !== '../package.json');
-    expect(outside.map(show)).toEqual([]);
+    const outside = imports.filter(({ to }) => to.startsWith('..')).map(({ to }) => to);
+    expect(new Set(outside)).toEqual(new Set(['../package.json']));
   });
 
   test('import() loads only files that end in .lazy.ts, and Node', () => {

@@ -167,7 +167,7 @@ describe('readSettings', () => {
       const settings = await readSettings({ ...KEYS, [name]: value });
       expect(settings[setting]).toEqual(fallback);
       expect(settings.problems).toEqual([expect.stringMatching(new RegExp(`^${name}: expected `))]);
-      expect(settings.destination).toBeDefined();
+      expect(settings.destination).toMatchObject({ kind: 'langfuse', publicKey: 'pk' });
     },
   );
 

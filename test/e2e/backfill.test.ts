@@ -5,6 +5,7 @@ import { type GeneratedSession, sessionIdOf, writeNthSession, writeSession } fro
 import { assistant, jsonLines, user } from '../support/lines.js';
 import { run, Workplace } from '../support/program.js';
 import { play, recording, recordings, transcriptsOf } from '../support/recording.js';
+import { expectEachSent, expectEachSentOnce } from '../support/sent-once.js';
 import { describeTraces } from '../support/traces.js';
 
 let workplace: Workplace;
@@ -30,7 +31,7 @@ describe('a session that was never exported', () => {
         const { exitCode, stderr } = await run(['backfill', '--all', '--json'], own.env);
         expect({ name, exitCode, stderr }).toEqual({ name, exitCode: 0, stderr: '' });
         expect(describeTraces(own.server.observations)).toBe(readFileSync(join(folder, 'expected.json'), 'utf8'));
-        expect(own.server.timesSent).toEqual([1]);
+        expectEachSentOnce(own.server);
       } finally {
         await own.close();
       }
@@ -56,10 +57,10 @@ describe('a session that was exported before', () => {
     workplace.letIdle();
     await workplace.backfill('--all');
     await workplace.backfill('--all');
-    expect(workplace.server.timesSent).toEqual([1]);
+    expectEachSentOnce(workplace.server);
     const { stderr } = await workplace.backfill('--all', '--force');
     expect(stderr).toContain('until Langfuse merges them');
-    expect(workplace.server.timesSent).toEqual([2]);
+    expectEachSent(workplace.server, 2);
   });
 
   test('to another project is skipped, unless --force is given', async () => {
@@ -70,9 +71,9 @@ describe('a session that was exported before', () => {
     const { stdout, exitCode } = await workplace.backfill('--all');
     expect(exitCode).toBe(0);
     expect(stdout).toContain(`– ${sessionIdOf(1)} was exported to another project; --force also sends it to this one`);
-    expect(workplace.server.timesSent).toEqual([1]);
+    expectEachSentOnce(workplace.server);
     await workplace.backfill('--all', '--force');
-    expect(workplace.server.timesSent).toEqual([2]);
+    expectEachSent(workplace.server, 2);
   });
 });
 
@@ -147,7 +148,7 @@ describe('two backfills beside sixteen hooks', () => {
     const runs = [workplace.backfill('--all'), workplace.backfill('--all'), ...hooks];
     for (const { exitCode } of await Promise.all(runs)) expect(exitCode).toBe(0);
     expect(workplace.server.roots).toHaveLength(80);
-    expect(workplace.server.timesSent).toEqual([1]);
+    expectEachSentOnce(workplace.server);
     for (const entry of Object.values(workplace.state)) expect(entry).toMatchObject({ turn_count: 10, last_line: 80 });
   }, 60_000);
 });
@@ -195,7 +196,7 @@ describe('a session that is still being written', () => {
     expect(workplace.server.roots.map(({ name }) => name)).toEqual(['Turn 1']);
     await workplace.backfill('--all', '--include-open');
     expect(workplace.server.roots.map(({ name }) => name)).toEqual(['Turn 1', 'Turn 2']);
-    expect(workplace.server.timesSent).toEqual([1]);
+    expectEachSentOnce(workplace.server);
   });
 });
 
@@ -237,7 +238,7 @@ describe('a server that fails', () => {
     expect(exitCode).toBe(0);
     expect(ms).toBeGreaterThan(1_000);
     expect(workplace.server.roots).toHaveLength(8);
-    expect(workplace.server.timesSent).toEqual([1]);
+    expectEachSentOnce(workplace.server);
   });
 
   test('for some sessions, and files that cannot be read, do not stop the others', async () => {

@@ -147,9 +147,10 @@ describe('a Collector that does not take it', () => {
     expect(JSON.parse(stdout).systemMessage).toBe(
       `cc-langfuse: ${host} refused CC_LANGFUSE_OTLP_HEADERS (401). Nothing is exported. Run: cc-langfuse doctor`,
     );
-    for (const name of readdirSync(workplace.stateFolder, { withFileTypes: true }).filter((entry) => entry.isFile())) {
-      expect(readFileSync(join(workplace.stateFolder, name.name), 'utf8')).not.toContain(SECRET);
-    }
+    const files = readdirSync(workplace.stateFolder, { withFileTypes: true }).filter((entry) => entry.isFile());
+    const written = files.map(({ name }) => readFileSync(join(workplace.stateFolder, name), 'utf8')).join('');
+    expect(written).toContain(reason);
+    expect(written).not.toContain(SECRET);
   });
 
   test('for a while is asked again, after as long as it wants', async () => {

@@ -206,7 +206,8 @@ describe('doctor', () => {
     expect((await home.checkWithProgram({ LANGFUSE_BASE_URL: url })).of('endpoint')).toEqual([
       {
         status: 'broken',
-        message: `the request to ${url} failed: no answer within 5 s`,
+        // The message names the time that was left when the request was sent.
+        message: expect.stringMatching(RegExp(`^the request to ${url} failed: no answer within (?:5|4\\.\\d) s$`)),
         fix: `see where it fails: curl -v ${url}/api/public/health`,
       },
     ]);

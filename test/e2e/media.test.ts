@@ -7,6 +7,7 @@ import { appendLines, assistant, SESSION, text, user } from '../support/lines.js
 import { fieldsReferringTo } from '../support/media-store.js';
 import { run, Workplace } from '../support/program.js';
 import { play, recording, transcriptsOf } from '../support/recording.js';
+import { expectEachSent } from '../support/sent-once.js';
 import { besideSilence } from '../support/silence.js';
 
 let workplace: Workplace;
@@ -69,7 +70,7 @@ describe('what prompts and tools show', () => {
     const before = new Date(Date.now() - 3_600_000);
     utimesSync(path(), before, before);
     expect(await run(['backfill', '--all', '--force', '--quiet'], workplace.env)).toMatchObject({ exitCode: 0 });
-    expect([...workplace.server.arrivals.values()].every((times) => times === 2)).toBe(true);
+    expectEachSent(workplace.server, 2);
     expect(media().map(({ arrivals }) => arrivals)).toEqual([1, 1, 1]);
   });
 

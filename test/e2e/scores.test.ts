@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Misbehaviour } from '../support/langfuse-server.js';
 import { appendLines, appendTurn as appendTurnTo, assistant, at } from '../support/lines.js';
 import { run, Workplace } from '../support/program.js';
+import { expectEachSentOnce } from '../support/sent-once.js';
 
 let workplace: Workplace;
 
@@ -84,7 +85,7 @@ describe('scores', () => {
     await hook(B);
     expect(valuesOf('turn_seconds')).toEqual([5, 5, 5]);
     expect(workplace.state[A]).not.toHaveProperty('pending');
-    expect([...workplace.server.arrivals.values()].every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 
   test('that the server refuses for what they are are named, and left out', async () => {

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { StoredObservation } from '../support/langfuse-server.js';
 import { assistant, at, SESSION, toolResult, toolUse, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
+import { expectEachSentOnce } from '../support/sent-once.js';
 
 let workplace: Workplace;
 
@@ -66,7 +67,6 @@ const running = (...ids: string[]) => ({
 });
 
 const agentNamed = (id: string) => workplace.server.observations.find(({ metadata }) => metadata.agent_id === id);
-const arrivals = () => [...workplace.server.arrivals.values()];
 
 const PLAN_BELOW_EXPLORE = ['agent Plan', 'tool Agent', 'generation claude-opus-5', 'agent Explore'];
 
@@ -108,7 +108,7 @@ describe('an agent in the background', () => {
       'agent Turn 1',
     ]);
     await stop(running());
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 
   test('that is continued later sends what is new, and goes again itself with its new end', async () => {
@@ -130,9 +130,7 @@ describe('an agent in the background', () => {
       startTime: Date.parse(at(10)),
       endTime: Date.parse(at(31)),
     });
-    const sentAgain = workplace.server.observations.filter(
-      ({ traceId, id, startTime }) => workplace.server.arrivals.get(`${traceId} ${id} ${startTime}`) !== 1,
-    );
+    const sentAgain = workplace.server.observations.filter((each) => workplace.server.timesSent(each) !== 1);
     expect(sentAgain).toEqual([agent]);
   });
 
@@ -161,7 +159,7 @@ describe('an agent in the background', () => {
     append(transcript(), notification('a2', 40), answer('m4', 41));
     await stop(running());
     expect(lineage(agentNamed('a2')).slice(0, 4)).toEqual(PLAN_BELOW_EXPLORE);
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 });
 
@@ -195,7 +193,7 @@ describe('an agent in the foreground', () => {
     ]);
     expect(workplace.server.observations).toHaveLength(8);
     await stop({ hook_event_name: 'SessionEnd' });
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 
   test('that is continued before its turn ends is sent whole, when its second end is told', async () => {
@@ -229,7 +227,7 @@ describe('an agent in the foreground', () => {
       output: { content: 'a1 did more' },
       endTime: Date.parse(at(21)),
     });
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 
   test('whose file is gone is made of what its result tells', async () => {
@@ -282,7 +280,7 @@ describe('an agent in the foreground', () => {
     workplace.server.misbehave = () => undefined;
     await stop();
     expect(workplace.server.observations).toHaveLength(8);
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 });
 
@@ -345,7 +343,7 @@ describe('whatever is wrong with the files of agents', () => {
     expect(agentNamed('a1')).toMatchObject({ input: [{ content: 'do a1' }], output: { content: 'as told' } });
     append(agentPath('a1'), ...agentLines('a1'));
     await stop({ hook_event_name: 'SessionEnd' });
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
     expect(workplace.server.observations.filter(({ metadata }) => metadata.agent_id === 'a1')).toHaveLength(1);
   });
 
@@ -359,9 +357,9 @@ describe('whatever is wrong with the files of agents', () => {
     workplace.server.misbehave = (_, number) => (number === 1 ? { status: 401 } : undefined);
     await stop();
     await stop();
-    expect(agentNamed('a1')).toBeDefined();
+    expect(agentNamed('a1')).toMatchObject({ name: 'Explore' });
     expect(workplace.server.observations).toHaveLength(2 + 1 + 60 + 1 + 1);
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 });
 
@@ -421,7 +419,7 @@ describe('an agent whose call is not known yet', () => {
     const entry = workplace.state[SESSION] ?? {};
     writeFileSync(path, JSON.stringify({ [SESSION]: { ...entry, agents: { a1: { trace_name: 5 } } } }));
     await stop({ hook_event_name: 'SessionEnd' });
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 });
 
@@ -481,7 +479,7 @@ describe('an agent that no call started', () => {
       parentId: undefined,
       trace: { name: 'Agent Warmup', sessionId: SESSION, metadata: { source: 'claude-code', session_id: SESSION } },
     });
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 
   test('beside the transcript is of the session that its answers name', async () => {
@@ -508,5 +506,5 @@ test('an agent whose launching turn has long been exported is placed without rea
   expect(lineage(agentNamed('a1')).at(-1)).toBe('agent Turn 1');
   rmSync(agentPath('a1'));
   await stop(running());
-  expect(arrivals().every((times) => times === 1)).toBe(true);
+  expectEachSentOnce(workplace.server);
 });

@@ -85,7 +85,8 @@ describe('an event', () => {
     append(...turn);
     await exporter.export(path());
     const before = events().map(({ id }) => id);
-    expect(new Set(before).size).toBe(before.length);
+    expect(before).toHaveLength(5);
+    expect(new Set(before).size).toBe(5);
     append(assistant('m3', 'second answer', { timestamp: at(9) }));
     await exporter.export(path());
     const grown = events().slice(before.length);
@@ -100,9 +101,8 @@ describe('an event', () => {
     exporter.server.misbehave = (_, number) => (number === 1 ? { disconnect: 'after taking' } : undefined);
     await exporter.export(path());
     const ids = events().map(({ id }) => id);
-    expect(ids).toHaveLength(10);
+    expect(ids).toEqual(Array.from({ length: 10 }, () => expect.stringMatching(/^[0-9a-f]+-[0-9a-f]{16}$/)));
     expect(ids.slice(5)).toEqual(ids.slice(0, 5));
-    expect(ids.every((id) => /^[0-9a-f]+-[0-9a-f]{16}$/.test(id))).toBe(true);
   });
 });
 
@@ -116,6 +116,7 @@ test('no request is larger than the server takes, and all of it arrives', async 
   appendFileSync(path, jsonLines(lines));
   expect(await exporter.export(path, { maxChars: 10_000_000 })).toMatchObject({ failure: undefined });
   const taken = exporter.server.requests.filter(({ events }) => events > 0);
+  expect(taken.length).toBeGreaterThan(1);
   expect(Math.max(...taken.map(({ bytes }) => bytes))).toBeLessThan(3_000_000);
   expect(described()).toHaveLength(2);
   for (const { observations } of described()) {

@@ -5,6 +5,7 @@ import { numbersFrom } from '../faults/random.js';
 import { Exporter } from '../support/exporter.js';
 import { assistant, at, jsonLines, toolUse, user } from '../support/lines.js';
 import { recording, recordings, transcriptsOf } from '../support/recording.js';
+import { expectEachSentOnce } from '../support/sent-once.js';
 import { describeTraces } from '../support/traces.js';
 
 let exporter: Exporter;
@@ -93,7 +94,7 @@ describe('the cost of a compaction', () => {
     message: { id: 'x', model: 'm', content: [toolUse('t', 'Agent')], usage: usage(1) },
   };
 
-  /** Exports the pieces one after the other, or all at once; gives the compaction as it stands then, and the arrivals. */
+  /** Appends and exports one piece after the other. Returns what the server has in the end. */
   async function exported(pieces: readonly (readonly object[])[]) {
     const own = await Exporter.open();
     try {
@@ -102,9 +103,9 @@ describe('the cost of a compaction', () => {
         appendFileSync(path, jsonLines(piece));
         await own.export(path);
       }
-      const { observations, arrivals } = own.server;
-      const event = observations.find(({ name }) => name === 'compaction');
-      return { metadata: event?.metadata, arrivals: [...arrivals.values()], all: describeTraces(observations) };
+      const { server } = own;
+      const event = server.observations.find(({ name }) => name === 'compaction');
+      return { metadata: event?.metadata, server, all: describeTraces(server.observations) };
     } finally {
       await own.close();
     }
@@ -127,7 +128,7 @@ describe('the cost of a compaction', () => {
       cache_write_tokens: 0,
     });
     expect(late.metadata).toEqual(live.metadata);
-    expect(late.arrivals.every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(late.server);
     expect(live.all).toBe((await exported([pieces.flat()])).all);
   });
 
@@ -170,6 +171,6 @@ describe('a transcript that is exported while the server fails at random', () =>
     expect(failures.length).toBeGreaterThan(1);
     const expected = JSON.parse(readFileSync(join(recording('p-streamjson').folder, 'expected.json'), 'utf8'));
     expect(JSON.parse(describeTraces(exporter.server.observations))).toEqual(expected);
-    expect([...exporter.server.arrivals.values()].every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(exporter.server);
   });
 });

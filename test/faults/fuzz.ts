@@ -7,12 +7,14 @@ export interface FuzzFigures {
   readonly runs: number;
   readonly exitsOtherThanZero: number;
   readonly bytesOnStdout: number;
-  readonly slowest: number;
+  /** Those that were sent all the same, which shows that not every run failed at its start. */
+  readonly observations: number;
+  readonly slowestMs: number;
 }
 
 /** Runs the hook on payloads and transcripts whose bytes were changed at random. */
 export async function fuzz(runs: number, random: () => number): Promise<FuzzFigures> {
-  const figures = { runs: 0, exitsOtherThanZero: 0, bytesOnStdout: 0, slowest: 0 };
+  const figures = { runs: 0, exitsOtherThanZero: 0, bytesOnStdout: 0, observations: 0, slowestMs: 0 };
   const sources = recordings().flatMap(transcriptsOf);
   const workplace = await Workplace.open();
   try {
@@ -27,8 +29,9 @@ export async function fuzz(runs: number, random: () => number): Promise<FuzzFigu
       const { exitCode, stdout, ms } = await workplace.hook(random() < 0.3 ? mutated(payload, random) : payload);
       if (exitCode !== 0) figures.exitsOtherThanZero += 1;
       figures.bytesOnStdout += stdout.length;
-      figures.slowest = Math.max(figures.slowest, Math.round(ms));
+      figures.slowestMs = Math.max(figures.slowestMs, Math.round(ms));
     }
+    figures.observations = workplace.server.observations.length;
     return figures;
   } finally {
     await workplace.close();

@@ -4,17 +4,16 @@ import type { Held } from './transcripts.js';
 
 /** Whatever a server does not have exactly as it was said: each response and each tool call once, and all in their places. */
 export function differences(
-  { observations, arrivals, lost }: LangfuseServer,
+  server: LangfuseServer,
   { responses, toolCalls }: Held,
   served: readonly Served[],
 ): string[] {
+  const { observations, lost } = server;
   const idsOf = (type: string, field: string) =>
     observations.filter((observation) => observation.type === type).map(({ metadata }) => String(metadata[field]));
   const saidIds = [...responses, ...served.map(({ id }) => id)];
   const calledIds = [...toolCalls, ...served.flatMap(({ toolUseIds }) => toolUseIds)];
-  const sentAgain = observations.filter(
-    (one) => (arrivals.get(`${one.traceId} ${one.id} ${one.startTime}`) ?? 0) > timesAllowed(one),
-  );
+  const sentAgain = observations.filter((one) => server.timesSent(one) > timesAllowed(one));
   return [
     ...notOnce('response', saidIds, idsOf('generation', 'message_id')),
     ...notOnce('tool call', calledIds, idsOf('tool', 'tool_id')),

@@ -49,6 +49,7 @@ export class TracedHome {
 
   /** How long after a moment the last of the answers came that had been given by then; below 0 where it came before. */
   delayAfter(moment: number): number {
+    if (this.#said.length === 0) throw new Error('the scripted API has answered nothing');
     const delays = this.#said.map(({ id }) => (this.#arrivedAt.get(id) ?? Number.POSITIVE_INFINITY) - moment);
     return Math.max(...delays);
   }

@@ -1,20 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir, uptime } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { takeLock } from '../../src/state/lock.js';
 import { StateStore } from '../../src/state/store.js';
+import { mount } from '../support/mount.js';
 
 let folder: string;
 let corrupt: string[];
@@ -128,15 +120,9 @@ describe('the state file', () => {
     expect(corrupt).toHaveLength(1);
   });
 
-  test('is never written in part on a full disk, and nothing is sent before there is room', async () => {
+  test('is never written in part on a full disk (needs the right to mount)', async ({ skip }) => {
     const disk = join(folder, 'disk');
-    mkdirSync(disk, { recursive: true });
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=300k', 'tmpfs', disk], { stdio: 'ignore' });
-    } catch {
-      // A small disk of its own needs the right to mount one.
-      return;
-    }
+    const unmount = mount(disk, 'size=300k') ?? skip();
     try {
       const small = new StateStore(disk, () => corrupt.push('corrupt'));
       const entry = { lastLine: 1, path: 'x'.repeat(2_000) };
@@ -147,7 +133,7 @@ describe('the state file', () => {
       expect(new StateStore(disk, () => corrupt.push('corrupt')).read('s29')).toMatchObject(entry);
       expect(corrupt).toEqual([]);
     } finally {
-      execFileSync('umount', [disk]);
+      unmount();
     }
   });
 

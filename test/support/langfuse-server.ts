@@ -124,9 +124,9 @@ export class LangfuseServer {
     return this.observations.filter(({ parentId }) => parentId === undefined);
   }
 
-  /** How many times the rows have arrived, each count once: `[1]` if all of them were sent exactly once, `[]` if there are none. */
-  get timesSent(): number[] {
-    return [...new Set(this.arrivals.values())].toSorted((a, b) => a - b);
+  /** How many times an observation has arrived. */
+  timesSent(observation: StoredObservation): number {
+    return this.arrivals.get(rowKey(observation)) ?? 0;
   }
 
   async stop(): Promise<void> {
@@ -200,11 +200,16 @@ export class LangfuseServer {
     }
     for (const span of spans) {
       const row = stored(span);
-      const key = `${row.traceId} ${row.id} ${row.startTime}`;
+      const key = rowKey(row);
       this.arrivals.set(key, (this.arrivals.get(key) ?? 0) + 1);
       this.#rows.set(key, row);
     }
   }
+}
+
+/** Langfuse keeps an observation that arrives with another start time as another row. */
+function rowKey({ traceId, id, startTime }: StoredObservation): string {
+  return `${traceId} ${id} ${startTime}`;
 }
 
 interface Taken extends ApiAnswer {

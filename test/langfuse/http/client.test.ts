@@ -61,15 +61,21 @@ test('a request through a proxy that accepts the connection but never answers fa
   besideSilence(async (url) => {
     vi.stubEnv('HTTPS_PROXY', url);
     vi.stubEnv('NO_PROXY', '');
+    // The message names the time that was left when the request was sent.
+    const failure = /no answer within 0\.[12]\d? s/;
     const answer = new HttpClient().request(requestTo('https://langfuse.test'), { deadline: Date.now() + 200 });
-    await expect(answer).rejects.toThrow('no answer within 0.2 s');
+    await expect(answer).rejects.toThrow(failure);
     const project = fetchProject(langfuseAt('https://langfuse.test'), 200);
-    await expect(project).rejects.toThrow('no answer within 0.2 s');
+    await expect(project).rejects.toThrow(failure);
   }));
 
 test.each([
-  ['stops in the middle', 'Content-Length: 9\r\n\r\nabc', '127.0.0.1:PORT cannot be reached: no answer within 0.3 s'],
-  ['breaks off', 'Content-Length: 9\r\n\r\nabc!', '127.0.0.1:PORT cannot be reached: ECONNRESET'],
+  [
+    'stops in the middle',
+    'Content-Length: 9\r\n\r\nabc',
+    /^127\.0\.0\.1:\d+ cannot be reached: no answer within 0\.[23]\d? s$/,
+  ],
+  ['breaks off', 'Content-Length: 9\r\n\r\nabc!', /^127\.0\.0\.1:\d+ cannot be reached: ECONNRESET$/],
 ])('a response whose body %s counts as none, unless the body is optional', async (_, rest, failure) => {
   const server = createTcpServer((socket) => {
     socket.on('error', () => {});
@@ -80,7 +86,7 @@ test.each([
   const client = new HttpClient();
   const request = { method: 'GET', url: new URL(`http://127.0.0.1:${port}`) } as const;
   const limits = () => ({ deadline: Date.now() + 300 });
-  await expect(client.request(request, limits())).rejects.toThrow(failure.replace('PORT', String(port)));
+  await expect(client.request(request, limits())).rejects.toThrow(failure);
   expect(await client.request({ ...request, isBodyOptional: true }, limits())).toMatchObject({ status: 200, body: '' });
   await client.close();
   server.close();

@@ -3,6 +3,7 @@ import type { DestinationConfig } from '../../../src/config/settings.js';
 import type { Destination } from '../../../src/langfuse/destination.js';
 import { openDestination } from '../../../src/langfuse/open-destination.js';
 import { LangfuseServer, langfuseAt, PUBLIC_KEY, SECRET_KEY } from '../../support/langfuse-server.js';
+import { expectEachSentOnce } from '../../support/sent-once.js';
 import { someOutgoing } from '../../support/traces.js';
 
 const KEYS = { authorization: `Basic ${Buffer.from(`${PUBLIC_KEY}:${SECRET_KEY}`).toString('base64')}` };
@@ -32,7 +33,8 @@ describe('a request is repeated', () => {
       number < 2 ? { status, body: '<html>', headers: { 'retry-after': '0' } } : undefined;
     expect(await destination.send(someOutgoing(2), soon())).toEqual({ settled: 2, dropped: [], failure: undefined });
     expect(server.requests.map((request) => request.status)).toEqual([status, status, 200]);
-    expect([...server.arrivals.values()]).toEqual([1, 1]);
+    expect(server.observations).toHaveLength(2);
+    expectEachSentOnce(server);
   });
 
   test('after a connection that ends without an answer', async () => {

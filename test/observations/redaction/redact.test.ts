@@ -218,7 +218,8 @@ describe('every field that leaves', () => {
         return [root, ...children];
       },
     );
-    expect(JSON.stringify([root?.input, generation?.input])).not.toContain('ghp_');
+    const cut = expect.stringMatching(/^x+… \[11 more characters\]$/);
+    expect([root?.input, generation?.input]).toEqual(Array(2).fill([{ role: 'user', content: cut }]));
   });
 
   test('names, tags and parameters too', () => {

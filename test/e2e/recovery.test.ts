@@ -94,8 +94,9 @@ describe('a session that runs elsewhere', () => {
     const lock = join(workplace.stateFolder, 'cc-langfuse_locks', `${A}.lock`);
     writeFileSync(lock, `${process.pid} ${hostname()} x`);
     append(B, 1);
-    const { ms } = await hook(B);
-    expect(ms).toBeLessThan(3_000);
+    // If the hook waited for the lock until its deadline, the test would time out.
+    workplace.env = { ...workplace.env, CC_LANGFUSE_TIMEOUT: '600000' };
+    await hook(B);
     expect(roots()).toEqual([`${B} Turn 1`]);
     expect(workplace.log.map(({ msg }) => msg)).toEqual(['the server refuses the keys (401)']);
   });

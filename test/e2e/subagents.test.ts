@@ -316,9 +316,7 @@ describe('whatever is wrong with the files of agents', () => {
     ],
   ])('%s: the turn is sent', async (_, make) => {
     make();
-    const { ms, ...ended } = await stop();
-    expect(ended).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
-    expect(ms).toBeLessThan(2_000);
+    expect(await stop()).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
     expect(workplace.server.observations.map(({ name }) => name)).toContain('Turn 1');
     expect(workplace.log).toEqual([]);
   });

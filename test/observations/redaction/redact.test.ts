@@ -159,25 +159,30 @@ describe("rules of the user's own", () => {
   });
 });
 
-describe('time is in proportion to the length', () => {
-  const units = [
-    'a',
-    'A_',
-    'sk-',
-    'eyJaaaaaaaa.',
-    '://a:',
-    '-----BEGIN PRIVATE KEY-----',
-    'TOKEN=',
-    '"TOKEN',
-    'bearer ',
-    'authorization: ',
-  ];
-  test.each([...units, `eyJ${letters(4_000)}`, `://${letters(250)}:`, ' ', '"'])('%j, 10 MB of it', (unit) => {
-    const hostile = unit.repeat(Math.ceil(10_000_000 / unit.length));
-    const startedAt = performance.now();
-    redact(hostile);
-    // A quadratic rule would take hours.
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
+describe('10 MB in which every rule almost matches', () => {
+  /** A quadratic rule would take hours, and the test would time out. */
+  const repeated = (unit: string) => unit.repeat(Math.ceil(10_000_000 / unit.length));
+
+  test.each([
+    ['a', 'a'],
+    ['A_', 'A_'],
+    ['sk-', 'sk-'],
+    ['://a:', '://a:'],
+    ['"TOKEN', '"TOKEN'],
+    ['the first line of private keys', '-----BEGIN PRIVATE KEY-----'],
+    ['"bearer "', 'bearer '],
+    ['"authorization: "', 'authorization: '],
+    ['eyJ and 4,000 letters', `eyJ${letters(4_000)}`],
+    ['the start of a URL with 250 letters and a colon', `://${letters(250)}:`],
+    ['spaces', ' '],
+    ['quotes', '"'],
+  ])('are not changed if they repeat %s', (_, unit) => {
+    const text = repeated(unit);
+    expect(redact(text) === text).toBe(true);
+  });
+
+  test.each(['eyJaaaaaaaa.', 'TOKEN='])('are redacted if they repeat %s', (unit) => {
+    expect(redact(repeated(unit)).slice(0, 100)).toContain('[redacted]');
   });
 });
 

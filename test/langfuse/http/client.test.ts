@@ -1,14 +1,10 @@
-import { writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
-import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { otlpEndpoint } from '../../../src/langfuse/endpoint.js';
 import { HttpClient, type HttpRequest } from '../../../src/langfuse/http/client.js';
 import { fetchProject } from '../../../src/langfuse/project.js';
 import { LangfuseServer, langfuseAt } from '../../support/langfuse-server.js';
-import { assistant, SESSION, user } from '../../support/lines.js';
-import { Workplace } from '../../support/program.js';
 import { besideSilence } from '../../support/silence.js';
 
 afterEach(() => {
@@ -91,22 +87,3 @@ test.each([
   await client.close();
   server.close();
 });
-
-test('the hook ends at its deadline if a proxy never answers', () =>
-  besideSilence(async (url) => {
-    const workplace = await Workplace.open();
-    workplace.env = {
-      ...workplace.env,
-      LANGFUSE_BASE_URL: 'https://langfuse.test',
-      HTTPS_PROXY: url,
-      CC_LANGFUSE_TIMEOUT: '800',
-    };
-    const path = join(workplace.home, `${SESSION}.jsonl`);
-    writeFileSync(path, `${JSON.stringify(user('q'))}\n${JSON.stringify(assistant('m', 'a'))}\n`);
-    const payload = { session_id: SESSION, transcript_path: path, hook_event_name: 'Stop' };
-    expect(await workplace.hook(payload)).toMatchObject({ exitCode: 0, stdout: '' });
-    expect(workplace.state[SESSION]).toMatchObject({
-      pending: { reason: expect.stringMatching(/no answer|out of time/) },
-    });
-    await workplace.close();
-  }));

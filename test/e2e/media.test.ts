@@ -8,7 +8,7 @@ import { fieldsReferringTo } from '../support/media-store.js';
 import { run, Workplace } from '../support/program.js';
 import { play, recording, transcriptsOf } from '../support/recording.js';
 import { expectEachSent } from '../support/sent-once.js';
-import { besideSilence } from '../support/silence.js';
+import { withSilentServer } from '../support/silence.js';
 
 let workplace: Workplace;
 
@@ -144,7 +144,7 @@ describe('in words stands', () => {
 });
 
 test('a storage that does not answer takes half of the time at most; the turns arrive in the rest', () =>
-  besideSilence(async (url) => {
+  withSilentServer(async (url) => {
     const first = '{"mediaId":"a3-kNPkqi4CqsC2b8aEuSf"';
     misbehaveWithMedia({ status: 201, body: `${first},"uploadUrl":"${url}/?X-Signature=presigned"}` });
     workplace.env = { ...workplace.env, CC_LANGFUSE_TIMEOUT: '3000' };

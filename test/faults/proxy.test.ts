@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { assistant, jsonLines, SESSION, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
-import { besideSilence } from '../support/silence.js';
+import { withSilentServer } from '../support/silence.js';
 
 test('the hook ends at its deadline if a proxy accepts the connection but never answers', () =>
-  besideSilence(async (url) => {
+  withSilentServer(async (url) => {
     const workplace = await Workplace.open();
     workplace.env = {
       ...workplace.env,

@@ -5,7 +5,7 @@ import { otlpEndpoint } from '../../../src/langfuse/endpoint.js';
 import { HttpClient, type HttpRequest } from '../../../src/langfuse/http/client.js';
 import { fetchProject } from '../../../src/langfuse/project.js';
 import { LangfuseServer, langfuseAt } from '../../support/langfuse-server.js';
-import { besideSilence } from '../../support/silence.js';
+import { withSilentServer } from '../../support/silence.js';
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -54,7 +54,7 @@ test('requests go through the proxy that the environment names, unless NO_PROXY 
 });
 
 test('a request through a proxy that accepts the connection but never answers fails at its deadline', () =>
-  besideSilence(async (url) => {
+  withSilentServer(async (url) => {
     vi.stubEnv('HTTPS_PROXY', url);
     vi.stubEnv('NO_PROXY', '');
     // The message names the time that was left when the request was sent.

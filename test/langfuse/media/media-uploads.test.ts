@@ -12,7 +12,7 @@ import {
   PUBLIC_KEY,
   SECRET_KEY,
 } from '../../support/langfuse-server.js';
-import { besideSilence } from '../../support/silence.js';
+import { withSilentServer } from '../../support/silence.js';
 import { someObservations } from '../../support/traces.js';
 
 let server: LangfuseServer;
@@ -281,7 +281,7 @@ describe('a file that cannot be uploaded is missing', () => {
   });
 
   test('because the storage is silent; half of the time is left for the observation', () =>
-    besideSilence(async (url) => {
+    withSilentServer(async (url) => {
       const one = picture('one');
       const [, mediaId] = /id=([^|]+)/.exec(one.reference) ?? [];
       misbehaveAt(/^POST/, () => ({ status: 201, body: JSON.stringify({ mediaId, uploadUrl: `${url}/s?X=secret` }) }));

@@ -72,7 +72,7 @@ test.each([
     /^127\.0\.0\.1:\d+ cannot be reached: no answer within 0\.[23]\d? s$/,
   ],
   ['breaks off', 'Content-Length: 9\r\n\r\nabc!', /^127\.0\.0\.1:\d+ cannot be reached: ECONNRESET$/],
-])('a response whose body %s counts as none, unless the body is optional', async (_, rest, failure) => {
+])('a response whose body %s is a failure, unless the body is optional', async (_, rest, failure) => {
   const server = createTcpServer((socket) => {
     socket.on('error', () => {});
     socket.write(`HTTP/1.1 200 OK\r\n${rest.replace('!', '')}`, () => rest.endsWith('!') && socket.destroy());

@@ -49,7 +49,7 @@ describe('a request is repeated', () => {
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(990);
   });
 
-  test('but not if the server asks to wait beyond the deadline, which is then not waited for', async () => {
+  test('but not if the server asks to wait beyond the deadline, and then the deadline is not waited for', async () => {
     server.misbehave = () => ({ status: 429, headers: { 'retry-after': '600' } });
     // If it waited until then, the test would time out.
     const report = await destination.send(someOutgoing(1), { deadline: Date.now() + 300_000 });

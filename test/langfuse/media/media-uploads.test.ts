@@ -48,7 +48,8 @@ function observationWith(id: string, ...media: Media[]): Observation {
 const upload = (id: string, ...media: Media[]) => destination.uploadMedia(observationWith(id, ...media), soon());
 const NOT_LANGFUSE = 'this is not Langfuse: its answer to a media request has no media ID or no usable upload URL';
 const ALL = { missing: new Set(), failure: undefined };
-const asked = () => server.requests.map(({ path, status }) => `${path.replace(/\/[\w-]{22}\b.*/, '/…')} ${status}`);
+const requestsSent = () =>
+  server.requests.map(({ path, status }) => `${path.replace(/\/[\w-]{22}\b.*/, '/…')} ${status}`);
 const stored = () => [...server.media.stored.values()];
 
 /** Misbehaves only on requests whose method and path match. */
@@ -64,7 +65,7 @@ function misbehaveAt(request: RegExp, answer: (time: number) => Misbehaviour | u
 describe('an image', () => {
   test('is announced, stored, and belongs to its field', async () => {
     expect(await upload('a', picture('one'))).toEqual(ALL);
-    expect(asked()).toEqual(['/api/public/media 201', '/storage/… 200', '/api/public/media/… 200']);
+    expect(requestsSent()).toEqual(['/api/public/media 201', '/storage/… 200', '/api/public/media/… 200']);
     expect(stored()).toMatchObject([{ bytes: Buffer.from('one'), contentType: 'image/png', uploadStatus: 200 }]);
     expect([...(stored()[0]?.fields ?? [])]).toEqual([`${traceId} a input`]);
   });
@@ -79,21 +80,21 @@ describe('an image', () => {
     });
     await uploadMedia({ apiClient, media, traceId, observationId: 'a', field: 'input' });
     const theirs = stored();
-    const theirRequests = asked();
+    const theirRequests = requestsSent();
     const headersOf = (path: RegExp) => {
       const { headers } = server.requests.findLast((request) => path.test(request.path)) ?? {};
       return ['authorization', 'content-type', 'x-amz-checksum-sha256', 'x-ms-blob-type'].map(
         (name) => headers?.[name],
       );
     };
-    const doors = [/^\/api\/public\/media$/, /^\/storage/, /^\/api\/public\/media\//];
-    const theirHeaders = doors.map(headersOf);
+    const paths = [/^\/api\/public\/media$/, /^\/storage/, /^\/api\/public\/media\//];
+    const theirHeaders = paths.map(headersOf);
     server.media.stored.clear();
     server.requests.splice(0);
     await upload('a', picture('one'));
     expect(stored()).toEqual(theirs);
-    expect(asked()).toEqual(theirRequests);
-    expect(doors.map(headersOf)).toEqual(theirHeaders);
+    expect(requestsSent()).toEqual(theirRequests);
+    expect(paths.map(headersOf)).toEqual(theirHeaders);
     expect(`@@@langfuseMedia:type=image/png|id=${await media.getId()}|`).toBe(
       picture('one').reference.replace('source=base64_data_uri@@@', ''),
     );
@@ -196,7 +197,7 @@ test('after a stop only the requests under way are finished, and that is not a f
   const pictures = Array.from({ length: 20 }, (_, n) => picture(`picture ${n}`));
   const report = await destination.uploadMedia(observationWith('a', ...pictures), { ...soon(), stop: stop.signal });
   expect(report).toEqual({ missing: new Set(pictures.map(({ reference }) => reference)), failure: undefined });
-  expect(asked().filter((request) => request.startsWith('/storage')).length).toBeLessThanOrEqual(6);
+  expect(requestsSent().filter((request) => request.startsWith('/storage')).length).toBeLessThanOrEqual(6);
 });
 
 describe('a file that cannot be uploaded is missing', () => {
@@ -269,7 +270,7 @@ describe('a file that cannot be uploaded is missing', () => {
     misbehaveAt(/^POST/, () => ({ status: 201, body: JSON.stringify({ mediaId: 'x', uploadUrl: `${server.url}/y` }) }));
     const one = picture('one');
     expect(await upload('a', one)).toEqual({ missing: missing(one), failure: 'the server uses another media ID' });
-    expect(asked()).toEqual(['/api/public/media 201']);
+    expect(requestsSent()).toEqual(['/api/public/media 201']);
   });
 
   test('because there is no server; the reason names the host', async () => {

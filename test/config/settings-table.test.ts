@@ -142,7 +142,7 @@ describe('the settings that stay with a session', () => {
     expect(describingVariables({ ...git, LANGFUSE_USER_ID: 'me' })).toEqual({ LANGFUSE_USER_ID: 'me' });
   });
 
-  test('replace those of the run that sends the session, also where they are unset', async () => {
+  test('replace those of the run that sends the session, even if they are unset', async () => {
     const given = { CC_LANGFUSE_TAGS: 'theirs', CC_LANGFUSE_CAPTURE: 'metadata' };
     const env = { ...KEYS, LANGFUSE_TAGS: 'own', LANGFUSE_RELEASE: 'own', CC_LANGFUSE_TIMEOUT: '7' };
     expect(await readSessionSettings(given, env)).toMatchObject({

@@ -27,7 +27,7 @@ describe('a transcript that is exported after every single line', () => {
     'p-emid',
     'p-bigusage',
     'v1.0.128-toolloop',
-  ])('%s ends as one that is exported once, and start times never move', async (name) => {
+  ])('becomes the same observations as one that is exported once: %s', async (name) => {
     const [source = ''] = transcriptsOf(recording(name));
     const path = join(exporter.folder, basename(source));
     const lines = readFileSync(source, 'utf8').trimEnd().split('\n');
@@ -41,8 +41,8 @@ describe('a transcript that is exported after every single line', () => {
   });
 });
 
-describe('turns that hang below one span', () => {
-  test('share its trace, and no two spans of all the recordings an id', async () => {
+describe('the turns of all recordings below one span', () => {
+  test('are in the trace of that span, and no two of their observations have the same id', async () => {
     const own = await Exporter.open();
     try {
       const parent = { trace: 'c'.repeat(32), span: 'd'.repeat(16) };
@@ -117,7 +117,7 @@ describe('the cost of a compaction', () => {
       'a prompt that was taken back',
       [turn(1), [account(10, 1), ...turn(2)], turn(3), [compaction, account(130, 8)], turn(4)],
     ],
-  ])('is the same live and late, and nothing is sent again for it: after %s', async (_, pieces) => {
+  ])('is the same live and in a backfill, and nothing is sent again for it: after %s', async (_, pieces) => {
     const live = await exported(pieces);
     const late = await exported([pieces.flat(), turn(5)]);
     expect(live.metadata).toEqual({
@@ -132,7 +132,7 @@ describe('the cost of a compaction', () => {
     expect(live.all).toBe((await exported([pieces.flat()])).all);
   });
 
-  test('is not told where an agent had a part in it, or two compactions share it', async () => {
+  test('is left out if the account includes an agent or another compaction', async () => {
     const withAgent = [...turn(1), account(10, 1), ...turn(2), agentCall, compaction, account(500, 9)];
     expect((await exported([withAgent])).metadata).toEqual({ trigger: 'manual' });
     const two = [...turn(1), account(10, 1), ...turn(2), compaction, { ...compaction, uuid: 'd' }, account(500, 9)];
@@ -140,8 +140,8 @@ describe('the cost of a compaction', () => {
   });
 });
 
-describe('titles', () => {
-  test('are known to a run that begins behind them', async () => {
+describe('the title of a session', () => {
+  test('is known to a run that begins after its line', async () => {
     const path = join(exporter.folder, '77777777-7777-4777-8777-777777777777.jsonl');
     const turn = (n: number) => [user(`q${n}`, { uuid: `u${n}` }), assistant(`m${n}`, 'a')];
     const append = (...lines: object[]) => appendFileSync(path, jsonLines(lines));
@@ -157,7 +157,7 @@ describe('titles', () => {
 });
 
 describe('a transcript that is exported while the server fails at random', () => {
-  test.each([1, 2, 3])('arrives whole, and what was acknowledged is not sent again (%i)', async (seed) => {
+  test.each([1, 2, 3])('arrives completely, and what was acknowledged is not sent again (seed %i)', async (seed) => {
     const [source = ''] = transcriptsOf(recording('p-streamjson'));
     const random = numbersFrom(seed);
     exporter.server.misbehave = (_, __, spans) => {

@@ -21,22 +21,19 @@ const exportedSessions = () => new Set(workplace.server.roots.map(({ trace }) =>
 const exportRequests = () => workplace.server.requests.filter(({ path }) => path.includes('otel'));
 
 describe('a session that was never exported', () => {
-  test.concurrent.each(recordings())(
-    'becomes what the hooks would have made of it: $name',
-    async ({ name, folder }) => {
-      const own = await Workplace.open();
-      try {
-        cpSync(join(folder, 'projects'), own.projects, { recursive: true });
-        own.letIdle();
-        const { exitCode, stderr } = await run(['backfill', '--all', '--json'], own.env);
-        expect({ name, exitCode, stderr }).toEqual({ name, exitCode: 0, stderr: '' });
-        expect(describeTraces(own.server.observations)).toBe(readFileSync(join(folder, 'expected.json'), 'utf8'));
-        expectEachSentOnce(own.server);
-      } finally {
-        await own.close();
-      }
-    },
-  );
+  test.concurrent.each(recordings())('is sent as the hooks would have sent it: $name', async ({ name, folder }) => {
+    const own = await Workplace.open();
+    try {
+      cpSync(join(folder, 'projects'), own.projects, { recursive: true });
+      own.letIdle();
+      const { exitCode, stderr } = await run(['backfill', '--all', '--json'], own.env);
+      expect({ name, exitCode, stderr }).toEqual({ name, exitCode: 0, stderr: '' });
+      expect(describeTraces(own.server.observations)).toBe(readFileSync(join(folder, 'expected.json'), 'utf8'));
+      expectEachSentOnce(own.server);
+    } finally {
+      await own.close();
+    }
+  });
 });
 
 describe('a session that was exported before', () => {

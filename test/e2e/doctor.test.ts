@@ -226,8 +226,10 @@ describe('doctor', () => {
     ]);
   });
 
-  test('says so if Node does not trust a certificate, unless NODE_EXTRA_CA_CERTS names it', async ({ skip }) => {
-    const certificate = selfSigned(home.workplace.home) ?? skip('waits for openssl, to make a certificate');
+  test('says so if Node does not trust a certificate, unless NODE_EXTRA_CA_CERTS names it (needs openssl)', async ({
+    skip,
+  }) => {
+    const certificate = selfSigned(home.workplace.home) ?? skip();
     const files = { key: readFileSync(certificate.key), cert: readFileSync(certificate.cert) };
     const port = await listen(createTlsServer(files, (_, answer) => answer.end('{"status":"OK","version":"4.16.0"}')));
     const url = `https://127.0.0.1:${port}`;

@@ -232,7 +232,7 @@ describe('an answer that a Stop hook announces', () => {
     expect(names().filter((name) => name.startsWith('Turn'))).toEqual(['Turn 1', 'Turn 2']);
   });
 
-  test('is given up after two seconds if it never comes', async () => {
+  test('is no longer waited for after two seconds', async () => {
     write([...turnLines(1), user('two', { uuid: 'u2', parentUuid: 'a1' })]);
     const { ms } = await workplace.hook(payload({ last_assistant_message: 'something else' }));
     expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
@@ -298,7 +298,7 @@ describe('the session that this one continues', () => {
   });
 });
 
-test('SessionEnd gives up early on a server that hangs if the Stop just before it has failed', async () => {
+test('SessionEnd stops waiting early for a server that hangs if the Stop just before it has failed', async () => {
   write(turnLines(1));
   workplace.env = { ...workplace.env, CC_LANGFUSE_TIMEOUT: '25000' };
   workplace.server.misbehave = () => ({ status: 401 });

@@ -40,7 +40,7 @@ const TURNS = [
   answer('m4', 24, text('done')),
 ];
 
-describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chromium)', () => {
+describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chromium):', () => {
   let browser: Browser;
   let workplace: Workplace;
   let page: Page;

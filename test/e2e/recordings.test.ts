@@ -5,10 +5,10 @@ import { type Ended, Workplace } from '../support/program.js';
 import { play, recordings } from '../support/recording.js';
 import { describeTraces } from '../support/traces.js';
 
-describe('the built hook, called as it was when the session was recorded', () => {
+describe('the built hook, called as when the session was recorded,', () => {
   let awaitedAnswers = 0;
 
-  test.concurrent.each(recordings())('$name', async (recording) => {
+  test.concurrent.each(recordings())('sends the observations in expected.json: $name', async (recording) => {
     const workplace = await Workplace.open();
     try {
       const runs: Ended[] = [];
@@ -38,7 +38,7 @@ describe('the built hook, called as it was when the session was recorded', () =>
     }
   });
 
-  test('waited in 71 of all these calls for an answer that was not in the transcript yet', () => {
+  test('waits in 71 of all these calls for an answer that is not in the transcript yet', () => {
     expect(awaitedAnswers).toBe(71);
   });
 });

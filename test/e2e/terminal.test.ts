@@ -17,7 +17,7 @@ beforeEach(async () => {
 
 afterEach(() => workplace.close());
 
-/** Waits until the server has as many observations as the recording is to become. */
+/** Waits until the server has the expected observations. */
 async function arrived(expected: string): Promise<void> {
   for (let tries = 0; tries < 200; tries += 1) {
     if (describeTraces(workplace.server.observations) === expected) return;
@@ -27,7 +27,7 @@ async function arrived(expected: string): Promise<void> {
 
 describe('in the terminal', () => {
   test.each(['p-simple', 'i-simple', 'p-agent2', 'h-block1'])(
-    '%s: the hook is gone at once, and all arrives',
+    'the hook ends before the server answers, and everything arrives: %s',
     async (name) => {
       const played = recording(name);
       let answer = () => {};
@@ -48,7 +48,7 @@ describe('in the terminal', () => {
     30_000,
   );
 
-  test('the worker outlives what started it, and its whole group', async () => {
+  test('the worker goes on if the process group that started it is killed', async () => {
     const played = recording('p-simple');
     const expected = readFileSync(join(played.folder, 'expected.json'), 'utf8');
     workplace.server.misbehave = () => ({ delayMs: 800 });
@@ -87,12 +87,12 @@ describe('in the terminal', () => {
     expect(describeTraces(workplace.server.observations)).toBe(expected);
   });
 
-  test('ends well whatever it is fed', async () => {
+  test('the hook exits with 0 for malformed input, and the worker logs it', async () => {
     for (const stdin of ['', 'no JSON', '{}']) {
       expect(await workplace.hook(stdin)).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
     }
     for (let tries = 0; tries < 60 && workplace.log.length < 2; tries += 1) await sleep(50);
-    // Without a payload the hook was killed before it could hand it over; the next one tells as much.
+    // An empty input is not logged: Claude Code killed that hook before it could write its payload.
     expect(workplace.log.map(({ msg }) => msg).toSorted()).toEqual([
       'stdin is not JSON',
       'stdin: session_id: expected a string',
@@ -100,26 +100,30 @@ describe('in the terminal', () => {
   });
 });
 
-describe('a word to the user', () => {
+describe('a message to the user', () => {
   const payload = (session: string) => ({
     session_id: session,
     transcript_path: '/none.jsonl',
     hook_event_name: 'Stop',
   });
-  const told = async (session: string) => {
+  const messageTo = async (session: string) => {
     const { stdout, exitCode } = await workplace.hook(payload(session));
     expect(exitCode).toBe(0);
     return stdout === '' ? undefined : JSON.parse(stdout).systemMessage;
   };
 
-  test('that keys are missing, once in a session', async () => {
+  test('says that keys are missing, once per session', async () => {
     const { LANGFUSE_SECRET_KEY: _, ...env } = workplace.env;
     workplace.env = env;
     const message = 'cc-langfuse: LANGFUSE_SECRET_KEY not set. Nothing is exported. Run: cc-langfuse doctor';
-    expect([await told('one'), await told('one'), await told('two')]).toEqual([message, undefined, message]);
+    expect([await messageTo('one'), await messageTo('one'), await messageTo('two')]).toEqual([
+      message,
+      undefined,
+      message,
+    ]);
   });
 
-  test('that the keys were refused, by the hook after; no more once they are taken', async () => {
+  test('says at the next hook that the keys were refused, until they are accepted', async () => {
     const played = recording('p-simple');
     workplace.env = { ...workplace.env, CC_LANGFUSE_WAIT: '1' };
     workplace.server.misbehave = () => ({ status: 401 });
@@ -129,29 +133,29 @@ describe('a word to the user', () => {
       if (event !== 'Stop') return;
       expect(await workplace.hook(stop)).toMatchObject({ stdout: '' });
       workplace.env = { ...workplace.env, CC_LANGFUSE_WAIT: '0' };
-      messages.push(await told('one'), await told('one'));
+      messages.push(await messageTo('one'), await messageTo('one'));
       workplace.env = { ...workplace.env, CC_LANGFUSE_WAIT: '1' };
       workplace.server.misbehave = () => undefined;
       expect(await workplace.hook(stop)).toMatchObject({ stdout: '' });
       workplace.env = { ...workplace.env, CC_LANGFUSE_WAIT: '0' };
-      messages.push(await told('two'));
+      messages.push(await messageTo('two'));
     });
     expect(messages).toEqual([message, undefined, undefined]);
   });
 
-  test('not headless: there it would stand in the output', async () => {
+  test('is not printed under claude -p, since it would be in the output', async () => {
     workplace.env = { HOME: workplace.home, TRACE_TO_LANGFUSE: 'true', CLAUDE_CODE_ENTRYPOINT: 'sdk-cli' };
-    expect(await told('one')).toBeUndefined();
+    expect(await messageTo('one')).toBeUndefined();
   });
 });
 
-describe('headless, in CI, and by hand', () => {
+describe('under claude -p, in CI and by hand', () => {
   test.each([
     { CLAUDE_CODE_ENTRYPOINT: 'sdk-cli' },
     { CI: 'true' },
     { CC_LANGFUSE_WAIT: '1' },
     { CLAUDE_CODE_ENTRYPOINT: undefined },
-  ])('%j: the hook does the work itself', async (env) => {
+  ])('the hook sends the turn before it ends: %j', async (env) => {
     workplace.env = { ...workplace.env, ...env };
     const observationsAfterStop: number[] = [];
     await play(recording('p-simple'), workplace.home, async ({ event, payload }) => {

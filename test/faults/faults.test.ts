@@ -8,7 +8,7 @@ import { fuzz } from './fuzz.js';
 import { disturb } from './kills.js';
 import { numbersFrom } from './random.js';
 
-test('hooks that are killed at random, on a server that fails at random, lose nothing and double nothing', async () => {
+test('hooks that are killed at random lose and duplicate nothing, even if the server fails at random', async () => {
   const figures = await disturb(60, 20_261_118);
   expect(figures).toMatchObject({
     lost: 0,
@@ -22,13 +22,13 @@ test('hooks that are killed at random, on a server that fails at random, lose no
   expect(figures.turns).toBeGreaterThan(0);
 }, 120_000);
 
-test('hooks that are fed with changed bytes end well and print nothing', async () => {
+test('hooks exit with 0 and print nothing if bytes of payloads and transcripts are changed at random', async () => {
   const figures = await fuzz(60, numbersFrom(20_261_118));
   expect(figures).toMatchObject({ runs: 60, exitsOtherThanZero: 0, bytesOnStdout: 0 });
   expect(figures.observations).toBeGreaterThan(60);
 }, 120_000);
 
-test('fifty hooks at once, for one session and for many, send each observation once', async () => {
+test('fifty hooks at once, 40 of them for the same session, send each observation once', async () => {
   const workplace = await Workplace.open();
   try {
     const pathOf = (session: string) => join(workplace.home, '.claude', 'projects', '-work', `${session}.jsonl`);

@@ -134,7 +134,7 @@ describe('after a backfill', () => {
   });
 });
 
-describe('two backfills beside sixteen hooks', () => {
+describe('two backfills and sixteen hooks at the same time', () => {
   test('send each observation once, and leave a correct state', async () => {
     const paths = Array.from({ length: 8 }, (_, n) => write(n + 1, { turns: 10 }));
     const hooks = paths.flatMap((path) =>

@@ -180,7 +180,7 @@ describe('a generation does not have its request as input', () => {
   });
 });
 
-describe('a generation keeps its own input, and its metadata says so,', () => {
+describe('a generation keeps its own input', () => {
   const turn = (...lines: object[]) => [
     ...lines,
     userLine('question', { uuid: 'u', timestamp: at(1) }),
@@ -189,16 +189,16 @@ describe('a generation keeps its own input, and its metadata says so,', () => {
 
   test.each([
     [
-      'if the messages of the request are missing',
+      'and says so if the messages of the request are missing',
       turn(shapeLine(SHAPE), requestLine('r', [user('x')])),
       { request_missing: true },
     ],
     [
-      'if the line of the request has no tail',
+      'and says so if the line of the request has no tail',
       turn({ type: 'api-request', id: 'r', timestamp: at(0) }),
       { request_missing: true },
     ],
-    ['unless there is no line for the request', turn(), {}],
+    ['if there is no line for the request', turn(), {}],
   ])('%s', async (_, lines, expected) => {
     appendLines(transcript(), ...lines);
     await stop();
@@ -209,7 +209,7 @@ describe('a generation keeps its own input, and its metadata says so,', () => {
     );
   });
 
-  test('but not if only one message of the request is missing', async () => {
+  test('only if every message of the request is missing', async () => {
     appendLines(transcript(), shapeLine(SHAPE));
     appendFileSync(transcript(), `${JSON.stringify(blobLine(WEATHER)).slice(0, -9)}\n`);
     appendLines(transcript(), ...turn(requestLine('r', [WEATHER, user('question')])));

@@ -226,7 +226,7 @@ describe('a session that got no Stop', () => {
     expect(roots()).toEqual([`${A} Turn 1`, `${B} Turn 1`, `${A} Turn 2`]);
   });
 
-  test('after its background agent went on is sent with what the agent did', async () => {
+  test('after its background agent continued is sent with what the agent did', async () => {
     const folder = join(dirname(pathOf(A)), A, 'subagents');
     const agent = join(folder, 'agent-x1.jsonl');
     mkdirSync(folder, { recursive: true });
@@ -288,7 +288,7 @@ describe('a session that got no Stop', () => {
     expect(workplace.state[A]).toMatchObject({ turn_count: 1, bytes: statSync(pathOf(A)).size });
   });
 
-  test('for its last turn, but for earlier ones, sends only what is new', async () => {
+  test('for its last turn only is sent without the turns before', async () => {
     append(A, 1);
     await hook(A);
     append(A, 2);

@@ -18,8 +18,8 @@ afterEach(() => workplace.close());
 const isExport = (url = '') => url.includes('otel');
 
 /**
- * Starts a backfill and sends it a signal once as many requests with spans have come as are given; the server answers each
- * of them a little later, so that some requests are under way.
+ * Starts a backfill, and sends it a signal after so many requests with spans. The server answers each of them a little
+ * later, so that some requests are under way.
  */
 function backfillUntil(place: Workplace, request: number, signal: NodeJS.Signals, delayMs = 0): Promise<Ended> {
   let backfill: ChildProcess | undefined;
@@ -59,7 +59,7 @@ describe('a backfill that is interrupted', () => {
           expect({ request, signal, exitCode }).not.toMatchObject({ exitCode: 0 });
           expect(await run(['backfill', '--all'], own.env)).toMatchObject({ exitCode: 0 });
           expect(describeTraces(own.server.observations)).toBe(whole);
-          // After SIGKILL nobody knows whether the requests under way arrived, so they are sent again.
+          // After SIGKILL it is unknown whether the requests under way arrived, so they are sent again.
           if (signal === 'SIGINT') expectEachSentOnce(own.server);
         } finally {
           await own.close();

@@ -121,7 +121,7 @@ describe('the parent or seed of a turn', () => {
     await hook(A, below('c'), { hook_event_name: 'SessionEnd' });
     appendTurn(A, 2);
     await hook(A, below('d'));
-    // The turn goes on after its Stop, and its run ends.
+    // The turn continues after its Stop, and its run ends.
     appendLines(pathOf(A), assistant('more', 'more', { timestamp: at(27) }));
     await hook(A, below('d'));
     appendTurn(A, 3);

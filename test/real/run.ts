@@ -11,6 +11,7 @@ interface Outcome {
   readonly version: string;
   readonly passed: number;
   readonly failed: number;
+  readonly testResults: VitestReport['testResults'];
   readonly unknownShapes: readonly string[];
   /** The longest time between an answer's arrival at the user and at Langfuse. */
   readonly delayMs: number | undefined;
@@ -22,6 +23,8 @@ interface VitestReport {
   readonly numFailedTests: number;
   readonly testResults: readonly {
     readonly assertionResults: readonly {
+      readonly fullName: string;
+      readonly status: string;
       readonly meta: { readonly unknownShapes?: readonly string[]; readonly delayMs?: number | null };
     }[];
   }[];
@@ -54,7 +57,8 @@ for (const { version, passed, failed, unknownShapes, delayMs } of outcomes) {
   say(`Claude Code ${version}: ${passed} passed, ${failed} failed`);
 }
 const [passed, failed] = [sum(outcomes.map((one) => one.passed)), sum(outcomes.map((one) => one.failed))];
-const report = { numPassedTests: passed, numFailedTests: failed };
+const testResults = outcomes.flatMap((one) => one.testResults);
+const report = { numPassedTests: passed, numFailedTests: failed, testResults };
 if (values.report !== undefined) writeFileSync(values.report, JSON.stringify(report));
 process.exitCode = failed > 0 ? 1 : 0;
 
@@ -81,15 +85,16 @@ function outcomeOf({ version, program }: { version: string; program: string }): 
   });
   try {
     const report = JSON.parse(readFileSync(path, 'utf8')) as VitestReport;
-    const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults);
+    const { testResults, numPassedTests: passed } = report;
+    const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
     const unknownShapes = new Set(tests.flatMap(({ meta }) => meta.unknownShapes ?? []));
     // A run can also fail outside of its tests.
     const failed = Math.max(report.numFailedTests, status === 0 ? 0 : 1);
     const delays = tests.flatMap(({ meta }) => meta.delayMs ?? []);
     const delayMs = delays.length > 0 ? Math.max(0, ...delays) : undefined;
-    return { version, passed: report.numPassedTests, failed, unknownShapes: [...unknownShapes].toSorted(), delayMs };
+    return { version, passed, failed, testResults, unknownShapes: [...unknownShapes].toSorted(), delayMs };
   } catch {
-    return { version, passed: 0, failed: 1, unknownShapes: [], delayMs: undefined };
+    return { version, passed: 0, failed: 1, testResults: [], unknownShapes: [], delayMs: undefined };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

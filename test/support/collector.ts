@@ -7,13 +7,13 @@ interface CollectorAnswer {
   readonly status: number;
   readonly body?: string;
   readonly headers?: { readonly [name: string]: string };
-  /** Begins its body and does not end it. */
+  /** Begins the body and never ends it. */
   readonly neverEnds?: boolean;
 }
 
-/** A stand-in for an OpenTelemetry Collector's OTLP/HTTP receiver: it answers as the protocol's specification says. */
+/** A stand-in for the OTLP/HTTP receiver of an OpenTelemetry Collector. It answers as the specification of OTLP says. */
 export class Collector {
-  /** What it answers instead, to a request of so many spans. */
+  /** Returns another answer to a request. Called with the number of the request, from 0. */
   answer: (number: number, spans: readonly OtlpSpan[]) => CollectorAnswer | undefined = () => undefined;
   readonly requests: { readonly path: string; readonly headers: IncomingMessage['headers'] }[] = [];
   readonly #spans: OtlpSpan[] = [];
@@ -46,7 +46,7 @@ export class Collector {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** What Langfuse would make of what it has taken. */
+  /** What Langfuse would store of the spans that the Collector has accepted. */
   get observations(): StoredObservation[] {
     return this.#spans.map(stored);
   }
@@ -57,7 +57,7 @@ export class Collector {
   }
 }
 
-/** Without a partial success the message is empty. */
+/** The answer if all spans are accepted: an empty message. */
 const TAKEN: CollectorAnswer = { status: 200, body: '{}' };
 
 function spansIn({ method, url, headers }: IncomingMessage, body: Buffer): OtlpSpan[] | undefined {
@@ -69,7 +69,7 @@ function spansIn({ method, url, headers }: IncomingMessage, body: Buffer): OtlpS
   }
 }
 
-/** The body of a failure is a `Status` message. */
+/** OTLP answers failures with a `Status` message. */
 function refusalOf({ method, url, headers }: IncomingMessage): CollectorAnswer {
   if (url !== '/v1/traces') return { status: 404, body: '404 page not found' };
   if (method !== 'POST') return { status: 405 };

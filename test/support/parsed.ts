@@ -1,4 +1,4 @@
-/** What a text says in JSON, as Langfuse shows it; what is no JSON as it is. */
+/** Parses a text that is JSON, as Langfuse does before it shows it; returns anything else as it is. */
 export function parsed(text: unknown): unknown {
   if (typeof text !== 'string') return text;
   try {

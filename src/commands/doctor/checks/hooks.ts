@@ -5,6 +5,7 @@ import { moveAsideCommand, quoteForShell } from '../../../cli/terminal.js';
 import { type CommandHook, findOwnHooks, findOwnPlugins, HOOK_SECONDS } from '../../../config/claude-hooks.js';
 import { type AcceptedSettings, acceptedSettings, type SettingsFile } from '../../../config/claude-settings.js';
 import { findOtherExporters } from '../../../config/other-exporters.js';
+import { attempt } from '../../../shared/attempt.js';
 import { about, type Finding } from '../finding.js';
 import { showValue } from '../masking.js';
 import type { SettingsInForce } from './settings.js';
@@ -22,10 +23,8 @@ export interface HookSetup {
   readonly plugins: readonly { readonly name: string; readonly path: string }[];
 }
 
-/** A hook that starts this program. */
-interface RegisteredHook extends Omit<CommandHook, 'path'> {
-  readonly file: AcceptedSettings;
-}
+/** A hook that starts this program, and the file that registers it. */
+type RegisteredHook = CommandHook & { readonly file: AcceptedSettings };
 
 export function readHookSetup(files: readonly SettingsFile[]): HookSetup {
   const accepted = acceptedSettings(files);
@@ -37,41 +36,52 @@ export function readHookSetup(files: readonly SettingsFile[]): HookSetup {
   };
 }
 
+export const HOOK_CHECKS = [
+  checkSettingsFiles,
+  checkHooksOff,
+  checkRegistered,
+  checkHookPrograms,
+  checkTimeouts,
+  checkRepeated,
+  checkOtherExporters,
+];
+
 /** What stops the hooks or sends turns twice. `install` warns of the same. */
 export function checkHookConflicts(files: readonly SettingsFile[]): Finding[] {
   const setup = readHookSetup(files);
   return [checkSettingsFiles, checkHooksOff, checkRepeated, checkOtherExporters].flatMap((check) => check(setup));
 }
 
-export function checkSettingsFiles({ files }: HookSetup): Finding[] {
+function checkSettingsFiles({ files }: HookSetup): Finding[] {
   return files.flatMap(({ path, scope, content }) => {
-    const settingsFile = about('settings-file', { path, scope });
-    const ignored = 'so Claude Code ignores it';
-    if (content.kind === 'invalid')
-      return [settingsFile.broken(`${path} is not JSON (${content.problem}), ${ignored}`, `fix ${path}`)];
+    const broken = (problem: string, fix: string) => [
+      about('settings-file', { path, scope }).broken(`${path} ${problem}, so Claude Code ignores it`, fix),
+    ];
+    if (content.kind === 'invalid') return broken(`is not JSON (${content.problem})`, `fix ${path}`);
     if (content.kind === 'unreadable') {
-      const fix = content.reason === 'not a regular file' ? moveAsideCommand(path) : `chmod u+r ${quoteForShell(path)}`;
-      return [settingsFile.broken(`${path} cannot be read (${content.reason}), ${ignored}`, fix)];
+      const isFile = content.reason !== 'not a regular file';
+      const fix = isFile ? `chmod u+r ${quoteForShell(path)}` : moveAsideCommand(path);
+      return broken(`cannot be read (${content.reason})`, fix);
     }
     if (content.kind === 'absent' || content.isStrict) return [];
-    return [settingsFile.broken(`${path} has comments or trailing commas, ${ignored}`, `remove them from ${path}`)];
+    return broken('has comments or trailing commas', `remove them from ${path}`);
   });
 }
 
 export function checkHooksOff({ accepted, hooks }: HookSetup): Finding[] {
-  const hasManagedHooks = hooks.some(({ file }) => file.scope === 'managed');
+  const managed = accepted.filter(({ scope }) => scope === 'managed');
+  const others = accepted.filter(({ scope }) => scope !== 'managed');
+  const hasManagedHooks = hooks.some(({ file }) => managed.includes(file));
   const switches = [
     // Users cannot turn off managed hooks.
-    { setting: 'disableAllHooks', isManaged: false, hasEffect: !hasManagedHooks },
-    { setting: 'disableAllHooks', isManaged: true, hasEffect: true },
-    { setting: 'allowManagedHooksOnly', isManaged: true, hasEffect: !hasManagedHooks },
+    { setting: 'disableAllHooks', files: hasManagedHooks ? [] : others },
+    { setting: 'disableAllHooks', files: managed },
+    { setting: 'allowManagedHooksOnly', files: hasManagedHooks ? [] : managed },
   ];
-  return switches.flatMap(({ setting, isManaged, hasEffect }) => {
+  return switches.flatMap(({ setting, files }) => {
     // The last file that has the setting overrides those before it.
-    const deciding = accepted.findLast(
-      ({ scope, settings }) => (scope === 'managed') === isManaged && typeof settings[setting] === 'boolean',
-    );
-    if (!hasEffect || deciding?.settings[setting] !== true) return [];
+    const deciding = files.findLast(({ settings }) => typeof settings[setting] === 'boolean');
+    if (deciding?.settings[setting] !== true) return [];
     const { path } = deciding;
     return [
       about('hooks-off', { path, setting }).broken(
@@ -84,7 +94,7 @@ export function checkHooksOff({ accepted, hooks }: HookSetup): Finding[] {
   });
 }
 
-export function checkRegistered({ hooks, plugins }: HookSetup): Finding {
+function checkRegistered({ hooks, plugins }: HookSetup): Finding {
   const missing = EVENTS.filter((event) => plugins.length === 0 && !hooks.some((hook) => hook.event === event));
   const places = [
     ...new Set(hooks.map(({ file }) => `${file.scope} settings (${file.path})`)),
@@ -103,7 +113,7 @@ export function checkRegistered({ hooks, plugins }: HookSetup): Finding {
 }
 
 /** Checks each command once, however many events it is registered for. */
-export function checkHookPrograms({ hooks, shell }: HookSetup & SettingsInForce): Finding[] {
+function checkHookPrograms({ hooks, shell }: HookSetup & SettingsInForce): Finding[] {
   const byCommand = new Map(hooks.map((hook) => [`${hook.file.path} ${hook.command}`, hook]));
   return [...byCommand.values()].map((hook) => checkHookProgram(hook, shell.PATH ?? ''));
 }
@@ -130,12 +140,6 @@ function checkHookProgram({ file, command, words }: RegisteredHook, searchPath: 
   return hookProgram.ok(`${file.path} starts this program${isOtherNode ? `, with ${node.path}` : ''}`);
 }
 
-interface Executable {
-  readonly named: string;
-  /** Its file, with links resolved; undefined if it does not exist. */
-  readonly path: string | undefined;
-}
-
 /** `program` is undefined if npx or the shell decides which it is; `node` if the command does not name one. */
 function findExecutables(words: readonly string[], searchPath: string) {
   const place = words.indexOf('hook') - 1;
@@ -148,24 +152,24 @@ function findExecutables(words: readonly string[], searchPath: string) {
   };
 }
 
-/** Looks a command up as a shell would. Returns undefined if the name contains a variable that only the shell knows. */
-function findExecutable(named: string, searchPath: string): Executable | undefined {
+/**
+ * Looks a command up as a shell would. `path` has its links resolved, and is undefined if there is no such file. Returns
+ * undefined if the name contains a variable that only the shell knows.
+ */
+function findExecutable(named: string, searchPath: string) {
   const expanded = named.replace(/^(?:~|\$HOME|\$\{HOME\})(?=[/\\])/, homedir());
   if (expanded.includes('$')) return undefined;
   const isPath = /[/\\]/.test(expanded);
   const inFolder = (folder: string) => ['', ...WINDOWS_ENDINGS].map((ending) => join(folder, expanded + ending));
-  for (const candidate of isPath ? [expanded] : searchPath.split(delimiter).flatMap(inFolder)) {
-    try {
-      accessSync(candidate, isPath ? constants.R_OK : constants.X_OK);
-      return { named, path: realpathSync(candidate) };
-    } catch {
-      // It is not here; try the next folder.
-    }
-  }
-  return { named, path: undefined };
+  const candidates = isPath ? [expanded] : searchPath.split(delimiter).flatMap(inFolder);
+  const find = (candidate: string) => {
+    accessSync(candidate, isPath ? constants.R_OK : constants.X_OK);
+    return realpathSync(candidate);
+  };
+  return { named, path: candidates.flatMap((candidate) => attempt(() => find(candidate)) ?? [])[0] };
 }
 
-export function checkTimeouts({ hooks, settings }: HookSetup & SettingsInForce): Finding[] {
+function checkTimeouts({ hooks, settings }: HookSetup & SettingsInForce): Finding[] {
   const runSeconds = Math.ceil(settings.timeoutMs / 1_000);
   return hooks.flatMap(({ event, timeout, file }) => {
     const usual = HOOK_SECONDS[event];
@@ -184,7 +188,7 @@ export function checkTimeouts({ hooks, settings }: HookSetup & SettingsInForce):
 }
 
 /** Claude Code runs identical commands once. Of two runs the second waits for the first one's lock and finds nothing left. */
-export function checkRepeated({ hooks, plugins }: HookSetup): Finding[] {
+function checkRepeated({ hooks, plugins }: HookSetup): Finding[] {
   const countCommands = (event: string) =>
     new Set(hooks.filter((hook) => hook.event === event).map(({ command }) => command)).size;
   const ways = Math.max(...EVENTS.map(countCommands)) + plugins.length;
@@ -198,7 +202,7 @@ export function checkRepeated({ hooks, plugins }: HookSetup): Finding[] {
   return [about('hooks-repeated', { paths }).warning(message, fix)];
 }
 
-export function checkOtherExporters({ accepted }: HookSetup): Finding[] {
+function checkOtherExporters({ accepted }: HookSetup): Finding[] {
   return accepted.flatMap(({ path, settings }) => {
     const exporters = findOtherExporters(settings);
     return [...new Set(exporters.map(({ name }) => name))].map((name) => {

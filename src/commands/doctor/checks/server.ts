@@ -2,13 +2,13 @@ import { formatDuration } from '../../../cli/format.js';
 import type { CollectorConfig, LangfuseConfig } from '../../../config/settings.js';
 import { fetchHealth, type HealthAnswer } from '../../../langfuse/health.js';
 import { type Http, HttpClient, isSuccess, type NoResponseError } from '../../../langfuse/http/client.js';
+import { IngestionTransport } from '../../../langfuse/ingestion/ingestion-transport.lazy.js';
 import { OtlpTransport } from '../../../langfuse/otlp/otlp-transport.js';
 import { fetchProject, type ProjectAnswer } from '../../../langfuse/project.js';
 import type { Reply, Transport } from '../../../langfuse/transport.js';
 import { about, type Finding } from '../finding.js';
 import { showUrl } from '../masking.js';
-import { findShownProxy } from './network.js';
-import { explainNoAnswer } from './no-answer.js';
+import { checkCertificates, checkNetworkVariables, checkProxy, explainNoAnswer } from './network.js';
 import type { SettingsInForce } from './settings.js';
 
 const TIMEOUT_MS = 5_000;
@@ -18,42 +18,35 @@ const INGESTION_CLOSED_FROM = 4;
 const ASK_OPERATOR = 'ask whoever runs the server or the proxy in front of it';
 const RUN_AGAIN = 'run cc-langfuse doctor again; if it stays so, ask whoever runs the server';
 
+export const SERVER_CHECKS = [checkServer, checkProxy, checkCertificates, checkNetworkVariables];
+
 /** An answer, or the error if there was none. */
 type Answer<T> = T | NoResponseError;
 
-export async function checkServer({ settings, trusted, plugin }: SettingsInForce): Promise<Finding[]> {
+async function checkServer({ settings, trusted, plugin }: SettingsInForce): Promise<Finding[]> {
   const { destination } = trusted;
   if (destination?.kind === 'collector') return [await checkCollector(destination)];
   if (destination) return checkLangfuse(destination);
+  const notAsked = (reason: string) => [about('endpoint').none(`not asked: ${reason}`)];
   if (settings.destination)
-    return [notAsked("its address or its keys come from a project's settings; set them in the shell to try them")];
-  return [
-    plugin === undefined
-      ? notAsked('the keys or the URL are missing')
-      : notAsked('Claude Code keeps the secret key to itself; set the keys in the shell to try them'),
-  ];
-}
-
-function notAsked(reason: string): Finding {
-  return about('endpoint').none(`not asked: ${reason}`);
+    return notAsked("its address or its keys come from a project's settings; set them in the shell to try them");
+  if (plugin === undefined) return notAsked('the keys or the URL are missing');
+  return notAsked('Claude Code keeps the secret key to itself; set the keys in the shell to try them');
 }
 
 /** Asks four questions at once. None of them makes the server store anything. */
 async function checkLangfuse(langfuse: LangfuseConfig): Promise<Finding[]> {
-  const url = showUrl(langfuse.baseUrl);
   const [health, project, otlp, ingestion] = await Promise.all([
     orError(fetchHealth(langfuse, TIMEOUT_MS).then((answer) => ({ ...answer, at: Date.now() }))),
     orError(fetchProject(langfuse, TIMEOUT_MS)),
     orError(postNothing((http) => new OtlpTransport(langfuse, http))),
-    orError(
-      import('../../../langfuse/ingestion/ingestion-transport.lazy.js').then(({ IngestionTransport }) =>
-        postNothing((http) => new IngestionTransport(langfuse, http)),
-      ),
-    ),
+    orError(postNothing((http) => new IngestionTransport(langfuse, http))),
   ]);
-  const endpoint = checkEndpoint(langfuse, url, health);
+  if (health instanceof Error) return [explainNoAnswer(health, langfuse)];
+  const url = showUrl(langfuse.baseUrl);
+  const endpoint = checkEndpoint(url, health);
   // The answers to the other questions would not be Langfuse's.
-  if (health instanceof Error || endpoint.status === 'broken') return [endpoint];
+  if (endpoint.status === 'broken') return [endpoint];
   const transports = checkTransports(langfuse, health.version, { otlp, ingestion, project });
   return [endpoint, checkKeys(url, project), ...transports, checkClock(health)];
 }
@@ -71,12 +64,7 @@ async function postNothing(createTransport: (http: Http) => Transport): Promise<
   }
 }
 
-function checkEndpoint(langfuse: LangfuseConfig, url: string, health: Answer<HealthAnswer>): Finding {
-  if (health instanceof Error) {
-    const [probe, variable] = [`${url}/api/public/health`, 'LANGFUSE_BASE_URL'];
-    return explainNoAnswer({ error: health, url, variable, proxy: findShownProxy(langfuse), probe });
-  }
-  const { status, version, location } = health;
+function checkEndpoint(url: string, { status, version, location }: HealthAnswer): Finding {
   const endpoint = about('endpoint', { url, status, version });
   if (version !== undefined && status < 300) return endpoint.ok(`${url} is Langfuse ${version}`);
   if (status >= 300 && status < 400) {
@@ -98,8 +86,7 @@ function checkEndpoint(langfuse: LangfuseConfig, url: string, health: Answer<Hea
 function findRedirectTarget(location: string | undefined, url: string): string | undefined {
   if (location === undefined || !URL.canParse(location, url)) return undefined;
   const { origin, pathname } = new URL(location, url);
-  if (!pathname.endsWith('/api/public/health')) return undefined;
-  const target = `${origin}${pathname.slice(0, -'/api/public/health'.length)}`;
+  const [, target] = /^(.*)\/api\/public\/health$/.exec(origin + pathname) ?? [];
   return target === url ? undefined : target;
 }
 
@@ -190,17 +177,13 @@ function checkClock({ clock, at }: HealthAnswer & { readonly at: number }): Find
 
 /** A Collector says nothing about itself but whether it accepts a request. */
 async function checkCollector(collector: CollectorConfig): Promise<Finding> {
-  const variable = 'CC_LANGFUSE_OTLP_URL';
   const url = showUrl(collector.url);
   const answer = await orError(postNothing((http) => new OtlpTransport(collector, http)));
-  if (answer instanceof Error)
-    return explainNoAnswer({ error: answer, url, variable, proxy: findShownProxy(collector), probe: url });
+  if (answer instanceof Error) return explainNoAnswer(answer, collector);
   const { status, problem = `it answers ${status}` } = answer;
   const endpoint = about('endpoint', { url, status });
   if (isAccepted(answer)) return endpoint.ok(`the Collector at ${url} accepts OpenTelemetry (${status})`);
-  const isBusy = status >= 500 || status === 429;
-  const fix = isBusy
-    ? 'wait, or ask whoever runs it'
-    : `fix ${isRefusal(status) ? 'CC_LANGFUSE_OTLP_HEADERS' : variable}`;
-  return endpoint.broken(`the Collector at ${url}: ${problem}`, fix);
+  const message = `the Collector at ${url}: ${problem}`;
+  if (status >= 500 || status === 429) return endpoint.broken(message, 'wait, or ask whoever runs it');
+  return endpoint.broken(message, `fix ${isRefusal(status) ? 'CC_LANGFUSE_OTLP_HEADERS' : 'CC_LANGFUSE_OTLP_URL'}`);
 }

@@ -1,26 +1,28 @@
 import { formatDuration, formatMoment, plural } from '../../../cli/format.js';
 import { fingerprint } from '../../../langfuse/endpoint.js';
+import { attempt } from '../../../shared/attempt.js';
 import { about, type Finding } from '../finding.js';
 import type { StateFiles } from './files.js';
 import type { SettingsInForce } from './settings.js';
 
 const SHOWN = 5;
 
-export function checkLastExport({ store, now }: StateFiles): Finding {
+export const SESSION_CHECKS = [checkLastExport, checkPending];
+
+function checkLastExport({ store, now }: StateFiles): Finding {
   const [last] = readEntries(store)
     .filter(([, { turnCount, pending, updated }]) => turnCount > 0 && !pending && Number.isFinite(Date.parse(updated)))
     .toSorted(([, a], [, b]) => b.updated.localeCompare(a.updated));
   if (!last) return about('last-export').none('no turn has been exported yet');
   const [sessionId, { updated, turnCount: turns }] = last;
   const at = Date.parse(updated);
-  const ago = formatDuration(Math.max(0, now - at));
   return about('last-export', { sessionId, at: new Date(at).toISOString(), turns }).ok(
-    `${formatMoment(at)}, ${ago} ago: session ${sessionId}, ${plural(turns, 'turn')}`,
+    `${formatMoment(at)}, ${formatAge(at, now)} ago: session ${sessionId}, ${plural(turns, 'turn')}`,
   );
 }
 
 /** The sessions that wait to be sent, those that failed last first. */
-export function checkPending({ store, now, settings }: StateFiles & SettingsInForce): Finding[] {
+function checkPending({ store, now, settings }: StateFiles & SettingsInForce): Finding[] {
   const here = settings.destination && fingerprint(settings.destination);
   const waiting = readEntries(store)
     .flatMap(([sessionId, { pending, destination }]) =>
@@ -31,7 +33,7 @@ export function checkPending({ store, now, settings }: StateFiles & SettingsInFo
   const findings = waiting.slice(0, SHOWN).map(({ sessionId, since, attempts, reason, destination }) => {
     // The destination is unknown for sessions that the original cc-langfuse exported.
     const isElsewhere = destination !== undefined && here !== undefined && destination !== here;
-    const age = `since ${formatMoment(since)} (${formatDuration(Math.max(0, now - since))})`;
+    const age = `since ${formatMoment(since)} (${formatAge(since, now)})`;
     return about('pending', { sessionId, since: new Date(since).toISOString(), attempts, reason }).warning(
       `${sessionId} ${age}, ${plural(attempts, 'attempt')}${isElsewhere ? ', for another project' : ''}: ${reason}`,
       isElsewhere
@@ -45,11 +47,11 @@ export function checkPending({ store, now, settings }: StateFiles & SettingsInFo
   return [...findings, more.warning(`and ${count} more`, 'cc-langfuse sessions (lists them all)')];
 }
 
+function formatAge(at: number, now: number): string {
+  return formatDuration(Math.max(0, now - at));
+}
+
 /** Another check reports that the state cannot be read. */
 function readEntries(store: StateFiles['store']) {
-  try {
-    return store.all();
-  } catch {
-    return [];
-  }
+  return attempt(() => store.all()) ?? [];
 }

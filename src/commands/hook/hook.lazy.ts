@@ -51,7 +51,7 @@ export async function hook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<v
     if (isWorker && payload === '') return;
     await handleEvent(parsePayload(payload), { env, settings, folder, startedAt, deadline, isWorker, log });
   } catch (error) {
-    log.error(messageOf(error));
+    log.error((error as Error).message);
   } finally {
     await log.flush();
   }
@@ -67,9 +67,9 @@ async function handleEvent(payload: HookPayload, run: HookRun): Promise<void> {
   const destinationId = fingerprint(settings.destination);
   const given = describingVariables(env);
   if (payload.hook_event_name === 'SessionStart')
-    return recordSessionStart(payload, state, { destinationId, given, caller: settings.caller });
+    return recordSessionStart(payload, state, { destination: destinationId, given }, settings.caller);
   const destination = await openDestination(settings.destination, folder);
-  const deadline = deadlineFor(payload, run, state);
+  const deadline = findDeadline(payload, run, state);
   const context: ExportContext = { state, destination, destinationId, settings, given, deadline, log };
   try {
     const isDone = await exportOwnSession(payload, run, context);
@@ -84,17 +84,11 @@ async function handleEvent(payload: HookPayload, run: HookRun): Promise<void> {
   }
 }
 
-function deadlineFor(
-  { session_id: sessionId, hook_event_name: event }: HookPayload,
-  { startedAt, deadline, isWorker }: HookRun,
-  state: StateStore,
-): number {
-  const hasStopJustFailed = event === 'SessionEnd' && !isWorker && hasJustFailed(state.read(sessionId));
-  return hasStopJustFailed ? Math.min(deadline, startedAt + AFTER_FAILURE_MS) : deadline;
-}
-
-function hasJustFailed(entry: Entry | undefined): boolean {
-  return entry?.pending !== undefined && Date.now() - Date.parse(entry.updated) < JUST_NOW_MS;
+function findDeadline(payload: HookPayload, { startedAt, deadline, isWorker }: HookRun, state: StateStore): number {
+  if (payload.hook_event_name !== 'SessionEnd' || isWorker) return deadline;
+  const known = state.read(payload.session_id);
+  const hasJustFailed = known?.pending !== undefined && Date.now() - Date.parse(known.updated) < JUST_NOW_MS;
+  return hasJustFailed ? Math.min(deadline, startedAt + AFTER_FAILURE_MS) : deadline;
 }
 
 /** Exports the session that this one took over from, then the session itself; returns whether nothing is left to be sent. */
@@ -114,7 +108,9 @@ async function exportOwnSession(payload: HookPayload, run: HookRun, context: Exp
   }
   const { caller } = run.settings;
   const sessionEnded = event === 'SessionEnd';
-  const agents = { running: findRunningTasks(payload), sessionEnded, includeLegacyFiles: sessionEnded };
+  const tasks = payload.background_tasks ?? [];
+  const running = new Set(tasks.filter(({ status }) => status === 'running').map(({ id }) => id));
+  const agents = { running, sessionEnded, includeLegacyFiles: sessionEnded };
   const closing = closingFor(payload, startedAt, context.deadline);
   return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, caller }, context);
 }
@@ -166,10 +162,6 @@ function closingFor(
   return { kind: 'answer', text, promptId, waitUntil };
 }
 
-function findRunningTasks({ background_tasks: tasks = [] }: HookPayload): Set<string> {
-  return new Set(tasks.flatMap(({ id, status }) => (status === 'running' ? [id] : [])));
-}
-
 /** Exports what other sessions still have to be sent, under the settings of their own runs. */
 async function recoverOthers(
   { session_id: sessionId }: HookPayload,
@@ -179,11 +171,7 @@ async function recoverOthers(
 ): Promise<void> {
   const { destinationId, deadline, log } = context;
   const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: false };
-  for (const { given, ...session } of findRecoverable(state, {
-    sessionId,
-    destinationId,
-    idleBefore: Date.now() - IDLE_MS,
-  })) {
+  for (const { given, ...session } of findRecoverable(state, sessionId, destinationId, Date.now() - IDLE_MS)) {
     if (Date.now() >= deadline) return;
     log.debug('recovering', { session: session.sessionId });
     const own = given && (await readSessionSettings(given, env));
@@ -207,11 +195,7 @@ async function exportAndLog(request: ExportRequest, context: ExportContext): Pro
     log.debug('exported', { session, observations: sent.observations });
     return failure === undefined;
   } catch (error) {
-    log.error(messageOf(error), { session, file });
+    log.error((error as Error).message, { session, file });
     return false;
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

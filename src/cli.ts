@@ -9,13 +9,11 @@ const WORKER_KILL_MS = 58_000;
 
 const EXIT_CODES: { readonly [error: string]: number } = { UsageError: 2, Interrupted: 130 };
 
-interface Command {
-  /** Returns the exit code. */
-  run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number>;
-}
+/** Returns the exit code. */
+type Run = (args: readonly string[], env: NodeJS.ProcessEnv) => Promise<number>;
 
 /** The commands for people. */
-const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
+const COMMANDS: { readonly [name: string]: () => Promise<{ readonly run: Run }> } = {
   install: () => import('./commands/setup/install.lazy.js'),
   uninstall: () => import('./commands/setup/uninstall.lazy.js'),
   doctor: () => import('./commands/doctor/command.lazy.js'),
@@ -116,21 +114,19 @@ async function runCommand(name: string, args: readonly string[], env: NodeJS.Pro
   for (const output of [process.stdout, process.stderr]) output.on('error', () => process.exit());
   try {
     const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-    if (load) {
-      const { run } = await load();
-      process.exitCode = await run(args, env);
-    } else {
+    if (!load) {
       const { unknownCommand } = await import('./cli/unknown-command.lazy.js');
       throw unknownCommand(name, ['hook', ...Object.keys(COMMANDS)]);
     }
+    const { run } = await load();
+    process.exitCode = await run(args, env);
   } catch (error) {
     const { name: kind, message } = error instanceof Error ? error : new Error(String(error));
-    if (kind === 'HelpWanted') {
-      process.stdout.write(message);
-      return;
+    if (kind === 'HelpWanted') process.stdout.write(message);
+    else {
+      process.stderr.write(`cc-langfuse: ${message}\n`);
+      process.exitCode = EXIT_CODES[kind] ?? 1;
     }
-    process.stderr.write(`cc-langfuse: ${message}\n`);
-    process.exitCode = EXIT_CODES[kind] ?? 1;
   }
 }
 

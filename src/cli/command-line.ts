@@ -18,7 +18,8 @@ export function parseCommandLine<T extends NonNullable<ParseArgsConfig['options'
   help: string,
 ) {
   try {
-    const parsed = parseArgs({ args: [...args], options: { ...options, ...HELP_OPTION }, allowPositionals: true });
+    const withHelp = { ...options, help: { type: 'boolean', short: 'h' } as const };
+    const parsed = parseArgs({ args: [...args], options: withHelp, allowPositionals: true });
     const { help: isHelpWanted }: { help?: boolean } = parsed.values;
     if (isHelpWanted) throw new HelpWanted(help);
     return parsed;
@@ -28,8 +29,6 @@ export function parseCommandLine<T extends NonNullable<ParseArgsConfig['options'
     throw new UsageError(`${sentence.replace(/\.$/, '')}; --help lists the options`);
   }
 }
-
-const HELP_OPTION = { help: { type: 'boolean', short: 'h' } } as const;
 
 /** Parses a whole number above 0. */
 export function parsePositiveNumber(option: string, text: string | undefined): number | undefined {

@@ -8,11 +8,10 @@ import type { SessionOverview } from '../../transcript/sessions/overview.js';
 const LINE_EVERY_MS = 5_000;
 const DRAW_EVERY_MS = 200;
 
-/** Shows how far a backfill is: as a bar in a terminal, otherwise as a line from time to time. */
+/** Shows on stderr how far a backfill is: as a bar in a terminal, otherwise as a line from time to time. */
 export class ProgressReport {
   readonly #total: { readonly sessions: number; readonly bytes: number };
   readonly #destination: Destination;
-  readonly #output: NodeJS.WriteStream;
   readonly #startedAt = Date.now();
   /** Up to which byte the sessions under way have been read. */
   readonly #offsets = new Map<SessionOverview, number>();
@@ -23,14 +22,13 @@ export class ProgressReport {
   #sessions = 0;
   #turns = 0;
 
-  constructor(sessions: readonly SessionOverview[], output: NodeJS.WriteStream, destination: Destination) {
+  constructor(sessions: readonly SessionOverview[], destination: Destination) {
     this.#total = { sessions: sessions.length, bytes: sessions.reduce((sum, { bytes }) => sum + bytes, 0) };
     this.#destination = destination;
-    this.#output = output;
-    if (output.isTTY) {
+    if (process.stderr.isTTY) {
       const format = '{bar} {percentage}% {words}';
       this.#bar = new SingleBar(
-        { format, stream: output, barsize: 16, hideCursor: true, clearOnComplete: true, gracefulExit: false },
+        { format, stream: process.stderr, barsize: 16, hideCursor: true, clearOnComplete: true, gracefulExit: false },
         Presets.shades_classic,
       );
       this.#bar.start(Math.max(1, this.#total.bytes), 0, { words: '' });
@@ -69,22 +67,22 @@ export class ProgressReport {
   }
 
   #show(): void {
-    if (this.#bar) this.#bar.update(this.#doneBytes, { words: this.#describe() });
-    else this.#output.write(`${this.#describe()}\n`);
+    const words = this.#describe();
+    if (this.#bar) this.#bar.update(this.#doneBytes, { words });
+    else process.stderr.write(`${words}\n`);
   }
 
   #describe(): string {
     const { sessions, bytes } = this.#total;
-    const passedMs = Date.now() - this.#startedAt;
-    const perSecond = this.#readBytes / (passedMs / 1_000);
-    const leftMs = perSecond > 0 ? ((bytes - this.#doneBytes) / perSecond) * 1_000 : undefined;
+    const perSecond = this.#readBytes / ((Date.now() - this.#startedAt) / 1_000);
     const pauseMs = this.#destination.pausedUntil - Date.now();
-    return [
+    const parts = [
       `${formatCount(this.#sessions)}/${formatCount(sessions)} sessions`,
       `${formatCount(this.#turns)} turns`,
       `${(perSecond / 1_000_000).toFixed(1)} MB/s`,
-      ...(leftMs === undefined ? [] : [`${formatDuration(leftMs)} left`]),
-      ...(pauseMs > 0 ? [`the server asks to wait ${formatDuration(pauseMs)}`] : []),
-    ].join(' · ');
+    ];
+    if (perSecond > 0) parts.push(`${formatDuration(((bytes - this.#doneBytes) / perSecond) * 1_000)} left`);
+    if (pauseMs > 0) parts.push(`the server asks to wait ${formatDuration(pauseMs)}`);
+    return parts.join(' · ');
   }
 }

@@ -1,5 +1,6 @@
 import { homedir } from 'node:os';
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { printJson, printStdout } from '../../cli/terminal.js';
 import { runChecks } from './checks.js';
 import { buildJsonReport, formatReport, isHealthy } from './report.js';
 
@@ -27,7 +28,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const { values, positionals } = parseCommandLine(args, OPTIONS, HELP);
   if (positionals.length > 0) throw new UsageError(`${positionals[0]}: doctor takes no operands`);
   const parts = await runChecks(env, process.cwd());
-  const lines = values.json ? [JSON.stringify(buildJsonReport(parts), null, 2)] : formatReport(parts, homedir());
-  process.stdout.write(`${lines.join('\n')}\n`);
+  if (values.json) printJson(buildJsonReport(parts));
+  else printStdout(formatReport(parts, homedir()).join('\n'));
   return isHealthy(parts) ? 0 : 1;
 }

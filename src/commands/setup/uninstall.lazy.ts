@@ -1,7 +1,7 @@
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { canAsk, confirm } from '../../cli/questions.js';
-import { quoteForShell } from '../../cli/terminal.js';
+import { printStdout, quoteForShell } from '../../cli/terminal.js';
 import { stateFolder } from '../../config/claude-folder.js';
 import { findOwnHooks, findOwnPlugins } from '../../config/claude-hooks.js';
 import {
@@ -45,14 +45,13 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const removed = sharing ? [] : variables;
   const change = planChange(path, (text) => removeFromSettings(text, removed));
   const isChange = change.before !== undefined && change.before !== change.after;
-  if (isDryRun || (isChange && !assumeYes && canAsk())) process.stdout.write(showChange(change));
+  const mustAsk = isChange && !isDryRun && !assumeYes;
+  if (isDryRun || (mustAsk && canAsk())) printStdout(showChange(change));
   if (isDryRun) return 0;
-  if (isChange && !assumeYes) {
-    if (!canAsk()) throw new UsageError('there is no terminal to ask in: use --yes');
-    if (!(await confirm('Remove it?'))) {
-      process.stdout.write('nothing was changed\n');
-      return 0;
-    }
+  if (mustAsk && !canAsk()) throw new UsageError('there is no terminal to ask in: use --yes');
+  if (mustAsk && !(await confirm('Remove it?'))) {
+    printStdout('nothing was changed');
+    return 0;
   }
   const backup = isChange ? writeChange(change) : undefined;
   const hasKeys = removed.some((variable) => variable.endsWith('SECRET_KEY'));
@@ -65,7 +64,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     ...readSettingsFiles(env, process.cwd()).flatMap(describeRest),
     `State and log are kept. To remove them: rm -r ${quoteForShell(`${stateFolder(env)}/cc-langfuse_`)}*`,
   ];
-  process.stdout.write(`${lines.map(toOneLine).join('\n')}\n`);
+  printStdout(lines.map(toOneLine).join('\n'));
   return 0;
 }
 

@@ -11,7 +11,7 @@ import type { Finding, Part } from './finding.js';
 import { createMask } from './masking.js';
 
 /** A check looks at one thing and says what it found. It changes no file, and the server stores nothing because of it. */
-type Check = (context: HookSetup & SettingsInForce & StateFiles) => Finding | Finding[] | Promise<Finding[]>;
+type Check = (context: HookSetup & SettingsInForce & StateFiles) => Finding | Iterable<Finding> | Promise<Finding[]>;
 
 /** Every check, in the order of the report. To add one, write a function in `checks/` and list it at the top of its file. */
 const CHECKS: { readonly [part: string]: readonly Check[] } = {
@@ -32,8 +32,8 @@ export async function runChecks(env: NodeJS.ProcessEnv, cwd: string): Promise<re
   const context = { ...readHookSetup(files), ...settings, stateFolder, store, now: Date.now() };
   const mask = createMask([settings.hookEnv, commandEnvironment(env)]);
   const parts = Object.entries(CHECKS).map(async ([title, checks]) => {
-    const findings = await Promise.all(checks.map((check) => check(context)));
-    return { title, findings: mask(findings.flat()) };
+    const found = await Promise.all(checks.map((check) => check(context)));
+    return { title, findings: mask(found.flatMap((each) => (Symbol.iterator in each ? [...each] : each))) };
   });
   return Promise.all(parts);
 }

@@ -136,14 +136,13 @@ function readTroubles(path: string) {
 }
 
 /** State and log are created for their owner alone. On Windows modes mean nothing. */
-function checkFileModes({ stateFolder }: StateFiles): Finding[] {
-  if (process.platform === 'win32') return [];
-  return [statePath(stateFolder), logPath(stateFolder)].flatMap((path) => {
+function* checkFileModes({ stateFolder }: StateFiles): Generator<Finding> {
+  if (process.platform === 'win32') return;
+  for (const path of [statePath(stateFolder), logPath(stateFolder)]) {
     const mode = (readStatus(path)?.mode ?? 0) & 0o777;
-    if ((mode & 0o077) === 0) return [];
     const message = `others can read ${path} (its mode is ${mode.toString(8)})`;
-    return [about('file-mode', { path }).warning(message, `chmod 600 ${quoteForShell(path)}`)];
-  });
+    if ((mode & 0o077) !== 0) yield about('file-mode', { path }).warning(message, `chmod 600 ${quoteForShell(path)}`);
+  }
 }
 
 function readStatus(path: string) {

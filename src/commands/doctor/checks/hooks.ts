@@ -49,23 +49,21 @@ export const HOOK_CHECKS = [
 /** What stops the hooks or sends turns twice. `install` warns of the same. */
 export function checkHookConflicts(files: readonly SettingsFile[]): Finding[] {
   const setup = readHookSetup(files);
-  return [checkSettingsFiles, checkHooksOff, checkRepeated, checkOtherExporters].flatMap((check) => check(setup));
+  return [checkSettingsFiles, checkHooksOff, checkRepeated, checkOtherExporters].flatMap((check) => [...check(setup)]);
 }
 
-function checkSettingsFiles({ files }: HookSetup): Finding[] {
-  return files.flatMap(({ path, scope, content }) => {
-    const broken = (problem: string, fix: string) => [
-      about('settings-file', { path, scope }).broken(`${path} ${problem}, so Claude Code ignores it`, fix),
-    ];
-    if (content.kind === 'invalid') return broken(`is not JSON (${content.problem})`, `fix ${path}`);
-    if (content.kind === 'unreadable') {
+function* checkSettingsFiles({ files }: HookSetup): Generator<Finding> {
+  for (const { path, scope, content } of files) {
+    const broken = (problem: string, fix: string) =>
+      about('settings-file', { path, scope }).broken(`${path} ${problem}, so Claude Code ignores it`, fix);
+    if (content.kind === 'invalid') yield broken(`is not JSON (${content.problem})`, `fix ${path}`);
+    else if (content.kind === 'unreadable') {
       const isFile = content.reason !== 'not a regular file';
       const fix = isFile ? `chmod u+r ${quoteForShell(path)}` : moveAsideCommand(path);
-      return broken(`cannot be read (${content.reason})`, fix);
-    }
-    if (content.kind === 'absent' || content.isStrict) return [];
-    return broken('has comments or trailing commas', `remove them from ${path}`);
-  });
+      yield broken(`cannot be read (${content.reason})`, fix);
+    } else if (content.kind === 'settings' && !content.isStrict)
+      yield broken('has comments or trailing commas', `remove them from ${path}`);
+  }
 }
 
 export function checkHooksOff({ accepted, hooks }: HookSetup): Finding[] {
@@ -123,7 +121,11 @@ function checkHookProgram({ file, command, words }: RegisteredHook, searchPath: 
   const shown = showValue(command);
   const hookProgram = about('hook-program', { command: shown, path: file.path });
   const thisProgram = realpathSync(process.argv[1] ?? '');
-  const { program, node } = findExecutables(words, searchPath);
+  const place = words.indexOf('hook') - 1;
+  const [named = '', before = ''] = [words[place], words[place - 1]];
+  const isFetched = words.slice(0, place).some((word) => /^(?:npx|pnpm|yarn|bunx)(?:\.cmd)?$/.test(basename(word)));
+  const program = isFetched ? undefined : findExecutable(named, searchPath);
+  const node = /^node(?:\.exe)?$/.test(basename(before)) ? findExecutable(before, searchPath) : undefined;
   const lost = [node, program].find((executable) => executable && executable.path === undefined);
   if (lost) {
     // A project's settings are shared by people with different paths, so the hook uses the bare name.
@@ -140,22 +142,7 @@ function checkHookProgram({ file, command, words }: RegisteredHook, searchPath: 
   return hookProgram.ok(`${file.path} starts this program${isOtherNode ? `, with ${node.path}` : ''}`);
 }
 
-/** `program` is undefined if npx or the shell decides which it is; `node` if the command does not name one. */
-function findExecutables(words: readonly string[], searchPath: string) {
-  const place = words.indexOf('hook') - 1;
-  const [program = '', before = ''] = [words[place], words[place - 1]];
-  const isFetched = words.slice(0, place).some((word) => /^(?:npx|pnpm|yarn|bunx)(?:\.cmd)?$/.test(basename(word)));
-  const isNode = /^node(?:\.exe)?$/.test(basename(before));
-  return {
-    program: isFetched ? undefined : findExecutable(program, searchPath),
-    node: isNode ? findExecutable(before, searchPath) : undefined,
-  };
-}
-
-/**
- * Looks a command up as a shell would. `path` has its links resolved, and is undefined if there is no such file. Returns
- * undefined if the name contains a variable that only the shell knows.
- */
+/** Looks a command up as a shell would. Returns undefined if the name contains a variable that only the shell knows. */
 function findExecutable(named: string, searchPath: string) {
   const expanded = named.replace(/^(?:~|\$HOME|\$\{HOME\})(?=[/\\])/, homedir());
   if (expanded.includes('$')) return undefined;
@@ -169,22 +156,18 @@ function findExecutable(named: string, searchPath: string) {
   return { named, path: candidates.flatMap((candidate) => attempt(() => find(candidate)) ?? [])[0] };
 }
 
-function checkTimeouts({ hooks, settings }: HookSetup & SettingsInForce): Finding[] {
-  const runSeconds = Math.ceil(settings.timeoutMs / 1_000);
-  return hooks.flatMap(({ event, timeout, file }) => {
-    const usual = HOOK_SECONDS[event];
-    if (usual === undefined) return [];
+function* checkTimeouts({ hooks, settings }: HookSetup & SettingsInForce): Generator<Finding> {
+  for (const { event, timeout, file } of hooks) {
+    const usual = HOOK_SECONDS[event] ?? 0;
     // Without a timeout of its own a hook has 600 s, but all SessionEnd hooks together have 1.5 s.
     const seconds = timeout ?? (event === 'SessionEnd' ? 1.5 : 600);
-    const needed = event === 'SessionStart' ? usual : runSeconds;
-    if (seconds >= needed) return [];
-    return [
-      about('hook-timeout', { event, seconds, path: file.path }).warning(
+    const needed = event === 'SessionStart' ? usual : Math.ceil(settings.timeoutMs / 1_000);
+    if (usual > 0 && seconds < needed)
+      yield about('hook-timeout', { event, seconds, path: file.path }).warning(
         `Claude Code stops ${event} after ${seconds} s, but a run may take ${needed} s`,
         `set "timeout": ${Math.max(usual, needed + 5)} next to its command in ${file.path}`,
-      ),
-    ];
-  });
+      );
+  }
 }
 
 /** Claude Code runs identical commands once. Of two runs the second waits for the first one's lock and finds nothing left. */
@@ -202,17 +185,17 @@ function checkRepeated({ hooks, plugins }: HookSetup): Finding[] {
   return [about('hooks-repeated', { paths }).warning(message, fix)];
 }
 
-function checkOtherExporters({ accepted }: HookSetup): Finding[] {
-  return accepted.flatMap(({ path, settings }) => {
+function* checkOtherExporters({ accepted }: HookSetup): Generator<Finding> {
+  for (const { path, settings } of accepted) {
     const exporters = findOtherExporters(settings);
-    return [...new Set(exporters.map(({ name }) => name))].map((name) => {
+    for (const name of new Set(exporters.map((exporter) => exporter.name))) {
       const same = exporters.filter((exporter) => exporter.name === name);
-      return about('other-exporters', { path, places: same.map(({ place }) => place) }).warning(
+      yield about('other-exporters', { path, places: same.map(({ place }) => place) }).warning(
         `${name} (${path}) sends the same turns, so each appears twice in Langfuse`,
         [...new Set(same.map(({ fix }) => fix))].join('; '),
       );
-    });
-  });
+    }
+  }
 }
 
 function installCommand({ scope, path }: AcceptedSettings): string {

@@ -33,15 +33,14 @@ export function checkCertificates({ hookEnv }: SettingsInForce): Finding {
 }
 
 /** Hooks get variables from Claude Code's settings that this process does not have, or has with another value. */
-export function checkNetworkVariables({ hookEnv, shell }: SettingsInForce): Finding[] {
-  return Object.keys(hookEnv)
-    .filter((variable) => VARIABLES.test(variable) && hookEnv[variable] !== (shell[variable] ?? ''))
-    .map((variable) =>
-      about('network', { variable }).warning(
+export function* checkNetworkVariables({ hookEnv, shell }: SettingsInForce): Generator<Finding> {
+  for (const variable of Object.keys(hookEnv).filter((name) => VARIABLES.test(name))) {
+    if (hookEnv[variable] !== (shell[variable] ?? ''))
+      yield about('network', { variable }).warning(
         `${variable} in the settings, which hooks use, differs from the shell, which commands that you run yourself use`,
         `set it in the shell, too: export ${variable}=…`,
-      ),
-    );
+      );
+  }
 }
 
 /** Says why there was no answer and how to fix it, by the error codes of Node, the system and OpenSSL. */

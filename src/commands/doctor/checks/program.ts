@@ -41,10 +41,7 @@ function checkClaudeCode({ shell }: SettingsInForce): Finding {
   );
 }
 
-/**
- * Reads the version from the transcripts instead of starting `claude`: anything may be on the PATH under that name, and
- * desktop apps bring a version of their own. What counts is the version that wrote the transcripts.
- */
+/** What counts is the version that wrote the transcripts: any may be on the PATH, and desktop apps have their own. */
 function findLastSession(folder: string) {
   const paths = attempt(() => [...findTranscripts(projectsFolder(folder), () => {})]) ?? [];
   return paths

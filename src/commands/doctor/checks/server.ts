@@ -47,7 +47,7 @@ async function checkLangfuse(langfuse: LangfuseConfig): Promise<Finding[]> {
   const endpoint = checkEndpoint(url, health);
   // The answers to the other questions would not be Langfuse's.
   if (endpoint.status === 'broken') return [endpoint];
-  const transports = checkTransports(langfuse, health.version, { otlp, ingestion, project });
+  const transports = checkTransports(langfuse.transport, health.version, { otlp, ingestion, project });
   return [endpoint, checkKeys(url, project), ...transports, checkClock(health)];
 }
 
@@ -110,43 +110,38 @@ function isRefusal(status: number): boolean {
   return status === 401 || status === 403;
 }
 
-interface TransportAnswers {
-  readonly otlp: Answer<Reply>;
-  readonly ingestion: Answer<Reply>;
-  readonly project: Answer<ProjectAnswer>;
-}
-
-/** Checks the API that observations are sent to. */
-function checkTransports(
-  { transport }: LangfuseConfig,
-  version: string | undefined,
-  answers: TransportAnswers,
-): Finding[] {
-  const isIngestionClosed = Number.parseInt(version ?? '', 10) >= INGESTION_CLOSED_FROM;
-  if (transport === 'ingestion' && isIngestionClosed)
-    return [
-      about('ingestion', { version }).broken(
-        `CC_LANGFUSE_TRANSPORT selects the ingestion API, which accepts no traces in Langfuse ${version}`,
-        'remove CC_LANGFUSE_TRANSPORT to send by OpenTelemetry',
-      ),
-    ];
-  if (transport === 'ingestion') return [checkTransport('ingestion', answers)];
-  if (answers.otlp instanceof Error || answers.otlp.status !== 404) return [checkTransport('otlp', answers)];
-  const otlp = about('otlp', { status: 404, version });
-  if (isIngestionClosed)
-    return [otlp.broken(`no OpenTelemetry endpoint (404), although Langfuse ${version} has one`, ASK_OPERATOR)];
-  const missing = 'no OpenTelemetry endpoint (404); Langfuse has one from 3.22 on';
-  if (transport === 'otlp')
-    return [otlp.broken(missing, 'remove CC_LANGFUSE_TRANSPORT to use the ingestion API, or update Langfuse')];
-  return [otlp.none(`${missing}, so the ingestion API is used`), checkTransport('ingestion', answers)];
-}
-
 const APIS = {
   otlp: { name: 'the OpenTelemetry endpoint', accepts: 'accepts OpenTelemetry' },
   ingestion: { name: 'the ingestion API', accepts: 'accepts events' },
 } as const;
+type Api = keyof typeof APIS;
+type ApiAnswers = { readonly [api in Api]: Answer<Reply> } & { readonly project: Answer<ProjectAnswer> };
 
-function checkTransport(api: keyof typeof APIS, answers: TransportAnswers): Finding {
+/** Checks the API that observations are sent to. */
+function* checkTransports(transport: LangfuseConfig['transport'], version: string | undefined, answers: ApiAnswers) {
+  const isIngestionClosed = Number.parseInt(version ?? '', 10) >= INGESTION_CLOSED_FROM;
+  const { otlp } = answers;
+  const isOtlpMissing = !(otlp instanceof Error) && otlp.status === 404;
+  const missing = about('otlp', { status: 404, version });
+  const message = 'no OpenTelemetry endpoint (404); Langfuse has one from 3.22 on';
+  if (transport === 'ingestion' && isIngestionClosed)
+    yield about('ingestion', { version }).broken(
+      `CC_LANGFUSE_TRANSPORT selects the ingestion API, which accepts no traces in Langfuse ${version}`,
+      'remove CC_LANGFUSE_TRANSPORT to send by OpenTelemetry',
+    );
+  else if (transport === 'ingestion') yield checkApi('ingestion', answers);
+  else if (!isOtlpMissing) yield checkApi('otlp', answers);
+  else if (isIngestionClosed)
+    yield missing.broken(`no OpenTelemetry endpoint (404), although Langfuse ${version} has one`, ASK_OPERATOR);
+  else if (transport === 'otlp')
+    yield missing.broken(message, 'remove CC_LANGFUSE_TRANSPORT to use the ingestion API, or update Langfuse');
+  else {
+    yield missing.none(`${message}, so the ingestion API is used`);
+    yield checkApi('ingestion', answers);
+  }
+}
+
+function checkApi(api: Api, answers: ApiAnswers): Finding {
   const { name, accepts } = APIS[api];
   const { [api]: answer, project } = answers;
   if (answer instanceof Error)

@@ -22,29 +22,28 @@ function checkLastExport({ store, now }: StateFiles): Finding {
 }
 
 /** The sessions that wait to be sent, those that failed last first. */
-function checkPending({ store, now, settings }: StateFiles & SettingsInForce): Finding[] {
+function* checkPending({ store, now, settings }: StateFiles & SettingsInForce): Generator<Finding> {
   const here = settings.destination && fingerprint(settings.destination);
   const waiting = readEntries(store)
     .flatMap(([sessionId, { pending, destination }]) =>
       pending ? [{ ...pending, sessionId, destination, since: Date.parse(pending.since) || 0 }] : [],
     )
     .toSorted((a, b) => b.since - a.since);
-  if (waiting.length === 0) return [about('pending').ok('no session is waiting to be sent')];
-  const findings = waiting.slice(0, SHOWN).map(({ sessionId, since, attempts, reason, destination }) => {
+  if (waiting.length === 0) yield about('pending').ok('no session is waiting to be sent');
+  for (const { sessionId, since, attempts, reason, destination } of waiting.slice(0, SHOWN)) {
     // The destination is unknown for sessions that the original cc-langfuse exported.
     const isElsewhere = destination !== undefined && here !== undefined && destination !== here;
     const age = `since ${formatMoment(since)} (${formatAge(since, now)})`;
-    return about('pending', { sessionId, since: new Date(since).toISOString(), attempts, reason }).warning(
+    yield about('pending', { sessionId, since: new Date(since).toISOString(), attempts, reason }).warning(
       `${sessionId} ${age}, ${plural(attempts, 'attempt')}${isElsewhere ? ', for another project' : ''}: ${reason}`,
       isElsewhere
         ? 'set the keys and the server that it was sent with; then the next hook sends it'
         : `cc-langfuse backfill ${sessionId} (the next hook sends it, too)`,
     );
-  });
+  }
   const count = waiting.length - SHOWN;
-  if (count <= 0) return findings;
-  const more = about('pending', { count });
-  return [...findings, more.warning(`and ${count} more`, 'cc-langfuse sessions (lists them all)')];
+  if (count > 0)
+    yield about('pending', { count }).warning(`and ${count} more`, 'cc-langfuse sessions (lists them all)');
 }
 
 function formatAge(at: number, now: number): string {

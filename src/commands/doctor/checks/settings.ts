@@ -198,18 +198,16 @@ function checkUrl(variable: string, url: URL, place: string): Finding {
 }
 
 /** Whether hooks in this directory send to the same place as commands that are run by hand, such as this one. */
-function checkDestination({ hookEnv, settings, trusted, findPlace }: SettingsInForce): Finding[] {
+function* checkDestination({ hookEnv, settings, trusted, findPlace }: SettingsInForce): Generator<Finding> {
   const [here, there] = [settings.destination, trusted.destination];
-  if (!here || !there || isDeepStrictEqual(otlpEndpoint(here), otlpEndpoint(there))) return [];
+  if (!here || !there || isDeepStrictEqual(otlpEndpoint(here), otlpEndpoint(there))) return;
   const deciding = givenSettings(hookEnv).filter(({ variable }) => findingName(variable) !== 'setting');
   const places = [...new Set(deciding.map(({ variable }) => findPlace(variable)))].join(' and ');
   const [hooks, byHand] = [describeDestination(here), describeDestination(there)];
-  return [
-    about('destination', { hooks, byHand }).warning(
-      `hooks here send to ${hooks}, but commands that you run yourself send to ${byHand}, which is checked below`,
-      `if that is not intended, make ${places} agree with the shell and your own settings`,
-    ),
-  ];
+  yield about('destination', { hooks, byHand }).warning(
+    `hooks here send to ${hooks}, but commands that you run yourself send to ${byHand}, which is checked below`,
+    `if that is not intended, make ${places} agree with the shell and your own settings`,
+  );
 }
 
 function describeDestination(destination: DestinationConfig): string {
@@ -218,23 +216,22 @@ function describeDestination(destination: DestinationConfig): string {
     : `${destination.baseUrl.host} (${maskPublicKey(destination.publicKey)})`;
 }
 
-function checkExposedKeys({ files }: SettingsInForce): Finding[] {
-  const isHolder = ({ scope, content }: SettingsFile) =>
-    scope !== 'managed' && givenSettings(envBlock(content)).some(({ name }) => name === 'LANGFUSE_SECRET_KEY');
-  return files.filter(isHolder).flatMap(({ path }) => checkExposure(path));
+function* checkExposedKeys({ files }: SettingsInForce): Generator<Finding> {
+  for (const { scope, path, content } of files) {
+    const hasSecretKey = givenSettings(envBlock(content)).some(({ name }) => name === 'LANGFUSE_SECRET_KEY');
+    if (scope !== 'managed' && hasSecretKey) yield* checkExposure(path);
+  }
 }
 
 /** Whether others can read a file that contains the secret key. */
-export function checkExposure(path: string): Finding[] {
-  const findings: Finding[] = [];
-  const warn = (problem: string, fix: string) =>
-    findings.push(about('keys-exposed').warning(`${path} contains the secret key, and ${problem}`, fix));
+export function* checkExposure(path: string): Generator<Finding> {
+  const exposed = (problem: string, fix: string) =>
+    about('keys-exposed').warning(`${path} contains the secret key, and ${problem}`, fix);
   const isReadByOthers = process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0;
-  if (isReadByOthers) warn('others on this machine can read it', `chmod 600 ${quoteForShell(path)}`);
+  if (isReadByOthers) yield exposed('others on this machine can read it', `chmod 600 ${quoteForShell(path)}`);
   // The settings may be a link into a repository of dotfiles.
   const file = realpathSync(path);
   // Claude Code makes git ignore only the local settings that it creates itself. 1: in a working tree and not ignored.
   const { status } = spawnSync('git', ['-C', dirname(file), 'check-ignore', '-q', file], { stdio: 'ignore' });
-  if (status === 1) warn('git does not ignore it', `add ${basename(file)}* to ${dirname(file)}/.gitignore`);
-  return findings;
+  if (status === 1) yield exposed('git does not ignore it', `add ${basename(file)}* to ${dirname(file)}/.gitignore`);
 }

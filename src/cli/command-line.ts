@@ -6,26 +6,12 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Thrown for `--help`; the message is the help text. */
-class HelpWanted extends Error {
-  override readonly name = 'HelpWanted';
-}
-
 /** Parses options and operands. Throws a `UsageError` for an unknown option. */
-export function parseCommandLine<T extends NonNullable<ParseArgsConfig['options']>>(
-  args: readonly string[],
-  options: T,
-  help: string,
-) {
+export function parseCommandLine<T extends ParseArgsConfig['options']>(args: readonly string[], options: T) {
   try {
-    const withHelp = { ...options, help: { type: 'boolean', short: 'h' } as const };
-    const parsed = parseArgs({ args: [...args], options: withHelp, allowPositionals: true });
-    const { help: isHelpWanted }: { help?: boolean } = parsed.values;
-    if (isHelpWanted) throw new HelpWanted(help);
-    return parsed;
+    return parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
-    if (error instanceof HelpWanted) throw error;
-    const [sentence = ''] = String((error as Error).message).split(/\. |\n/);
+    const [sentence = ''] = (error as Error).message.split(/\. |\n/);
     throw new UsageError(`${sentence.replace(/\.$/, '')}; --help lists the options`);
   }
 }

@@ -7,6 +7,7 @@ import { isForDestination } from '../../state/entry.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { findFirstPromptUuid } from '../../transcript/sessions/related-sessions.js';
 import type { ProgressReport } from './progress.js';
+import type { BackfillRequest } from './request.js';
 
 /** In the order of the report. */
 export const OUTCOMES = ['exported', 'already there', 'skipped', 'failed', 'stopped', 'not tried'] as const;
@@ -21,13 +22,9 @@ export interface SessionResult {
 }
 
 interface BackfillContext extends Omit<ExportContext, 'given' | 'deadline' | 'observer'> {
+  readonly request: BackfillRequest;
   readonly env: NodeJS.ProcessEnv;
   readonly stop: AbortSignal;
-  readonly concurrency: number;
-  /** Send again what has been sent. */
-  readonly force: boolean;
-  /** Also export the last turn of a session that is still being written. */
-  readonly includeOpen: boolean;
   readonly progress: ProgressReport | undefined;
 }
 
@@ -55,7 +52,7 @@ export async function backfill(
       }
     }
   };
-  await Promise.all(Array.from({ length: context.concurrency }, work));
+  await Promise.all(Array.from({ length: context.request.concurrency }, work));
   return sessions.flatMap((session) => results.get(session) ?? []);
 }
 
@@ -78,7 +75,8 @@ function groupRelated(sessions: readonly SessionOverview[]): SessionOverview[][]
 
 async function backfillSession(session: SessionOverview, context: BackfillContext): Promise<SessionResult> {
   const { sessionId, path } = session;
-  const { env, settings, state, log, force, destinationId, progress } = context;
+  const { env, settings, state, log, destinationId, progress } = context;
+  const { force, includeOpen } = context.request;
   let sent = NOTHING;
   const end = (outcome: Outcome, reason?: string): SessionResult => ({ session, outcome, reason, sent });
   const known = state.read(sessionId);
@@ -87,7 +85,7 @@ async function backfillSession(session: SessionOverview, context: BackfillContex
   progress?.begin(session, force ? 0 : (known?.offset ?? 0));
   const isIdle = Date.now() - session.changedAt > IDLE_MS;
   const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: isIdle };
-  const closing = { kind: context.includeOpen ? 'everything' : 'nothing' } as const;
+  const closing = { kind: includeOpen ? 'everything' : 'nothing' } as const;
   const observer = {
     onRead: (offset: number) => progress?.read(session, offset),
     onAcknowledged: (acknowledged: Tally) => {
@@ -107,8 +105,7 @@ async function backfillSession(session: SessionOverview, context: BackfillContex
     if (failure !== undefined) return end('failed', failure);
     if (sent.observations > 0) return end('exported');
     if ((known?.turnCount ?? 0) > 0) return end('already there');
-    if (!isIdle && !context.includeOpen)
-      return end('skipped', 'is still being written; --include-open exports its last turn');
+    if (!isIdle && !includeOpen) return end('skipped', 'is still being written; --include-open exports its last turn');
     const hasCopiedTurns = (state.read(sessionId)?.turnCount ?? 0) > 0;
     return end(
       'skipped',

@@ -1,5 +1,6 @@
 import { Presets, SingleBar } from 'cli-progress';
 import { formatCount, formatDuration } from '../../cli/format.js';
+import { printStderr } from '../../cli/terminal.js';
 import type { Tally } from '../../export/tally.js';
 import type { Destination } from '../../langfuse/destination.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
@@ -13,17 +14,15 @@ export class ProgressReport {
   readonly #total: { readonly sessions: number; readonly bytes: number };
   readonly #destination: Destination;
   readonly #startedAt = Date.now();
-  /** Up to which byte the sessions under way have been read. */
-  readonly #offsets = new Map<SessionOverview, number>();
+  /** From which byte a session was read, and up to which. */
+  readonly #ranges = new Map<SessionOverview, { readonly from: number; to: number }>();
   readonly #bar: SingleBar | undefined;
   readonly #timer: NodeJS.Timeout;
-  #readBytes = 0;
-  #doneBytes = 0;
   #sessions = 0;
   #turns = 0;
 
   constructor(sessions: readonly SessionOverview[], destination: Destination) {
-    this.#total = { sessions: sessions.length, bytes: sessions.reduce((sum, { bytes }) => sum + bytes, 0) };
+    this.#total = { sessions: sessions.length, bytes: sum(sessions.map(({ bytes }) => bytes)) };
     this.#destination = destination;
     if (process.stderr.isTTY) {
       const format = '{bar} {percentage}% {words}';
@@ -37,18 +36,13 @@ export class ProgressReport {
     this.#timer.unref();
   }
 
-  /** `from` is the byte at which reading begins. */
   begin(session: SessionOverview, from: number): void {
-    this.#doneBytes += from;
-    this.#offsets.set(session, from);
+    this.#ranges.set(session, { from, to: from });
   }
 
   read(session: SessionOverview, offset: number): void {
-    const before = this.#offsets.get(session);
-    if (before === undefined || offset <= before) return;
-    this.#readBytes += offset - before;
-    this.#doneBytes += offset - before;
-    this.#offsets.set(session, offset);
+    const range = this.#ranges.get(session);
+    if (range) range.to = Math.max(range.to, offset);
   }
 
   acknowledged({ turns }: Tally): void {
@@ -57,7 +51,6 @@ export class ProgressReport {
 
   end(session: SessionOverview): void {
     this.read(session, session.bytes);
-    this.#offsets.delete(session);
     this.#sessions += 1;
   }
 
@@ -67,22 +60,24 @@ export class ProgressReport {
   }
 
   #show(): void {
-    const words = this.#describe();
-    if (this.#bar) this.#bar.update(this.#doneBytes, { words });
-    else process.stderr.write(`${words}\n`);
-  }
-
-  #describe(): string {
-    const { sessions, bytes } = this.#total;
-    const perSecond = this.#readBytes / ((Date.now() - this.#startedAt) / 1_000);
+    const ranges = [...this.#ranges.values()];
+    const doneBytes = sum(ranges.map(({ to }) => to));
+    const readBytes = sum(ranges.map(({ from, to }) => to - from));
+    const perSecond = readBytes / ((Date.now() - this.#startedAt) / 1_000);
+    const leftMs = ((this.#total.bytes - doneBytes) / perSecond) * 1_000;
     const pauseMs = this.#destination.pausedUntil - Date.now();
-    const parts = [
-      `${formatCount(this.#sessions)}/${formatCount(sessions)} sessions`,
+    const words = [
+      `${formatCount(this.#sessions)}/${formatCount(this.#total.sessions)} sessions`,
       `${formatCount(this.#turns)} turns`,
       `${(perSecond / 1_000_000).toFixed(1)} MB/s`,
-    ];
-    if (perSecond > 0) parts.push(`${formatDuration(((bytes - this.#doneBytes) / perSecond) * 1_000)} left`);
-    if (pauseMs > 0) parts.push(`the server asks to wait ${formatDuration(pauseMs)}`);
-    return parts.join(' · ');
+      ...(perSecond > 0 ? [`${formatDuration(leftMs)} left`] : []),
+      ...(pauseMs > 0 ? [`the server asks to wait ${formatDuration(pauseMs)}`] : []),
+    ].join(' · ');
+    if (this.#bar) this.#bar.update(doneBytes, { words });
+    else printStderr(words);
   }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

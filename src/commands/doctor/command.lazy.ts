@@ -4,7 +4,7 @@ import { printJson, printStdout } from '../../cli/terminal.js';
 import { runChecks } from './checks.js';
 import { buildJsonReport, formatReport, isHealthy } from './report.js';
 
-const HELP = `usage: cc-langfuse doctor [options]
+export const HELP = `usage: cc-langfuse doctor [options]
 
 Checks everything between Claude Code, as started in this directory, and
 Langfuse: program, hooks, settings, files, server, sessions. It sends no
@@ -23,9 +23,8 @@ Exit code: 0; 1 if something is broken; 2 for a usage error.
 
 const OPTIONS = { json: { type: 'boolean' } } as const;
 
-/** Returns the exit code. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS, HELP);
+  const { values, positionals } = parseCommandLine(args, OPTIONS);
   if (positionals.length > 0) throw new UsageError(`${positionals[0]}: doctor takes no operands`);
   const parts = await runChecks(env, process.cwd());
   if (values.json) printJson(buildJsonReport(parts));

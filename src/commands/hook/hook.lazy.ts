@@ -7,6 +7,7 @@ import { IDLE_MS } from '../../export/read-turns.js';
 import { exportSession } from '../../export/session.js';
 import { describeRefusal, fingerprint } from '../../langfuse/endpoint.js';
 import { openDestination } from '../../langfuse/open-destination.js';
+import { attempt } from '../../shared/attempt.js';
 import { type Log, openLog } from '../../shared/log.js';
 import { type Entry, isForDestination } from '../../state/entry.js';
 import { StateStore } from '../../state/store.js';
@@ -100,7 +101,8 @@ async function exportOwnSession(payload: HookPayload, run: HookRun, context: Exp
     if (event !== 'SessionEnd') context.log.warn('the transcript is missing or empty', { file: path });
     return true;
   }
-  const previous = findTracedPredecessor(path, sessionId, context);
+  // If the transcript or the state cannot be read, the export of the session itself reports why.
+  const previous = attempt(() => findTracedPredecessor(path, sessionId, context));
   if (previous) {
     const agents = { running: new Set<string>(), sessionEnded: true, includeLegacyFiles: true };
     const whole = { ...previous, occasion: 'event', closing: { kind: 'everything' }, agents } as const;
@@ -130,15 +132,10 @@ function isStop(event: string | undefined): boolean {
 
 /** Returns the previous session that the transcript names, if it was traced and this session has not been exported before. */
 function findTracedPredecessor(path: string, sessionId: string, { state, destinationId }: ExportContext) {
-  try {
-    const isExported = (state.read(sessionId)?.turnCount ?? 0) > 0;
-    const previous = isExported ? undefined : findPreviousSession(path, sessionId);
-    const known = previous && state.read(previous.sessionId);
-    return previous && wasTraced(previous.path, path, known, destinationId) ? previous : undefined;
-  } catch {
-    // The transcript or the state cannot be read: the export of the session itself reports why.
-    return undefined;
-  }
+  const isExported = (state.read(sessionId)?.turnCount ?? 0) > 0;
+  const previous = isExported ? undefined : findPreviousSession(path, sessionId);
+  const known = previous && state.read(previous.sessionId);
+  return previous && wasTraced(previous.path, path, known, destinationId) ? previous : undefined;
 }
 
 /**
@@ -151,11 +148,8 @@ function wasTraced(previousPath: string, path: string, known: Entry | undefined,
   return before.mtimeMs >= (now.birthtimeMs || now.mtimeMs) - IDLE_MS;
 }
 
-function closingFor(
-  { hook_event_name: event, last_assistant_message: text, prompt_id: promptId }: HookPayload,
-  startedAt: number,
-  deadline: number,
-): Closing {
+function closingFor(payload: HookPayload, startedAt: number, deadline: number): Closing {
+  const { hook_event_name: event, last_assistant_message: text, prompt_id: promptId } = payload;
   if (!isStop(event) && event !== 'SessionEnd' && event !== undefined) return { kind: 'nothing' };
   if (!isStop(event) || text === undefined) return { kind: 'everything' };
   const waitUntil = Math.min(startedAt + ANSWER_WAIT_MS, (startedAt + deadline) / 2);

@@ -17,7 +17,7 @@ import { renderPage } from './page.js';
 import { renderTree } from './terminal-tree.js';
 import { groupSessions, type SentObservation } from './view-model.js';
 
-const HELP = `usage: cc-langfuse preview [options] [session id or .jsonl path]
+export const HELP = `usage: cc-langfuse preview [options] [session id or .jsonl path]
 
 Shows what would be sent of a session with your current settings. It sends
 nothing and needs neither keys nor a server. Without a session it shows the
@@ -35,9 +35,8 @@ const OPTIONS = {
   json: { type: 'boolean' },
 } as const;
 
-/** Returns the exit code. */
 export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS, HELP);
+  const { values, positionals } = parseCommandLine(args, OPTIONS);
   const [name, another] = positionals;
   if (another !== undefined) throw new UsageError(`${name} and ${another}: preview takes one session`);
   if (values.json && values.html !== undefined) throw new UsageError('--json and --html: choose one of them');

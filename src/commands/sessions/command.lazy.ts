@@ -15,7 +15,7 @@ import { hasMessagesAfter, type SessionOverview } from '../../transcript/session
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
 import { type Match, searchToolCalls } from './tool-search.js';
 
-const HELP = `usage: cc-langfuse sessions [options]
+export const HELP = `usage: cc-langfuse sessions [options]
 
 Lists the sessions on disk, newest first, and how much of each is in Langfuse.
 
@@ -37,9 +37,8 @@ const OPTIONS = {
 const STATES = { exported: 'exported', partly: 'partly exported', pending: 'pending', not: 'not exported' } as const;
 type State = keyof typeof STATES;
 
-/** Returns the exit code. */
 export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS, HELP);
+  const { values, positionals } = parseCommandLine(args, OPTIONS);
   if (positionals.length > 0)
     throw new UsageError(`${positionals[0]}: sessions takes no operands; --search finds text`);
   if (values.search === '') throw new UsageError('--search: expected a text');

@@ -34,7 +34,7 @@ import { buildAbsoluteCommand } from './program-path.js';
 import { addToSettings } from './settings-change.js';
 import { planChange, type SettingsChange, showChange, writeChange } from './settings-file.js';
 
-const HELP = `usage: cc-langfuse install [options]
+export const HELP = `usage: cc-langfuse install [options]
 
 Registers the hooks in Claude Code's settings and writes the keys of a Langfuse
 project to their env block. In a terminal it asks for what it needs and tries
@@ -64,7 +64,6 @@ const OPTIONS = {
   'base-url': { type: 'string' },
 } as const;
 
-/** Returns the exit code. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { scope, isDryRun, assumeYes, given } = await readRequest(args);
   const path = settingsPath(scope, env, process.cwd());
@@ -103,7 +102,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
 }
 
 async function readRequest(args: readonly string[]) {
-  const { values, positionals } = parseCommandLine(args, OPTIONS, HELP);
+  const { values, positionals } = parseCommandLine(args, OPTIONS);
   const options = parseSetupOptions('install', values, positionals);
   const { 'public-key': publicKey, 'base-url': baseUrl, 'secret-key-stdin': isSecretKeyPiped } = values;
   if (options.scope === 'project' && (publicKey ?? baseUrl ?? isSecretKeyPiped) !== undefined)

@@ -1,4 +1,4 @@
-import { createScanner, type Node, parseTree } from 'jsonc-parser';
+import { createScanner, getNodeValue, type Node, parseTree } from 'jsonc-parser';
 import type { Json } from '../../shared/json.js';
 
 /*
@@ -8,6 +8,12 @@ import type { Json } from '../../shared/json.js';
 
 export type JsonPath = readonly (string | number)[];
 
+/** Returns undefined if nothing is at the path. */
+export function getValue(text: string, path: JsonPath): unknown {
+  const node = findNode(text, path);
+  return node && getNodeValue(node);
+}
+
 /** Sets the value at a path and creates what the path lacks. An index beyond the end of a list appends to it. */
 export function setValue(text: string, path: JsonPath, value: Json): string {
   const root = parseRoot(text);
@@ -15,6 +21,7 @@ export function setValue(text: string, path: JsonPath, value: Json): string {
   const { node, rest } = findDeepest(root, path);
   const style = detectStyle(text, root);
   const [name, ...deeper] = rest;
+  if (name === undefined && getNodeValue(node) === value) return text;
   if (name === undefined)
     return replace(text, node.offset, endOf(node), format(value, indentAt(text, node.offset), style));
   const key = typeof name === 'string' ? `${JSON.stringify(name)}:${style.space}` : '';
@@ -23,10 +30,15 @@ export function setValue(text: string, path: JsonPath, value: Json): string {
 
 /** Removes what is at a path, with its comma and its line. */
 export function removeValue(text: string, path: JsonPath): string {
-  const root = parseRoot(text);
-  const { node, rest } = root ? findDeepest(root, path) : { node: undefined, rest: path };
+  const node = findNode(text, path);
   const member = node?.parent?.type === 'property' ? node.parent : node;
-  return member?.parent && rest.length === 0 ? removeMember(text, member, member.parent) : text;
+  return member?.parent ? removeMember(text, member, member.parent) : text;
+}
+
+function findNode(text: string, path: JsonPath): Node | undefined {
+  const root = parseRoot(text);
+  const found = root && findDeepest(root, path);
+  return found?.rest.length === 0 ? found.node : undefined;
 }
 
 function parseRoot(text: string): Node | undefined {

@@ -17,7 +17,7 @@ import { parseSetupOptions, SETUP_OPTIONS } from './options.js';
 import { removeFromSettings } from './settings-change.js';
 import { planChange, showChange, writeChange } from './settings-file.js';
 
-const HELP = `usage: cc-langfuse uninstall [options]
+export const HELP = `usage: cc-langfuse uninstall [options]
 
 Removes the hooks from Claude Code's settings, and the keys and settings of
 cc-langfuse from their env block. The rest of the file stays as it is, and
@@ -33,9 +33,8 @@ uninstall keeps a backup next to it.
 Exit code: 0; 1 if something failed; 2 for a usage error; 130 if you stopped it.
 `;
 
-/** Returns the exit code. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, SETUP_OPTIONS, HELP);
+  const { values, positionals } = parseCommandLine(args, SETUP_OPTIONS);
   const { scope, isDryRun, assumeYes } = parseSetupOptions('uninstall', values, positionals);
   const path = settingsPath(scope, env, process.cwd());
   const variables = Object.keys(envBlock(readSettingsAt(path))).filter(isSetting);

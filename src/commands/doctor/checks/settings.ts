@@ -26,7 +26,6 @@ import { maskPublicKey, maskSecretKey, showUrl, showValue } from '../masking.js'
 /** The settings of a hook that Claude Code starts in this directory. */
 export interface SettingsInForce {
   readonly shell: NodeJS.ProcessEnv;
-  readonly files: readonly SettingsFile[];
   /** The hook's environment: the shell's, changed by the `env` blocks of the settings files. */
   readonly hookEnv: NodeJS.ProcessEnv;
   readonly settings: Settings;
@@ -65,7 +64,6 @@ export async function readSettingsInForce(
   const findLayer = (variable: string) => [...plugins, ...layers].findLast(({ env }) => (env[variable] ?? '') !== '');
   return {
     shell,
-    files,
     hookEnv,
     settings: await readSettings(hookEnv),
     trusted: await readSettings(Object.assign(commandEnvironment(shell), ...managed)),
@@ -216,7 +214,7 @@ function describeDestination(destination: DestinationConfig): string {
     : `${destination.baseUrl.host} (${maskPublicKey(destination.publicKey)})`;
 }
 
-function* checkExposedKeys({ files }: SettingsInForce): Generator<Finding> {
+function* checkExposedKeys({ files }: { readonly files: readonly SettingsFile[] }): Generator<Finding> {
   for (const { scope, path, content } of files) {
     const hasSecretKey = givenSettings(envBlock(content)).some(({ name }) => name === 'LANGFUSE_SECRET_KEY');
     if (scope !== 'managed' && hasSecretKey) yield* checkExposure(path);

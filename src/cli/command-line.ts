@@ -16,7 +16,6 @@ export function parseCommandLine<T extends ParseArgsConfig['options']>(args: rea
   }
 }
 
-/** Parses a whole number above 0. */
 export function parsePositiveNumber(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (!WHOLE_NUMBER.test(text)) throw new UsageError(`--${option} ${text}: ${NO_WHOLE_NUMBER}`);

@@ -36,7 +36,6 @@ export function fitColumn(text: string, width: number, align: 'left' | 'right' =
   return align === 'left' ? shown + padding : padding + shown;
 }
 
-/** Cuts a text to this many columns. */
 export function cutToWidth(text: string, width: number): string {
   return fitColumn(text, width).trimEnd();
 }

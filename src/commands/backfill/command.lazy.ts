@@ -16,35 +16,10 @@ import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { backfill, type SessionResult } from './backfill.js';
 import { ProgressReport } from './progress.js';
-import { buildDocument, formatSummary, listReasons } from './report.js';
+import { buildJsonReport, formatSummary, listReasons } from './report.js';
 import { type BackfillRequest, readRequest } from './request.js';
 
-export const HELP = `usage: cc-langfuse backfill [options] [session id or .jsonl path …]
-
-Exports sessions that are on disk. What is already in Langfuse is not sent
-again, and a backfill that was stopped goes on where it was.
-Without a selection it exports the sessions of the current directory's project;
-in a terminal it asks first.
-
-  --all                 the sessions of all projects
-  --project <path>      sessions that ran in this directory
-  --since <when>        sessions last active at or after: 7d, 12h, 2026-11-01
-  --until <when>        or at or before
-  --limit <n>           only the n newest of them
-  --exclude <glob>      skip transcripts whose path matches; may be repeated
-  --include-open        also export the last turn of a session that is still
-                        being written
-  --force               send again what is in Langfuse, under the same ids
-  --dry-run             show what would be sent, and send nothing
-  --concurrency <n>     sessions exported at the same time (4)
-  --json                print one JSON document and nothing else
-  --quiet               print nothing on stdout
-  --help
-
-Keys and settings come from the environment, or from the env block of your
-~/.claude/settings.json.
-Exit code: 0, 1 if something failed, 2 for a usage error, 130 if it was stopped.
-`;
+export { HELP } from './request.js';
 
 const FORCE_WARNING =
   'observations are sent again under the same ids: until Langfuse merges them (minutes, or longer), its lists and its sums of tokens and cost count them twice';
@@ -76,7 +51,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   const page = destination?.kind === 'langfuse' && isSending ? await findPage(destination) : undefined;
   const interrupt = new AbortController();
   const results = await exportAll(sessions, request, env, settings, interrupt);
-  if (request.output === 'json') printJson(buildDocument(results, request, page));
+  if (request.output === 'json') printJson(buildJsonReport(results, request, page));
   else if (request.output === 'none') for (const line of listReasons(results, ['failed'])) printStderr(line.trim());
   else if (results.length > 0) printStdout(formatSummary(results, request, page).join('\n'));
   if (interrupt.signal.aborted) return 130;

@@ -30,8 +30,7 @@ export function formatSummary(results: Results, { isDryRun, force }: BackfillReq
   ];
 }
 
-/** The document that `--json` prints. */
-export function buildDocument(results: Results, { isDryRun }: BackfillRequest, page?: string) {
+export function buildJsonReport(results: Results, { isDryRun }: BackfillRequest, page?: string) {
   return {
     dryRun: isDryRun,
     total: sumTallies(results.map(({ sent }) => sent)),
@@ -49,7 +48,6 @@ export function buildDocument(results: Results, { isDryRun }: BackfillRequest, p
 /** Thousands of sessions may have the same reason: some are enough. */
 const REASONS_SHOWN = 20;
 
-/** Why sessions have these outcomes. */
 export function listReasons(results: Results, outcomes: readonly Outcome[]): string[] {
   const lines = results
     .filter(({ outcome }) => outcomes.includes(outcome))

@@ -1,6 +1,33 @@
 import { parseCommandLine, parsePointInTime, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
 import type { Selection } from '../../cli/session-selection.js';
 
+export const HELP = `usage: cc-langfuse backfill [options] [session id or .jsonl path …]
+
+Exports sessions that are on disk. What is already in Langfuse is not sent
+again, and a backfill that was stopped goes on where it was.
+Without a selection it exports the sessions of the current directory's project;
+in a terminal it asks first.
+
+  --all                 the sessions of all projects
+  --project <path>      sessions that ran in this directory
+  --since <when>        sessions last active at or after: 7d, 12h, 2026-11-01
+  --until <when>        or at or before
+  --limit <n>           only the n newest of them
+  --exclude <glob>      skip transcripts whose path matches; may be repeated
+  --include-open        also export the last turn of a session that is still
+                        being written
+  --force               send again what is in Langfuse, under the same ids
+  --dry-run             show what would be sent, and send nothing
+  --concurrency <n>     sessions exported at the same time (4)
+  --json                print one JSON document and nothing else
+  --quiet               print nothing on stdout
+  --help
+
+Keys and settings come from the environment, or from the env block of your
+~/.claude/settings.json.
+Exit code: 0, 1 if something failed, 2 for a usage error, 130 if it was stopped.
+`;
+
 const OPTIONS = {
   all: { type: 'boolean' },
   project: { type: 'string' },

@@ -29,6 +29,7 @@ const AFTER_FAILURE_MS = 1_500;
 const JUST_NOW_MS = 15_000;
 
 interface HookRun {
+  readonly payload: HookPayload;
   readonly env: NodeJS.ProcessEnv;
   readonly settings: Settings;
   readonly folder: string;
@@ -47,10 +48,10 @@ export async function hook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<v
   try {
     const deadline = startedAt + (workerMs ?? settings.timeoutMs);
     const isWorker = workerMs !== undefined;
-    const payload = await readStdin(deadline);
+    const text = await readStdin(deadline);
     // Claude Code has killed the hook before it could pass on its payload.
-    if (isWorker && payload === '') return;
-    await handleEvent(parsePayload(payload), { env, settings, folder, startedAt, deadline, isWorker, log });
+    if (isWorker && text === '') return;
+    await handleEvent({ payload: parsePayload(text), env, settings, folder, startedAt, deadline, isWorker, log });
   } catch (error) {
     log.error((error as Error).message);
   } finally {
@@ -58,8 +59,8 @@ export async function hook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<v
   }
 }
 
-async function handleEvent(payload: HookPayload, run: HookRun): Promise<void> {
-  const { env, settings, folder, log } = run;
+async function handleEvent(run: HookRun): Promise<void> {
+  const { payload, env, settings, folder, log } = run;
   for (const problem of settings.problems) log.warn(problem);
   if (!settings.destination) return;
   const state = new StateStore(folder, (keptAs) =>
@@ -70,12 +71,12 @@ async function handleEvent(payload: HookPayload, run: HookRun): Promise<void> {
   if (payload.hook_event_name === 'SessionStart')
     return recordSessionStart(payload, state, { destination: destinationId, given }, settings.caller);
   const destination = await openDestination(settings.destination, folder);
-  const deadline = findDeadline(payload, run, state);
+  const deadline = findDeadline(run, state);
   const context: ExportContext = { state, destination, destinationId, settings, given, deadline, log };
   try {
-    const isDone = await exportOwnSession(payload, run, context);
+    const isDone = await exportOwnSession(run, context);
     // If the server is at fault, the turns of other sessions will not get through either.
-    if (isDone || destination.isHealthy) await recoverOthers(payload, env, state, context);
+    if (isDone || destination.isHealthy) await recoverOthers(run, state, context);
     const { lastStatus: status } = destination;
     const isRefusal = status === 401 || status === 403;
     if (status !== undefined)
@@ -85,7 +86,7 @@ async function handleEvent(payload: HookPayload, run: HookRun): Promise<void> {
   }
 }
 
-function findDeadline(payload: HookPayload, { startedAt, deadline, isWorker }: HookRun, state: StateStore): number {
+function findDeadline({ payload, startedAt, deadline, isWorker }: HookRun, state: StateStore): number {
   if (payload.hook_event_name !== 'SessionEnd' || isWorker) return deadline;
   const known = state.read(payload.session_id);
   const hasJustFailed = known?.pending !== undefined && Date.now() - Date.parse(known.updated) < JUST_NOW_MS;
@@ -93,9 +94,8 @@ function findDeadline(payload: HookPayload, { startedAt, deadline, isWorker }: H
 }
 
 /** Exports the session that this one took over from, then the session itself; returns whether nothing is left to be sent. */
-async function exportOwnSession(payload: HookPayload, run: HookRun, context: ExportContext): Promise<boolean> {
+async function exportOwnSession({ payload, startedAt, settings }: HookRun, context: ExportContext): Promise<boolean> {
   const { session_id: sessionId, transcript_path: path, hook_event_name: event } = payload;
-  const { startedAt } = run;
   if (!(await hasTranscript(path, isStop(event) ? startedAt + FILE_WAIT_MS : startedAt))) {
     // A session that ended before its first prompt has no transcript.
     if (event !== 'SessionEnd') context.log.warn('the transcript is missing or empty', { file: path });
@@ -108,13 +108,12 @@ async function exportOwnSession(payload: HookPayload, run: HookRun, context: Exp
     const whole = { ...previous, occasion: 'event', closing: { kind: 'everything' }, agents } as const;
     await exportAndLog(whole, { ...context, deadline: (startedAt + context.deadline) / 2 });
   }
-  const { caller } = run.settings;
   const sessionEnded = event === 'SessionEnd';
   const tasks = payload.background_tasks ?? [];
   const running = new Set(tasks.filter(({ status }) => status === 'running').map(({ id }) => id));
   const agents = { running, sessionEnded, includeLegacyFiles: sessionEnded };
   const closing = closingFor(payload, startedAt, context.deadline);
-  return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, caller }, context);
+  return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, caller: settings.caller }, context);
 }
 
 async function hasTranscript(path: string, waitUntil: number): Promise<boolean> {
@@ -157,15 +156,11 @@ function closingFor(payload: HookPayload, startedAt: number, deadline: number): 
 }
 
 /** Exports what other sessions still have to be sent, under the settings of their own runs. */
-async function recoverOthers(
-  { session_id: sessionId }: HookPayload,
-  env: NodeJS.ProcessEnv,
-  state: StateStore,
-  context: ExportContext,
-): Promise<void> {
+async function recoverOthers({ payload, env }: HookRun, state: StateStore, context: ExportContext): Promise<void> {
   const { destinationId, deadline, log } = context;
   const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: false };
-  for (const { given, ...session } of findRecoverable(state, sessionId, destinationId, Date.now() - IDLE_MS)) {
+  const waiting = findRecoverable(state, payload.session_id, destinationId, Date.now() - IDLE_MS);
+  for (const { given, ...session } of waiting) {
     if (Date.now() >= deadline) return;
     log.debug('recovering', { session: session.sessionId });
     const own = given && (await readSessionSettings(given, env));

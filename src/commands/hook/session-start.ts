@@ -26,7 +26,6 @@ export async function recordSessionStart(
 /** Sources of sessions that had no run before. */
 const NEW_SESSION = ['startup', 'clear', 'fork'];
 
-/** Counts the lines that earlier runs have written. */
 function countEarlierLines({ source = '', transcript_path: path }: HookPayload): number {
   const isResumed = !NEW_SESSION.includes(source) && lstatSync(path, { throwIfNoEntry: false })?.isFile();
   return isResumed ? countLines(path) : 0;

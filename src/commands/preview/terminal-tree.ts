@@ -111,7 +111,6 @@ function renderConversation(turn: ShownTurn, root: ShownObservation, rails: stri
     .map(([name, text]) => style('dim', cutToWidth(`${rails}${fitColumn(name, 11)}${toOneLine(text)}`, width)));
 }
 
-/** Why an observation is a warning or an error. */
 function renderReason({ level, statusMessage }: ShownObservation, rails: string, { width }: Layout): string[] {
   if (level === 'DEFAULT' || !statusMessage) return [];
   const reason = cutToWidth(toOneLine(statusMessage), Math.max(1, width - rails.length));

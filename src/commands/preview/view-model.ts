@@ -25,7 +25,6 @@ export interface ShownSession {
   readonly turns: readonly ShownTurn[];
 }
 
-/** Groups observations into sessions and turns. */
 export function groupSessions(observations: Iterable<SentObservation>): ShownSession[] {
   const sessions = groupBy(observations, ({ trace }) => trace.sessionId);
   return [...sessions].map(([sessionId, ofSession]) => {

@@ -54,16 +54,13 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   }
   const backup = isChange ? writeChange(change) : undefined;
   const hasKeys = removed.some((variable) => variable.endsWith('SECRET_KEY'));
-  const lines = [
-    isChange ? `removed cc-langfuse from ${path}` : `${path} contains nothing of cc-langfuse; nothing was changed`,
-    ...(backup === undefined ? [] : [`backup${hasKeys ? ', which contains the keys' : ''}: ${backup}`]),
-    ...(sharing && variables.length > 0
-      ? [`the keys are still in it, because another exporter in ${sharing.path} may use them`]
-      : []),
-    ...readSettingsFiles(env, process.cwd()).flatMap(describeRest),
-    `State and log are kept. To remove them: rm -r ${quoteForShell(`${stateFolder(env)}/cc-langfuse_`)}*`,
-  ];
-  printStdout(lines.map(toOneLine).join('\n'));
+  const print = (line: string) => printStdout(toOneLine(line));
+  print(isChange ? `removed cc-langfuse from ${path}` : `${path} contains nothing of cc-langfuse; nothing was changed`);
+  if (backup !== undefined) print(`backup${hasKeys ? ', which contains the keys' : ''}: ${backup}`);
+  if (sharing && variables.length > 0)
+    print(`the keys are still in it, because another exporter in ${sharing.path} may use them`);
+  readSettingsFiles(env, process.cwd()).flatMap(describeRest).map(print);
+  print(`State and log are kept. To remove them: rm -r ${quoteForShell(`${stateFolder(env)}/cc-langfuse_`)}*`);
   return 0;
 }
 

@@ -1,7 +1,7 @@
 import { formatDuration } from '../../../cli/format.js';
 import type { CollectorConfig, LangfuseConfig } from '../../../config/settings.js';
 import { fetchHealth, type HealthAnswer } from '../../../langfuse/health.js';
-import { type Http, HttpClient, isSuccess, type NoResponseError } from '../../../langfuse/http/client.js';
+import { type Http, isSuccess, type NoResponseError, requestOnce } from '../../../langfuse/http/client.js';
 import { IngestionTransport } from '../../../langfuse/ingestion/ingestion-transport.lazy.js';
 import { OtlpTransport } from '../../../langfuse/otlp/otlp-transport.js';
 import { fetchProject, type ProjectAnswer } from '../../../langfuse/project.js';
@@ -12,6 +12,7 @@ import { checkCertificates, checkNetworkVariables, checkProxy, explainNoAnswer }
 import type { SettingsInForce } from './settings.js';
 
 const TIMEOUT_MS = 5_000;
+const ONCE: Http = { request: (request) => requestOnce(request, TIMEOUT_MS) };
 const CLOCK_TOLERANCE_MS = 60_000;
 /** The first major version of Langfuse whose ingestion API accepts no traces. */
 const INGESTION_CLOSED_FROM = 4;
@@ -20,7 +21,6 @@ const RUN_AGAIN = 'run cc-langfuse doctor again; if it stays so, ask whoever run
 
 export const SERVER_CHECKS = [checkServer, checkProxy, checkCertificates, checkNetworkVariables];
 
-/** An answer, or the error if there was none. */
 type Answer<T> = T | NoResponseError;
 
 async function checkServer({ settings, trusted, plugin }: SettingsInForce): Promise<Finding[]> {
@@ -39,8 +39,8 @@ async function checkLangfuse(langfuse: LangfuseConfig): Promise<Finding[]> {
   const [health, project, otlp, ingestion] = await Promise.all([
     orError(fetchHealth(langfuse, TIMEOUT_MS).then((answer) => ({ ...answer, at: Date.now() }))),
     orError(fetchProject(langfuse, TIMEOUT_MS)),
-    orError(postNothing((http) => new OtlpTransport(langfuse, http))),
-    orError(postNothing((http) => new IngestionTransport(langfuse, http))),
+    orError(postNothing(() => new OtlpTransport(langfuse, ONCE))),
+    orError(postNothing(() => new IngestionTransport(langfuse, ONCE))),
   ]);
   if (health instanceof Error) return [explainNoAnswer(health, langfuse)];
   const url = showUrl(langfuse.baseUrl);
@@ -55,13 +55,8 @@ function orError<T>(asked: Promise<T>): Promise<Answer<T>> {
   return asked.catch((error: NoResponseError) => error);
 }
 
-async function postNothing(createTransport: (http: Http) => Transport): Promise<Reply> {
-  const client = new HttpClient();
-  try {
-    return await createTransport(client).post([], { deadline: Date.now() + TIMEOUT_MS });
-  } finally {
-    await client.close();
-  }
+async function postNothing(createTransport: () => Transport): Promise<Reply> {
+  return createTransport().post([], { deadline: Date.now() + TIMEOUT_MS });
 }
 
 function checkEndpoint(url: string, { status, version, location }: HealthAnswer): Finding {
@@ -117,7 +112,6 @@ const APIS = {
 type Api = keyof typeof APIS;
 type ApiAnswers = { readonly [api in Api]: Answer<Reply> } & { readonly project: Answer<ProjectAnswer> };
 
-/** Checks the API that observations are sent to. */
 function* checkTransports(transport: LangfuseConfig['transport'], version: string | undefined, answers: ApiAnswers) {
   const isIngestionClosed = Number.parseInt(version ?? '', 10) >= INGESTION_CLOSED_FROM;
   const { otlp } = answers;
@@ -173,7 +167,7 @@ function checkClock({ clock, at }: HealthAnswer & { readonly at: number }): Find
 /** A Collector says nothing about itself but whether it accepts a request. */
 async function checkCollector(collector: CollectorConfig): Promise<Finding> {
   const url = showUrl(collector.url);
-  const answer = await orError(postNothing((http) => new OtlpTransport(collector, http)));
+  const answer = await orError(postNothing(() => new OtlpTransport(collector, ONCE)));
   if (answer instanceof Error) return explainNoAnswer(answer, collector);
   const { status, problem = `it answers ${status}` } = answer;
   const endpoint = about('endpoint', { url, status });

@@ -135,11 +135,8 @@ function checkGoodSettings({ hookEnv, settings, findPlace }: SettingsInForce): F
   return [...findings, about('base-url', { value: origin }).ok(`${origin} (the default)`)];
 }
 
-function checkSetting(
-  { name, variable, value }: GivenSetting,
-  place: string,
-  destination?: DestinationConfig,
-): Finding {
+function checkSetting(setting: GivenSetting, place: string, destination?: DestinationConfig): Finding {
+  const { name, variable, value } = setting;
   const isForLangfuse = ['LANGFUSE_PUBLIC_KEY', 'LANGFUSE_SECRET_KEY', 'LANGFUSE_BASE_URL'].includes(name);
   if (isForLangfuse && destination?.kind === 'collector')
     return about(findingName(variable), { variable, place }).none(

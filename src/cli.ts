@@ -95,11 +95,9 @@ async function runHook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<void>
   process.exit();
 }
 
-/**
- * Half of a hook's time is spent compiling the same code, so Node keeps the result if it can (22.1). Not in the folder that Node
- * would choose, which all users share: what is in it is executed.
- */
+/** Half of a hook's time is spent compiling the same code, so Node keeps the result if it can (22.1). */
 function keepCompiledCode({ CLAUDE_CONFIG_DIR, HOME, USERPROFILE }: NodeJS.ProcessEnv): void {
+  // Not in the folder that Node would choose, which all users share: what is in it is executed.
   const home = HOME || USERPROFILE;
   const folder = CLAUDE_CONFIG_DIR || (home && `${home}/.claude`);
   const { enableCompileCache } = process.getBuiltinModule('node:module') as {

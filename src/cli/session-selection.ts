@@ -21,11 +21,8 @@ export interface Selection {
 }
 
 /** Finds the selected sessions on disk, newest first. */
-export function selectSessions(
-  { named, project, since = 0, until = Number.POSITIVE_INFINITY, limit, exclude }: Selection,
-  claudeFolder: string,
-  onUnreadable = printUnreadable,
-): SessionOverview[] {
+export function selectSessions(selection: Selection, claudeFolder: string, onUnreadable = printUnreadable) {
+  const { named, project, since = 0, until = Number.POSITIVE_INFINITY, limit, exclude } = selection;
   const isPath = (name: string) => /\/|\.jsonl$/.test(name);
   const all = named.length > 0 && named.every(isPath) ? [] : listSessions(claudeFolder, onUnreadable);
   if (named.length > 0) {

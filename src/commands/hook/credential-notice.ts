@@ -8,10 +8,7 @@ const REFUSED = 'cc-langfuse_refused';
 const NOTIFIED = 'cc-langfuse_told';
 const NOTIFIED_KEPT = 100;
 
-/**
- * Returns what the terminal should say, once per session: that nothing is exported because keys are missing, or because the last
- * run had them refused. Normally this only looks for one file that does not exist.
- */
+/** Returns what the terminal should say, once per session. Normally this only looks for one file that does not exist. */
 export function takeNotice(env: NodeJS.ProcessEnv, sessionId: string): string | undefined {
   const has = (name: string) => Boolean(env[`CC_LANGFUSE_${name}`]?.trim() || env[`LANGFUSE_${name}`]?.trim());
   const needed = env.CC_LANGFUSE_OTLP_URL?.trim() ? [] : ['PUBLIC_KEY', 'SECRET_KEY'];

@@ -112,7 +112,7 @@ async function exportOwnSession({ payload, startedAt, settings }: HookRun, conte
   const tasks = payload.background_tasks ?? [];
   const running = new Set(tasks.filter(({ status }) => status === 'running').map(({ id }) => id));
   const agents = { running, sessionEnded, includeLegacyFiles: sessionEnded };
-  const closing = closingFor(payload, startedAt, context.deadline);
+  const closing = chooseClosing(payload, startedAt, context.deadline);
   return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, caller: settings.caller }, context);
 }
 
@@ -147,7 +147,7 @@ function wasTraced(previousPath: string, path: string, known: Entry | undefined,
   return before.mtimeMs >= (now.birthtimeMs || now.mtimeMs) - IDLE_MS;
 }
 
-function closingFor(payload: HookPayload, startedAt: number, deadline: number): Closing {
+function chooseClosing(payload: HookPayload, startedAt: number, deadline: number): Closing {
   const { hook_event_name: event, last_assistant_message: text, prompt_id: promptId } = payload;
   if (!isStop(event) && event !== 'SessionEnd' && event !== undefined) return { kind: 'nothing' };
   if (!isStop(event) || text === undefined) return { kind: 'everything' };

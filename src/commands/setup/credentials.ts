@@ -3,7 +3,7 @@ import { toOneLine } from '../../cli/format.js';
 import { ask, askHidden, confirm } from '../../cli/questions.js';
 import { printStdout } from '../../cli/terminal.js';
 import { isKey, NO_WEB_URL, parseWebUrl } from '../../config/setting-formats.js';
-import { givenSettings, type LangfuseConfig, variableFor } from '../../config/settings.js';
+import { type LangfuseConfig, variableFor } from '../../config/settings.js';
 import { checkKeys, type ProjectAnswer } from '../../langfuse/project.js';
 
 /** What the user enters to select a Langfuse project. */
@@ -46,26 +46,22 @@ export function findProblem(name: keyof Credentials, text: string): string | und
 
 /** Reads the credentials from variables, under any of their names. Bad values are left out. */
 export function readCredentials(variables: NodeJS.ProcessEnv): Partial<Credentials> {
-  const given = givenSettings(variables);
-  return Object.fromEntries(
-    SETTINGS.flatMap(([name, setting]) => {
-      const value = given.find((each) => each.name === setting)?.value ?? '';
-      return findProblem(name, value) === undefined ? [[name, value]] : [];
-    }),
-  );
+  const credentials: { -readonly [name in keyof Credentials]?: string } = {};
+  for (const [name, setting] of SETTINGS) {
+    const value = variables[variableFor(setting, variables) ?? '']?.trim() ?? '';
+    if (findProblem(name, value) === undefined) credentials[name] = value;
+  }
+  return credentials;
 }
 
 /** The credentials as variables for an `env` block, under the names that the block already uses. */
-export function buildVariables(
-  credentials: Partial<Credentials>,
-  block: NodeJS.ProcessEnv,
-): { [name: string]: string } {
-  return Object.fromEntries(
-    SETTINGS.flatMap(([name, setting]) => {
-      const value = credentials[name];
-      return value === undefined ? [] : [[variableFor(setting, block) ?? setting, value]];
-    }),
-  );
+export function buildVariables(credentials: Partial<Credentials>, block: NodeJS.ProcessEnv) {
+  const variables: { [name: string]: string } = {};
+  for (const [name, setting] of SETTINGS) {
+    const value = credentials[name];
+    if (value !== undefined) variables[variableFor(setting, block) ?? setting] = value;
+  }
+  return variables;
 }
 
 export function buildLangfuseConfig({ publicKey, secretKey, baseUrl }: Credentials): LangfuseConfig {

@@ -95,7 +95,9 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const checked = needsKeys ? await (assumeYes ? checkKnownCredentials : askForCredentials)(known) : undefined;
   const change = plan(checked ?? {});
   const backup = writeChange(change);
-  printStdout(describeChange(change, backup));
+  if (change.before === change.after) printStdout(`${path} is up to date; nothing was changed`);
+  else printStdout(`registered ${Object.keys(HOOK_SECONDS).join(', ')} in ${path}`);
+  if (backup !== undefined) printStdout(`backup: ${backup}`);
   printStdout(describeNextSteps(checked ?? collector, TRACE_TO_LANGFUSE));
   warn([...findConflicts(change, env), ...(checked ? checkExposure(path) : [])]);
   return 0;
@@ -136,12 +138,6 @@ function readSecretKey(): Promise<string> {
 function readKnownCredentials(block: NodeJS.ProcessEnv, env: NodeJS.ProcessEnv): Partial<Credentials> {
   const own = readCredentials(block);
   return own.publicKey !== undefined && own.secretKey !== undefined ? own : readCredentials(commandEnvironment(env));
-}
-
-function describeChange({ path, before, after }: SettingsChange, backup: string | undefined): string {
-  if (before === after) return `${path} is up to date; nothing was changed`;
-  const written = `registered ${Object.keys(HOOK_SECONDS).join(', ')} in ${path}`;
-  return backup === undefined ? written : `${written}\nbackup: ${backup}`;
 }
 
 function describeNextSteps(goal: CheckedCredentials | CollectorConfig | undefined, tracing: string): string {

@@ -7,9 +7,8 @@ import { attempt } from '../../shared/attempt.js';
 const CACHED_COPY = /[/\\](?:_npx|dlx(?:-[^/\\]*)?|bunx-[^/\\]*)[/\\]/;
 
 /**
- * Builds the command that starts this very program without the PATH of a shell, which desktop apps do not have. If the
- * program's path does not name cc-langfuse, a comment does. With `exec`, because Claude Code takes longer to stop a program
- * behind a shell.
+ * Builds the command that starts this very program without the PATH of a shell, which desktop apps do not have. A comment
+ * names cc-langfuse if the path does not. With `exec`, because Claude Code takes longer to stop a program behind a shell.
  */
 export function buildAbsoluteCommand(program: string, { PATH = '' }: NodeJS.ProcessEnv): string {
   if (CACHED_COPY.test(program))

@@ -3,10 +3,7 @@ import { type ClaudeSettings, parseClaudeSettings } from '../../config/claude-se
 import { isRecord } from '../../shared/json.js';
 import { getValue, type JsonPath, removeValue, setValue } from './json-edit.js';
 
-/**
- * Adds the hooks, each once, and the variables of the `env` block to the text of a settings file. Throws if a value in it has
- * another type than Claude Code expects.
- */
+/** Adds the hooks, each once, and the variables. Throws if a value there has another type than Claude Code expects. */
 export function addToSettings(text: string, command: string, variables: { readonly [name: string]: string }): string {
   const expectType = (isType: (value: unknown) => boolean, path: JsonPath) => {
     const value = getValue(text, path);

@@ -29,28 +29,20 @@ function checkStateFolder({ stateFolder }: StateFiles): Finding {
   while (!existsSync(nearest) && dirname(nearest) !== nearest) nearest = dirname(nearest);
   const freeBytes = attempt(() => countFreeBytes(nearest));
   const folder = about('state-folder', { path: stateFolder, freeBytes });
-  const obstacle = findObstacle(nearest);
-  if (obstacle)
-    return folder.broken(
-      `${stateFolder} cannot be written (${nearest}: ${obstacle.reason}), so nothing is sent`,
-      obstacle.fix,
-    );
+  const notWritable = (reason: string, fix: string) =>
+    folder.broken(`${stateFolder} cannot be written (${nearest}: ${reason}), so nothing is sent`, fix);
+  try {
+    if (!statSync(nearest).isDirectory()) return notWritable('not a folder', moveAsideCommand(nearest));
+    accessSync(nearest, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const reason = errorReason(error);
+    if (reason !== 'EROFS') return notWritable(reason, takeBack(nearest, 'rwx'));
+    return notWritable(reason, 'set CLAUDE_CONFIG_DIR to a folder on a writable disk');
+  }
   if (freeBytes !== undefined && freeBytes < LEAST_FREE_BYTES)
     return folder.broken(`the disk of ${stateFolder} is full (${formatBytes(freeBytes)} free)`, 'free space on it');
   if (nearest === stateFolder) return folder.ok(stateFolder);
   return folder.none(`${stateFolder} does not exist yet; the first hook creates it`);
-}
-
-function findObstacle(folder: string) {
-  try {
-    if (!statSync(folder).isDirectory()) return { reason: 'not a folder', fix: moveAsideCommand(folder) };
-    accessSync(folder, constants.W_OK | constants.X_OK);
-    return undefined;
-  } catch (error) {
-    const reason = errorReason(error);
-    const fix = reason === 'EROFS' ? 'set CLAUDE_CONFIG_DIR to a folder on a writable disk' : takeBack(folder, 'rwx');
-    return { reason, fix };
-  }
 }
 
 /** A command for files that belong to root because the program was once started with sudo. */

@@ -130,9 +130,8 @@ function checkHookProgram({ file, command, words }: RegisteredHook, searchPath: 
   if (lost) {
     // A project's settings are shared by people with different paths, so the hook uses the bare name.
     const isOnPath = lost.named === 'cc-langfuse' && file.scope !== 'user' && file.scope !== 'local';
-    const fix = isOnPath
-      ? `npm install --global ${quoteForShell(dirname(dirname(thisProgram)))}`
-      : installCommand(file);
+    const installGlobally = `npm install --global ${quoteForShell(dirname(dirname(thisProgram)))}`;
+    const fix = isOnPath ? installGlobally : installCommand(file);
     return hookProgram.broken(`${file.path} starts ${lost.named}, which does not exist`, fix);
   }
   if (!program) return hookProgram.none(`${file.path} starts "${shown}", which finds the program itself`);

@@ -63,13 +63,10 @@ function checkEndpoint(url: string, { status, version, location }: HealthAnswer)
   const endpoint = about('endpoint', { url, status, version });
   if (version !== undefined && status < 300) return endpoint.ok(`${url} is Langfuse ${version}`);
   if (status >= 300 && status < 400) {
+    const message = `${url} redirects (${status}), and redirects are not followed`;
     const target = findRedirectTarget(location, url);
-    return endpoint.broken(
-      `${url} redirects (${status}), and redirects are not followed`,
-      target === undefined
-        ? 'set LANGFUSE_BASE_URL to the address that it redirects to'
-        : `set "LANGFUSE_BASE_URL": "${target}"`,
-    );
+    if (target !== undefined) return endpoint.broken(message, `set "LANGFUSE_BASE_URL": "${target}"`);
+    return endpoint.broken(message, 'set LANGFUSE_BASE_URL to the address that it redirects to');
   }
   if (status >= 500) return endpoint.broken(`${url} returns errors (${status})`, 'wait, or ask whoever runs it');
   return endpoint.broken(

@@ -179,17 +179,12 @@ function checkUrl(variable: string, url: URL, place: string): Finding {
   const setting = about(name, { variable, value: shown, place });
   const message = `${variable} is ${shown} (from ${place})`;
   const hasPassword = url.username !== '' || url.password !== '';
-  if (name === 'base-url' && hasPassword)
-    return setting.warning(
-      `${message}; the user name and password in it are not used`,
-      `set "${variable}": "${shown}"`,
-    );
+  const warn = (problem: string, better: string) =>
+    setting.warning(message + problem, `set "${variable}": "${better}"`);
+  if (name === 'base-url' && hasPassword) return warn('; the user name and password in it are not used', shown);
   const isLocal = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname);
   if (url.protocol !== 'http:' || isLocal) return setting.ok(message);
-  return setting.warning(
-    `${message}: keys and content are sent unencrypted`,
-    `set "${variable}": "https://${url.host}"`,
-  );
+  return warn(': keys and content are sent unencrypted', `https://${url.host}`);
 }
 
 /** Whether hooks in this directory send to the same place as commands that are run by hand, such as this one. */

@@ -70,14 +70,13 @@ function renderTurn(turn: ShownTurn, layout: Layout): string[] {
 function renderBranch(branch: Branch, turn: ShownTurn, layout: Layout): string {
   const { observation, tokens } = branch;
   const { type, startTime, endTime } = observation;
-  return [
+  const columns = [
     renderName(branch, layout.name),
     style(COLOURS[type], renderBar(observation, turn, layout.bar)),
     fitColumn(type === 'event' ? '' : formatElapsed(endTime - startTime), DURATION_COLUMNS, 'right'),
     tokens > 0 ? style('dim', fitColumn(formatCount(tokens), TOKENS_COLUMNS, 'right')) : '',
-  ]
-    .join('')
-    .trimEnd();
+  ];
+  return columns.join('').trimEnd();
 }
 
 function renderName({ observation, depth, hasNext }: Branch, width: number): string {
@@ -87,8 +86,8 @@ function renderName({ observation, depth, hasNext }: Branch, width: number): str
   const kind = depth === 0 || type === 'generation' ? '' : `${type} `;
   const text = `${MARKS[level]}${kind}${toOneLine(name)} ${toOneLine(summarize(observation))}`;
   const shown = fitColumn(text, Math.max(1, width - rails.length));
-  const plain = depth === 0 ? 'bold' : [];
-  return `${style('dim', rails)}${style(level === 'DEFAULT' ? plain : LEVEL_COLOURS[level], shown)} `;
+  const usual = depth === 0 ? 'bold' : [];
+  return `${style('dim', rails)}${style(level === 'DEFAULT' ? usual : LEVEL_COLOURS[level], shown)} `;
 }
 
 function renderBar({ startTime, endTime, type }: ShownObservation, turn: ShownTurn, columns: number): string {

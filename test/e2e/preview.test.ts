@@ -234,7 +234,7 @@ describe('preview refuses', () => {
     [['--json', '--html', 'x.html'], '--json and --html: choose one of them'],
     [['/nowhere/x.jsonl'], '/nowhere/x.jsonl: no such file'],
     [['/etc/passwd'], '/etc/passwd: not a Claude Code transcript'],
-    [['/tmp/'], '/tmp/: expected a transcript, a regular file that ends in .jsonl'],
+    [['/tmp/'], '/tmp/: not a Claude Code transcript'],
     [['0000'], '0000: 2 sessions have ids that begin with it; give more characters'],
     [['000'], /^000: give at least 4 characters of the session id$/],
     [['12345678'], /^no session 12345678 in \S+projects; cc-langfuse sessions lists them$/],

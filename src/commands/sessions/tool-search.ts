@@ -13,7 +13,6 @@ import type { ToolCall, Turn } from '../../transcript/turns/turn.js';
 /** A tool call whose input or output contains the text. */
 export interface Match {
   readonly sessionId: string;
-  /** In ms since 1970. */
   readonly at: number;
   readonly tool: string;
   /** The first line that contains the text, redacted. */

@@ -63,14 +63,14 @@ export interface Response {
   readonly firstBlockAt: number;
   /** When its first block began to stream, if its line says so. */
   readonly firstBlockStartedAt: number | undefined;
-  blocks: readonly Block[];
-  calls: ToolCall[];
-  usage: TokenCounts | undefined;
-  stopReason: string | undefined;
-  effort: string | undefined;
-  aborted: boolean;
-  lastLine: number;
-  lastBlockAt: number;
+  readonly blocks: readonly Block[];
+  readonly calls: readonly ToolCall[];
+  readonly usage: TokenCounts | undefined;
+  readonly stopReason: string | undefined;
+  readonly effort: string | undefined;
+  readonly aborted: boolean;
+  readonly lastLine: number;
+  readonly lastBlockAt: number;
 }
 
 /** A message to the model that a response answers. */
@@ -81,10 +81,9 @@ export type AnsweredMessage =
 export interface ModelRequest {
   readonly id: string;
   readonly at: number | undefined;
-  readonly params: RequestParams | undefined;
+  readonly params: RequestFields['params'];
+  readonly line: number;
 }
-
-export type RequestParams = NonNullable<RequestFields['params']>;
 
 export interface ToolCall {
   readonly id: string | undefined;
@@ -92,7 +91,7 @@ export interface ToolCall {
   readonly input: unknown;
   readonly line: number;
   readonly at: number;
-  result: ToolResult | undefined;
+  readonly result: ToolResult | undefined;
 }
 
 export interface ToolResult {

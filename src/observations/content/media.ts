@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isRecord, type Json, mapValues } from '../../shared/json.js';
-import { type ContentPart, describeMedia, isMedia, type MediaBlock } from '../../transcript/file/content.js';
+import { type ContentPart, describeMedia, type MediaBlock } from '../../transcript/file/content.js';
 import type { Media, Observation } from '../model.js';
 import type { ContentSettings } from './capture.js';
 import { MediaPart } from './media-part.js';
@@ -18,7 +18,7 @@ export function buildContent(
 ): string | (MediaPart | TextPart)[] {
   const shown = parts
     .filter((part) => part !== '')
-    .map((part) => (isMedia(part) ? buildMediaPart(part, settings) : part));
+    .map((part) => (typeof part === 'string' ? part : buildMediaPart(part, settings)));
   if (!shown.some((part) => part instanceof MediaPart)) return shown.join('\n');
   return shown.map((part) => (part instanceof MediaPart ? part : { type: 'text', text: part }));
 }

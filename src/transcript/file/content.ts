@@ -32,7 +32,7 @@ export function parseBlocks(content: unknown): Block[] {
 /** The text of content, its blocks joined by newlines; whatever is not text is named in brackets. */
 export function extractText(content: unknown): string {
   return extractParts(content)
-    .map((part) => (isMedia(part) ? `[${describeMedia(part)}]` : part))
+    .map((part) => (typeof part === 'string' ? part : `[${describeMedia(part)}]`))
     .join('\n');
 }
 
@@ -52,11 +52,8 @@ export function extractParts(content: unknown): ContentPart[] {
 /** The text of content, and separately its images and documents. */
 export function splitTextAndMedia(content: unknown): { text: string; media: MediaBlock[] } {
   const parts = extractParts(content);
-  return { text: parts.filter((part) => !isMedia(part)).join('\n'), media: parts.filter(isMedia) };
-}
-
-export function isMedia(part: ContentPart): part is MediaBlock {
-  return typeof part !== 'string';
+  const media = parts.filter((part) => typeof part !== 'string');
+  return { text: parts.filter((part) => typeof part === 'string').join('\n'), media };
 }
 
 /** The type and size of an image or a document, in words. */

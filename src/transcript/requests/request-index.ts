@@ -1,7 +1,7 @@
 import { attempt } from '../../shared/attempt.js';
 import { parseJson } from '../../shared/json.js';
 import { type Line, parseLine, type RequestLine } from '../file/line.js';
-import { withReader } from '../file/lines.js';
+import { parseLines, withReader } from '../file/lines.js';
 import { type LineLocation, TranscriptReader } from '../file/reader.js';
 import { BlobLine, type RequestMessage, type RequestShape, ShapeLine } from '../file/schema.js';
 import { MessageHashes, type MessageSource, toBlockList } from './message-hashes.js';
@@ -45,11 +45,6 @@ interface Message {
   source: MessageSource | undefined;
 }
 
-interface ByteRange {
-  readonly from: number;
-  readonly to: number;
-}
-
 const MB = 1 << 20;
 /** The first request is at the top of a file, after the system prompt and the tools. */
 const HEAD_BYTES = MB;
@@ -71,7 +66,7 @@ export class RequestIndex {
   readonly #messages = new Map<string, Message>();
   /** Opened at once, since the file can be moved to another folder while it is read. */
   readonly #reader: TranscriptReader | undefined;
-  #unsearched: ByteRange[] | undefined;
+  #unsearched: ReturnType<typeof rangesBefore> | undefined;
 
   constructor(path: string) {
     this.#path = path;
@@ -174,25 +169,24 @@ export class RequestIndex {
       const range = found === undefined ? this.#unsearched?.shift() : undefined;
       if (!range) return found;
       // If the file is gone, its messages are missing.
-      attempt(() => this.#addRange(range));
+      attempt(() => this.#addRange(range.from, range.to));
     }
   }
 
-  #addRange({ from, to }: ByteRange): void {
+  #addRange(from: number, to: number): void {
     const hashes = new MessageHashes();
     withReader(this.#path, (reader) => {
       reader.moveToLineFrom(from);
-      for (const source of reader.lines()) {
-        if (source.start >= to) return;
-        const line = parseLine(source);
-        if (line) this.#add(line, hashes);
+      for (const line of parseLines(reader.lines())) {
+        if (line.location.start >= to) return;
+        this.#add(line, hashes);
       }
     });
   }
 }
 
 /** Where to search, in this order. A longer range contains the shorter one, at whose start a response can be torn. */
-function rangesBefore(start: number): ByteRange[] {
+function rangesBefore(start: number) {
   const ranges = [
     { from: 0, to: Math.min(HEAD_BYTES, start) },
     { from: Math.max(0, start - NEAR_BYTES), to: start },

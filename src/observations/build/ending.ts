@@ -21,10 +21,7 @@ export interface Ending {
 
 /** Determines how a turn ended: the last response decides, unless a note after it does. */
 export function determineEnding({ responses, notes }: Pick<Turn, 'responses' | 'notes'>): Ending {
-  const last = responses.reduce<Response | undefined>(
-    (latest, response) => (latest && latest.lastLine > response.lastLine ? latest : response),
-    undefined,
-  );
+  const last = responses.toSorted((a, b) => a.lastLine - b.lastLine).at(-1);
   const laterNotes = notes.filter(({ line }) => line > (last?.lastLine ?? 0));
   return laterNotes.map(endingByNote).findLast((ending) => ending !== undefined) ?? endingByResponse(last, responses);
 }

@@ -9,23 +9,18 @@ import { type BuildContext, buildObservation } from './observation.js';
 export function buildEvent(note: Note, context: BuildContext): Observation | undefined {
   const { line, at, uuid } = note;
   const event = describeEvent(note, context);
-  return (
-    event &&
-    buildObservation(
-      {
-        metadata: {},
-        level: 'DEFAULT',
-        ...event,
-        type: 'event',
-        id: deriveSpanId(context.trace, 'event', uuid ?? `${context.fileId}:${line}`),
-        parentId: context.agentSpanId,
-        startTime: at,
-        endTime: at,
-        line: note.kind === 'compaction' ? (note.cost?.line ?? line) : line,
-      },
-      context,
-    )
-  );
+  if (!event) return undefined;
+  return buildObservation(context, {
+    metadata: {},
+    level: 'DEFAULT',
+    ...event,
+    type: 'event',
+    id: deriveSpanId(context.trace, 'event', uuid ?? `${context.fileId}:${line}`),
+    parentId: context.agentSpanId,
+    startTime: at,
+    endTime: at,
+    line: note.kind === 'compaction' ? (note.cost?.line ?? line) : line,
+  });
 }
 
 type EventDescription = Pick<ObservationDraft, 'name'> &

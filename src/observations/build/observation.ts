@@ -18,8 +18,8 @@ const METADATA_CHARS = 1_000;
 
 /** Builds an observation that can be sent: without what may not leave, its texts sanitized and within their limits. */
 export function buildObservation(
-  draft: ObservationDraft,
   { trace, maxChars, redact, capture }: BuildContext,
+  draft: ObservationDraft,
 ): Observation {
   const captured = applyCapture(draft, capture);
   const { statusMessage, modelParameters } = captured;

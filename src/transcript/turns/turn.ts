@@ -1,3 +1,4 @@
+import { isRecord } from '../../shared/json.js';
 import type { Block, MediaBlock } from '../file/content.js';
 import type { Position } from '../file/reader.js';
 import type { RequestFields, TokenCounts, ToolUseResult, UserFields } from '../file/schema.js';
@@ -92,6 +93,12 @@ export interface ToolCall {
   readonly line: number;
   readonly at: number;
   readonly result: ToolResult | undefined;
+}
+
+/** An argument of a call, if it is a text. */
+export function findTextArgument({ input }: ToolCall, name: string): string | undefined {
+  const value = isRecord(input) ? input[name] : undefined;
+  return typeof value === 'string' ? value : undefined;
 }
 
 export interface ToolResult {

@@ -10,7 +10,7 @@ import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation } from './observation.js';
 
 /** A subagent: what it did, and what else is known about it. */
-export interface Subagent {
+interface Subagent {
   readonly thread: AgentThread;
   readonly type: string | undefined;
   readonly description: string | undefined;
@@ -18,7 +18,7 @@ export interface Subagent {
 }
 
 /** The tool call that started a subagent is its parent. Without one, the subagent has a trace of its own. */
-export type SubagentPlace = Pick<Observation, 'trace' | 'parentId'>;
+type Place = Pick<Observation, 'trace' | 'parentId'>;
 
 /** What Langfuse shows of a turn or of a subagent: an agent observation and everything below it. */
 export interface AgentTree {
@@ -27,7 +27,7 @@ export interface AgentTree {
   readonly root: Observation;
 }
 
-export function buildSubagent(agent: Subagent, place: SubagentPlace, settings: ContentSettings): AgentTree {
+export function buildSubagent(agent: Subagent, place: Place, settings: ContentSettings): AgentTree {
   const { thread, type, description, isBackground } = agent;
   const { parentId, trace } = place;
   const name = parentId === undefined ? trace.name : (type ?? 'agent');
@@ -37,11 +37,7 @@ export function buildSubagent(agent: Subagent, place: SubagentPlace, settings: C
 }
 
 /** Builds a subagent whose file is gone from the result of its call, as far as that goes. */
-export function buildLostSubagent(
-  call: ToolCall,
-  place: SubagentPlace,
-  settings: ContentSettings,
-): Observation | undefined {
+export function buildLostSubagent(call: ToolCall, place: Place, settings: ContentSettings): Observation | undefined {
   const { result, at } = call;
   const { details } = result ?? {};
   if (!result || details?.agentId === undefined) return undefined;

@@ -87,7 +87,7 @@ function createTrace(options: BuildOptions, { tags, metadata, ...place }: Omit<O
     ([name, value]) => sanitizeValue({ [name]: value }, options.redact, TRACE_TEXT_CHARS).value,
   );
   const own = { tags: [...options.tags, ...tags], metadata: Object.assign({}, ...sanitized) };
-  return assembleTrace({ ...place, ...own, userId: options.userId }, options);
+  return assembleTrace({ ...place, userId: options.userId, ...own }, options);
 }
 
 /** Adds what all traces of a run share. The metadata must be sanitized already. */

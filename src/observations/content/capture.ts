@@ -20,8 +20,6 @@ export interface ContentSettings {
 /** Metadata that repeats content. A new key that does must be added here. */
 const CONTENT_METADATA = ['summary', 'stored_path', 'session_title', 'description'];
 
-const NOT_CAPTURED = '[not captured]';
-
 /** Removes what the capture level forbids. Names, times, tokens and outcomes always stay. */
 export function applyCapture(draft: ObservationDraft, capture: Capture): ObservationDraft {
   if (capture === 'full') return draft;
@@ -38,15 +36,14 @@ export function applyCapture(draft: ObservationDraft, capture: Capture): Observa
   };
 }
 
-function withoutToolResult(message: unknown): unknown {
-  return isRecord(message) && isToolResult(message) ? { ...message, content: NOT_CAPTURED } : message;
-}
-
 /** A tool answers at once or, if it ran in the background, later in a message of the user. */
-function isToolResult({ role, content }: Record<string, unknown>): boolean {
+function withoutToolResult(message: unknown): unknown {
+  if (!isRecord(message)) return message;
+  const { role, content } = message;
   const first = Array.isArray(content) && isRecord(content[0]) ? content[0].text : content;
   const text = first instanceof SanitizedText ? first.text : first;
-  return role === 'tool' || (typeof text === 'string' && text.startsWith('<task-notification>'));
+  const isNotification = typeof text === 'string' && text.startsWith('<task-notification>');
+  return role === 'tool' || isNotification ? { ...message, content: '[not captured]' } : message;
 }
 
 function withoutToolArguments(message: unknown): unknown {

@@ -9,13 +9,11 @@ import { sanitizeText } from './sanitize.js';
 const SHOWN_HASH_CHARS = 16;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-type TextPart = { readonly type: 'text'; readonly text: string };
-
 /** Builds the content of a message: text, or a list of texts and references if there are images or documents. */
 export function buildContent(
   parts: readonly ContentPart[],
   settings: ContentSettings,
-): string | (MediaPart | TextPart)[] {
+): string | (MediaPart | { type: 'text'; text: string })[] {
   const shown = parts
     .filter((part) => part !== '')
     .map((part) => (typeof part === 'string' ? part : buildMediaPart(part, settings)));

@@ -58,7 +58,7 @@ export function readAgent(
   } catch (error) {
     onUnreadable(0, error instanceof Error ? error.message : String(error));
   }
-  return toThread(agentId, agentId, turns);
+  return toThread(turns, agentId, agentId);
 }
 
 // A backfill asks for the agents next to a transcript once for each transcript in the folder.
@@ -66,10 +66,11 @@ const sessionsOfAgents = new Map<string, string | undefined>();
 
 /** The session that an agent's answers name. Its first line can name one that was discarded. */
 export function findAgentSession({ path }: AgentFile): string | undefined {
-  if (!sessionsOfAgents.has(path)) {
-    const session = attempt(() => readSessionId(path));
-    sessionsOfAgents.set(path, session);
-  }
+  if (!sessionsOfAgents.has(path))
+    sessionsOfAgents.set(
+      path,
+      attempt(() => readSessionId(path)),
+    );
   return sessionsOfAgents.get(path);
 }
 

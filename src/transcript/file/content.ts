@@ -67,7 +67,7 @@ export function hasToolResult(content: unknown): boolean {
 }
 
 /** The image or document in a block. */
-export function parseMedia(block: unknown): MediaBlock | undefined {
+function parseMedia(block: unknown): MediaBlock | undefined {
   const { type, source } = isRecord(block) ? block : {};
   const parsed = MediaSource.safeParse(source);
   if (typeof type !== 'string' || !parsed.success) return undefined;

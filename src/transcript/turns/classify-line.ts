@@ -1,7 +1,7 @@
 import { extractText, hasToolResult, type MediaBlock, parseAttachedImage, splitTextAndMedia } from '../file/content.js';
 import type { AssistantLine, AttachmentLine, SystemLine, UserLine } from '../file/line.js';
 import { COMMAND, parseBashOutput } from './prompt.js';
-import type { Note } from './turn.js';
+import type { NoteContent } from './turn.js';
 
 export type ConversationLine = UserLine | AssistantLine | SystemLine | AttachmentLine;
 
@@ -22,10 +22,6 @@ export type ClassifiedLine =
   /** Claude Code says that the turn ended, with or without an answer. */
   | { readonly role: 'turn-end' }
   | { readonly role: 'ignored' };
-
-type WithoutOrigin<N> = N extends Note ? Omit<N, 'line' | 'at' | 'uuid'> : never;
-/** A note without the line that it comes from. */
-export type NoteContent = WithoutOrigin<Note>;
 
 const IGNORED = { role: 'ignored' } as const;
 const INTERRUPTS = ['[Request interrupted by user]', '[Request interrupted by user for tool use]'];

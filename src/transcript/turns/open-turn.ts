@@ -1,12 +1,12 @@
 import { extractText, type MediaBlock, parseBlocks } from '../file/content.js';
 import type { AssistantLine, AttachmentLine, ChainLine, OtherLine, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
-import type { ClassifiedLine, ConversationLine, NoteContent } from './classify-line.js';
+import type { ClassifiedLine, ConversationLine } from './classify-line.js';
 import { type OpenPrompt, openPrompt } from './prompt.js';
 import { ResponseCollector } from './responses.js';
 import { addCompaction, addFacts, addResponses } from './session-facts.js';
 import type { ThreadContext } from './thread-context.js';
-import type { AgentThread, AnsweredMessage, Note, SessionFacts, Turn } from './turn.js';
+import type { AgentThread, AnsweredMessage, Note, NoteContent, SessionFacts, Turn } from './turn.js';
 
 /** A turn to which lines are still added. Which lines belong to it is for the grouper to decide. */
 export class OpenTurn {

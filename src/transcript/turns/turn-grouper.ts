@@ -50,7 +50,8 @@ export class TurnGrouper {
   #addConversationLine(line: ConversationLine): Turn | undefined {
     this.#thread.lastTime = line.at ?? this.#thread.lastTime;
     const classified = this.#classify(line);
-    if (endsTurn(classified)) this.#turn.hasEnded = true;
+    const isNudge = classified.role === 'note' && classified.note.kind === 'nudge';
+    if (isNudge || classified.role === 'turn-end') this.#turn.hasEnded = true;
     const ended = this.#findTurn(classified);
     if (line.kind === 'user' && classified.role !== 'meta') this.#turn.endRun();
     if (this.#turn.add(classified)) this.#claim(line);
@@ -67,20 +68,15 @@ export class TurnGrouper {
 
   /** Makes the turn to which a line belongs the current one. Returns the turn that ended, if it counts. */
   #findTurn(classified: ClassifiedLine): Turn | undefined {
-    if (classified.role === 'command-output') this.#undecidedCommand = undefined;
-    const ended = impliesPrompt(classified) ? this.#takeCommandAsPrompt() : undefined;
+    const command = impliesPrompt(classified) ? this.#undecidedCommand : undefined;
+    if (command || classified.role === 'command-output') this.#undecidedCommand = undefined;
+    const ended = command && this.#startOrJoin(command);
     if (classified.role === 'prompt') return this.#startOrJoin(classified.line) ?? ended;
     if (classified.role === 'command') this.#undecidedCommand = classified.line;
     // In a torn agent file the prompt can be missing; what the agent did still counts.
     if (classified.role === 'response' && this.#thread.isAgent && this.#turn.prompts.length === 0)
       this.#turn.addPrompt({ ...classified.line, kind: 'user', content: '', fields: {} });
     return ended;
-  }
-
-  #takeCommandAsPrompt(): Turn | undefined {
-    const command = this.#undecidedCommand;
-    this.#undecidedCommand = undefined;
-    return command && this.#startOrJoin(command);
   }
 
   /** A prompt starts a turn, or joins one that consists of nothing but prompts. */
@@ -146,31 +142,15 @@ class Sidechains {
   }
 
   threads(): AgentThread[] {
-    return [...new Set(this.#byLine.values())].flatMap(
-      ({ key, grouper, turns }) => toThread(key, undefined, [...turns, grouper.open()]) ?? [],
-    );
+    const chains = [...new Set(this.#byLine.values())];
+    return chains.flatMap(({ key, grouper, turns }) => toThread([...turns, grouper.open()], key) ?? []);
   }
-}
-
-function endsTurn(classified: ClassifiedLine): boolean {
-  return classified.role === 'turn-end' || (classified.role === 'note' && classified.note.kind === 'nudge');
 }
 
 /** Whether the line would not come after a built-in command, so that a command before it was a prompt. */
 function impliesPrompt(classified: ClassifiedLine): boolean {
-  switch (classified.role) {
-    case 'prompt':
-    case 'command':
-    case 'response':
-    case 'skill-body':
-    case 'attached-image':
-      return true;
-    case 'meta':
-      return classified.media.length > 0;
-    case 'note':
-      // A command can have asked for the compaction.
-      return classified.note.kind !== 'compaction';
-    default:
-      return false;
-  }
+  if (classified.role === 'meta') return classified.media.length > 0;
+  // A command can have asked for the compaction.
+  if (classified.role === 'note') return classified.note.kind !== 'compaction';
+  return ['prompt', 'command', 'response', 'skill-body', 'attached-image'].includes(classified.role);
 }

@@ -40,12 +40,10 @@ export interface Prompt {
   readonly media: readonly MediaBlock[];
 }
 
-export type Trigger = 'human' | 'command' | 'bash' | 'task-notification' | 'auto-continuation';
-
 /** The circumstances of the prompt. They hold for the whole turn and never change. */
 export interface PromptContext
   extends Pick<UserFields, 'promptId' | 'cwd' | 'gitBranch' | 'version' | 'slug' | 'permissionMode' | 'entrypoint'> {
-  readonly trigger: Trigger;
+  readonly trigger: 'human' | 'command' | 'bash' | 'task-notification' | 'auto-continuation';
   /** What was selected or open in the editor, by kind. */
   readonly ide: { readonly [kind: string]: string } | undefined;
 }
@@ -113,7 +111,9 @@ export interface ToolResult {
 }
 
 /** What happened in a turn besides prompts, responses and tool calls. */
-export type Note = { readonly line: number; readonly at: number; readonly uuid: string | undefined } & (
+export type Note = NoteContent & { readonly line: number; readonly at: number; readonly uuid: string | undefined };
+
+export type NoteContent =
   | {
       readonly kind: 'compaction';
       readonly trigger: string | undefined;
@@ -134,8 +134,7 @@ export type Note = { readonly line: number; readonly at: number; readonly uuid: 
   | { readonly kind: 'max-turns' }
   /** Claude Code asked again because the answer was empty. */
   | { readonly kind: 'nudge'; readonly content: string }
-  | { readonly kind: 'api-error'; readonly content: string; readonly status: number | undefined }
-);
+  | { readonly kind: 'api-error'; readonly content: string; readonly status: number | undefined };
 
 /** What one subagent did: a turn for its prompt, and one for each message that continued it. */
 export interface AgentThread {
@@ -146,11 +145,7 @@ export interface AgentThread {
 }
 
 /** Undefined if there are no turns. */
-export function toThread(
-  key: string,
-  agentId: string | undefined,
-  turns: readonly (Turn | undefined)[],
-): AgentThread | undefined {
+export function toThread(turns: readonly (Turn | undefined)[], key: string, agentId?: string): AgentThread | undefined {
   const [first, ...more] = turns.filter((turn) => turn !== undefined);
   return first && { key, agentId, turns: [first, ...more] };
 }

@@ -1,9 +1,8 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describeMedia } from '../file/content.js';
 import { parseLine, type UserLine } from '../file/line.js';
 import { parseLines, withReader } from '../file/lines.js';
-import { OPEN_FLAGS } from '../file/reader.js';
+import type { TranscriptReader } from '../file/reader.js';
 import { classifyLine } from '../turns/classify-line.js';
 import { parsePromptText } from '../turns/prompt.js';
 import { findTitle, readTitle } from '../turns/session-facts.js';
@@ -43,15 +42,12 @@ const tailWindow = Buffer.allocUnsafe(WINDOW_BYTES);
 
 /** Undefined if the file is not a transcript; throws if it cannot be read. */
 export function readOverview(path: string): SessionOverview | undefined {
-  const file = openSync(path, OPEN_FLAGS);
-  try {
-    const status = fstatSync(file);
-    if (!status.isFile()) return undefined;
-    const { size, birthtimeMs, mtimeMs } = status;
-    const isWhole = size <= WINDOW_BYTES;
-    const tail = tailWindow.subarray(0, readSync(file, tailWindow, 0, WINDOW_BYTES, Math.max(0, size - WINDOW_BYTES)));
+  return withReader(path, (reader) => {
+    const { bytes, bornAt, changedAt } = reader.status;
+    const isWhole = bytes <= WINDOW_BYTES;
+    const tail = reader.readBytes({ start: Math.max(0, bytes - WINDOW_BYTES), end: bytes }, tailWindow);
     const end = scanTail(tail, isWhole);
-    const beginning = isWhole ? scanHead(tail) : readHead(file);
+    const beginning = isWhole ? scanHead(tail) : readHead(reader);
     if (!beginning.isTranscript && !end.isTranscript) return undefined;
     const name = basename(path, '.jsonl');
     const { prompt } = beginning;
@@ -60,20 +56,18 @@ export function readOverview(path: string): SessionOverview | undefined {
     return {
       sessionId: SESSION_ID.test(name) ? name : (end.sessionId ?? beginning.sessionId ?? name),
       path,
-      bytes: size,
-      bornAt: Math.trunc(birthtimeMs || mtimeMs),
-      changedAt: mtimeMs,
+      bytes,
+      bornAt,
+      changedAt,
       startedAt: beginning.at,
-      lastActivityAt: end.at ?? beginning.at ?? mtimeMs,
+      lastActivityAt: end.at ?? beginning.at ?? changedAt,
       folders: [...new Set([beginning.cwd, end.cwd].filter((folder) => folder !== undefined))],
       firstPrompt: prompt?.fields.uuid,
       title: title ?? (prompt && describePrompt(prompt)),
       model: end.model,
       version: prompt?.fields.version,
     };
-  } finally {
-    closeSync(file);
-  }
+  });
 }
 
 function describePrompt(line: UserLine): string {
@@ -104,10 +98,9 @@ interface Findings {
 }
 
 /** Usually the first few lines are enough. If one of them is long, as much is read as the window holds. */
-function readHead(file: number): Findings {
-  const found = scanHead(headWindow.subarray(0, readSync(file, headWindow, 0, FIRST_BYTES, 0)));
-  if (isHeadComplete(found)) return found;
-  return scanHead(headWindow.subarray(0, readSync(file, headWindow, 0, WINDOW_BYTES, 0)));
+function readHead(reader: TranscriptReader): Findings {
+  const found = scanHead(reader.readBytes({ start: 0, end: FIRST_BYTES }, headWindow));
+  return isHeadComplete(found) ? found : scanHead(reader.readBytes({ start: 0, end: WINDOW_BYTES }, headWindow));
 }
 
 function scanHead(head: Buffer): Findings {

@@ -33,21 +33,19 @@ function describeEvent(note: Note, settings: ContentSettings): EventDescription 
       return {
         name: 'compaction',
         metadata: {
-          trigger: note.trigger,
-          tokens_before: note.tokensBefore,
+          trigger: note.fields.compactMetadata?.trigger,
+          tokens_before: note.fields.compactMetadata?.preTokens,
           input_tokens: note.cost?.tokens.input,
           output_tokens: note.cost?.tokens.output,
           cache_read_tokens: note.cost?.tokens.cacheRead,
           cache_write_tokens: note.cost?.tokens.cacheWritten,
         },
       };
-    case 'retry':
-      return {
-        name: 'api retry',
-        level: 'WARNING',
-        statusMessage: note.error,
-        metadata: { attempt: note.attempt, max_attempts: note.maxAttempts, wait_ms: note.waitMs },
-      };
+    case 'retry': {
+      const { retryAttempt: attempt, maxRetries: max_attempts, retryInMs: wait_ms, error } = note.fields;
+      const metadata = { attempt, max_attempts, wait_ms };
+      return { name: 'api retry', level: 'WARNING', statusMessage: error?.formatted, metadata };
+    }
     case 'absorbed-message':
       return { name: 'message while working', input: [buildUserMessage(note, settings)] };
     case 'stop-hook-feedback':

@@ -92,14 +92,7 @@ export type TokenCounts = z.infer<typeof TokenCounts>;
 
 export const AssistantFields = z.object({
   ...envelope,
-  message: optional(
-    z.object({
-      id: text,
-      model: text,
-      stop_reason: text,
-      usage: optional(TokenCounts),
-    }),
-  ),
+  message: optional(z.object({ id: text, model: text, stop_reason: text, usage: optional(TokenCounts) })),
   requestId: text,
   requestRef: text,
   requestSessionId: text,

@@ -65,21 +65,17 @@ function classifyMetaLine(line: UserLine, text: string): ClassifiedLine {
 }
 
 function classifySystemLine(line: SystemLine): ClassifiedLine {
-  const { subtype, content, compactMetadata, retryAttempt, maxRetries, retryInMs, error } = line.fields;
-  switch (subtype) {
+  const { fields } = line;
+  switch (fields.subtype) {
     case 'stop_hook_summary':
     case 'turn_duration':
       return { role: 'turn-end' };
     case 'local_command':
-      return extractText(content).startsWith('<local-command-') ? { role: 'command-output' } : IGNORED;
-    case 'compact_boundary': {
-      const { trigger, preTokens: tokensBefore } = compactMetadata ?? {};
-      return { role: 'note', line, note: { kind: 'compaction', trigger, tokensBefore } };
-    }
-    case 'api_error': {
-      const attempts = { attempt: retryAttempt, maxAttempts: maxRetries, waitMs: retryInMs };
-      return { role: 'note', line, note: { kind: 'retry', ...attempts, error: error?.formatted } };
-    }
+      return extractText(fields.content).startsWith('<local-command-') ? { role: 'command-output' } : IGNORED;
+    case 'compact_boundary':
+      return { role: 'note', line, note: { kind: 'compaction', fields } };
+    case 'api_error':
+      return { role: 'note', line, note: { kind: 'retry', fields } };
     default:
       return IGNORED;
   }

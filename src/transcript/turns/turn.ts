@@ -1,7 +1,7 @@
 import { isRecord } from '../../shared/json.js';
 import type { Block, MediaBlock } from '../file/content.js';
 import type { Position } from '../file/reader.js';
-import type { RequestFields, TokenCounts, ToolUseResult, UserFields } from '../file/schema.js';
+import type { RequestFields, SystemFields, TokenCounts, ToolUseResult, UserFields } from '../file/schema.js';
 
 /** A prompt and everything that Claude Code did to answer it. Lines are given by number, times in ms since 1970. */
 export interface Turn {
@@ -114,20 +114,8 @@ export interface ToolResult {
 export type Note = NoteContent & { readonly line: number; readonly at: number; readonly uuid: string | undefined };
 
 export type NoteContent =
-  | {
-      readonly kind: 'compaction';
-      readonly trigger: string | undefined;
-      readonly tokensBefore: number | undefined;
-      /** What the compaction call itself used, and the line that shows it. */
-      readonly cost?: { readonly tokens: Tokens; readonly line: number };
-    }
-  | {
-      readonly kind: 'retry';
-      readonly attempt: number | undefined;
-      readonly maxAttempts: number | undefined;
-      readonly waitMs: number | undefined;
-      readonly error: string | undefined;
-    }
+  | { readonly kind: 'compaction'; readonly fields: SystemFields; readonly cost?: CompactionCost }
+  | { readonly kind: 'retry'; readonly fields: SystemFields }
   | { readonly kind: 'absorbed-message'; readonly content: string; readonly media: readonly MediaBlock[] }
   | { readonly kind: 'stop-hook-feedback'; readonly content: string }
   | { readonly kind: 'interrupt'; readonly content: string }
@@ -135,6 +123,12 @@ export type NoteContent =
   /** Claude Code asked again because the answer was empty. */
   | { readonly kind: 'nudge'; readonly content: string }
   | { readonly kind: 'api-error'; readonly content: string; readonly status: number | undefined };
+
+/** What the compaction call itself used, and the line that shows it. */
+interface CompactionCost {
+  readonly tokens: Tokens;
+  readonly line: number;
+}
 
 /** What one subagent did: a turn for its prompt, and one for each message that continued it. */
 export interface AgentThread {

@@ -9,7 +9,6 @@ import { buildGenerationWithTools } from './generation.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation } from './observation.js';
 
-/** A subagent: what it did, and what else is known about it. */
 interface Subagent {
   readonly thread: AgentThread;
   readonly type: string | undefined;

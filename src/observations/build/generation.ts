@@ -7,7 +7,6 @@ import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation } from './observation.js';
 import { buildTool } from './tool.js';
 
-/** Builds a response's generation, and its tool calls below. */
 export function buildGenerationWithTools(response: Response, context: BuildContext): Observation[] {
   const { request, usage: counts, firstBlockAt, firstBlockStartedAt, firstLine } = response;
   const nativeId = response.id ?? response.uuid ?? `${context.fileId}:${firstLine}`;

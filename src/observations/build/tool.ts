@@ -9,7 +9,6 @@ import { type BuildContext, buildObservation } from './observation.js';
 
 const SUMMARY_CHARS = 200;
 
-/** Builds the nth tool call of a response. */
 export function buildTool(call: ToolCall, index: number, parentId: string, context: BuildContext): Observation {
   const { id, name, input, line, at, result } = call;
   return buildObservation(context, {

@@ -10,7 +10,6 @@ import { buildTags, collectTags, type TagKind } from './tags.js';
 export interface TraceSettings extends ContentSettings {
   readonly userId: string | undefined;
   readonly tags: readonly string[];
-  /** The kinds of tags that are added to the user's own. */
   readonly autoTags: readonly TagKind[];
   readonly metadata: { readonly [key: string]: Json };
   readonly environment: string | undefined;

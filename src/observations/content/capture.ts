@@ -6,9 +6,7 @@ import { SanitizedText } from './sanitize.js';
 /** How much of what was said and done leaves the machine. */
 export type Capture = 'full' | 'no_tool_io' | 'metadata';
 
-/** The settings that restrict content. */
 export interface ContentSettings {
-  /** How much of a field is sent. */
   readonly maxChars: number;
   /** Undefined if secrets are sent as they are. */
   readonly redact: Redact | undefined;

@@ -7,7 +7,6 @@ export type MediaFile = Omit<Media, 'field'>;
 /** Langfuse derives the name of an upload from its hash by this rule, so the reference is known before the upload. */
 const ID_CHARS = 22;
 
-/** An image or a document within the content of a field. */
 export class MediaPart {
   readonly media: MediaFile;
 

@@ -47,7 +47,6 @@ export function replaceMissingMedia(observation: Observation, missing: ReadonlyS
   };
 }
 
-/** Replaces each reference to these by its placeholder. */
 export function replaceMedia(content: Json, media: readonly Pick<Media, 'reference' | 'placeholder'>[]): Json {
   const placeholders = new Map(media.map(({ reference, placeholder }) => [reference, placeholder]));
   const replaceIn = (value: Json): Json => {

@@ -11,7 +11,6 @@ import { countChars, sanitizeValue } from './sanitize.js';
 /** A whole request, as the input of the generation that answers it. */
 export interface RequestInput {
   readonly input: readonly Json[];
-  /** The images and documents that the input refers to. */
   readonly media: readonly MediaFile[];
   readonly metadata: { readonly [key: string]: Json };
 }

@@ -11,7 +11,6 @@ export interface SanitizedValue {
   readonly value: Json;
   /** How much text the value had before it was cut; undefined if nothing was cut. */
   readonly fullChars: number | undefined;
-  /** The images and documents that it refers to. */
   readonly media: readonly MediaFile[];
 }
 
@@ -112,7 +111,6 @@ function truncate(text: string, maxChars: number): string {
   return `${text.slice(0, maxChars).toWellFormed()}… [${text.length - maxChars} more characters]`;
 }
 
-/** Counts the text in a value of any depth. */
 export function countChars(value: unknown): number {
   let chars = 0;
   const waiting = [value];

@@ -14,7 +14,6 @@ export const REDACTED = '[redacted]';
 /** Returns the text without its secrets. */
 export type Redact = (text: string) => string;
 
-/** A rule of the user's own. */
 export interface RedactionRule {
   readonly pattern: RegExp;
   readonly replace: string;

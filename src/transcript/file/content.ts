@@ -1,7 +1,6 @@
 import { isRecord } from '../../shared/json.js';
 import { type AttachmentFields, MediaSource, ToolResultBlock, ToolUseBlock } from './schema.js';
 
-/** One block of a message's content. */
 export type Block =
   | { kind: 'text'; text: string }
   | { kind: 'thinking'; text: string }
@@ -20,7 +19,6 @@ export interface MediaBlock {
   readonly data: string;
 }
 
-/** A text, or an image or document between texts. */
 export type ContentPart = string | MediaBlock;
 
 /** Content is a string, a list of blocks, or missing. */
@@ -66,7 +64,6 @@ export function hasToolResult(content: unknown): boolean {
   return Array.isArray(content) && content.some((block) => isRecord(block) && block.type === 'tool_result');
 }
 
-/** The image or document in a block. */
 function parseMedia(block: unknown): MediaBlock | undefined {
   const { type, source } = isRecord(block) ? block : {};
   const parsed = MediaSource.safeParse(source);

@@ -1,7 +1,6 @@
 import { type Line, parseLine, parseTimestamp } from './line.js';
 import { type SourceLine, TranscriptReader } from './reader.js';
 
-/** Parses lines, apart from empty ones. */
 export function* parseLines(lines: Iterable<SourceLine | undefined>): Generator<Line, void, undefined> {
   for (const source of lines) {
     const line = source && parseLine(source);

@@ -147,7 +147,6 @@ export const RequestFields = z.object({
 });
 export type RequestFields = z.infer<typeof RequestFields>;
 
-/** A message as the API received it. */
 const RequestMessage = z.looseObject({ role: z.string(), content: anything });
 export type RequestMessage = z.infer<typeof RequestMessage>;
 

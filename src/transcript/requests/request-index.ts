@@ -8,7 +8,6 @@ import { MessageHashes, type MessageSource, toBlockList } from './message-hashes
 
 /** A request to the model as Claude Code sent it, as far as its transcript has it. */
 export interface SentRequest {
-  /** How many messages it had. */
   readonly count: number;
   /** The system prompt and the tools; undefined if they are not found. */
   readonly shape: StoredPart<RequestShape> | undefined;
@@ -73,7 +72,6 @@ export class RequestIndex {
     this.#reader = attempt(() => TranscriptReader.open(path));
   }
 
-  /** Takes the next line of the file. */
   addLine(line: Line): void {
     this.#unsearched ??= rangesBefore(line.location.start);
     this.#add(line, this.#hashes);

@@ -10,7 +10,6 @@ import type { AgentThread, AnsweredMessage, Note, NoteContent, SessionFacts, Tur
 
 /** A turn to which lines are still added. Which lines belong to it is for the grouper to decide. */
 export class OpenTurn {
-  /** Claude Code says that the turn ended, with or without an answer. */
   hasEnded = false;
   prompts: OpenPrompt[] = [];
   readonly #thread: ThreadContext;

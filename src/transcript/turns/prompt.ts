@@ -9,7 +9,6 @@ export interface OpenPrompt extends Prompt {
   /** The name of the command that it is, without the slash. */
   readonly command: string | undefined;
   readonly context: PromptContext;
-  /** Whether it is history that another session wrote. */
   readonly copied: boolean;
 }
 

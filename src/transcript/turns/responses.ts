@@ -38,7 +38,6 @@ export class ResponseCollector {
     return this.#responses.length === 0;
   }
 
-  /** The responses, as far as they have come. */
   collect(): Response[] {
     return this.#responses.map((response) => ({ ...response, blocks: listBlocks(response) }));
   }

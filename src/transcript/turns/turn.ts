@@ -12,12 +12,10 @@ export interface Turn {
   readonly start: Position;
   /** The time that its lines without one take from the lines before it; undefined if none of them needs it. */
   readonly inheritedTime: number | undefined;
-  /** What was known of the session before the turn. */
+  /** What was known of the session before the turn, and at its last line. */
   readonly sessionBefore: SessionFacts;
-  /** What was known of the session at the turn's last line. */
   readonly session: SessionFacts;
   readonly context: PromptContext;
-  /** The skill that the prompt calls. */
   readonly skill: string | undefined;
   /** More than one if queued prompts were answered together. */
   readonly prompts: readonly [Prompt, ...Prompt[]];
@@ -27,7 +25,6 @@ export interface Turn {
   readonly sidechains: readonly AgentThread[];
   /** History copied from another session: the turn is numbered here, but exported there. */
   readonly copied: boolean;
-  /** The lines that make up the turn, counted from 1. */
   readonly lineNumbers: readonly number[];
 }
 
@@ -36,7 +33,6 @@ export interface Prompt {
   readonly line: number;
   readonly at: number;
   readonly content: string;
-  /** Images and documents that came with it. */
   readonly media: readonly MediaBlock[];
 }
 
@@ -160,9 +156,8 @@ export interface Account {
   /** What the account's last line said, and the number of that line. */
   readonly told?: Tokens | undefined;
   readonly line: number;
-  /** What responses have used since that line. */
+  /** What responses have used since that line, and how many compactions there were. */
   readonly since: Tokens;
-  /** How many compactions there were since that line. */
   readonly compactions: number;
   /** Agents use tokens too, but no line says when. */
   readonly hasAgents: boolean;

@@ -61,7 +61,11 @@ export class TranscriptReader {
    * undefined if no line starts there.
    */
   moveTo({ line, offset }: Position): Position | undefined {
-    if (offset === 0) return this.#skipTo(line) ? { line, offset: this.#offset } : undefined;
+    if (offset === 0) {
+      if (line <= 1) return { line, offset };
+      for (const { number, end } of this.lines()) if (number + 1 === line) return { line, offset: end };
+      return undefined;
+    }
     if (this.readBytes({ start: offset - 1, end: offset })[0] !== NEWLINE) return undefined;
     this.#number = line;
     this.#offset = offset;
@@ -102,12 +106,6 @@ export class TranscriptReader {
 
   close(): void {
     closeSync(this.#file);
-  }
-
-  #skipTo(line: number): boolean {
-    if (this.#number >= line) return true;
-    for (const { number } of this.lines()) if (number + 1 === line) return true;
-    return false;
   }
 
   *#split(chunk: Buffer): Generator<SourceLine, void, undefined> {

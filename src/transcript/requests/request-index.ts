@@ -50,8 +50,6 @@ const HEAD_BYTES = MB;
 /** A request adds little to the one before it: this holds hundreds of them, and as much text as a field may have. */
 const NEAR_BYTES = 2 * MB;
 const FAR_BYTES = 32 * MB;
-/** Far more than Claude Code writes. */
-const MAX_BASES = 100_000;
 
 /**
  * Finds the requests of a transcript and their messages. It remembers only where they are; their content stays in the
@@ -115,7 +113,7 @@ export class RequestIndex {
   *#newestFirst(newest: Delta): Generator<StoredPart<RequestMessage> | MissingMessages, void, undefined> {
     let delta = newest;
     let left = newest.count;
-    for (let bases = 0; bases < MAX_BASES; bases += 1) {
+    for (;;) {
       const added = delta.added.slice(0, Math.max(0, left - delta.keep));
       for (const message of added.toReversed()) yield this.#findMessage(message);
       left = Math.min(left, delta.keep);

@@ -69,7 +69,8 @@ export class OpenTurn {
   }
 
   /** Adds what a line of the turn says. Returns whether the line becomes part of the turn. */
-  add(classified: ClassifiedLine): boolean {
+  add(classified: ClassifiedLine, line: ConversationLine): boolean {
+    if (line.kind === 'user' && classified.role !== 'meta') this.#responses.endRun();
     switch (classified.role) {
       case 'response':
         return this.#addResponse(classified.line);
@@ -114,16 +115,10 @@ export class OpenTurn {
     this.#session = this.#thread.session;
   }
 
-  /** A user line ends a run of assistant lines; this matters only for lines without a message id. */
-  endRun(): void {
-    this.#responses.endRun();
-  }
-
   /** Tells the thread what no later turn may take again, and what the session has used. */
   close(): void {
-    const { session, seen } = this.#thread;
-    this.#thread.session = { ...session, account: addResponses(session.account, this.#responses.collect()) };
-    for (const { uuid } of this.prompts) if (uuid !== undefined) seen.add(uuid);
+    this.#thread.session = addResponses(this.#thread.session, this.#responses.collect());
+    for (const { uuid } of this.prompts) if (uuid !== undefined) this.#thread.seen.add(uuid);
   }
 
   toTurn(number: number, sidechains: readonly AgentThread[]): Turn {

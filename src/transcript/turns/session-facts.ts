@@ -1,14 +1,8 @@
 import type { OtherLine } from '../file/line.js';
 import type { ModelAccount } from '../file/schema.js';
-import {
-  type Account,
-  NO_SESSION_FACTS,
-  NO_TOKENS,
-  type Response,
-  type SessionFacts,
-  TITLE_KINDS,
-  type Tokens,
-} from './turn.js';
+import { NO_SESSION_FACTS, NO_TOKENS, type Response, type SessionFacts, TITLE_KINDS, type Tokens } from './turn.js';
+
+type Account = SessionFacts['account'];
 
 /** Adds what a line says about the session. If the line is an account of its tokens, it can also show what a compaction used. */
 export function addFacts(
@@ -21,7 +15,7 @@ export function addFacts(
   if (TITLE_KINDS.some((kind) => kind === type))
     return { facts: { ...facts, titles: { ...facts.titles, [type]: readTitle(line) } } };
   if (type !== 'cost-state' || !fields.modelUsage) return { facts };
-  const before = addResponses(facts.account, responses());
+  const { account: before } = addResponses(facts, responses());
   const told = Object.values(fields.modelUsage).map(usedByModel).reduce(plus, NO_TOKENS);
   const account = { ...NO_SESSION_FACTS.account, told, line: location.number, hasAgents: before.hasAgents };
   return { facts: { ...facts, account }, compaction: compactionCost(before, told) };
@@ -43,14 +37,13 @@ export function addCompaction(facts: SessionFacts): SessionFacts {
 
 const STARTS_AGENTS = new Set(['Agent', 'Task', 'Workflow', 'Skill', 'SendMessage']);
 
-/** Adds to an account what responses have used since its last line. */
-export function addResponses(account: Account, responses: readonly Response[]): Account {
+/** Adds to the account what responses have used since its last line. */
+export function addResponses(facts: SessionFacts, responses: readonly Response[]): SessionFacts {
+  const { account } = facts;
   const later = responses.filter(({ firstLine }) => firstLine > account.line);
-  return {
-    ...account,
-    since: later.map(usedBy).reduce(plus, account.since),
-    hasAgents: account.hasAgents || later.some(({ calls }) => calls.some(({ name }) => STARTS_AGENTS.has(name))),
-  };
+  const since = later.map(usedBy).reduce(plus, account.since);
+  const hasAgents = later.some(({ calls }) => calls.some(({ name }) => STARTS_AGENTS.has(name)));
+  return { ...facts, account: { ...account, since, hasAgents: account.hasAgents || hasAgents } };
 }
 
 /**

@@ -53,8 +53,7 @@ export class TurnGrouper {
     const isNudge = classified.role === 'note' && classified.note.kind === 'nudge';
     if (isNudge || classified.role === 'turn-end') this.#turn.hasEnded = true;
     const ended = this.#findTurn(classified);
-    if (line.kind === 'user' && classified.role !== 'meta') this.#turn.endRun();
-    if (this.#turn.add(classified)) this.#claim(line);
+    if (this.#turn.add(classified, line)) this.#claim(line);
     return ended;
   }
 

@@ -145,23 +145,21 @@ export interface SessionFacts {
   /** By who gave the title: the user, the program, or an older program. */
   readonly titles: { readonly [kind in TitleKind]?: string | undefined };
   readonly pullRequest?: string | undefined;
-  readonly account: Account;
+  /** Claude Code's running account of the session's tokens, as known at some line. */
+  readonly account: {
+    /** What the account's last line said, and the number of that line. */
+    readonly told?: Tokens | undefined;
+    readonly line: number;
+    /** What responses have used since that line, and how many compactions there were. */
+    readonly since: Tokens;
+    readonly compactions: number;
+    /** Agents use tokens too, but no line says when. */
+    readonly hasAgents: boolean;
+  };
 }
 
 export const TITLE_KINDS = ['custom-title', 'ai-title', 'summary'] as const;
 export type TitleKind = (typeof TITLE_KINDS)[number];
-
-/** Claude Code's running account of the session's tokens, as known at some line. */
-export interface Account {
-  /** What the account's last line said, and the number of that line. */
-  readonly told?: Tokens | undefined;
-  readonly line: number;
-  /** What responses have used since that line, and how many compactions there were. */
-  readonly since: Tokens;
-  readonly compactions: number;
-  /** Agents use tokens too, but no line says when. */
-  readonly hasAgents: boolean;
-}
 
 export interface Tokens {
   readonly input: number;

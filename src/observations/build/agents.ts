@@ -1,8 +1,7 @@
 import { extractText } from '../../transcript/file/content.js';
 import { type AgentThread, findTextArgument, type ToolCall, type Turn } from '../../transcript/turns/turn.js';
-import type { ContentSettings } from '../content/capture.js';
 import { answerText, buildUserMessage } from '../content/messages.js';
-import type { Observation, ObservationDraft, Trace } from '../model.js';
+import type { ContentSettings, Observation, ObservationDraft, Trace } from '../model.js';
 import { determineEnding } from './ending.js';
 import { buildEvent } from './events.js';
 import { buildGenerationWithTools } from './generation.js';

@@ -1,7 +1,6 @@
 import type { Note } from '../../transcript/turns/turn.js';
-import type { ContentSettings } from '../content/capture.js';
 import { buildUserMessage } from '../content/messages.js';
-import type { Observation, ObservationDraft } from '../model.js';
+import type { ContentSettings, Observation, ObservationDraft } from '../model.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation } from './observation.js';
 

@@ -1,7 +1,7 @@
 import { mapValues, withoutUndefined } from '../../shared/json.js';
-import { applyCapture, type ContentSettings } from '../content/capture.js';
+import { applyCapture } from '../content/capture.js';
 import { sanitizeText, sanitizeValue } from '../content/sanitize.js';
-import type { Observation, ObservationDraft, Trace } from '../model.js';
+import type { ContentSettings, Observation, ObservationDraft, Trace } from '../model.js';
 
 /** What all observations of a turn, or of a subagent, have in common. */
 export interface BuildContext extends ContentSettings {

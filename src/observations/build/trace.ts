@@ -1,8 +1,7 @@
 import { type Json, withoutUndefined } from '../../shared/json.js';
 import type { AgentThread, PromptContext, Turn } from '../../transcript/turns/turn.js';
-import type { ContentSettings } from '../content/capture.js';
 import { sanitizeText, sanitizeValue } from '../content/sanitize.js';
-import type { Caller, Trace } from '../model.js';
+import type { Caller, ContentSettings, Trace } from '../model.js';
 import { deriveTraceId } from './ids.js';
 import { buildTags, collectTags, type TagKind } from './tags.js';
 

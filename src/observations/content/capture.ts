@@ -1,19 +1,6 @@
 import { isRecord } from '../../shared/json.js';
-import type { ObservationDraft } from '../model.js';
-import type { Redact } from '../redaction/redact.js';
+import type { Capture, ObservationDraft } from '../model.js';
 import { SanitizedText } from './sanitize.js';
-
-/** How much of what was said and done leaves the machine. */
-export type Capture = 'full' | 'no_tool_io' | 'metadata';
-
-export interface ContentSettings {
-  readonly maxChars: number;
-  /** Undefined if secrets are sent as they are. */
-  readonly redact: Redact | undefined;
-  readonly capture: Capture;
-  /** Whether images and documents are uploaded. */
-  readonly media: boolean;
-}
 
 /** Metadata that repeats content. A new key that does must be added here. */
 const CONTENT_METADATA = ['summary', 'stored_path', 'session_title', 'description'];

@@ -1,8 +1,7 @@
 import { type Block, type ContentPart, extractParts } from '../../transcript/file/content.js';
 import type { AnsweredMessage, Prompt, Response, ToolCall } from '../../transcript/turns/turn.js';
-import type { ContentSettings } from './capture.js';
-import { buildContent } from './media.js';
-import { MediaPart } from './media-part.js';
+import type { ContentSettings } from '../model.js';
+import { buildContent, MediaPart } from './media.js';
 import { SanitizedText, sanitizeText, sanitizeValue } from './sanitize.js';
 
 /** A generation repeats only the beginning of what it answers: the tool's own observation has it all. */

@@ -2,9 +2,8 @@ import { isRecord, type Json, withoutUndefined } from '../../shared/json.js';
 import { extractParts, extractText, parseBlocks } from '../../transcript/file/content.js';
 import type { RequestMessage, RequestShape } from '../../transcript/file/schema.js';
 import type { MissingMessages, SentRequest, StoredPart } from '../../transcript/requests/request-index.js';
-import type { ContentSettings } from './capture.js';
+import type { ContentSettings, MediaFile } from '../model.js';
 import { buildContent, replaceMedia } from './media.js';
-import type { MediaFile } from './media-part.js';
 import { buildOutputMessage } from './messages.js';
 import { countChars, sanitizeValue } from './sanitize.js';
 

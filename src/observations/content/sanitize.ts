@@ -1,6 +1,7 @@
 import type { Json } from '../../shared/json.js';
+import type { MediaFile } from '../model.js';
 import { isSecretName, REDACTED, type Redact } from '../redaction/redact.js';
-import { type MediaFile, MediaPart } from './media-part.js';
+import { MediaPart } from './media.js';
 
 /** Text that is sanitized already. It may still be cut, but redacting it again could break it if it is JSON. */
 export class SanitizedText {

@@ -4,7 +4,7 @@ import { type Line, parseLine, type RequestLine } from '../file/line.js';
 import { parseLines, withReader } from '../file/lines.js';
 import { type LineLocation, TranscriptReader } from '../file/reader.js';
 import { BlobLine, type RequestMessage, type RequestShape, ShapeLine } from '../file/schema.js';
-import { MessageHashes, type MessageSource, toBlockList } from './message-hashes.js';
+import { type HashedMessage, MessageHashes, type MessageSource, toBlockList } from './message-hashes.js';
 
 /** A request to the model as Claude Code sent it, as far as its transcript has it. */
 export interface SentRequest {
@@ -32,16 +32,10 @@ export interface MissingMessages {
 interface Delta {
   readonly base: string | undefined;
   readonly keep: number;
-  readonly added: readonly Message[];
+  readonly added: readonly HashedMessage[];
   readonly count: number;
   readonly shapeHash: string | undefined;
   readonly start: number;
-}
-
-/** A message that a request refers to. Its source is undefined until its lines have been read. */
-interface Message {
-  readonly hash: string;
-  source: MessageSource | undefined;
 }
 
 const MB = 1 << 20;
@@ -60,7 +54,7 @@ export class RequestIndex {
   readonly #hashes = new MessageHashes();
   readonly #requests = new Map<string, Delta>();
   readonly #shapes = new Map<string, LineLocation>();
-  readonly #messages = new Map<string, Message>();
+  readonly #messages = new Map<string, HashedMessage>();
   /** Opened at once, since the file can be moved to another folder while it is read. */
   readonly #reader: TranscriptReader | undefined;
   #unsearched: ReturnType<typeof rangesBefore> | undefined;
@@ -104,7 +98,7 @@ export class RequestIndex {
   }
 
   /** One object per message: in a resumed session, the first request of each process lists all messages again. */
-  #message(hash: string): Message {
+  #message(hash: string): HashedMessage {
     const message = this.#messages.get(hash) ?? { hash, source: undefined };
     this.#messages.set(hash, message);
     return message;
@@ -130,7 +124,7 @@ export class RequestIndex {
     return base && base.start < start ? base : undefined;
   }
 
-  #findMessage(message: Message): StoredPart<RequestMessage> | MissingMessages {
+  #findMessage(message: HashedMessage): StoredPart<RequestMessage> | MissingMessages {
     const source = this.#search(() => message.source);
     if (!source) return { kind: 'missing', count: 1 };
     return { kind: 'stored', hash: message.hash, read: () => this.#readMessage(source) };

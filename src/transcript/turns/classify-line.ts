@@ -11,17 +11,15 @@ export type ClassifiedLine =
   | { readonly role: 'response'; readonly line: AssistantLine }
   /** `/clear` and the like are not marked in any way: a command is a prompt unless its output follows. */
   | { readonly role: 'command'; readonly line: UserLine }
-  | { readonly role: 'command-output' }
-  | { readonly role: 'bash-output'; readonly line: UserLine; readonly content: string }
   | { readonly role: 'note'; readonly line: ConversationLine; readonly note: NoteContent }
-  /** Claude Code asks the model to go on after an answer that was cut off, or refused. */
-  | { readonly role: 'resume'; readonly line: UserLine; readonly content: string }
+  /** To resume, Claude Code asks the model to go on after an answer that was cut off, or refused. */
+  | { readonly role: 'bash-output' | 'resume'; readonly content: string }
   /** What Claude Code itself says to the model. Only images and documents in it matter. */
   | { readonly role: 'meta'; readonly line: UserLine; readonly media: readonly MediaBlock[] }
   | { readonly role: 'attached-image'; readonly line: AttachmentLine; readonly media: readonly MediaBlock[] }
   /** Claude Code says that the turn ended, with or without an answer. */
   | { readonly role: 'turn-end' }
-  | { readonly role: 'ignored' };
+  | { readonly role: 'command-output' | 'ignored' };
 
 const IGNORED = { role: 'ignored' } as const;
 const INTERRUPTS = ['[Request interrupted by user]', '[Request interrupted by user for tool use]'];
@@ -49,7 +47,7 @@ function classifyUserLine(line: UserLine): ClassifiedLine {
   if (fields.isMeta) return classifyMetaLine(line, text);
   if (INTERRUPTS.includes(text)) return { role: 'note', line, note: { kind: 'interrupt', content: text } };
   if (/^<local-command-(?:stdout|stderr)>/.test(text)) return { role: 'command-output' };
-  if (/^<bash-(?:stdout|stderr)>/.test(text)) return { role: 'bash-output', line, content: parseBashOutput(text) };
+  if (/^<bash-(?:stdout|stderr)>/.test(text)) return { role: 'bash-output', content: parseBashOutput(text) };
   if (COMMAND.test(text) && fields.origin === undefined) return { role: 'command', line };
   return { role: 'prompt', line };
 }
@@ -59,7 +57,7 @@ function classifyMetaLine(line: UserLine, text: string): ClassifiedLine {
     return { role: 'note', line, note: { kind: 'stop-hook-feedback', content: text } };
   if (text.startsWith('[Your previous response had no visible output'))
     return { role: 'note', line, note: { kind: 'nudge', content: text } };
-  if (text.startsWith('Your response above was ')) return { role: 'resume', line, content: text };
+  if (text.startsWith('Your response above was ')) return { role: 'resume', content: text };
   if (text.startsWith('Base directory for this skill:')) return { role: 'skill-body', line };
   return { role: 'meta', line, media: splitTextAndMedia(line.content).media };
 }

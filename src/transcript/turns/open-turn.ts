@@ -79,13 +79,11 @@ export class OpenTurn {
       case 'note':
         return this.#addNote(classified.line, classified.note);
       case 'bash-output':
-        this.#pushMessage({ role: 'user', content: classified.content }, this.#timeOf(classified.line));
-        return false;
       case 'resume':
-        if (classified.content.includes('cut off mid-stream'))
-          this.#responses.abortLast(classified.line.location.number);
-        this.#pushMessage({ role: 'user', content: classified.content }, this.#timeOf(classified.line));
-        return true;
+        if (classified.role === 'resume' && classified.content.includes('cut off mid-stream'))
+          this.#responses.abortLast(line.location.number);
+        this.#pushMessage({ role: 'user', content: classified.content }, this.#timeOf(line));
+        return classified.role === 'resume';
       case 'skill-body':
         this.#hasSkillBody ||= this.#responses.isEmpty;
         return false;
@@ -153,8 +151,11 @@ export class OpenTurn {
     if (isApiErrorMessage)
       return this.#addNote(line, { kind: 'api-error', content: extractText(line.content), status });
     if (message?.model === '<synthetic>') return false;
-    const answered = () => ({ ...this.#takeMessages(), request: this.#thread.findRequest(requestRef) });
-    return this.#responses.add(line, this.#timeOf(line), answered);
+    return this.#responses.add(line, this.#timeOf(line), () => ({
+      answered: this.#messages.splice(0),
+      answeredAt: this.#lastMessageAt,
+      request: this.#thread.findRequest(requestRef),
+    }));
   }
 
   #addToolResults(line: UserLine): boolean {
@@ -205,12 +206,6 @@ export class OpenTurn {
   #pushMessage(message: AnsweredMessage, at: number): void {
     this.#messages.push(message);
     this.#lastMessageAt = Math.max(this.#lastMessageAt ?? at, at);
-  }
-
-  #takeMessages() {
-    const answered = this.#messages;
-    this.#messages = [];
-    return { answered, answeredAt: this.#lastMessageAt };
   }
 
   /** Whether there is more than prompts: a response, the turn's end, or a note of one of these kinds. */

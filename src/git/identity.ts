@@ -20,10 +20,7 @@ export function readGitIdentity(env: NodeJS.ProcessEnv): GitIdentity {
 }
 
 /** Returns the e-mail address that git would write into a commit, without starting git. */
-export function findEmail(
-  { authorEmail, configs }: GitIdentity,
-  repository: GitConfig | undefined,
-): string | undefined {
+export function findEmail({ authorEmail, configs }: GitIdentity, repository?: GitConfig): string | undefined {
   const email = authorEmail || repository?.get('user.email');
   return email || configs.map((path) => readGitConfig(path).get('user.email')).find(Boolean);
 }

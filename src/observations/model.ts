@@ -1,6 +1,17 @@
 import type { Json } from '../shared/json.js';
+import type { Redact } from './redaction/redact.js';
 
-export type Level = 'DEFAULT' | 'WARNING' | 'ERROR';
+/** How much of what was said and done leaves the machine. */
+export type Capture = 'full' | 'no_tool_io' | 'metadata';
+
+export interface ContentSettings {
+  readonly maxChars: number;
+  /** Undefined if secrets are sent as they are. */
+  readonly redact: Redact | undefined;
+  readonly capture: Capture;
+  /** Whether images and documents are uploaded. */
+  readonly media: boolean;
+}
 
 /** What the environment of a run says about the program that started Claude Code. */
 export interface Caller {
@@ -47,7 +58,7 @@ export interface Observation {
   readonly output?: Json | undefined;
   /** Keys are added where the type is built (build/generation.ts, tool.ts, …), those of the whole trace in build/trace.ts. */
   readonly metadata: { readonly [key: string]: Json };
-  readonly level: Level;
+  readonly level: 'DEFAULT' | 'WARNING' | 'ERROR';
   readonly statusMessage?: string | undefined;
   readonly model?: string | undefined;
   readonly modelParameters?: { readonly [name: string]: string | number } | undefined;
@@ -69,8 +80,12 @@ export type ObservationDraft = Omit<Observation, 'trace' | 'input' | 'output' | 
 };
 
 /** An image or a document. Its bytes are uploaded beside the observation, never within. */
-export interface Media {
+export interface Media extends MediaFile {
   readonly field: 'input' | 'output';
+}
+
+/** An image or a document, before it is known in which field it is referred to. */
+export interface MediaFile {
   /** Langfuse's reference to the upload, as it stands in the field. */
   readonly reference: string;
   /** Replaces the reference if the upload is not allowed, or fails. */

@@ -1,6 +1,6 @@
 import type { Note, Response, Turn } from '../../transcript/turns/turn.js';
 import { answerText } from '../content/messages.js';
-import type { Level } from '../model.js';
+import type { Observation } from '../model.js';
 
 type Outcome =
   | 'completed'
@@ -13,18 +13,11 @@ type Outcome =
   | 'empty'
   | 'unfinished';
 
-export interface Ending {
-  readonly outcome: Outcome;
-  readonly level: Level;
-  readonly statusMessage: string | undefined;
-}
+type Ending = { readonly outcome: Outcome } & Pick<Observation, 'level' | 'statusMessage'>;
 
 /** Determines how a turn ended: the last response decides, unless a note after it does. */
 export function determineEnding({ responses, notes }: Pick<Turn, 'responses' | 'notes'>): Ending {
-  const last = responses.reduce<Response | undefined>(
-    (latest, response) => (latest && latest.lastLine > response.lastLine ? latest : response),
-    undefined,
-  );
+  const last = responses.toSorted((a, b) => a.lastLine - b.lastLine).at(-1);
   const laterNotes = notes.filter(({ line }) => line > (last?.lastLine ?? 0));
   return laterNotes.map(endingByNote).findLast((ending) => ending !== undefined) ?? endingByResponse(last, responses);
 }

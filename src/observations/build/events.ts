@@ -1,7 +1,6 @@
 import type { Note } from '../../transcript/turns/turn.js';
-import type { ContentSettings } from '../content/capture.js';
 import { buildUserMessage } from '../content/messages.js';
-import type { Observation, ObservationDraft } from '../model.js';
+import type { ContentSettings, Observation, ObservationDraft } from '../model.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation } from './observation.js';
 
@@ -9,23 +8,18 @@ import { type BuildContext, buildObservation } from './observation.js';
 export function buildEvent(note: Note, context: BuildContext): Observation | undefined {
   const { line, at, uuid } = note;
   const event = describeEvent(note, context);
-  return (
-    event &&
-    buildObservation(
-      {
-        metadata: {},
-        level: 'DEFAULT',
-        ...event,
-        type: 'event',
-        id: deriveSpanId(context.trace, 'event', uuid ?? `${context.fileId}:${line}`),
-        parentId: context.agentSpanId,
-        startTime: at,
-        endTime: at,
-        line: note.kind === 'compaction' ? (note.cost?.line ?? line) : line,
-      },
-      context,
-    )
-  );
+  if (!event) return undefined;
+  return buildObservation(context, {
+    metadata: {},
+    level: 'DEFAULT',
+    ...event,
+    type: 'event',
+    id: deriveSpanId(context.trace, 'event', uuid ?? `${context.fileId}:${line}`),
+    parentId: context.agentSpanId,
+    startTime: at,
+    endTime: at,
+    line: note.kind === 'compaction' ? (note.cost?.line ?? line) : line,
+  });
 }
 
 type EventDescription = Pick<ObservationDraft, 'name'> &
@@ -38,21 +32,19 @@ function describeEvent(note: Note, settings: ContentSettings): EventDescription 
       return {
         name: 'compaction',
         metadata: {
-          trigger: note.trigger,
-          tokens_before: note.tokensBefore,
+          trigger: note.fields.compactMetadata?.trigger,
+          tokens_before: note.fields.compactMetadata?.preTokens,
           input_tokens: note.cost?.tokens.input,
           output_tokens: note.cost?.tokens.output,
           cache_read_tokens: note.cost?.tokens.cacheRead,
           cache_write_tokens: note.cost?.tokens.cacheWritten,
         },
       };
-    case 'retry':
-      return {
-        name: 'api retry',
-        level: 'WARNING',
-        statusMessage: note.error,
-        metadata: { attempt: note.attempt, max_attempts: note.maxAttempts, wait_ms: note.waitMs },
-      };
+    case 'retry': {
+      const { retryAttempt: attempt, maxRetries: max_attempts, retryInMs: wait_ms, error } = note.fields;
+      const metadata = { attempt, max_attempts, wait_ms };
+      return { name: 'api retry', level: 'WARNING', statusMessage: error?.formatted, metadata };
+    }
     case 'absorbed-message':
       return { name: 'message while working', input: [buildUserMessage(note, settings)] };
     case 'stop-hook-feedback':

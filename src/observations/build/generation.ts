@@ -1,12 +1,12 @@
+import { withoutUndefined } from '../../shared/json.js';
+import type { TokenCounts } from '../../transcript/file/schema.js';
 import type { Response } from '../../transcript/turns/turn.js';
 import { buildInputMessages, buildOutputMessage } from '../content/messages.js';
-import type { Observation } from '../model.js';
+import type { Observation, Usage } from '../model.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation } from './observation.js';
 import { buildTool } from './tool.js';
-import { countUsage } from './usage.js';
 
-/** Builds a response's generation, and its tool calls below. */
 export function buildGenerationWithTools(response: Response, context: BuildContext): Observation[] {
   const { request, usage: counts, firstBlockAt, firstBlockStartedAt, firstLine } = response;
   const nativeId = response.id ?? response.uuid ?? `${context.fileId}:${firstLine}`;
@@ -16,42 +16,39 @@ export function buildGenerationWithTools(response: Response, context: BuildConte
   const model = response.model?.replace(/\[1m\]$/, '');
   const usage = countUsage(counts);
   const problem = describeProblem(response);
-  const generation = buildObservation(
-    {
-      type: 'generation',
-      id: deriveSpanId(context.trace, 'generation', nativeId),
-      parentId: context.agentSpanId,
-      name: model ?? 'generation',
-      startTime,
-      endTime: response.lastBlockAt,
-      completionStartTime: isStartKnown ? firstBlockStartedAt : undefined,
-      input: buildInputMessages(response.answered, context),
-      output: buildOutputMessage(response, context),
-      metadata: {
-        tool_count: response.calls.length,
-        message_id: response.id,
-        request_id: response.requestId,
-        stop_reason: response.stopReason,
-        model: model === response.model ? undefined : response.model,
-        web_search_requests: counts?.server_tool_use?.web_search_requests || undefined,
-      },
-      level: problem === undefined ? 'DEFAULT' : 'WARNING',
-      statusMessage: problem,
-      // Langfuse estimates the usage of a generation that has a model's name and no usage.
-      model: usage && model,
-      modelParameters: {
-        max_tokens: request?.params?.max_tokens,
-        thinking: request?.params?.thinking?.type,
-        effort: request?.params?.output_config?.effort ?? response.effort,
-        speed: counts?.speed,
-        service_tier: counts?.service_tier,
-      },
-      usage,
-      requestRef: request?.id,
-      line: response.lastLine,
+  const generation = buildObservation(context, {
+    type: 'generation',
+    id: deriveSpanId(context.trace, 'generation', nativeId),
+    parentId: context.agentSpanId,
+    name: model ?? 'generation',
+    startTime,
+    endTime: response.lastBlockAt,
+    completionStartTime: isStartKnown ? firstBlockStartedAt : undefined,
+    input: buildInputMessages(response.answered, context),
+    output: buildOutputMessage(response, context),
+    metadata: {
+      tool_count: response.calls.length,
+      message_id: response.id,
+      request_id: response.requestId,
+      stop_reason: response.stopReason,
+      model: model === response.model ? undefined : response.model,
+      web_search_requests: counts?.server_tool_use?.web_search_requests || undefined,
     },
-    context,
-  );
+    level: problem === undefined ? 'DEFAULT' : 'WARNING',
+    statusMessage: problem,
+    // Langfuse estimates the usage of a generation that has a model's name and no usage.
+    model: usage && model,
+    modelParameters: {
+      max_tokens: request?.params?.max_tokens,
+      thinking: request?.params?.thinking?.type,
+      effort: request?.params?.output_config?.effort ?? response.effort,
+      speed: counts?.speed,
+      service_tier: counts?.service_tier,
+    },
+    usage,
+    requestRef: request?.id,
+    line: response.lastLine,
+  });
   return [generation, ...response.calls.map((call, index) => buildTool(call, index, generation.id, context))];
 }
 
@@ -59,4 +56,27 @@ function describeProblem({ aborted, stopReason }: Response): string | undefined 
   if (aborted) return 'aborted while streaming';
   if (stopReason === 'refusal') return 'the model refused';
   return stopReason === 'max_tokens' ? 'cut at max_tokens' : undefined;
+}
+
+/**
+ * Counts tokens by the names that Langfuse's price list knows. They add up: `input` is what came from no cache, and
+ * `total` is all kinds together. Cache writes are priced by how long they live, so they are split if the transcript
+ * splits them; with both the split and the sum they would be counted twice.
+ */
+function countUsage(counts: TokenCounts | undefined): Usage | undefined {
+  if (!counts) return undefined;
+  const { ephemeral_5m_input_tokens: for5m, ephemeral_1h_input_tokens: for1h } = counts.cache_creation ?? {};
+  const { cache_creation_input_tokens: written } = counts;
+  const isSplit = (for5m ?? 0) + (for1h ?? 0) > 0 || !written;
+  const kinds = withoutUndefined<number>({
+    input: counts.input_tokens,
+    output: counts.output_tokens,
+    cache_read_input_tokens: counts.cache_read_input_tokens,
+    input_cache_creation_5m: isSplit ? for5m : undefined,
+    input_cache_creation_1h: isSplit ? for1h : undefined,
+    cache_creation_input_tokens: isSplit ? undefined : written,
+  });
+  const valid = Object.entries(kinds).filter(([, tokens]) => Number.isSafeInteger(tokens) && tokens >= 0);
+  const total = valid.reduce((sum, [, tokens]) => sum + tokens, 0);
+  return valid.length > 0 && Number.isSafeInteger(total) ? { ...Object.fromEntries(valid), total } : undefined;
 }

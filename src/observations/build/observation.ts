@@ -1,7 +1,7 @@
 import { mapValues, withoutUndefined } from '../../shared/json.js';
-import { applyCapture, type ContentSettings } from '../content/capture.js';
-import { type SanitizedValue, sanitizeText, sanitizeValue } from '../content/sanitize.js';
-import type { Media, Observation, ObservationDraft, Trace } from '../model.js';
+import { applyCapture } from '../content/capture.js';
+import { sanitizeText, sanitizeValue } from '../content/sanitize.js';
+import type { ContentSettings, Observation, ObservationDraft, Trace } from '../model.js';
 
 /** What all observations of a turn, or of a subagent, have in common. */
 export interface BuildContext extends ContentSettings {
@@ -18,14 +18,17 @@ const METADATA_CHARS = 1_000;
 
 /** Builds an observation that can be sent: without what may not leave, its texts sanitized and within their limits. */
 export function buildObservation(
-  draft: ObservationDraft,
   { trace, maxChars, redact, capture }: BuildContext,
+  draft: ObservationDraft,
 ): Observation {
   const captured = applyCapture(draft, capture);
   const { statusMessage, modelParameters } = captured;
-  const input = captured.input === undefined ? undefined : sanitizeValue(captured.input, redact, maxChars);
-  const output = captured.output === undefined ? undefined : sanitizeValue(captured.output, redact, maxChars);
-  const media = [...mediaOfField('input', input), ...mediaOfField('output', output)];
+  const sanitize = (content: unknown) => (content === undefined ? undefined : sanitizeValue(content, redact, maxChars));
+  const [input, output] = [sanitize(captured.input), sanitize(captured.output)];
+  const media = [
+    ...(input?.media.map((file) => ({ ...file, field: 'input' as const })) ?? []),
+    ...(output?.media.map((file) => ({ ...file, field: 'output' as const })) ?? []),
+  ];
   const shorten = (name: string) => sanitizeText(name, redact, NAME_CHARS);
   return {
     ...captured,
@@ -44,8 +47,4 @@ export function buildObservation(
       ...withoutUndefined({ input_full_chars: input?.fullChars, output_full_chars: output?.fullChars }),
     },
   };
-}
-
-function mediaOfField(field: Media['field'], content: SanitizedValue | undefined): Media[] {
-  return content?.media.map((media) => ({ ...media, field })) ?? [];
 }

@@ -1,6 +1,6 @@
-import type { Turn } from '../../transcript/turns/turn.js';
+import { isRecord } from '../../shared/json.js';
+import type { ToolCall, Turn } from '../../transcript/turns/turn.js';
 import type { Observation } from '../model.js';
-import { countChangedLines, sumChangedLines } from './changed-lines.js';
 import { determineEnding } from './ending.js';
 
 /** The figures of a turn that are sent as scores of its trace. */
@@ -16,7 +16,7 @@ export interface TurnScores {
 export function computeScores(turn: Turn, { id, trace, startTime, endTime }: Observation): TurnScores {
   const calls = turn.responses.flatMap((response) => response.calls);
   const failed = calls.filter(({ result }) => result?.isError);
-  const lines = sumChangedLines(calls.map(countChangedLines));
+  const changes = calls.flatMap(listChanges);
   return {
     traceId: trace.id,
     observationId: trace.parentId === undefined ? undefined : id,
@@ -24,9 +24,46 @@ export function computeScores(turn: Turn, { id, trace, startTime, endTime }: Obs
     figures: {
       ...(calls.length > 0 && { tool_error_rate: failed.length / calls.length }),
       interrupted: determineEnding(turn).outcome === 'interrupted' ? 1 : 0,
-      lines_added: lines.added,
-      lines_removed: lines.removed,
+      lines_added: changes.reduce((sum, { added }) => sum + added, 0),
+      lines_removed: changes.reduce((sum, { removed }) => sum + removed, 0),
       turn_seconds: (endTime - startTime) / 1_000,
     },
   };
+}
+
+interface ChangedLines {
+  readonly added: number;
+  readonly removed: number;
+}
+
+/** Lists the changes that a call made to files: by the patch in its result, otherwise by its arguments. */
+function listChanges({ name, input, result }: ToolCall): ChangedLines[] {
+  if (!result || result.isError) return [];
+  const { structuredPatch: patch = [], type } = result.details ?? {};
+  if (patch.length > 0) {
+    const lines = patch.flatMap((part) => part.lines ?? []);
+    const count = (mark: string) => lines.filter((line) => line.startsWith(mark)).length;
+    return [{ added: count('+'), removed: count('-') }];
+  }
+  const fields = isRecord(input) ? input : {};
+  if (name === 'Edit') return [compareEdit(fields)];
+  if (name === 'MultiEdit') return Array.isArray(fields.edits) ? fields.edits.filter(isRecord).map(compareEdit) : [];
+  // The patch of a file that existed before is empty only if nothing changed.
+  return name === 'Write' && type !== 'update' ? [{ added: splitLines(fields.content).length, removed: 0 }] : [];
+}
+
+/** Both texts of an edit contain the unchanged lines around the change. */
+function compareEdit({ old_string: before, new_string: after }: Record<string, unknown>): ChangedLines {
+  const removed = splitLines(before);
+  const added = splitLines(after);
+  const shorter = Math.min(removed.length, added.length);
+  let head = 0;
+  while (head < shorter && removed[head] === added[head]) head += 1;
+  let tail = 0;
+  while (tail < shorter - head && removed.at(-1 - tail) === added.at(-1 - tail)) tail += 1;
+  return { added: added.length - head - tail, removed: removed.length - head - tail };
+}
+
+function splitLines(text: unknown): string[] {
+  return typeof text === 'string' && text !== '' ? text.replace(/\n$/, '').split('\n') : [];
 }

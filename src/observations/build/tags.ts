@@ -1,5 +1,4 @@
-import { isRecord } from '../../shared/json.js';
-import type { ToolCall, Turn } from '../../transcript/turns/turn.js';
+import { findTextArgument, type Turn } from '../../transcript/turns/turn.js';
 import { findAgentType } from './agents.js';
 
 /** The kinds of tags that are added to the user's own. */
@@ -15,26 +14,18 @@ export type TagKind = (typeof TAG_KINDS)[number];
 export function collectTags({ skill, responses }: Turn, kinds: readonly TagKind[]): string[] {
   const calls = responses.flatMap((response) => response.calls);
   return buildTags(kinds, {
-    skill: [skill, ...calls.map(findSkill)],
+    skill: [skill, ...calls.map((call) => (call.name === 'Skill' ? findTextArgument(call, 'skill') : undefined))],
     agent: calls.map(findAgentType),
     mcp: calls.map(({ name }) => /^mcp__(.+?)__/.exec(name)?.[1]),
   });
 }
 
-export function collectAgentTags(type: string | undefined, kinds: readonly TagKind[]): string[] {
-  return buildTags(kinds, { agent: [type] });
-}
-
 type Used = { readonly [kind in TagKind]?: readonly (string | undefined)[] };
 
-function buildTags(kinds: readonly TagKind[], used: Used): string[] {
+export function buildTags(kinds: readonly TagKind[], used: Used): string[] {
   return kinds.flatMap((kind) => {
     if (kind === 'claude-code') return [kind];
     const names = [...new Set(used[kind])].filter((name) => name !== undefined);
     return names.map((name) => `${kind}:${name}`);
   });
-}
-
-function findSkill({ name, input }: ToolCall): string | undefined {
-  return name === 'Skill' && isRecord(input) && typeof input.skill === 'string' ? input.skill : undefined;
 }

@@ -1,6 +1,6 @@
 import { isRecord } from '../../shared/json.js';
 import { extractParts, extractText } from '../../transcript/file/content.js';
-import type { ToolCall } from '../../transcript/turns/turn.js';
+import { findTextArgument, type ToolCall } from '../../transcript/turns/turn.js';
 import { buildContent } from '../content/media.js';
 import { sanitizeText } from '../content/sanitize.js';
 import type { Observation } from '../model.js';
@@ -9,33 +9,29 @@ import { type BuildContext, buildObservation } from './observation.js';
 
 const SUMMARY_CHARS = 200;
 
-/** Builds the nth tool call of a response. */
 export function buildTool(call: ToolCall, index: number, parentId: string, context: BuildContext): Observation {
   const { id, name, input, line, at, result } = call;
-  return buildObservation(
-    {
-      type: 'tool',
-      id: deriveSpanId(context.trace, 'tool', id ?? `${context.fileId}:${line}:${index}`),
-      parentId,
-      name,
-      startTime: at,
-      endTime: Math.max(at, result?.at ?? at),
-      input: input ?? null,
-      output: result === undefined ? null : buildOutput(result.content, context),
-      metadata: {
-        tool_name: name,
-        tool_id: id,
-        summary: sanitizeText(summarizeCall(call), context.redact, SUMMARY_CHARS),
-        denied: result?.denied,
-        stored_path: result?.details?.persistedOutputPath,
-        stored_size: result?.details?.persistedOutputSize,
-      },
-      level: result?.isError ? 'ERROR' : 'DEFAULT',
-      statusMessage: result?.isError ? extractText(result.content) : undefined,
-      line: Math.max(line, result?.line ?? line),
+  return buildObservation(context, {
+    type: 'tool',
+    id: deriveSpanId(context.trace, 'tool', id ?? `${context.fileId}:${line}:${index}`),
+    parentId,
+    name,
+    startTime: at,
+    endTime: Math.max(at, result?.at ?? at),
+    input: input ?? null,
+    output: result === undefined ? null : buildOutput(result.content, context),
+    metadata: {
+      tool_name: name,
+      tool_id: id,
+      summary: sanitizeText(summarizeCall(call), context.redact, SUMMARY_CHARS),
+      denied: result?.denied,
+      stored_path: result?.details?.persistedOutputPath,
+      stored_size: result?.details?.persistedOutputSize,
     },
-    context,
-  );
+    level: result?.isError ? 'ERROR' : 'DEFAULT',
+    statusMessage: result?.isError ? extractText(result.content) : undefined,
+    line: Math.max(line, result?.line ?? line),
+  });
 }
 
 function buildOutput(content: unknown, context: BuildContext): unknown {
@@ -45,19 +41,16 @@ function buildOutput(content: unknown, context: BuildContext): unknown {
 }
 
 /** Says in one line what a call does; for an unknown tool, the names of its arguments. */
-function summarizeCall({ name, input }: ToolCall): string {
-  const fields = isRecord(input) ? input : {};
-  const field = (key: string) => (typeof fields[key] === 'string' ? fields[key] : '');
-  const summary = SUMMARIES.get(name)?.(field) || Object.keys(fields).join(', ');
+function summarizeCall(call: ToolCall): string {
+  const names = isRecord(call.input) ? Object.keys(call.input) : [];
+  const summary = SUMMARIES.get(call.name)?.((name) => findTextArgument(call, name) ?? '') || names.join(', ');
   return summary.replace(/\s+/g, ' ').trim();
 }
 
-type Summarize = (field: (key: string) => string) => string;
+type Summarize = (field: (name: string) => string) => string;
 
-const summarizeAgent: Summarize = (field) => {
-  const type = field('subagent_type');
-  return join(' ', type && `[${type}]`, field('description'));
-};
+const summarizeAgent: Summarize = (field) =>
+  join(' ', field('subagent_type') && `[${field('subagent_type')}]`, field('description'));
 
 const SUMMARIES: ReadonlyMap<string, Summarize> = new Map<string, Summarize>([
   ['Bash', (field) => join(' # ', field('command'), field('description'))],

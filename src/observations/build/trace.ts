@@ -1,16 +1,14 @@
 import { type Json, withoutUndefined } from '../../shared/json.js';
 import type { AgentThread, PromptContext, Turn } from '../../transcript/turns/turn.js';
-import type { ContentSettings } from '../content/capture.js';
 import { sanitizeText, sanitizeValue } from '../content/sanitize.js';
-import type { Caller, Trace } from '../model.js';
+import type { Caller, ContentSettings, Trace } from '../model.js';
 import { deriveTraceId } from './ids.js';
-import { collectAgentTags, collectTags, type TagKind } from './tags.js';
+import { buildTags, collectTags, type TagKind } from './tags.js';
 
 /** The settings that describe traces and restrict what they contain. */
 export interface TraceSettings extends ContentSettings {
   readonly userId: string | undefined;
   readonly tags: readonly string[];
-  /** The kinds of tags that are added to the user's own. */
   readonly autoTags: readonly TagKind[];
   readonly metadata: { readonly [key: string]: Json };
   readonly environment: string | undefined;
@@ -36,24 +34,28 @@ export function buildTrace(turn: Turn, options: BuildOptions): Trace {
   const { number, key, context } = turn;
   const { parent, seed, metadata } = options.caller;
   const scope = deriveTraceId(seed === undefined || parent ? key : `${seed}:${number}`);
-  return createTrace(
-    { id: parent?.trace ?? scope, parentId: parent?.span, scope, name: `Turn ${number}` },
-    { ...describeContext(context, options), ...metadata, turn_number: number, trigger: context.trigger },
-    collectTags(turn, options.autoTags),
-    options,
-  );
+  return createTrace(options, {
+    id: parent?.trace ?? scope,
+    parentId: parent?.span,
+    scope,
+    name: `Turn ${number}`,
+    tags: collectTags(turn, options.autoTags),
+    metadata: { ...describeContext(context, options), ...metadata, turn_number: number, trigger: context.trigger },
+  });
 }
 
 /** Builds the trace of an agent that no tool call started. */
 export function buildAgentTrace(thread: AgentThread, type: string | undefined, options: BuildOptions): Trace {
   const [{ key, context }] = thread.turns;
   const id = deriveTraceId(key);
-  return createTrace(
-    { id, parentId: undefined, scope: id, name: `Agent ${type ?? ''}`.trim() },
-    describeContext(context, options),
-    collectAgentTags(type, options.autoTags),
-    options,
-  );
+  return createTrace(options, {
+    id,
+    parentId: undefined,
+    scope: id,
+    name: `Agent ${type ?? ''}`.trim(),
+    tags: buildTags(options.autoTags, { agent: [type] }),
+    metadata: describeContext(context, options),
+  });
 }
 
 /** Metadata of every trace: what was true when the prompt was given. */
@@ -74,29 +76,20 @@ function describeContext(context: PromptContext, { sessionId, repository, captur
   });
 }
 
+type OwnFields = Omit<Trace, 'sessionId' | 'environment' | 'release'>;
+
 /** Adds the user's own tags and metadata. The facts win over the user's metadata. */
-function createTrace(
-  place: Pick<Trace, 'id' | 'parentId' | 'scope' | 'name'>,
-  facts: { readonly [key: string]: Json },
-  tags: readonly string[],
-  options: BuildOptions,
-): Trace {
-  const metadata = Object.entries({ ...options.metadata, ...facts }).map(
+function createTrace(options: BuildOptions, { tags, metadata, ...place }: Omit<OwnFields, 'userId'>): Trace {
+  const sanitized = Object.entries({ ...options.metadata, ...metadata }).map(
     // Together with its name, which may say that the value is a secret.
     ([name, value]) => sanitizeValue({ [name]: value }, options.redact, TRACE_TEXT_CHARS).value,
   );
-  const { userId } = options;
-  return assembleTrace(
-    { ...place, userId, tags: [...options.tags, ...tags], metadata: Object.assign({}, ...metadata) },
-    options,
-  );
+  const own = { tags: [...options.tags, ...tags], metadata: Object.assign({}, ...sanitized) };
+  return assembleTrace({ ...place, userId: options.userId, ...own }, options);
 }
 
 /** Adds what all traces of a run share. The metadata must be sanitized already. */
-export function assembleTrace(
-  own: Omit<Trace, 'sessionId' | 'environment' | 'release'>,
-  { sessionId, environment, release, redact }: BuildOptions,
-): Trace {
+export function assembleTrace(own: OwnFields, { sessionId, environment, release, redact }: BuildOptions): Trace {
   const shorten = (text: string) => sanitizeText(text, redact, TRACE_TEXT_CHARS);
   return {
     ...own,

@@ -1,4 +1,5 @@
-import { TITLE_KINDS, type Turn } from '../../transcript/turns/turn.js';
+import { findTitle } from '../../transcript/turns/session-facts.js';
+import type { Turn } from '../../transcript/turns/turn.js';
 import { type AgentTree, buildAgentTree } from './agents.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildOptions, buildTrace } from './trace.js';
@@ -6,11 +7,10 @@ import { type BuildOptions, buildTrace } from './trace.js';
 /** Builds what Langfuse shows of a turn. The same turn always becomes the same observations. */
 export function buildTurn(turn: Turn, options: BuildOptions, trace = buildTrace(turn, options)): AgentTree {
   const { titles, pullRequest } = turn.session;
-  const title = TITLE_KINDS.map((kind) => titles[kind]).find((each) => each !== undefined);
   const { children, root } = buildAgentTree(
     [turn],
     trace,
-    (figures) => ({ ...figures, session_title: title, pr: pullRequest }),
+    (figures) => ({ ...figures, session_title: findTitle(titles), pr: pullRequest }),
     { ...options, trace, agentSpanId: deriveSpanId(trace, 'agent', turn.key), fileId: trace.sessionId },
   );
   // In a caller's trace only the root carries the turn's metadata: the trace's own is the caller's.

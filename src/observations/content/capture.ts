@@ -1,26 +1,9 @@
 import { isRecord } from '../../shared/json.js';
-import type { ObservationDraft } from '../model.js';
-import type { Redact } from '../redaction/redact.js';
+import type { Capture, ObservationDraft } from '../model.js';
 import { SanitizedText } from './sanitize.js';
-
-/** How much of what was said and done leaves the machine. */
-export type Capture = 'full' | 'no_tool_io' | 'metadata';
-
-/** The settings that restrict content. */
-export interface ContentSettings {
-  /** How much of a field is sent. */
-  readonly maxChars: number;
-  /** Undefined if secrets are sent as they are. */
-  readonly redact: Redact | undefined;
-  readonly capture: Capture;
-  /** Whether images and documents are uploaded. */
-  readonly media: boolean;
-}
 
 /** Metadata that repeats content. A new key that does must be added here. */
 const CONTENT_METADATA = ['summary', 'stored_path', 'session_title', 'description'];
-
-const NOT_CAPTURED = '[not captured]';
 
 /** Removes what the capture level forbids. Names, times, tokens and outcomes always stay. */
 export function applyCapture(draft: ObservationDraft, capture: Capture): ObservationDraft {
@@ -38,15 +21,14 @@ export function applyCapture(draft: ObservationDraft, capture: Capture): Observa
   };
 }
 
-function withoutToolResult(message: unknown): unknown {
-  return isRecord(message) && isToolResult(message) ? { ...message, content: NOT_CAPTURED } : message;
-}
-
 /** A tool answers at once or, if it ran in the background, later in a message of the user. */
-function isToolResult({ role, content }: Record<string, unknown>): boolean {
+function withoutToolResult(message: unknown): unknown {
+  if (!isRecord(message)) return message;
+  const { role, content } = message;
   const first = Array.isArray(content) && isRecord(content[0]) ? content[0].text : content;
   const text = first instanceof SanitizedText ? first.text : first;
-  return role === 'tool' || (typeof text === 'string' && text.startsWith('<task-notification>'));
+  const isNotification = typeof text === 'string' && text.startsWith('<task-notification>');
+  return role === 'tool' || isNotification ? { ...message, content: '[not captured]' } : message;
 }
 
 function withoutToolArguments(message: unknown): unknown {

@@ -1,24 +1,40 @@
 import { createHash } from 'node:crypto';
 import { isRecord, type Json, mapValues } from '../../shared/json.js';
-import { type ContentPart, describeMedia, isMedia, type MediaBlock } from '../../transcript/file/content.js';
-import type { Media, Observation } from '../model.js';
-import type { ContentSettings } from './capture.js';
-import { MediaPart } from './media-part.js';
-import { sanitizeText } from './sanitize.js';
+import { type ContentPart, describeMedia, type MediaBlock } from '../../transcript/file/content.js';
+import type { ContentSettings, MediaFile, Observation } from '../model.js';
 
 const SHOWN_HASH_CHARS = 16;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-type TextPart = { readonly type: 'text'; readonly text: string };
+/** Langfuse derives the name of an upload from its hash by this rule, so the reference is known before the upload. */
+const ID_CHARS = 22;
+
+export class MediaPart {
+  readonly media: MediaFile;
+
+  constructor(media: Omit<MediaFile, 'reference'>) {
+    const id = media.sha256.replaceAll('+', '-').replaceAll('/', '_').slice(0, ID_CHARS);
+    const reference = `@@@langfuseMedia:type=${media.contentType}|id=${id}|source=base64_data_uri@@@`;
+    this.media = { ...media, reference };
+  }
+
+  /** The shape that Langfuse draws in a message. The reference must be the whole string. */
+  get value(): Json {
+    const { contentType, reference } = this.media;
+    return contentType.startsWith('image/')
+      ? { type: 'image_url', image_url: { url: reference } }
+      : { type: 'file', data: reference, mediaType: contentType };
+  }
+}
 
 /** Builds the content of a message: text, or a list of texts and references if there are images or documents. */
 export function buildContent(
   parts: readonly ContentPart[],
   settings: ContentSettings,
-): string | (MediaPart | TextPart)[] {
+): string | (MediaPart | { type: 'text'; text: string })[] {
   const shown = parts
     .filter((part) => part !== '')
-    .map((part) => (isMedia(part) ? buildMediaPart(part, settings) : part));
+    .map((part) => (typeof part === 'string' ? part : buildMediaPart(part, settings)));
   if (!shown.some((part) => part instanceof MediaPart)) return shown.join('\n');
   return shown.map((part) => (part instanceof MediaPart ? part : { type: 'text', text: part }));
 }
@@ -26,7 +42,7 @@ export function buildContent(
 /** Returns a placeholder if the bytes may not leave, and a shorter one if there are none. */
 function buildMediaPart(block: MediaBlock, { redact, media: mayLeave }: ContentSettings): MediaPart | string {
   const { encoding, data, mediaType: contentType } = block;
-  const bytes = () => (encoding === 'base64' ? Buffer.from(data, 'base64') : Buffer.from(sanitizeText(data, redact)));
+  const bytes = () => (encoding === 'base64' ? Buffer.from(data, 'base64') : Buffer.from(redact ? redact(data) : data));
   const isReadable = encoding === 'text' || BASE64.test(data);
   const content = isReadable ? bytes() : Buffer.of();
   if (content.length === 0) return `[${describeMedia(block)}]`;
@@ -49,8 +65,7 @@ export function replaceMissingMedia(observation: Observation, missing: ReadonlyS
   };
 }
 
-/** Replaces each reference to these by its placeholder. */
-export function replaceMedia(content: Json, media: readonly Pick<Media, 'reference' | 'placeholder'>[]): Json {
+export function replaceMedia(content: Json, media: readonly MediaFile[]): Json {
   const placeholders = new Map(media.map(({ reference, placeholder }) => [reference, placeholder]));
   const replaceIn = (value: Json): Json => {
     if (!Array.isArray(value)) return isRecord(value) ? mapValues(value, (item) => replaceIn(item as Json)) : value;

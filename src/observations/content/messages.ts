@@ -1,8 +1,7 @@
 import { type Block, type ContentPart, extractParts } from '../../transcript/file/content.js';
-import type { AnsweredMessage, Prompt, ToolCall } from '../../transcript/turns/turn.js';
-import type { ContentSettings } from './capture.js';
-import { buildContent } from './media.js';
-import { MediaPart } from './media-part.js';
+import type { AnsweredMessage, Prompt, Response, ToolCall } from '../../transcript/turns/turn.js';
+import type { ContentSettings } from '../model.js';
+import { buildContent, MediaPart } from './media.js';
 import { SanitizedText, sanitizeText, sanitizeValue } from './sanitize.js';
 
 /** A generation repeats only the beginning of what it answers: the tool's own observation has it all. */
@@ -33,15 +32,11 @@ function buildBeginning(parts: readonly ContentPart[], settings: ContentSettings
   return content.map((part) => (part instanceof MediaPart ? part : { type: 'text', text: shorten(part.text) }));
 }
 
-/** What the model said and which tools it called. */
-interface ModelOutput {
-  readonly blocks: readonly Block[];
-  readonly calls: readonly Pick<ToolCall, 'id' | 'name' | 'input'>[];
-}
-
 /** Builds the model's message in that same shape. The signatures of its thinking are not sent. */
-export function buildOutputMessage(output: ModelOutput, { redact }: ContentSettings) {
-  const { blocks, calls } = output;
+export function buildOutputMessage(
+  { blocks, calls }: { blocks: readonly Block[]; calls: readonly Pick<ToolCall, 'id' | 'name' | 'input'>[] },
+  { redact }: ContentSettings,
+) {
   const thinking = blocks.flatMap((block) =>
     block.kind === 'thinking' && block.text !== '' ? [{ type: 'thinking', content: block.text }] : [],
   );
@@ -54,7 +49,7 @@ export function buildOutputMessage(output: ModelOutput, { redact }: ContentSetti
   });
   return {
     role: 'assistant',
-    content: answerText(output),
+    content: answerText({ blocks }),
     ...(thinking.length > 0 && { thinking }),
     ...(redactedThinking.length > 0 && { redacted_thinking: redactedThinking }),
     ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
@@ -62,6 +57,6 @@ export function buildOutputMessage(output: ModelOutput, { redact }: ContentSetti
 }
 
 /** The text of a response, without its thinking and tool calls. */
-export function answerText({ blocks }: Pick<ModelOutput, 'blocks'>): string {
+export function answerText({ blocks }: Pick<Response, 'blocks'>): string {
   return blocks.flatMap((block) => (block.kind === 'text' && block.text !== '' ? [block.text] : [])).join('\n');
 }

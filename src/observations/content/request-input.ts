@@ -1,16 +1,15 @@
-import { type Json, withoutUndefined } from '../../shared/json.js';
+import { isRecord, type Json, withoutUndefined } from '../../shared/json.js';
+import { extractParts, extractText, parseBlocks } from '../../transcript/file/content.js';
 import type { RequestMessage, RequestShape } from '../../transcript/file/schema.js';
 import type { MissingMessages, SentRequest, StoredPart } from '../../transcript/requests/request-index.js';
-import type { ContentSettings } from './capture.js';
-import { replaceMedia } from './media.js';
-import type { MediaFile } from './media-part.js';
-import { buildRequestMessages, buildSystemMessage } from './request-messages.js';
+import type { ContentSettings, MediaFile } from '../model.js';
+import { buildContent, replaceMedia } from './media.js';
+import { buildOutputMessage } from './messages.js';
 import { countChars, sanitizeValue } from './sanitize.js';
 
 /** A whole request, as the input of the generation that answers it. */
 export interface RequestInput {
   readonly input: readonly Json[];
-  /** The images and documents that the input refers to. */
   readonly media: readonly MediaFile[];
   readonly metadata: { readonly [key: string]: Json };
 }
@@ -27,13 +26,13 @@ interface RequestPart {
   readonly mediaCount: number;
 }
 
+type Stored = StoredPart<RequestMessage | RequestShape>;
+
 /** How much an input may still take. */
 interface Budget {
   readonly chars: number;
   readonly media: number;
 }
-
-type BuildMessages<T> = (stored: T) => readonly unknown[];
 
 /** A request may have hundreds, and the bytes of each are kept in memory. Placeholders replace the older ones. */
 const MAX_MEDIA = 20;
@@ -75,9 +74,7 @@ export class RequestInputBuilder {
   #selectParts({ shape, messages }: SentRequest) {
     const { maxChars } = this.#settings;
     const parts = new Map<string, RequestPart>();
-    const buildMessages = (message: RequestMessage) => buildRequestMessages(message, this.#settings);
-    const buildSystem = (system: RequestShape) => [buildSystemMessage(system)];
-    const system = shape && this.#preparePart(shape, buildSystem, { chars: Math.floor(maxChars / 2), media: 0 }, parts);
+    const system = shape && this.#preparePart(shape, { chars: Math.floor(maxChars / 2), media: 0 }, parts);
     const newestFirst: (RequestPart | MissingMessages)[] = [];
     let left: Budget = { chars: maxChars - (system?.chars ?? 0), media: MAX_MEDIA };
     let isFirst = true;
@@ -86,10 +83,10 @@ export class RequestInputBuilder {
         newestFirst.push(message);
         continue;
       }
-      const part = this.#preparePart(message, buildMessages, { chars: maxChars, media: left.media }, parts);
+      const part = this.#preparePart(message, { chars: maxChars, media: left.media }, parts);
       const fits = part === undefined || (part.isWhole && part.chars <= left.chars);
       if (!fits && !isFirst) break;
-      const taken = fits ? part : buildPart(message, buildMessages, left, this.#settings);
+      const taken = fits ? part : this.#buildPart(message, left);
       newestFirst.push(taken ?? { kind: 'missing', count: 1 });
       if (!taken) continue;
       isFirst = false;
@@ -100,35 +97,55 @@ export class RequestInputBuilder {
   }
 
   /** Takes a part of the previous request, or builds it; returns undefined if it cannot be read. */
-  #preparePart<T>(stored: StoredPart<T>, build: BuildMessages<T>, budget: Budget, parts: Map<string, RequestPart>) {
+  #preparePart(stored: Stored, budget: Budget, parts: Map<string, RequestPart>): RequestPart | undefined {
     const previous = this.#previous.get(stored.hash);
-    const part =
-      previous && isReusable(previous, budget)
-        ? limitMedia(previous, budget)
-        : buildPart(stored, build, budget, this.#settings);
+    const isKnown = previous && isReusable(previous, budget);
+    const part = isKnown ? limitMedia(previous, budget) : this.#buildPart(stored, budget);
     if (part) parts.set(stored.hash, part);
     return part;
   }
+
+  #buildPart({ read }: Stored, budget: Budget): RequestPart | undefined {
+    const stored = read();
+    if (stored === undefined) return undefined;
+    const built = 'role' in stored ? buildMessages(stored, this.#settings) : [buildSystemMessage(stored)];
+    let chars = 0;
+    const sanitized = built.map((message) => {
+      const result = sanitizeValue(message, this.#settings.redact, Math.max(0, budget.chars - chars));
+      chars += countChars(result.value);
+      return result;
+    });
+    const messages = sanitized.map(({ value }) => value);
+    const media = sanitized.flatMap((result) => result.media);
+    const isWhole = sanitized.every(({ fullChars }) => fullChars === undefined);
+    return limitMedia({ kind: 'part', messages, chars, isWhole, media, mediaCount: media.length }, budget);
+  }
 }
 
-function buildPart<T>(
-  { read }: StoredPart<T>,
-  build: BuildMessages<T>,
-  budget: Budget,
-  { redact }: ContentSettings,
-): RequestPart | undefined {
-  const stored = read();
-  if (stored === undefined) return undefined;
-  let chars = 0;
-  const sanitized = build(stored).map((message) => {
-    const result = sanitizeValue(message, redact, Math.max(0, budget.chars - chars));
-    chars += countChars(result.value);
-    return result;
-  });
-  const messages = sanitized.map(({ value }) => value);
-  const media = sanitized.flatMap((result) => result.media);
-  const isWhole = sanitized.every(({ fullChars }) => fullChars === undefined);
-  return limitMedia({ kind: 'part', messages, chars, isWhole, media, mediaCount: media.length }, budget);
+/** Builds the system prompt and the tools, where Langfuse looks for them. */
+function buildSystemMessage({ system, tools }: RequestShape): unknown {
+  const definitions = Array.isArray(tools) ? tools.filter(isRecord) : [];
+  const shown = definitions.map(({ input_schema: parameters, ...rest }) => withoutUndefined({ ...rest, parameters }));
+  return { role: 'system', content: extractText(system), ...(shown.length > 0 && { tools: shown }) };
+}
+
+/** One message of the API is several in the shape that Langfuse draws: each tool result is a message of its own. */
+function buildMessages({ role, content }: RequestMessage, settings: ContentSettings): readonly unknown[] {
+  const blocks = parseBlocks(content);
+  const results = blocks
+    .filter((block) => block.kind === 'tool_result')
+    .map(({ toolUseId, content: result }) => ({
+      role: 'tool',
+      tool_call_id: toolUseId,
+      content: buildContent(extractParts(isRecord(result) ? [result] : result), settings),
+    }));
+  if (role === 'assistant') {
+    const calls = blocks.filter((block) => block.kind === 'tool_use');
+    // The results of tools that the server runs are in the same message as their calls.
+    return [buildOutputMessage({ blocks, calls }, settings), ...results];
+  }
+  const message = { role, content: buildContent(extractParts(content), settings) };
+  return message.content === '' && results.length > 0 ? results : [...results, message];
 }
 
 /** Whether the images of a part are still there, or would not fit anyway. After a rewind they may fit again. */

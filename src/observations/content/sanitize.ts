@@ -1,6 +1,7 @@
 import type { Json } from '../../shared/json.js';
+import type { MediaFile } from '../model.js';
 import { isSecretName, REDACTED, type Redact } from '../redaction/redact.js';
-import { type MediaFile, MediaPart } from './media-part.js';
+import { MediaPart } from './media.js';
 
 /** Text that is sanitized already. It may still be cut, but redacting it again could break it if it is JSON. */
 export class SanitizedText {
@@ -11,10 +12,10 @@ export interface SanitizedValue {
   readonly value: Json;
   /** How much text the value had before it was cut; undefined if nothing was cut. */
   readonly fullChars: number | undefined;
-  /** The images and documents that it refers to. */
   readonly media: readonly MediaFile[];
 }
 
+const UNLIMITED = Number.POSITIVE_INFINITY;
 const MAX_DEPTH = 100;
 /** Texts up to this length, such as roles and ids, are never cut: the mark would be about as long. */
 const NEVER_CUT_CHARS = 40;
@@ -22,7 +23,7 @@ const NEVER_CUT_CHARS = 40;
 const SLACK_CHARS = 10_000;
 
 /** Returns the text without secrets, at most `maxChars` of it and a mark. */
-export function sanitizeText(text: string, redact: Redact | undefined, maxChars = Number.POSITIVE_INFINITY): string {
+export function sanitizeText(text: string, redact: Redact | undefined, maxChars = UNLIMITED): string {
   return truncate(redact ? redact(text) : text, maxChars);
 }
 
@@ -31,11 +32,7 @@ export function sanitizeText(text: string, redact: Redact | undefined, maxChars 
  * so that no half of one is left. Every string is well-formed Unicode: one lone surrogate makes Langfuse lose the whole
  * flush that it arrives in, and cutting makes them.
  */
-export function sanitizeValue(
-  value: unknown,
-  redact: Redact | undefined,
-  maxChars = Number.POSITIVE_INFINITY,
-): SanitizedValue {
+export function sanitizeValue(value: unknown, redact: Redact | undefined, maxChars = UNLIMITED): SanitizedValue {
   const progress: Progress = { charsLeft: maxChars, isCut: false, media: [], redact };
   const kept = sanitizeNode(value, 0, progress);
   return { value: kept, fullChars: progress.isCut ? countChars(value) : undefined, media: progress.media };
@@ -115,7 +112,6 @@ function truncate(text: string, maxChars: number): string {
   return `${text.slice(0, maxChars).toWellFormed()}… [${text.length - maxChars} more characters]`;
 }
 
-/** Counts the text in a value of any depth. */
 export function countChars(value: unknown): number {
   let chars = 0;
   const waiting = [value];

@@ -1,20 +1,11 @@
 import { redactPrivateKeys } from './private-keys.js';
-import {
-  BARE_VALUE,
-  HINT,
-  PREFIXED_VALUES,
-  QUOTED_VALUE,
-  SECRET_NAME,
-  TOKEN,
-  TOKENS_BY_MARK,
-} from './secret-patterns.js';
+import * as patterns from './secret-patterns.js';
 
 export const REDACTED = '[redacted]';
 
 /** Returns the text without its secrets. */
 export type Redact = (text: string) => string;
 
-/** A rule of the user's own. */
 export interface RedactionRule {
   readonly pattern: RegExp;
   readonly replace: string;
@@ -23,11 +14,12 @@ export interface RedactionRule {
 /** Redacts private keys, then everything in secret-patterns.ts, then what the user's own rules match. */
 export function createRedactor(ownRules: readonly RedactionRule[]): Redact {
   return withCache((text) => {
-    let rest = redactPrivateKeys(text).replace(TOKEN, redactToken);
-    for (const { mark, pattern } of TOKENS_BY_MARK) if (rest.includes(mark)) rest = rest.replace(pattern, REDACTED);
-    if (HINT.test(rest)) {
-      rest = rest.replace(QUOTED_VALUE, redactQuoted).replace(BARE_VALUE, redactBare);
-      for (const pattern of PREFIXED_VALUES) rest = rest.replace(pattern, `$1${REDACTED}`);
+    let rest = redactPrivateKeys(text).replace(patterns.TOKEN, redactToken);
+    for (const { mark, pattern } of patterns.TOKENS_BY_MARK)
+      if (rest.includes(mark)) rest = rest.replace(pattern, REDACTED);
+    if (patterns.HINT.test(rest)) {
+      rest = rest.replace(patterns.QUOTED_VALUE, redactQuoted).replace(patterns.BARE_VALUE, redactBare);
+      for (const pattern of patterns.PREFIXED_VALUES) rest = rest.replace(pattern, `$1${REDACTED}`);
     }
     for (const { pattern, replace } of ownRules) rest = rest.replace(pattern, replace);
     return rest;
@@ -52,7 +44,7 @@ function withCache(redact: Redact): Redact {
 
 /** Whether a field of this name holds a secret, whatever its value looks like. */
 export function isSecretName(name: string): boolean {
-  const [ending] = SECRET_NAME.exec(name) ?? [];
+  const [ending] = patterns.SECRET_NAME.exec(name) ?? [];
   return ending !== undefined && !isHarmless(ending, name.slice(0, -ending.length));
 }
 

@@ -20,7 +20,6 @@ export interface AgentFile {
 }
 
 const AGENT_FILE = /^agent-([\w-]+)\.jsonl$/;
-const MAX_NAME_CHARS = 200;
 const MAX_DEPTH = 3;
 
 /** The files of a session's subagents, in the folder named after the session. Workflows have subfolders there. */
@@ -32,7 +31,7 @@ export function findAgentFiles(transcriptPath: string): AgentFile[] {
 export function findLegacyAgentFile(transcriptPath: string, agentId: string): AgentFile | undefined {
   const folder = dirname(transcriptPath);
   const name = `agent-${agentId}.jsonl`;
-  if (!AGENT_FILE.test(name) || name.length > MAX_NAME_CHARS) return undefined;
+  if (!AGENT_FILE.test(name)) return undefined;
   return openAgentFile(join(folder, name)) ?? openAgentFile(join(folder, 'subagents', name));
 }
 
@@ -48,7 +47,7 @@ export function readAgent({ agentId, path }: AgentFile, lines?: Iterable<Line>):
     // The agent's id names lines without a uuid, so that they do not get the same name as another agent's.
     for (const turn of readAllTurns(path, 'agent', agentId, lines)) turns.push(turn);
   });
-  return toThread(agentId, agentId, turns);
+  return toThread(turns, agentId, agentId);
 }
 
 // A backfill asks for the agents next to a transcript once for each transcript in the folder.
@@ -56,11 +55,9 @@ const sessionsOfAgents = new Map<string, string | undefined>();
 
 /** The session that an agent's answers name. Its first line can name one that was discarded. */
 export function findAgentSession({ path }: AgentFile): string | undefined {
-  if (!sessionsOfAgents.has(path)) {
-    const session = attempt(() => readSessionId(path));
-    sessionsOfAgents.set(path, session);
-  }
-  return sessionsOfAgents.get(path);
+  const session = sessionsOfAgents.has(path) ? sessionsOfAgents.get(path) : attempt(() => readSessionId(path));
+  sessionsOfAgents.set(path, session);
+  return session;
 }
 
 function readSessionId(path: string): string | undefined {

@@ -1,7 +1,6 @@
 import { isRecord } from '../../shared/json.js';
 import { type AttachmentFields, MediaSource, ToolResultBlock, ToolUseBlock } from './schema.js';
 
-/** One block of a message's content. */
 export type Block =
   | { kind: 'text'; text: string }
   | { kind: 'thinking'; text: string }
@@ -20,7 +19,6 @@ export interface MediaBlock {
   readonly data: string;
 }
 
-/** A text, or an image or document between texts. */
 export type ContentPart = string | MediaBlock;
 
 /** Content is a string, a list of blocks, or missing. */
@@ -32,7 +30,7 @@ export function parseBlocks(content: unknown): Block[] {
 /** The text of content, its blocks joined by newlines; whatever is not text is named in brackets. */
 export function extractText(content: unknown): string {
   return extractParts(content)
-    .map((part) => (isMedia(part) ? `[${describeMedia(part)}]` : part))
+    .map((part) => (typeof part === 'string' ? part : `[${describeMedia(part)}]`))
     .join('\n');
 }
 
@@ -52,11 +50,8 @@ export function extractParts(content: unknown): ContentPart[] {
 /** The text of content, and separately its images and documents. */
 export function splitTextAndMedia(content: unknown): { text: string; media: MediaBlock[] } {
   const parts = extractParts(content);
-  return { text: parts.filter((part) => !isMedia(part)).join('\n'), media: parts.filter(isMedia) };
-}
-
-export function isMedia(part: ContentPart): part is MediaBlock {
-  return typeof part !== 'string';
+  const media = parts.filter((part) => typeof part !== 'string');
+  return { text: parts.filter((part) => typeof part === 'string').join('\n'), media };
 }
 
 /** The type and size of an image or a document, in words. */
@@ -69,8 +64,7 @@ export function hasToolResult(content: unknown): boolean {
   return Array.isArray(content) && content.some((block) => isRecord(block) && block.type === 'tool_result');
 }
 
-/** The image or document in a block. */
-export function parseMedia(block: unknown): MediaBlock | undefined {
+function parseMedia(block: unknown): MediaBlock | undefined {
   const { type, source } = isRecord(block) ? block : {};
   const parsed = MediaSource.safeParse(source);
   if (typeof type !== 'string' || !parsed.success) return undefined;

@@ -1,17 +1,19 @@
 import { type Line, parseLine, parseTimestamp } from './line.js';
-import { TranscriptReader } from './reader.js';
+import { type SourceLine, TranscriptReader } from './reader.js';
+
+export function* parseLines(lines: Iterable<SourceLine | undefined>): Generator<Line, void, undefined> {
+  for (const source of lines) {
+    const line = source && parseLine(source);
+    if (line) yield line;
+  }
+}
 
 /** The lines of a file that is no longer being written: the last one counts even without its newline. */
 export function* readLines(path: string): Generator<Line, void, undefined> {
   const reader = TranscriptReader.open(path);
   try {
-    for (const source of reader.lines()) {
-      const line = parseLine(source);
-      if (line) yield line;
-    }
-    const unfinished = reader.unfinishedLine();
-    const last = unfinished && parseLine(unfinished);
-    if (last) yield last;
+    yield* parseLines(reader.lines());
+    yield* parseLines([reader.unfinishedLine()]);
   } finally {
     reader.close();
   }

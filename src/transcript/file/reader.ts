@@ -21,12 +21,12 @@ const NEWLINE = 0x0a;
 const CHUNK_BYTES = 1 << 18;
 const LONGEST_LINE_BYTES = 1 << 28;
 // Windows has neither O_NOFOLLOW nor O_NONBLOCK.
-export const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /** Reads a growing file line by line, from the start of any line. A line is complete only with its newline. */
 export class TranscriptReader {
   readonly #file: number;
-  readonly #chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+  #chunk: Buffer | undefined;
   #offset = 0;
   #number = 1;
   #unfinished: Buffer[] = [];
@@ -47,8 +47,8 @@ export class TranscriptReader {
   }
 
   get status() {
-    const { mtimeMs, birthtimeMs } = fstatSync(this.#file);
-    return { changedAt: mtimeMs, bornAt: Math.trunc(birthtimeMs || mtimeMs) };
+    const { size, mtimeMs, birthtimeMs } = fstatSync(this.#file);
+    return { bytes: size, changedAt: mtimeMs, bornAt: Math.trunc(birthtimeMs || mtimeMs) };
   }
 
   /** How many bytes have been read, an unfinished line included. */
@@ -61,7 +61,11 @@ export class TranscriptReader {
    * undefined if no line starts there.
    */
   moveTo({ line, offset }: Position): Position | undefined {
-    if (offset === 0) return this.#skipTo(line) ? { line, offset: this.#offset } : undefined;
+    if (offset === 0) {
+      if (line <= 1) return { line, offset };
+      for (const { number, end } of this.lines()) if (number + 1 === line) return { line, offset: end };
+      return undefined;
+    }
     if (this.readBytes({ start: offset - 1, end: offset })[0] !== NEWLINE) return undefined;
     this.#number = line;
     this.#offset = offset;
@@ -76,9 +80,8 @@ export class TranscriptReader {
   }
 
   /** The bytes of a part of the file; fewer if the file has become shorter. */
-  readBytes({ start, end }: Pick<LineLocation, 'start' | 'end'>): Buffer {
-    const bytes = Buffer.allocUnsafe(end - start);
-    return bytes.subarray(0, readSync(this.#file, bytes, 0, bytes.length, start));
+  readBytes({ start, end }: Pick<LineLocation, 'start' | 'end'>, buffer = Buffer.allocUnsafe(end - start)): Buffer {
+    return buffer.subarray(0, readSync(this.#file, buffer, 0, end - start, start));
   }
 
   /**
@@ -86,6 +89,7 @@ export class TranscriptReader {
    * called again when the file has grown.
    */
   *lines(): Generator<SourceLine, void, undefined> {
+    this.#chunk ??= Buffer.allocUnsafe(CHUNK_BYTES);
     for (;;) {
       const length = readSync(this.#file, this.#chunk, 0, CHUNK_BYTES, this.offset);
       if (length === 0) return;
@@ -102,12 +106,6 @@ export class TranscriptReader {
 
   close(): void {
     closeSync(this.#file);
-  }
-
-  #skipTo(line: number): boolean {
-    if (this.#number >= line) return true;
-    for (const { number } of this.lines()) if (number + 1 === line) return true;
-    return false;
   }
 
   *#split(chunk: Buffer): Generator<SourceLine, void, undefined> {

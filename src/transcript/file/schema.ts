@@ -92,14 +92,7 @@ export type TokenCounts = z.infer<typeof TokenCounts>;
 
 export const AssistantFields = z.object({
   ...envelope,
-  message: optional(
-    z.object({
-      id: text,
-      model: text,
-      stop_reason: text,
-      usage: optional(TokenCounts),
-    }),
-  ),
+  message: optional(z.object({ id: text, model: text, stop_reason: text, usage: optional(TokenCounts) })),
   requestId: text,
   requestRef: text,
   requestSessionId: text,
@@ -154,7 +147,6 @@ export const RequestFields = z.object({
 });
 export type RequestFields = z.infer<typeof RequestFields>;
 
-/** A message as the API received it. */
 const RequestMessage = z.looseObject({ role: z.string(), content: anything });
 export type RequestMessage = z.infer<typeof RequestMessage>;
 

@@ -15,9 +15,10 @@ export type MessageSource =
       readonly count: number;
     };
 
+/** A message that a request refers to. Its source is undefined until its lines have been read. */
 export interface HashedMessage {
   readonly hash: string;
-  readonly source: MessageSource;
+  source: MessageSource | undefined;
 }
 
 type Role = 'user' | 'assistant';

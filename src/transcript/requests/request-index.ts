@@ -1,14 +1,13 @@
 import { attempt } from '../../shared/attempt.js';
 import { parseJson } from '../../shared/json.js';
 import { type Line, parseLine, type RequestLine } from '../file/line.js';
-import { withReader } from '../file/lines.js';
+import { parseLines, withReader } from '../file/lines.js';
 import { type LineLocation, TranscriptReader } from '../file/reader.js';
 import { BlobLine, type RequestMessage, type RequestShape, ShapeLine } from '../file/schema.js';
-import { MessageHashes, type MessageSource, toBlockList } from './message-hashes.js';
+import { type HashedMessage, MessageHashes, type MessageSource, toBlockList } from './message-hashes.js';
 
 /** A request to the model as Claude Code sent it, as far as its transcript has it. */
 export interface SentRequest {
-  /** How many messages it had. */
   readonly count: number;
   /** The system prompt and the tools; undefined if they are not found. */
   readonly shape: StoredPart<RequestShape> | undefined;
@@ -33,21 +32,10 @@ export interface MissingMessages {
 interface Delta {
   readonly base: string | undefined;
   readonly keep: number;
-  readonly added: readonly Message[];
+  readonly added: readonly HashedMessage[];
   readonly count: number;
   readonly shapeHash: string | undefined;
   readonly start: number;
-}
-
-/** A message that a request refers to. Its source is undefined until its lines have been read. */
-interface Message {
-  readonly hash: string;
-  source: MessageSource | undefined;
-}
-
-interface ByteRange {
-  readonly from: number;
-  readonly to: number;
 }
 
 const MB = 1 << 20;
@@ -56,8 +44,6 @@ const HEAD_BYTES = MB;
 /** A request adds little to the one before it: this holds hundreds of them, and as much text as a field may have. */
 const NEAR_BYTES = 2 * MB;
 const FAR_BYTES = 32 * MB;
-/** Far more than Claude Code writes. */
-const MAX_BASES = 100_000;
 
 /**
  * Finds the requests of a transcript and their messages. It remembers only where they are; their content stays in the
@@ -68,17 +54,16 @@ export class RequestIndex {
   readonly #hashes = new MessageHashes();
   readonly #requests = new Map<string, Delta>();
   readonly #shapes = new Map<string, LineLocation>();
-  readonly #messages = new Map<string, Message>();
+  readonly #messages = new Map<string, HashedMessage>();
   /** Opened at once, since the file can be moved to another folder while it is read. */
   readonly #reader: TranscriptReader | undefined;
-  #unsearched: ByteRange[] | undefined;
+  #unsearched: ReturnType<typeof rangesBefore> | undefined;
 
   constructor(path: string) {
     this.#path = path;
     this.#reader = attempt(() => TranscriptReader.open(path));
   }
 
-  /** Takes the next line of the file. */
   addLine(line: Line): void {
     this.#unsearched ??= rangesBefore(line.location.start);
     this.#add(line, this.#hashes);
@@ -113,7 +98,7 @@ export class RequestIndex {
   }
 
   /** One object per message: in a resumed session, the first request of each process lists all messages again. */
-  #message(hash: string): Message {
+  #message(hash: string): HashedMessage {
     const message = this.#messages.get(hash) ?? { hash, source: undefined };
     this.#messages.set(hash, message);
     return message;
@@ -122,7 +107,7 @@ export class RequestIndex {
   *#newestFirst(newest: Delta): Generator<StoredPart<RequestMessage> | MissingMessages, void, undefined> {
     let delta = newest;
     let left = newest.count;
-    for (let bases = 0; bases < MAX_BASES; bases += 1) {
+    for (;;) {
       const added = delta.added.slice(0, Math.max(0, left - delta.keep));
       for (const message of added.toReversed()) yield this.#findMessage(message);
       left = Math.min(left, delta.keep);
@@ -139,7 +124,7 @@ export class RequestIndex {
     return base && base.start < start ? base : undefined;
   }
 
-  #findMessage(message: Message): StoredPart<RequestMessage> | MissingMessages {
+  #findMessage(message: HashedMessage): StoredPart<RequestMessage> | MissingMessages {
     const source = this.#search(() => message.source);
     if (!source) return { kind: 'missing', count: 1 };
     return { kind: 'stored', hash: message.hash, read: () => this.#readMessage(source) };
@@ -174,25 +159,24 @@ export class RequestIndex {
       const range = found === undefined ? this.#unsearched?.shift() : undefined;
       if (!range) return found;
       // If the file is gone, its messages are missing.
-      attempt(() => this.#addRange(range));
+      attempt(() => this.#addRange(range.from, range.to));
     }
   }
 
-  #addRange({ from, to }: ByteRange): void {
+  #addRange(from: number, to: number): void {
     const hashes = new MessageHashes();
     withReader(this.#path, (reader) => {
       reader.moveToLineFrom(from);
-      for (const source of reader.lines()) {
-        if (source.start >= to) return;
-        const line = parseLine(source);
-        if (line) this.#add(line, hashes);
+      for (const line of parseLines(reader.lines())) {
+        if (line.location.start >= to) return;
+        this.#add(line, hashes);
       }
     });
   }
 }
 
 /** Where to search, in this order. A longer range contains the shorter one, at whose start a response can be torn. */
-function rangesBefore(start: number): ByteRange[] {
+function rangesBefore(start: number) {
   const ranges = [
     { from: 0, to: Math.min(HEAD_BYTES, start) },
     { from: Math.max(0, start - NEAR_BYTES), to: start },

@@ -1,12 +1,12 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describeMedia } from '../file/content.js';
-import { type Line, parseLine, type UserLine } from '../file/line.js';
-import { OPEN_FLAGS } from '../file/reader.js';
+import { parseLine, type UserLine } from '../file/line.js';
+import { parseLines, withReader } from '../file/lines.js';
+import type { TranscriptReader } from '../file/reader.js';
 import { classifyLine } from '../turns/classify-line.js';
 import { parsePromptText } from '../turns/prompt.js';
-import { readTitle } from '../turns/session-facts.js';
-import { TITLE_KINDS, type TitleKind } from '../turns/turn.js';
+import { findTitle, readTitle } from '../turns/session-facts.js';
+import type { TitleKind } from '../turns/turn.js';
 import { SESSION_ID } from './related-sessions.js';
 
 /** What the beginning and the end of a transcript say about its session. Times are in ms since 1970. */
@@ -42,38 +42,32 @@ const tailWindow = Buffer.allocUnsafe(WINDOW_BYTES);
 
 /** Undefined if the file is not a transcript; throws if it cannot be read. */
 export function readOverview(path: string): SessionOverview | undefined {
-  const file = openSync(path, OPEN_FLAGS);
-  try {
-    const status = fstatSync(file);
-    if (!status.isFile()) return undefined;
-    const { size, birthtimeMs, mtimeMs } = status;
-    const isWhole = size <= WINDOW_BYTES;
-    const tail = tailWindow.subarray(0, readSync(file, tailWindow, 0, WINDOW_BYTES, Math.max(0, size - WINDOW_BYTES)));
+  return withReader(path, (reader) => {
+    const { bytes, bornAt, changedAt } = reader.status;
+    const isWhole = bytes <= WINDOW_BYTES;
+    const tail = reader.readBytes({ start: Math.max(0, bytes - WINDOW_BYTES), end: bytes }, tailWindow);
     const end = scanTail(tail, isWhole);
-    const beginning = isWhole ? scanHead(tail) : readHead(file);
+    const beginning = isWhole ? scanHead(tail) : readHead(reader);
     if (!beginning.isTranscript && !end.isTranscript) return undefined;
     const name = basename(path, '.jsonl');
     const { prompt } = beginning;
     // The last title of a kind is the valid one.
-    const titles = { ...beginning.titles, ...end.titles };
-    const title = TITLE_KINDS.map((kind) => titles[kind]).find((named) => named);
+    const title = findTitle({ ...beginning.titles, ...end.titles });
     return {
       sessionId: SESSION_ID.test(name) ? name : (end.sessionId ?? beginning.sessionId ?? name),
       path,
-      bytes: size,
-      bornAt: Math.trunc(birthtimeMs || mtimeMs),
-      changedAt: mtimeMs,
+      bytes,
+      bornAt,
+      changedAt,
       startedAt: beginning.at,
-      lastActivityAt: end.at ?? beginning.at ?? mtimeMs,
+      lastActivityAt: end.at ?? beginning.at ?? changedAt,
       folders: [...new Set([beginning.cwd, end.cwd].filter((folder) => folder !== undefined))],
       firstPrompt: prompt?.fields.uuid,
       title: title ?? (prompt && describePrompt(prompt)),
       model: end.model,
       version: prompt?.fields.version,
     };
-  } finally {
-    closeSync(file);
-  }
+  });
 }
 
 function describePrompt(line: UserLine): string {
@@ -83,18 +77,12 @@ function describePrompt(line: UserLine): string {
 
 /** Whether there are messages after a byte of a transcript. Lines for Claude Code's own bookkeeping do not count. */
 export function hasMessagesAfter(path: string, offset: number): boolean {
-  const file = openSync(path, OPEN_FLAGS);
-  try {
-    if (fstatSync(file).size - offset > WINDOW_BYTES) return true;
-    const window = tailWindow.subarray(0, readSync(file, tailWindow, 0, WINDOW_BYTES, offset));
-    for (const bytes of completeLines(window)) {
-      const line = parseWindowLine(bytes);
-      if (line?.kind === 'assistant' || (line?.kind === 'user' && !line.fields.isMeta)) return true;
-    }
+  return withReader(path, (reader) => {
+    reader.moveToLineFrom(offset);
+    for (const line of parseLines(reader.lines()))
+      if (line.kind === 'assistant' || (line.kind === 'user' && !line.fields.isMeta)) return true;
     return false;
-  } finally {
-    closeSync(file);
-  }
+  });
 }
 
 /** What has been found so far in one end of a file. */
@@ -110,15 +98,18 @@ interface Findings {
 }
 
 /** Usually the first few lines are enough. If one of them is long, as much is read as the window holds. */
-function readHead(file: number): Findings {
-  const found = scanHead(headWindow.subarray(0, readSync(file, headWindow, 0, FIRST_BYTES, 0)));
-  if (isHeadComplete(found)) return found;
-  return scanHead(headWindow.subarray(0, readSync(file, headWindow, 0, WINDOW_BYTES, 0)));
+function readHead(reader: TranscriptReader): Findings {
+  const found = scanHead(reader.readBytes({ start: 0, end: FIRST_BYTES }, headWindow));
+  return isHeadComplete(found) ? found : scanHead(reader.readBytes({ start: 0, end: WINDOW_BYTES }, headWindow));
 }
 
 function scanHead(head: Buffer): Findings {
   const found: Findings = { isTranscript: false, titles: {} };
-  for (const bytes of completeLines(head)) scanLine(bytes, isHeadComplete(found), found);
+  let from = 0;
+  for (let to = head.indexOf(NEWLINE); to >= 0; to = head.indexOf(NEWLINE, from)) {
+    scanLine(head.subarray(from, to), isHeadComplete(found), found);
+    from = to + 1;
+  }
   return found;
 }
 
@@ -159,7 +150,7 @@ function scanLine(bytes: Buffer, isEnough: boolean, found: Findings): void {
   const isBookkeeping = BOOKKEEPING.test(head);
   found.isTranscript ||= isBookkeeping;
   if (!titleKind && (isEnough || isBookkeeping)) return;
-  const line = parseWindowLine(bytes);
+  const line = parseLine({ number: 0, start: 0, end: 0, bytes });
   if (!line || line.kind === 'unreadable' || line.kind === 'request') return;
   if (titleKind && line.kind === 'other') found.titles[titleKind] ??= readTitle(line);
   found.at ??= line.at;
@@ -175,16 +166,4 @@ function findModel(bytes: Buffer): string | undefined {
   const head = bytes.toString('latin1', 0, ANSWER_HEAD_BYTES);
   const [, model] = (head.includes('"role":"assistant"') && /"model":"([^"]+)"/.exec(head)) || [];
   return model === '<synthetic>' ? undefined : model;
-}
-
-function parseWindowLine(bytes: Buffer): Line | undefined {
-  return parseLine({ number: 0, start: 0, end: 0, bytes });
-}
-
-function* completeLines(window: Buffer): Generator<Buffer, void, undefined> {
-  let from = 0;
-  for (let to = window.indexOf(NEWLINE); to >= 0; to = window.indexOf(NEWLINE, from)) {
-    yield window.subarray(from, to);
-    from = to + 1;
-  }
 }

@@ -1,6 +1,5 @@
 import { lstatSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Line } from '../file/line.js';
 import { readLines } from '../file/lines.js';
 import { classifyLine } from '../turns/classify-line.js';
 
@@ -22,16 +21,13 @@ export function findPreviousSession(path: string, sessionId: string): { sessionI
 
 function findForeignSessionId(path: string, sessionId: string): string | undefined {
   for (const line of readLines(path)) {
-    const isUser = line.kind === 'user';
-    const named = isUser || line.location.number === 1 ? sessionIdOf(line) : undefined;
-    if (named !== undefined && named !== sessionId) return named;
-    if (isUser || line.kind === 'assistant' || line.location.number >= MAX_HEAD_LINES) return undefined;
+    const { number } = line.location;
+    const named = 'fields' in line && 'sessionId' in line.fields ? line.fields.sessionId : undefined;
+    const isFirst = line.kind === 'user' || number === 1;
+    if (isFirst && named !== undefined && named !== sessionId) return named;
+    if (line.kind === 'user' || line.kind === 'assistant' || number >= MAX_HEAD_LINES) return undefined;
   }
   return undefined;
-}
-
-function sessionIdOf(line: Line): string | undefined {
-  return line.kind === 'request' || line.kind === 'unreadable' ? undefined : line.fields.sessionId;
 }
 
 /** The uuid of the first prompt: a fork has the same. Reads as far as necessary, since an image can make it very long. */

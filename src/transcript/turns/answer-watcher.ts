@@ -7,18 +7,14 @@ import type { Line } from '../file/line.js';
  * have the same text, and so can the two answers around a Stop hook that blocks.
  */
 export class AnswerWatcher {
+  /** The number of the answer's line; undefined until it has come. */
+  line: number | undefined;
   readonly #answer: { readonly text: string; readonly promptId: string | undefined };
   readonly #after: number;
-  #line: number | undefined;
 
   constructor({ text, promptId }: { text: string; promptId: string | undefined }, after: number) {
     this.#answer = { text: text.trim(), promptId };
     this.#after = after;
-  }
-
-  /** The number of the answer's line; undefined until it has come. */
-  get line(): number | undefined {
-    return this.#line;
   }
 
   observe(line: Line): void {
@@ -27,10 +23,10 @@ export class AnswerWatcher {
     if (line.kind === 'user') {
       // A line of the next prompt does not mean that the answer was not the last one.
       const isSamePrompt = line.fields.promptId === promptId;
-      if (isSamePrompt || promptId === undefined || line.fields.promptId === undefined) this.#line = undefined;
+      if (isSamePrompt || promptId === undefined || line.fields.promptId === undefined) this.line = undefined;
     } else if (line.location.number > this.#after) {
       const last = parseBlocks(line.content).findLast((block) => block.kind === 'text');
-      if (last?.text.trim() === text) this.#line = line.location.number;
+      if (last?.text.trim() === text) this.line = line.location.number;
     }
   }
 }

@@ -1,7 +1,7 @@
 import { extractText, hasToolResult, type MediaBlock, parseAttachedImage, splitTextAndMedia } from '../file/content.js';
 import type { AssistantLine, AttachmentLine, SystemLine, UserLine } from '../file/line.js';
 import { COMMAND, parseBashOutput } from './prompt.js';
-import type { Note } from './turn.js';
+import type { NoteContent } from './turn.js';
 
 export type ConversationLine = UserLine | AssistantLine | SystemLine | AttachmentLine;
 
@@ -11,21 +11,15 @@ export type ClassifiedLine =
   | { readonly role: 'response'; readonly line: AssistantLine }
   /** `/clear` and the like are not marked in any way: a command is a prompt unless its output follows. */
   | { readonly role: 'command'; readonly line: UserLine }
-  | { readonly role: 'command-output' }
-  | { readonly role: 'bash-output'; readonly line: UserLine; readonly content: string }
   | { readonly role: 'note'; readonly line: ConversationLine; readonly note: NoteContent }
-  /** Claude Code asks the model to go on after an answer that was cut off, or refused. */
-  | { readonly role: 'resume'; readonly line: UserLine; readonly content: string }
+  /** To resume, Claude Code asks the model to go on after an answer that was cut off, or refused. */
+  | { readonly role: 'bash-output' | 'resume'; readonly content: string }
   /** What Claude Code itself says to the model. Only images and documents in it matter. */
   | { readonly role: 'meta'; readonly line: UserLine; readonly media: readonly MediaBlock[] }
   | { readonly role: 'attached-image'; readonly line: AttachmentLine; readonly media: readonly MediaBlock[] }
   /** Claude Code says that the turn ended, with or without an answer. */
   | { readonly role: 'turn-end' }
-  | { readonly role: 'ignored' };
-
-type WithoutOrigin<N> = N extends Note ? Omit<N, 'line' | 'at' | 'uuid'> : never;
-/** A note without the line that it comes from. */
-export type NoteContent = WithoutOrigin<Note>;
+  | { readonly role: 'command-output' | 'ignored' };
 
 const IGNORED = { role: 'ignored' } as const;
 const INTERRUPTS = ['[Request interrupted by user]', '[Request interrupted by user for tool use]'];
@@ -53,7 +47,7 @@ function classifyUserLine(line: UserLine): ClassifiedLine {
   if (fields.isMeta) return classifyMetaLine(line, text);
   if (INTERRUPTS.includes(text)) return { role: 'note', line, note: { kind: 'interrupt', content: text } };
   if (/^<local-command-(?:stdout|stderr)>/.test(text)) return { role: 'command-output' };
-  if (/^<bash-(?:stdout|stderr)>/.test(text)) return { role: 'bash-output', line, content: parseBashOutput(text) };
+  if (/^<bash-(?:stdout|stderr)>/.test(text)) return { role: 'bash-output', content: parseBashOutput(text) };
   if (COMMAND.test(text) && fields.origin === undefined) return { role: 'command', line };
   return { role: 'prompt', line };
 }
@@ -63,27 +57,23 @@ function classifyMetaLine(line: UserLine, text: string): ClassifiedLine {
     return { role: 'note', line, note: { kind: 'stop-hook-feedback', content: text } };
   if (text.startsWith('[Your previous response had no visible output'))
     return { role: 'note', line, note: { kind: 'nudge', content: text } };
-  if (text.startsWith('Your response above was ')) return { role: 'resume', line, content: text };
+  if (text.startsWith('Your response above was ')) return { role: 'resume', content: text };
   if (text.startsWith('Base directory for this skill:')) return { role: 'skill-body', line };
   return { role: 'meta', line, media: splitTextAndMedia(line.content).media };
 }
 
 function classifySystemLine(line: SystemLine): ClassifiedLine {
-  const { subtype, content, compactMetadata, retryAttempt, maxRetries, retryInMs, error } = line.fields;
-  switch (subtype) {
+  const { fields } = line;
+  switch (fields.subtype) {
     case 'stop_hook_summary':
     case 'turn_duration':
       return { role: 'turn-end' };
     case 'local_command':
-      return extractText(content).startsWith('<local-command-') ? { role: 'command-output' } : IGNORED;
-    case 'compact_boundary': {
-      const { trigger, preTokens: tokensBefore } = compactMetadata ?? {};
-      return { role: 'note', line, note: { kind: 'compaction', trigger, tokensBefore } };
-    }
-    case 'api_error': {
-      const attempts = { attempt: retryAttempt, maxAttempts: maxRetries, waitMs: retryInMs };
-      return { role: 'note', line, note: { kind: 'retry', ...attempts, error: error?.formatted } };
-    }
+      return extractText(fields.content).startsWith('<local-command-') ? { role: 'command-output' } : IGNORED;
+    case 'compact_boundary':
+      return { role: 'note', line, note: { kind: 'compaction', fields } };
+    case 'api_error':
+      return { role: 'note', line, note: { kind: 'retry', fields } };
     default:
       return IGNORED;
   }

@@ -1,23 +1,23 @@
 import { extractText, type MediaBlock, parseBlocks } from '../file/content.js';
 import type { AssistantLine, AttachmentLine, ChainLine, OtherLine, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
-import type { ClassifiedLine, ConversationLine, NoteContent } from './classify-line.js';
+import type { ClassifiedLine, ConversationLine } from './classify-line.js';
 import { type OpenPrompt, openPrompt } from './prompt.js';
 import { ResponseCollector } from './responses.js';
+import { addCompaction, addFacts, addResponses } from './session-facts.js';
 import type { ThreadContext } from './thread-context.js';
-import type { AgentThread, AnsweredMessage, Note, SessionFacts, Turn } from './turn.js';
+import type { AgentThread, AnsweredMessage, Note, NoteContent, SessionFacts, Turn } from './turn.js';
 
 /** A turn to which lines are still added. Which lines belong to it is for the grouper to decide. */
 export class OpenTurn {
-  /** Claude Code says that the turn ended, with or without an answer. */
   hasEnded = false;
+  prompts: OpenPrompt[] = [];
   readonly #thread: ThreadContext;
   readonly #responses: ResponseCollector;
   /** What was known before the turn, and the notes of earlier turns that were never answered. */
   readonly #before: { time: number | undefined; session: SessionFacts; notes: readonly Note[] };
   readonly #notes: Note[] = [];
   #start: Position;
-  #prompts: OpenPrompt[] = [];
   #lineNumbers: number[] = [];
   #session: SessionFacts;
   #inheritedTime: number | undefined;
@@ -30,25 +30,19 @@ export class OpenTurn {
   constructor(thread: ThreadContext, start: Position, earlierNotes: readonly Note[]) {
     this.#thread = thread;
     this.#responses = new ResponseCollector(thread.idOwners);
-    this.#before = { time: thread.lastTime, session: thread.session.facts, notes: earlierNotes };
-    this.#session = thread.session.facts;
+    this.#before = { time: thread.lastTime, session: thread.session, notes: earlierNotes };
+    this.#session = thread.session;
     this.#start = start;
-  }
-
-  get prompts(): readonly OpenPrompt[] {
-    return this.#prompts;
   }
 
   /** As long as there is nothing but prompts, the next prompt joins them. */
   get isUnanswered(): boolean {
-    const isCutOff = this.#hasNote('api-error', 'interrupt', 'compaction');
-    return this.#responses.isEmpty && !this.hasEnded && !this.#hasCopiedResponse && !isCutOff;
+    return !this.#isAnsweredOr('api-error', 'interrupt', 'compaction');
   }
 
   /** A turn without a response does not count, unless it ended without one: an empty answer writes no line. */
   get counts(): boolean {
-    const isAnswered = !this.#responses.isEmpty || this.#hasNote('api-error');
-    return this.#prompts.length > 0 && (isAnswered || this.hasEnded || this.#hasCopiedResponse);
+    return this.prompts.length > 0 && this.#isAnsweredOr('api-error');
   }
 
   /** The notes that the next turn takes over if this one does not count, except how this one ended. */
@@ -61,13 +55,13 @@ export class OpenTurn {
     const prompt = openPrompt(line, this.#timeOf(line), this.#thread.isCopied(line));
     const { number, start } = line.location;
     if (number < this.#start.line) this.#start = { line: number, offset: start };
-    this.#prompts.push(prompt);
+    this.prompts.push(prompt);
     this.#pushMessage({ role: 'user', content: prompt.content, media: prompt.media }, prompt.at);
   }
 
   /** Forgets all prompts but these. If none is left, the turn starts at `start`. */
   keepPrompts(prompts: OpenPrompt[], start: Position): void {
-    this.#prompts = prompts;
+    this.prompts = prompts;
     this.#lineNumbers = prompts.map(({ line }) => line);
     this.#messages = prompts.map(({ content, media }) => ({ role: 'user', content, media }));
     this.#lastMessageAt = prompts.at(-1)?.at;
@@ -75,7 +69,8 @@ export class OpenTurn {
   }
 
   /** Adds what a line of the turn says. Returns whether the line becomes part of the turn. */
-  add(classified: ClassifiedLine): boolean {
+  add(classified: ClassifiedLine, line: ConversationLine): boolean {
+    if (line.kind === 'user' && classified.role !== 'meta') this.#responses.endRun();
     switch (classified.role) {
       case 'response':
         return this.#addResponse(classified.line);
@@ -84,13 +79,11 @@ export class OpenTurn {
       case 'note':
         return this.#addNote(classified.line, classified.note);
       case 'bash-output':
-        this.#pushMessage({ role: 'user', content: classified.content }, this.#timeOf(classified.line));
-        return false;
       case 'resume':
-        if (classified.content.includes('cut off mid-stream'))
-          this.#responses.abortLast(classified.line.location.number);
-        this.#pushMessage({ role: 'user', content: classified.content }, this.#timeOf(classified.line));
-        return true;
+        if (classified.role === 'resume' && classified.content.includes('cut off mid-stream'))
+          this.#responses.abortLast(line.location.number);
+        this.#pushMessage({ role: 'user', content: classified.content }, this.#timeOf(line));
+        return classified.role === 'resume';
       case 'skill-body':
         this.#hasSkillBody ||= this.#responses.isEmpty;
         return false;
@@ -103,37 +96,33 @@ export class OpenTurn {
     }
   }
 
-  /** Adds what a line says about the whole session. An account can also show what the turn's last compaction used. */
+  /** Adds what a line says about the whole session. Returns whether it also shows what the turn's last compaction used. */
   addSessionFacts(line: OtherLine): boolean {
-    const tokens = this.#thread.session.observe(line, () => this.#responses.collected());
+    const { facts, compaction } = addFacts(this.#thread.session, line, () => this.#responses.collect());
+    this.#thread.session = facts;
     const last = this.#notes.findLastIndex(({ kind }) => kind === 'compaction');
     const note = this.#notes[last];
-    if (!tokens || note?.kind !== 'compaction') return false;
-    this.#notes[last] = { ...note, cost: { tokens, line: line.location.number } };
+    if (!compaction || note?.kind !== 'compaction') return false;
+    this.#notes[last] = { ...note, cost: { tokens: compaction, line: line.location.number } };
     return true;
   }
 
   /** Makes a line part of the turn. */
   claim({ location }: ChainLine): void {
     this.#lineNumbers.push(location.number);
-    this.#session = this.#thread.session.facts;
-  }
-
-  /** A user line ends a run of assistant lines; this matters only for lines without a message id. */
-  endRun(): void {
-    this.#responses.endRun();
+    this.#session = this.#thread.session;
   }
 
   /** Tells the thread what no later turn may take again, and what the session has used. */
   close(): void {
-    this.#thread.session.addResponses(this.#responses.collected());
-    for (const { uuid } of this.#prompts) if (uuid !== undefined) this.#thread.seen.add(uuid);
+    this.#thread.session = addResponses(this.#thread.session, this.#responses.collect());
+    for (const { uuid } of this.prompts) if (uuid !== undefined) this.#thread.seen.add(uuid);
   }
 
   toTurn(number: number, sidechains: readonly AgentThread[]): Turn {
-    const [first, ...more] = this.#prompts;
+    const [first, ...more] = this.prompts;
     if (!first) throw new Error('a turn has a prompt');
-    const responses = this.#responses.collected();
+    const responses = this.#responses.collect();
     return {
       number,
       key: first.uuid ?? `${this.#thread.start.sessionId}:${first.line}`,
@@ -142,9 +131,9 @@ export class OpenTurn {
       sessionBefore: this.#before.session,
       session: this.#session,
       context: first.context,
-      skill: this.#hasSkillBody ? this.#prompts.findLast(({ command }) => command !== undefined)?.command : undefined,
+      skill: this.#hasSkillBody ? this.prompts.findLast(({ command }) => command !== undefined)?.command : undefined,
       prompts: [first, ...more],
-      responses: [...responses],
+      responses,
       notes: [...this.#before.notes, ...this.#notes],
       sidechains,
       copied: first.copied || (this.#hasCopiedResponse && responses.length === 0),
@@ -154,7 +143,7 @@ export class OpenTurn {
 
   #addResponse(line: AssistantLine): boolean {
     const { message, requestRef, isApiErrorMessage, apiErrorStatus: status } = line.fields;
-    if (this.#prompts.length === 0) return false;
+    if (this.prompts.length === 0) return false;
     if (this.#thread.isCopied(line)) {
       this.#hasCopiedResponse = true;
       return true;
@@ -162,8 +151,11 @@ export class OpenTurn {
     if (isApiErrorMessage)
       return this.#addNote(line, { kind: 'api-error', content: extractText(line.content), status });
     if (message?.model === '<synthetic>') return false;
-    const answered = () => ({ ...this.#takeMessages(), request: this.#thread.findRequest(requestRef) });
-    return this.#responses.add(line, this.#timeOf(line), answered);
+    return this.#responses.add(line, this.#timeOf(line), () => ({
+      answered: this.#messages.splice(0),
+      answeredAt: this.#lastMessageAt,
+      request: this.#thread.findRequest(requestRef),
+    }));
   }
 
   #addToolResults(line: UserLine): boolean {
@@ -185,23 +177,19 @@ export class OpenTurn {
   }
 
   #addNote(line: ConversationLine, note: NoteContent): boolean {
-    const isRepeated = this.#thread.isRepeated(line);
-    if (!isRepeated) {
-      if (note.kind === 'compaction') this.#thread.session.addCompaction();
-      const { location, fields } = line;
-      this.#notes.push({ ...note, line: location.number, at: this.#timeOf(line), uuid: fields.uuid });
-    }
-    if (note.kind === 'absorbed-message' || note.kind === 'stop-hook-feedback' || note.kind === 'nudge') {
-      const media = note.kind === 'absorbed-message' ? note.media : [];
-      this.#pushMessage({ role: 'user', content: note.content, media }, this.#timeOf(line));
-    }
-    return !isRepeated;
+    const at = this.#timeOf(line);
+    if (note.kind === 'absorbed-message' || note.kind === 'stop-hook-feedback' || note.kind === 'nudge')
+      this.#pushMessage({ role: 'user', content: note.content, media: 'media' in note ? note.media : [] }, at);
+    if (this.#thread.isRepeated(line)) return false;
+    if (note.kind === 'compaction') this.#thread.session = addCompaction(this.#thread.session);
+    this.#notes.push({ ...note, line: line.location.number, at, uuid: line.fields.uuid });
+    return true;
   }
 
   /** Before the first response, images and documents belong to the prompt, or to the command in it. */
   #addMedia(line: UserLine | AttachmentLine, media: readonly MediaBlock[]): void {
     if (media.length === 0 || this.#thread.isRepeated(line)) return;
-    if (this.#responses.isEmpty) this.#prompts.at(-1)?.media.push(...media);
+    if (this.#responses.isEmpty) this.prompts.at(-1)?.media.push(...media);
     // A tool's result can name a PDF that it has read; the PDF itself follows in a line of its own.
     else if (line.kind === 'user')
       this.#pushMessage({ role: 'tool', toolCallId: undefined, content: line.content }, this.#timeOf(line));
@@ -220,13 +208,9 @@ export class OpenTurn {
     this.#lastMessageAt = Math.max(this.#lastMessageAt ?? at, at);
   }
 
-  #takeMessages() {
-    const answered = this.#messages;
-    this.#messages = [];
-    return { answered, answeredAt: this.#lastMessageAt };
-  }
-
-  #hasNote(...kinds: readonly Note['kind'][]): boolean {
-    return this.#notes.some(({ kind }) => kinds.includes(kind));
+  /** Whether there is more than prompts: a response, the turn's end, or a note of one of these kinds. */
+  #isAnsweredOr(...kinds: readonly Note['kind'][]): boolean {
+    const isAnswered = !this.#responses.isEmpty || this.hasEnded || this.#hasCopiedResponse;
+    return isAnswered || this.#notes.some(({ kind }) => kinds.includes(kind));
   }
 }

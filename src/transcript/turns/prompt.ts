@@ -6,30 +6,24 @@ import type { Prompt, PromptContext } from './turn.js';
 export interface OpenPrompt extends Prompt {
   /** Later lines can add to it. */
   readonly media: MediaBlock[];
+  /** The name of the command that it is, without the slash. */
   readonly command: string | undefined;
   readonly context: PromptContext;
-  /** Whether it is history that another session wrote. */
   readonly copied: boolean;
 }
 
-/** A prompt as the user typed it, without what Claude Code wrapped around it. */
-export interface PromptText extends Pick<PromptContext, 'trigger' | 'ide'> {
-  readonly content: string;
-  readonly media: MediaBlock[];
-  /** The name of a command, without its slash. */
-  readonly command: string | undefined;
-}
+type PromptText = Pick<OpenPrompt, 'content' | 'media' | 'command'> & Pick<PromptContext, 'trigger' | 'ide'>;
 
 export function openPrompt(line: UserLine, at: number, copied: boolean): OpenPrompt {
-  const { uuid, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint } = line.fields;
-  const { content, media, command, trigger, ide } = parsePromptText(line);
-  const context = { trigger, ide, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint };
-  return { uuid, line: line.location.number, at, content, media, command, context, copied };
+  const { trigger, ide, ...text } = parsePromptText(line);
+  const context = { ...line.fields, trigger, ide };
+  return { ...text, uuid: line.fields.uuid, line: line.location.number, at, context, copied };
 }
 
 /** How the line of a command begins, whether it is built in or the user's own. */
 export const COMMAND = /^\s*<command-(?:name|message)>/;
 
+/** A prompt as the user typed it, without what Claude Code wrapped around it. */
 export function parsePromptText({ content, fields }: UserLine): PromptText {
   const { text: whole, media } = splitTextAndMedia(content);
   const { text, ide } = splitIdeContext(whole);

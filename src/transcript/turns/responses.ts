@@ -1,3 +1,5 @@
+import { attempt } from '../../shared/attempt.js';
+import { isRecord } from '../../shared/json.js';
 import { type Block, parseBlocks } from '../file/content.js';
 import type { AssistantLine } from '../file/line.js';
 import type { TokenCounts } from '../file/schema.js';
@@ -9,19 +11,22 @@ type Answered = Pick<Response, 'answered' | 'answeredAt' | 'request'>;
 /** Which turn has a message id or tool call id: a line that is repeated in another turn is not collected again. */
 export type IdOwners = Map<string, symbol>;
 
-interface IndexedBlock {
-  readonly index: number | undefined;
-  readonly block: Block;
+type Mutable<T> = { -readonly [key in keyof T]: T[key] };
+
+/** A response to which lines are still added. */
+interface OpenResponse extends Mutable<Omit<Response, 'blocks' | 'calls'>> {
+  /** By what is the same if a block is written twice. */
+  readonly blocks: Map<string, { readonly index: number | undefined; readonly block: Block }>;
+  readonly calls: Mutable<ToolCall>[];
 }
 
 /** Collects the responses of a turn. A response is one line per content block, all with the same message id and usage. */
 export class ResponseCollector {
   readonly #owners: IdOwners;
   readonly #owner = Symbol();
-  readonly #responses: Response[] = [];
-  readonly #byId = new Map<string, Response>();
-  readonly #blocks = new Map<Response, Map<string, IndexedBlock>>();
-  readonly #calls = new Map<string, ToolCall>();
+  readonly #responses: OpenResponse[] = [];
+  readonly #byId = new Map<string, OpenResponse>();
+  readonly #calls = new Map<string, Mutable<ToolCall>>();
   readonly #earlyResults = new Map<string, ToolResult>();
   #hasRunEnded = true;
 
@@ -33,11 +38,8 @@ export class ResponseCollector {
     return this.#responses.length === 0;
   }
 
-  /** The responses, as far as they have come. */
-  collected(): readonly Response[] {
-    for (const [response, blocks] of this.#blocks)
-      response.blocks = sortByIndex([...blocks.values()]).map(({ block }) => block);
-    return this.#responses;
+  collect(): Response[] {
+    return this.#responses.map((response) => ({ ...response, blocks: listBlocks(response) }));
   }
 
   /** Lines without a message id are one response only if no user line comes between them. */
@@ -57,7 +59,7 @@ export class ResponseCollector {
     response.stopReason = stop_reason ?? response.stopReason;
     response.effort ??= effort;
     response.aborted ||= isAbortedMidStream === true;
-    response.usage = largestUsage(response.usage, usage);
+    response.usage = mergeUsage(response.usage, usage) as TokenCounts | undefined;
     this.#addBlocks(response, line, at);
     return true;
   }
@@ -65,9 +67,7 @@ export class ResponseCollector {
   /** Marks the last response as cut off while it streamed, which a later line says. */
   abortLast(lineNumber: number): void {
     const last = this.#responses.at(-1);
-    if (!last) return;
-    last.aborted = true;
-    last.lastLine = lineNumber;
+    if (last) Object.assign(last, { aborted: true, lastLine: lineNumber });
   }
 
   /** Returns whether the turn has the call that the result belongs to. A result can come before its call. */
@@ -84,17 +84,16 @@ export class ResponseCollector {
     return owner === this.#owner;
   }
 
-  #find({ fields }: AssistantLine): Response | undefined {
-    const id = fields.message?.id;
-    if (id !== undefined) return this.#byId.get(id);
+  #find({ fields: { message, requestId } }: AssistantLine): OpenResponse | undefined {
+    if (message?.id !== undefined) return this.#byId.get(message.id);
     const last = this.#responses.at(-1);
-    const isSameRequest = last && last.id === undefined && last.requestId === fields.requestId;
-    return isSameRequest && (!this.#hasRunEnded || fields.requestId !== undefined) ? last : undefined;
+    const isSameRequest = last && last.id === undefined && last.requestId === requestId;
+    return isSameRequest && (!this.#hasRunEnded || requestId !== undefined) ? last : undefined;
   }
 
-  #open({ fields, location }: AssistantLine, at: number, answered: Answered): Response {
+  #open({ fields, location }: AssistantLine, at: number, answered: Answered): OpenResponse {
     const streamedMs = fields.thinkingDurationMs ?? fields.toolInputStreamMs;
-    const response: Response = {
+    const response: OpenResponse = {
       ...answered,
       id: fields.message?.id,
       uuid: fields.uuid,
@@ -103,7 +102,7 @@ export class ResponseCollector {
       firstLine: location.number,
       firstBlockAt: at,
       firstBlockStartedAt: streamedMs === undefined ? undefined : at - streamedMs,
-      blocks: [],
+      blocks: new Map(),
       calls: [],
       usage: undefined,
       stopReason: undefined,
@@ -114,12 +113,11 @@ export class ResponseCollector {
     };
     this.#responses.push(response);
     if (response.id !== undefined) this.#byId.set(response.id, response);
-    this.#blocks.set(response, new Map());
     return response;
   }
 
-  #addBlocks(response: Response, { content, fields, location }: AssistantLine, at: number): void {
-    const known = this.#blocks.get(response) ?? new Map<string, IndexedBlock>();
+  #addBlocks(response: OpenResponse, { content, fields, location }: AssistantLine, at: number): void {
+    const known = response.blocks;
     const blocks = parseBlocks(content);
     const index = blocks.length === 1 ? fields.apiBlockIndex : undefined;
     const line = location.number;
@@ -135,13 +133,12 @@ export class ResponseCollector {
     }
   }
 
-  #addCall(response: Response, { id, name, input }: Extract<Block, { kind: 'tool_use' }>, line: number, at: number) {
+  #addCall({ calls }: OpenResponse, block: Extract<Block, { kind: 'tool_use' }>, line: number, at: number): void {
+    const { id, name, input } = block;
     if (id !== undefined && (this.#calls.has(id) || !this.#take(id))) return;
-    const call: ToolCall = { id, name, input, line, at, result: undefined };
-    response.calls.push(call);
-    if (id === undefined) return;
-    call.result = this.#earlyResults.get(id);
-    this.#calls.set(id, call);
+    const call = { id, name, input, line, at, result: id === undefined ? undefined : this.#earlyResults.get(id) };
+    calls.push(call);
+    if (id !== undefined) this.#calls.set(id, call);
   }
 }
 
@@ -150,37 +147,21 @@ function blockKey(block: Block, index: number | undefined, blockCount: number): 
   if (block.kind === 'tool_use' && block.id !== undefined) return `tool:${block.id}`;
   if (index !== undefined) return `block:${index}`;
   if (block.kind === 'text' || block.kind === 'thinking') return `${block.kind}:${block.text}`;
-  try {
-    return JSON.stringify(block);
-  } catch {
-    // The block is nested too deeply to be written.
-    return `place:${blockCount}`;
-  }
+  // A block that is nested too deeply cannot be written.
+  return attempt(() => JSON.stringify(block)) ?? `place:${blockCount}`;
 }
 
-function sortByIndex(blocks: readonly IndexedBlock[]): readonly IndexedBlock[] {
-  if (blocks.some(({ index }) => index === undefined)) return blocks;
-  return blocks.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0));
+function listBlocks({ blocks }: OpenResponse): Block[] {
+  const indexed = [...blocks.values()];
+  // Otherwise they stay in the order of their lines.
+  if (indexed.every(({ index }) => index !== undefined)) indexed.sort((a, b) => (a.index ?? 0) - (b.index ?? 0));
+  return indexed.map(({ block }) => block);
 }
-
-const COUNTS = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const;
-const CACHE_COUNTS = ['ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens'] as const;
 
 /** Every line of a response has its usage. If they differ (2.0.50), the smaller counts are those of an earlier moment. */
-function largestUsage(a: TokenCounts | undefined, b: TokenCounts | undefined): TokenCounts | undefined {
-  if (!a || !b) return a ?? b;
-  const [one, other] = [a.cache_creation, b.cache_creation];
-  const cache_creation = one && other ? largestCounts(CACHE_COUNTS, one, other) : (one ?? other);
-  return { ...a, ...b, ...largestCounts(COUNTS, a, b), cache_creation };
-}
-
-type Counts<Name extends string> = { [name in Name]?: number | undefined };
-
-function largestCounts<Name extends string>(names: readonly Name[], a: Counts<Name>, b: Counts<Name>): Counts<Name> {
-  const largest: Counts<Name> = {};
-  for (const name of names) {
-    const valid = [a[name], b[name]].filter((count) => Number.isSafeInteger(count)) as number[];
-    largest[name] = valid.length > 0 ? Math.max(...valid) : undefined;
-  }
-  return largest;
+function mergeUsage(a: unknown, b: unknown): unknown {
+  if (isRecord(a) && isRecord(b))
+    return Object.fromEntries(Object.keys({ ...a, ...b }).map((name) => [name, mergeUsage(a[name], b[name])]));
+  const counts = [a, b].filter((count) => Number.isSafeInteger(count)) as number[];
+  return counts.length > 0 ? Math.max(...counts) : (b ?? a);
 }

@@ -1,50 +1,24 @@
 import type { OtherLine } from '../file/line.js';
 import type { ModelAccount } from '../file/schema.js';
-import {
-  type Account,
-  NO_SESSION_FACTS,
-  NO_TOKENS,
-  type Response,
-  type SessionFacts,
-  TITLE_KINDS,
-  type Tokens,
-} from './turn.js';
+import { NO_SESSION_FACTS, NO_TOKENS, type Response, type SessionFacts, TITLE_KINDS, type Tokens } from './turn.js';
 
-/** Collects what lines say about the whole session: its titles, its pull request, and its account of tokens. */
-export class SessionFactsCollector {
-  #facts: SessionFacts;
+type Account = SessionFacts['account'];
 
-  constructor(facts: SessionFacts) {
-    this.#facts = facts;
-  }
-
-  get facts(): SessionFacts {
-    return this.#facts;
-  }
-
-  /** Returns what the last compaction used, if the line is an account that shows it. */
-  observe(line: OtherLine, responses: () => readonly Response[]): Tokens | undefined {
-    const { type, fields, location } = line;
-    const { titles, pullRequest, account } = this.#facts;
-    if (type === 'pr-link') this.#facts = { ...this.#facts, pullRequest: fields.prUrl ?? pullRequest };
-    if (TITLE_KINDS.some((kind) => kind === type))
-      this.#facts = { ...this.#facts, titles: { ...titles, [type]: readTitle(line) } };
-    if (type !== 'cost-state' || !fields.modelUsage) return undefined;
-    const before = withResponses(account, responses());
-    const told = sumModelUsage(fields.modelUsage);
-    const { hasAgents } = before;
-    this.#facts = { ...this.#facts, account: { ...NO_SESSION_FACTS.account, told, line: location.number, hasAgents } };
-    return compactionCost(before, told);
-  }
-
-  addResponses(responses: readonly Response[]): void {
-    this.#facts = { ...this.#facts, account: withResponses(this.#facts.account, responses) };
-  }
-
-  addCompaction(): void {
-    const { account } = this.#facts;
-    this.#facts = { ...this.#facts, account: { ...account, compactions: account.compactions + 1 } };
-  }
+/** Adds what a line says about the session. If the line is an account of its tokens, it can also show what a compaction used. */
+export function addFacts(
+  facts: SessionFacts,
+  line: OtherLine,
+  responses: () => readonly Response[],
+): { facts: SessionFacts; compaction?: Tokens | undefined } {
+  const { type, fields, location } = line;
+  if (type === 'pr-link') return { facts: { ...facts, pullRequest: fields.prUrl ?? facts.pullRequest } };
+  if (TITLE_KINDS.some((kind) => kind === type))
+    return { facts: { ...facts, titles: { ...facts.titles, [type]: readTitle(line) } } };
+  if (type !== 'cost-state' || !fields.modelUsage) return { facts };
+  const { account: before } = addResponses(facts, responses());
+  const told = Object.values(fields.modelUsage).map(usedByModel).reduce(plus, NO_TOKENS);
+  const account = { ...NO_SESSION_FACTS.account, told, line: location.number, hasAgents: before.hasAgents };
+  return { facts: { ...facts, account }, compaction: compactionCost(before, told) };
 }
 
 /** The title that a line of one of the `TITLE_KINDS` gives the session. */
@@ -52,16 +26,24 @@ export function readTitle({ fields }: OtherLine): string | undefined {
   return fields.customTitle ?? fields.aiTitle ?? fields.summary;
 }
 
+/** The title that counts: one by the user before one by the program. */
+export function findTitle(titles: SessionFacts['titles']): string | undefined {
+  return TITLE_KINDS.map((kind) => titles[kind]).find((title) => title !== undefined);
+}
+
+export function addCompaction(facts: SessionFacts): SessionFacts {
+  return { ...facts, account: { ...facts.account, compactions: facts.account.compactions + 1 } };
+}
+
 const STARTS_AGENTS = new Set(['Agent', 'Task', 'Workflow', 'Skill', 'SendMessage']);
 
-/** Adds to an account what responses have used since its last line. */
-function withResponses(account: Account, responses: readonly Response[]): Account {
+/** Adds to the account what responses have used since its last line. */
+export function addResponses(facts: SessionFacts, responses: readonly Response[]): SessionFacts {
+  const { account } = facts;
   const later = responses.filter(({ firstLine }) => firstLine > account.line);
-  return {
-    ...account,
-    since: later.map(usedBy).reduce(plus, account.since),
-    hasAgents: account.hasAgents || later.some(({ calls }) => calls.some(({ name }) => STARTS_AGENTS.has(name))),
-  };
+  const since = later.map(usedBy).reduce(plus, account.since);
+  const hasAgents = later.some(({ calls }) => calls.some(({ name }) => STARTS_AGENTS.has(name)));
+  return { ...facts, account: { ...account, since, hasAgents: account.hasAgents || hasAgents } };
 }
 
 /**
@@ -74,15 +56,13 @@ function compactionCost({ told, since, compactions, hasAgents }: Account, now: T
   return Object.values(cost).every((count) => count >= 0) ? cost : undefined;
 }
 
-function sumModelUsage(models: { readonly [model: string]: ModelAccount }): Tokens {
-  return Object.values(models)
-    .map(({ inputTokens = 0, outputTokens = 0, cacheReadInputTokens = 0, cacheCreationInputTokens = 0 }) => ({
-      input: inputTokens,
-      output: outputTokens,
-      cacheRead: cacheReadInputTokens,
-      cacheWritten: cacheCreationInputTokens,
-    }))
-    .reduce(plus, NO_TOKENS);
+function usedByModel(used: ModelAccount): Tokens {
+  return {
+    input: used.inputTokens ?? 0,
+    output: used.outputTokens ?? 0,
+    cacheRead: used.cacheReadInputTokens ?? 0,
+    cacheWritten: used.cacheCreationInputTokens ?? 0,
+  };
 }
 
 function usedBy({ usage }: Response): Tokens {

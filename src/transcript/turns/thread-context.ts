@@ -1,7 +1,6 @@
 import type { AssistantLine, ChainLine, RequestLine, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
 import type { IdOwners } from './responses.js';
-import { SessionFactsCollector } from './session-facts.js';
 import type { ModelRequest, SessionFacts } from './turn.js';
 
 /** Where reading a thread starts, and what is known from the lines before. */
@@ -20,22 +19,22 @@ export interface ThreadStart extends Position {
 /** What the turns of one thread share. */
 export class ThreadContext {
   readonly start: ThreadStart;
+  readonly isAgent: boolean;
   readonly idOwners: IdOwners;
-  readonly session: SessionFactsCollector;
+  session: SessionFacts;
   /** The time of the last line that had one. */
   lastTime: number | undefined;
   /** The uuids of the prompts of earlier turns, and of lines that must not be added twice. */
   readonly seen = new Set<string>();
-  readonly #requests = new Map<string, ModelRequest & { line: number }>();
+  readonly #requests = new Map<string, ModelRequest>();
+  /** Each line of a conversation names the one before it. Attachments are links in this chain too. */
+  readonly #parents = new Map<string, { readonly parentUuid: string | undefined; readonly line: number }>();
 
   constructor(start: ThreadStart) {
     this.start = start;
+    this.isAgent = start.thread === 'agent';
     this.idOwners = start.idOwners ?? new Map();
-    this.session = new SessionFactsCollector(start.session);
-  }
-
-  get isAgent(): boolean {
-    return this.start.thread === 'agent';
+    this.session = start.session;
   }
 
   /** Whether the line was seen before, since a line can be written twice. It is seen from now on. */
@@ -62,7 +61,24 @@ export class ThreadContext {
     return id === undefined ? undefined : this.#requests.get(id);
   }
 
-  forgetRequestsBefore(lineNumber: number): void {
+  addToChain({ fields: { uuid, parentUuid }, location }: ChainLine): void {
+    if (uuid !== undefined) this.#parents.set(uuid, { parentUuid, line: location.number });
+  }
+
+  /** The index of the nearest of these lines from which a line with this parent descends, else -1. */
+  findAncestor(parentUuid: string | undefined, candidates: readonly (string | undefined)[]): number {
+    let uuid = parentUuid;
+    // A chain can be circular.
+    for (let steps = 0; uuid !== undefined && steps <= this.#parents.size; steps += 1) {
+      const index = candidates.indexOf(uuid);
+      if (index >= 0) return index;
+      uuid = this.#parents.get(uuid)?.parentUuid;
+    }
+    return -1;
+  }
+
+  forgetBefore(lineNumber: number): void {
     for (const [id, { line }] of this.#requests) if (line < lineNumber) this.#requests.delete(id);
+    for (const [uuid, { line }] of this.#parents) if (line < lineNumber) this.#parents.delete(uuid);
   }
 }

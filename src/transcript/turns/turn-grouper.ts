@@ -2,18 +2,15 @@ import type { ChainLine, Line, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
 import { type ClassifiedLine, type ConversationLine, classifyLine } from './classify-line.js';
 import { OpenTurn } from './open-turn.js';
-import { ParentChain } from './parent-chain.js';
-import { Sidechains } from './sidechains.js';
 import { ThreadContext, type ThreadStart } from './thread-context.js';
-import type { Turn } from './turn.js';
+import { type AgentThread, type Turn, toThread } from './turn.js';
 
 /** Groups the lines of a thread into turns: a turn starts at a prompt and ends before the next one. */
 export class TurnGrouper {
   readonly #thread: ThreadContext;
-  readonly #chain = new ParentChain();
-  readonly #sidechains = new Sidechains((start) => new TurnGrouper(start));
   #turnCount: number;
   #turn: OpenTurn;
+  #sidechains = new Sidechains();
   /** After the last line that belongs to a turn, or to a prompt that was dropped. */
   #nextStart: Position;
   /** A command, until the lines after it show whether it was a prompt. */
@@ -34,10 +31,10 @@ export class TurnGrouper {
       return undefined;
     }
     if (line.fields.isSidechain && !this.#thread.isAgent) {
-      this.#addSidechainLine(line);
+      if (this.#turn.prompts.length > 0 && this.#sidechains.push(line, this.#thread)) this.#claim(line);
       return undefined;
     }
-    this.#chain.remember(line);
+    this.#thread.addToChain(line);
     if (line.kind === 'other') {
       if (this.#turn.addSessionFacts(line)) this.#claim(line);
       return undefined;
@@ -53,10 +50,10 @@ export class TurnGrouper {
   #addConversationLine(line: ConversationLine): Turn | undefined {
     this.#thread.lastTime = line.at ?? this.#thread.lastTime;
     const classified = this.#classify(line);
-    if (endsTurn(classified)) this.#turn.hasEnded = true;
+    const isNudge = classified.role === 'note' && classified.note.kind === 'nudge';
+    if (isNudge || classified.role === 'turn-end') this.#turn.hasEnded = true;
     const ended = this.#findTurn(classified);
-    if (line.kind === 'user' && classified.role !== 'meta') this.#turn.endRun();
-    if (this.#turn.add(classified)) this.#claim(line);
+    if (this.#turn.add(classified, line)) this.#claim(line);
     return ended;
   }
 
@@ -70,28 +67,15 @@ export class TurnGrouper {
 
   /** Makes the turn to which a line belongs the current one. Returns the turn that ended, if it counts. */
   #findTurn(classified: ClassifiedLine): Turn | undefined {
-    if (classified.role === 'command-output') this.#undecidedCommand = undefined;
-    const ended = impliesPrompt(classified) ? this.#takeCommandAsPrompt() : undefined;
-    switch (classified.role) {
-      case 'prompt':
-        return this.#startOrJoin(classified.line) ?? ended;
-      case 'command':
-        this.#undecidedCommand = classified.line;
-        return ended;
-      case 'response':
-        // In a torn agent file the prompt can be missing; what the agent did still counts.
-        if (this.#thread.isAgent && this.#turn.prompts.length === 0)
-          this.#turn.addPrompt({ ...classified.line, kind: 'user', content: '', fields: {} });
-        return ended;
-      default:
-        return ended;
-    }
-  }
-
-  #takeCommandAsPrompt(): Turn | undefined {
-    const command = this.#undecidedCommand;
-    this.#undecidedCommand = undefined;
-    return command && this.#startOrJoin(command);
+    const command = impliesPrompt(classified) ? this.#undecidedCommand : undefined;
+    if (command || classified.role === 'command-output') this.#undecidedCommand = undefined;
+    const ended = command && this.#startOrJoin(command);
+    if (classified.role === 'prompt') return this.#startOrJoin(classified.line) ?? ended;
+    if (classified.role === 'command') this.#undecidedCommand = classified.line;
+    // In a torn agent file the prompt can be missing; what the agent did still counts.
+    if (classified.role === 'response' && this.#thread.isAgent && this.#turn.prompts.length === 0)
+      this.#turn.addPrompt({ ...classified.line, kind: 'user', content: '', fields: {} });
+    return ended;
   }
 
   /** A prompt starts a turn, or joins one that consists of nothing but prompts. */
@@ -111,11 +95,10 @@ export class TurnGrouper {
    */
   #dropRetracted(next: UserLine): undefined {
     const { prompts } = this.#turn;
-    const uuids = new Set(prompts.flatMap(({ uuid }) => uuid ?? []));
-    const ancestor = this.#chain.findAncestor(next.fields.parentUuid, uuids);
-    const ancestors = ancestor === undefined ? 0 : prompts.findIndex(({ uuid }) => uuid === ancestor) + 1;
+    const uuids = prompts.map(({ uuid }) => uuid);
+    const ancestors = prompts.slice(0, this.#thread.findAncestor(next.fields.parentUuid, uuids) + 1);
     const isCopied = this.#thread.isCopied(next);
-    const kept = prompts.slice(0, ancestors).filter(({ copied }) => copied === isCopied);
+    const kept = ancestors.filter(({ copied }) => copied === isCopied);
     if (kept.length < prompts.length) this.#turn.keepPrompts(kept, this.#nextStart);
   }
 
@@ -124,16 +107,10 @@ export class TurnGrouper {
     const ended = this.open();
     if (ended) this.#turnCount += 1;
     turn.close();
-    this.#chain.forgetBefore(this.#nextStart.line);
-    this.#thread.forgetRequestsBefore(this.#nextStart.line);
-    this.#sidechains.clear();
+    this.#thread.forgetBefore(this.#nextStart.line);
+    this.#sidechains = new Sidechains();
     this.#turn = new OpenTurn(this.#thread, this.#nextStart, ended ? [] : turn.notesForNextTurn);
     return ended;
-  }
-
-  #addSidechainLine(line: ChainLine): void {
-    const { start, idOwners } = this.#thread;
-    if (this.#turn.prompts.length > 0 && this.#sidechains.push(line, { ...start, idOwners })) this.#claim(line);
   }
 
   #claim(line: ChainLine): void {
@@ -143,25 +120,36 @@ export class TurnGrouper {
   }
 }
 
-function endsTurn(classified: ClassifiedLine): boolean {
-  return classified.role === 'turn-end' || (classified.role === 'note' && classified.note.kind === 'nudge');
+/** Subagents whose lines are in the main file. The lines of each form a chain of their own, whose first has no parent. */
+class Sidechains {
+  readonly #byLine = new Map<string, { key: string; grouper: TurnGrouper; turns: Turn[] }>();
+
+  /** Returns whether the line was taken: it is not if it has no uuid, or one that came before. */
+  push(line: ChainLine, { start, idOwners }: ThreadContext): boolean {
+    const { uuid, parentUuid } = line.fields;
+    if (uuid === undefined || this.#byLine.has(uuid)) return false;
+    const { number, start: offset } = line.location;
+    const chain = (parentUuid !== undefined && this.#byLine.get(parentUuid)) || {
+      key: uuid,
+      grouper: new TurnGrouper({ ...start, idOwners, line: number, offset, turnCount: 0, thread: 'agent' }),
+      turns: [],
+    };
+    this.#byLine.set(uuid, chain);
+    const ended = chain.grouper.push(line);
+    if (ended) chain.turns.push(ended);
+    return true;
+  }
+
+  threads(): AgentThread[] {
+    const chains = [...new Set(this.#byLine.values())];
+    return chains.flatMap(({ key, grouper, turns }) => toThread([...turns, grouper.open()], key) ?? []);
+  }
 }
 
 /** Whether the line would not come after a built-in command, so that a command before it was a prompt. */
 function impliesPrompt(classified: ClassifiedLine): boolean {
-  switch (classified.role) {
-    case 'prompt':
-    case 'command':
-    case 'response':
-    case 'skill-body':
-    case 'attached-image':
-      return true;
-    case 'meta':
-      return classified.media.length > 0;
-    case 'note':
-      // A command can have asked for the compaction.
-      return classified.note.kind !== 'compaction';
-    default:
-      return false;
-  }
+  if (classified.role === 'meta') return classified.media.length > 0;
+  // A command can have asked for the compaction.
+  if (classified.role === 'note') return classified.note.kind !== 'compaction';
+  return ['prompt', 'command', 'response', 'skill-body', 'attached-image'].includes(classified.role);
 }

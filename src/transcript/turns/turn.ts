@@ -1,6 +1,7 @@
+import { isRecord } from '../../shared/json.js';
 import type { Block, MediaBlock } from '../file/content.js';
 import type { Position } from '../file/reader.js';
-import type { RequestFields, TokenCounts, ToolUseResult, UserFields } from '../file/schema.js';
+import type { RequestFields, SystemFields, TokenCounts, ToolUseResult, UserFields } from '../file/schema.js';
 
 /** A prompt and everything that Claude Code did to answer it. Lines are given by number, times in ms since 1970. */
 export interface Turn {
@@ -11,12 +12,10 @@ export interface Turn {
   readonly start: Position;
   /** The time that its lines without one take from the lines before it; undefined if none of them needs it. */
   readonly inheritedTime: number | undefined;
-  /** What was known of the session before the turn. */
+  /** What was known of the session before the turn, and at its last line. */
   readonly sessionBefore: SessionFacts;
-  /** What was known of the session at the turn's last line. */
   readonly session: SessionFacts;
   readonly context: PromptContext;
-  /** The skill that the prompt calls. */
   readonly skill: string | undefined;
   /** More than one if queued prompts were answered together. */
   readonly prompts: readonly [Prompt, ...Prompt[]];
@@ -26,7 +25,6 @@ export interface Turn {
   readonly sidechains: readonly AgentThread[];
   /** History copied from another session: the turn is numbered here, but exported there. */
   readonly copied: boolean;
-  /** The lines that make up the turn, counted from 1. */
   readonly lineNumbers: readonly number[];
 }
 
@@ -35,16 +33,13 @@ export interface Prompt {
   readonly line: number;
   readonly at: number;
   readonly content: string;
-  /** Images and documents that came with it. */
   readonly media: readonly MediaBlock[];
 }
-
-export type Trigger = 'human' | 'command' | 'bash' | 'task-notification' | 'auto-continuation';
 
 /** The circumstances of the prompt. They hold for the whole turn and never change. */
 export interface PromptContext
   extends Pick<UserFields, 'promptId' | 'cwd' | 'gitBranch' | 'version' | 'slug' | 'permissionMode' | 'entrypoint'> {
-  readonly trigger: Trigger;
+  readonly trigger: 'human' | 'command' | 'bash' | 'task-notification' | 'auto-continuation';
   /** What was selected or open in the editor, by kind. */
   readonly ide: { readonly [kind: string]: string } | undefined;
 }
@@ -63,14 +58,14 @@ export interface Response {
   readonly firstBlockAt: number;
   /** When its first block began to stream, if its line says so. */
   readonly firstBlockStartedAt: number | undefined;
-  blocks: readonly Block[];
-  calls: ToolCall[];
-  usage: TokenCounts | undefined;
-  stopReason: string | undefined;
-  effort: string | undefined;
-  aborted: boolean;
-  lastLine: number;
-  lastBlockAt: number;
+  readonly blocks: readonly Block[];
+  readonly calls: readonly ToolCall[];
+  readonly usage: TokenCounts | undefined;
+  readonly stopReason: string | undefined;
+  readonly effort: string | undefined;
+  readonly aborted: boolean;
+  readonly lastLine: number;
+  readonly lastBlockAt: number;
 }
 
 /** A message to the model that a response answers. */
@@ -81,10 +76,9 @@ export type AnsweredMessage =
 export interface ModelRequest {
   readonly id: string;
   readonly at: number | undefined;
-  readonly params: RequestParams | undefined;
+  readonly params: RequestFields['params'];
+  readonly line: number;
 }
-
-export type RequestParams = NonNullable<RequestFields['params']>;
 
 export interface ToolCall {
   readonly id: string | undefined;
@@ -92,7 +86,13 @@ export interface ToolCall {
   readonly input: unknown;
   readonly line: number;
   readonly at: number;
-  result: ToolResult | undefined;
+  readonly result: ToolResult | undefined;
+}
+
+/** An argument of a call, if it is a text. */
+export function findTextArgument({ input }: ToolCall, name: string): string | undefined {
+  const value = isRecord(input) ? input[name] : undefined;
+  return typeof value === 'string' ? value : undefined;
 }
 
 export interface ToolResult {
@@ -107,29 +107,24 @@ export interface ToolResult {
 }
 
 /** What happened in a turn besides prompts, responses and tool calls. */
-export type Note = { readonly line: number; readonly at: number; readonly uuid: string | undefined } & (
-  | {
-      readonly kind: 'compaction';
-      readonly trigger: string | undefined;
-      readonly tokensBefore: number | undefined;
-      /** What the compaction call itself used, and the line that shows it. */
-      readonly cost?: { readonly tokens: Tokens; readonly line: number };
-    }
-  | {
-      readonly kind: 'retry';
-      readonly attempt: number | undefined;
-      readonly maxAttempts: number | undefined;
-      readonly waitMs: number | undefined;
-      readonly error: string | undefined;
-    }
+export type Note = NoteContent & { readonly line: number; readonly at: number; readonly uuid: string | undefined };
+
+export type NoteContent =
+  | { readonly kind: 'compaction'; readonly fields: SystemFields; readonly cost?: CompactionCost }
+  | { readonly kind: 'retry'; readonly fields: SystemFields }
   | { readonly kind: 'absorbed-message'; readonly content: string; readonly media: readonly MediaBlock[] }
   | { readonly kind: 'stop-hook-feedback'; readonly content: string }
   | { readonly kind: 'interrupt'; readonly content: string }
   | { readonly kind: 'max-turns' }
   /** Claude Code asked again because the answer was empty. */
   | { readonly kind: 'nudge'; readonly content: string }
-  | { readonly kind: 'api-error'; readonly content: string; readonly status: number | undefined }
-);
+  | { readonly kind: 'api-error'; readonly content: string; readonly status: number | undefined };
+
+/** What the compaction call itself used, and the line that shows it. */
+interface CompactionCost {
+  readonly tokens: Tokens;
+  readonly line: number;
+}
 
 /** What one subagent did: a turn for its prompt, and one for each message that continued it. */
 export interface AgentThread {
@@ -140,11 +135,7 @@ export interface AgentThread {
 }
 
 /** Undefined if there are no turns. */
-export function toThread(
-  key: string,
-  agentId: string | undefined,
-  turns: readonly (Turn | undefined)[],
-): AgentThread | undefined {
+export function toThread(turns: readonly (Turn | undefined)[], key: string, agentId?: string): AgentThread | undefined {
   const [first, ...more] = turns.filter((turn) => turn !== undefined);
   return first && { key, agentId, turns: [first, ...more] };
 }
@@ -154,24 +145,21 @@ export interface SessionFacts {
   /** By who gave the title: the user, the program, or an older program. */
   readonly titles: { readonly [kind in TitleKind]?: string | undefined };
   readonly pullRequest?: string | undefined;
-  readonly account: Account;
+  /** Claude Code's running account of the session's tokens, as known at some line. */
+  readonly account: {
+    /** What the account's last line said, and the number of that line. */
+    readonly told?: Tokens | undefined;
+    readonly line: number;
+    /** What responses have used since that line, and how many compactions there were. */
+    readonly since: Tokens;
+    readonly compactions: number;
+    /** Agents use tokens too, but no line says when. */
+    readonly hasAgents: boolean;
+  };
 }
 
 export const TITLE_KINDS = ['custom-title', 'ai-title', 'summary'] as const;
 export type TitleKind = (typeof TITLE_KINDS)[number];
-
-/** Claude Code's running account of the session's tokens, as known at some line. */
-export interface Account {
-  /** What the account's last line said, and the number of that line. */
-  readonly told?: Tokens | undefined;
-  readonly line: number;
-  /** What responses have used since that line. */
-  readonly since: Tokens;
-  /** How many compactions there were since that line. */
-  readonly compactions: number;
-  /** Agents use tokens too, but no line says when. */
-  readonly hasAgents: boolean;
-}
 
 export interface Tokens {
   readonly input: number;

@@ -3,7 +3,7 @@ import { LangfuseAPIClient, LangfuseMedia, uploadMedia } from '@langfuse/core';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Destination } from '../../../src/langfuse/destination.js';
 import { openDestination } from '../../../src/langfuse/open-destination.js';
-import { MediaPart } from '../../../src/observations/content/media-part.js';
+import { MediaPart } from '../../../src/observations/content/media.js';
 import type { Media, Observation } from '../../../src/observations/model.js';
 import {
   LangfuseServer,

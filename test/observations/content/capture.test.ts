@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { buildTurn } from '../../../src/observations/build/turn.js';
-import type { Capture } from '../../../src/observations/content/capture.js';
+import type { Capture } from '../../../src/observations/model.js';
 import type { Turn } from '../../../src/transcript/turns/turn.js';
 import { assistant, groupTurns, SESSION, text, toolResult, toolUse, user } from '../../support/lines.js';
 import { OPTIONS } from '../../support/traces.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { ContentSettings } from '../../../src/observations/content/capture.js';
 import { RequestInputBuilder } from '../../../src/observations/content/request-input.js';
+import type { ContentSettings } from '../../../src/observations/model.js';
 import { createRedactor } from '../../../src/observations/redaction/redact.js';
 import type { RequestMessage } from '../../../src/transcript/file/schema.js';
 import type { SentRequest } from '../../../src/transcript/requests/request-index.js';

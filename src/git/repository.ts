@@ -40,10 +40,7 @@ function statIfExists(path: string) {
  */
 export function repositoryName(url: string): string | undefined {
   const [host, path = ''] = url.includes('://') ? splitUrl(url) : splitScpAddress(url);
-  const name = path
-    .replace(/\/+$/, '')
-    .replace(/\.git$/, '')
-    .replace(/^\/+/, '');
+  const name = path.replace(/^\/+|\/+$/g, '').replace(/\.git$/, '');
   return host && name ? `${host.toLowerCase()}/${name}` : undefined;
 }
 

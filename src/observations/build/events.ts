@@ -51,9 +51,7 @@ function describeEvent(note: Note, settings: ContentSettings): EventDescription 
       return { name: 'stop hook feedback', input: [{ role: 'user', content: note.content }] };
     case 'api-error':
       return { name: 'api error', level: 'ERROR', statusMessage: note.content, metadata: { status: note.status } };
-    case 'interrupt':
-    case 'max-turns':
-    case 'nudge':
+    default:
       return undefined;
   }
 }

@@ -9,15 +9,12 @@ const ANSWERED_CHARS = 2_000;
 
 /** Builds what the model answered, in the shape that Langfuse draws as a conversation. */
 export function buildInputMessages(answered: readonly AnsweredMessage[], settings: ContentSettings) {
-  return answered.map((message) =>
-    message.role === 'user'
-      ? { role: 'user', content: buildBeginning([message.content, ...(message.media ?? [])], settings) }
-      : {
-          role: 'tool',
-          tool_call_id: message.toolCallId,
-          content: buildBeginning(extractParts(message.content), settings),
-        },
-  );
+  return answered.map((message) => {
+    if (message.role === 'user')
+      return { role: 'user', content: buildBeginning([message.content, ...(message.media ?? [])], settings) };
+    const content = buildBeginning(extractParts(message.content), settings);
+    return { role: 'tool', tool_call_id: message.toolCallId, content };
+  });
 }
 
 /** Builds a whole message of the user: the text, then the images and documents. */

@@ -99,8 +99,10 @@ export class RequestInputBuilder {
   /** Takes a part of the previous request, or builds it; returns undefined if it cannot be read. */
   #preparePart(stored: Stored, budget: Budget, parts: Map<string, RequestPart>): RequestPart | undefined {
     const previous = this.#previous.get(stored.hash);
-    const isKnown = previous && isReusable(previous, budget);
-    const part = isKnown ? limitMedia(previous, budget) : this.#buildPart(stored, budget);
+    // Its images are still there, or would not fit anyway. After a rewind they may fit again.
+    const isReusable =
+      previous && (previous.media.length === previous.mediaCount || previous.mediaCount > budget.media);
+    const part = isReusable ? limitMedia(previous, budget) : this.#buildPart(stored, budget);
     if (part) parts.set(stored.hash, part);
     return part;
   }
@@ -146,11 +148,6 @@ function buildMessages({ role, content }: RequestMessage, settings: ContentSetti
   }
   const message = { role, content: buildContent(extractParts(content), settings) };
   return message.content === '' && results.length > 0 ? results : [...results, message];
-}
-
-/** Whether the images of a part are still there, or would not fit anyway. After a rewind they may fit again. */
-function isReusable({ media, mediaCount }: RequestPart, budget: Budget): boolean {
-  return media.length === mediaCount || mediaCount > budget.media;
 }
 
 function limitMedia(part: RequestPart, budget: Budget): RequestPart {

@@ -12,15 +12,9 @@ const MAX_NAME_CHARS = 60;
 
 /** The types of a line and of its blocks that have never been seen before. */
 export function findUnknownTypes(line: Line): string[] {
-  switch (line.kind) {
-    case 'other':
-      return KNOWN_LINES.has(line.type) ? [] : [`line ${line.type.slice(0, MAX_NAME_CHARS)}`];
-    case 'user':
-    case 'assistant':
-      return parseBlocks(line.content).flatMap((block) =>
-        block.kind === 'other' && !KNOWN_BLOCKS.has(block.type) ? [`block ${block.type.slice(0, MAX_NAME_CHARS)}`] : [],
-      );
-    default:
-      return [];
-  }
+  if (line.kind === 'other') return KNOWN_LINES.has(line.type) ? [] : [`line ${line.type.slice(0, MAX_NAME_CHARS)}`];
+  if (line.kind !== 'user' && line.kind !== 'assistant') return [];
+  return parseBlocks(line.content).flatMap((block) =>
+    block.kind === 'other' && !KNOWN_BLOCKS.has(block.type) ? [`block ${block.type.slice(0, MAX_NAME_CHARS)}`] : [],
+  );
 }

@@ -8,12 +8,7 @@ import type { LineLocation } from '../file/reader.js';
 export type MessageSource =
   | { readonly kind: 'blob'; readonly location: LineLocation }
   /** The first `count` of these lines: later ones may have been added since. */
-  | {
-      readonly kind: 'lines';
-      readonly role: Role;
-      readonly locations: readonly LineLocation[];
-      readonly count: number;
-    };
+  | { readonly kind: 'lines'; readonly role: Role; readonly lines: readonly LineLocation[]; readonly count: number };
 
 /** A message that a request refers to. Its source is undefined until its lines have been read. */
 export interface HashedMessage {
@@ -37,28 +32,22 @@ export class MessageHashes {
 
   /** The message that ends with this line, as far as it has come. */
   add(line: Line): HashedMessage | undefined {
-    switch (line.kind) {
-      case 'other':
-        if (line.type !== 'api-request-blob' || line.hash === undefined) return undefined;
-        return { hash: line.hash, source: { kind: 'blob', location: line.location } };
-      case 'user': {
-        const isResult = hasToolResult(line.content);
-        const message = (isResult && this.#results) || new GrowingMessage('user');
-        this.#results = isResult ? message : undefined;
-        return message.grow(line);
-      }
-      case 'assistant': {
-        this.#results = undefined;
-        const { id } = line.fields.message ?? {};
-        return id === undefined ? undefined : this.#response(id).grow(line);
-      }
-      default:
-        return undefined;
+    if (line.kind === 'other' && line.type === 'api-request-blob' && line.hash !== undefined)
+      return { hash: line.hash, source: { kind: 'blob', location: line.location } };
+    if (line.kind === 'user') {
+      const isResult = hasToolResult(line.content);
+      const message = (isResult && this.#results) || new GrowingMessage();
+      this.#results = isResult ? message : undefined;
+      return message.grow(line);
     }
+    if (line.kind !== 'assistant') return undefined;
+    this.#results = undefined;
+    const { id } = line.fields.message ?? {};
+    return id === undefined ? undefined : this.#response(id).grow(line);
   }
 
   #response(id: string): GrowingMessage {
-    const response = this.#responses.get(id) ?? new GrowingMessage('assistant');
+    const response = this.#responses.get(id) ?? new GrowingMessage();
     this.#responses.set(id, response);
     const [oldest] = this.#responses.keys();
     if (oldest !== undefined && this.#responses.size > MAX_OPEN_RESPONSES) this.#responses.delete(oldest);
@@ -68,24 +57,19 @@ export class MessageHashes {
 
 /** A message whose lines come one by one. A request may contain it as far as it had come by then. */
 class GrowingMessage {
-  readonly #role: Role;
   readonly #hash = createHash('sha256').update('{"content":[');
-  readonly #locations: LineLocation[] = [];
+  readonly #lines: LineLocation[] = [];
   #separator = '';
 
-  constructor(role: Role) {
-    this.#role = role;
-  }
-
-  grow({ content, location }: UserLine | AssistantLine): HashedMessage {
+  grow({ kind: role, content, location }: UserLine | AssistantLine): HashedMessage {
     for (const text of toBlockList(content).map(canonicalJson)) {
       this.#hash.update(this.#separator).update(text);
       this.#separator = ',';
     }
-    this.#locations.push(location);
-    const hash = this.#hash.copy().update(`],"role":"${this.#role}"}`).digest('hex');
-    const count = this.#locations.length;
-    return { hash, source: { kind: 'lines', role: this.#role, locations: this.#locations, count } };
+    this.#lines.push(location);
+    const hash = this.#hash.copy().update(`],"role":"${role}"}`).digest('hex');
+    const count = this.#lines.length;
+    return { hash, source: { kind: 'lines', role, lines: this.#lines, count } };
   }
 }
 

@@ -44,6 +44,8 @@ const HEAD_BYTES = MB;
 /** A request adds little to the one before it: this holds hundreds of them, and as much text as a field may have. */
 const NEAR_BYTES = 2 * MB;
 const FAR_BYTES = 32 * MB;
+/** Far more than Claude Code writes. */
+const MAX_BASES = 100_000;
 
 /**
  * Finds the requests of a transcript and their messages. It remembers only where they are; their content stays in the
@@ -107,7 +109,7 @@ export class RequestIndex {
   *#newestFirst(newest: Delta): Generator<StoredPart<RequestMessage> | MissingMessages, void, undefined> {
     let delta = newest;
     let left = newest.count;
-    for (;;) {
+    for (let bases = 0; bases < MAX_BASES; bases += 1) {
       const added = delta.added.slice(0, Math.max(0, left - delta.keep));
       for (const message of added.toReversed()) yield this.#findMessage(message);
       left = Math.min(left, delta.keep);
@@ -138,9 +140,11 @@ export class RequestIndex {
 
   #readMessage(source: MessageSource): RequestMessage | undefined {
     if (source.kind === 'blob') return BlobLine.parse(this.#readJson(source.location)).message;
-    const { role, locations, count } = source;
-    const lines = locations.slice(0, count).map((location) => parseLine({ ...location, bytes: this.#read(location) }));
-    const contents = lines.map((line) => (line?.kind === role ? line.content : undefined));
+    const { role, lines, count } = source;
+    const contents = lines.slice(0, count).map((location) => {
+      const line = parseLine({ ...location, bytes: this.#read(location) });
+      return line?.kind === role ? line.content : undefined;
+    });
     return contents.includes(undefined) ? undefined : { role, content: contents.flatMap(toBlockList) };
   }
 

@@ -25,16 +25,10 @@ const IGNORED = { role: 'ignored' } as const;
 const INTERRUPTS = ['[Request interrupted by user]', '[Request interrupted by user for tool use]'];
 
 export function classifyLine(line: ConversationLine): ClassifiedLine {
-  switch (line.kind) {
-    case 'user':
-      return classifyUserLine(line);
-    case 'assistant':
-      return line.fields.isMeta ? IGNORED : { role: 'response', line };
-    case 'system':
-      return classifySystemLine(line);
-    case 'attachment':
-      return classifyAttachment(line);
-  }
+  if (line.kind === 'user') return classifyUserLine(line);
+  if (line.kind === 'system') return classifySystemLine(line);
+  if (line.kind === 'attachment') return classifyAttachment(line);
+  return line.fields.isMeta ? IGNORED : { role: 'response', line };
 }
 
 function classifyUserLine(line: UserLine): ClassifiedLine {

@@ -15,9 +15,10 @@ export interface OpenPrompt extends Prompt {
 type PromptText = Pick<OpenPrompt, 'content' | 'media' | 'command'> & Pick<PromptContext, 'trigger' | 'ide'>;
 
 export function openPrompt(line: UserLine, at: number, copied: boolean): OpenPrompt {
-  const { trigger, ide, ...text } = parsePromptText(line);
-  const context = { ...line.fields, trigger, ide };
-  return { ...text, uuid: line.fields.uuid, line: line.location.number, at, context, copied };
+  const { uuid, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint } = line.fields;
+  const { content, media, command, trigger, ide } = parsePromptText(line);
+  const context = { trigger, ide, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint };
+  return { uuid, line: line.location.number, at, content, media, command, context, copied };
 }
 
 /** How the line of a command begins, whether it is built in or the user's own. */

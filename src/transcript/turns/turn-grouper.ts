@@ -3,14 +3,15 @@ import type { Position } from '../file/reader.js';
 import { type ClassifiedLine, type ConversationLine, classifyLine } from './classify-line.js';
 import { OpenTurn } from './open-turn.js';
 import { ThreadContext, type ThreadStart } from './thread-context.js';
-import { type AgentThread, type Turn, toThread } from './turn.js';
+import { type Turn, toThread } from './turn.js';
 
 /** Groups the lines of a thread into turns: a turn starts at a prompt and ends before the next one. */
 export class TurnGrouper {
   readonly #thread: ThreadContext;
   #turnCount: number;
   #turn: OpenTurn;
-  #sidechains = new Sidechains();
+  /** Subagents whose lines are in the main file, by line: those of each form a chain, whose first has no parent. */
+  readonly #sidechains = new Map<string, { key: string; grouper: TurnGrouper; turns: Turn[] }>();
   /** After the last line that belongs to a turn, or to a prompt that was dropped. */
   #nextStart: Position;
   /** A command, until the lines after it show whether it was a prompt. */
@@ -25,26 +26,38 @@ export class TurnGrouper {
 
   /** Takes the next line. Returns the turn that it ends, if that turn counts. */
   push(line: Line): Turn | undefined {
-    if (line.kind === 'unreadable') return undefined;
-    if (line.kind === 'request') {
-      this.#thread.addRequest(line);
-      return undefined;
-    }
-    if (line.fields.isSidechain && !this.#thread.isAgent) {
-      if (this.#turn.prompts.length > 0 && this.#sidechains.push(line, this.#thread)) this.#claim(line);
-      return undefined;
-    }
+    if (line.kind === 'request') this.#thread.addRequest(line);
+    if (line.kind === 'request' || line.kind === 'unreadable') return undefined;
+    if (line.fields.isSidechain && !this.#thread.isAgent) return this.#addSidechainLine(line);
     this.#thread.addToChain(line);
-    if (line.kind === 'other') {
-      if (this.#turn.addSessionFacts(line)) this.#claim(line);
-      return undefined;
-    }
-    return this.#addConversationLine(line);
+    if (line.kind !== 'other') return this.#addConversationLine(line);
+    if (this.#turn.addSessionFacts(line)) this.#claim(line);
+    return undefined;
   }
 
   /** The last turn, as far as it has come; undefined if it does not count yet. */
   open(): Turn | undefined {
-    return this.#turn.counts ? this.#turn.toTurn(this.#turnCount + 1, this.#sidechains.threads()) : undefined;
+    if (!this.#turn.counts) return undefined;
+    const chains = [...new Set(this.#sidechains.values())];
+    const threads = chains.flatMap(({ key, grouper, turns }) => toThread([...turns, grouper.open()], key) ?? []);
+    return this.#turn.toTurn(this.#turnCount + 1, threads);
+  }
+
+  #addSidechainLine(line: ChainLine): undefined {
+    const { uuid, parentUuid } = line.fields;
+    // A line can be written twice.
+    if (this.#turn.prompts.length === 0 || uuid === undefined || this.#sidechains.has(uuid)) return;
+    const { start, idOwners } = this.#thread;
+    const { number, start: offset } = line.location;
+    const chain = (parentUuid !== undefined && this.#sidechains.get(parentUuid)) || {
+      key: uuid,
+      grouper: new TurnGrouper({ ...start, idOwners, line: number, offset, turnCount: 0, thread: 'agent' }),
+      turns: [],
+    };
+    this.#sidechains.set(uuid, chain);
+    const ended = chain.grouper.push(line);
+    if (ended) chain.turns.push(ended);
+    this.#claim(line);
   }
 
   #addConversationLine(line: ConversationLine): Turn | undefined {
@@ -108,7 +121,7 @@ export class TurnGrouper {
     if (ended) this.#turnCount += 1;
     turn.close();
     this.#thread.forgetBefore(this.#nextStart.line);
-    this.#sidechains = new Sidechains();
+    this.#sidechains.clear();
     this.#turn = new OpenTurn(this.#thread, this.#nextStart, ended ? [] : turn.notesForNextTurn);
     return ended;
   }
@@ -117,32 +130,6 @@ export class TurnGrouper {
     const { number, end } = line.location;
     this.#turn.claim(line);
     if (number >= this.#nextStart.line) this.#nextStart = { line: number + 1, offset: end };
-  }
-}
-
-/** Subagents whose lines are in the main file. The lines of each form a chain of their own, whose first has no parent. */
-class Sidechains {
-  readonly #byLine = new Map<string, { key: string; grouper: TurnGrouper; turns: Turn[] }>();
-
-  /** Returns whether the line was taken: it is not if it has no uuid, or one that came before. */
-  push(line: ChainLine, { start, idOwners }: ThreadContext): boolean {
-    const { uuid, parentUuid } = line.fields;
-    if (uuid === undefined || this.#byLine.has(uuid)) return false;
-    const { number, start: offset } = line.location;
-    const chain = (parentUuid !== undefined && this.#byLine.get(parentUuid)) || {
-      key: uuid,
-      grouper: new TurnGrouper({ ...start, idOwners, line: number, offset, turnCount: 0, thread: 'agent' }),
-      turns: [],
-    };
-    this.#byLine.set(uuid, chain);
-    const ended = chain.grouper.push(line);
-    if (ended) chain.turns.push(ended);
-    return true;
-  }
-
-  threads(): AgentThread[] {
-    const chains = [...new Set(this.#byLine.values())];
-    return chains.flatMap(({ key, grouper, turns }) => toThread([...turns, grouper.open()], key) ?? []);
   }
 }
 

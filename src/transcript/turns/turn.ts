@@ -161,14 +161,8 @@ export interface SessionFacts {
 export const TITLE_KINDS = ['custom-title', 'ai-title', 'summary'] as const;
 export type TitleKind = (typeof TITLE_KINDS)[number];
 
-export interface Tokens {
-  readonly input: number;
-  readonly output: number;
-  readonly cacheRead: number;
-  readonly cacheWritten: number;
-}
-
-export const NO_TOKENS: Tokens = { input: 0, output: 0, cacheRead: 0, cacheWritten: 0 };
+export const NO_TOKENS = { input: 0, output: 0, cacheRead: 0, cacheWritten: 0 };
+export type Tokens = Readonly<typeof NO_TOKENS>;
 
 export const NO_SESSION_FACTS: SessionFacts = {
   titles: {},

@@ -12,7 +12,7 @@ import {
   PUBLIC_KEY,
   SECRET_KEY,
 } from '../../support/langfuse-server.js';
-import { withSilentServer } from '../../support/silence.js';
+import { withSilentServer } from '../../support/silent-server.js';
 import { someObservations } from '../../support/traces.js';
 
 let server: LangfuseServer;

@@ -84,12 +84,15 @@ export async function prepare(sink: Sink, megabytes: number, newTurns = 1): Prom
 
 /** Returns the same hook with so many other sessions in its state. */
 export function withOtherSessions({ hook, state, statePath }: Prepared, count: number): Case {
-  const { [SESSION]: own } = JSON.parse(state);
+  const { version, [SESSION]: own } = JSON.parse(state);
   const others = Array.from({ length: count }, (_, n) => {
     const path = own.path.replace(SESSION, sessionIdOf(n + 2));
     return [sessionIdOf(n + 2), { ...own, path, prompt: `p${n}`, first: `f${n}`, ended: true }] as const;
   });
-  const lines = [...others, [SESSION, own]].map((entry) => entry.map((part) => JSON.stringify(part)).join(':'));
+  // In the form in which the program writes it, since it would first convert any other.
+  const lines = [['version', version], ...others, [SESSION, own]].map((entry) =>
+    entry.map((part) => JSON.stringify(part)).join(':'),
+  );
   const larger = `{\n${lines.join(',\n')}\n}\n`;
   return { ...hook, name: `${hook.name}, ${count} sessions`, prepare: () => writeFileSync(statePath, larger) };
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { version } from '../../src/shared/version.js';
-import { selfSigned } from '../support/certificate.js';
+import { createCertificate } from '../support/certificate.js';
 import { DoctorHome, listen } from '../support/doctor.js';
 import { sessionIdOf, writeSession } from '../support/generated.js';
 import { Newcomer } from '../support/newcomer.js';
@@ -229,7 +229,7 @@ describe('doctor', () => {
   test('says so if Node does not trust a certificate, unless NODE_EXTRA_CA_CERTS names it (needs openssl)', async ({
     skip,
   }) => {
-    const certificate = selfSigned(home.workplace.home) ?? skip();
+    const certificate = createCertificate(home.workplace.home) ?? skip();
     const files = { key: readFileSync(certificate.key), cert: readFileSync(certificate.cert) };
     const port = await listen(createTlsServer(files, (_, answer) => answer.end('{"status":"OK","version":"4.16.0"}')));
     const url = `https://127.0.0.1:${port}`;

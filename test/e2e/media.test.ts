@@ -8,7 +8,7 @@ import { fieldsReferringTo } from '../support/media-store.js';
 import { run, Workplace } from '../support/program.js';
 import { play, recording, transcriptsOf } from '../support/recording.js';
 import { expectEachSent } from '../support/sent-once.js';
-import { withSilentServer } from '../support/silence.js';
+import { withSilentServer } from '../support/silent-server.js';
 
 let workplace: Workplace;
 

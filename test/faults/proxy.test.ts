@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { assistant, jsonLines, SESSION, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
-import { withSilentServer } from '../support/silence.js';
+import { withSilentServer } from '../support/silent-server.js';
 
 test('the hook ends at its deadline if a proxy accepts the connection but never answers', () =>
   withSilentServer(async (url) => {

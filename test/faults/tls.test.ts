@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { selfSigned } from '../support/certificate.js';
+import { createCertificate } from '../support/certificate.js';
 import { assistant, SESSION, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
 
@@ -11,7 +11,7 @@ test('the hook sends nothing to a server whose certificate Node does not trust, 
   skip,
 }) => {
   const workplace = await Workplace.open();
-  const certificate = selfSigned(workplace.home);
+  const certificate = createCertificate(workplace.home);
   if (!certificate) {
     await workplace.close();
     return skip();

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { HOOK_SECONDS } from '../../src/config/claude-hooks.js';
 import { isRecord, parseJson } from '../../src/shared/json.js';
-import { removeWhole } from '../support/remove.js';
+import { removeFolder } from '../support/remove-folder.js';
 import { MessagesApi } from './messages-api.js';
 import type { Script } from './replies.js';
 
@@ -106,7 +106,7 @@ export class ClaudeHome {
 
   async close(): Promise<void> {
     await this.api.stop();
-    await removeWhole(this.#root);
+    await removeFolder(this.#root);
   }
 
   get #payloads(): string {

@@ -8,7 +8,7 @@ export interface Certificate {
 }
 
 /** Creates a self-signed certificate for this machine. Returns undefined if openssl is missing. */
-export function selfSigned(folder: string): Certificate | undefined {
+export function createCertificate(folder: string): Certificate | undefined {
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
   const validity = ['-nodes', '-days', '2'];

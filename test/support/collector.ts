@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
-import { type OtlpSpan, type StoredObservation, spansOf, stored } from './langfuse-server.js';
+import { listSpans, type OtlpSpan, type StoredObservation, stored } from './langfuse-server.js';
 
 interface CollectorAnswer {
   readonly status: number;
@@ -26,7 +26,7 @@ export class Collector {
       request.on('end', () => {
         const number = this.requests.length;
         this.requests.push({ path: request.url ?? '', headers: request.headers });
-        const spans = spansIn(request, Buffer.concat(chunks));
+        const spans = parseSpans(request, Buffer.concat(chunks));
         const answer = (spans && this.answer(number, spans)) ?? (spans ? TAKEN : refusalOf(request));
         if (spans && answer.status === 200) this.#spans.push(...spans);
         response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers });
@@ -60,10 +60,10 @@ export class Collector {
 /** The answer if all spans are accepted: an empty message. */
 const TAKEN: CollectorAnswer = { status: 200, body: '{}' };
 
-function spansIn({ method, url, headers }: IncomingMessage, body: Buffer): OtlpSpan[] | undefined {
+function parseSpans({ method, url, headers }: IncomingMessage, body: Buffer): OtlpSpan[] | undefined {
   if (method !== 'POST' || url !== '/v1/traces' || headers['content-type'] !== 'application/json') return undefined;
   try {
-    return spansOf(JSON.parse((headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body).toString('utf8')));
+    return listSpans(JSON.parse((headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body).toString('utf8')));
   } catch {
     return undefined;
   }

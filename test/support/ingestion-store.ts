@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { StoredObservation } from './langfuse-server.js';
-import { parsed } from './parsed.js';
+import { parseIfJson } from './parse-if-json.js';
 
 const time = z.iso.datetime({ offset: true });
 const json = z.json();
@@ -103,7 +103,7 @@ export class IngestionStore {
 function storedEvent({ type, body }: ObservationEvent, trace: z.infer<typeof Trace> | undefined): StoredObservation {
   const generation: Partial<z.infer<typeof Generation>> = body;
   const under = (metadata: unknown) =>
-    Object.fromEntries(Object.entries(metadata ?? {}).map(([key, value]) => [key, parsed(value)]));
+    Object.fromEntries(Object.entries(metadata ?? {}).map(([key, value]) => [key, parseIfJson(value)]));
   return {
     traceId: body.traceId,
     id: body.id,
@@ -118,8 +118,8 @@ function storedEvent({ type, body }: ObservationEvent, trace: z.infer<typeof Tra
     model: generation.model,
     modelParameters: generation.modelParameters,
     usage: generation.usageDetails,
-    input: parsed(body.input),
-    output: parsed(body.output),
+    input: parseIfJson(body.input),
+    output: parseIfJson(body.output),
     metadata: under(body.metadata),
     trace: {
       name: trace?.name,

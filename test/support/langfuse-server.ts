@@ -5,7 +5,7 @@ import type { LangfuseConfig } from '../../src/config/settings.js';
 import { IngestionStore } from './ingestion-store.js';
 import { type ApiAnswer, LangfuseApi } from './langfuse-api.js';
 import { MediaStore } from './media-store.js';
-import { parsed } from './parsed.js';
+import { parseIfJson } from './parse-if-json.js';
 
 /** An observation as the server stores it, from the attributes of its span. */
 export interface StoredObservation {
@@ -181,12 +181,12 @@ export class LangfuseServer {
       return { status: 200, spans: [], body: JSON.stringify({ data: [PROJECT] }) };
     const answer = this.api.answer(name, body) ?? this.media.answer(name, body);
     if (answer) return { spans: [], ...answer };
-    if (request.method === 'POST' && request.url === '/api/public/ingestion') return eventsIn(request, body);
+    if (request.method === 'POST' && request.url === '/api/public/ingestion') return parseEvents(request, body);
     const isOtlp = request.method === 'POST' && request.url === '/api/public/otel/v1/traces';
     if (!isOtlp || this.isOlder) return { status: 404, spans: [] };
     try {
       const json = request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body;
-      const spans = spansOf(JSON.parse(json.toString('utf8')));
+      const spans = listSpans(JSON.parse(json.toString('utf8')));
       return { status: spans.every(isAcceptable) ? 200 : 400, spans };
     } catch {
       return { status: 400, spans: [] };
@@ -220,9 +220,9 @@ interface Taken extends ApiAnswer {
 const LARGEST_BATCH_BYTES = 3_500_000;
 
 /** The ingestion API answers 207 with a verdict for each event. It does not accept gzip. */
-function eventsIn({ headers }: IncomingMessage, body: Buffer): Taken {
+function parseEvents({ headers }: IncomingMessage, body: Buffer): Taken {
   if (body.length > LARGEST_BATCH_BYTES) return { status: 413, spans: [] };
-  const request = parsed(body.toString('utf8')) as { batch?: unknown };
+  const request = parseIfJson(body.toString('utf8')) as { batch?: unknown };
   if (headers['content-type'] !== 'application/json' || !Array.isArray(request.batch))
     return { status: 400, spans: [] };
   return { status: 207, spans: [], events: request.batch };
@@ -247,7 +247,7 @@ interface OtlpRequest {
   readonly resourceSpans: readonly { readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[] }[];
 }
 
-export function spansOf(request: OtlpRequest): OtlpSpan[] {
+export function listSpans(request: OtlpRequest): OtlpSpan[] {
   return request.resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans));
 }
 
@@ -256,7 +256,7 @@ function isAcceptable({ traceId, spanId, attributes }: OtlpSpan): boolean {
 }
 
 function losesItsFlush({ attributes }: OtlpSpan): boolean {
-  return attributes.some(({ value }) => !value || isIllFormed(parsedDeeply(value)));
+  return attributes.some(({ value }) => !value || isIllFormed(parseDeeply(value)));
 }
 
 function isIllFormed(node: unknown): boolean {
@@ -264,8 +264,8 @@ function isIllFormed(node: unknown): boolean {
   return typeof node === 'object' && node !== null && Object.entries(node).flat().some(isIllFormed);
 }
 
-function parsedDeeply({ stringValue, arrayValue }: AnyValue): unknown {
-  return arrayValue ? arrayValue.values.map(parsedDeeply) : parsed(stringValue);
+function parseDeeply({ stringValue, arrayValue }: AnyValue): unknown {
+  return arrayValue ? arrayValue.values.map(parseDeeply) : parseIfJson(stringValue);
 }
 
 /** Reads a span as Langfuse does, by the names of its attributes. */
@@ -273,11 +273,11 @@ export function stored(span: OtlpSpan): StoredObservation {
   const plain = ({ stringValue, arrayValue }: AnyValue): unknown => arrayValue?.values.map(plain) ?? stringValue;
   const attributes = new Map(span.attributes.map(({ key, value }) => [key, value ? plain(value) : undefined]));
   const text = (key: string) => attributes.get(key) as string | undefined;
-  const json = (key: string) => parsed(attributes.get(key));
+  const json = (key: string) => parseIfJson(attributes.get(key));
   const under = (prefix: string) =>
     Object.fromEntries(
       [...attributes].flatMap(([key, value]) =>
-        key.startsWith(prefix) ? [[key.slice(prefix.length), parsed(value)]] : [],
+        key.startsWith(prefix) ? [[key.slice(prefix.length), parseIfJson(value)]] : [],
       ),
     );
   return {

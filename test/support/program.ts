@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, statSync, utimesSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
-import { removeWhole } from './remove.js';
+import { removeFolder } from './remove-folder.js';
 
 export const PROGRAM = new URL('../../dist/cli.cjs', import.meta.url).pathname;
 
@@ -129,6 +129,6 @@ export class Workplace {
 
   async close(): Promise<void> {
     await this.server.stop();
-    await removeWhole(this.home);
+    await removeFolder(this.home);
   }
 }

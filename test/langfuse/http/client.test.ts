@@ -5,7 +5,7 @@ import { otlpEndpoint } from '../../../src/langfuse/endpoint.js';
 import { HttpClient, type HttpRequest } from '../../../src/langfuse/http/client.js';
 import { fetchProject } from '../../../src/langfuse/server.js';
 import { LangfuseServer, langfuseAt } from '../../support/langfuse-server.js';
-import { withSilentServer } from '../../support/silence.js';
+import { withSilentServer } from '../../support/silent-server.js';
 
 afterEach(() => {
   vi.unstubAllEnvs();

@@ -437,7 +437,7 @@ describe('the start of the first block', () => {
       user('go', { timestamp: at(0) }),
       assistant('m1', 'x', { timestamp: at(3), thinkingDurationMs }),
     ]);
-    expect(generation?.completionStartTime).toBeUndefined();
+    expect(generation).toMatchObject({ type: 'generation', completionStartTime: undefined });
   });
 });
 

@@ -218,10 +218,10 @@ describe('secrets in a request', () => {
       system: `Use ${key}`,
       tools: [{ name: 'T', description: key, input_schema: { type: 'object' } }],
     });
-    for (const maxChars of [40, 100, 200_000])
-      expect(JSON.stringify(inputsWith({ maxChars, redact: createRedactor([]) }).build(request))).not.toContain(
-        'aB3dE6',
-      );
+    const inputWith = (maxChars: number) =>
+      JSON.stringify(inputsWith({ maxChars, redact: createRedactor([]) }).build(request)?.input);
+    expect(inputWith(200_000).match(/\[redacted\]/g)).toHaveLength(4);
+    for (const maxChars of [40, 100, 200_000]) expect(inputWith(maxChars)).not.toContain('aB3dE6');
   });
 });
 

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseLine } from '../../../src/transcript/file/line.js';
 import { TranscriptReader } from '../../../src/transcript/file/reader.js';
@@ -164,12 +164,14 @@ describe('findPreviousSession', () => {
   });
 
   test.each([
-    ['names the session itself', { type: 'user', sessionId: SESSION }],
-    ['names no session', { type: 'file-history-snapshot', messageId: 'x' }],
-    ['names a path', { type: 'user', sessionId: '../../etc/passwd' }],
-    ['names a number', { type: 'user', sessionId: 7 }],
-  ])('returns undefined if the first line %s', (_, line) => {
-    expect(findPreviousSession(transcript(line), SESSION)).toBeUndefined();
+    ['names the session itself', () => ({ type: 'user', sessionId: SESSION })],
+    ['names no session', () => ({ type: 'file-history-snapshot', messageId: 'x' })],
+    ['names a path', () => ({ type: 'user', sessionId: `../${basename(folder)}/${previous}` })],
+    ['names a number', () => ({ type: 'user', sessionId: 7 })],
+  ])('returns undefined if the first line %s, even if that file exists', (_, line) => {
+    for (const name of [SESSION, previous, '7', 'undefined']) writeFileSync(join(folder, `${name}.jsonl`), '');
+    expect(findPreviousSession(transcript(line()), SESSION)).toBeUndefined();
+    for (const name of [SESSION, previous, '7', 'undefined']) rmSync(join(folder, `${name}.jsonl`));
   });
 
   test('does not follow a symlink', () => {
@@ -180,9 +182,11 @@ describe('findPreviousSession', () => {
   });
 
   test('looks only at the first lines, and returns undefined if these are missing or torn', () => {
+    writeFileSync(join(folder, `${previous}.jsonl`), '');
     const late = [...Array.from({ length: 30 }, () => queued), { type: 'user', sessionId: previous }];
     expect(findPreviousSession(transcript(...late), SESSION)).toBeUndefined();
     expect(findPreviousSession(fileWith(''), SESSION)).toBeUndefined();
-    expect(findPreviousSession(fileWith('{"sess'), SESSION)).toBeUndefined();
+    expect(findPreviousSession(fileWith(`{"type":"user","sessionId":"${previous}","sess`), SESSION)).toBeUndefined();
+    rmSync(join(folder, `${previous}.jsonl`));
   });
 });

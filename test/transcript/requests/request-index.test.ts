@@ -205,11 +205,9 @@ describe('only what is malformed is missing:', () => {
     ['is missing', []],
     ['is torn', [JSON.stringify(shapeLine(SHAPE)).slice(0, -9)]],
   ])('a shape that %s', (_, lines) => {
-    expect(
-      indexOf([...lines, requestLine('a', [])])
-        .find('a')
-        ?.shape?.read(),
-    ).toBeUndefined();
+    const request = indexOf([...lines, requestLine('a', [])]).find('a');
+    expect(request?.count).toBe(0);
+    expect(request?.shape?.read()).toBeUndefined();
   });
 
   test('a request without a line', () => {

@@ -48,7 +48,7 @@ describe('tracing', () => {
   });
 });
 
-test('the plugin’s settings count, and it traces unless it is told not to', async () => {
+test('the plugin’s settings count, and it traces unless tracing is turned off', async () => {
   const plugin = 'cc-langfuse@cc-langfuse';
   const options = { public_key: PUBLIC_KEY, base_url: home.workplace.server.url };
   home.writeSettings({ enabledPlugins: { [plugin]: true }, pluginConfigs: { [plugin]: { options } } });

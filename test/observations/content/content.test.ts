@@ -12,8 +12,8 @@ function build(...lines: (object | string)[]) {
 }
 
 /** Builds the tool observation of a turn with one call and this result. */
-function toolWith(result: unknown, beside: object = {}) {
-  return build(user('go'), assistant('m1', [toolUse('t1')]), user([result], beside)).find(
+function toolWith(result: unknown, lineFields: object = {}) {
+  return build(user('go'), assistant('m1', [toolUse('t1')]), user([result], lineFields)).find(
     ({ type }) => type === 'tool',
   );
 }

@@ -27,20 +27,12 @@ const NODE_MODULES_OF_OBSERVATIONS = ['node:crypto'];
 const IMPURE =
   /\b(?:Date\.now|new Date\(\)|Math\.random|random\w+\(|performance\.|process\.|console\.|fetch\(|set(?:Timeout|Interval|Immediate)\()/;
 
-/** Found when this check was added, and still to be fixed. */
-const KNOWN = [
-  'observations/content/limits.ts → observations/content/media.ts → observations/content/limits.ts',
-  'export/session.ts → export/entry-writer.ts → export/session.ts',
-  'export/requests.ts → export/exact-requests.lazy.ts → export/requests.ts',
-];
-
 const files = listSourceFiles();
 const imports = files.flatMap((file) => parseImports(file, readSourceFile(file)));
 
 const folderOf = (file: string) => file.split('/')[0] ?? file;
 const commandOf = (file: string) => /^commands\/([^/]+)/.exec(file)?.[1];
 const show = ({ from, to, kind }: Import) => `${from} → ${to}${kind === 'type' ? ' (type)' : ''}`;
-const isNew = (violation: string) => !KNOWN.includes(violation);
 const isInSource = ({ to }: Import) => to.endsWith('.ts') && !to.startsWith('..');
 
 function crossesBoundary({ from, to, kind }: Import): boolean {
@@ -67,19 +59,15 @@ describe('in src', () => {
 
   test.each(Object.entries(MAY_IMPORT))('%s imports only: %s', (folder) => {
     const ours = imports.filter((each) => isInSource(each) && folderOf(each.from) === folder);
-    expect(ours.filter(crossesBoundary).map(show).filter(isNew)).toEqual([]);
+    expect(ours.filter(crossesBoundary).map(show)).toEqual([]);
   });
 
   test('no command imports another, except that setup imports doctor', () => {
     expect(imports.filter(joinsCommands).map(show)).toEqual([]);
   });
 
-  test('imports form no new cycles, types included', () => {
-    expect(
-      findCycles(imports)
-        .map((cycle) => cycle.join(' → '))
-        .filter(isNew),
-    ).toEqual([]);
+  test('imports form no cycles, types included', () => {
+    expect(findCycles(imports)).toEqual([]);
   });
 
   test('only package.json is imported from outside of src', () => {

@@ -6,16 +6,12 @@ export default defineConfig({
     testTimeout: 30_000,
     // Most of an end-to-end test's time is spent waiting for the processes that it starts.
     maxWorkers: availableParallelism() + 1,
+    // One process runs many files, since loading the modules again for each file takes longer than many of the tests.
+    isolate: false,
     projects: [
       {
         extends: true,
-        // One process for many files, since loading modules again for each file takes longer than most of the tests.
-        test: {
-          name: 'unit',
-          include: ['test/**/*.test.ts'],
-          exclude: ['test/{e2e,faults,real}/**'],
-          isolate: false,
-        },
+        test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: ['test/{e2e,faults,real}/**'] },
       },
       {
         extends: true,

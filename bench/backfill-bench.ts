@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 import { AS_RECORDED, sessionIdOf, writeSession } from '../test/support/generated.js';
 import { environment, PROGRAM } from './hook-bench.js';
-import { type Case, medians, usageOf } from './measure.js';
+import { type Case, measureUsage, timeCases } from './measure.js';
 import type { Sink } from './sink.js';
 
-/** A backfill of many sessions against what it cannot do without, and against parsing alone. */
-export async function backfillOf(sink: Sink, files: number, megabytesEach: number, runs: number) {
+/** Compares a backfill of many sessions with the least work that it needs, and with parsing alone. */
+export async function benchBackfill(sink: Sink, files: number, megabytesEach: number, runs: number) {
   const home = mkdtempSync(join(tmpdir(), 'cc-langfuse-bench-'));
   try {
     const turns = Math.round((megabytesEach * 1_000_000) / 82_700);
@@ -22,11 +22,11 @@ export async function backfillOf(sink: Sink, files: number, megabytesEach: numbe
         ...AS_RECORDED,
       }),
     );
-    const least = join(home, 'least.mjs');
+    const minimal = join(home, 'minimal.mjs');
     const entry = new URL('baselines/backfill.ts', import.meta.url).pathname;
     await build({
       entryPoints: [entry],
-      outfile: least,
+      outfile: minimal,
       bundle: true,
       platform: 'node',
       format: 'esm',
@@ -38,16 +38,16 @@ export async function backfillOf(sink: Sink, files: number, megabytesEach: numbe
       env: environment(home, sink.url),
       prepare: () => rmSync(join(home, '.claude', 'state'), { recursive: true, force: true }),
     };
-    const times = await medians(
+    const times = await timeCases(
       {
         backfill,
-        least: { name: 'least backfill', args: [least, 'all', ...paths] },
-        parse: { name: 'parsing alone', args: [least, 'parse', ...paths] },
+        minimal: { name: 'minimal backfill', args: [minimal, 'all', ...paths] },
+        parse: { name: 'parsing alone', args: [minimal, 'parse', ...paths] },
       },
       runs,
     );
     const sentBefore = sink.bytes();
-    const { rssMB } = await usageOf(backfill);
+    const { rssMB } = await measureUsage(backfill);
     const bytes = paths.reduce((sum, path) => sum + statSync(path).size, 0);
     return { ...times, rssMB, bytes, uploadShare: (sink.bytes() - sentBefore) / bytes };
   } finally {
@@ -55,8 +55,8 @@ export async function backfillOf(sink: Sink, files: number, megabytesEach: numbe
   }
 }
 
-/** The list of sessions against reading the head and the tail of each file. */
-export async function listOf(files: number, runs: number) {
+/** Compares the list of sessions with reading the beginning and the end of each file. */
+export async function benchList(files: number, runs: number) {
   const home = mkdtempSync(join(tmpdir(), 'cc-langfuse-bench-'));
   const projects = join(home, '.claude', 'projects');
   try {
@@ -70,11 +70,11 @@ export async function listOf(files: number, runs: number) {
         resultChars: 900,
       });
     }
-    const least = new URL('baselines/heads.cjs', import.meta.url).pathname;
-    return await medians(
+    const minimal = new URL('baselines/heads.cjs', import.meta.url).pathname;
+    return await timeCases(
       {
         list: { name: 'sessions', args: [PROGRAM, 'sessions'], env: { HOME: home } },
-        least: { name: 'heads and tails', args: [least, projects] },
+        minimal: { name: 'beginnings and ends', args: [minimal, projects] },
       },
       runs,
     );

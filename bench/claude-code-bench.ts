@@ -3,19 +3,19 @@ import { print } from '../test/real/headless.js';
 import { type Script, says, text } from '../test/real/replies.js';
 import { Terminal } from '../test/real/terminal.js';
 import { TracedHome } from '../test/real/traced-home.js';
-import { mediansOf } from './measure.js';
+import { alternate } from './measure.js';
 
-/** What a user waits for, in ms. */
+/** How long the user waits, in ms. */
 export interface Waits {
   readonly withHook: number;
   readonly without: number;
 }
 
-/** What the hook has handed over to must be done before the other one is timed. */
+/** The background worker must have ended before the next run is timed. */
 const REST_MS = 400;
 
-/** How long `claude -p` takes whose answer comes at once. */
-export async function printing(claude: string, runs: number): Promise<Waits> {
+/** Times `claude -p` with an API that answers at once. */
+export async function timePrint(claude: string, runs: number): Promise<Waits> {
   const homes = await openHomes(1);
   const timed = (home: ClaudeHome) => async () => {
     const startedAt = performance.now();
@@ -24,14 +24,14 @@ export async function printing(claude: string, runs: number): Promise<Waits> {
   };
   try {
     const { traced, untraced } = homes;
-    return await mediansOf({ withHook: timed(traced.claude), without: timed(untraced) }, runs, REST_MS);
+    return await alternate({ withHook: timed(traced.claude), without: timed(untraced) }, runs, REST_MS);
   } finally {
     await homes.close();
   }
 }
 
-/** How long a turn in the terminal takes whose answer comes at once: from Enter to when the next can be typed. */
-export async function typing(claude: string, runs: number): Promise<Waits> {
+/** Times a turn in the terminal with an API that answers at once, from Enter until the next prompt can be typed. */
+export async function timeTerminalTurn(claude: string, runs: number): Promise<Waits> {
   const homes = await openHomes(runs + 1);
   const withHook = await Terminal.open(claude, homes.traced.claude);
   const without = await Terminal.open(claude, homes.untraced);
@@ -48,7 +48,7 @@ export async function typing(claude: string, runs: number): Promise<Waits> {
     };
   };
   try {
-    return await mediansOf({ withHook: timed(withHook), without: timed(without) }, runs, REST_MS);
+    return await alternate({ withHook: timed(withHook), without: timed(without) }, runs, REST_MS);
   } finally {
     await Promise.all([withHook.close(), without.close()]);
     await homes.close();
@@ -65,11 +65,11 @@ async function openHomes(turns: number) {
   return { traced, untraced, close };
 }
 
-/** Each is another one: by its answer the screen tells a turn from those before it. */
+/** Each turn has another prompt and answer, so that the screen shows when its own answer is there. */
 function promptOf(turn: number): string {
   return `Say number ${turn}.`;
 }
 
 function answerOf(turn: number): string {
-  return `Number ${turn} it is.`;
+  return `This is number ${turn}.`;
 }

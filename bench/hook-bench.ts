@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { AS_RECORDED, sessionIdOf, writeSession } from '../test/support/generated.js';
-import { type Case, median, medians, time, usageOf } from './measure.js';
+import { type Case, measureUsage, median, time, timeCases } from './measure.js';
 import type { Sink } from './sink.js';
 
 export const PROGRAM = new URL('../dist/cli.cjs', import.meta.url).pathname;
@@ -33,7 +33,7 @@ export function environment(home: string, url: string) {
   };
 }
 
-/** A session of which all turns have been exported but the last ones. */
+/** A session of which all but the last turns have been exported. */
 export interface Prepared {
   readonly home: string;
   readonly transcript: string;
@@ -43,7 +43,7 @@ export interface Prepared {
   readonly remove: () => void;
 }
 
-/** How large the transcript is, and how much of it is new: a turn of four responses, or many. */
+/** Prepares a transcript of so many MB whose last turns, of four responses each, are new. */
 export async function prepare(sink: Sink, megabytes: number, newTurns = 1): Promise<Prepared> {
   const home = mkdtempSync(join(tmpdir(), 'cc-langfuse-bench-'));
   const projects = join(home, '.claude', 'projects');
@@ -52,7 +52,7 @@ export async function prepare(sink: Sink, megabytes: number, newTurns = 1): Prom
   const perTurn = 62_000;
   const large = Math.floor((megabytes * 1_000_000) / perTurn);
   const transcript = writeSession(projects, { ...common, turns: large, ...AS_RECORDED });
-  const part = (firstTurn: number, turns: number) => {
+  const writePart = (firstTurn: number, turns: number) => {
     const path = writeSession(join(home, 'parts'), {
       ...common,
       firstTurn,
@@ -61,12 +61,12 @@ export async function prepare(sink: Sink, megabytes: number, newTurns = 1): Prom
     });
     return readFileSync(path);
   };
-  appendFileSync(transcript, part(large + 1, 3));
+  appendFileSync(transcript, writePart(large + 1, 3));
   const env = environment(home, sink.url);
   await time({ name: 'preparation', args: [PROGRAM, 'backfill', transcript, '--include-open', '--quiet'], env });
   const statePath = join(home, '.claude', 'state', 'cc-langfuse_state.json');
   const state = readFileSync(statePath, 'utf8');
-  appendFileSync(transcript, part(large + 4, newTurns));
+  appendFileSync(transcript, writePart(large + 4, newTurns));
   const hook: Case = {
     name: `hook, ${newTurns} turns of ${megabytes} MB`,
     args: [PROGRAM, 'hook'],
@@ -82,46 +82,49 @@ export async function prepare(sink: Sink, megabytes: number, newTurns = 1): Prom
   return { home, transcript, statePath, state, hook, remove: () => rmSync(home, { recursive: true, force: true }) };
 }
 
-/** The same hook with as many other sessions in its state. */
-export function besideSessions({ hook, state, statePath }: Prepared, count: number): Case {
-  const { [SESSION]: own } = JSON.parse(state);
+/** Returns the same hook with so many other sessions in its state. */
+export function withOtherSessions({ hook, state, statePath }: Prepared, count: number): Case {
+  const { version, [SESSION]: own } = JSON.parse(state);
   const others = Array.from({ length: count }, (_, n) => {
     const path = own.path.replace(SESSION, sessionIdOf(n + 2));
     return [sessionIdOf(n + 2), { ...own, path, prompt: `p${n}`, first: `f${n}`, ended: true }] as const;
   });
-  const lines = [...others, [SESSION, own]].map((entry) => entry.map((part) => JSON.stringify(part)).join(':'));
-  const whole = `{\n${lines.join(',\n')}\n}\n`;
-  return { ...hook, name: `${hook.name}, ${count} sessions`, prepare: () => writeFileSync(statePath, whole) };
+  // In the form in which the program writes it, since it would first convert any other.
+  const lines = [['version', version], ...others, [SESSION, own]].map((entry) =>
+    entry.map((part) => JSON.stringify(part)).join(':'),
+  );
+  const larger = `{\n${lines.join(',\n')}\n}\n`;
+  return { ...hook, name: `${hook.name}, ${count} sessions`, prepare: () => writeFileSync(statePath, larger) };
 }
 
-/** The least that does the same: the same bytes read, and the same bytes sent. */
-export async function leastFor({ home, hook, state, transcript }: Prepared, sink: Sink): Promise<Case> {
+/** Returns the smallest program that reads the same bytes and sends the same bytes. */
+export async function minimalPost({ home, hook, state, transcript }: Prepared, sink: Sink): Promise<Case> {
   await time(hook);
   const body = join(home, 'body.json');
-  writeFileSync(body, gunzipSync(sink.last()));
+  writeFileSync(body, gunzipSync(sink.lastBody()));
   const { [SESSION]: entry } = JSON.parse(state);
   const url = `${sink.url}/api/public/otel/v1/traces`;
   return {
-    name: 'least',
+    name: 'minimal post',
     args: [baseline('post'), transcript, String(entry.offset), body, url],
     stdin: hook.stdin ?? '',
   };
 }
 
-/** What the user waits for in the terminal, against the least that hands over. */
-export async function terminal(runs: number): Promise<{ hook: number; least: number }> {
+/** Compares how long the hook takes in the terminal with the smallest program that hands its input over. */
+export async function benchTerminal(runs: number): Promise<{ hook: number; minimal: number }> {
   const home = mkdtempSync(join(tmpdir(), 'cc-langfuse-bench-'));
   mkdirSync(join(home, '.claude'));
   const stdin = JSON.stringify({ session_id: SESSION, transcript_path: '/none.jsonl', hook_event_name: 'SessionEnd' });
   const env = { ...environment(home, 'http://127.0.0.1:1'), CLAUDE_CODE_ENTRYPOINT: 'cli' };
   try {
-    return await medians(
+    return await timeCases(
       {
         hook: { name: 'hook in the terminal', args: [PROGRAM, 'hook'], env, stdin },
-        least: { name: 'least hand-over', args: [baseline('hand-over')], stdin },
+        minimal: { name: 'minimal hand-over', args: [baseline('hand-over')], stdin },
       },
       runs,
-      // Whatever they handed over to must be gone before the next one is timed.
+      // The background process must have ended before the next run is timed.
       250,
     );
   } finally {
@@ -129,8 +132,8 @@ export async function terminal(runs: number): Promise<{ hook: number; least: num
   }
 }
 
-/** How long after the answer's line is there the server has the turn's first byte, and what the waiting costs. */
-export async function waiting({ hook, transcript }: Prepared, sink: Sink, runs: number) {
+/** Measures how long after the answer is written the server gets the first byte, and how much CPU the wait uses. */
+export async function benchWait({ hook, transcript }: Prepared, sink: Sink, runs: number) {
   const whole = readFileSync(transcript);
   const lastLine = whole.subarray(whole.lastIndexOf(0x0a, whole.length - 2) + 1);
   const without = statSync(transcript).size - lastLine.length;
@@ -139,15 +142,15 @@ export async function waiting({ hook, transcript }: Prepared, sink: Sink, runs: 
     truncateSync(transcript, without);
     const ended = time(hook);
     await sleep(600 + run * 3);
-    const arrival = sink.next();
+    const arrival = sink.nextRequest();
     const writtenAt = performance.now();
     appendFileSync(transcript, lastLine);
     delays.push((await arrival) - writtenAt);
     await ended;
   }
-  const there = await usageOf(hook);
+  const withAnswer = await measureUsage(hook);
   truncateSync(transcript, without);
-  const never = await usageOf(hook);
+  const withoutAnswer = await measureUsage(hook);
   appendFileSync(transcript, lastLine);
-  return { delayMs: median(delays), cpuShare: (never.cpuMs - there.cpuMs) / 2_000 };
+  return { delayMs: median(delays), cpuShare: (withoutAnswer.cpuMs - withAnswer.cpuMs) / 2_000 };
 }

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A command to be timed, from its start to its end. */
+/** A command that is timed from its start to its end. */
 export interface Case {
   readonly name: string;
   readonly args: readonly string[];
   readonly env?: { readonly [name: string]: string | undefined };
   readonly stdin?: string;
-  /** Puts back what the run before has changed. */
+  /** Restores what the run before has changed. */
   readonly prepare?: () => void;
 }
 
@@ -21,18 +21,21 @@ export interface Usage {
 
 const REPORT_USAGE = new URL('usage.cjs', import.meta.url).pathname;
 
-/** Each case's median in ms. */
-export function medians<Name extends string>(
+/** Returns the median time of each case, in ms. */
+export function timeCases<Name extends string>(
   cases: { readonly [name in Name]: Case },
   runs: number,
   restMs = 0,
 ): Promise<{ [name in Name]: number }> {
   const timed = Object.entries<Case>(cases).map(([name, one]) => [name, () => time(one)]);
-  return mediansOf(Object.fromEntries(timed) as { [name in Name]: () => Promise<number> }, runs, restMs);
+  return alternate(Object.fromEntries(timed) as { [name in Name]: () => Promise<number> }, runs, restMs);
 }
 
-/** Runs what is timed by turns, so that whatever else the machine does falls on all of it; gives each one's median. */
-export async function mediansOf<Name extends string>(
+/**
+ * Alternates between what is timed, so that everything is slowed down equally if the machine has other work. Returns the
+ * median of each.
+ */
+export async function alternate<Name extends string>(
   timed: { readonly [name in Name]: () => Promise<number> },
   runs: number,
   restMs = 0,
@@ -43,7 +46,7 @@ export async function mediansOf<Name extends string>(
     for (const [name, once] of all) {
       const ms = await once();
       if (restMs > 0) await sleep(restMs);
-      // The first round warms the disk cache.
+      // The first round only fills the disk cache.
       if (run > 0) times.get(name)?.push(ms);
     }
   }
@@ -55,8 +58,8 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-/** What one run takes of memory and of the processor. */
-export async function usageOf(one: Case): Promise<Usage> {
+/** Measures the memory and the CPU time of one run. */
+export async function measureUsage(one: Case): Promise<Usage> {
   const report = join(tmpdir(), `cc-langfuse-bench-${process.pid}.json`);
   await time({ ...one, args: ['--require', REPORT_USAGE, ...one.args], env: { ...one.env, BENCH_USAGE: report } });
   return JSON.parse(readFileSync(report, 'utf8'));

@@ -1,28 +1,29 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A server that takes everything and looks at nothing, so that it takes no time from what is measured. */
+/** A server that accepts everything without looking at it, so that it hardly slows down what is measured. */
 export interface Sink {
   readonly url: string;
-  /** What it was sent last, and how much in all. */
-  readonly last: () => Buffer;
+  /** Returns the body of the last request. */
+  readonly lastBody: () => Buffer;
+  /** Returns how many bytes have arrived in all. */
   readonly bytes: () => number;
-  /** Resolves at the next request's first byte, with the time. */
-  readonly next: () => Promise<number>;
+  /** Resolves with the time at which the next request begins. */
+  readonly nextRequest: () => Promise<number>;
   readonly stop: () => void;
 }
 
 export async function startSink(): Promise<Sink> {
-  let last = Buffer.alloc(0);
+  let lastBody = Buffer.alloc(0);
   let bytes = 0;
-  let told: (at: number) => void = () => {};
+  let onRequest: (at: number) => void = () => {};
   const server = createServer((request, response) => {
-    told(performance.now());
+    onRequest(performance.now());
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      last = Buffer.concat(chunks);
-      bytes += last.length;
+      lastBody = Buffer.concat(chunks);
+      bytes += lastBody.length;
       response.setHeader('content-type', 'application/json');
       response.end(request.method === 'GET' ? '{"data":[{"id":"bench"}]}' : '{}');
     });
@@ -30,11 +31,11 @@ export async function startSink(): Promise<Sink> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    last: () => last,
+    lastBody: () => lastBody,
     bytes: () => bytes,
-    next: () =>
+    nextRequest: () =>
       new Promise((resolve) => {
-        told = resolve;
+        onRequest = resolve;
       }),
     stop: () => server.close(),
   };

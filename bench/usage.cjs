@@ -1,4 +1,4 @@
-// Loaded before a program: tells at its end how much memory and processor time it took.
+// Loaded before a program: writes at its end how much memory and CPU time it used.
 const { writeFileSync } = require('node:fs');
 process.on('exit', () => {
   const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage();

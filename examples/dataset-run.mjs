@@ -4,8 +4,8 @@
 //   node examples/dataset-run.mjs <dataset> <run name>                 Langfuse 2 and 3: a dataset run
 //   node examples/dataset-run.mjs <dataset> <run name> --experiment    Langfuse 4, Langfuse Cloud: an experiment
 //
-// With the hooks of cc-langfuse in Claude Code's settings, and LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY and
-// LANGFUSE_BASE_URL in the environment. Copy it and make it yours: it needs nothing but Node.
+// It needs the hooks of cc-langfuse in Claude Code's settings, and LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY and
+// LANGFUSE_BASE_URL in the environment. Copy it and adapt it: it needs only Node.
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 
@@ -26,7 +26,7 @@ await main().catch((error) => {
 });
 
 async function main() {
-  for await (const item of itemsOf(dataset)) {
+  for await (const item of listItems(dataset)) {
     try {
       const traceId = await (mode === '--experiment' ? runBelowSpan(item) : runWithSeed(item));
       console.log(`${item.id} ${traceId}`);
@@ -37,32 +37,32 @@ async function main() {
   }
 }
 
-/** A seed makes the trace's id known beforehand: it is that of `seed:1` for the first turn, `seed:2` for the second. */
+/** A seed makes the trace's id predictable: that of the first turn comes from `seed:1`, that of the second from `seed:2`. */
 async function runWithSeed(item) {
-  // One session, one seed: an item that is run once more needs another.
+  // A seed is for one session: if an item runs again, it needs another one.
   const seed = `${runName}/${item.id}/${randomBytes(4).toString('hex')}`;
-  await claude(item.input, { CC_LANGFUSE_TRACE_SEED: seed });
-  // What createTraceId of @langfuse/tracing gives.
+  await runClaude(item.input, { CC_LANGFUSE_TRACE_SEED: seed });
+  // The same as createTraceId of @langfuse/tracing returns.
   const traceId = createHash('sha256').update(`${seed}:1`).digest('hex').slice(0, 32);
-  await langfuse('POST', '/api/public/dataset-run-items', { runName, datasetItemId: item.id, traceId });
+  await callLangfuse('POST', '/api/public/dataset-run-items', { runName, datasetItemId: item.id, traceId });
   return traceId;
 }
 
-/** Langfuse 4 takes an experiment's items as spans: the turns hang below one that this script sends. */
+/** Langfuse 4 reads an experiment's items from spans: this script sends one, and the turns become its children. */
 async function runBelowSpan(item) {
   const [traceId, spanId] = [randomBytes(16).toString('hex'), randomBytes(8).toString('hex')];
   const startedAt = Date.now();
-  const answer = await claude(item.input, { CC_LANGFUSE_TRACEPARENT: `00-${traceId}-${spanId}-01` });
+  const answer = await runClaude(item.input, { CC_LANGFUSE_TRACEPARENT: `00-${traceId}-${spanId}-01` });
   const attributes = {
     'langfuse.trace.name': runName,
-    'langfuse.observation.input': textOf(item.input),
+    'langfuse.observation.input': toText(item.input),
     'langfuse.observation.output': answer,
     'langfuse.experiment.id': createHash('sha256').update(`${dataset}/${runName}`).digest('hex').slice(0, 16),
     'langfuse.experiment.name': runName,
     'langfuse.experiment.dataset.id': item.datasetId,
     'langfuse.experiment.item.id': item.id,
     'langfuse.experiment.item.root_observation_id': spanId,
-    'langfuse.experiment.item.expected_output': textOf(item.expectedOutput),
+    'langfuse.experiment.item.expected_output': toText(item.expectedOutput),
   };
   const span = {
     traceId,
@@ -74,15 +74,15 @@ async function runBelowSpan(item) {
       value === undefined ? [] : [{ key, value: { stringValue: value } }],
     ),
   };
-  await langfuse('POST', '/api/public/otel/v1/traces', { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] });
+  await callLangfuse('POST', '/api/public/otel/v1/traces', { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] });
   return traceId;
 }
 
-/** Its answer, once it has ended: by then its hook has sent the turn. */
-function claude(input, env) {
+/** Returns the answer once Claude Code has ended. By then its hook has sent the turn. */
+function runClaude(input, env) {
   return new Promise((resolve, reject) => {
     const variables = { ...process.env, TRACE_TO_LANGFUSE: 'true', ...env };
-    const child = spawn('claude', ['-p', textOf(input)], { env: variables, stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn('claude', ['-p', toText(input)], { env: variables, stdio: ['ignore', 'pipe', 'inherit'] });
     let answer = '';
     child.stdout.setEncoding('utf8').on('data', (text) => {
       answer += text;
@@ -94,16 +94,16 @@ function claude(input, env) {
   });
 }
 
-async function* itemsOf(name) {
+async function* listItems(name) {
   for (let page = 1, totalPages = 1; page <= totalPages; page += 1) {
     const query = new URLSearchParams({ datasetName: name, page: String(page) });
-    const { data, meta } = await langfuse('GET', `/api/public/dataset-items?${query}`);
+    const { data, meta } = await callLangfuse('GET', `/api/public/dataset-items?${query}`);
     yield* data;
     totalPages = meta.totalPages;
   }
 }
 
-async function langfuse(method, path, body) {
+async function callLangfuse(method, path, body) {
   const response = await fetch(`${LANGFUSE_BASE_URL.replace(/\/+$/, '')}${path}`, {
     method,
     headers: {
@@ -118,6 +118,6 @@ async function langfuse(method, path, body) {
   throw new Error(`${path.split('?')[0]} answers ${response.status}${advice}`);
 }
 
-function textOf(value) {
+function toText(value) {
   return typeof value === 'string' || value === undefined ? value : JSON.stringify(value);
 }

@@ -4,7 +4,7 @@ import type { StoredObservation } from '../test/support/langfuse-server.js';
 import { Workplace } from '../test/support/program.js';
 import { play, type Recording } from '../test/support/recording.js';
 
-/** A session written by hand, so that its words make sense; the recordings have synthetic ones. */
+/** A session that was written by hand, since the texts of the recordings are synthetic. */
 export const DEMO: Recording = { name: 'demo', folder: fileURLToPath(new URL('../fixtures/demo', import.meta.url)) };
 
 export interface Played {
@@ -14,17 +14,17 @@ export interface Played {
 
 const CONCURRENCY = 4;
 
-/** Plays each recording through the built hook into a Langfuse of its own. Returns the sessions that arrived. */
+/** Plays each recording through the built hook into an embedded Langfuse of its own. Returns the sessions that arrived. */
 export async function playRecordings(recordings: readonly Recording[]): Promise<Played[]> {
   const played: Played[] = recordings.map(({ name }) => ({ name, sessions: [] }));
   const queue = [...recordings.entries()];
-  const work = async () => {
+  const playNext = async () => {
     for (let next = queue.shift(); next; next = queue.shift()) {
       const [index, recording] = next;
       played[index] = { name: recording.name, sessions: await playRecording(recording) };
     }
   };
-  await Promise.all(Array.from({ length: CONCURRENCY }, work));
+  await Promise.all(Array.from({ length: CONCURRENCY }, playNext));
   return played;
 }
 
@@ -41,7 +41,7 @@ async function playRecording(recording: Recording): Promise<ShownSession[]> {
   }
 }
 
-/** Langfuse has the trace's id beside the trace, and times as text. */
+/** Langfuse stores the trace's id separately, and times as text. */
 function toTraced({ traceId, trace, completionStartTime, ...rest }: StoredObservation): SentObservation {
   const times = completionStartTime === undefined ? {} : { completionStartTime: Date.parse(completionStartTime) };
   return { ...rest, ...times, trace: { ...trace, id: traceId } } as SentObservation;

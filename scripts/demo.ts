@@ -12,7 +12,7 @@ import { DEMO, playRecordings } from './demo-sessions.js';
 import { buildPreviewTemplate } from './preview-template.js';
 
 const isAll = process.argv.includes('--all');
-print(`Playing ${isAll ? 'every session' : 'a session'} through the hook into an embedded Langfuse on loopback …\n`);
+print(`Playing ${isAll ? 'all sessions' : 'a session'} through the hook into an embedded Langfuse on loopback …\n`);
 
 const played = await playRecordings(isAll ? [DEMO, ...recordings()] : [DEMO]);
 const sessions = played.flatMap((each) => each.sessions);
@@ -20,11 +20,11 @@ for (const { name, sessions: arrived } of played) {
   if (isAll) print(`── ${name}`);
   for (const session of arrived) print(`${renderTree(session).join('\n')}\n`);
 }
-print(isAll ? describeTotals(sessions) : `To see ${recordings().length} recorded sessions, too: npm start -- --all`);
+print(isAll ? describeTotals(sessions) : `To play ${recordings().length} recordings, too: npm start -- --all`);
 
 const page = join(mkdtempSync(join(tmpdir(), 'cc-langfuse-demo-')), 'preview.html');
 writeFileAtomically(page, renderPage(await buildPreviewTemplate(), sessions));
-print(`As a page for your browser: ${page}`);
+print(`Open it in a browser: ${page}`);
 
 function describeTotals(all: readonly ShownSession[]): string {
   const turns = all.flatMap((session) => session.turns);

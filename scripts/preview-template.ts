@@ -5,7 +5,7 @@ import { build } from 'esbuild';
 
 const folder = fileURLToPath(new URL('../preview-page/', import.meta.url));
 
-/** Builds the preview page without sessions. It contains its script and style, and its policy forbids loading anything. */
+/** Builds the preview page without sessions. It contains its script and style, and its policy forbids loading anything else. */
 export async function buildPreviewTemplate(): Promise<string> {
   const [script, style] = await Promise.all([bundleEntry('main.ts'), bundleEntry('page.css')]);
   const policy = [

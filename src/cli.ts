@@ -10,6 +10,7 @@ const WORKER_KILL_MS = 58_000;
 const EXIT_CODES: { readonly [error: string]: number } = { UsageError: 2, Interrupted: 130 };
 
 interface Command {
+  readonly HELP: string;
   /** Returns the exit code. */
   run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number>;
 }
@@ -50,7 +51,7 @@ Claude Code to show if keys are missing or were refused. Errors are logged to
 async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   switch (name) {
     case 'hook':
-      if (args[0] === '--help' || args[0] === '-h') process.stdout.write(HOOK_HELP);
+      if (isHelpWanted(args)) process.stdout.write(HOOK_HELP);
       // First of all, since with tracing off the hook must cost nothing.
       else if (env.TRACE_TO_LANGFUSE === 'true') await startHook(withPluginOptions(env));
       return;
@@ -74,10 +75,7 @@ async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv):
   }
 }
 
-/**
- * In the terminal and the desktop apps someone waits for the hook, so a worker does the work. Otherwise the hook does it itself,
- * since the container may end with it.
- */
+/** In the terminal and the desktop apps someone waits, so a worker does the work. Elsewhere the container may end with the hook. */
 async function startHook(env: NodeJS.ProcessEnv): Promise<void> {
   const { CLAUDE_CODE_ENTRYPOINT: entrypoint = '', CI, CC_LANGFUSE_WAIT } = env;
   if (entrypoint === '' || entrypoint.startsWith('sdk') || CI || CC_LANGFUSE_WAIT === '1') return runHook(env);
@@ -97,11 +95,9 @@ async function runHook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<void>
   process.exit();
 }
 
-/**
- * Half of a hook's time is spent compiling the same code, so Node keeps the result if it can (22.1). Not in the folder that Node
- * would choose, which all users share: what is in it is executed.
- */
+/** Half of a hook's time is spent compiling the same code, so Node keeps the result if it can (22.1). */
 function keepCompiledCode({ CLAUDE_CONFIG_DIR, HOME, USERPROFILE }: NodeJS.ProcessEnv): void {
+  // Not in the folder that Node would choose, which all users share: what is in it is executed.
   const home = HOME || USERPROFILE;
   const folder = CLAUDE_CONFIG_DIR || (home && `${home}/.claude`);
   const { enableCompileCache } = process.getBuiltinModule('node:module') as {
@@ -116,25 +112,25 @@ async function runCommand(name: string, args: readonly string[], env: NodeJS.Pro
   for (const output of [process.stdout, process.stderr]) output.on('error', () => process.exit());
   try {
     const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-    if (load) {
-      const { run } = await load();
-      process.exitCode = await run(args, env);
-    } else {
+    if (!load) {
       const { unknownCommand } = await import('./cli/unknown-command.lazy.js');
       throw unknownCommand(name, ['hook', ...Object.keys(COMMANDS)]);
     }
+    const command = await load();
+    if (isHelpWanted(args)) process.stdout.write(command.HELP);
+    else process.exitCode = await command.run(args, env);
   } catch (error) {
-    const { name: kind, message } = error instanceof Error ? error : new Error(String(error));
-    if (kind === 'HelpWanted') {
-      process.stdout.write(message);
-      return;
-    }
+    const { name: kind, message } = error as Error;
     process.stderr.write(`cc-langfuse: ${message}\n`);
     process.exitCode = EXIT_CODES[kind] ?? 1;
   }
 }
 
-main(process.argv.slice(2), process.env).catch((error: unknown) => {
+function isHelpWanted(args: readonly string[]): boolean {
+  return args.includes('--help') || args.includes('-h');
+}
+
+main(process.argv.slice(2), process.env).catch((error: Error) => {
   process.stderr.on('error', () => {});
-  process.stderr.write(`cc-langfuse: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`cc-langfuse: ${error.message}\n`);
 });

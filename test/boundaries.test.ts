@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { findCycles, type Import, listSourceFiles, parseImports, readSourceFile } from './support/import-graph.js';
 
-/** Who may import whom: each room of `src/`, and the rooms that it may import. From a room in (…) it may take only types. */
-const MAY_IMPORT: { readonly [room: string]: string } = {
+/** Who may import whom: each folder of `src/`, and the folders that it may import. From a folder in (…) it may import only types. */
+const MAY_IMPORT: { readonly [folder: string]: string } = {
   'cli.ts': 'commands cli config shared',
   commands: 'cli export langfuse state config observations transcript shared',
   cli: 'transcript shared',
@@ -16,13 +16,13 @@ const MAY_IMPORT: { readonly [room: string]: string } = {
   shared: '',
 };
 
-/** The commands do not know each other, except that these may import those. */
+/** The commands do not import each other, with these exceptions. */
 const COMMANDS_THAT_IMPORT_COMMANDS = ['setup → doctor'];
 
-/** Rooms that may import a `*.lazy.ts` file statically: who starts them does not wait for the hook. */
-const ROOMS_THAT_NEED_NOT_BE_LAZY = ['commands/doctor'];
+/** Folders that may import a `*.lazy.ts` file statically, since the hook never loads them. */
+const FOLDERS_THAT_NEED_NOT_BE_LAZY = ['commands/doctor'];
 
-/** What `observations` may use of Node. It is pure: what it builds depends on its arguments alone. */
+/** The modules of Node that `observations` may use. It is pure: what it builds depends only on its arguments. */
 const NODE_MODULES_OF_OBSERVATIONS = ['node:crypto'];
 const IMPURE =
   /\b(?:Date\.now|new Date\(\)|Math\.random|random\w+\(|performance\.|process\.|console\.|fetch\(|set(?:Timeout|Interval|Immediate)\()/;
@@ -37,16 +37,16 @@ const KNOWN = [
 const files = listSourceFiles();
 const imports = files.flatMap((file) => parseImports(file, readSourceFile(file)));
 
-const roomOf = (file: string) => file.split('/')[0] ?? file;
+const folderOf = (file: string) => file.split('/')[0] ?? file;
 const commandOf = (file: string) => /^commands\/([^/]+)/.exec(file)?.[1];
 const show = ({ from, to, kind }: Import) => `${from} → ${to}${kind === 'type' ? ' (type)' : ''}`;
 const isNew = (violation: string) => !KNOWN.includes(violation);
 const isInSource = ({ to }: Import) => to.endsWith('.ts') && !to.startsWith('..');
 
 function crossesBoundary({ from, to, kind }: Import): boolean {
-  if (roomOf(from) === roomOf(to)) return false;
-  const allowed = (MAY_IMPORT[roomOf(from)] ?? '').split(' ');
-  return !allowed.includes(roomOf(to)) && !(kind === 'type' && allowed.includes(`(${roomOf(to)})`));
+  if (folderOf(from) === folderOf(to)) return false;
+  const allowed = (MAY_IMPORT[folderOf(from)] ?? '').split(' ');
+  return !allowed.includes(folderOf(to)) && !(kind === 'type' && allowed.includes(`(${folderOf(to)})`));
 }
 
 function joinsCommands({ from, to }: Import): boolean {
@@ -56,25 +56,25 @@ function joinsCommands({ from, to }: Import): boolean {
 }
 
 function isEager({ from, to, kind }: Import): boolean {
-  const isException = ROOMS_THAT_NEED_NOT_BE_LAZY.some((room) => from.startsWith(`${room}/`));
+  const isException = FOLDERS_THAT_NEED_NOT_BE_LAZY.some((folder) => from.startsWith(`${folder}/`));
   return to.endsWith('.lazy.ts') && kind === 'value' && !isException;
 }
 
 describe('in src', () => {
-  test('every room is in the table, and every line of the table is a room', () => {
-    expect([...new Set(files.map(roomOf))].toSorted()).toEqual(Object.keys(MAY_IMPORT).toSorted());
+  test('every folder is in the table, and every line of the table is a folder', () => {
+    expect([...new Set(files.map(folderOf))].toSorted()).toEqual(Object.keys(MAY_IMPORT).toSorted());
   });
 
-  test.each(Object.entries(MAY_IMPORT))('%s imports only: %s', (room) => {
-    const ours = imports.filter((each) => isInSource(each) && roomOf(each.from) === room);
+  test.each(Object.entries(MAY_IMPORT))('%s imports only: %s', (folder) => {
+    const ours = imports.filter((each) => isInSource(each) && folderOf(each.from) === folder);
     expect(ours.filter(crossesBoundary).map(show).filter(isNew)).toEqual([]);
   });
 
-  test('no command imports another, except setup the checks of doctor', () => {
+  test('no command imports another, except that setup imports doctor', () => {
     expect(imports.filter(joinsCommands).map(show)).toEqual([]);
   });
 
-  test('no import leads back to where it came from, types included', () => {
+  test('imports form no new cycles, types included', () => {
     expect(
       findCycles(imports)
         .map((cycle) => cycle.join(' → '))
@@ -82,33 +82,33 @@ describe('in src', () => {
     ).toEqual([]);
   });
 
-  test('nothing outside of src is imported, except package.json', () => {
-    const outside = imports.filter(({ to }) => to.startsWith('..') && to !== '../package.json');
-    expect(outside.map(show)).toEqual([]);
+  test('only package.json is imported from outside of src', () => {
+    const outside = imports.filter(({ to }) => to.startsWith('..')).map(({ to }) => to);
+    expect(new Set(outside)).toEqual(new Set(['../package.json']));
   });
 
-  test('import() loads only files that end in .lazy.ts, and Node', () => {
+  test("import() loads only files that end in .lazy.ts, and Node's modules", () => {
     const loaded = imports.filter(({ kind, to }) => kind === 'lazy' && !/^node:|\.lazy\.ts$/.test(to));
     expect(loaded.map(show)).toEqual([]);
   });
 
-  test('a file that ends in .lazy.ts is loaded only by import(); elsewhere only its types are imported', () => {
+  test('a file that ends in .lazy.ts is loaded only with import(), and otherwise imported only as a type', () => {
     expect(imports.filter(isEager).map(show)).toEqual([]);
   });
 
-  test('observations is pure: no I/O, no clock, no randomness, no environment', () => {
-    const ours = files.filter((file) => roomOf(file) === 'observations');
+  test('observations uses no I/O, clock, randomness or environment', () => {
+    const ours = files.filter((file) => folderOf(file) === 'observations');
     expect(ours).not.toEqual([]);
-    const foreign = imports.filter((each) => roomOf(each.from) === 'observations' && !isInSource(each));
+    const foreign = imports.filter((each) => folderOf(each.from) === 'observations' && !isInSource(each));
     expect(foreign.filter(({ to }) => !NODE_MODULES_OF_OBSERVATIONS.includes(to)).map(show)).toEqual([]);
     expect(ours.filter((file) => IMPURE.test(readSourceFile(file)))).toEqual([]);
   });
 });
 
-describe('the check itself', () => {
+describe('the check of imports', () => {
   const import_ = (from: string, to: string, kind: Import['kind'] = 'value'): Import => ({ from, to, kind });
 
-  test('sees every way to import', () => {
+  test('finds every form of import', () => {
     const text = [
       "import './a.js';",
       "import b from '../b.js';",
@@ -152,17 +152,17 @@ describe('the check itself', () => {
     import_('export/a.ts', 'commands/hook/b.ts', 'type'),
     import_('cli/a.ts', 'commands/hook/b.ts', 'type'),
     import_('shared/a.ts', 'cli.ts', 'type'),
-  ])('$from may not import $to ($kind)', (each) => {
+  ])('forbids the import of $to in $from ($kind)', (each) => {
     expect(crossesBoundary(each)).toBe(true);
   });
 
-  test('commands that import each other are seen, and one that imports itself is not', () => {
+  test('finds commands that import each other, but no command that imports itself', () => {
     expect(joinsCommands(import_('commands/doctor/a.ts', 'commands/setup/b.ts', 'type'))).toBe(true);
     expect(joinsCommands(import_('commands/setup/a.ts', 'commands/doctor/b.ts'))).toBe(false);
     expect(joinsCommands(import_('commands/doctor/a.ts', 'commands/doctor/checks/b.ts'))).toBe(false);
   });
 
-  test('a cycle is seen whether it is of values, types or import()', () => {
+  test('finds cycles of values, types and import()', () => {
     const cycle = [import_('a.ts', 'b.ts'), import_('b.ts', 'c.ts', 'type'), import_('c.ts', 'a.ts', 'lazy')];
     expect(findCycles([import_('x.ts', 'a.ts'), ...cycle])).toEqual([['a.ts', 'b.ts', 'c.ts', 'a.ts']]);
     expect(findCycles([import_('a.ts', 'b.ts'), import_('a.ts', 'c.ts'), import_('b.ts', 'c.ts')])).toEqual([]);

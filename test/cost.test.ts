@@ -23,7 +23,7 @@ interface CostState {
   };
 }
 
-/** Claude Code's own account of a session: the last one in its file. */
+/** Reads Claude Code's own account of a session, the last one in its file. */
 function accountOf(path: string): Map<string, Tokens> | undefined {
   const lines = readFileSync(path, 'utf8').split('\n');
   const last = lines.findLast((line) => line.startsWith('{"type":"cost-state"'));
@@ -72,7 +72,7 @@ const sessions = recordings().flatMap((recording) =>
   }),
 );
 
-/** What the account holds beyond the lines of the file, to the token, and why. */
+/** The tokens that an account has in addition to those on the lines of the file, and why. */
 const BEYOND_THE_LINES: { readonly [name: string]: Tokens & { readonly cause: string } } = {
   'i-clear bde8ec04': { input: 252, output: 35, read: 12_249, written: 150, cause: 'a compaction writes no line' },
   'p-bigusage 7529af69': {
@@ -80,7 +80,7 @@ const BEYOND_THE_LINES: { readonly [name: string]: Tokens & { readonly cause: st
     output: 35,
     read: 12_074,
     written: 100,
-    // of its 150, less 50: a line whose split says 150 has 100 in all, which is what the account counts
+    // 50 of its 150 are missing: a line whose split adds up to 150 has a total of 100, which the account counts.
     cause: 'a compaction writes no line',
   },
   'i-interrupt 4d8ceba3': { input: 219, output: 202, read: 12_216, written: 150, cause: 'an answer was aborted' },
@@ -92,12 +92,12 @@ const BEYOND_THE_LINES: { readonly [name: string]: Tokens & { readonly cause: st
     output: 53,
     read: 36_774,
     written: 450,
-    cause: "a fork goes on with its parent's",
+    cause: "a fork continues its parent's account",
   },
 };
 
 describe("the exported tokens equal Claude Code's own account", () => {
-  test.each(sessions)('$name', async ({ name, recording, path, account }) => {
+  test.each(sessions)('of $name', async ({ name, recording, path, account }) => {
     const exported = await exportedOf(recording, basename(path, '.jsonl'));
     const beyond = BEYOND_THE_LINES[name];
     if (beyond) {
@@ -112,7 +112,7 @@ describe("the exported tokens equal Claude Code's own account", () => {
     expect(Object.fromEntries(exported)).toEqual(Object.fromEntries(account));
   });
 
-  test('of as many sessions as have an account, all but a few', () => {
+  test('of 36 sessions, in 7 of them together with known tokens that are on no line', () => {
     expect({ sessions: sessions.length, beyond: Object.keys(BEYOND_THE_LINES).length }).toEqual({
       sessions: 36,
       beyond: 7,

@@ -1,4 +1,4 @@
-// What a backfill cannot do without: read, parse, redact, stringify, gzip. No turns, no state, no ids, nothing sent.
+// The least work of a backfill: reading, parsing, redacting, stringifying and gzipping, without turns, state, ids or requests.
 import { closeSync, openSync, readSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -6,7 +6,7 @@ import { createRedactor } from '../../src/observations/redaction/redact.js';
 
 const [parseOnly, ...files] = process.argv.slice(2);
 const redact = createRedactor([]);
-const under: Promise<unknown>[] = [];
+const zipping: Promise<unknown>[] = [];
 const context = { ...Array.from({ length: 14 }, (_, n) => ({ key: `trace.metadata.${n}`, value: 'x'.repeat(36) })) };
 let spans: string[] = [];
 let waiting = 0;
@@ -34,15 +34,15 @@ async function emit(input: string, output: string) {
   spans.push(json);
   waiting += json.length;
   if (waiting < 1_000_000) return;
-  under.push(promisify(gzip)(spans.join(',')));
+  zipping.push(promisify(gzip)(spans.join(',')));
   bytes += waiting;
   spans = [];
   waiting = 0;
-  if (under.length === 4) await under.shift();
+  if (zipping.length === 4) await zipping.shift();
 }
 
 for (const path of files) {
-  let before = '';
+  let previous = '';
   for (const line of linesOf(path)) {
     const head = line.toString('latin1', 0, 120);
     if (head.startsWith('{"type":"api-request') || head.includes('"attachment":{')) continue;
@@ -50,11 +50,11 @@ for (const path of files) {
     if (parseOnly === 'parse') continue;
     const blocks = typeof message.content === 'string' ? [{ text: message.content }] : message.content;
     for (const { text, content, input } of blocks) {
-      const said = redact(text ?? content ?? JSON.stringify(input));
-      await emit(before, said);
-      before = said;
+      const redacted = redact(text ?? content ?? JSON.stringify(input));
+      await emit(previous, redacted);
+      previous = redacted;
     }
   }
 }
-await Promise.all(under);
+await Promise.all(zipping);
 process.stderr.write(`${bytes + waiting}\n`);

@@ -1,4 +1,4 @@
-// The least that hands a payload to a process of its own: what the terminal's user waits for cannot be less.
+// The smallest program that hands a payload to a background process, so the user of the terminal cannot wait less.
 const { spawn } = require('node:child_process');
 let payload = '';
 process.stdin.on('data', (chunk) => {

@@ -1,4 +1,4 @@
-// Reads the first and the last 64 KB of every transcript, and does nothing with them.
+// Reads the first and the last 64 KB of each transcript, and does nothing with them.
 const { closeSync, fstatSync, openSync, readdirSync, readSync } = require('node:fs');
 const { join } = require('node:path');
 const WINDOW = 1 << 16;

@@ -1,4 +1,4 @@
-// The least that a turn can take: reads the same end of the transcript, and posts a body that was made before.
+// The smallest program for a turn: it reads the same end of the transcript, and posts a body that is already there.
 const { closeSync, fstatSync, openSync, readFileSync, readSync } = require('node:fs');
 const { request } = require('node:http');
 const { gzipSync } = require('node:zlib');

@@ -6,32 +6,16 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Thrown for `--help`; the message is the help text. */
-class HelpWanted extends Error {
-  override readonly name = 'HelpWanted';
-}
-
 /** Parses options and operands. Throws a `UsageError` for an unknown option. */
-export function parseCommandLine<T extends NonNullable<ParseArgsConfig['options']>>(
-  args: readonly string[],
-  options: T,
-  help: string,
-) {
+export function parseCommandLine<T extends ParseArgsConfig['options']>(args: readonly string[], options: T) {
   try {
-    const parsed = parseArgs({ args: [...args], options: { ...options, ...HELP_OPTION }, allowPositionals: true });
-    const { help: isHelpWanted }: { help?: boolean } = parsed.values;
-    if (isHelpWanted) throw new HelpWanted(help);
-    return parsed;
+    return parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
-    if (error instanceof HelpWanted) throw error;
-    const [sentence = ''] = String((error as Error).message).split(/\. |\n/);
+    const [sentence = ''] = (error as Error).message.split(/\. |\n/);
     throw new UsageError(`${sentence.replace(/\.$/, '')}; --help lists the options`);
   }
 }
 
-const HELP_OPTION = { help: { type: 'boolean', short: 'h' } } as const;
-
-/** Parses a whole number above 0. */
 export function parsePositiveNumber(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (!WHOLE_NUMBER.test(text)) throw new UsageError(`--${option} ${text}: ${NO_WHOLE_NUMBER}`);

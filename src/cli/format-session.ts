@@ -3,7 +3,7 @@ import { formatBytes, formatDuration, formatMoment, plural, toOneLine } from './
 import { cutToWidth, style, terminalWidth } from './terminal.js';
 
 /** Describes a session in three lines: its title; its id and folder; when it ran and how large it is. */
-export function formatSession(session: SessionOverview, state = '', turns?: number): string[] {
+export function formatSession(session: SessionOverview, state = '', turns?: number): string {
   const { sessionId, startedAt, bytes, model = '', title = '', folders } = session;
   const width = terminalWidth();
   const end = session.lastActivityAt;
@@ -21,5 +21,5 @@ export function formatSession(session: SessionOverview, state = '', turns?: numb
     style('bold', cutToWidth(toOneLine(title) || '(no prompt)', width)),
     cutToWidth(`  ${toOneLine(sessionId)}  ${toOneLine(folders[0] ?? '')}`, width),
     style('dim', cutToWidth(`  ${facts.filter((fact) => fact !== '').join(' · ')}`, width)),
-  ];
+  ].join('\n');
 }

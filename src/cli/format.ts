@@ -33,12 +33,9 @@ export function formatElapsed(ms: number): string {
   return ms < 59_950 ? `${(ms / 1_000).toFixed(1)} s` : formatDuration(ms);
 }
 
-/** Local time, to the minute: `2026-11-01 14:05`. */
+/** Local time, to the minute, as it is written in Sweden: `2026-11-01 14:05`. */
 export function formatMoment(ms: number): string {
-  const date = new Date(ms);
-  const two = (value: number) => String(value).padStart(2, '0');
-  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
+  return new Date(ms).toLocaleString('sv').slice(0, '2026-11-01 14:05'.length);
 }
 
 /** Puts a text on one line and removes everything that would control the terminal. */

@@ -1,8 +1,9 @@
-import { createInterface } from 'node:readline';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 
 /** The user pressed Ctrl-C or Ctrl-D at a question. */
-export class Interrupted extends Error {
+class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
@@ -29,18 +30,12 @@ export async function confirm(question: string): Promise<boolean> {
   return /^y(?:es)?$/i.test(await ask(`${question} [y/N] `));
 }
 
-function readAnswer(question: string, output: NodeJS.WritableStream): Promise<string> {
+async function readAnswer(question: string, output: NodeJS.WritableStream): Promise<string> {
   const prompt = createInterface({ input: process.stdin, output, terminal: true });
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      process.stdout.write('\n');
-      reject(new Interrupted('stopped; nothing was done'));
-    };
-    prompt.on('close', stop);
-    prompt.question(question, (answer) => {
-      resolve(answer.trim());
-      prompt.off('close', stop);
-      prompt.close();
-    });
-  });
+  const interrupted = once(prompt, 'close').then(() => undefined);
+  const answer = await Promise.race([prompt.question(question).catch(() => undefined), interrupted]);
+  prompt.close();
+  if (answer !== undefined) return answer.trim();
+  process.stdout.write('\n');
+  throw new Interrupted('stopped; nothing was done');
 }

@@ -20,94 +20,52 @@ export interface Selection {
   readonly exclude: readonly string[];
 }
 
-/** Called for each file or folder that cannot be read. */
-export type OnUnreadable = (path: string, reason: string) => void;
-
-const printUnreadable: OnUnreadable = (path, reason) => printStderr(`${path} cannot be read (${reason})`);
-
 /** Finds the selected sessions on disk, newest first. */
-export function selectSessions(
-  selection: Selection,
-  claudeFolder: string,
-  onUnreadable: OnUnreadable = printUnreadable,
-): SessionOverview[] {
+export function selectSessions(selection: Selection, claudeFolder: string, onUnreadable = printUnreadable) {
   const { named, project, since = 0, until = Number.POSITIVE_INFINITY, limit, exclude } = selection;
+  const isPath = (name: string) => /\/|\.jsonl$/.test(name);
+  const all = named.length > 0 && named.every(isPath) ? [] : listSessions(claudeFolder, onUnreadable);
   if (named.length > 0) {
-    const sessions = named.map((name) =>
-      /\/|\.jsonl$/.test(name) ? readTranscript(name) : findSessionById(name, claudeFolder, onUnreadable),
-    );
+    const sessions = named.map((name) => (isPath(name) ? readTranscript(name) : findById(name, all, claudeFolder)));
     return [...new Map(sessions.map((session) => [session.sessionId, session])).values()];
   }
   const excluded = exclude.map((glob) => picomatch(glob, { dot: true, basename: !glob.includes('/') }));
   const folders = project === undefined ? [] : [project, resolve(project)];
   if (project !== undefined && existsSync(project)) folders.push(realpathSync(project));
-  return listSessions(claudeFolder, onUnreadable)
-    .filter(({ path, folders: ranIn, ...session }) => {
-      const at = session.lastActivityAt;
+  return all
+    .filter(({ path, folders: ranIn, lastActivityAt: at }) => {
       const isOfProject = project === undefined || ranIn.some((folder) => folders.includes(folder));
       return isOfProject && at >= since && at <= until && !excluded.some((matches) => matches(path));
     })
     .slice(0, limit);
 }
 
-/** Lists every session on disk, newest first. */
+/** Lists every session on disk, newest first. `onUnreadable` is called for each file or folder that cannot be read. */
 export function listSessions(claudeFolder: string, onUnreadable = printUnreadable): SessionOverview[] {
+  const report = (path: string, error: unknown) => {
+    // Claude Code deletes old transcripts, so a missing file is not a failure.
+    if (errorReason(error) !== 'ENOENT') onUnreadable(path, errorReason(error));
+  };
   const sessions = new Map<string, SessionOverview>();
-  for (const path of listTranscripts(claudeFolder, onUnreadable)) {
-    const session = tryReadOverview(path, onUnreadable);
-    const known = session && sessions.get(session.sessionId);
-    if (session && (!known || isPreferred(session, known))) sessions.set(session.sessionId, session);
+  for (const path of listTranscripts(projectsFolder(claudeFolder), report)) {
+    try {
+      const session = readOverview(path);
+      const known = session && sessions.get(session.sessionId);
+      if (session && (!known || isPreferred(session, known))) sessions.set(session.sessionId, session);
+    } catch (error) {
+      report(path, error);
+    }
   }
   return [...sessions.values()].toSorted((a, b) => b.lastActivityAt - a.lastActivityAt);
 }
 
-/** Prefers the file named after the session, then the one with the later activity: a copy ends earlier than its original. */
-function isPreferred(session: SessionOverview, known: SessionOverview): boolean {
-  const [isNamed, isKnownNamed] = [session, known].map(
-    ({ path, sessionId }) => basename(path) === `${sessionId}.jsonl`,
-  );
-  if (isNamed !== isKnownNamed) return isNamed === true;
-  const later = session.lastActivityAt - known.lastActivityAt;
-  return later > 0 || (later === 0 && session.bytes > known.bytes);
+function printUnreadable(path: string, reason: string): void {
+  printStderr(`${path} cannot be read (${reason})`);
 }
 
-function readTranscript(name: string): SessionOverview {
-  const path = resolve(name);
-  if (basename(path).startsWith('agent-'))
-    throw new UsageError(`${name}: belongs to a subagent; name its session instead, which includes it`);
+function listTranscripts(folder: string, onUnreadable: (path: string, error: unknown) => void): string[] {
   try {
-    if (!lstatSync(path).isFile())
-      throw new UsageError(`${name}: expected a transcript, a regular file that ends in .jsonl`);
-    const session = readOverview(path);
-    if (!session) throw new UsageError(`${name}: not a Claude Code transcript`);
-    return session;
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    const reason = errorReason(error);
-    throw new UsageError(`${name}: ${reason === 'ENOENT' ? 'no such file' : `cannot be read (${reason})`}`);
-  }
-}
-
-/** Anything shorter may be a number or a word that was meant as something else. */
-const MIN_ID_CHARS = 4;
-
-function findSessionById(id: string, claudeFolder: string, onUnreadable: OnUnreadable): SessionOverview {
-  const sessions = listSessions(claudeFolder, onUnreadable);
-  if (id.length < MIN_ID_CHARS)
-    throw new UsageError(`${id}: give at least ${MIN_ID_CHARS} characters of the session id`);
-  const exact = sessions.find(({ sessionId }) => sessionId === id);
-  const [found, ...others] = exact ? [exact] : sessions.filter(({ sessionId }) => sessionId.startsWith(id));
-  if (!found)
-    throw new UsageError(`no session ${id} in ${projectsFolder(claudeFolder)}; cc-langfuse sessions lists them`);
-  if (others.length > 0)
-    throw new UsageError(`${id}: ${others.length + 1} sessions have ids that begin with it; give more characters`);
-  return found;
-}
-
-function listTranscripts(claudeFolder: string, onUnreadable: OnUnreadable): string[] {
-  const folder = projectsFolder(claudeFolder);
-  try {
-    return [...findTranscripts(folder, (path, error) => onUnreadable(path, errorReason(error)))];
+    return [...findTranscripts(folder, onUnreadable)];
   } catch (error) {
     const reason = errorReason(error);
     if (reason === 'ENOENT') return [];
@@ -117,13 +75,38 @@ function listTranscripts(claudeFolder: string, onUnreadable: OnUnreadable): stri
   }
 }
 
-function tryReadOverview(path: string, onUnreadable: OnUnreadable): SessionOverview | undefined {
+/** Prefers the file named after the session, then the one with the later activity: a copy ends earlier than its original. */
+function isPreferred(session: SessionOverview, known: SessionOverview): boolean {
+  const isNamed = ({ path, sessionId }: SessionOverview) => basename(path) === `${sessionId}.jsonl`;
+  if (isNamed(session) !== isNamed(known)) return isNamed(session);
+  return (session.lastActivityAt - known.lastActivityAt || session.bytes - known.bytes) > 0;
+}
+
+function readTranscript(name: string): SessionOverview {
+  const path = resolve(name);
+  if (basename(path).startsWith('agent-'))
+    throw new UsageError(`${name}: belongs to a subagent; name its session instead, which includes it`);
   try {
-    return readOverview(path);
+    const session = lstatSync(path).isFile() ? readOverview(path) : undefined;
+    if (session) return session;
   } catch (error) {
-    // Claude Code deletes old transcripts, so a missing file is not a failure.
     const reason = errorReason(error);
-    if (reason !== 'ENOENT') onUnreadable(path, reason);
-    return undefined;
+    throw new UsageError(`${name}: ${reason === 'ENOENT' ? 'no such file' : `cannot be read (${reason})`}`);
   }
+  throw new UsageError(`${name}: not a Claude Code transcript`);
+}
+
+/** Anything shorter may be a number or a word that was meant as something else. */
+const MIN_ID_CHARS = 4;
+
+function findById(id: string, sessions: readonly SessionOverview[], claudeFolder: string): SessionOverview {
+  if (id.length < MIN_ID_CHARS)
+    throw new UsageError(`${id}: give at least ${MIN_ID_CHARS} characters of the session id`);
+  const exact = sessions.find(({ sessionId }) => sessionId === id);
+  const [found, ...others] = exact ? [exact] : sessions.filter(({ sessionId }) => sessionId.startsWith(id));
+  if (!found)
+    throw new UsageError(`no session ${id} in ${projectsFolder(claudeFolder)}; cc-langfuse sessions lists them`);
+  if (others.length > 0)
+    throw new UsageError(`${id}: ${others.length + 1} sessions have ids that begin with it; give more characters`);
+  return found;
 }

@@ -1,9 +1,13 @@
 import { styleText } from 'node:util';
 import truncatedWidth from 'fast-string-truncated-width';
 
-/** Resolves once the text is written, so that output does not pile up in memory for a slow pager. */
-export function printStdout(text: string): Promise<void> {
-  return new Promise((resolve) => process.stdout.write(text, () => resolve()));
+/** Resolves once the lines are written: who waits for that does not pile up output in memory for a slow pager. */
+export function printStdout(lines: string): Promise<void> {
+  return new Promise((resolve) => process.stdout.write(`${lines}\n`, () => resolve()));
+}
+
+export function printJson(value: object): Promise<void> {
+  return printStdout(JSON.stringify(value, null, 2));
 }
 
 export function printStderr(line: string): void {
@@ -21,40 +25,19 @@ export function terminalWidth(): number {
   return process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY;
 }
 
-const ELLIPSIS = '…';
-
 /** Cuts or pads a text to this many columns; some characters take two columns, some none. */
 export function fitColumn(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   if (!Number.isFinite(width)) return text;
-  const {
-    index,
-    ellipsed,
-    width: taken,
-  } = truncatedWidth(text, { limit: width, ellipsis: ELLIPSIS, ellipsisWidth: 1 });
+  const cut = truncatedWidth(text, { limit: width, ellipsis: '…', ellipsisWidth: 1 });
   // The library counts one column too few after a box-drawing character.
-  const excess = Math.max(0, ellipsed ? displayWidth(text.slice(0, index)) - taken : 0);
-  const shown = ellipsed ? `${text.slice(0, index - excess)}${ELLIPSIS}` : text;
+  const excess = Math.max(0, cut.ellipsed ? displayWidth(text.slice(0, cut.index)) - cut.width : 0);
+  const shown = cut.ellipsed ? `${text.slice(0, cut.index - excess)}…` : text;
   const padding = ' '.repeat(Math.max(0, width - displayWidth(shown)));
   return align === 'left' ? shown + padding : padding + shown;
 }
 
-/** Cuts a text to this many columns. */
 export function cutToWidth(text: string, width: number): string {
   return fitColumn(text, width).trimEnd();
-}
-
-/** Rows with aligned columns. `rightAligned` has the indexes of the columns to align right. */
-export function formatTable(rows: readonly (readonly string[])[], rightAligned: readonly number[] = []): string[] {
-  const widths: number[] = [];
-  for (const row of rows) {
-    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, displayWidth(cell));
-  }
-  return rows.map((row) =>
-    row
-      .map((cell, column) => fitColumn(cell, widths[column] ?? 0, rightAligned.includes(column) ? 'right' : 'left'))
-      .join('  ')
-      .trimEnd(),
-  );
 }
 
 function displayWidth(text: string): number {

@@ -1,5 +1,5 @@
 import { isRecord } from '../shared/json.js';
-import type { ClaudeSettings } from './claude-settings.js';
+import { type ClaudeSettings, listEnabledPlugins } from './claude-settings.js';
 import { pluginVariable } from './plugin-options.js';
 
 /**
@@ -79,9 +79,8 @@ export function isOwnHook({ command, words }: CommandHook): boolean {
 }
 
 /** This program's own plugins that settings enable: each registers every hook. */
-export function findOwnPlugins({ enabledPlugins }: ClaudeSettings): string[] {
-  if (!isRecord(enabledPlugins)) return [];
-  return Object.keys(enabledPlugins).filter((name) => name.startsWith('cc-langfuse@') && enabledPlugins[name] === true);
+export function findOwnPlugins(settings: ClaudeSettings): string[] {
+  return listEnabledPlugins(settings).filter((plugin) => plugin.startsWith('cc-langfuse@'));
 }
 
 /** What the user entered for a plugin, as variables. Secrets are missing: Claude Code keeps them elsewhere. */

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ParseError, parse, printParseErrorCode } from 'jsonc-parser';
+import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { claudeFolder } from './claude-folder.js';
 
@@ -9,7 +10,6 @@ export type ClaudeSettings = { readonly [key: string]: unknown };
 /** Whom a settings file applies to: the user, all who work in a project, the user in a project, everyone on the machine. */
 export type Scope = 'user' | 'project' | 'local' | 'managed';
 
-/** A file that Claude Code reads settings from. */
 export interface SettingsFile {
   readonly scope: Scope;
   readonly path: string;
@@ -75,12 +75,16 @@ export function readSettingsAt(path: string): SettingsContent {
   }
 }
 
-/** Returns the environment variables that settings define. */
 export function envBlock(content: SettingsContent): { [name: string]: string } {
   const block = content.kind === 'settings' && isRecord(content.settings.env) ? content.settings.env : {};
   return Object.fromEntries(
     Object.entries(block).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
   );
+}
+
+export function listEnabledPlugins({ enabledPlugins }: ClaudeSettings): string[] {
+  if (!isRecord(enabledPlugins)) return [];
+  return Object.keys(enabledPlugins).filter((plugin) => enabledPlugins[plugin] === true);
 }
 
 /** Parses a settings file; an empty one counts as one without settings. */
@@ -110,11 +114,7 @@ const MANAGED_FOLDERS: { readonly [platform: string]: string } = {
 function findManagedPaths(): string[] {
   const folder = MANAGED_FOLDERS[process.platform] ?? '/etc/claude-code';
   const overlays = join(folder, 'managed-settings.d');
-  const base = join(folder, 'managed-settings.json');
-  try {
-    const names = readdirSync(overlays).filter((name) => name.endsWith('.json') && !name.startsWith('.'));
-    return [base, ...names.toSorted().map((name) => join(overlays, name))];
-  } catch {
-    return [base];
-  }
+  const names = attempt(() => readdirSync(overlays)) ?? [];
+  const shown = names.filter((name) => name.endsWith('.json') && !name.startsWith('.')).toSorted();
+  return [join(folder, 'managed-settings.json'), ...shown.map((name) => join(overlays, name))];
 }

@@ -1,6 +1,6 @@
 import { isRecord } from '../shared/json.js';
 import { findCommandHooks, isOwnHook } from './claude-hooks.js';
-import type { ClaudeSettings } from './claude-settings.js';
+import { type ClaudeSettings, listEnabledPlugins } from './claude-settings.js';
 
 /** Something else that sends the same turns to Langfuse: with both, each turn appears there twice. */
 export interface OtherExporter {
@@ -40,15 +40,13 @@ function nameExporter(command: string): string | undefined {
 /** `langfuse@claude-plugins-official` has skills only. */
 const PLUGIN = /^(?:langfuse-observability@|langfuse@langfuse-observability$)/;
 
-function findPluginsOfOthers({ enabledPlugins }: ClaudeSettings): OtherExporter[] {
-  if (!isRecord(enabledPlugins)) return [];
-  return Object.keys(enabledPlugins)
-    .filter((plugin) => PLUGIN.test(plugin) && enabledPlugins[plugin] === true)
-    .map((plugin) => ({
-      name: "Langfuse's plugin for Claude Code",
-      place: `enabledPlugins.${plugin}`,
-      fix: `claude plugin disable ${plugin}`,
-    }));
+function findPluginsOfOthers(settings: ClaudeSettings): OtherExporter[] {
+  const plugins = listEnabledPlugins(settings).filter((plugin) => PLUGIN.test(plugin));
+  return plugins.map((plugin) => ({
+    name: "Langfuse's plugin for Claude Code",
+    place: `enabledPlugins.${plugin}`,
+    fix: `claude plugin disable ${plugin}`,
+  }));
 }
 
 /** Claude Code's own OpenTelemetry, sent to Langfuse. */

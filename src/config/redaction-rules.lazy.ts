@@ -1,6 +1,7 @@
 import isSafe from 'safe-regex2';
 import * as z from 'zod/mini';
 import { REDACTED, type RedactionRule } from '../observations/redaction/redact.js';
+import { attempt } from '../shared/attempt.js';
 import { parseJson } from '../shared/json.js';
 
 const Rule = z.strictObject({ pattern: z.string(), replace: z._default(z.string(), REDACTED) });
@@ -20,18 +21,10 @@ export function parseRedactionRules(text: string): { rules: RedactionRule[]; pro
 function parseRule(item: unknown): RedactionRule | string {
   const parsed = Rule.safeParse(item);
   if (!parsed.success) return 'is not {"pattern", "replace"}';
-  const pattern = parseRegExp(parsed.data.pattern);
+  const pattern = attempt(() => new RegExp(parsed.data.pattern, 'g'));
   if (!pattern) return 'is not a valid regular expression';
   if (pattern.test('')) return 'matches empty text';
   // A single text could keep a run busy forever.
   if (!isSafe(pattern)) return 'repeats a repetition, which could take forever';
   return { pattern, replace: parsed.data.replace };
-}
-
-function parseRegExp(pattern: string): RegExp | undefined {
-  try {
-    return new RegExp(pattern, 'g');
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { TAG_KINDS, type TagKind } from '../observations/build/tags.js';
+import { attempt } from '../shared/attempt.js';
 import { isRecord, type Json, parseJson } from '../shared/json.js';
 import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from '../shared/schema.js';
 
@@ -28,11 +29,10 @@ export const oneOf = <const T extends string>(...values: readonly T[]) =>
     values.find((each) => each === value.toLowerCase()),
   );
 
-const TOGGLE = new Map([
-  ['true', true],
-  ['false', false],
-]);
-export const toggle = format('expected true or false', (value) => TOGGLE.get(value.toLowerCase()));
+export const toggle = z.pipe(
+  oneOf('true', 'false'),
+  z.transform((value) => value === 'true'),
+);
 
 export const list = format('', splitList);
 
@@ -83,22 +83,13 @@ const HEADER_VALUE = /^[\t -~\u0080-\u00ff]*$/;
 
 /** Parses headers as OpenTelemetry's `OTEL_EXPORTER_OTLP_HEADERS` has them; undefined if they are malformed. */
 export function parseOtlpHeaders(value: string): { readonly [name: string]: string } | undefined {
-  const headers = value.split(',').filter((item) => item.trim() !== '');
-  const pairs = headers.map((item): [string, string] | undefined => {
-    const [, name = '', encoded = ''] = /^\s*([^=]*?)\s*=\s*(.*?)\s*$/.exec(item) ?? [];
-    const decoded = decode(encoded);
+  const pairs = splitList(value).map((item): [string, string] | undefined => {
+    const [, name = '', encoded = ''] = /^([^=]*?)\s*=\s*(.*)$/.exec(item) ?? [];
+    const decoded = attempt(() => decodeURIComponent(encoded));
     const isValid = HEADER_NAME.test(name) && decoded !== undefined && HEADER_VALUE.test(decoded);
     return isValid ? [name.toLowerCase(), decoded] : undefined;
   });
   return pairs.every((pair) => pair !== undefined) ? Object.fromEntries(pairs) : undefined;
-}
-
-function decode(value: string): string | undefined {
-  try {
-    return decodeURIComponent(value);
-  } catch {
-    return undefined;
-  }
 }
 
 function splitList(value: string): string[] {

@@ -7,7 +7,6 @@ import {
   SETTING_NAMES,
   SETTINGS,
   type SettingDefinition,
-  type SettingKind,
   type SettingName,
   type SettingValues,
   variableNames,
@@ -26,7 +25,6 @@ export interface Settings extends TraceSettings {
   readonly problems: readonly string[];
 }
 
-/** Where the traces are sent. */
 export type DestinationConfig = LangfuseConfig | CollectorConfig;
 
 export interface LangfuseConfig {
@@ -170,10 +168,8 @@ export function isSetting(variable: string): boolean {
   return variable.startsWith('CC_LANGFUSE_') || SETTING_NAMES.some((name) => variableNames(name).includes(variable));
 }
 
-const SESSION_KINDS: readonly SettingKind[] = ['describes', 'restricts'];
-const SESSION_VARIABLES: readonly string[] = SETTING_NAMES.filter((name) =>
-  SESSION_KINDS.includes(SETTINGS[name].kind),
-).flatMap(variableNames);
+const SESSION_SETTINGS = SETTING_NAMES.filter((name) => ['describes', 'restricts'].includes(SETTINGS[name].kind));
+const SESSION_VARIABLES = SESSION_SETTINGS.flatMap(variableNames);
 
 /**
  * Returns the variables that decide what of a session is sent, and what is said about it. They are kept with the session, since
@@ -188,7 +184,7 @@ export function describingVariables(env: NodeJS.ProcessEnv): { [variable: string
 
 /** Reads the settings for a session that another run left: the variables that describe it come from that run. */
 export async function readSessionSettings(given: { [variable: string]: string }, env: NodeJS.ProcessEnv) {
-  const replaced: readonly string[] = [...SESSION_VARIABLES, ...IDENTITY_VARIABLES];
+  const replaced = [...SESSION_VARIABLES, ...IDENTITY_VARIABLES];
   const others = Object.fromEntries(Object.entries(env).filter(([name]) => !replaced.includes(name)));
   return { settings: await readSettings({ ...others, ...given }), given };
 }

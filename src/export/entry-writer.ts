@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Callers, withRun } from '../state/callers.js';
+import { type Callers, includesCaller, withCaller } from '../state/callers.js';
 import { type Entry, NEW_ENTRY } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import type { ExportContext, ExportRequest } from './export-request.js';
-import { lastKnownLine } from './start-position.js';
 
 /** Writes a session's entry while it is exported. Each change also carries what this run knows about the session itself. */
 export class EntryWriter {
@@ -17,15 +16,17 @@ export class EntryWriter {
   #end: Pick<Entry, 'bytes' | 'agentsBytes'> | undefined;
   #isEndSaved = false;
 
-  /** `entry` is undefined if the session is new. */
-  constructor(request: ExportRequest, entry: Entry | undefined, context: ExportContext, lock: Lock) {
-    this.known = entry ?? NEW_ENTRY;
+  constructor(request: ExportRequest, context: ExportContext, lock: Lock) {
+    this.known = context.state.read(request.sessionId) ?? NEW_ENTRY;
     const { callers = [] } = this.known;
-    this.callers = request.caller ? withRun(callers, request.caller, lastKnownLine(this.known)) : callers;
+    // A caller that is known adds nothing, since its event may be handled after the next run has started. A run without a
+    // SessionStart begins after the last line that earlier runs knew.
+    const isKnown = request.caller === undefined || includesCaller(callers, request.caller);
+    this.callers = isKnown ? callers : withCaller(callers, request.caller, lastKnownLine(this.known) + 1);
     this.#request = request;
     this.#context = context;
     this.#lock = lock;
-    this.#status = { ...statusAfter(request, entry), ...(this.callers !== callers && { callers: this.callers }) };
+    this.#status = { ...statusAfter(request, this.known), ...(this.callers !== callers && { callers: this.callers }) };
   }
 
   /** Call once the file has been read to its end: up to there nothing needs to be looked for again. */
@@ -42,14 +43,8 @@ export class EntryWriter {
     const { destinationId, given, state } = this.#context;
     if (!this.#lock.isHeld()) throw new Error('another run has taken over');
     this.#isEndSaved = this.hasReachedEnd;
-    return state.update(sessionId, {
-      path,
-      destination: destinationId,
-      given,
-      ...this.#status,
-      ...this.#end,
-      ...change,
-    });
+    const session = { path, destination: destinationId, given, ...this.#status };
+    return state.update(sessionId, { ...session, ...this.#end, ...change });
   }
 
   /** Saves why something is still to be sent, or that nothing is, unless the state says so already. */
@@ -69,8 +64,12 @@ export class EntryWriter {
  * A Stop that is handled late must not undo what SessionEnd has recorded: only SessionStart does. A session that only a backfill
  * knows is left alone by the recovery, since it may go on with tracing off.
  */
-function statusAfter({ occasion, agents }: ExportRequest, entry: Entry | undefined): Partial<Entry> {
-  if (occasion === 'event') return { ended: agents.sessionEnded || entry?.ended === true, backfilled: undefined };
-  const isNew = occasion === 'backfill' && entry?.path === undefined;
-  return { ended: entry?.ended, backfilled: isNew || entry?.backfilled };
+function statusAfter({ occasion, agents }: ExportRequest, { path, ended, backfilled }: Entry): Partial<Entry> {
+  if (occasion === 'event') return { ended: agents.sessionEnded || ended === true, backfilled: undefined };
+  return { ended, backfilled: (occasion === 'backfill' && path === undefined) || backfilled };
+}
+
+/** The last line that belongs to a turn which earlier runs knew, whether or not it was sent. */
+function lastKnownLine({ lastLine, sentLine = 0, pending }: Entry): number {
+  return Math.max(lastLine, sentLine, pending?.closedLine ?? 0);
 }

@@ -2,43 +2,47 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { TraceSettings } from '../observations/build/trace.js';
 import { type RequestInput, RequestInputBuilder } from '../observations/content/request-input.js';
 import type { Observation } from '../observations/model.js';
-import { RequestIndex, type SentRequest } from '../transcript/requests/request-index.js';
-import type { Requests } from './requests.js';
+import { attempt } from '../shared/attempt.js';
+import type { Line } from '../transcript/file/line.js';
+import { RequestIndex } from '../transcript/requests/request-index.js';
 
-/** Makes each generation's input the request that it answers, as far as the transcript contains it. */
-export function openExactRequests(path: string, settings: TraceSettings): Requests {
+export type ExactRequests = ReturnType<typeof openExactRequests>;
+
+/** The API requests that a transcript records: each generation's input becomes the request that it answers. */
+export function openExactRequests(path: string, settings: TraceSettings) {
   const inputs = new RequestInputBuilder(settings);
   const main = new RequestIndex(path);
   let agent: RequestIndex | undefined;
   return {
-    observe: (line) => main.addLine(line),
-    observeAgent: (agentPath) => {
+    /** Takes the next line of the transcript. */
+    observe: (line: Line) => main.addLine(line),
+
+    /** Takes the lines of an agent's file as they pass. Its requests are known until the next agent's file is read. */
+    *observeAgent(agentPath: string, lines: Iterable<Line>): Generator<Line, void, undefined> {
       agent?.close();
       const index = new RequestIndex(agentPath);
       agent = index;
-      return (line) => index.addLine(line);
+      for (const line of lines) {
+        index.addLine(line);
+        yield line;
+      }
     },
-    withRequest: async (observation) => {
+
+    /** Replaces the input of a generation, if the transcript contains the request. */
+    async withRequest(observation: Observation): Promise<Observation> {
       if (observation.requestRef === undefined) return observation;
       // One takes some milliseconds, and there may be hundreds.
       await yieldToEventLoop();
       const request = main.find(observation.requestRef) ?? agent?.find(observation.requestRef);
-      return replaceInput(observation, request && buildInput(request, inputs));
+      // A request may contain anything: one that cannot be shown must not cost the turn.
+      return replaceInput(observation, request && attempt(() => inputs.build(request)));
     },
-    close: () => {
+
+    close() {
       main.close();
       agent?.close();
     },
   };
-}
-
-/** A request may contain anything: one that cannot be shown must not cost the turn. */
-function buildInput(request: SentRequest, inputs: RequestInputBuilder): RequestInput | undefined {
-  try {
-    return inputs.build(request);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Without its request an observation keeps its own input, and says so in its metadata. */

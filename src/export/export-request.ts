@@ -1,9 +1,9 @@
-import type { Destination } from '../langfuse/destination.js';
+import type { GitIdentity } from '../git/identity.js';
+import type { Destination, Limits } from '../langfuse/destination.js';
+import type { TraceSettings } from '../observations/build/trace.js';
 import type { Caller, Observation } from '../observations/model.js';
 import type { Log } from '../shared/log.js';
 import type { SessionState } from '../state/store.js';
-import type { SessionSettings } from './build-options.js';
-import type { AgentStatus } from './subagents/completion.js';
 import type { Tally } from './tally.js';
 
 export interface ExportRequest {
@@ -12,24 +12,34 @@ export interface ExportRequest {
   /** Why it is exported: a hook event, something that an earlier run left unsent, or the user's command. */
   readonly occasion: 'event' | 'recovery' | 'backfill';
   readonly closing: Closing;
-  readonly agents: Omit<AgentStatus, 'idleBefore'>;
+  readonly agents: AgentStatus;
   /** What started this run, if it is the session's own. */
   readonly caller?: Caller;
   /** Forget how far the session was exported, and send all of it again. */
   readonly force?: boolean;
 }
 
-export interface ExportContext {
+/** What is known about a session's subagents. */
+export interface AgentStatus {
+  /** Agents and workflows that Claude Code lists as running. */
+  readonly running: ReadonlySet<string>;
+  /** The session has ended, so its agents will write nothing more. */
+  readonly sessionEnded: boolean;
+  /** Whether to look beside the transcript for agents that no call names. All files there are opened for it. */
+  readonly includeLegacyFiles: boolean;
+}
+
+/** `deadline` is infinity if nobody waits, and `stop` is the user's wish to end. */
+export interface ExportContext extends Limits {
   readonly state: SessionState;
   readonly destination: Destination;
   readonly destinationId: string;
-  readonly settings: SessionSettings;
+  readonly settings: TraceSettings & {
+    /** Set if the user is identified by git's e-mail address. */
+    readonly gitIdentity?: GitIdentity | undefined;
+  };
   /** The variables that these settings were read from: whichever run sends the rest uses them, too. */
   readonly given: { readonly [variable: string]: string };
-  /** When to end, in ms since 1970; infinity if nobody waits. */
-  readonly deadline: number;
-  /** The user wants to end. */
-  readonly stop?: AbortSignal;
   readonly log: Log;
   readonly observer?: ExportObserver;
 }

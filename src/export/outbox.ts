@@ -1,10 +1,8 @@
-import type { Limits, Outgoing, SendReport } from '../langfuse/destination.js';
+import type { Limits, Outgoing } from '../langfuse/destination.js';
 import { replaceMissingMedia } from '../observations/content/media.js';
 import type { Observation } from '../observations/model.js';
 import { type Entry, mergeEntry } from '../state/entry.js';
-import type { EntryWriter } from './entry-writer.js';
-import type { ExportContext, ExportRequest } from './export-request.js';
-import type { Requests } from './requests.js';
+import type { SessionRun } from './session-run.js';
 import { countObservation, NOTHING, sumTallies, type Tally } from './tally.js';
 
 /** An observation, a change of the state, or both. The change is saved once this and everything before it are acknowledged. */
@@ -13,9 +11,15 @@ export interface OutboxItem {
   readonly observation?: Observation;
 }
 
+interface EncodedSpan {
+  readonly outgoing: Outgoing;
+  readonly label: string;
+  readonly tally: Tally;
+}
+
 interface EncodedItem {
   readonly change: Partial<Entry>;
-  readonly span: { readonly outgoing: Outgoing; readonly label: string; readonly tally: Tally } | undefined;
+  readonly span: EncodedSpan | undefined;
 }
 
 // Larger requests save few round trips, and what waits in them survives the garbage collector's first pass: a backfill takes
@@ -31,27 +35,18 @@ const BACKFILL_PATIENCE_MS = 10 * 60_000;
  * in one request if it fits.
  */
 export class Outbox {
-  readonly #request: ExportRequest;
-  readonly #context: ExportContext;
-  readonly #writer: EntryWriter;
-  readonly #requests: Requests;
+  readonly #run: SessionRun;
   readonly #reported = new Set<string>();
+  /** What the server has acknowledged. */
+  sent = NOTHING;
+  /** Why something was not sent. Nothing more is sent then: what comes later must not be acknowledged before it. */
+  failure: string | undefined;
   #items: EncodedItem[] = [];
   #bytes = 0;
-  #sent = NOTHING;
-  #failure: string | undefined;
   #checked: Promise<void> | undefined;
 
-  constructor(request: ExportRequest, context: ExportContext, writer: EntryWriter, requests: Requests) {
-    this.#request = request;
-    this.#context = context;
-    this.#writer = writer;
-    this.#requests = requests;
-  }
-
-  /** Why something was not sent. Nothing more is sent then: what comes later must not be acknowledged before it. */
-  get failure(): string | undefined {
-    return this.#failure;
+  constructor(run: SessionRun) {
+    this.#run = run;
   }
 
   /** Whether something has not been tried yet. */
@@ -59,16 +54,11 @@ export class Outbox {
     return this.#items.length > 0;
   }
 
-  /** What the server has acknowledged. */
-  get sent(): Tally {
-    return this.#sent;
-  }
-
   async add(items: readonly OutboxItem[]): Promise<void> {
     let together: EncodedItem[] = [];
     let bytes = 0;
     for (let from = 0; from < items.length; from += PREPARED_AT_ONCE) {
-      if (this.#failure !== undefined) return;
+      if (this.failure !== undefined) return;
       const prepared = items.slice(from, from + PREPARED_AT_ONCE).map((item) => this.#prepare(item));
       for (const item of await Promise.all(prepared)) {
         const encoded = this.#encode(item);
@@ -89,17 +79,35 @@ export class Outbox {
     const items = this.#items;
     this.#items = [];
     this.#bytes = 0;
-    if (this.#failure !== undefined || items.length === 0) return;
-    const report = await this.#send(items);
-    const change = changeUpTo(items, report.settled);
-    if (change) await this.#writer.save(change);
+    if (this.failure !== undefined || items.length === 0) return;
+    const settled = await this.#send(items.flatMap(({ span }) => span ?? []));
+    const change = changeUpTo(items, settled);
+    if (change) await this.#run.writer.save(change);
+  }
+
+  /**
+   * Sends the scores that are due, and returns why some still are. The state records a turn's scores as due in the same change that
+   * records the turn as acknowledged, and until they are acknowledged themselves: so they never hold up a turn, and none is lost.
+   */
+  async sendScores(): Promise<string | undefined> {
+    const { context, request, writer } = this.#run;
+    const { sessionId: session } = request;
+    const scores = Object.entries(context.state.read(session)?.scores ?? {});
+    const due = scores.flatMap(([root, turn]) => (turn ? [{ root, turn }] : []));
+    if (due.length === 0) return undefined;
+    const turns = due.map(({ turn }) => turn);
+    const { settled, refused, failure } = await context.destination.sendScores(turns, this.#limits);
+    for (const score of refused) context.log.warn('the server refuses a score, it is skipped', { session, score });
+    const taken = due.slice(0, settled).map(({ root }) => [root, undefined]);
+    if (taken.length > 0) await writer.save({ scores: Object.fromEntries(taken) });
+    return failure && `scores were not sent: ${failure}`;
   }
 
   /** When to give up what is sent now. */
-  get limits(): Limits {
-    const { deadline, stop } = this.#context;
-    const isBackfill = this.#request.occasion === 'backfill';
-    return { deadline: isBackfill ? Date.now() + BACKFILL_PATIENCE_MS : deadline, stop };
+  get #limits(): Limits {
+    const { request, context } = this.#run;
+    const isBackfill = request.occasion === 'backfill';
+    return { deadline: isBackfill ? Date.now() + BACKFILL_PATIENCE_MS : context.deadline, stop: context.stop };
   }
 
   async #queue(items: readonly EncodedItem[], bytes: number): Promise<void> {
@@ -111,20 +119,20 @@ export class Outbox {
   /** Adds the whole request and uploads the media; what could not be uploaded is replaced by a placeholder. */
   async #prepare({ change, observation }: OutboxItem): Promise<OutboxItem> {
     if (!observation) return { change };
-    this.#checked ??= this.#context.state.checkWritable();
+    const { context, requests } = this.#run;
+    this.#checked ??= context.state.checkWritable();
     await this.#checked;
-    const complete = await this.#requests.withRequest(observation);
+    const complete = (await requests?.withRequest(observation)) ?? observation;
     if (!complete.media?.length) return { change, observation: complete };
-    const { missing, failure } = await this.#context.destination.uploadMedia(complete, this.limits);
-    if (failure !== undefined)
-      this.#warnOnce('an image or document was not uploaded, a placeholder replaces it', failure);
+    const { missing, failure } = await context.destination.uploadMedia(complete, this.#limits);
+    if (failure !== undefined) this.#warnOnce(failure);
     return { change, observation: replaceMissingMedia(complete, missing) };
   }
 
   /** Keeps of an observation only what its transport needs: it may be large. */
   #encode({ change, observation }: OutboxItem): EncodedItem {
     if (!observation) return { change, span: undefined };
-    const { destination, observer } = this.#context;
+    const { destination, observer } = this.#run.context;
     observer?.onObservation?.(observation);
     const outgoing = destination.encode(observation);
     const { type, id, trace } = observation;
@@ -132,16 +140,15 @@ export class Outbox {
     return { change, span: { outgoing, label: `${type} ${id} of trace ${trace.id}`, tally } };
   }
 
-  async #send(items: readonly EncodedItem[]): Promise<SendReport> {
-    const { destination, observer, log } = this.#context;
-    const session = this.#request.sessionId;
-    const spans = items.flatMap(({ span }) => span ?? []);
-    if (spans.length === 0) return { settled: 0, dropped: [], failure: undefined };
+  /** Returns how many spans, counted from the first, need not be sent again. */
+  async #send(spans: readonly EncodedSpan[]): Promise<number> {
+    if (spans.length === 0) return 0;
+    const { destination, observer, log } = this.#run.context;
+    const session = this.#run.request.sessionId;
     const outgoing = spans.map((span) => span.outgoing);
-    const report = await destination.send(outgoing, this.limits);
-    const { settled, dropped, rejected, failure } = report;
+    const { settled, dropped, rejected, failure } = await destination.send(outgoing, this.#limits);
     for (const place of dropped)
-      log.warn('the server refuses an observation, it is skipped', { session, span: spans[place]?.label ?? '' });
+      log.warn('the server refuses an observation, it is skipped', { session, span: spans[place]?.label });
     const accepted = spans.slice(0, settled).filter((_, place) => !dropped.includes(place));
     if (rejected)
       log.warn('the Collector rejected part of a request', {
@@ -152,14 +159,16 @@ export class Outbox {
       });
     const whole = sumTallies(accepted.map(({ tally }) => tally));
     const acknowledged = { ...whole, observations: Math.max(0, whole.observations - (rejected?.spans ?? 0)) };
-    this.#sent = sumTallies([this.#sent, acknowledged]);
+    this.sent = sumTallies([this.sent, acknowledged]);
     observer?.onAcknowledged?.(acknowledged);
-    this.#failure = failure;
-    return report;
+    this.failure = failure;
+    return settled;
   }
 
-  #warnOnce(message: string, reason: string): void {
-    if (!this.#reported.has(reason)) this.#context.log.warn(message, { session: this.#request.sessionId, reason });
+  #warnOnce(reason: string): void {
+    const { context, request } = this.#run;
+    const message = 'an image or document was not uploaded, a placeholder replaces it';
+    if (!this.#reported.has(reason)) context.log.warn(message, { session: request.sessionId, reason });
     this.#reported.add(reason);
   }
 }

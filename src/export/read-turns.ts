@@ -1,28 +1,12 @@
 import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import type { Log } from '../shared/log.js';
-import { parseLine } from '../transcript/file/line.js';
+import { type Line, parseLine } from '../transcript/file/line.js';
 import { findFirstTime } from '../transcript/file/lines.js';
 import type { SourceLine, TranscriptReader } from '../transcript/file/reader.js';
 import { findUnknownTypes } from '../transcript/file/unknown.js';
 import { AnswerWatcher } from '../transcript/turns/answer-watcher.js';
 import type { Turn } from '../transcript/turns/turn.js';
 import { TurnGrouper } from '../transcript/turns/turn-grouper.js';
-import type { ReadingBudget } from './budget.js';
-import type { ExportObserver, ExportRequest } from './export-request.js';
-import type { Requests } from './requests.js';
-import type { Start } from './start-position.js';
-
-interface TurnSource {
-  readonly reader: TranscriptReader;
-  readonly start: Start;
-  readonly request: ExportRequest;
-  /** Up to this line turns are over, as an earlier run that failed has found. */
-  readonly closedLine: number;
-  readonly budget: ReadingBudget;
-  readonly requests: Requests;
-  readonly log: Log;
-  readonly observer?: ExportObserver;
-}
+import type { SessionRun } from './session-run.js';
 
 const POLL_MS = 6;
 /** Nobody works in a session whose file has not changed for this long. */
@@ -31,29 +15,32 @@ const LINES_BETWEEN_CHECKS = 256;
 const UNREADABLE_LOGGED = 10;
 
 /** Reads turns from the start position on, each as soon as it ends, and finally the one that is still open. */
-export async function* readTurns(source: TurnSource): AsyncGenerator<{ turn: Turn; isClosed: boolean }> {
-  const { reader, start, request, closedLine, budget, observer } = source;
-  const { sessionId, closing } = request;
+export async function* readTurns(
+  reader: TranscriptReader,
+  run: SessionRun,
+): AsyncGenerator<{ turn: Turn; isClosed: boolean }> {
+  const { start, budget, requests } = run;
+  const { sessionId, closing } = run.request;
   const time = () => start.time ?? findFirstTime(reader);
   const grouper = new TurnGrouper({ ...start, thread: 'main', sessionId, time });
   const watch = closing.kind === 'answer' ? new AnswerWatcher(closing, start.sentLine) : undefined;
-  const oddities = new Oddities(source);
+  const oddLines = new OddLines(run);
   let readUpTo = 0;
-  const take = (line: SourceLine): Turn | undefined => {
-    readUpTo = line.number;
-    const parsed = parseLine(line);
-    if (!parsed) return undefined;
-    source.requests.observe(parsed);
-    watch?.observe(parsed);
-    oddities.observe(parsed);
-    return grouper.push(parsed);
+  const take = (source: SourceLine): Turn | undefined => {
+    readUpTo = source.number;
+    const line = parseLine(source);
+    if (!line) return undefined;
+    requests?.observe(line);
+    watch?.observe(line);
+    oddLines.observe(line);
+    return grouper.push(line);
   };
   for (;;) {
     for (const line of reader.lines()) {
       const turn = take(line);
       if (turn) yield { turn, isClosed: true };
       if (line.number % LINES_BETWEEN_CHECKS !== 0) continue;
-      observer?.onRead?.(line.end);
+      run.context.observer?.onRead?.(line.end);
       if (budget.check()) return;
       // Reading a long file must not hold up requests and the heartbeats of locks.
       await yieldToEventLoop();
@@ -64,45 +51,42 @@ export async function* readTurns(source: TurnSource): AsyncGenerator<{ turn: Tur
   const rest = reader.unfinishedLine();
   const turn = rest && take(rest);
   if (turn) yield { turn, isClosed: true };
-  oddities.logRest();
+  oddLines.logRest();
   const open = grouper.open();
   if (!open) return;
   const promptLine = open.prompts[0].line;
   const isClosed =
     closing.kind === 'everything' ||
     (closing.kind === 'answer' && promptLine <= (watch?.line ?? readUpTo)) ||
-    promptLine <= closedLine ||
+    promptLine <= start.closedLine ||
     Date.now() - reader.status.changedAt > IDLE_MS;
   yield { turn: open, isClosed };
 }
 
 /** Logs lines that cannot be read, and in debug mode what this version does not know. */
-class Oddities {
-  readonly #source: TurnSource;
+class OddLines {
+  readonly #run: SessionRun;
   readonly #unknown = new Map<string, number>();
   #unreadable = 0;
 
-  constructor(source: TurnSource) {
-    this.#source = source;
+  constructor(run: SessionRun) {
+    this.#run = run;
   }
 
-  observe(line: NonNullable<ReturnType<typeof parseLine>>): void {
-    const { log, request, start } = this.#source;
-    if (log.isDebug)
+  observe(line: Line): void {
+    const { request, context, start } = this.#run;
+    if (context.log.isDebug)
       for (const what of findUnknownTypes(line)) this.#unknown.set(what, (this.#unknown.get(what) ?? 0) + 1);
     if (line.kind !== 'unreadable' || line.location.number <= start.sentLine) return;
     this.#unreadable += 1;
     if (this.#unreadable > UNREADABLE_LOGGED) return;
-    log.warn('skipped a line that cannot be read', {
-      file: request.path,
-      line: line.location.number,
-      reason: line.reason,
-    });
+    const { location, reason } = line;
+    context.log.warn('skipped a line that cannot be read', { file: request.path, line: location.number, reason });
   }
 
   logRest(): void {
-    const { log, request } = this.#source;
-    const { path: file } = request;
+    const { log } = this.#run.context;
+    const { path: file } = this.#run.request;
     if (this.#unreadable > UNREADABLE_LOGGED)
       log.warn('skipped more lines that cannot be read', { file, lines: this.#unreadable });
     for (const [what, times] of this.#unknown) log.debug('skipped what is unknown', { file, what, times });

@@ -1,19 +1,15 @@
-import { NEW_ENTRY } from '../state/entry.js';
 import type { SessionState } from '../state/store.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
 import type { Turn } from '../transcript/turns/turn.js';
-import { ReadingBudget } from './budget.js';
-import { buildOptionsByFolder } from './build-options.js';
 import { EntryWriter } from './entry-writer.js';
 import type { ExportContext, ExportReport, ExportRequest } from './export-request.js';
 import { Outbox } from './outbox.js';
-import { IDLE_MS, readTurns } from './read-turns.js';
-import { openRequests } from './requests.js';
-import { sendDueScores } from './scores.js';
-import { migratedAt, type Start, startPositions } from './start-position.js';
+import { readTurns } from './read-turns.js';
+import { ReadingBudget } from './session-run.js';
+import { type Start, startPositions } from './start-position.js';
 import { Subagents } from './subagents/subagents.js';
 import { NOTHING } from './tally.js';
-import { addAgents, addTurn, type SessionRun } from './turn.js';
+import { addAgents, addTurn, type ExportRun } from './turn.js';
 
 const BACKFILL_LOCK_WAIT_MS = 60_000;
 
@@ -28,9 +24,9 @@ export async function exportSession(request: ExportRequest, context: ExportConte
   }
   try {
     if (request.force) await forgetProgress(sessionId, context.state);
-    const entry = context.state.read(sessionId);
-    for (const start of startPositions(entry ?? NEW_ENTRY)) {
-      const report = await exportFrom(start, request, context, new EntryWriter(request, entry, context, lock));
+    const writer = new EntryWriter(request, context, lock);
+    for (const start of startPositions(writer.known)) {
+      const report = await exportFrom(start, request, context, writer);
       if (report) return report;
       context.log.warn('the transcript has been changed, it is read from further back', { file: path });
     }
@@ -66,46 +62,42 @@ async function exportFrom(
   writer: EntryWriter,
 ): Promise<ExportReport | undefined> {
   const reader = TranscriptReader.open(request.path);
-  const requests = await openRequests(request.path, context.settings);
+  const requests = await openRequests(request, context);
   try {
     const position = reader.moveTo(start);
     if (!position) return undefined;
-    const budget = new ReadingBudget((Date.now() + context.deadline) / 2, context.stop);
-    const outbox = new Outbox(request, context, writer, requests);
-    const optionsFor = buildOptionsByFolder({ ...request, callers: writer.callers }, context.settings);
-    const subagents = new Subagents({
-      transcriptPath: request.path,
-      known: start.agents,
-      ignoredBefore: Date.parse(migratedAt(writer.known) ?? '') || 0,
-      status: { ...request.agents, idleBefore: Date.now() - IDLE_MS },
-      optionsFor,
-      requests,
-      log: context.log,
-    });
-    const run: SessionRun = { start, request, context, writer, outbox, subagents, optionsFor, budget };
-    const turns = readTurns({
-      ...context,
-      reader,
-      start: { ...start, ...position },
+    const budget = new ReadingBudget(context);
+    const session = {
       request,
-      closedLine: writer.known.pending?.closedLine ?? 0,
+      context,
+      writer,
+      start: { ...start, ...position },
       budget,
       requests,
-    });
-    const progress = await exportTurns(turns, run);
+      gitFacts: new Map(),
+    };
+    const run: ExportRun = { ...session, outbox: new Outbox(session), subagents: new Subagents(session) };
+    const progress = await exportTurns(readTurns(reader, run), run);
     if (!progress) return undefined;
-    if (!budget.isUsedUp) await addAgents(subagents.due(), run);
-    if (!budget.isUsedUp) await addAgents(subagents.unplaced(), run);
+    await addAgents(run.subagents.due(), run);
+    await addAgents(run.subagents.unplaced(), run);
     if (!context.stop?.aborted) {
-      if (!budget.isUsedUp)
-        writer.reachEnd({ bytes: progress.openFrom ?? reader.offset, agentsBytes: subagents.settledBytes() });
-      await outbox.flush();
+      const agentsBytes = run.subagents.settledBytes();
+      if (!budget.isUsedUp) writer.reachEnd({ bytes: progress.openFrom ?? reader.offset, agentsBytes });
+      await run.outbox.flush();
     }
     return await finish(progress, run);
   } finally {
     reader.close();
-    requests.close();
+    requests?.close();
   }
+}
+
+/** Whole requests cost time, and much space in Langfuse: without the setting, their code is not even loaded. */
+async function openRequests({ path }: ExportRequest, { settings }: ExportContext) {
+  if (settings.input === 'answered') return undefined;
+  const { openExactRequests } = await import('./exact-requests.lazy.js');
+  return openExactRequests(path, settings);
 }
 
 interface Progress {
@@ -115,18 +107,16 @@ interface Progress {
   readonly openFrom: number | undefined;
 }
 
-async function exportTurns(turns: ReturnType<typeof readTurns>, run: SessionRun): Promise<Progress | undefined> {
+async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun): Promise<Progress | undefined> {
   const { start, request, writer, outbox, budget } = run;
-  const closedBefore = writer.known.pending?.closedLine ?? 0;
   let isVerified = start.prompt === undefined;
   let closedLine: number | undefined;
   for await (const { turn, isClosed } of turns) {
     isVerified ||= isLastExported(turn, start);
     if (!isVerified) return undefined;
     // After a session's end, lines without a new start were written with tracing off.
-    const isUntraced =
-      request.occasion === 'recovery' && writer.known.ended && (turn.lineNumbers[0] ?? 0) > closedBefore;
-    if (isUntraced) break;
+    const isAfterEnd = writer.known.ended && (turn.lineNumbers[0] ?? 0) > start.closedLine;
+    if (isAfterEnd && request.occasion === 'recovery') break;
     if (!isClosed) return { closedLine, openFrom: turn.start.offset };
     closedLine = turn.lineNumbers.at(-1);
     if (outbox.failure === undefined) await addTurn(turn, run);
@@ -140,12 +130,10 @@ function isLastExported({ key, lineNumbers }: Turn, { prompt, lastLine }: Start)
 }
 
 /** Sends due scores, and saves why something is still to be sent. */
-async function finish({ closedLine }: Progress, run: SessionRun): Promise<ExportReport> {
-  const { request, context, writer, outbox, budget } = run;
+async function finish({ closedLine }: Progress, run: ExportRun): Promise<ExportReport> {
+  const { context, writer, outbox, budget } = run;
   const failure =
-    outbox.failure ??
-    (budget.isUsedUp ? 'out of time while reading' : undefined) ??
-    (await sendDueScores(request.sessionId, context, writer, outbox));
+    outbox.failure ?? (budget.isUsedUp ? 'out of time while reading' : undefined) ?? (await outbox.sendScores());
   // What the user has stopped goes on when the user says so.
   if (context.stop?.aborted && (failure !== undefined || outbox.isWaiting || !writer.hasReachedEnd))
     return { sent: outbox.sent, failure: undefined, isStopped: true };

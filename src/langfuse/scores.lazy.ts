@@ -52,12 +52,7 @@ export function buildScores({ figures, ...place }: TurnScores): Score[] {
 }
 
 /** Returns the score's label if the server refuses it because of its content; throws if it may be sent again. */
-async function sendScore(
-  score: Score,
-  config: LangfuseConfig,
-  http: Http,
-  limits: Limits,
-): Promise<string | undefined> {
+async function sendScore(score: Score, config: LangfuseConfig, http: Http, limits: Limits) {
   const request = apiRequest(config, 'POST', '/api/public/scores', score);
   const { status, isPage } = await http.request({ ...request, isBodyOptional: true }, limits);
   if (isPage) throw new Error('this is not Langfuse: it answered a score with a web page');

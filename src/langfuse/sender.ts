@@ -1,7 +1,8 @@
 import type { Observation } from '../observations/model.js';
 import type { Limits, Outgoing, Rejected, SendReport } from './destination.js';
-import { type Http, HttpClient, isSuccess } from './http/client.js';
-import { backoffMs, isRetryable, MAX_ATTEMPTS, RetryingHttpClient, waitUntil } from './http/retry.js';
+import { isSuccess } from './http/client.js';
+import { isRetryable, nextAttemptAt, type RetryingHttpClient, waitUntil } from './http/retry.js';
+import { encodeSpan } from './otlp/span.js';
 import type { Reply, Transport } from './transport.js';
 
 /** After this many refused spans without an accepted one, one more is tried: the server may refuse every span. */
@@ -19,17 +20,18 @@ interface Delivery {
 
 /** What all destinations that are reached by HTTP share: sends observations and finds out which the server has acknowledged. */
 export class Sender {
-  protected readonly client = new HttpClient();
-  readonly #retrying = new RetryingHttpClient(this.client);
+  protected readonly http: RetryingHttpClient;
   readonly #transport: Transport;
   #last: Reply | undefined;
 
-  constructor(createTransport: (http: Http) => Transport) {
-    this.#transport = createTransport(this.#retrying);
+  constructor(transport: Transport, http: RetryingHttpClient) {
+    this.#transport = transport;
+    this.http = http;
   }
 
   encode(observation: Observation): Outgoing {
-    return this.#transport.encode(observation);
+    const json = encodeSpan(observation);
+    return this.#transport.needsObservations ? { json, observation } : { json };
   }
 
   async send(outgoing: readonly Outgoing[], limits: Limits): Promise<SendReport> {
@@ -60,17 +62,17 @@ export class Sender {
   }
 
   get pausedUntil(): number {
-    return this.#retrying.pausedUntil;
+    return this.http.pausedUntil;
   }
 
   close(): Promise<void> {
-    return this.client.close();
+    return this.http.client.close();
   }
 
   /** Halves a request that is refused for its size or because of one bad span. Throws if the rest cannot be delivered. */
   async #deliver(indexes: readonly number[], delivery: Delivery, attempt = 1): Promise<void> {
-    const { accepted } = delivery;
-    const due = indexes.filter((index) => !accepted.has(index));
+    const { accepted, refused } = delivery;
+    const due = indexes.filter((index) => !accepted.has(index) && !refused.has(index));
     if (due.length === 0) return;
     const reply = await this.#post(due, delivery);
     const { status, problem } = reply;
@@ -97,24 +99,19 @@ export class Sender {
   /** Records the result of each observation of an accepted request, and sends again those that may be accepted later. */
   async #settle(due: readonly number[], reply: Reply, delivery: Delivery, attempt: number): Promise<void> {
     const { accepted, refused, limits } = delivery;
-    const { refusals, rejected } = reply;
+    const { refusals = new Map<number, number>(), rejected } = reply;
     if (rejected) delivery.rejected = { ...rejected, spans: rejected.spans + (delivery.rejected?.spans ?? 0) };
-    const again: number[] = [];
-    let lastStatus = 0;
     for (const [place, index] of due.entries()) {
-      const status = refusals?.get(place);
+      const status = refusals.get(place);
       if (status === undefined) accepted.add(index);
       else if (!isRetryable(status)) refused.add(index);
-      else {
-        again.push(index);
-        lastStatus = status;
-      }
     }
-    if (again.length === 0) return;
-    const until = Date.now() + backoffMs(attempt);
-    if (attempt >= MAX_ATTEMPTS || until >= limits.deadline) throw new Error(describeStatus(lastStatus));
+    const temporary = [...refusals.values()].findLast(isRetryable);
+    if (temporary === undefined) return;
+    const until = nextAttemptAt(attempt);
+    if (until >= limits.deadline) throw new Error(describeStatus(temporary));
     await waitUntil(until, limits.stop);
-    return this.#deliver(again, delivery, attempt + 1);
+    return this.#deliver(due, delivery, attempt + 1);
   }
 
   /** A span that is refused on its own is at fault only if the server accepts something else. */

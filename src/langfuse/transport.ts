@@ -1,4 +1,3 @@
-import type { Observation } from '../observations/model.js';
 import type { Limits, Outgoing, Rejected } from './destination.js';
 
 /** What a server answers to one request. */
@@ -13,7 +12,8 @@ export interface Reply {
 
 /** A protocol by which observations are sent. */
 export interface Transport {
-  encode(observation: Observation): Outgoing;
+  /** Whether what is sent must keep its observation, since the protocol has a form of its own for it. */
+  readonly needsObservations?: boolean;
   /** Sends one request; throws if there was no response in time. */
   post(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply>;
 }

@@ -1,4 +1,5 @@
-/** Any JSON value. */
+import { attempt } from './attempt.js';
+
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
@@ -7,11 +8,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 
 /** Returns the parsed value; undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return attempt(() => JSON.parse(text));
 }
 
 export function withoutUndefined<T>(values: { readonly [key: string]: T | undefined }): { [key: string]: T } {

@@ -17,19 +17,11 @@ export const Callers = z.array(
 );
 export type Callers = z.infer<typeof Callers>;
 
-/** SessionStart comes before the prompts of its run: the lines that exist by then belong to earlier runs. */
-export function withStartedRun(callers: Callers, caller: Caller, countLines: () => number): Callers {
-  const { fromLine: _, ...latest } = callers.at(-1) ?? { fromLine: 0 };
-  return isSame(latest, caller) ? callers : withCaller(callers, caller, countLines() + 1);
-}
-
-/**
- * A run without a SessionStart begins after the last line that earlier runs knew. A caller that is already known adds nothing,
- * since its event may be handled after the next run has started.
- */
-export function withRun(callers: Callers, caller: Caller, lastKnownLine: number): Callers {
+/** Whether a caller is one of these. A run that nothing started needs no entry if it is the first. */
+export function includesCaller(callers: Callers, caller: Caller): boolean {
   const others = callers.length === 0 ? [{}] : callers.map(({ fromLine: _, ...other }) => other);
-  return others.some((other) => isSame(other, caller)) ? callers : withCaller(callers, caller, lastKnownLine + 1);
+  // Compared as the state file would hold them: without what is undefined.
+  return others.some((other) => JSON.stringify(other) === JSON.stringify(caller));
 }
 
 /** Returns the caller of the turn whose prompt is on this line. */
@@ -37,12 +29,8 @@ export function callerAt(callers: Callers, line: number): Caller {
   return callers.findLast(({ fromLine }) => fromLine <= line) ?? {};
 }
 
-function withCaller(callers: Callers, caller: Caller, fromLine: number): Callers {
+/** Adds the caller of the run that begins at a line. */
+export function withCaller(callers: Callers, caller: Caller, fromLine: number): Callers {
   const others = callers.filter((each) => each.fromLine !== fromLine);
   return [...others, { ...caller, fromLine } as Callers[number]].toSorted((a, b) => a.fromLine - b.fromLine);
-}
-
-/** Compares them as the state file would hold them: without what is undefined. */
-function isSame(one: Caller, other: Caller): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
 }

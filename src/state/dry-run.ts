@@ -1,6 +1,6 @@
-import { type Entry, mergeEntry, NEW_ENTRY } from './entry.js';
+import { type Entry, mergeEntry, NEW_ENTRY, type SessionEntry } from './entry.js';
 import type { Lock } from './lock.js';
-import type { SessionEntry, SessionState } from './store.js';
+import type { SessionState } from './store.js';
 
 /** Reads the real state and keeps changes in memory: nothing is written. */
 export class DryRunState implements SessionState {
@@ -24,11 +24,10 @@ export class DryRunState implements SessionState {
   }
 
   sessionsWithFirst(first: string, sessionId: string): SessionEntry[] {
-    const unchanged = this.#state.sessionsWithFirst(first, sessionId).filter(([id]) => !this.#changed.has(id));
-    const changed = [...this.#changed].flatMap(([id, entry]) =>
-      id !== sessionId && entry?.first === first ? [[id, entry] as SessionEntry] : [],
+    const stored: [string, Entry | undefined][] = this.#state.sessionsWithFirst(first, sessionId);
+    return [...new Map([...stored, ...this.#changed])].flatMap(([id, entry]): SessionEntry[] =>
+      id !== sessionId && entry?.first === first ? [[id, entry]] : [],
     );
-    return [...unchanged, ...changed];
   }
 
   async checkWritable(): Promise<void> {}

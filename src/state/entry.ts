@@ -102,6 +102,7 @@ export const Entry = z.object({
   pending: optional(z.object({ since: z.string(), attempts: count, reason: z.string(), closedLine: optional(count) })),
 });
 export type Entry = z.infer<typeof Entry>;
+export type SessionEntry = [sessionId: string, entry: Entry];
 
 export const NEW_ENTRY: Entry = { lastLine: 0, turnCount: 0, updated: '' };
 
@@ -143,20 +144,7 @@ export function upgradeEntryText(text: string): string {
   return fields ? encodeFields(fields) : text;
 }
 
-/** Whether a text is surely that of a settled entry. Thousands are not parsed to find the few that are not. */
-export function isSurelySettled(text: string): boolean {
-  return SETTLED.test(text);
-}
-
-/** When an entry was last changed, read from its text. */
-export function findUpdated(text: string): string {
-  return UPDATED.exec(text)?.[1] ?? '';
-}
-
-const UPDATED = /^\{"updated":"([^"\\]*)"/;
-const SETTLED = /^\{"updated":"[^"\\]*",(?:"ended":false,"backfilled":true|"ended":true|"backfilled":true)[,}]/;
-
-/** The fields that can be told from the text alone come first, in a fixed order, so that no text in the entry can imitate them. */
+/** The fields that are searched in the text alone come first, in a fixed order, so that no text in the entry can imitate them. */
 function encodeFields(fields: Fields): string {
   const { updated, pending, ended, backfilled, ...rest } = renameFields(fields, toSnakeCase);
   return JSON.stringify({ updated, pending, ended, backfilled, ...rest });

@@ -14,6 +14,7 @@ import {
 import { hostname, uptime } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { attempt } from '../shared/attempt.js';
 
 /** The right to do something that only one process at a time may do. */
 export interface Lock {
@@ -42,9 +43,7 @@ export async function takeLock(path: string, deadline: number, stop?: AbortSigna
   attempts += 1;
   const token = `${process.pid} ${hostname()} ${process.hrtime.bigint()}.${attempts}`;
   for (;;) {
-    if (create(path, token)) return hold(path, token);
-    const isFree = dropIfStale(path, token);
-    if (isFree && create(path, token)) return hold(path, token);
+    if (create(path, token) || (dropIfStale(path, token) && create(path, token))) return hold(path, token);
     if (Date.now() >= deadline || stop?.aborted) return undefined;
     await sleep(RETRY_MS);
   }
@@ -69,14 +68,10 @@ function create(path: string, token: string): boolean {
 }
 
 function hold(path: string, token: string): Lock {
-  const isHeld = () => ownerOf(path) === token;
-  const heartbeat = setInterval(() => {
-    try {
-      if (isHeld()) utimesSync(path, new Date(), new Date());
-    } catch {
-      // If the disk rejects the heartbeat it rejects every other write too, and those report it.
-    }
-  }, HEARTBEAT_MS);
+  const isHeld = () => readOwner(path) === token;
+  // If the disk rejects the heartbeat it rejects every other write too, and those report it.
+  const beat = () => attempt(() => isHeld() && utimesSync(path, new Date(), new Date()));
+  const heartbeat = setInterval(beat, HEARTBEAT_MS);
   heartbeat.unref();
   return {
     isHeld,
@@ -87,8 +82,9 @@ function hold(path: string, token: string): Lock {
   };
 }
 
+/** Returns whether the lock is free now. */
 function dropIfStale(path: string, token: string): boolean {
-  const owner = ownerOf(path);
+  const owner = readOwner(path);
   if (owner === undefined) return !existsSync(path);
   if (!isStale(path, owner)) return false;
   const aside = `${path}.${token.replace(/[^\w.]/g, '-')}`;
@@ -98,21 +94,15 @@ function dropIfStale(path: string, token: string): boolean {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return true;
     throw error;
   }
-  // Another process may have dropped it and taken it in the meantime: then put it back.
-  if (ownerOf(aside) !== owner) {
-    try {
-      linkSync(aside, path);
-    } catch {
-      // A third process holds it by now.
-    }
-  }
+  // Another process may have dropped it and taken it in the meantime: then put it back, unless a third one holds it by now.
+  if (readOwner(aside) !== owner) attempt(() => linkSync(aside, path));
   rmSync(aside, { force: true });
   return true;
 }
 
 /** Whether the owner of a lock is gone. The next process that wants it drops it. */
 export function isAbandoned(path: string): boolean {
-  const owner = ownerOf(path);
+  const owner = readOwner(path);
   return owner !== undefined && isStale(path, owner);
 }
 
@@ -136,10 +126,6 @@ function isRunning(pid: number): boolean {
   }
 }
 
-function ownerOf(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return undefined;
-  }
+function readOwner(path: string): string | undefined {
+  return attempt(() => readFileSync(path, 'utf8'));
 }

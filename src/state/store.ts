@@ -15,20 +15,20 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
-import { changeEntryText, decodeEntry, type Entry, findUpdated, isSettled, isSurelySettled } from './entry.js';
+import { changeEntryText, decodeEntry, type Entry, isSettled, type SessionEntry } from './entry.js';
 import {
-  EMPTY_FILE,
-  ENCODING,
-  type EntryLine,
-  type FileText,
-  filterEntries,
+  decodeLines,
+  type FileLines,
   findEntryText,
+  findUpdated,
+  formatFile,
+  isSurelySettled,
   parseFile,
   salvage,
   toBytes,
   withEntry,
   withoutEntry,
-} from './file-text.js';
+} from './file-lines.js';
 import { type Lock, sessionFileName, takeLock } from './lock.js';
 
 const LOCK_WAIT_MS = 10_000;
@@ -46,32 +46,22 @@ export function locksFolder(folder: string): string {
   return join(folder, 'cc-langfuse_locks');
 }
 
-export type SessionEntry = [sessionId: string, entry: Entry];
-
 /** What an export needs of the state. */
-export interface SessionState {
-  /** Undefined if the session is new. */
-  read(sessionId: string): Entry | undefined;
-  update(sessionId: string, change: Partial<Entry>): Promise<void>;
-  remove(sessionIds: readonly string[]): Promise<void>;
-  /** Returns the other sessions that begin with this prompt. */
-  sessionsWithFirst(first: string, sessionId: string): SessionEntry[];
-  /** Throws if nothing can be written: then every run would send the same again. */
-  checkWritable(): Promise<void>;
-  /** Waits until the deadline (ms since 1970) for the right to work on a session; undefined if another run keeps it. */
-  lock(sessionId: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined>;
-}
+export type SessionState = Pick<
+  StateStore,
+  'read' | 'update' | 'remove' | 'sessionsWithFirst' | 'checkWritable' | 'lock'
+>;
 
-type Change = (file: FileText) => FileText;
+type Change = (lines: FileLines) => FileLines;
 
 /** The state file: one entry per session. */
-export class StateStore implements SessionState {
+export class StateStore {
   readonly #folder: string;
   readonly #path: string;
   readonly #onCorrupt: (keptAs: string) => void;
   readonly #writes: 'sync' | 'async';
   /** The file as it was last read or written. It is always replaced, never changed, so its inode, size and time identify it. */
-  #cached: { id: string; text: FileText } | undefined;
+  #cached: { id: string; lines: FileLines } | undefined;
   /** Changes that wait for the write under way: the next write takes all of them. */
   #waiting: Change[] = [];
   #writing: Promise<void> = Promise.resolve();
@@ -89,43 +79,48 @@ export class StateStore implements SessionState {
     return this.#load() === undefined;
   }
 
+  /** Undefined if the session is new. */
   read(sessionId: string): Entry | undefined {
-    const text = findEntryText(this.#file(), sessionId);
+    const text = findEntryText(this.#lines(), sessionId);
     return text === undefined ? undefined : decodeEntry(text);
   }
 
   all(): SessionEntry[] {
-    return decodeAll(filterEntries(this.#file(), () => true));
+    return decodeLines(this.#lines());
   }
 
   /** Returns the sessions that a later run has to look at. */
   unsettled(): SessionEntry[] {
-    const candidates = decodeAll(filterEntries(this.#file(), (text) => !isSurelySettled(text)));
-    return candidates.filter(([, entry]) => !isSettled(entry));
+    const candidates = this.#lines().filter((line) => !isSurelySettled(line));
+    return decodeLines(candidates).filter(([, entry]) => !isSettled(entry));
   }
 
   /** Returns at most `limit` sessions that have not changed since a moment, the oldest first. */
   untouchedSince(moment: string, limit: number): SessionEntry[] {
-    const candidates = filterEntries(this.#file(), (text) => findUpdated(text) < moment);
-    const oldestFirst = candidates.toSorted(([, a], [, b]) => findUpdated(a).localeCompare(findUpdated(b)));
-    return decodeAll(oldestFirst.slice(0, limit)).filter(([, { updated }]) => updated < moment);
+    const candidates = this.#lines().filter((line) => findUpdated(line) < moment);
+    const oldestFirst = candidates.toSorted((a, b) => findUpdated(a).localeCompare(findUpdated(b)));
+    return decodeLines(oldestFirst.slice(0, limit)).filter(([, { updated }]) => updated < moment);
   }
 
+  /** Returns the other sessions that begin with this prompt. */
   sessionsWithFirst(first: string, sessionId: string): SessionEntry[] {
     const mark = toBytes(`"first":${JSON.stringify(first)}`);
-    const candidates = decodeAll(filterEntries(this.#file(), (text) => text.includes(mark)));
-    return candidates.filter(([id, entry]) => id !== sessionId && entry.first === first);
+    const candidates = this.#lines().filter((line) => line.includes(mark));
+    return decodeLines(candidates).filter(([id, entry]) => id !== sessionId && entry.first === first);
   }
 
   /** Changes a session's entry on disk, whatever other processes change meanwhile. Resolves once it is written. */
   update(sessionId: string, change: Partial<Entry>): Promise<void> {
-    return this.#change((file) => withEntry(file, sessionId, changeEntryText(findEntryText(file, sessionId), change)));
+    return this.#change((lines) =>
+      withEntry(lines, sessionId, changeEntryText(findEntryText(lines, sessionId), change)),
+    );
   }
 
   remove(sessionIds: readonly string[]): Promise<void> {
-    return this.#change((file) => sessionIds.reduce(withoutEntry, file));
+    return this.#change((lines) => sessionIds.reduce(withoutEntry, lines));
   }
 
+  /** Throws if nothing can be written: then every run would send the same again. */
   async checkWritable(): Promise<void> {
     const lock = await this.#lockFile();
     lock.release();
@@ -143,6 +138,7 @@ export class StateStore implements SessionState {
     }
   }
 
+  /** Waits until the deadline (ms since 1970) for the right to work on a session; undefined if another run keeps it. */
   lock(sessionId: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined> {
     return takeLock(join(locksFolder(this.#folder), `${sessionFileName(sessionId)}.lock`), deadline, stop);
   }
@@ -160,12 +156,13 @@ export class StateStore implements SessionState {
       this.#waiting = [];
     });
     try {
-      const text = changes.reduce((before, change) => change(before), this.#load() ?? this.#setAside());
+      const lines = changes.reduce((before, change) => change(before), this.#load() ?? this.#setAside());
+      const bytes = formatFile(lines);
       // We write the temporary file ourselves: the library takes a write that a full disk cut short for a complete one.
-      const options = { mode: 0o600, tmpfileCreated: (temporary: string) => writeFileSync(temporary, text, ENCODING) };
+      const options = { mode: 0o600, tmpfileCreated: (temporary: string) => writeFileSync(temporary, bytes) };
       if (this.#writes === 'sync') writeFileAtomic.sync(this.#path, '', options);
       else await writeFileAtomic(this.#path, '', options);
-      this.#cached = { id: identify(statSync(this.#path, { bigint: true })), text };
+      this.#cached = { id: identify(statSync(this.#path, { bigint: true })), lines };
     } finally {
       lock.release();
     }
@@ -177,12 +174,12 @@ export class StateStore implements SessionState {
     return lock;
   }
 
-  #file(): FileText {
-    return this.#load() ?? EMPTY_FILE;
+  #lines(): FileLines {
+    return this.#load() ?? [];
   }
 
   /** Undefined if the file is corrupt. */
-  #load(): FileText | undefined {
+  #load(): FileLines | undefined {
     let file: number | undefined;
     try {
       // Without O_NONBLOCK, opening a FIFO would hang.
@@ -190,13 +187,13 @@ export class StateStore implements SessionState {
       const status = fstatSync(file, { bigint: true });
       if (!status.isFile()) throw Object.assign(new Error(), { code: 'not a regular file' });
       const id = identify(status);
-      if (this.#cached?.id === id) return this.#cached.text;
-      const text = parseFile(readFileSync(file, ENCODING));
-      if (text !== undefined) this.#cached = { id, text };
-      return text;
+      if (this.#cached?.id === id) return this.#cached.lines;
+      const lines = parseFile(readFileSync(file));
+      if (lines) this.#cached = { id, lines };
+      return lines;
     } catch (error) {
       const { code = '' } = error as NodeJS.ErrnoException;
-      if (code === 'ENOENT') return EMPTY_FILE;
+      if (code === 'ENOENT') return [];
       throw new Error(`the state file ${this.#path} cannot be read: ${code}`);
     } finally {
       if (file !== undefined) closeSync(file);
@@ -204,20 +201,13 @@ export class StateStore implements SessionState {
   }
 
   /** Sets a corrupt file aside and keeps the entries in it that are complete. */
-  #setAside(): FileText {
-    const complete = salvage(readFileSync(this.#path, ENCODING));
+  #setAside(): FileLines {
+    const complete = salvage(readFileSync(this.#path));
     const keptAs = `${this.#path}.corrupt-${Date.now()}`;
     renameSync(this.#path, keptAs);
     this.#onCorrupt(keptAs);
     return complete;
   }
-}
-
-function decodeAll(lines: readonly EntryLine[]): SessionEntry[] {
-  return lines.flatMap(([sessionId, text]) => {
-    const entry = decodeEntry(text);
-    return entry ? [[sessionId, entry] as SessionEntry] : [];
-  });
 }
 
 function identify({ ino, size, mtimeNs }: BigIntStats): string {

@@ -73,9 +73,17 @@ describe('the table of settings', () => {
     expect(readFileSync(join(ROOT, 'src/cli.ts'), 'utf8')).toContain(name);
   });
 
-  test.each(SETTING_NAMES)('the default and the fallback of %s are valid values', (name) => {
+  const preset = SETTING_NAMES.flatMap((name) => {
     const { schema, default: usual, fallback }: SettingDefinition = SETTINGS[name];
-    for (const value of [usual, fallback]) if (value !== undefined) expect(schema.safeParse(value).success).toBe(true);
+    return [usual, fallback].flatMap((value) => (value === undefined ? [] : [{ name, value, schema }]));
+  });
+
+  test('has 17 defaults and fallbacks', () => {
+    expect(preset).toHaveLength(17);
+  });
+
+  test.each(preset)('$value, the default or the fallback of $name, is a valid value', ({ schema, value }) => {
+    expect(schema.safeParse(value)).toMatchObject({ success: true });
   });
 
   test('every variable that the source mentions is a name of a setting', () => {
@@ -134,7 +142,7 @@ describe('the settings that stay with a session', () => {
     expect(describingVariables({ ...git, LANGFUSE_USER_ID: 'me' })).toEqual({ LANGFUSE_USER_ID: 'me' });
   });
 
-  test('replace those of the run that sends the session, also where they are unset', async () => {
+  test('replace those of the run that sends the session, even if they are unset', async () => {
     const given = { CC_LANGFUSE_TAGS: 'theirs', CC_LANGFUSE_CAPTURE: 'metadata' };
     const env = { ...KEYS, LANGFUSE_TAGS: 'own', LANGFUSE_RELEASE: 'own', CC_LANGFUSE_TIMEOUT: '7' };
     expect(await readSessionSettings(given, env)).toMatchObject({
@@ -175,9 +183,11 @@ describe('docs/settings.md', () => {
   });
 
   test('names each fallback of a bad value', () => {
-    for (const name of SETTING_NAMES) {
+    const named = SETTING_NAMES.filter((name) => {
       const { fallback }: SettingDefinition = SETTINGS[name];
-      if (fallback !== undefined) expect(page).toMatch(new RegExp(`bad \`${name}\` (?:counts )?as \`${fallback}\``));
-    }
+      return new RegExp(`bad \`${name}\` (?:counts )?as \`${fallback}\``).test(page);
+    });
+    expect(named).toEqual(SETTING_NAMES.filter((name) => 'fallback' in SETTINGS[name]));
+    expect(named).not.toEqual([]);
   });
 });

@@ -167,7 +167,7 @@ describe('readSettings', () => {
       const settings = await readSettings({ ...KEYS, [name]: value });
       expect(settings[setting]).toEqual(fallback);
       expect(settings.problems).toEqual([expect.stringMatching(new RegExp(`^${name}: expected `))]);
-      expect(settings.destination).toBeDefined();
+      expect(settings.destination).toMatchObject({ kind: 'langfuse', publicKey: 'pk' });
     },
   );
 
@@ -232,8 +232,8 @@ describe('readSettings', () => {
       ['https://host/otlp', 'https://host/otlp'],
       ['http://collector:4318', 'http://collector:4318/v1/traces'],
       ['http://collector:4318/', 'http://collector:4318/v1/traces'],
-    ])('takes the URL %s as %s', async (given, url) => {
-      expect((await readSettings({ [URL_NAME]: given })).destination).toEqual(at(url));
+    ])('takes the URL %s as %s', async (configured, url) => {
+      expect((await readSettings({ [URL_NAME]: configured })).destination).toEqual(at(url));
     });
 
     test("reads headers in the format of OpenTelemetry's variable", async () => {

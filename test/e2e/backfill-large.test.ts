@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type GeneratedSession, writeNthSession } from '../support/generated.js';
 import { Workplace } from '../support/program.js';
+import { expectEachSentOnce } from '../support/sent-once.js';
 
 let workplace: Workplace;
 
@@ -20,7 +21,7 @@ describe('a large backfill', () => {
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/^exported {2}400 sessions\nsent: 400 turns, 1,200 generations, 800 tools,/);
     expect(Object.keys(workplace.state)).toHaveLength(400);
-    expect(workplace.server.timesSent).toEqual([1]);
+    expectEachSentOnce(workplace.server);
     expect((await workplace.backfill('--all')).stdout).toMatch(/^already there {2}400 sessions\n/);
   }, 120_000);
 

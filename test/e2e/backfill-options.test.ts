@@ -118,15 +118,15 @@ describe('a usage error is reported in one line with exit code 2, and nothing is
     ],
     [['/nowhere/x.jsonl'], /\/nowhere\/x\.jsonl: no such file/],
     [['/etc/passwd'], /\/etc\/passwd: not a Claude Code transcript/],
-    [['/tmp/'], /\/tmp\/: expected a transcript/],
+    [['/tmp/'], /\/tmp\/: not a Claude Code transcript/],
     [['/x/agent-1.jsonl'], /agent-1\.jsonl: belongs to a subagent; name its session/],
     [['--since', '2026-13-01'], /--since 2026-13-01: expected/],
     [['--until', '2026-02-30T00:00:00Z'], /--until 2026-02-30T00:00:00Z: expected/],
-  ] as const)('for %j', async (args, told) => {
+  ] as const)('for %j', async (args, message) => {
     write(1);
     const { exitCode, stdout, stderr } = await workplace.backfill(...args);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-    expect(stderr).toMatch(told);
+    expect(stderr).toMatch(message);
     expect(stderr.trimEnd().split('\n')).toHaveLength(1);
     expect(workplace.server.requests).toEqual([]);
   });

@@ -22,7 +22,7 @@ afterEach(() => workplace.close());
 const inTerminal = (args: readonly string[], typed: Typed = {}) => runInTerminal(args, workplace, typed);
 
 describe('backfill in a terminal', () => {
-  test('shows the sessions of the project and asks; yes exports them', async () => {
+  test('shows the sessions of the project, asks, and exports them after yes', async () => {
     const { exitCode, screen } = await inTerminal(['backfill'], { 'Export these 3? [y/N]': 'y\r' });
     const words = stripVTControlCharacters(screen);
     expect(exitCode).toBe(0);
@@ -34,7 +34,7 @@ describe('backfill in a terminal', () => {
     expect(workplace.server.observations).toHaveLength(90);
   });
 
-  test('anything else exports nothing', async () => {
+  test('exports nothing after any other answer', async () => {
     const { exitCode } = await inTerminal(['backfill'], { 'Export these 3? [y/N]': '\r' });
     expect(exitCode).toBe(0);
     const stopped = await inTerminal(['backfill'], { 'Export these 3? [y/N]': '\u0003' });
@@ -43,7 +43,7 @@ describe('backfill in a terminal', () => {
     expect(workplace.server.requests).toEqual([]);
   });
 
-  test('draws how far it has come, and how long the server asks to wait', async () => {
+  test('shows its progress, and that the server asks to wait', async () => {
     let refused = false;
     workplace.server.misbehave = ({ method }) => {
       if (method === 'GET' || refused) return undefined;
@@ -54,11 +54,11 @@ describe('backfill in a terminal', () => {
     expect(exitCode).toBe(0);
     expect(screen).toMatch(/[█░]+ \d+% \d\/3 sessions · \d+ turns · [\d.]+ MB\/s/);
     expect(screen).toContain('the server asks to wait');
-    // The bar is gone in the end, and the cursor back.
+    // At the end the cursor is shown again.
     expect(screen).toContain('\u001b[?25h');
   });
 
-  test('Ctrl-C once ends it after what is under way, twice at once', async () => {
+  test('ends after the requests under way at the first Ctrl-C, and at once at the second', async () => {
     workplace.server.misbehave = ({ method }) => (method === 'GET' ? undefined : { delayMs: 1_500 });
     const once = await inTerminal(['backfill', '--all', '--concurrency', '1'], { '/3 sessions': '\u0003' });
     expect(once.exitCode).toBe(130);

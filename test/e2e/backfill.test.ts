@@ -5,6 +5,7 @@ import { type GeneratedSession, sessionIdOf, writeNthSession, writeSession } fro
 import { assistant, jsonLines, user } from '../support/lines.js';
 import { run, Workplace } from '../support/program.js';
 import { play, recording, recordings, transcriptsOf } from '../support/recording.js';
+import { expectEachSent, expectEachSentOnce } from '../support/sent-once.js';
 import { describeTraces } from '../support/traces.js';
 
 let workplace: Workplace;
@@ -20,22 +21,19 @@ const exportedSessions = () => new Set(workplace.server.roots.map(({ trace }) =>
 const exportRequests = () => workplace.server.requests.filter(({ path }) => path.includes('otel'));
 
 describe('a session that was never exported', () => {
-  test.concurrent.each(recordings())(
-    'becomes what the hooks would have made of it: $name',
-    async ({ name, folder }) => {
-      const own = await Workplace.open();
-      try {
-        cpSync(join(folder, 'projects'), own.projects, { recursive: true });
-        own.letIdle();
-        const { exitCode, stderr } = await run(['backfill', '--all', '--json'], own.env);
-        expect({ name, exitCode, stderr }).toEqual({ name, exitCode: 0, stderr: '' });
-        expect(describeTraces(own.server.observations)).toBe(readFileSync(join(folder, 'expected.json'), 'utf8'));
-        expect(own.server.timesSent).toEqual([1]);
-      } finally {
-        await own.close();
-      }
-    },
-  );
+  test.concurrent.each(recordings())('is sent as the hooks would have sent it: $name', async ({ name, folder }) => {
+    const own = await Workplace.open();
+    try {
+      cpSync(join(folder, 'projects'), own.projects, { recursive: true });
+      own.letIdle();
+      const { exitCode, stderr } = await run(['backfill', '--all', '--json'], own.env);
+      expect({ name, exitCode, stderr }).toEqual({ name, exitCode: 0, stderr: '' });
+      expect(describeTraces(own.server.observations)).toBe(readFileSync(join(folder, 'expected.json'), 'utf8'));
+      expectEachSentOnce(own.server);
+    } finally {
+      await own.close();
+    }
+  });
 });
 
 describe('a session that was exported before', () => {
@@ -56,10 +54,10 @@ describe('a session that was exported before', () => {
     workplace.letIdle();
     await workplace.backfill('--all');
     await workplace.backfill('--all');
-    expect(workplace.server.timesSent).toEqual([1]);
+    expectEachSentOnce(workplace.server);
     const { stderr } = await workplace.backfill('--all', '--force');
     expect(stderr).toContain('until Langfuse merges them');
-    expect(workplace.server.timesSent).toEqual([2]);
+    expectEachSent(workplace.server, 2);
   });
 
   test('to another project is skipped, unless --force is given', async () => {
@@ -70,9 +68,9 @@ describe('a session that was exported before', () => {
     const { stdout, exitCode } = await workplace.backfill('--all');
     expect(exitCode).toBe(0);
     expect(stdout).toContain(`– ${sessionIdOf(1)} was exported to another project; --force also sends it to this one`);
-    expect(workplace.server.timesSent).toEqual([1]);
+    expectEachSentOnce(workplace.server);
     await workplace.backfill('--all', '--force');
-    expect(workplace.server.timesSent).toEqual([2]);
+    expectEachSent(workplace.server, 2);
   });
 });
 
@@ -136,7 +134,7 @@ describe('after a backfill', () => {
   });
 });
 
-describe('two backfills beside sixteen hooks', () => {
+describe('two backfills and sixteen hooks at the same time', () => {
   test('send each observation once, and leave a correct state', async () => {
     const paths = Array.from({ length: 8 }, (_, n) => write(n + 1, { turns: 10 }));
     const hooks = paths.flatMap((path) =>
@@ -147,8 +145,8 @@ describe('two backfills beside sixteen hooks', () => {
     const runs = [workplace.backfill('--all'), workplace.backfill('--all'), ...hooks];
     for (const { exitCode } of await Promise.all(runs)) expect(exitCode).toBe(0);
     expect(workplace.server.roots).toHaveLength(80);
-    expect(workplace.server.timesSent).toEqual([1]);
-    for (const entry of Object.values(workplace.state)) expect(entry).toMatchObject({ turn_count: 10, last_line: 80 });
+    expectEachSentOnce(workplace.server);
+    expect(Object.values(workplace.state)).toMatchObject(Array(8).fill({ turn_count: 10, last_line: 80 }));
   }, 60_000);
 });
 
@@ -195,7 +193,7 @@ describe('a session that is still being written', () => {
     expect(workplace.server.roots.map(({ name }) => name)).toEqual(['Turn 1']);
     await workplace.backfill('--all', '--include-open');
     expect(workplace.server.roots.map(({ name }) => name)).toEqual(['Turn 1', 'Turn 2']);
-    expect(workplace.server.timesSent).toEqual([1]);
+    expectEachSentOnce(workplace.server);
   });
 });
 
@@ -237,7 +235,7 @@ describe('a server that fails', () => {
     expect(exitCode).toBe(0);
     expect(ms).toBeGreaterThan(1_000);
     expect(workplace.server.roots).toHaveLength(8);
-    expect(workplace.server.timesSent).toEqual([1]);
+    expectEachSentOnce(workplace.server);
   });
 
   test('for some sessions, and files that cannot be read, do not stop the others', async () => {

@@ -35,7 +35,7 @@ const roots = () =>
   workplace.server.observations
     .filter(({ name }) => name.startsWith('Turn '))
     .toSorted((a, b) => a.startTime - b.startTime || a.traceId.localeCompare(b.traceId));
-/** By name the trace that each turn is in, and the span that it hangs below. */
+/** For each turn its name, and the beginnings of the ids of its trace and of its parent. */
 const places = () =>
   roots().map(({ name, traceId, parentId }) => [name, traceId, parentId].map((part) => part?.slice(0, 6)).join(' '));
 const failing = async (work: () => Promise<unknown>) => {
@@ -47,26 +47,31 @@ const arrivals = () => [...workplace.server.arrivals.values()];
 const ownId = (session: string, n: number) => createTraceId(`${session}-${n}`);
 
 describe('CC_LANGFUSE_TRACEPARENT', () => {
-  test('hangs the turns below its span; the trace stays its own', async () => {
+  test('puts the turns below its span, and sets no name, input, output or metadata of the trace', async () => {
     appendTurn(A, 1);
     appendTurn(A, 2);
+    const attributes = new Set<string>();
+    workplace.server.misbehave = (_, __, spans) => {
+      for (const span of spans) for (const { key } of span.attributes) attributes.add(key);
+      return undefined;
+    };
     await hook(A, { ...below('c'), LANGFUSE_METADATA: '{"team":"x"}' });
     expect(places()).toEqual(['Turn 1 cccccc cccccc', 'Turn 2 cccccc cccccc']);
     for (const { trace } of workplace.server.observations)
       expect(trace).toMatchObject({ name: undefined, metadata: {}, sessionId: A, tags: ['claude-code'] });
     expect(roots()[1]?.metadata).toMatchObject({ team: 'x', turn_number: 2, cwd: '/gone', outcome: 'completed' });
-    expect(JSON.stringify(workplace.server.observations)).not.toContain('langfuse.trace.input');
+    expect([...attributes].filter((name) => name.startsWith('langfuse.trace.'))).toEqual(['langfuse.trace.tags']);
     expect(workplace.server.observations).toHaveLength(4);
   });
 
-  test('that is none is named, and nothing hangs below it', async () => {
+  test('is named in the log and ignored if it is malformed', async () => {
     appendTurn(A, 1);
     await hook(A, { CC_LANGFUSE_TRACEPARENT: 'mine' });
     expect(roots()[0]?.traceId).toBe(await ownId(A, 1));
     expect(workplace.log[0]?.msg).toMatch(/^CC_LANGFUSE_TRACEPARENT: expected 00-/);
   });
 
-  test('holds for an agent that ends long after, whichever run brings it', async () => {
+  test('also applies to an agent that ends later, whichever run sends it', async () => {
     appendLines(
       pathOf(A),
       user('go', { uuid: 'u1', timestamp: at(0) }),
@@ -96,7 +101,7 @@ describe('CC_LANGFUSE_TRACEPARENT', () => {
 });
 
 describe('CC_LANGFUSE_TRACE_SEED', () => {
-  test("gives the ids that the SDKs' createTraceId makes of seed:number", async () => {
+  test("sets the trace ids that the SDKs' createTraceId returns for seed:number", async () => {
     appendTurn(A, 1);
     appendTurn(A, 2);
     await hook(A, seeded('run 7/item 3'));
@@ -107,21 +112,21 @@ describe('CC_LANGFUSE_TRACE_SEED', () => {
     expect(roots()[0]?.trace.name).toBe('Turn 1');
   });
 
-  test('gives way to a span below which the turns are to hang', async () => {
+  test('is ignored if CC_LANGFUSE_TRACEPARENT is set', async () => {
     appendTurn(A, 1);
     await hook(A, { ...seeded('s'), ...below('c') });
     expect(places()).toEqual(['Turn 1 cccccc cccccc']);
   });
 });
 
-describe('what a turn is a part of', () => {
-  test('was settled by the run that it was begun in: a session that is resumed goes on elsewhere', async () => {
+describe('the parent or seed of a turn', () => {
+  test('is that of the run in which the turn began, so a resumed session may continue elsewhere', async () => {
     appendTurn(A, 1);
     await hook(A, below('c'));
     await hook(A, below('c'), { hook_event_name: 'SessionEnd' });
     appendTurn(A, 2);
     await hook(A, below('d'));
-    // The turn goes on after its Stop, and its run ends.
+    // The turn continues after its Stop, and its run ends.
     appendLines(pathOf(A), assistant('more', 'more', { timestamp: at(27) }));
     await hook(A, below('d'));
     appendTurn(A, 3);
@@ -139,7 +144,7 @@ describe('what a turn is a part of', () => {
     expect(arrivals().filter((times) => times > 1)).toEqual([2, 2]);
   });
 
-  test('stays what it was where the server did not take it at first', async () => {
+  test('stays the same if the server refused the turn at first', async () => {
     appendTurn(A, 1);
     await failing(() => hook(A, below('c')));
     appendTurn(A, 2);
@@ -147,7 +152,7 @@ describe('what a turn is a part of', () => {
     expect(places()).toEqual(['Turn 1 cccccc cccccc', 'Turn 2 dddddd dddddd']);
   });
 
-  test('is known from its SessionStart where the run was killed before its Stop', async () => {
+  test('is known from SessionStart if the run was killed before its Stop', async () => {
     await start(A, below('c'), 'startup');
     appendTurn(A, 1);
     await start(A, below('d'), 'resume');
@@ -167,7 +172,7 @@ describe('what a turn is a part of', () => {
     ]);
   });
 
-  test('does not change where its Stop is handled after the next run has started', async () => {
+  test('stays the same if its Stop comes after the next run has started', async () => {
     await start(A, below('c'), 'startup');
     appendTurn(A, 1);
     await start(A, below('d'), 'resume');
@@ -177,7 +182,7 @@ describe('what a turn is a part of', () => {
     expect(places()).toEqual(['Turn 1 cccccc cccccc', 'Turn 2 dddddd dddddd']);
   });
 
-  test('holds for none of the turns from before, which ran elsewhere', async () => {
+  test('does not apply to earlier turns, which ran elsewhere', async () => {
     appendTurn(A, 1);
     await start(A, below('c'), 'resume');
     appendTurn(A, 2);
@@ -185,7 +190,7 @@ describe('what a turn is a part of', () => {
     expect(places()).toEqual([`Turn 1 ${(await ownId(A, 1)).slice(0, 6)} `, 'Turn 2 cccccc cccccc']);
   });
 
-  test('is not what the run is that recovers it, nor a hand at its backfill', async () => {
+  test('is not that of the run that recovers it, nor that of a backfill', async () => {
     appendTurn(A, 1);
     await failing(() => hook(A, seeded('of a')));
     appendTurn(B, 1);
@@ -203,13 +208,13 @@ describe('what a turn is a part of', () => {
     expect(arrivals()).toEqual([2, 2, 2, 2]);
   });
 
-  test('is nothing where a session is only known to a backfill', async () => {
+  test('is not set if only a backfill knows the session', async () => {
     appendTurn(A, 1);
     await run(['backfill', pathOf(A), '--include-open'], { ...workplace.env, ...seeded('by hand'), ...below('e') });
     expect(roots().map(({ traceId }) => traceId)).toEqual([await ownId(A, 1)]);
   });
 
-  test('is its own where the session goes over into another', async () => {
+  test('is not passed on to the session before', async () => {
     appendTurn(A, 1);
     appendLines(pathOf(B), { ...user('question', { uuid: 'b1', timestamp: at(30) }), sessionId: A });
     appendLines(pathOf(B), user('question', { uuid: 'b2', timestamp: at(31), sessionId: B }));
@@ -222,7 +227,7 @@ describe('what a turn is a part of', () => {
   });
 });
 
-test('each turn of a recorded session that was resumed hangs below the span of its own run', async () => {
+test('each turn of a recorded session that was resumed is below the span of its own run', async () => {
   let runs = 0;
   await play(recording('p-resume'), workplace.home, async ({ event, payload }) => {
     if (event === 'SessionStart') runs += 1;
@@ -238,7 +243,7 @@ test('each turn of a recorded session that was resumed hangs below the span of i
   expect(workplace.log).toEqual([]);
 });
 
-describe('in GitHub Actions', () => {
+describe('the metadata of a trace', () => {
   const job = {
     GITHUB_ACTIONS: 'true',
     GITHUB_SERVER_URL: 'https://github.com',
@@ -253,7 +258,7 @@ describe('in GitHub Actions', () => {
   };
   const github = () => Object.entries(roots()[0]?.trace.metadata ?? {}).filter(([name]) => name.startsWith('github_'));
 
-  test('the traces tell of the job', async () => {
+  test('describes the job in GitHub Actions', async () => {
     appendTurn(A, 1);
     await hook(A, job);
     expect(Object.fromEntries(github())).toEqual({
@@ -270,9 +275,9 @@ describe('in GitHub Actions', () => {
   });
 
   test.each([
-    ['a push', { ...job, GITHUB_REF: 'refs/heads/main' }, ['github_pull_request']],
-    ['no repository', { ...job, GITHUB_REPOSITORY: '' }, ['github_repository', 'github_run_url']],
-  ])('what it does not say is left out: %s', async (_, env, missing) => {
+    ['is a push', { ...job, GITHUB_REF: 'refs/heads/main' }, ['github_pull_request']],
+    ['has no repository', { ...job, GITHUB_REPOSITORY: '' }, ['github_repository', 'github_run_url']],
+  ])('leaves out what is unknown if the job %s', async (_, env, missing) => {
     appendTurn(A, 1);
     await hook(A, env);
     const all = ['actor', 'pull_request', 'repository', 'run_attempt', 'run_id', 'run_url', 'sha', 'workflow'];
@@ -284,7 +289,7 @@ describe('in GitHub Actions', () => {
     ).toEqual(expected);
   });
 
-  test('and nothing elsewhere, whatever is set', async () => {
+  test('says nothing of a job outside of GitHub Actions', async () => {
     appendTurn(A, 1);
     await hook(A, { ...job, GITHUB_ACTIONS: 'false' });
     expect(github()).toEqual([]);

@@ -23,16 +23,17 @@ beforeEach(async () => {
 
 afterEach(() => workplace.close());
 
-test('the example forwards to the door that the hook itself would knock at, and says there what it would say', () => {
+test('the example forwards to the endpoint that the hook itself would use, with the same headers', () => {
   const { url, headers } = otlpEndpoint(langfuseAt(workplace.server.url));
   const [exporter, ...more] = Object.values(config.exporters);
-  const said = Object.entries(exporter?.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]);
+  const sent = Object.entries(exporter?.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]);
   expect(more).toEqual([]);
   expect(`${exporter?.endpoint}/v1/traces`).toBe(url.href);
-  expect(headers).toMatchObject(Object.fromEntries(said));
+  expect(sent).not.toEqual([]);
+  expect(headers).toMatchObject(Object.fromEntries(sent));
 });
 
-test('whatever it names is there, and the queue is on disk', () => {
+test('the example defines every component that it uses, and keeps its queue on disk', () => {
   const { extensions, receivers, exporters, service } = config;
   const { traces } = service.pipelines;
   expect(Object.keys(receivers)).toEqual(traces.receivers);
@@ -42,7 +43,7 @@ test('whatever it names is there, and the queue is on disk', () => {
   expect(extensions).toMatchObject({ file_storage: { directory: expect.stringMatching(/^\//) } });
 });
 
-test('what the hook sends to one that does as it says is in Langfuse', async () => {
+test('what the hook sends to a Collector that follows the example arrives in Langfuse', async () => {
   const collector = await ConfiguredCollector.start(config);
   try {
     const { folder, ...named } = recording('p-agentfg');

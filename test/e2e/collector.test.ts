@@ -43,7 +43,7 @@ const messages = () => workplace.log.map(({ msg }) => msg);
 const expected = () => readFileSync(join(RECORDING.folder, 'expected.json'), 'utf8');
 
 describe('a Collector gets what Langfuse would', () => {
-  test('with its own headers, and nothing is said of the keys to it', async () => {
+  test('with the configured headers, and without the keys of Langfuse', async () => {
     workplace.env = {
       ...workplace.env,
       LANGFUSE_PUBLIC_KEY: 'pk-lf-mine',
@@ -59,13 +59,13 @@ describe('a Collector gets what Langfuse would', () => {
     expect(workplace.log).toEqual([]);
   });
 
-  test('at a URL without a path, too', async () => {
+  test('at a URL without a path', async () => {
     workplace.env = { ...workplace.env, CC_LANGFUSE_OTLP_URL: collector.url };
     await hook();
     expect(describeTraces(collector.observations)).toBe(expected());
   });
 
-  test('and what it has acknowledged is not sent again, also where its answer does not end', async () => {
+  test('once, even if the body of its answer never ends', async () => {
     collector.answer = () => ({ status: 200, neverEnds: true });
     await hook();
     await hook();
@@ -73,7 +73,7 @@ describe('a Collector gets what Langfuse would', () => {
     expect(messages()).toEqual([]);
   });
 
-  test('a server that is another destination has nothing of it', async () => {
+  test('and is a destination of its own, which only its URL identifies', async () => {
     await hook();
     const states = async () => JSON.parse((await run(['sessions', '--json'], workplace.env)).stdout)[0].state;
     expect(await states()).toBe('exported');
@@ -83,7 +83,7 @@ describe('a Collector gets what Langfuse would', () => {
     expect(await states()).toBe('not');
   });
 
-  test('of a backfill, which asks it for no project and shows no page', async () => {
+  test('from a backfill, which does not ask for a project and prints no page', async () => {
     const { exitCode, stdout, stderr } = await run(['backfill', '--all', '--json'], workplace.env);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(JSON.parse(stdout)).not.toHaveProperty('page');
@@ -93,7 +93,7 @@ describe('a Collector gets what Langfuse would', () => {
 });
 
 describe('a partial success', () => {
-  test('is warned of, counted, and not sent again', async () => {
+  test('is logged as a warning with its counts, and nothing is sent again', async () => {
     workplace.env = { ...workplace.env, CC_LANGFUSE_DEBUG: 'true' };
     collector.answer = (_, spans) => ({
       status: 200,
@@ -126,7 +126,7 @@ describe('a partial success', () => {
     ['{"partialSuccess":null}', []],
     ['not JSON', []],
     ['', []],
-  ])('%s', async (body, warnings) => {
+  ])('is read tolerantly: %j', async (body, warnings) => {
     collector.answer = () => ({ status: 200, body });
     await hook();
     expect(workplace.log).toMatchObject(warnings);
@@ -134,8 +134,8 @@ describe('a partial success', () => {
   });
 });
 
-describe('a Collector that does not take it', () => {
-  test('since it refuses the headers: they are named, and never told', async () => {
+describe('a Collector', () => {
+  test('that refuses the headers is reported with their name, but never their value', async () => {
     collector.answer = () => ({ status: 401, body: JSON.stringify({ code: 16, message: `bad ${SECRET}` }) });
     await hook();
     const reason = 'the Collector refuses CC_LANGFUSE_OTLP_HEADERS (401)';
@@ -147,12 +147,13 @@ describe('a Collector that does not take it', () => {
     expect(JSON.parse(stdout).systemMessage).toBe(
       `cc-langfuse: ${host} refused CC_LANGFUSE_OTLP_HEADERS (401). Nothing is exported. Run: cc-langfuse doctor`,
     );
-    for (const name of readdirSync(workplace.stateFolder, { withFileTypes: true }).filter((entry) => entry.isFile())) {
-      expect(readFileSync(join(workplace.stateFolder, name.name), 'utf8')).not.toContain(SECRET);
-    }
+    const files = readdirSync(workplace.stateFolder, { withFileTypes: true }).filter((entry) => entry.isFile());
+    const written = files.map(({ name }) => readFileSync(join(workplace.stateFolder, name), 'utf8')).join('');
+    expect(written).toContain(reason);
+    expect(written).not.toContain(SECRET);
   });
 
-  test('for a while is asked again, after as long as it wants', async () => {
+  test('that is unavailable is asked again after Retry-After', async () => {
     collector.answer = (number) => (number < 2 ? { status: 503, headers: { 'retry-after': '0' } } : undefined);
     await hook();
     expect(collector.requests).toHaveLength(3);
@@ -165,7 +166,7 @@ describe('a Collector that does not take it', () => {
       { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>' },
       'this is not a Collector: it answered 200 with a web page',
     ],
-  ])('but answers %j', async (answer, reason) => {
+  ])('that answers %j is not asked again, and the turn stays pending', async (answer, reason) => {
     collector.answer = () => answer;
     await hook();
     expect(collector.requests).toHaveLength(1);
@@ -173,7 +174,7 @@ describe('a Collector that does not take it', () => {
     expect(workplace.state[sessionId]).toHaveProperty('pending');
   });
 
-  test('since the URL is another’s', async () => {
+  test('whose URL has a wrong path is reported', async () => {
     workplace.env = { ...workplace.env, CC_LANGFUSE_OTLP_URL: `${collector.url}/v1/metrics` };
     await hook();
     expect(messages()).toEqual([
@@ -182,7 +183,7 @@ describe('a Collector that does not take it', () => {
   });
 });
 
-test('scores are not for a Collector, and hold up nothing', async () => {
+test('a Collector gets no scores, and the turns are sent without them', async () => {
   workplace.env = { ...workplace.env, CC_LANGFUSE_SCORES: 'true' };
   await hook();
   expect(describeTraces(collector.observations)).toBe(expected());
@@ -191,7 +192,7 @@ test('scores are not for a Collector, and hold up nothing', async () => {
   expect(workplace.state[sessionId]).not.toHaveProperty('scores');
 });
 
-test('scores that a Langfuse has not taken are not held against a Collector', async () => {
+test('scores that Langfuse refused do not keep a session pending once a Collector is configured', async () => {
   const { CC_LANGFUSE_OTLP_URL: _, ...env } = workplace.env;
   const { server } = workplace;
   const keys = { LANGFUSE_PUBLIC_KEY: PUBLIC_KEY, LANGFUSE_SECRET_KEY: SECRET_KEY, LANGFUSE_BASE_URL: server.url };
@@ -205,12 +206,12 @@ test('scores that a Langfuse has not taken are not held against a Collector', as
   expect(workplace.state[sessionId]).not.toHaveProperty('pending');
 });
 
-test('no message asks for keys where a Collector is named', async () => {
+test('no message asks for keys if a Collector is configured', async () => {
   workplace.env = { ...workplace.env, CLAUDE_CODE_ENTRYPOINT: 'cli' };
   expect(await hook()).toMatchObject({ exitCode: 0, stdout: '' });
 });
 
-test('a backfill without a place to send to says what can be set', async () => {
+test('a backfill without a destination says what can be set', async () => {
   const env = { HOME: workplace.home, CC_LANGFUSE_OTLP_URL: 'collector:4318' };
   expect(await run(['backfill', '--all'], env)).toMatchObject({
     exitCode: 2,

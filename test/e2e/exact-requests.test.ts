@@ -21,18 +21,19 @@ const agentFile = () => join(workplace.projects, '-work', SESSION, 'subagents', 
 const stop = () => workplace.hook({ session_id: SESSION, transcript_path: transcript(), hook_event_name: 'Stop' });
 const observations = () => workplace.server.observations;
 
-/** The lines come, and their turn is over. */
+/** Appends the new lines of a session, and runs its Stop. */
 async function live(session: ScriptedSession): Promise<void> {
   appendLines(transcript(), ...session.takeLines());
   expect(await stop()).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
 }
 
-/** The generations in the order of their answers. */
+/** Returns the generations in the order of their answers. */
 function generations(all: readonly StoredObservation[] = observations()): StoredObservation[] {
   return all.filter(({ type }) => type === 'generation').toSorted((a, b) => a.endTime - b.endTime);
 }
 
-async function backfilled(): Promise<readonly StoredObservation[]> {
+/** Sends the session to another server by a backfill. Returns what that server has then. */
+async function backfill(): Promise<readonly StoredObservation[]> {
   const other = await Workplace.open();
   try {
     const env = { ...workplace.env, LANGFUSE_BASE_URL: other.server.url, HOME: workplace.home };
@@ -53,7 +54,7 @@ const WEATHER = { role: 'system', content: 'It is a fine day.' };
 const user = (content: string) => ({ role: 'user', content });
 const said = (content: string) => ({ role: 'assistant', content });
 
-test('each generation of a session that is resumed again and again shows the whole request', async () => {
+test('each generation of a session that is resumed several times has its whole request as input', async () => {
   const session = new ScriptedSession().remind(WEATHER);
   for (let turn = 1; turn <= 4; turn += 1) {
     if (turn > 1) session.resume();
@@ -62,7 +63,7 @@ test('each generation of a session that is resumed again and again shows the who
     await live(session);
   }
   expect(generations().map(({ input, metadata }) => [(input as []).length, metadata.request_messages])).toEqual(
-    // Two results are one message of the request.
+    // In the request, two results are one message.
     session.sent.map(({ messages }, place) => [1 + messages.length + Math.ceil(place / 2), messages.length]),
   );
   const calls = (turn: number) =>
@@ -79,10 +80,10 @@ test('each generation of a session that is resumed again and again shows the who
     ...[1, 2, 3].flatMap((n) => [...turn(n), said(`answer ${n}`)]),
     ...turn(4),
   ]);
-  expect(describeTraces(await backfilled())).toBe(describeTraces(observations()));
+  expect(describeTraces(await backfill())).toBe(describeTraces(observations()));
 });
 
-test('what stands far before the run is looked for, and what stands too far is told', async () => {
+test('messages from long before the run are found, and those from too long before are counted', async () => {
   const session = new ScriptedSession().prompt('first').answer(text('One.'));
   const filler = blobLine(user('x'.repeat(17_000_000)));
   appendLines(transcript(), ...session.takeLines(), blobLine(user('y'.repeat(1_100_000))));
@@ -105,7 +106,7 @@ test('what stands far before the run is looked for, and what stands too far is t
   });
 });
 
-test('an image that a tool gave is shown by each request that holds it, and is stored once', async () => {
+test('an image in a tool result is shown in each request that contains it, and is stored once', async () => {
   const source = { type: 'base64', media_type: 'image/png', data: Buffer.from('a picture').toString('base64') };
   const session = new ScriptedSession().prompt('look').answer(toolUse('t1'));
   await live(session.results(toolResult('t1', [{ type: 'image', source }])).answer(text('Nice.')));
@@ -121,10 +122,10 @@ test('an image that a tool gave is shown by each request that holds it, and is s
   expect(inputs.map((input) => input?.[3])).toEqual([result, result]);
   const fields = [second, third].map((each) => `${each?.traceId} ${each?.id} input`);
   expect([...(media?.fields ?? [])]).toEqual(expect.arrayContaining(fields));
-  expect(describeTraces(await backfilled())).toBe(describeTraces(observations()));
+  expect(describeTraces(await backfill())).toBe(describeTraces(observations()));
 });
 
-test('a subagent shows its own requests', async () => {
+test('the generations of a subagent have its own requests as input', async () => {
   const agent = new ScriptedSession('a1-', { system: [text('You look into things.')], tools: [] });
   agent.prompt('Look into it.').answer(toolUse('t9')).results(toolResult('t9', 'alpha')).answer(text('It is alpha.'));
   appendLines(agentFile(), ...agent.takeLines().map((line) => ({ ...line, agentId: 'a1', isSidechain: true })));
@@ -144,7 +145,7 @@ test('a subagent shows its own requests', async () => {
   ).toEqual([1, 1, 3, 3]);
 });
 
-test('a recorded session lacks nothing of what was sent: with its subagent, its compaction, and its fork', async () => {
+test('nothing is missing from the requests of a recorded session with a subagent, a compaction and a fork', async () => {
   const recorded = new URL('../../fixtures/requests/', import.meta.url).pathname;
   const project = join(workplace.projects, '-home-dev-requests');
   cpSync(recorded, project, { recursive: true });
@@ -156,13 +157,13 @@ test('a recorded session lacks nothing of what was sent: with its subagent, its 
   expect(counts).toEqual([2, 4, 6, 8, 10, 12, 2, 14, 5, 16, 6, 8, 10].map((count) => [['request_messages', count]]));
 });
 
-describe('the request stays out', () => {
+describe('a generation does not have its request as input', () => {
   const session = () => new ScriptedSession().remind(WEATHER).prompt('question').answer(text('answer'));
 
   test.each([
-    ['unless it is asked for', { CC_LANGFUSE_INPUT: undefined }, [user('question')]],
-    ['where tools are not to be told of', { CC_LANGFUSE_CAPTURE: 'no_tool_io' }, [user('question')]],
-    ['where nothing that was said is to be told', { CC_LANGFUSE_CAPTURE: 'metadata' }, undefined],
+    ['unless CC_LANGFUSE_INPUT is request', { CC_LANGFUSE_INPUT: undefined }, [user('question')]],
+    ['if CC_LANGFUSE_CAPTURE is no_tool_io', { CC_LANGFUSE_CAPTURE: 'no_tool_io' }, [user('question')]],
+    ['if CC_LANGFUSE_CAPTURE is metadata', { CC_LANGFUSE_CAPTURE: 'metadata' }, undefined],
   ])('%s', async (_, env, input) => {
     workplace.env = { ...workplace.env, ...env };
     await live(session());
@@ -170,7 +171,7 @@ describe('the request stays out', () => {
     expect(generations()[0]?.metadata).not.toHaveProperty('request_messages');
   });
 
-  test('of what older versions wrote, which do not tell of it', async () => {
+  test('if it is from a version of Claude Code that does not record requests', async () => {
     const answer = assistant('m', [text('answer')], { timestamp: at(2) });
     appendLines(transcript(), userLine('question', { uuid: 'u', timestamp: at(1) }), answer);
     await stop();
@@ -179,7 +180,7 @@ describe('the request stays out', () => {
   });
 });
 
-describe('where the request is not to be found the input stays, and the metadata says so', () => {
+describe('a generation keeps its own input', () => {
   const turn = (...lines: object[]) => [
     ...lines,
     userLine('question', { uuid: 'u', timestamp: at(1) }),
@@ -187,18 +188,28 @@ describe('where the request is not to be found the input stays, and the metadata
   ];
 
   test.each([
-    ['its messages are nowhere', turn(shapeLine(SHAPE), requestLine('r', [user('x')])), { request_missing: true }],
-    ['its line has no tail', turn({ type: 'api-request', id: 'r', timestamp: at(0) }), { request_missing: true }],
-    ['no line tells of it', turn(), {}],
-  ])('since %s', async (_, lines, told) => {
+    [
+      'and says so if the messages of the request are missing',
+      turn(shapeLine(SHAPE), requestLine('r', [user('x')])),
+      { request_missing: true },
+    ],
+    [
+      'and says so if the line of the request has no tail',
+      turn({ type: 'api-request', id: 'r', timestamp: at(0) }),
+      { request_missing: true },
+    ],
+    ['if there is no line for the request', turn(), {}],
+  ])('%s', async (_, lines, expected) => {
     appendLines(transcript(), ...lines);
     await stop();
     const [{ input, metadata = {} } = {}] = generations();
     expect(input).toEqual([user('question')]);
-    expect(Object.fromEntries(Object.entries(metadata).filter(([name]) => name.startsWith('request')))).toEqual(told);
+    expect(Object.fromEntries(Object.entries(metadata).filter(([name]) => name.startsWith('request')))).toEqual(
+      expected,
+    );
   });
 
-  test('and what was torn is missing alone', async () => {
+  test('only if every message of the request is missing', async () => {
     appendLines(transcript(), shapeLine(SHAPE));
     appendFileSync(transcript(), `${JSON.stringify(blobLine(WEATHER)).slice(0, -9)}\n`);
     appendLines(transcript(), ...turn(requestLine('r', [WEATHER, user('question')])));
@@ -213,7 +224,7 @@ describe('where the request is not to be found the input stays, and the metadata
   });
 });
 
-test('secrets go from it as from everything else, and it is cut as everything else', async () => {
+test('a request is redacted and cut like every other field', async () => {
   const key = `sk-ant-api03-${'aB3dE6gH9'.repeat(10)}AA`;
   workplace.env = { ...workplace.env, CC_LANGFUSE_MAX_CHARS: '1000' };
   const session = new ScriptedSession().remind({ role: 'system', content: `The key is ${key}.` });
@@ -237,7 +248,7 @@ test('secrets go from it as from everything else, and it is cut as everything el
   expect(generations()[2]?.metadata).toMatchObject({ request_messages: 6, request_messages_left_out: 3 });
 });
 
-test('the length of an input that the request has taken the place of is not told', async () => {
+test('the metadata has no length of an input that the request replaces', async () => {
   workplace.env = { ...workplace.env, CC_LANGFUSE_MAX_CHARS: '1000' };
   const session = new ScriptedSession().prompt('go');
   session
@@ -247,7 +258,7 @@ test('the length of an input that the request has taken the place of is not told
   expect(generations()[1]?.metadata).not.toHaveProperty('input_full_chars');
 });
 
-test('a preview shows it, too', async () => {
+test('a preview shows the requests, too', async () => {
   appendLines(transcript(), ...new ScriptedSession().remind(WEATHER).prompt('question').answer(text('a')).takeLines());
   const { stdout } = await run(['preview', '--json', SESSION], workplace.env);
   expect(JSON.stringify(JSON.parse(stdout))).toContain(JSON.stringify([SYSTEM, WEATHER, user('question')]));

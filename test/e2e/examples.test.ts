@@ -45,8 +45,8 @@ function example(args: readonly string[], env: Environment = {}) {
 
 const turns = () => workplace.server.observations.filter(({ name }) => name === 'Turn 1');
 
-describe('claude -p for each item of a dataset', () => {
-  test('is linked to the item by the trace that its seed gives', async () => {
+describe('examples/dataset-run.mjs', () => {
+  test('runs claude -p for each item of a dataset, and links the item to the trace', async () => {
     const { exitCode, stdout, stderr } = await example(['questions', 'nightly']);
     const [one, two] = turns().map(({ traceId }) => traceId);
     expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: `item-1 ${one}\nitem-2 ${two}\n`, stderr: '' });
@@ -57,7 +57,7 @@ describe('claude -p for each item of a dataset', () => {
     expect(new Set(turns().map(({ trace }) => trace.sessionId)).size).toBe(2);
   });
 
-  test('hangs below the span of an item of an experiment', async () => {
+  test('puts the turns below the spans of the items with --experiment', async () => {
     const sent: OtlpSpan[] = [];
     workplace.server.misbehave = (_, __, spans) => {
       sent.push(...spans);
@@ -84,7 +84,7 @@ describe('claude -p for each item of a dataset', () => {
     expect(workplace.server.observations.filter(({ trace }) => trace.name !== undefined)).toHaveLength(2);
   });
 
-  test('that fails is told, and the others are run', async () => {
+  test('reports an item that fails, and runs the others', async () => {
     workplace.server.api.datasetItems = [
       { id: 'bad', input: 'nothing' },
       ...workplace.server.api.datasetItems.slice(0, 1),
@@ -94,7 +94,7 @@ describe('claude -p for each item of a dataset', () => {
     expect(workplace.server.api.runItems.map(({ datasetItemId }) => datasetItemId)).toEqual(['item-1']);
   });
 
-  test('says what to do where the server has no dataset runs', async () => {
+  test('says what to do if the server has no dataset runs', async () => {
     workplace.server.misbehave = ({ url }) => (url?.endsWith('run-items') ? { status: 404 } : undefined);
     workplace.server.api.datasetItems = workplace.server.api.datasetItems.slice(0, 1);
     expect(await example(['questions', 'nightly'])).toMatchObject({
@@ -103,7 +103,7 @@ describe('claude -p for each item of a dataset', () => {
     });
   });
 
-  test('is told of in one line where the server refuses the keys', async () => {
+  test('says in one line that the server refuses the keys', async () => {
     expect(await example(['questions', 'nightly'], { LANGFUSE_SECRET_KEY: 'wrong' })).toEqual({
       exitCode: 1,
       stdout: '',

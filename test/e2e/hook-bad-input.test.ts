@@ -25,6 +25,7 @@ import {
   user,
 } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
+import { expectEachSentOnce } from '../support/sent-once.js';
 
 let workplace: Workplace;
 
@@ -143,7 +144,7 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
     append(...turnLines(2));
     await workplace.hook(payload());
     expect(names().filter((name) => name.startsWith('Turn'))).toEqual(['Turn 1', 'Turn 2']);
-    expect(workplace.server.timesSent).toEqual([1]);
+    expectEachSentOnce(workplace.server);
   });
 
   test('if a line has 50 MB, whose output is sent cut', async () => {

@@ -245,12 +245,12 @@ describe('install --scope', () => {
 describe('install fails with one line and writes nothing', () => {
   afterEach(() => expect(existsSync(`${newcomer.settingsFile}.cc-langfuse.bak`)).toBe(false));
 
-  const failing = async (expected: { exitCode: number; told: string | RegExp }, args: string[], stdin = '') => {
+  const failing = async (expected: { exitCode: number; message: string | RegExp }, args: string[], stdin = '') => {
     const { exitCode, stdout, stderr } = await newcomer.run(args, stdin);
     expect({ exitCode, stdout }).toEqual({ exitCode: expected.exitCode, stdout: '' });
     expect(stderr).toMatch(/^cc-langfuse: [^\n]+\n$/);
-    if (typeof expected.told === 'string') expect(stderr).toBe(`cc-langfuse: ${expected.told}\n`);
-    else expect(stderr).toMatch(expected.told);
+    if (typeof expected.message === 'string') expect(stderr).toBe(`cc-langfuse: ${expected.message}\n`);
+    else expect(stderr).toMatch(expected.message);
   };
 
   test.each<[string, string[], string, string]>([
@@ -267,8 +267,8 @@ describe('install fails with one line and writes nothing', () => {
       '--secret-key-stdin: expected a key as Langfuse shows it, without spaces or quotes',
     ],
     ['if the secret key is empty', ['install', '--yes', ...KEYS], '\n', '--secret-key-stdin: expected a key'],
-  ])('%s', async (_, args, stdin, told) => {
-    await failing({ exitCode: 2, told }, args, stdin);
+  ])('%s', async (_, args, stdin, message) => {
+    await failing({ exitCode: 2, message }, args, stdin);
     expect(existsSync(newcomer.settingsFile)).toBe(false);
   });
 
@@ -284,14 +284,14 @@ describe('install fails with one line and writes nothing', () => {
 
   test('if the server refuses the keys', async () => {
     const { host } = new URL(newcomer.server.url);
-    const told = `Langfuse refused the keys (401) at ${host}; nothing was changed`;
-    await failing({ exitCode: 1, told }, withKeys(newcomer.server.url, 'pk-lf-other'), SECRET_KEY);
+    const message = `Langfuse refused the keys (401) at ${host}; nothing was changed`;
+    await failing({ exitCode: 1, message }, withKeys(newcomer.server.url, 'pk-lf-other'), SECRET_KEY);
     expect(existsSync(newcomer.settingsFile)).toBe(false);
   });
 
   test('if nothing listens at the server’s address', async () => {
-    const told = '127.0.0.1:1 cannot be reached: ECONNREFUSED; nothing was changed';
-    await failing({ exitCode: 1, told }, withKeys('http://127.0.0.1:1'), SECRET_KEY);
+    const message = '127.0.0.1:1 cannot be reached: ECONNREFUSED; nothing was changed';
+    await failing({ exitCode: 1, message }, withKeys('http://127.0.0.1:1'), SECRET_KEY);
     expect(existsSync(newcomer.settingsFile)).toBe(false);
   });
 
@@ -303,43 +303,41 @@ describe('install fails with one line and writes nothing', () => {
     const server = createServer((_, response) => response.writeHead(status).end(body));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const told = `${host} answers (${status}), but it is not Langfuse; nothing was changed`;
-    await failing({ exitCode: 1, told }, withKeys(`http://${host}`), SECRET_KEY);
+    const message = `${host} answers (${status}), but it is not Langfuse; nothing was changed`;
+    await failing({ exitCode: 1, message }, withKeys(`http://${host}`), SECRET_KEY);
     server.close();
     expect(existsSync(newcomer.settingsFile)).toBe(false);
   });
 
   test.each(['install', 'uninstall'])('if the settings are not JSON (%s)', async (command) => {
     newcomer.settings = '{\n  "model": "opus"\n  "env": {}\n}\n';
-    const told = `${newcomer.settingsFile} is not JSON that Claude Code can read (line 3, column 3: comma expected); fix it first`;
-    await failing({ exitCode: 1, told }, [command, '--yes', ...(command === 'install' ? KEYS : [])], SECRET_KEY);
+    const message = `${newcomer.settingsFile} is not JSON that Claude Code can read (line 3, column 3: comma expected); fix it first`;
+    await failing({ exitCode: 1, message }, [command, '--yes', ...(command === 'install' ? KEYS : [])], SECRET_KEY);
     expect(newcomer.settings).toBe('{\n  "model": "opus"\n  "env": {}\n}\n');
   });
 
   test.each(['install', 'uninstall'])('if a folder is in the place of the file (%s)', async (command) => {
     mkdirSync(newcomer.settingsFile, { recursive: true });
     await failing(
-      { exitCode: 1, told: /settings\.json cannot be read \(not a regular file\); replace it with a readable file/ },
+      { exitCode: 1, message: /settings\.json cannot be read \(not a regular file\); replace it with a readable file/ },
       [command, '--yes'],
     );
   });
 
   test('if the settings have another shape than Claude Code’s', async () => {
     newcomer.settings = '{"hooks":{"Stop":"say done"}}';
-    const told = `${newcomer.settingsFile}: hooks.Stop is not what Claude Code expects; fix or remove it first`;
-    await failing({ exitCode: 1, told }, withKeys(newcomer.server.url), SECRET_KEY);
+    const message = `${newcomer.settingsFile}: hooks.Stop is not what Claude Code expects; fix or remove it first`;
+    await failing({ exitCode: 1, message }, withKeys(newcomer.server.url), SECRET_KEY);
   });
 
-  test('if the home is read-only', async ({ skip }) => {
+  test('if the home is read-only (for root this needs the right to mount)', async ({ skip }) => {
     newcomer.settings = '{}';
-    const undo =
-      makeReadOnly(join(newcomer.settingsFile, '..')) ??
-      skip('waits for the right to mount, which root needs for a read-only folder');
+    const undo = makeReadOnly(join(newcomer.settingsFile, '..')) ?? skip();
     try {
-      const told = new RegExp(
+      const message = new RegExp(
         `${newcomer.settingsFile} cannot be written \\((?:EROFS|EACCES)\\); nothing was changed\n$`,
       );
-      await failing({ exitCode: 1, told }, withKeys(newcomer.server.url), SECRET_KEY);
+      await failing({ exitCode: 1, message }, withKeys(newcomer.server.url), SECRET_KEY);
       expect(newcomer.settings).toBe('{}');
     } finally {
       undo();
@@ -349,7 +347,7 @@ describe('install fails with one line and writes nothing', () => {
   test('if the configuration folder is a file', async () => {
     newcomer.env = { CLAUDE_CONFIG_DIR: PROGRAM };
     await failing(
-      { exitCode: 1, told: /cli\.cjs\/settings\.json cannot be read \(ENOTDIR\)/ },
+      { exitCode: 1, message: /cli\.cjs\/settings\.json cannot be read \(ENOTDIR\)/ },
       withKeys(newcomer.server.url),
       SECRET_KEY,
     );

@@ -7,7 +7,8 @@ import { appendLines, assistant, SESSION, text, user } from '../support/lines.js
 import { fieldsReferringTo } from '../support/media-store.js';
 import { run, Workplace } from '../support/program.js';
 import { play, recording, transcriptsOf } from '../support/recording.js';
-import { besideSilence } from '../support/silence.js';
+import { expectEachSent } from '../support/sent-once.js';
+import { withSilentServer } from '../support/silent-server.js';
 
 let workplace: Workplace;
 
@@ -21,7 +22,7 @@ const RECORDED = recording('p-media');
 const [source = ''] = transcriptsOf(RECORDED);
 const path = () => source.replace(join(RECORDED.folder, 'projects'), workplace.projects);
 
-/** Claude Code's own SessionEnd, of the whole recording. */
+/** Runs SessionEnd after the whole recording. */
 async function endSession(): Promise<void> {
   cpSync(join(RECORDED.folder, 'projects'), workplace.projects, { recursive: true });
   const payload = { session_id: sessionId, transcript_path: path(), hook_event_name: 'SessionEnd' };
@@ -32,7 +33,7 @@ const sessionId = source.replace(/^.*\/|\.jsonl$/g, '');
 const media = () => [...workplace.server.media.stored.values()].toSorted((a, b) => a.id.localeCompare(b.id));
 const references = (observations: readonly StoredObservation[]) =>
   new Set(JSON.stringify(observations).match(/@@@langfuseMedia:[^@]+@@@/g));
-const words = (observations: readonly StoredObservation[]) =>
+const placeholders = (observations: readonly StoredObservation[]) =>
   new Set(JSON.stringify(observations).match(/\[(?:image|document) [^\]]+\]/g));
 const mediaRequests = () => workplace.server.requests.filter(({ path }) => /media|storage/.test(path));
 
@@ -40,12 +41,12 @@ const CHART = '[image image/png, 70 bytes, sha256 6b7fa434f92a8b80]';
 const PLAN = '[image image/png, 70 bytes, sha256 c414cd0e204de974]';
 const PAPER = '[document application/pdf, 394 bytes, sha256 ecc5a2f82fa70afd]';
 
-function misbehaveWithMedia(told: Misbehaviour): void {
-  workplace.server.misbehave = ({ url = '' }) => (url.startsWith('/api/public/media') ? told : undefined);
+function misbehaveWithMedia(misbehaviour: Misbehaviour): void {
+  workplace.server.misbehave = ({ url = '' }) => (url.startsWith('/api/public/media') ? misbehaviour : undefined);
 }
 
-describe('what prompts and tools show', () => {
-  test('is in Langfuse once, and belongs to each field that refers to it', async () => {
+describe('an image or document in a prompt or a tool result', () => {
+  test('is uploaded once, and linked to each field that refers to it', async () => {
     await play(RECORDED, workplace.home, async ({ payload }) => void (await workplace.hook(payload)));
     const { observations } = workplace.server;
     const stored = { arrivals: 1, uploadStatus: 200 };
@@ -64,26 +65,24 @@ describe('what prompts and tools show', () => {
     for (const { id, fields } of media()) expect(fields).toEqual(fieldsReferringTo(id, observations));
   });
 
-  test('does not go again with what is sent again', async () => {
+  test('is not uploaded again if its turn is sent again', async () => {
     await endSession();
     const before = new Date(Date.now() - 3_600_000);
     utimesSync(path(), before, before);
     expect(await run(['backfill', '--all', '--force', '--quiet'], workplace.env)).toMatchObject({ exitCode: 0 });
-    expect([...workplace.server.arrivals.values()].every((times) => times === 2)).toBe(true);
+    expectEachSent(workplace.server, 2);
     expect(media().map(({ arrivals }) => arrivals)).toEqual([1, 1, 1]);
   });
 
-  test('goes to an older server, too', async () => {
+  test('is uploaded to an older server', async () => {
     workplace.server.isOlder = true;
     await endSession();
     expect(media()).toHaveLength(3);
     expect(references(workplace.server.observations).size).toBe(3);
   });
 
-  test('that came before its turn could is not brought again', async () => {
-    const spansBefore = { status: 503 };
-    workplace.server.misbehave = ({ url }) => (url?.includes('otel') ? spansBefore : undefined);
-    workplace.env = { ...workplace.env, CC_LANGFUSE_TIMEOUT: '2000' };
+  test('is not uploaded again if the server refused its turn at first', async () => {
+    workplace.server.misbehave = ({ url }) => (url?.includes('otel') ? { status: 401 } : undefined);
     await endSession();
     workplace.server.misbehave = () => undefined;
     await endSession();
@@ -92,22 +91,22 @@ describe('what prompts and tools show', () => {
   });
 });
 
-describe('in words stands', () => {
-  test('what is to stay at home', async () => {
+describe('a placeholder replaces each image and document', () => {
+  test('if CC_LANGFUSE_MEDIA is false', async () => {
     workplace.env = { ...workplace.env, CC_LANGFUSE_MEDIA: 'false' };
     await endSession();
-    expect(words(workplace.server.observations)).toEqual(new Set([CHART, PLAN, PAPER]));
+    expect(placeholders(workplace.server.observations)).toEqual(new Set([CHART, PLAN, PAPER]));
     expect(references(workplace.server.observations)).toEqual(new Set());
     expect(mediaRequests()).toEqual([]);
   });
 
   test.each([
-    ['takes no media', { status: 404 }, 'the server accepts no media (404)'],
-    ['has no storage for it', { status: 500 }, 'the server answers 500 to a media request'],
-  ])('what a server cannot take that %s; the turns arrive', async (_, told, reason) => {
-    misbehaveWithMedia(told);
+    ['accepts no media', { status: 404 }, 'the server accepts no media (404)'],
+    ['has no storage', { status: 500, headers: { 'retry-after': '0' } }, 'the server answers 500 to a media request'],
+  ])('if the server %s, and the turns are sent', async (_, answer, reason) => {
+    misbehaveWithMedia(answer);
     await endSession();
-    expect(words(workplace.server.observations)).toEqual(new Set([CHART, PLAN, PAPER]));
+    expect(placeholders(workplace.server.observations)).toEqual(new Set([CHART, PLAN, PAPER]));
     expect(references(workplace.server.observations)).toEqual(new Set());
     expect(workplace.state[sessionId]).toMatchObject({ turn_count: 3 });
     expect(workplace.log).toEqual([
@@ -119,12 +118,12 @@ describe('in words stands', () => {
     ]);
   });
 
-  test('what a Collector gets, which has no place for more', async () => {
+  test('for a Collector, which accepts no media', async () => {
     const collector = await Collector.start();
     try {
       workplace.env = { ...workplace.env, CC_LANGFUSE_OTLP_URL: `${collector.url}/v1/traces` };
       await endSession();
-      expect(words(collector.observations)).toEqual(new Set([CHART, PLAN, PAPER]));
+      expect(placeholders(collector.observations)).toEqual(new Set([CHART, PLAN, PAPER]));
       expect(references(collector.observations)).toEqual(new Set());
       expect(workplace.log).toEqual([]);
     } finally {
@@ -132,30 +131,30 @@ describe('in words stands', () => {
     }
   });
 
-  test('what is no image, whatever it calls itself', async () => {
+  test('if its data is not base64', async () => {
     const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: '\ud800 no base64' } };
     appendLines(path(), user([text('look'), image], { uuid: 'u1' }), assistant('m1', 'at what?'));
     const payload = { session_id: SESSION, transcript_path: path(), hook_event_name: 'Stop' };
     expect(await workplace.hook(payload)).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
-    expect(words(workplace.server.observations).size).toBe(1);
+    expect(placeholders(workplace.server.observations).size).toBe(1);
     expect(mediaRequests()).toEqual([]);
   });
 });
 
-test('a storage that does not answer takes half of the time at most; the turns arrive in the rest', () =>
-  besideSilence(async (url) => {
+test('a storage that never answers takes at most half of the time, and the turns are sent in the rest', () =>
+  withSilentServer(async (url) => {
     const first = '{"mediaId":"a3-kNPkqi4CqsC2b8aEuSf"';
     misbehaveWithMedia({ status: 201, body: `${first},"uploadUrl":"${url}/?X-Signature=presigned"}` });
     workplace.env = { ...workplace.env, CC_LANGFUSE_TIMEOUT: '3000' };
     await endSession();
-    expect(words(workplace.server.observations)).toContain(CHART);
+    expect(placeholders(workplace.server.observations)).toContain(CHART);
     expect(workplace.state[sessionId]).toMatchObject({ turn_count: 3 });
     expect(workplace.log.length).toBeGreaterThan(0);
     expect(JSON.stringify(workplace.log)).not.toContain('presigned');
   }));
 
 describe('preview', () => {
-  test('names what would be brought, and brings nothing', async () => {
+  test('shows the types of images and documents, and uploads nothing', async () => {
     cpSync(join(RECORDED.folder, 'projects'), workplace.projects, { recursive: true });
     const { stdout } = await run(['preview', sessionId.slice(0, 8)], workplace.env);
     expect(stdout).toContain('Compare @chart.png and @plan.png with @paper.pdf [image/png] [ima');

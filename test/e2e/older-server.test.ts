@@ -16,10 +16,10 @@ beforeEach(async () => {
 
 afterEach(() => workplace.close());
 
-const doors = () => workplace.server.requests.map(({ path }) => path.replace('/api/public/', ''));
+const endpoints = () => workplace.server.requests.map(({ path }) => path.replace('/api/public/', ''));
 const names = () => workplace.server.observations.map(({ name }) => name);
 
-/** Claude Code's Stop, after as many turns. */
+/** Runs Stop after so many turns. */
 function stop(turns: number) {
   const path = join(workplace.home, `${SESSION}.jsonl`);
   const lines = Array.from({ length: turns }, (_, n) => [
@@ -32,7 +32,7 @@ function stop(turns: number) {
 
 const INGESTION_CODE = 'langfuse-ingestion-ingestion-transport.cjs';
 
-/** The program's files that were loaded. */
+/** Returns the files of the program that it loads while `work` runs. */
 async function loadedBy(work: () => Promise<unknown>): Promise<string[]> {
   const list = join(workplace.home, 'loaded.json');
   const spy = join(workplace.home, 'spy.cjs');
@@ -46,15 +46,15 @@ async function loadedBy(work: () => Promise<unknown>): Promise<string[]> {
 }
 
 describe('the hook', () => {
-  test('finds out that the server is an older one, and each turn arrives', async () => {
+  test('finds out that a server is older, and sends each turn by the ingestion API', async () => {
     for (const turns of [1, 2]) expect(await stop(turns)).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
     expect(names().filter((name) => name.startsWith('Turn'))).toEqual(['Turn 1', 'Turn 2']);
-    expect(doors()).toEqual(['otel/v1/traces', 'ingestion', 'ingestion']);
+    expect(endpoints()).toEqual(['otel/v1/traces', 'ingestion', 'ingestion']);
     expect(workplace.log).toEqual([]);
     expect(workplace.state[SESSION]).toMatchObject({ turn_count: 2 });
   });
 
-  test('loads what it takes for that only then', async () => {
+  test('loads the code for the ingestion API only for an older server', async () => {
     expect(await loadedBy(() => stop(1))).toContain(INGESTION_CODE);
     workplace.server.isOlder = false;
     await stop(2);
@@ -62,7 +62,7 @@ describe('the hook', () => {
     expect(names()).toContain('Turn 3');
   });
 
-  test('names what the server refuses, and goes on', async () => {
+  test('logs an observation that an older server refuses, and sends the others', async () => {
     workplace.server.ingested.refuse = ({ type }) => (type === 'generation-create' ? 400 : undefined);
     await stop(1);
     const span = expect.stringMatching(/^generation /);
@@ -71,7 +71,7 @@ describe('the hook', () => {
     expect(workplace.state[SESSION]).not.toHaveProperty('pending');
   });
 
-  test('that is told to take a door that Langfuse 4 has closed says what to do, and loses nothing', async () => {
+  test('keeps the turn and says what to do if CC_LANGFUSE_TRANSPORT is ingestion but the server is Langfuse 4', async () => {
     workplace.server.isOlder = false;
     const { env } = workplace;
     workplace.env = { ...env, CC_LANGFUSE_TRANSPORT: 'ingestion' };
@@ -84,7 +84,7 @@ describe('the hook', () => {
     expect(names()).toContain('Turn 1');
   });
 
-  test('goes through the proxy that the environment names', async () => {
+  test('sends to an older server through the proxy that the environment names', async () => {
     const targets: (string | undefined)[] = [];
     const proxy = createServer((incoming, outgoing) => {
       targets.push(incoming.url);
@@ -106,7 +106,7 @@ describe('the hook', () => {
   });
 });
 
-test('a backfill brings all recordings to it', async () => {
+test('a backfill sends all recordings to an older server, once', async () => {
   for (const { folder } of recordings()) cpSync(join(folder, 'projects'), workplace.projects, { recursive: true });
   const before = new Date(Date.now() - 3_600_000);
   for (const name of readdirSync(workplace.projects, { recursive: true, encoding: 'utf8' })) {

@@ -11,7 +11,7 @@ let packed: { filename: string; files: { path: string }[] };
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-package-'));
-  // What it builds first is there: other tests are running it.
+  // The program is already built, and other tests are running it.
   const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
   [packed] = JSON.parse(
     execFileSync('npm', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
@@ -20,14 +20,14 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('the package holds only what runs, and what tells of it', () => {
+test('the package contains only the program, its licence, its README and an example', () => {
   const built = readdirSync(join(ROOT, 'dist')).map((name) => `dist/${name}`);
   expect(packed.files.map(({ path }) => path).toSorted()).toEqual(
     ['LICENSE', 'README.md', 'hooks.example.json', 'package.json', ...built].toSorted(),
   );
 });
 
-test('it runs in an empty folder, with nothing to be installed', () => {
+test('the package runs in an empty folder, without installing anything', () => {
   const empty = join(folder, 'empty');
   const home = join(folder, 'home');
   for (const each of [empty, home]) mkdirSync(each);

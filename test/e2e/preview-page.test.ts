@@ -92,7 +92,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
   const matches = () => page.locator('#matches').textContent();
   const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
 
-  test('the page shows sessions, turns, the conversation, and tokens by kind', async () => {
+  test('shows sessions, turns, the conversation, and tokens by kind', async () => {
     const file = await open(transcriptOf(TURNS));
     const nav = page.getByRole('navigation', { name: 'Sessions and turns' });
     expect(await nav.getByRole('button').count()).toBe(2);
@@ -106,7 +106,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
     expect({ requests, messages }).toEqual({ requests: [file], messages: [] });
   });
 
-  test('the page draws bars to the scale of the turn, in lanes by type, with errors marked', async () => {
+  test('draws bars to the scale of the turn, in lanes by type, with errors marked', async () => {
     await open(transcriptOf(TURNS));
     const bar = row(/Bash/).locator('.time');
     expect(await bar.getAttribute('style')).toBe('left: 20%; width: 40%;');
@@ -122,7 +122,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
     ]);
   });
 
-  test('the page limits the height of a lane with hundreds of parallel tools', async () => {
+  test('limits the height of a lane with hundreds of parallel tools', async () => {
     const calls = Array.from({ length: 300 }, (_, place) => `t${place}`);
     await open(
       transcriptOf([
@@ -138,7 +138,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
     expect(await details().textContent()).toContain('t299');
   });
 
-  test('the page shows what a subagent did below its call, and the subagent as one bar in a lane', async () => {
+  test('shows what a subagent did below its call, and the subagent as one bar in a lane', async () => {
     const [path = ''] = transcriptsOf(recording('p-agentfg'));
     await open(path);
     const levels = await page.getByRole('treeitem').evaluateAll((rows) => rows.map((each) => each.ariaLevel));
@@ -147,7 +147,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
     expect(messages).toEqual([]);
   });
 
-  test('the page shows the details of an observation, with long texts folded', async () => {
+  test('shows the details of an observation, with long texts folded', async () => {
     await open(transcriptOf(TURNS));
     expect(await details().isVisible()).toBe(false);
     await row(/Read/).click();
@@ -161,7 +161,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
     expect(await details().isVisible()).toBe(false);
   });
 
-  test('the page searches names, inputs and outputs, and moves between the matches', async () => {
+  test('searches names, inputs and outputs, and moves between the matches', async () => {
     await open(transcriptOf(TURNS));
     await page.keyboard.press('/');
     await page.keyboard.type('LINE 399');
@@ -184,7 +184,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
     expect([await search().inputValue(), await matches(), await page.locator('mark').count()]).toEqual(['', '', 0]);
   });
 
-  test('the page shows hostile content as text, in every field', async () => {
+  test('shows hostile content as text, in every field', async () => {
     const file = await open(transcriptOf(TURNS));
     await page.keyboard.press('j');
     expect(await page.locator('.conversation').innerText()).toContain(HOSTILE.slice(0, -1));
@@ -198,7 +198,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
     expect({ requests, messages }).toEqual({ requests: [file], messages: [] });
   });
 
-  test('the page blocks every request, even one by a script in the page', async () => {
+  test('blocks every request, even one by a script in the page', async () => {
     await open(transcriptOf(TURNS));
     const url = JSON.stringify(`${workplace.server.url}/x`);
     const tried = await page.evaluate(`(async () => {
@@ -213,7 +213,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
     expect(messages.filter((message) => !message.includes('Content Security Policy'))).toEqual([]);
   });
 
-  test('the page can be used with the keyboard alone', async () => {
+  test('can be used with the keyboard alone', async () => {
     await open(transcriptOf(TURNS));
     const focused = () =>
       page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.className');
@@ -242,7 +242,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
     expect(messages).toEqual([]);
   });
 
-  test('the page follows the light or dark theme of the system until the user switches it', async () => {
+  test('follows the light or dark theme of the system until the user switches it', async () => {
     await open(transcriptOf(TURNS));
     const light = await background();
     await page.emulateMedia({ colorScheme: 'dark' });
@@ -254,7 +254,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
     expect(await background()).toBe(dark);
   });
 
-  test('the page fits a window of 400 pixels, in which a button shows the turns', async () => {
+  test('fits a window of 400 pixels, in which a button shows the turns', async () => {
     await page.setViewportSize({ width: 400, height: 700 });
     await open(transcriptOf(TURNS));
     const width = () => page.evaluate('document.documentElement.scrollWidth');
@@ -270,7 +270,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
   });
 
   test(
-    'the page shows a session of 1,000 turns, with only the open turn in the page',
+    'shows a session of 1,000 turns, with only the open turn in the page',
     async () => {
       const transcript = writeSession(workplace.projects, {
         sessionId: sessionIdOf(2),

@@ -59,8 +59,8 @@ function writeFailingTurn(): string {
   );
 }
 
-describe('the tree of preview', () => {
-  test('preview draws names, bars to scale, durations, tokens and errors in 80 columns', async () => {
+describe('preview', () => {
+  test('draws names, bars to scale, durations, tokens and errors in 80 columns', async () => {
     const { stdout } = await preview(writeFailingTurn());
     expect(stdout.split('\n')).toEqual([
       'Session 00000009-0000-4000-8000-000000000000',
@@ -78,7 +78,7 @@ describe('the tree of preview', () => {
     ]);
   });
 
-  test('preview shows errors in red in a terminal, unless NO_COLOR is set', async () => {
+  test('shows errors in red in a terminal, unless NO_COLOR is set', async () => {
     const path = writeFailingTurn();
     const inTerminal = (env: { NO_COLOR?: string }) =>
       runInTerminal(['preview', path], { env: { HOME: workplace.home, ...env }, home: workplace.home });
@@ -90,7 +90,7 @@ describe('the tree of preview', () => {
     expect(Math.max(...plain.screen.split('\r\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
-  test('preview shows subagents below their calls', async () => {
+  test('shows subagents below their calls', async () => {
     const [path = ''] = transcriptsOf(recording('p-agentfg'));
     const { stdout } = await preview(path);
     expect(stdout).toContain('│  └─ tool Agent [general-purpose] Fg work');
@@ -98,7 +98,7 @@ describe('the tree of preview', () => {
     expect(stdout).toContain('│        │  └─ tool Bash echo from-sub # echo');
   });
 
-  test('preview removes control sequences of a transcript', async () => {
+  test('removes control sequences of a transcript', async () => {
     const path = writeTranscript(
       user('\u001b[2J\u001b]0;title\u0007 漢字 and\nmore', { timestamp: at(0) }),
       assistant('m1', [toolUse('t', '\u001b[31mTool\u001b[0m')], { timestamp: at(1) }),
@@ -109,17 +109,15 @@ describe('the tree of preview', () => {
     expect(stdout).not.toContain('\u001b');
   });
 
-  test('preview --turn shows only that turn', async () => {
+  test('--turn shows only that turn', async () => {
     write(1, 3);
     const { stdout } = await preview('--turn', '2');
     expect(stdout.match(/^Turn \d+/gm)).toEqual(['Turn 2']);
     expect(stdout).toContain('user       question 2');
   });
-});
 
-describe('what preview says would be sent', () => {
   test.each(recordings().filter((each) => transcriptsOf(each).length === 1))(
-    'preview of the recording $name equals what its hooks sent',
+    'shows what the hooks sent for the recording $name',
     async (played) => {
       const [path = ''] = transcriptsOf(played);
       const traces = describeTraces((await observations(path)).map(asStored));
@@ -127,7 +125,7 @@ describe('what preview says would be sent', () => {
     },
   );
 
-  test('preview redacts secrets and respects CC_LANGFUSE_CAPTURE', async () => {
+  test('redacts secrets and respects CC_LANGFUSE_CAPTURE', async () => {
     const path = writeFailingTurn();
     const full = JSON.stringify(await observations(path));
     expect(full).toContain('curl -H');
@@ -140,7 +138,7 @@ describe('what preview says would be sent', () => {
     expect(stdout).not.toMatch(/curl|fix it|no route/);
   });
 
-  test('preview needs neither keys nor a server, and writes nothing', async () => {
+  test('needs neither keys nor a server, and writes nothing', async () => {
     const path = write(1);
     const before = readdirSync(workplace.home, { recursive: true });
     expect(await preview(path)).toMatchObject({ exitCode: 0, stderr: '' });
@@ -149,7 +147,7 @@ describe('what preview says would be sent', () => {
     expect(workplace.server.requests).toEqual([]);
   });
 
-  test('preview shows turns that have been sent, too, and keeps the state', async () => {
+  test('shows turns that have been sent, too, and keeps the state', async () => {
     const path = write(1);
     await run(['backfill', path], workplace.env);
     const { state } = workplace;
@@ -158,12 +156,12 @@ describe('what preview says would be sent', () => {
     expect(workplace.state).toEqual(state);
   });
 
-  test('preview shows the last turn while the session is running', async () => {
+  test('shows the last turn while the session is running', async () => {
     const path = writeTranscript(user('now', { timestamp: new Date().toISOString() }), assistant('m1', 'yes'));
     expect(await observations(path)).toHaveLength(2);
   });
 
-  test('preview says that nothing would be sent if no turn has an answer', async () => {
+  test('says that nothing would be sent if no turn has an answer', async () => {
     const path = writeTranscript(user('hello?', { timestamp: at(0) }));
     expect(await preview(path)).toEqual({
       exitCode: 0,
@@ -173,20 +171,18 @@ describe('what preview says would be sent', () => {
     });
     expect(await observations(path)).toEqual([]);
   });
-});
 
-describe('the session that preview shows', () => {
   const titles = async (...args: string[]) =>
     new Set((await observations(...args)).map(({ trace }: Observation) => trace.sessionId));
 
-  test('preview shows the newest session of the current directory', async () => {
+  test('shows the newest session of the current directory', async () => {
     write(2);
     write(1);
     writeSession(workplace.projects, { sessionId: sessionIdOf(3), cwd: '/elsewhere', turns: 1, startsAt: Date.now() });
     expect(await titles()).toEqual(new Set([sessionIdOf(1)]));
   });
 
-  test('preview accepts an id, the beginning of an id, or a path', async () => {
+  test('accepts an id, the beginning of an id, or a path', async () => {
     const path = write(0x1a);
     write(0x1b);
     for (const name of [sessionIdOf(0x1a), '0000001a', path]) {
@@ -195,8 +191,8 @@ describe('the session that preview shows', () => {
   });
 });
 
-describe('the page of preview', () => {
-  test('preview --html writes a page that only its owner can read, and prints its path', async () => {
+describe('preview --html', () => {
+  test('writes a page that only its owner can read, and prints its path', async () => {
     write(1);
     const page = join(workplace.home, 'out.html');
     expect(await preview('--html', 'out.html')).toMatchObject({ exitCode: 0, stdout: `${page}\n`, stderr: '' });
@@ -205,7 +201,7 @@ describe('the page of preview', () => {
     expect(readdirSync(workplace.home).toSorted()).toEqual(['.claude', 'out.html']);
   });
 
-  test('preview --html refuses a name that does not end in .html', async () => {
+  test('refuses a name that does not end in .html', async () => {
     const path = write(1);
     const before = readFileSync(path, 'utf8');
     const { exitCode, stderr } = await preview('--html', path);
@@ -216,7 +212,7 @@ describe('the page of preview', () => {
     expect(readFileSync(path, 'utf8')).toBe(before);
   });
 
-  test('preview --html leaves nothing behind if the page cannot be written', async () => {
+  test('leaves nothing behind if the page cannot be written', async () => {
     write(1);
     const { exitCode, stderr } = await preview('--html', 'none/out.html');
     const page = join(workplace.home, 'none/out.html');
@@ -228,7 +224,7 @@ describe('the page of preview', () => {
   });
 });
 
-describe('usage errors of preview', () => {
+describe('preview refuses', () => {
   test.each([
     [['--frob'], "Unknown option '--frob'; --help lists the options"],
     [['--turn', '0'], '--turn 0: expected a whole number above 0'],
@@ -238,11 +234,11 @@ describe('usage errors of preview', () => {
     [['--json', '--html', 'x.html'], '--json and --html: choose one of them'],
     [['/nowhere/x.jsonl'], '/nowhere/x.jsonl: no such file'],
     [['/etc/passwd'], '/etc/passwd: not a Claude Code transcript'],
-    [['/tmp/'], '/tmp/: expected a transcript, a regular file that ends in .jsonl'],
+    [['/tmp/'], '/tmp/: not a Claude Code transcript'],
     [['0000'], '0000: 2 sessions have ids that begin with it; give more characters'],
     [['000'], /^000: give at least 4 characters of the session id$/],
     [['12345678'], /^no session 12345678 in \S+projects; cc-langfuse sessions lists them$/],
-  ])('preview %j is refused in one line with exit code 2', async (args, message) => {
+  ])('%j in one line with exit code 2', async (args, message) => {
     write(1);
     write(2);
     const { exitCode, stdout, stderr } = await preview(...args);
@@ -252,7 +248,7 @@ describe('usage errors of preview', () => {
     );
   });
 
-  test('preview says that no session ran in the current directory', async () => {
+  test('to guess a session if none ran in the current directory', async () => {
     expect(await preview()).toMatchObject({
       exitCode: 2,
       stderr: 'cc-langfuse: no session ran in this directory; name one, cc-langfuse sessions lists them\n',

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Misbehaviour } from '../support/langfuse-server.js';
 import { appendLines, appendTurn as appendTurnTo, assistant, at } from '../support/lines.js';
 import { run, Workplace } from '../support/program.js';
+import { expectEachSentOnce } from '../support/sent-once.js';
 
 let workplace: Workplace;
 
@@ -24,13 +25,12 @@ const valuesOf = (name: string) => scores().flatMap((score) => (score.name === n
 const roots = () => workplace.server.observations.filter(({ parentId }) => parentId === undefined);
 const messages = () => workplace.log.map(({ msg }) => msg);
 
-/** What becomes of scores alone. */
-function misbehaveWithScores(told: Misbehaviour | undefined): void {
-  workplace.server.misbehave = ({ url }) => (url === '/api/public/scores' ? told : undefined);
+function misbehaveWithScores(misbehaviour: Misbehaviour | undefined): void {
+  workplace.server.misbehave = ({ url }) => (url === '/api/public/scores' ? misbehaviour : undefined);
 }
 
 describe('scores', () => {
-  test('are sent where they are asked for, once', async () => {
+  test('are sent once if CC_LANGFUSE_SCORES is true', async () => {
     appendTurn(A, 1);
     appendTurn(A, 2);
     await hook(A);
@@ -42,7 +42,7 @@ describe('scores', () => {
     expect(workplace.log).toEqual([]);
   });
 
-  test('of a turn that goes on are replaced', async () => {
+  test('of a turn that continues are replaced', async () => {
     appendTurn(A, 1);
     await hook(A);
     appendLines(pathOf(A), assistant('more', 'more', { timestamp: at(19) }));
@@ -51,7 +51,7 @@ describe('scores', () => {
     expect(workplace.server.api.scoresTaken).toBe(8);
   });
 
-  test('are not sent where nobody asked', async () => {
+  test('are not sent by default', async () => {
     workplace.env = { ...workplace.env, CC_LANGFUSE_SCORES: undefined };
     appendTurn(A, 1);
     await hook(A);
@@ -60,17 +60,17 @@ describe('scores', () => {
   });
 
   test.each([
-    ['fails', { status: 500 }, 'scores were not sent: the server answers 500 to scores'],
-    ['has nothing there', { status: 404 }, 'scores were not sent: the server answers 404 to scores'],
-    ['breaks off', { disconnect: 'before taking' }, 'scores were not sent: HOST cannot be reached: ECONNRESET'],
+    ['answers 500', { status: 500 }, 'scores were not sent: the server answers 500 to scores'],
+    ['answers 404', { status: 404 }, 'scores were not sent: the server answers 404 to scores'],
+    ['disconnects', { disconnect: 'before taking' }, 'scores were not sent: HOST cannot be reached: ECONNRESET'],
     [
-      'sends a page',
+      'answers with a web page',
       { headers: { 'content-type': 'text/html' } },
       'scores were not sent: this is not Langfuse: it answered a score with a web page',
     ],
-  ] as const)('hold up no turn where the server %s, are told of, and come later', async (_, told, reason) => {
+  ] as const)('delay no turn if the server %s, which is logged, and are sent later', async (_, answer, reason) => {
     const message = reason.replace('HOST', new URL(workplace.server.url).host);
-    misbehaveWithScores(told);
+    misbehaveWithScores(answer);
     appendTurn(A, 1);
     await hook(A);
     appendTurn(A, 2);
@@ -84,10 +84,10 @@ describe('scores', () => {
     await hook(B);
     expect(valuesOf('turn_seconds')).toEqual([5, 5, 5]);
     expect(workplace.state[A]).not.toHaveProperty('pending');
-    expect([...workplace.server.arrivals.values()].every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 
-  test('that the server refuses for what they are are named, and left out', async () => {
+  test('that the server refuses because of their content are logged and skipped', async () => {
     misbehaveWithScores({ status: 400 });
     appendTurn(A, 1);
     await hook(A);
@@ -97,7 +97,7 @@ describe('scores', () => {
     expect(workplace.log[0]).toMatchObject({ score: `score interrupted of trace ${roots()[0]?.traceId}` });
   });
 
-  test('wait for no server that is silent longer than the run may take', async () => {
+  test('do not wait longer for a silent server than CC_LANGFUSE_TIMEOUT', async () => {
     workplace.env = { ...workplace.env, CC_LANGFUSE_TIMEOUT: '1500' };
     misbehaveWithScores({ delayMs: 60_000 });
     appendTurn(A, 1);
@@ -108,7 +108,7 @@ describe('scores', () => {
     ]);
   });
 
-  test('of a session that another run brings are sent as its own runs would', async () => {
+  test('of a session that another run sends depend on the settings of its own runs', async () => {
     workplace.server.misbehave = () => ({ status: 401 });
     appendTurn(A, 1);
     await hook(A);
@@ -120,7 +120,7 @@ describe('scores', () => {
     expect(new Set(scores().map(({ traceId }) => traceId))).toEqual(new Set([own]));
   });
 
-  test('are sent by a backfill, too, and by one that only tries none', async () => {
+  test('are sent by a backfill, but not with --dry-run', async () => {
     appendTurn(A, 1);
     const backfill = (...args: string[]) => run(['backfill', pathOf(A), '--include-open', ...args], workplace.env);
     expect(await backfill('--dry-run')).toMatchObject({ exitCode: 0 });

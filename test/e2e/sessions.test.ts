@@ -35,8 +35,8 @@ function writeLines(n: number, lines: readonly object[]): string {
   return path;
 }
 
-describe('the list of sessions', () => {
-  test('sessions lists title, id, folder, times and size of each session, newest first', async () => {
+describe('sessions', () => {
+  test('lists title, id, folder, times and size of each session, newest first', async () => {
     write(2, 3);
     write(1);
     expect((await sessions()).stdout).toBe(
@@ -52,7 +52,7 @@ describe('the list of sessions', () => {
     );
   });
 
-  test('sessions --json prints an array, and nothing else', async () => {
+  test('--json prints an array, and nothing else', async () => {
     const path = write(1);
     expect(await listed('--count')).toEqual([
       {
@@ -71,12 +71,12 @@ describe('the list of sessions', () => {
     ]);
   });
 
-  test('sessions says that there are no sessions on disk', async () => {
+  test('says that there are no sessions on disk', async () => {
     expect(await sessions()).toMatchObject({ exitCode: 0, stdout: '', stderr: 'there are no sessions on disk\n' });
     expect(await listed()).toEqual([]);
   });
 
-  test('sessions says how much of each session is in Langfuse', async () => {
+  test('says how much of each session is in Langfuse', async () => {
     for (const n of [1, 2, 3, 4]) write(n);
     await run(['backfill', sessionIdOf(1)], workplace.env);
     await run(['backfill', sessionIdOf(2)], workplace.env);
@@ -120,12 +120,12 @@ describe('the list of sessions', () => {
       [user('<command-name>/fix</command-name><command-args>it</command-args>', { origin: { kind: 'human' } })],
       '/fix it',
     ],
-  ])('sessions shows as the title %s', async (_, lines, title) => {
+  ])('shows as the title %s', async (_, lines, title) => {
     writeLines(1, [...lines, user('a prompt', { sessionId: sessionIdOf(1) }), assistant('m', 'a')]);
     expect(await listed()).toMatchObject([{ title }]);
   });
 
-  test('sessions removes control sequences from titles and folders', async () => {
+  test('removes control sequences from titles and folders', async () => {
     writeLines(1, [
       user(`\u001b[31mred\u001b[0m\u0007 and 漢字\n${'long '.repeat(50)}`, { cwd: '/\u001b[2Jx' }),
       assistant('m', 'a'),
@@ -135,7 +135,7 @@ describe('the list of sessions', () => {
     expect(second).toBe(`  ${sessionIdOf(1)}  /x`);
   });
 
-  test('sessions copes with empty files, other files, agent files and long lines', async () => {
+  test('copes with empty files, other files, agent files and long lines', async () => {
     writeLines(1, [
       user('x'.repeat(200_000), { cwd: '/big' }),
       assistant('m', 'y'.repeat(200_000), { sessionId: 's' }),
@@ -149,7 +149,7 @@ describe('the list of sessions', () => {
     expect((await sessions()).exitCode).toBe(0);
   });
 
-  test('sessions ends without an error if its reader stops early', async () => {
+  test('ends without an error if its reader stops early', async () => {
     for (let n = 1; n <= 2_000; n += 1) writeLines(n, [user('q', { sessionId: sessionIdOf(n) }), assistant('m', 'a')]);
     const { exitCode, stderr } = await run(['sessions'], workplace.env, '', {
       onStart: (child) => child.stdout?.once('data', () => child.stdout?.destroy()),
@@ -158,7 +158,7 @@ describe('the list of sessions', () => {
   });
 });
 
-describe('the search in tool calls', () => {
+describe('sessions --search', () => {
   const secret = `ghp_${'aB3dE6gH9jK2mN5pQ8sT'.repeat(2).slice(0, 36)}`;
 
   beforeEach(() => {
@@ -176,7 +176,7 @@ describe('the search in tool calls', () => {
     ]);
   });
 
-  test('sessions --search finds tool calls by input or output, and shows the line', async () => {
+  test('finds tool calls by input or output, and shows the line', async () => {
     expect((await sessions('--search', 'needle')).stdout).toBe(
       [
         `${sessionIdOf(1)}  2026-10-01 12:00  Bash`,
@@ -202,13 +202,13 @@ describe('the search in tool calls', () => {
     });
   });
 
-  test('sessions --search for a secret finds its calls without printing it', async () => {
+  test('for a secret finds its calls without printing it', async () => {
     const { stdout } = await sessions('--search', secret);
     expect(stdout.split('\n')).toHaveLength(5);
     expect(stdout).not.toContain(secret);
   });
 
-  test('sessions --search redacts values that only their names mark as secret', async () => {
+  test('redacts values that only their names mark as secret', async () => {
     writeLines(2, [
       user('q', { sessionId: sessionIdOf(2) }),
       assistant('m1', [
@@ -221,7 +221,7 @@ describe('the search in tool calls', () => {
     expect(await listed('--search', '8080')).toMatchObject([{ tool: 'Http', line: '8080' }]);
   });
 
-  test('sessions --search includes the tool calls of subagents', async () => {
+  test('includes the tool calls of subagents', async () => {
     cpSync(join(recording('p-agentfg').folder, 'projects'), workplace.projects, { recursive: true });
     expect(await listed('--search', 'echo from-sub')).toMatchObject([{ tool: 'Bash', line: 'echo from-sub' }]);
     cpSync(join(recording('v2.0.76-oldtask').folder, 'projects'), workplace.projects, { recursive: true });
@@ -229,13 +229,13 @@ describe('the search in tool calls', () => {
   });
 });
 
-describe('usage errors of sessions', () => {
+describe('sessions refuses', () => {
   test.each([
     [['--frob'], "Unknown option '--frob'; --help lists the options"],
     [['--search', ''], '--search: expected a text'],
     [['--search', 'x', '--count'], '--search and --count: choose one of them'],
     [['x'], 'x: sessions takes no operands; --search finds text'],
-  ])('sessions %j is refused in one line with exit code 2', async (args, message) => {
+  ])('%j in one line with exit code 2', async (args, message) => {
     expect(await sessions(...args)).toMatchObject({ exitCode: 2, stdout: '', stderr: `cc-langfuse: ${message}\n` });
   });
 });

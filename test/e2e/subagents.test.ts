@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { StoredObservation } from '../support/langfuse-server.js';
 import { assistant, at, SESSION, toolResult, toolUse, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
+import { expectEachSentOnce } from '../support/sent-once.js';
 
 let workplace: Workplace;
 
@@ -32,7 +33,7 @@ function letIdle(path: string): void {
   utimesSync(path, before, before);
 }
 
-/** What an agent writes: its prompt, a call, its result, its last words. */
+/** The lines of an agent: its prompt, a call, the result, and its last text. */
 function agentLines(id: string, from = 10): object[] {
   const own = { isSidechain: true, agentId: id };
   return [
@@ -66,11 +67,10 @@ const running = (...ids: string[]) => ({
 });
 
 const agentNamed = (id: string) => workplace.server.observations.find(({ metadata }) => metadata.agent_id === id);
-const arrivals = () => [...workplace.server.arrivals.values()];
 
 const PLAN_BELOW_EXPLORE = ['agent Plan', 'tool Agent', 'generation claude-opus-5', 'agent Explore'];
 
-/** From an observation up to its root. */
+/** Returns an observation and those above it, up to the root. */
 function lineage(observation: StoredObservation | undefined): string[] {
   if (!observation) return [];
   const parent = workplace.server.observations.find(
@@ -79,8 +79,8 @@ function lineage(observation: StoredObservation | undefined): string[] {
   return [`${observation.type} ${observation.name}`, ...lineage(parent)];
 }
 
-describe('an agent in the background', () => {
-  test('is sent when its end is told, below the call of a turn that ended long before', async () => {
+describe('a background agent', () => {
+  test('is sent after the notification of its end, below its call in a turn that ended long before', async () => {
     append(transcript(), ...start, launched, answer('m2', 3));
     writeMeta('a1', { agentType: 'Explore', description: 'Look', toolUseId: 'call', requestShape: 'background' });
     append(agentPath('a1'), ...agentLines('a1').slice(0, 2));
@@ -108,10 +108,10 @@ describe('an agent in the background', () => {
       'agent Turn 1',
     ]);
     await stop(running());
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 
-  test('that is continued later sends what is new, and goes again itself with its new end', async () => {
+  test('that is continued later is sent again with its new end, together with what is new', async () => {
     append(transcript(), ...start, launched, answer('m2', 3), notification('a1', 20), answer('m3', 21));
     append(agentPath('a1'), ...agentLines('a1'));
     await stop(running());
@@ -130,13 +130,11 @@ describe('an agent in the background', () => {
       startTime: Date.parse(at(10)),
       endTime: Date.parse(at(31)),
     });
-    const sentAgain = workplace.server.observations.filter(
-      ({ traceId, id, startTime }) => workplace.server.arrivals.get(`${traceId} ${id} ${startTime}`) !== 1,
-    );
+    const sentAgain = workplace.server.observations.filter((each) => workplace.server.timesSent(each) !== 1);
     expect(sentAgain).toEqual([agent]);
   });
 
-  test('that still runs when the session ends is sent as far as it has come', async () => {
+  test('that is still running when the session ends is sent unfinished', async () => {
     append(transcript(), ...start, launched, answer('m2', 3));
     append(agentPath('a1'), ...agentLines('a1').slice(0, 2));
     await stop(running('a1'));
@@ -144,7 +142,7 @@ describe('an agent in the background', () => {
     expect(agentNamed('a1')).toMatchObject({ metadata: { outcome: 'unfinished' }, level: 'WARNING' });
   });
 
-  test('whose agent of its own ends after it is followed by that one', async () => {
+  test('that started another one is sent before that one has ended', async () => {
     const own = { isSidechain: true, agentId: 'a1' };
     append(transcript(), ...start, launched, answer('m2', 3), notification('a1', 20), answer('m3', 21));
     append(
@@ -161,11 +159,11 @@ describe('an agent in the background', () => {
     append(transcript(), notification('a2', 40), answer('m4', 41));
     await stop(running());
     expect(lineage(agentNamed('a2')).slice(0, 4)).toEqual(PLAN_BELOW_EXPLORE);
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 });
 
-describe('an agent in the foreground', () => {
+describe('a foreground agent', () => {
   const result = (details: object = {}) =>
     user([toolResult('call', 'a1 is done')], {
       timestamp: at(15),
@@ -181,9 +179,9 @@ describe('an agent in the foreground', () => {
 
   test.each([
     ["in the session's folder", () => agentPath('a1')],
-    ['beside the transcript', () => join(project(), 'agent-a1.jsonl')],
-    ['in a common folder', () => join(project(), 'subagents', 'agent-a1.jsonl')],
-  ])('is sent with its turn, wherever its file lies: %s', async (_, path) => {
+    ['next to the transcript', () => join(project(), 'agent-a1.jsonl')],
+    ['in a folder for all sessions', () => join(project(), 'subagents', 'agent-a1.jsonl')],
+  ])('is sent with its turn if its file is %s', async (_, path) => {
     append(path(), ...agentLines('a1'));
     append(transcript(), ...start, result(), answer('m2', 16));
     await stop();
@@ -195,10 +193,10 @@ describe('an agent in the foreground', () => {
     ]);
     expect(workplace.server.observations).toHaveLength(8);
     await stop({ hook_event_name: 'SessionEnd' });
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 
-  test('that is continued before its turn ends is sent whole, when its second end is told', async () => {
+  test('that is continued before its turn ends is sent after the notification of its second end', async () => {
     const own = { isSidechain: true, agentId: 'a1' };
     append(agentPath('a1'), ...agentLines('a1'));
     writeMeta('a1', { agentType: 'Explore', toolUseId: 'call', requestShape: 'foreground' });
@@ -229,10 +227,10 @@ describe('an agent in the foreground', () => {
       output: { content: 'a1 did more' },
       endTime: Date.parse(at(21)),
     });
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 
-  test('whose file is gone is made of what its result tells', async () => {
+  test('whose file is missing is built from the result of its call', async () => {
     append(
       transcript(),
       ...start,
@@ -251,7 +249,7 @@ describe('an agent in the foreground', () => {
     expect(lineage(agentNamed('a1')).slice(0, 2)).toEqual(['agent Explore', 'tool Agent']);
   });
 
-  test('whose file is torn costs nothing else', async () => {
+  test('whose file has torn lines is sent without them', async () => {
     append(agentPath('a1'), '{"torn', ...agentLines('a1').slice(0, 2), 'no JSON', ...agentLines('a1').slice(3));
     append(transcript(), ...start, result(), answer('m2', 16));
     expect(await stop()).toMatchObject({ exitCode: 0, stdout: '' });
@@ -260,7 +258,7 @@ describe('an agent in the foreground', () => {
     expect(tool).toMatchObject({ output: undefined });
   });
 
-  test('whose file is empty or a folder costs nothing else', async () => {
+  test('whose file is a folder or empty does not stop the turn', async () => {
     writeMeta('a1', { toolUseId: 'call' });
     mkdirSync(agentPath('a1'));
     append(agentPath('a2'));
@@ -270,7 +268,7 @@ describe('an agent in the foreground', () => {
     expect(workplace.server.observations.map(({ name }) => name)).toContain('Turn 1');
   });
 
-  test('stays to be sent where the server refuses it, and the turn is not counted as done before', async () => {
+  test('that the server refuses is sent by the next run, and its turn counts as exported only then', async () => {
     append(agentPath('a1'), ...agentLines('a1'));
     append(transcript(), ...start, result(), answer('m2', 16));
     workplace.server.misbehave = (_, __, spans) => {
@@ -282,25 +280,28 @@ describe('an agent in the foreground', () => {
     workplace.server.misbehave = () => undefined;
     await stop();
     expect(workplace.server.observations).toHaveLength(8);
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 });
 
-describe('whatever is wrong with the files of agents', () => {
+describe('malformed files of agents', () => {
   const completed = (agentId: string, more: object = {}) =>
     user([toolResult('call', 'done')], { timestamp: at(15), toolUseResult: { status: 'completed', agentId, ...more } });
 
   test.each([
-    ['a name that is too long', () => append(transcript(), ...start, completed('a'.repeat(300)), answer('m2', 16))],
     [
-      'a common folder that is a file',
+      'an agent id that is too long for a file name',
+      () => append(transcript(), ...start, completed('a'.repeat(300)), answer('m2', 16)),
+    ],
+    [
+      'a file in place of the folder for all sessions',
       () => {
         append(join(project(), 'subagents'));
         append(transcript(), ...start, completed('a1'), answer('m2', 16));
       },
     ],
     [
-      'folders that are links in a circle',
+      'folders that are links to themselves',
       () => {
         append(agentPath('a1'), ...agentLines('a1'));
         symlinkSync('.', join(dirname(agentPath('a1')), 'x'));
@@ -309,23 +310,21 @@ describe('whatever is wrong with the files of agents', () => {
       },
     ],
     [
-      'meta that is no JSON, and a result of the wrong types',
+      'a meta file that is not JSON, and a result with wrong types',
       () => {
         append(agentPath('a1'), ...agentLines('a1'));
         writeFileSync(agentPath('a1').replace('.jsonl', '.meta.json'), '{"toolUseId": 7');
         append(transcript(), ...start, completed('a1', { totalTokens: 'x', content: 5 }), answer('m2', 16));
       },
     ],
-  ])('%s: the turn is sent', async (_, make) => {
+  ])('do not stop the turn: %s', async (_, make) => {
     make();
-    const { ms, ...ended } = await stop();
-    expect(ended).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
-    expect(ms).toBeLessThan(2_000);
+    expect(await stop()).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
     expect(workplace.server.observations.map(({ name }) => name)).toContain('Turn 1');
     expect(workplace.log).toEqual([]);
   });
 
-  test('without its prompt an agent still shows what it did; the last line may lack its newline', async () => {
+  test('without a prompt and without a newline at the end are sent, too', async () => {
     const [, ...rest] = agentLines('a1');
     append(agentPath('a1'), '{"torn', ...rest.slice(0, 2));
     appendFileSync(agentPath('a1'), JSON.stringify(rest[2]));
@@ -338,18 +337,18 @@ describe('whatever is wrong with the files of agents', () => {
     ]);
   });
 
-  test('with an empty file an agent is made of what its result tells', async () => {
+  test('that are empty are replaced by the result of the call', async () => {
     append(agentPath('a1'));
     append(transcript(), ...start, completed('a1', { prompt: 'do a1', result: 'as told' }), answer('m2', 16));
     await stop();
     expect(agentNamed('a1')).toMatchObject({ input: [{ content: 'do a1' }], output: { content: 'as told' } });
     append(agentPath('a1'), ...agentLines('a1'));
     await stop({ hook_event_name: 'SessionEnd' });
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
     expect(workplace.server.observations.filter(({ metadata }) => metadata.agent_id === 'a1')).toHaveLength(1);
   });
 
-  test('of the lost ones each keeps its place in the order of lines', async () => {
+  test('that are missing do not break the order in which a large turn is sent', async () => {
     const big = 'x'.repeat(150_000);
     const calls = Array.from({ length: 30 }, (_, n) => [
       assistant(`c${n}`, [toolUse(`t${n}`)]),
@@ -359,14 +358,14 @@ describe('whatever is wrong with the files of agents', () => {
     workplace.server.misbehave = (_, number) => (number === 1 ? { status: 401 } : undefined);
     await stop();
     await stop();
-    expect(agentNamed('a1')).toBeDefined();
+    expect(agentNamed('a1')).toMatchObject({ name: 'Explore' });
     expect(workplace.server.observations).toHaveLength(2 + 1 + 60 + 1 + 1);
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 });
 
-describe('an agent whose call is not known yet', () => {
-  test('waits, however idle its file is, and is placed when its parent has ended', async () => {
+describe('an agent', () => {
+  test('whose call is not known yet is sent once its parent has ended, even if its own file is idle before', async () => {
     const own = { isSidechain: true, agentId: 'a1' };
     append(transcript(), ...start, launched, answer('m2', 3));
     append(
@@ -389,7 +388,7 @@ describe('an agent whose call is not known yet', () => {
     expect(lineage(agentNamed('a2')).slice(0, 4)).toEqual(PLAN_BELOW_EXPLORE);
   });
 
-  test('that is listed as running is not done, however idle its file is', async () => {
+  test('that the hook lists as running is not sent, even if its file is idle', async () => {
     append(transcript(), ...start, launched, answer('m2', 3));
     append(agentPath('a1'), ...agentLines('a1').slice(0, 2));
     letIdle(agentPath('a1'));
@@ -413,7 +412,7 @@ describe('an agent whose call is not known yet', () => {
     expect(workplace.server.observations.map(({ name }) => name)).toContain('Turn 2');
   });
 
-  test('of which the state has something that cannot be read is left alone', async () => {
+  test('whose entry in the state is malformed is not sent again', async () => {
     append(transcript(), ...start, launched, answer('m2', 3), notification('a1', 20), answer('m3', 21));
     append(agentPath('a1'), ...agentLines('a1'));
     await stop(running());
@@ -421,11 +420,11 @@ describe('an agent whose call is not known yet', () => {
     const entry = workplace.state[SESSION] ?? {};
     writeFileSync(path, JSON.stringify({ [SESSION]: { ...entry, agents: { a1: { trace_name: 5 } } } }));
     await stop({ hook_event_name: 'SessionEnd' });
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 });
 
-test('what every observation of a trace carries is the same for its agents, also where it was cut', async () => {
+test('an agent that ends later has the same trace attributes as its turn, even if they were cut', async () => {
   const long = `<ide_selection>${'x'.repeat(3_000)}</ide_selection>\ngo`;
   const skill = { origin: { kind: 'human' } };
   const command = '<command-message>s</command-message>\n<command-name>/s</command-name>';
@@ -447,7 +446,7 @@ test('what every observation of a trace carries is the same for its agents, also
   expect(ofTurn1[0]?.trace.tags).toEqual(['claude-code', 'skill:s', 'agent:Explore']);
 });
 
-test('what a turn used after its first Stop is among the tags of all that comes later, its root and its agents', async () => {
+test('what a turn uses after its first Stop is in the tags of its root and of agents that are sent later', async () => {
   append(transcript(), ...start, launched, answer('m2', 3));
   await stop(running('a1'));
   const more = [toolUse('t2', 'mcp__tracker__list')];
@@ -481,13 +480,13 @@ describe('an agent that no call started', () => {
       parentId: undefined,
       trace: { name: 'Agent Warmup', sessionId: SESSION, metadata: { source: 'claude-code', session_id: SESSION } },
     });
-    expect(arrivals().every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(workplace.server);
   });
 
-  test('beside the transcript is of the session that its answers name', async () => {
+  test('and whose file is next to the transcript belongs to the session that its responses name', async () => {
     append(transcript(), user('hello', { uuid: 'u1', timestamp: at(0) }), answer('m1', 1));
     const of = (session: string) =>
-      agentLines('x').map((line, place) => ({ ...line, sessionId: place === 0 ? 'thrown-away' : session }));
+      agentLines('x').map((line, place) => ({ ...line, sessionId: place === 0 ? 'ignored' : session }));
     append(join(project(), 'agent-aaa.jsonl'), ...of(SESSION));
     append(join(project(), 'agent-bbb.jsonl'), ...of('another'));
     await stop({ hook_event_name: 'SessionEnd' });
@@ -495,7 +494,7 @@ describe('an agent that no call started', () => {
   });
 });
 
-test('an agent whose launching turn has long been exported is placed without reading that turn again', async () => {
+test('an agent that ends several turns after its call is sent below the call, once', async () => {
   append(transcript(), ...start, launched, answer('m2', 3));
   await stop(running('a1'));
   for (let n = 3; n < 6; n += 1) {
@@ -508,5 +507,5 @@ test('an agent whose launching turn has long been exported is placed without rea
   expect(lineage(agentNamed('a1')).at(-1)).toBe('agent Turn 1');
   rmSync(agentPath('a1'));
   await stop(running());
-  expect(arrivals().every((times) => times === 1)).toBe(true);
+  expectEachSentOnce(workplace.server);
 });

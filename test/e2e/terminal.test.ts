@@ -17,7 +17,7 @@ beforeEach(async () => {
 
 afterEach(() => workplace.close());
 
-/** Waits until the server has as many observations as the recording is to become. */
+/** Waits until the server has the expected observations. */
 async function arrived(expected: string): Promise<void> {
   for (let tries = 0; tries < 200; tries += 1) {
     if (describeTraces(workplace.server.observations) === expected) return;
@@ -27,26 +27,28 @@ async function arrived(expected: string): Promise<void> {
 
 describe('in the terminal', () => {
   test.each(['p-simple', 'i-simple', 'p-agent2', 'h-block1'])(
-    '%s: the hook is gone at once, and all arrives',
+    'the hook ends before the server answers, and everything arrives: %s',
     async (name) => {
       const played = recording(name);
-      const waits: number[] = [];
-      workplace.server.misbehave = () => ({ delayMs: 1_500 });
-      await play(played, workplace.home, async ({ payload }) => {
-        const { exitCode, stdout, stderr, ms } = await workplace.hook(payload);
-        expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: '', stderr: '' });
-        waits.push(ms);
+      let answer = () => {};
+      const allHooksEnded = new Promise<void>((resolve) => {
+        answer = resolve;
       });
+      workplace.server.misbehave = () => ({ after: allHooksEnded });
+      await play(played, workplace.home, async ({ payload }) => {
+        expect(await workplace.hook(payload)).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
+      });
+      expect(workplace.server.requests).toEqual([]);
+      answer();
       const expected = readFileSync(join(played.folder, 'expected.json'), 'utf8');
       await arrived(expected);
       expect(describeTraces(workplace.server.observations)).toBe(expected);
-      expect(Math.max(...waits)).toBeLessThan(1_500);
       expect(workplace.log).toEqual([]);
     },
     30_000,
   );
 
-  test('the worker outlives what started it, and its whole group', async () => {
+  test('the worker goes on if the process group that started it is killed', async () => {
     const played = recording('p-simple');
     const expected = readFileSync(join(played.folder, 'expected.json'), 'utf8');
     workplace.server.misbehave = () => ({ delayMs: 800 });
@@ -85,12 +87,12 @@ describe('in the terminal', () => {
     expect(describeTraces(workplace.server.observations)).toBe(expected);
   });
 
-  test('ends well whatever it is fed', async () => {
+  test('the hook exits with 0 for malformed input, and the worker logs it', async () => {
     for (const stdin of ['', 'no JSON', '{}']) {
       expect(await workplace.hook(stdin)).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
     }
     for (let tries = 0; tries < 60 && workplace.log.length < 2; tries += 1) await sleep(50);
-    // Without a payload the hook was killed before it could hand it over; the next one tells as much.
+    // An empty input is not logged: Claude Code killed that hook before it could write its payload.
     expect(workplace.log.map(({ msg }) => msg).toSorted()).toEqual([
       'stdin is not JSON',
       'stdin: session_id: expected a string',
@@ -98,61 +100,68 @@ describe('in the terminal', () => {
   });
 });
 
-describe('a word to the user', () => {
+describe('a message to the user', () => {
   const payload = (session: string) => ({
     session_id: session,
     transcript_path: '/none.jsonl',
     hook_event_name: 'Stop',
   });
-  const told = async (session: string) => {
+  const messageTo = async (session: string) => {
     const { stdout, exitCode } = await workplace.hook(payload(session));
     expect(exitCode).toBe(0);
     return stdout === '' ? undefined : JSON.parse(stdout).systemMessage;
   };
 
-  test('that keys are missing, once in a session', async () => {
+  test('says that keys are missing, once per session', async () => {
     const { LANGFUSE_SECRET_KEY: _, ...env } = workplace.env;
     workplace.env = env;
     const message = 'cc-langfuse: LANGFUSE_SECRET_KEY not set. Nothing is exported. Run: cc-langfuse doctor';
-    expect([await told('one'), await told('one'), await told('two')]).toEqual([message, undefined, message]);
+    expect([await messageTo('one'), await messageTo('one'), await messageTo('two')]).toEqual([
+      message,
+      undefined,
+      message,
+    ]);
   });
 
-  test('that the keys were refused, by the hook after; no more once they are taken', async () => {
+  test('says at the next hook that the keys were refused, until they are accepted', async () => {
     const played = recording('p-simple');
     workplace.env = { ...workplace.env, CC_LANGFUSE_WAIT: '1' };
     workplace.server.misbehave = () => ({ status: 401 });
     const message = `cc-langfuse: Langfuse refused the keys (401) at 127.0.0.1:${workplace.server.port}. Nothing is exported. Run: cc-langfuse doctor`;
+    const messages: unknown[] = [];
     await play(played, workplace.home, async ({ event, payload: stop }) => {
       if (event !== 'Stop') return;
       expect(await workplace.hook(stop)).toMatchObject({ stdout: '' });
       workplace.env = { ...workplace.env, CC_LANGFUSE_WAIT: '0' };
-      expect([await told('one'), await told('one')]).toEqual([message, undefined]);
+      messages.push(await messageTo('one'), await messageTo('one'));
       workplace.env = { ...workplace.env, CC_LANGFUSE_WAIT: '1' };
       workplace.server.misbehave = () => undefined;
       expect(await workplace.hook(stop)).toMatchObject({ stdout: '' });
       workplace.env = { ...workplace.env, CC_LANGFUSE_WAIT: '0' };
-      expect(await told('two')).toBeUndefined();
+      messages.push(await messageTo('two'));
     });
+    expect(messages).toEqual([message, undefined, undefined]);
   });
 
-  test('not headless: there it would stand in the output', async () => {
+  test('is not printed under claude -p, since it would be in the output', async () => {
     workplace.env = { HOME: workplace.home, TRACE_TO_LANGFUSE: 'true', CLAUDE_CODE_ENTRYPOINT: 'sdk-cli' };
-    expect(await told('one')).toBeUndefined();
+    expect(await messageTo('one')).toBeUndefined();
   });
 });
 
-describe('headless, in CI, and by hand', () => {
+describe('under claude -p, in CI and by hand', () => {
   test.each([
     { CLAUDE_CODE_ENTRYPOINT: 'sdk-cli' },
     { CI: 'true' },
     { CC_LANGFUSE_WAIT: '1' },
     { CLAUDE_CODE_ENTRYPOINT: undefined },
-  ])('%j: the hook does the work itself', async (env) => {
-    const played = recording('p-simple');
+  ])('the hook sends the turn before it ends: %j', async (env) => {
     workplace.env = { ...workplace.env, ...env };
-    await play(played, workplace.home, async ({ event, payload }) => {
+    const observationsAfterStop: number[] = [];
+    await play(recording('p-simple'), workplace.home, async ({ event, payload }) => {
       await workplace.hook(payload);
-      if (event === 'Stop') expect(workplace.server.observations).toHaveLength(2);
+      if (event === 'Stop') observationsAfterStop.push(workplace.server.observations.length);
     });
+    expect(observationsAfterStop).toEqual([2]);
   });
 });

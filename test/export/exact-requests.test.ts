@@ -17,13 +17,13 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-test('a request that cannot be shown leaves the generation its own input', async () => {
+test('a generation keeps its own input if building the request fails', async () => {
   const path = join(folder, 'session.jsonl');
   appendLines(path, ...new ScriptedSession().prompt('hi').answer(text('Hello.')).takeLines());
   const settings = {
     ...OPTIONS,
     redact: () => {
-      throw new Error('nobody can show this');
+      throw new Error('it cannot be redacted');
     },
   };
   const requests = openExactRequests(path, settings);

@@ -4,7 +4,7 @@ import { Exporter } from '../support/exporter.js';
 import { recordings, transcriptsOf } from '../support/recording.js';
 import { describeTraces } from '../support/traces.js';
 
-describe('a recorded session becomes the observations that were read and approved', () => {
+describe('a recorded session becomes the observations in its expected.json', () => {
   test.each(recordings())('$name', async (recording) => {
     const exporter = await Exporter.open();
     try {
@@ -20,7 +20,7 @@ describe('a recorded session becomes the observations that were read and approve
   });
 });
 
-test('so does one that was made by hand, of what no recording has', async () => {
+test('the session in fixtures/handmade, with what no recording has, becomes the observations in its expected.json', async () => {
   const folder = new URL('../../fixtures/handmade/', import.meta.url).pathname;
   const exporter = await Exporter.open();
   try {

@@ -5,6 +5,7 @@ import { numbersFrom } from '../faults/random.js';
 import { Exporter } from '../support/exporter.js';
 import { assistant, at, jsonLines, toolUse, user } from '../support/lines.js';
 import { recording, recordings, transcriptsOf } from '../support/recording.js';
+import { expectEachSentOnce } from '../support/sent-once.js';
 import { describeTraces } from '../support/traces.js';
 
 let exporter: Exporter;
@@ -26,7 +27,7 @@ describe('a transcript that is exported after every single line', () => {
     'p-emid',
     'p-bigusage',
     'v1.0.128-toolloop',
-  ])('%s ends as one that is exported once, and start times never move', async (name) => {
+  ])('becomes the same observations as one that is exported once: %s', async (name) => {
     const [source = ''] = transcriptsOf(recording(name));
     const path = join(exporter.folder, basename(source));
     const lines = readFileSync(source, 'utf8').trimEnd().split('\n');
@@ -40,8 +41,8 @@ describe('a transcript that is exported after every single line', () => {
   });
 });
 
-describe('turns that hang below one span', () => {
-  test('share its trace, and no two spans of all the recordings an id', async () => {
+describe('the turns of all recordings below one span', () => {
+  test('are in the trace of that span, and no two of their observations have the same id', async () => {
     const own = await Exporter.open();
     try {
       const parent = { trace: 'c'.repeat(32), span: 'd'.repeat(16) };
@@ -93,7 +94,7 @@ describe('the cost of a compaction', () => {
     message: { id: 'x', model: 'm', content: [toolUse('t', 'Agent')], usage: usage(1) },
   };
 
-  /** Exports the pieces one after the other, or all at once; gives the compaction as it stands then, and the arrivals. */
+  /** Appends and exports one piece after the other. Returns what the server has in the end. */
   async function exported(pieces: readonly (readonly object[])[]) {
     const own = await Exporter.open();
     try {
@@ -102,9 +103,9 @@ describe('the cost of a compaction', () => {
         appendFileSync(path, jsonLines(piece));
         await own.export(path);
       }
-      const { observations, arrivals } = own.server;
-      const event = observations.find(({ name }) => name === 'compaction');
-      return { metadata: event?.metadata, arrivals: [...arrivals.values()], all: describeTraces(observations) };
+      const { server } = own;
+      const event = server.observations.find(({ name }) => name === 'compaction');
+      return { metadata: event?.metadata, server, all: describeTraces(server.observations) };
     } finally {
       await own.close();
     }
@@ -116,7 +117,7 @@ describe('the cost of a compaction', () => {
       'a prompt that was taken back',
       [turn(1), [account(10, 1), ...turn(2)], turn(3), [compaction, account(130, 8)], turn(4)],
     ],
-  ])('is the same live and late, and nothing is sent again for it: after %s', async (_, pieces) => {
+  ])('is the same live and in a backfill, and nothing is sent again for it: after %s', async (_, pieces) => {
     const live = await exported(pieces);
     const late = await exported([pieces.flat(), turn(5)]);
     expect(live.metadata).toEqual({
@@ -127,11 +128,11 @@ describe('the cost of a compaction', () => {
       cache_write_tokens: 0,
     });
     expect(late.metadata).toEqual(live.metadata);
-    expect(late.arrivals.every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(late.server);
     expect(live.all).toBe((await exported([pieces.flat()])).all);
   });
 
-  test('is not told where an agent had a part in it, or two compactions share it', async () => {
+  test('is left out if the account includes an agent or another compaction', async () => {
     const withAgent = [...turn(1), account(10, 1), ...turn(2), agentCall, compaction, account(500, 9)];
     expect((await exported([withAgent])).metadata).toEqual({ trigger: 'manual' });
     const two = [...turn(1), account(10, 1), ...turn(2), compaction, { ...compaction, uuid: 'd' }, account(500, 9)];
@@ -139,8 +140,8 @@ describe('the cost of a compaction', () => {
   });
 });
 
-describe('titles', () => {
-  test('are known to a run that begins behind them', async () => {
+describe('the title of a session', () => {
+  test('is known to a run that begins after its line', async () => {
     const path = join(exporter.folder, '77777777-7777-4777-8777-777777777777.jsonl');
     const turn = (n: number) => [user(`q${n}`, { uuid: `u${n}` }), assistant(`m${n}`, 'a')];
     const append = (...lines: object[]) => appendFileSync(path, jsonLines(lines));
@@ -156,7 +157,7 @@ describe('titles', () => {
 });
 
 describe('a transcript that is exported while the server fails at random', () => {
-  test.each([1, 2, 3])('arrives whole, and what was acknowledged is not sent again (%i)', async (seed) => {
+  test.each([1, 2, 3])('arrives completely, and what was acknowledged is not sent again (seed %i)', async (seed) => {
     const [source = ''] = transcriptsOf(recording('p-streamjson'));
     const random = numbersFrom(seed);
     exporter.server.misbehave = (_, __, spans) => {
@@ -170,6 +171,6 @@ describe('a transcript that is exported while the server fails at random', () =>
     expect(failures.length).toBeGreaterThan(1);
     const expected = JSON.parse(readFileSync(join(recording('p-streamjson').folder, 'expected.json'), 'utf8'));
     expect(JSON.parse(describeTraces(exporter.server.observations))).toEqual(expected);
-    expect([...exporter.server.arrivals.values()].every((times) => times === 1)).toBe(true);
+    expectEachSentOnce(exporter.server);
   });
 });

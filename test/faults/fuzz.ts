@@ -7,12 +7,14 @@ export interface FuzzFigures {
   readonly runs: number;
   readonly exitsOtherThanZero: number;
   readonly bytesOnStdout: number;
-  readonly slowest: number;
+  /** How many were sent nevertheless, which shows that not every run failed at its start. */
+  readonly observations: number;
+  readonly slowestMs: number;
 }
 
-/** Runs the hook on payloads and transcripts whose bytes were changed at random. */
+/** Runs the hook with payloads and transcripts whose bytes were changed at random. */
 export async function fuzz(runs: number, random: () => number): Promise<FuzzFigures> {
-  const figures = { runs: 0, exitsOtherThanZero: 0, bytesOnStdout: 0, slowest: 0 };
+  const figures = { runs: 0, exitsOtherThanZero: 0, bytesOnStdout: 0, observations: 0, slowestMs: 0 };
   const sources = recordings().flatMap(transcriptsOf);
   const workplace = await Workplace.open();
   try {
@@ -23,20 +25,21 @@ export async function fuzz(runs: number, random: () => number): Promise<FuzzFigu
         JSON.stringify({ session_id: basename(source, '.jsonl'), transcript_path: path, hook_event_name: 'Stop' }),
       );
       mkdirSync(dirname(path), { recursive: true });
-      writeFileSync(path, mutated(readFileSync(source), random));
-      const { exitCode, stdout, ms } = await workplace.hook(random() < 0.3 ? mutated(payload, random) : payload);
+      writeFileSync(path, mutate(readFileSync(source), random));
+      const { exitCode, stdout, ms } = await workplace.hook(random() < 0.3 ? mutate(payload, random) : payload);
       if (exitCode !== 0) figures.exitsOtherThanZero += 1;
       figures.bytesOnStdout += stdout.length;
-      figures.slowest = Math.max(figures.slowest, Math.round(ms));
+      figures.slowestMs = Math.max(figures.slowestMs, Math.round(ms));
     }
+    figures.observations = workplace.server.observations.length;
     return figures;
   } finally {
     await workplace.close();
   }
 }
 
-/** Some bytes changed, some runs of bytes left out, doubled, or moved. */
-function mutated(bytes: Buffer, random: () => number): Buffer {
+/** Changes some bytes, and removes, repeats or moves some runs of bytes. */
+function mutate(bytes: Buffer, random: () => number): Buffer {
   let all = Buffer.from(bytes);
   for (let times = Math.ceil(random() * 12); times > 0 && all.length > 0; times -= 1) {
     const from = Math.floor(random() * all.length);

@@ -12,11 +12,11 @@ export interface Figures {
   readonly faults: number;
   readonly turns: number;
   readonly lost: number;
-  /** Spans that stand twice, under another start or in another trace. */
+  /** Spans that are there twice, with another start time or in another trace. */
   readonly duplicates: number;
-  /** References to images that are not there. */
+  /** References to images that were not uploaded. */
   readonly imagesMissing: number;
-  /** Rows that arrived again: of turns that went on, and of requests whose answer the kill or the fault kept away. */
+  /** Rows that arrived again: of turns that continued, and of requests whose answer did not arrive. */
   readonly resent: number;
   readonly exitsOtherThanZero: number;
   readonly bytesOnStdout: number;
@@ -24,12 +24,12 @@ export interface Figures {
 
 const PROGRAM = new URL('../../dist/cli.cjs', import.meta.url).pathname;
 const SOURCES = ['i-simple', 'i-queue', 'p-toolloop', 'h-block1', 'p-streamjson', 'i-interrupt', 'p-media'];
-/** A run takes about as long; later it has ended by itself. */
-const KILLED_WITHIN_MS = 110;
+/** Kills come within this many times the time that a run with little to send takes. Later it has ended by itself. */
+const KILLED_WITHIN_RUNS = 2;
 
 /**
- * Exports recorded sessions while their hooks are killed at random moments and the server fails at random; then, when the
- * cause is gone, once more in peace. What has arrived must be what one undisturbed export gives.
+ * Exports recorded sessions while their hooks are killed at random moments and the server fails at random, and then once
+ * more undisturbed. What has arrived in the end must be what one undisturbed export sends.
  */
 export async function disturb(kills: number, seed: number): Promise<Figures> {
   const random = numbersFrom(seed);
@@ -44,12 +44,13 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
     exitsOtherThanZero: 0,
     bytesOnStdout: 0,
   };
+  let runMs = await timeRun();
   for (let round = 0; sum.kills < kills; round += 1) {
     const source = recording(SOURCES[round % SOURCES.length] ?? '');
     const workplace = await Workplace.open();
     try {
       workplace.server.misbehave = ({ url = '' }) => {
-        // Where it takes no image, words stand in the image's place for good.
+        // If an image cannot be uploaded, a placeholder replaces it for good.
         const fault = /media|storage/.test(url) ? undefined : faultFor(random());
         if (fault) sum.faults += 1;
         return fault;
@@ -62,15 +63,17 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
         hook_event_name: 'Stop',
       });
       mkdirSync(dirname(path), { recursive: true });
-      for (const part of parts(readFileSync(from, 'utf8'), random)) {
+      for (const part of split(readFileSync(from, 'utf8'), random)) {
         appendFileSync(path, part);
-        const ended = await runAndKill(workplace.env, payload, random() * KILLED_WITHIN_MS);
+        const ended = await runAndKill(workplace.env, payload, random() * KILLED_WITHIN_RUNS * runMs);
         if (ended.isKilled) sum.kills += 1;
         else if (ended.exitCode !== 0) sum.exitsOtherThanZero += 1;
         sum.bytesOnStdout += ended.stdoutBytes;
       }
       workplace.server.misbehave = () => undefined;
-      const { exitCode, stdout } = await workplace.hook(payload);
+      const { exitCode, stdout, ms } = await workplace.hook(payload);
+      // It depends on what else the machine does at the moment.
+      runMs = ms;
       if (exitCode !== 0) sum.exitsOtherThanZero += 1;
       sum.bytesOnStdout += stdout.length;
       const { observations, arrivals, media } = workplace.server;
@@ -82,7 +85,9 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
       sum.turns += expected.length;
       sum.lost += expectedIds.filter((id) => !ids.includes(id)).length;
       sum.duplicates += ids.length - new Set(ids).size;
-      sum.imagesMissing += referencesIn(observations).filter((id) => media.stored.get(id)?.uploadStatus !== 200).length;
+      sum.imagesMissing += findReferences(observations).filter(
+        (id) => media.stored.get(id)?.uploadStatus !== 200,
+      ).length;
       sum.resent += [...arrivals.values()].reduce((times, one) => times + one - 1, 0);
       if (describeTraces(observations) !== readFileSync(join(source.folder, 'expected.json'), 'utf8')) sum.lost += 1;
     } finally {
@@ -92,7 +97,18 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
   return sum;
 }
 
-function referencesIn(observations: readonly StoredObservation[]): string[] {
+/** Returns how long a hook takes that has nothing to send. */
+async function timeRun(): Promise<number> {
+  const workplace = await Workplace.open();
+  try {
+    const payload = { session_id: 'none', transcript_path: '/none.jsonl', hook_event_name: 'SessionEnd' };
+    return (await workplace.hook(payload)).ms;
+  } finally {
+    await workplace.close();
+  }
+}
+
+function findReferences(observations: readonly StoredObservation[]): string[] {
   return [...JSON.stringify(observations).matchAll(/@@@langfuseMedia:[^@]*\|id=([^|]+)/g)].map(([, id = '']) => id);
 }
 
@@ -105,8 +121,8 @@ function faultFor(part: number): Misbehaviour | undefined {
   return part < 0.4 ? { delayMs: 50 } : undefined;
 }
 
-/** The file in pieces that end anywhere, in the middle of a line too. */
-function parts(text: string, random: () => number): string[] {
+/** Splits a text at random places, also in the middle of lines. */
+function split(text: string, random: () => number): string[] {
   const pieces: string[] = [];
   for (let from = 0; from < text.length; ) {
     const to = from + Math.ceil(random() * (text.length / 6));

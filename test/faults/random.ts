@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 that are the same for the same seed. */
+/** Returns a source of numbers from 0 to 1 that are the same for the same seed. */
 export function numbersFrom(seed: number): () => number {
   let state = seed;
   return () => {

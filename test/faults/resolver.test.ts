@@ -9,8 +9,10 @@ import { Workplace } from '../support/program.js';
 
 const SILENT = '127.0.0.54';
 const PROGRAM = new URL('../../dist/cli.cjs', import.meta.url).pathname;
+/** Linux itself waits 20 s and more for a name server. */
+const KILLED_AFTER_MS = 15_000;
 
-test('a resolver that never answers holds the hook for seconds, not for the half minute that it would', async ({
+test('the hook ends by itself long before Linux gives up on a silent name server (needs the right to mount and port 53)', async ({
   skip,
 }) => {
   const workplace = await Workplace.open();
@@ -23,13 +25,12 @@ test('a resolver that never answers holds the hook for seconds, not for the half
         resolver.bind(53, SILENT, () => done());
       })();
     } catch {
-      skip('a resolver of its own needs the right to mount a file and to open port 53');
+      skip();
     }
     const [path, settings] = [join(workplace.home, `${SESSION}.jsonl`), join(workplace.home, 'resolv.conf')];
     mkdirSync(workplace.stateFolder, { recursive: true });
     writeFileSync(path, `${JSON.stringify(user('q'))}\n${JSON.stringify(assistant('m', 'a'))}\n`);
     writeFileSync(settings, `nameserver ${SILENT}\nsearch lan\n`);
-    const startedAt = performance.now();
     const { status, stdout } = spawnSync(
       'unshare',
       [
@@ -50,10 +51,10 @@ test('a resolver that never answers holds the hook for seconds, not for the half
           CC_LANGFUSE_TIMEOUT: '1000',
         },
         input: JSON.stringify({ session_id: SESSION, transcript_path: path, hook_event_name: 'Stop' }),
+        timeout: KILLED_AFTER_MS,
       },
     );
     expect({ status, stdout: String(stdout) }).toEqual({ status: 0, stdout: '' });
-    expect(performance.now() - startedAt).toBeLessThan(9_000);
     expect(workplace.log).toMatchObject([{ msg: expect.stringMatching(/no answer within|EAI_AGAIN|out of time/) }]);
   } finally {
     resolver.close();

@@ -7,12 +7,14 @@ const [kills = '1000', runs = '2000', seed = String(Date.now() % 100_000)] = pro
 const startedAt = Date.now();
 const disturbed = await disturb(Number(kills), Number(seed));
 const fuzzed = await fuzz(Number(runs), numbersFrom(Number(seed)));
+const labelOf = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 const print = (figures: object) => {
-  for (const [name, figure] of Object.entries(figures)) process.stdout.write(`  ${name.padEnd(20)} ${figure}\n`);
+  for (const [name, figure] of Object.entries(figures))
+    process.stdout.write(`  ${labelOf(name).padEnd(22)} ${figure}\n`);
 };
-process.stdout.write('killed and disturbed\n');
+process.stdout.write('hooks killed at random, with a server that fails at random\n');
 print(disturbed);
-process.stdout.write('fed with changed bytes\n');
+process.stdout.write('payloads and transcripts with changed bytes\n');
 print(fuzzed);
 process.stdout.write(`seed ${seed}, ${((Date.now() - startedAt) / 1_000).toFixed(0)} s\n`);
 const { lost, duplicates, imagesMissing, exitsOtherThanZero, bytesOnStdout } = disturbed;

@@ -14,10 +14,10 @@ beforeEach(() => {
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 function write(path: string, text: string): string {
-  const whole = join(home, path);
-  mkdirSync(dirname(whole), { recursive: true });
-  writeFileSync(whole, text);
-  return whole;
+  const file = join(home, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  return file;
 }
 
 function folder(path: string): string {

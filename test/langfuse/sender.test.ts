@@ -3,6 +3,7 @@ import type { Destination } from '../../src/langfuse/destination.js';
 import { otlpEndpoint } from '../../src/langfuse/endpoint.js';
 import { openDestination } from '../../src/langfuse/open-destination.js';
 import { LangfuseServer, langfuseAt, type OtlpSpan } from '../support/langfuse-server.js';
+import { expectEachSentOnce } from '../support/sent-once.js';
 import { someOutgoing } from '../support/traces.js';
 
 let server: LangfuseServer;
@@ -56,18 +57,18 @@ describe('a final refusal is not retried', () => {
     [403, 'the server refuses the keys (403)'],
     [404, 'the server has no OTLP endpoint (404); Langfuse has one since version 3.22'],
     [418, 'the server answers 418'],
-  ])('%i', async (status, failure) => {
+  ])('if it is %i: %s', async (status, failure) => {
     server.misbehave = () => ({ status });
     expect(await destination.send(someOutgoing(3), soon())).toEqual({ settled: 0, dropped: [], failure });
     expect(server.requests).toHaveLength(1);
   });
 
-  test('for wrong keys', async () => {
+  test('if the keys are wrong', async () => {
     const report = await (await open(server.url, 'sk-lf-wrong')).send(someOutgoing(1), soon());
     expect(report.failure).toBe('the server refuses the keys (401)');
   });
 
-  test('and a redirect is not followed: it would take the keys to another host', async () => {
+  test('if it is a redirect, which is not followed because it would send the keys to another host', async () => {
     const elsewhere = await LangfuseServer.start();
     server.misbehave = () => ({ status: 307, headers: { location: `${elsewhere.url}/api/public/otel/v1/traces` } });
     const report = await destination.send(someOutgoing(1), soon());
@@ -80,30 +81,30 @@ describe('a final refusal is not retried', () => {
   });
 });
 
-describe('a request that is refused because of one part', () => {
+describe('after the answer', () => {
   const poison = (name: string) => (_: unknown, __: number, spans: readonly OtlpSpan[]) =>
     spans.some((span) => span.name === name) ? { status: 400 } : undefined;
 
-  test('400: the bad span is found and dropped, the others arrive once', async () => {
+  test('400 because of one span, that span is found and dropped, and the others arrive once', async () => {
     server.misbehave = poison('Turn 4');
     expect(await destination.send(someOutgoing(9), soon())).toEqual({ settled: 9, dropped: [3], failure: undefined });
     expect(names()).toEqual([1, 2, 3, 5, 6, 7, 8, 9].map((n) => `Turn ${n}`));
-    expect([...server.arrivals.values()]).toEqual(Array.from({ length: 8 }, () => 1));
+    expectEachSentOnce(server);
   });
 
-  test('400: the bad span may be the first', async () => {
+  test('400 because of the first span, that span is found and dropped', async () => {
     server.misbehave = poison('Turn 1');
     expect(await destination.send(someOutgoing(2), soon())).toEqual({ settled: 2, dropped: [0], failure: undefined });
   });
 
-  test('400 for every span drops nothing, and not every span is tried', async () => {
+  test('400 to every request, nothing is dropped, and not every span is tried', async () => {
     server.misbehave = () => ({ status: 400 });
     const report = await destination.send(someOutgoing(200), soon());
     expect(report).toEqual({ settled: 0, dropped: [], failure: 'the server refuses every span (400)' });
     expect(server.requests.length).toBeLessThan(50);
   });
 
-  test('400 for a single span: it is dropped only if the server accepts a request without spans', async () => {
+  test('400 to a single span, that span is dropped only if the server accepts a request without spans', async () => {
     server.misbehave = poison('Turn 1');
     expect(await destination.send(someOutgoing(1), soon())).toEqual({ settled: 1, dropped: [0], failure: undefined });
     server.misbehave = () => ({ status: 400 });
@@ -111,19 +112,19 @@ describe('a request that is refused because of one part', () => {
     expect(await destination.send(someOutgoing(1), soon())).toEqual({ settled: 0, dropped: [], failure });
   });
 
-  test('200 with a web page: nothing is settled, since Langfuse did not answer', async () => {
+  test('200 with a web page, nothing is settled, since it is not from Langfuse', async () => {
     server.misbehave = () => ({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8' }, body: '<html>' });
     const report = await destination.send(someOutgoing(2), soon());
     expect(report).toMatchObject({ settled: 0, failure: 'this is not Langfuse: it answered 200 with a web page' });
   });
 
-  test('413: smaller requests are sent, in order', async () => {
+  test('413, smaller requests are sent, in order', async () => {
     server.misbehave = (_, __, spans) => (spans.length > 2 ? { status: 413 } : undefined);
     expect(await destination.send(someOutgoing(7), soon())).toEqual({ settled: 7, dropped: [], failure: undefined });
     expect(names()).toEqual([1, 2, 3, 4, 5, 6, 7].map((n) => `Turn ${n}`));
   });
 
-  test('413 for a single span: it stays unsettled, earlier ones are settled', async () => {
+  test('413 to a single span, that span is not settled, but earlier ones are', async () => {
     server.misbehave = (_, __, spans) => (spans.some(({ name }) => name === 'Turn 3') ? { status: 413 } : undefined);
     expect(await destination.send(someOutgoing(4), soon())).toEqual({
       settled: 2,
@@ -132,7 +133,7 @@ describe('a request that is refused because of one part', () => {
     });
   });
 
-  test('a failure in the middle does not unsettle what was acknowledged before', async () => {
+  test('401 in the middle, what was acknowledged before stays settled', async () => {
     server.misbehave = (_, __, spans) => {
       if (spans.length > 2) return { status: 413 };
       return spans.some(({ name }) => name === 'Turn 3') ? { status: 401 } : undefined;

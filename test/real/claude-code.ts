@@ -2,46 +2,46 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The version that all of this is held to. */
+/** The version with which everything here must pass. */
 const PINNED_VERSION = '2.1.326';
 
 const CACHE = new URL('../../node_modules/.cache/claude-code/', import.meta.url).pathname;
-/** The native program is a package of its own for each platform. */
+/** The native program has a package for each platform. */
 const PACKAGE = `@anthropic-ai/claude-code-${platform()}`;
 
-/** Claude Code on this machine, or why it is not there. */
+/** Claude Code on this machine, or why it is missing. */
 export type Installation =
   | { readonly version: string; readonly program: string }
   | { readonly version: string; readonly missing: string };
 
-/** What is asked for: a version's number or a tag of the registry, such as `latest`. */
+/** Returns the wanted version: a number, or a tag of the registry such as `latest`. */
 export function wantedVersion({ CLAUDE_CODE_VERSION }: NodeJS.ProcessEnv): string {
   return CLAUDE_CODE_VERSION || PINNED_VERSION;
 }
 
-/** Where `npm run e2e` has installed it. */
+/** Returns the path at which `npm run e2e` has installed it. */
 export function claudeProgram({ CLAUDE_CODE_PROGRAM }: NodeJS.ProcessEnv = process.env): string {
   if (!CLAUDE_CODE_PROGRAM) throw new Error('npm run e2e installs Claude Code and starts these tests');
   return CLAUDE_CODE_PROGRAM;
 }
 
-/** Installs a version from the npm registry, unless it is here already. */
+/** Installs a version from the npm registry, unless it is installed already. */
 export function install(wanted: string): Installation {
   try {
     const version = /^\d/.test(wanted) ? wanted : (newestVersions(1, wanted)[0] ?? wanted);
-    return { version, program: programIn(folderOf(version)) ?? fetched(version) };
+    return { version, program: findProgram(folderOf(version)) ?? download(version) };
   } catch (error) {
     const { stderr = '', message } = error as Error & { stderr?: string };
-    // The registry was there; what was asked for is none of its versions.
+    // The registry answered, but it does not have this version.
     if (stderr.includes('npm error code ETARGET')) throw new Error(`there is no Claude Code ${wanted}`);
     return {
       version: wanted,
-      missing: `${PACKAGE} cannot be had from the npm registry (${reasonIn(stderr) ?? message})`,
+      missing: `${PACKAGE} cannot be installed from the npm registry (${findReason(stderr) ?? message})`,
     };
   }
 }
 
-/** The version that bears a tag and those before it, the newest first. */
+/** Returns the version with a tag and those before it, newest first. */
 export function newestVersions(count: number, tag = 'latest'): string[] {
   const { versions, 'dist-tags': tags } = JSON.parse(npm('view', PACKAGE, 'versions', 'dist-tags', '--json')) as {
     versions: string[];
@@ -51,9 +51,9 @@ export function newestVersions(count: number, tag = 'latest'): string[] {
   return versions.slice(Math.max(0, newest + 1 - count), newest + 1).reverse();
 }
 
-function fetched(version: string): string {
+function download(version: string): string {
   const folder = folderOf(version);
-  // Under another name until it is whole: what was stopped half way must not be taken for it.
+  // It has another name until it is complete, so that an interrupted installation is never used.
   const partial = `${folder}.partial`;
   mkdirSync(partial, { recursive: true });
   try {
@@ -62,8 +62,8 @@ function fetched(version: string): string {
   } finally {
     rmSync(partial, { recursive: true, force: true });
   }
-  const program = programIn(folder);
-  if (program === undefined) throw new Error('it holds no program');
+  const program = findProgram(folder);
+  if (program === undefined) throw new Error('it contains no program');
   return program;
 }
 
@@ -71,7 +71,7 @@ function folderOf(version: string): string {
   return join(CACHE, version);
 }
 
-function programIn(folder: string): string | undefined {
+function findProgram(folder: string): string | undefined {
   const path = join(folder, 'node_modules', PACKAGE, process.platform === 'win32' ? 'claude.exe' : 'claude');
   return existsSync(path) ? path : undefined;
 }
@@ -80,8 +80,8 @@ function npm(...args: string[]): string {
   return execFileSync('npm', [...args, '--fetch-retries=1'], { encoding: 'utf8', stdio: 'pipe' });
 }
 
-/** Of all that npm says the line that names the error. */
-function reasonIn(stderr: string): string | undefined {
+/** Returns the line of npm's output that names the error. */
+function findReason(stderr: string): string | undefined {
   return /^npm error (?!code|errno|syscall)(.+)$/m.exec(stderr)?.[1];
 }
 

@@ -3,18 +3,18 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { HOOK_SECONDS } from '../../src/config/claude-hooks.js';
 import { isRecord, parseJson } from '../../src/shared/json.js';
-import { removeWhole } from '../support/remove.js';
+import { removeFolder } from '../support/remove-folder.js';
 import { MessagesApi } from './messages-api.js';
 import type { Script } from './replies.js';
 
 export interface HomeOptions {
-  /** What lies in the project's folder, by path. */
+  /** Files in the project's folder, by path. */
   readonly files?: { readonly [path: string]: string | Buffer };
-  /** A Stop hook of another party. */
+  /** The command of another Stop hook. */
   readonly stopHook?: string;
-  /** Whether what Claude Code tells its hooks is kept, by one more hook for each. */
+  /** Registers one more hook for each event, which keeps the payload. */
   readonly keepsPayloads?: boolean;
-  /** What the user has set in the environment. */
+  /** Variables that the user has set. */
   readonly env?: { readonly [name: string]: string };
 }
 
@@ -25,7 +25,7 @@ export interface HookPayload {
 
 const API_KEY = 'sk-ant-scripted';
 
-/** A user with a home and a project's folder of their own, who can reach one scripted API and nothing else. */
+/** A user with a home, a project's folder, and a scripted API. */
 export class ClaudeHome {
   readonly home: string;
   readonly work: string;
@@ -53,7 +53,7 @@ export class ClaudeHome {
     return home;
   }
 
-  /** Nothing of the caller's environment: neither a key nor a setting may change what is tried here. */
+  /** Contains nothing of the caller's environment, since its keys and settings would change the result. */
   get env(): { readonly [name: string]: string } {
     return {
       HOME: this.home,
@@ -72,7 +72,7 @@ export class ClaudeHome {
     };
   }
 
-  /** The transcripts of all sessions and of their subagents. */
+  /** The paths of all transcripts, those of subagents included. */
   get transcripts(): string[] {
     const projects = join(this.home, '.claude', 'projects');
     return readdirSync(projects, { recursive: true, encoding: 'utf8' })
@@ -80,14 +80,14 @@ export class ClaudeHome {
       .map((path) => join(projects, path));
   }
 
-  /** The id of the session that was written to last. */
+  /** The id of the session whose transcript changed last. */
   get lastSession(): string {
     const sessions = this.transcripts.filter((path) => !basename(path).startsWith('agent-'));
     const [last = ''] = sessions.toSorted((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
     return basename(last, '.jsonl');
   }
 
-  /** What Claude Code told its hooks. One that was stopped at once may have kept nothing. */
+  /** The payloads that Claude Code passed to its hooks. A hook that was stopped at once may not have kept it. */
   get payloads(): HookPayload[] {
     return readdirSync(this.#payloads).flatMap((name) => {
       const payload = parseJson(readFileSync(join(this.#payloads, name), 'utf8'));
@@ -95,7 +95,7 @@ export class ClaudeHome {
     });
   }
 
-  /** What the program has told in its log. */
+  /** The text of the program's log. */
   get log(): string {
     try {
       return readFileSync(join(this.home, '.claude', 'state', 'cc-langfuse_hook.log'), 'utf8');
@@ -106,7 +106,7 @@ export class ClaudeHome {
 
   async close(): Promise<void> {
     await this.api.stop();
-    await removeWhole(this.#root);
+    await removeFolder(this.#root);
   }
 
   get #payloads(): string {
@@ -120,7 +120,7 @@ export class ClaudeHome {
   }
 }
 
-/** Of one who has seen the tour, approved the key, and trusts the folder: no question stands before the first prompt. */
+/** The user has completed the tour, approved the key and trusted the folder, so there is no question before the first prompt. */
 function atHome(work: string): object {
   return {
     hasCompletedOnboarding: true,
@@ -145,7 +145,7 @@ function settings(payloads: string, { stopHook, keepsPayloads }: HomeOptions): o
     return commands.length > 0 ? [[event, [{ hooks: commands }]]] : [];
   });
   return {
-    // In the default mode a subagent's start is checked by a service that no script stands in for.
+    // In the default mode a service checks the start of a subagent, and the scripted API has no such service.
     permissions: { defaultMode: 'acceptEdits', allow: ['Read', 'Write', 'Edit', 'Bash', 'Agent', 'Task'] },
     hooks: Object.fromEntries(hooks),
   };

@@ -8,7 +8,7 @@ import { proveRequests } from './request-proof.js';
 import { PICTURES, SCENARIOS, type Scenario, WHOLE_REQUESTS } from './scenarios.js';
 import { TracedHome } from './traced-home.js';
 
-describe('claude -p', () => {
+describe('Langfuse receives everything from claude -p', () => {
   for (const scenario of SCENARIOS) test.concurrent(scenario.name, ({ task }) => play(scenario, task));
 
   test.concurrent(WHOLE_REQUESTS.name, ({ task }) => play(WHOLE_REQUESTS, task, proveRequests));
@@ -32,7 +32,7 @@ async function play(scenario: Scenario, task: Task, prove = (_: TracedHome) => {
       const [printed, without] = await Promise.all([run(traced.claude), run(untraced)]);
       expect(comparable(printed)).toEqual(comparable(without));
       expect(printed.exitCode).toBe(exitCode);
-      // An error is printed before the hooks that send it have begun.
+      // An error is printed before the hooks that send it start.
       if (exitCode === 0) await proveArrival(traced, printed.at, task);
     }
     await proveExport(traced, scenario, task);
@@ -42,7 +42,7 @@ async function play(scenario: Scenario, task: Task, prove = (_: TracedHome) => {
   }
 }
 
-/** What two runs of the same must have in common: all but ids and times. */
+/** Removes ids and times, in which two runs of the same scenario differ. */
 function comparable({ exitCode, stdout, stderr }: Printed) {
   const common = (output: string) =>
     output

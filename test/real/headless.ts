@@ -5,7 +5,7 @@ export interface Printed {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** When the last of stdout came. */
+  /** When the last part of stdout was printed. */
   readonly at: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What is known of Claude Code's files and hooks beyond what the program's own schemas name: it tells nothing of turns, and
- * is passed over. What is neither there nor here is listed at the end of a run.
+ * Known parts of Claude Code's files and payloads that the program ignores, since they are not about turns. What is neither
+ * here nor in the program's schemas is listed at the end of a run.
  */
 export const SYSTEM_SUBTYPES = [
   'api_error',

@@ -3,7 +3,7 @@ import { fieldsReferringTo } from '../support/media-store.js';
 import type { ContentBlock, Message } from './messages-api.js';
 import type { TracedHome } from './traced-home.js';
 
-/** Proves that each image and document that the API was shown is in Langfuse, once, and where it was seen. */
+/** Proves that each image and document that was sent to the API is in Langfuse once, linked to where it was seen. */
 export function proveMedia({ claude, server }: TracedHome): void {
   const shown = new Set(claude.api.served.flatMap(({ asked }) => asked.messages.flatMap(mediaIn)));
   const stored = [...server.media.stored.values()];

@@ -15,16 +15,16 @@ export interface Usage {
   };
 }
 
-/** An answer that was given. */
+/** An answer that the API sent. */
 export interface Served {
   readonly id: string;
-  /** What it was asked. */
+  /** The request. */
   readonly asked: MessagesRequest;
   readonly usage: Usage;
   readonly toolUseIds: readonly string[];
-  /** Asked by the program for itself (a title, a summary): no part of the conversation. */
+  /** Claude Code asked for it itself (a title, a summary), so it is not part of the conversation. */
   readonly isAside: boolean;
-  /** False as long as it is on its way, and for good where the program hung up. */
+  /** False while it is being sent, and for good if Claude Code closed the connection. */
   isWhole: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface Message {
   readonly content: string | readonly ContentBlock[];
 }
 
-/** A block of a message, as far as it is looked at here. */
+/** The fields of a block that are used here. */
 export interface ContentBlock {
   readonly type: string;
   readonly text?: string;
@@ -59,14 +59,14 @@ const SUMMARY = says(text('<analysis>It was short.</analysis>\n<summary>What was
 const NO_REPLY: Failure = { status: 400, type: 'invalid_request_error', message: 'the script has no reply to this' };
 const NO_MESSAGE: Failure = { status: 404, type: 'not_found_error', message: 'only messages are served here' };
 
-/** A Messages API on loopback that answers as a script says. */
+/** A Messages API on loopback that answers by a script. */
 export class MessagesApi {
   readonly served: Served[] = [];
   readonly #script: Script;
   readonly #work: string;
   readonly #asked = new Map<Reply, number>();
   readonly #server = createServer((request, response) => {
-    // Whoever hangs up in the middle is the scenario's business.
+    // Some scenarios close the connection in the middle of an answer.
     response.on('error', () => {});
     this.#handle(request, response).catch(() => response.destroy());
   });
@@ -100,8 +100,8 @@ export class MessagesApi {
       return;
     }
     const asked = JSON.parse(body) as MessagesRequest;
-    const { reply, isAside } = replyTo(asked, this.#script);
-    const failure = this.#failureOf(reply);
+    const { reply, isAside } = findReply(asked, this.#script);
+    const failure = this.#takeFailure(reply);
     if (failure) {
       refuse(response, failure);
       return;
@@ -110,8 +110,8 @@ export class MessagesApi {
     await this.#answer(response, asked, { reply, isAside, plan });
   }
 
-  /** How the next request for a reply fails, if it does. */
-  #failureOf(reply: Reply): Failure | undefined {
+  /** Returns how the next request for a reply fails, or undefined if it does not. */
+  #takeFailure(reply: Reply): Failure | undefined {
     const { failures = [], content } = reply;
     const times = this.#asked.get(reply) ?? 0;
     this.#asked.set(reply, times + 1);
@@ -124,8 +124,8 @@ export class MessagesApi {
     { reply: { content = [], msPerWord }, isAside, plan }: { reply: Reply; isAside: boolean; plan: string },
   ): Promise<void> {
     const number = this.served.length + 1;
-    const inPlace = JSON.stringify(content).replaceAll('$WORK', this.#work).replaceAll('$PLAN', plan);
-    const blocks = (JSON.parse(inPlace) as ReplyBlock[]).map(
+    const filledIn = JSON.stringify(content).replaceAll('$WORK', this.#work).replaceAll('$PLAN', plan);
+    const blocks = (JSON.parse(filledIn) as ReplyBlock[]).map(
       (block, index): ServedBlock => (block.type === 'tool_use' ? { ...block, id: `toolu_${number}_${index}` } : block),
     );
     const toolUseIds = blocks.flatMap(({ id = [] }) => id);
@@ -159,8 +159,8 @@ export class MessagesApi {
   }
 }
 
-/** The reply to the newest prompt of the script that was said, as far as its tool loop has come. */
-function replyTo({ messages, tools = [] }: MessagesRequest, script: Script): { reply: Reply; isAside: boolean } {
+/** Finds the reply to the newest prompt of the script in a request, for the step that its tool loop has reached. */
+function findReply({ messages, tools = [] }: MessagesRequest, script: Script): { reply: Reply; isAside: boolean } {
   if (/create a (detailed )?summary/i.test(textOf(messages.at(-1)))) return { reply: SUMMARY, isAside: true };
   if (tools.length === 0) return { reply: NAME, isAside: true };
   for (const [place, message] of [...messages.entries()].reverse()) {
@@ -180,7 +180,7 @@ function textOf(message: Message | undefined): string {
   return content.map(({ text = '' }) => text).join('\n');
 }
 
-/** No two answers have the same figures, so that none can stand for another. */
+/** Each answer has other counts, so that none can be mistaken for another. */
 function usageOf(number: number, content: readonly ReplyBlock[]): Usage {
   return {
     input_tokens: 3 + number,

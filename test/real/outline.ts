@@ -2,7 +2,7 @@ import type { StoredObservation } from '../support/langfuse-server.js';
 
 const SHOWN_CHARS = 30;
 
-/** What Langfuse would show, a line for each observation: what stands below another is indented. */
+/** Describes what Langfuse would show, one line for each observation; children are indented. */
 export function outlineOf(observations: readonly StoredObservation[]): string[] {
   const roots = inOrder(observations.filter(({ parentId }) => parentId === undefined));
   const sessions = new Set(roots.map(({ trace }) => trace.sessionId));
@@ -52,7 +52,7 @@ function quoted(text: string): string {
   return `"${words.length > SHOWN_CHARS ? `${words.slice(0, SHOWN_CHARS)}…` : words}"`;
 }
 
-/** By time; what began in the same millisecond, by the number that the API gave it. */
+/** Sorts by time, and within a millisecond by the numbers in the ids of the scripted API. */
 function inOrder(observations: readonly StoredObservation[]): StoredObservation[] {
   const number = ({ metadata }: StoredObservation) => String(metadata.message_id ?? metadata.tool_id ?? '');
   return observations.toSorted(

@@ -11,14 +11,16 @@ import { TracedHome } from './traced-home.js';
 const MARKETPLACE = new URL('../../', import.meta.url).pathname;
 
 async function installPlugin({ work: cwd, env }: ClaudeHome, { url }: LangfuseServer): Promise<void> {
-  const entered = [`public_key=${PUBLIC_KEY}`, `secret_key=${SECRET_KEY}`, `base_url=${url}`];
+  const options = [`public_key=${PUBLIC_KEY}`, `secret_key=${SECRET_KEY}`, `base_url=${url}`];
   const args = ['plugin', 'install', 'cc-langfuse', '--marketplace', MARKETPLACE, '-y'];
-  const config = entered.flatMap((option) => ['--config', option]);
+  const config = options.flatMap((option) => ['--config', option]);
   const { status, stdout, stderr } = spawnSync(claudeProgram(), [...args, ...config], { cwd, env, encoding: 'utf8' });
   expect(status, stdout + stderr).toBe(0);
 }
 
-test('as a plugin, with what was entered for it and nothing else', async ({ task }) => {
+test('Langfuse receives everything from claude -p with the plugin and only the options that the user entered', async ({
+  task,
+}) => {
   const traced = await TracedHome.open({ 'Say hello': [says(text('Hello there.'))] }, {}, installPlugin);
   try {
     const printed = await print(claudeProgram(), traced.claude, 'Say hello');

@@ -1,4 +1,4 @@
-/** A block of an answer, as the Messages API has it; a tool call's id is given when it is served. */
+/** A block of an answer in the form of the Messages API. A tool call gets its id when it is sent. */
 export type ReplyBlock =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
@@ -10,18 +10,18 @@ export interface Failure {
   readonly message: string;
 }
 
-/** What the model answers to one request. */
+/** The model's answer to one request. */
 export interface Reply {
-  /** How the request fails before it is answered: each once, or for good where there is no content. */
+  /** How the request fails before it is answered: each once, or for good if there is no content. */
   readonly failures?: readonly Failure[];
   readonly content?: readonly ReplyBlock[];
-  /** The text comes word by word, so long apart. */
+  /** The time between two words, if the text is streamed word by word. */
   readonly msPerWord?: number;
 }
 
 /**
- * A session as the API sees it: to each prompt its replies, one for each request of its tool loop. A subagent's prompt is
- * one like any other. `$WORK` stands for the session's folder, `$PLAN` for the plan's file.
+ * The replies of the API: for each prompt, one for each request of its tool loop. A subagent's prompt is like any other.
+ * `$WORK` is replaced by the project's folder, `$PLAN` by the path of the plan.
  */
 export interface Script {
   readonly [prompt: string]: readonly Reply[];

@@ -1,6 +1,6 @@
 import type { ReplyBlock } from './replies.js';
 
-/** A block as it is served: a tool call has an id by then. */
+/** A block as it is sent: a tool call has an id now. */
 export type ServedBlock = ReplyBlock & { readonly id?: string };
 
 export interface AssistantMessage {
@@ -11,10 +11,10 @@ export interface AssistantMessage {
   readonly usage: { readonly output_tokens: number };
 }
 
-/** What is streamed, one after the other; `type` is the name of the event. */
+/** An event of the stream; `type` is its name. */
 export type StreamEvent = { readonly type: string; readonly [field: string]: unknown };
 
-/** The events in which the Messages API streams a message; its text in one piece, or word by word. */
+/** Generates the events in which the Messages API streams a message, with each text in one piece or word by word. */
 export function* eventsOf(message: AssistantMessage, isByWord: boolean): Generator<StreamEvent, void, undefined> {
   const { content, stop_reason, usage } = message;
   const begun = { ...message, content: [], stop_reason: null, usage: { ...usage, output_tokens: 1 } };

@@ -2,9 +2,10 @@ import { expect } from 'vitest';
 import type { ContentBlock, Message, MessagesRequest } from './messages-api.js';
 import type { TracedHome } from './traced-home.js';
 
-/** Proves that Langfuse shows of each answer the whole request that the API got for it. */
+/** Proves that for each answer Langfuse shows the whole request that was sent to the API. */
 export function proveRequests({ claude, server }: TracedHome): void {
   const answers = claude.api.served.filter(({ isAside, isWhole }) => isWhole && !isAside);
+  expect(answers).not.toEqual([]);
   const shown = answers.map(({ id }) => {
     const generation = server.observations.find(({ metadata }) => metadata.message_id === id);
     return { id, input: generation?.input, messages: generation?.metadata.request_messages };
@@ -12,7 +13,7 @@ export function proveRequests({ claude, server }: TracedHome): void {
   expect(shown).toEqual(answers.map(({ id, asked }) => ({ id, input: drawn(asked), messages: asked.messages.length })));
 }
 
-/** A request as Langfuse is to show it. The API's first block is for its bills: Claude Code does not count it as said. */
+/** Converts a request to what Langfuse should show. The transcript does not contain the first block, which is for billing. */
 function drawn({ system = [], tools = [], messages }: MessagesRequest): object[] {
   const prompt = system.filter(({ text }) => !text?.startsWith('x-anthropic-billing-header'));
   const offered = tools.map(({ input_schema: parameters, cache_control: _, ...rest }) => ({ ...rest, parameters }));

@@ -6,22 +6,25 @@ import { parseArgs } from 'node:util';
 import { install, newestVersions, wantedVersion } from './claude-code.js';
 import { hasTmux } from './terminal.js';
 
-/** How a version fared. */
+/** The result for a version. */
 interface Outcome {
   readonly version: string;
   readonly passed: number;
   readonly failed: number;
+  readonly testResults: VitestReport['testResults'];
   readonly unknownShapes: readonly string[];
-  /** The longest that Langfuse was without an answer that the user had. */
+  /** The longest time between an answer's arrival at the user and at Langfuse. */
   readonly delayMs: number | undefined;
 }
 
-/** What vitest reports, as far as it is told on. */
+/** The parts of vitest's report that are used here. */
 interface VitestReport {
   readonly numPassedTests: number;
   readonly numFailedTests: number;
   readonly testResults: readonly {
     readonly assertionResults: readonly {
+      readonly fullName: string;
+      readonly status: string;
       readonly meta: { readonly unknownShapes?: readonly string[]; readonly delayMs?: number | null };
     }[];
   }[];
@@ -40,21 +43,22 @@ const { values, positionals } = parseArgs({
 });
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-if (!hasTmux()) say('skipped: what is typed in a terminal, since there is no tmux');
+if (!hasTmux()) say('skipped: everything in the terminal, which needs tmux');
 const outcomes = versionsToTry().flatMap((wanted) => {
   const installation = install(wanted);
   if ('program' in installation) return [outcomeOf(installation)];
-  say(`skipped: Claude Code ${installation.version}, since ${installation.missing}`);
+  say(`skipped: Claude Code ${installation.version}, because ${installation.missing}`);
   return [];
 });
 for (const { version, passed, failed, unknownShapes, delayMs } of outcomes) {
-  for (const shape of unknownShapes) say(`Claude Code ${version} writes what is unknown here: ${shape}`);
+  for (const shape of unknownShapes) say(`Claude Code ${version} writes something unknown: ${shape}`);
   if (delayMs !== undefined)
-    say(`Claude Code ${version}: each answer was in Langfuse at most ${delayMs} ms after it was printed`);
+    say(`Claude Code ${version}: each answer arrived in Langfuse at most ${delayMs} ms after it was printed`);
   say(`Claude Code ${version}: ${passed} passed, ${failed} failed`);
 }
 const [passed, failed] = [sum(outcomes.map((one) => one.passed)), sum(outcomes.map((one) => one.failed))];
-const report = { numPassedTests: passed, numFailedTests: failed };
+const testResults = outcomes.flatMap((one) => one.testResults);
+const report = { numPassedTests: passed, numFailedTests: failed, testResults };
 if (values.report !== undefined) writeFileSync(values.report, JSON.stringify(report));
 process.exitCode = failed > 0 ? 1 : 0;
 
@@ -63,7 +67,7 @@ function versionsToTry(): string[] {
   try {
     return newestVersions(VERSIONS);
   } catch {
-    // Who asks for this one is told why it cannot be had.
+    // The installation of this one will then report the reason.
     return ['latest'];
   }
 }
@@ -81,15 +85,16 @@ function outcomeOf({ version, program }: { version: string; program: string }): 
   });
   try {
     const report = JSON.parse(readFileSync(path, 'utf8')) as VitestReport;
-    const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults);
+    const { testResults, numPassedTests: passed } = report;
+    const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
     const unknownShapes = new Set(tests.flatMap(({ meta }) => meta.unknownShapes ?? []));
-    // A run can fail outside of its tests, too.
+    // A run can also fail outside of its tests.
     const failed = Math.max(report.numFailedTests, status === 0 ? 0 : 1);
     const delays = tests.flatMap(({ meta }) => meta.delayMs ?? []);
     const delayMs = delays.length > 0 ? Math.max(0, ...delays) : undefined;
-    return { version, passed: report.numPassedTests, failed, unknownShapes: [...unknownShapes].toSorted(), delayMs };
+    return { version, passed, failed, testResults, unknownShapes: [...unknownShapes].toSorted(), delayMs };
   } catch {
-    return { version, passed: 0, failed: 1, unknownShapes: [], delayMs: undefined };
+    return { version, passed: 0, failed: 1, testResults: [], unknownShapes: [], delayMs: undefined };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

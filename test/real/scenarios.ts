@@ -2,11 +2,11 @@ import type { HomeOptions } from './claude-home.js';
 import type { Expected } from './proof.js';
 import { bash, call, type Script, says, text, thinking } from './replies.js';
 
-/** A session, or several, that `claude -p` can have on its own. */
+/** One or several sessions with `claude -p`. */
 export interface Scenario extends HomeOptions, Expected {
   readonly name: string;
   readonly script: Script;
-  /** What is run, one after the other; `$SESSION` stands for the last session's id. */
+  /** The runs, one after the other. `$SESSION` is replaced by the id of the last session. */
   readonly runs: readonly { readonly prompt: string; readonly args?: readonly string[] }[];
   readonly exitCode?: number;
 }
@@ -38,7 +38,7 @@ const PAPER = [
   '%%EOF\n',
 ].join('\n');
 
-/** What tools read, and what a prompt names. */
+/** An image and a document that tools read, and an image that a prompt names. */
 export const PICTURES: Scenario = {
   name: 'images and documents',
   files: { 'chart.png': PICTURE, 'paper.pdf': PAPER },
@@ -59,7 +59,7 @@ export const PICTURES: Scenario = {
   ],
 };
 
-/** Requests of every kind: the first of a process and those after it, tools called together, a subagent, a compaction. */
+/** Requests of every kind: the first of a process, later ones, parallel tools, a subagent, a compaction. */
 export const WHOLE_REQUESTS: Scenario = {
   name: 'the whole requests',
   env: { CC_LANGFUSE_INPUT: 'request' },
@@ -104,7 +104,7 @@ export const WHOLE_REQUESTS: Scenario = {
     '      Read',
     '    generation "After the summary."',
   ],
-  // What a compaction has cost cannot be told where a subagent was at work before it.
+  // After a subagent, the cost of a compaction is unknown.
   account: 'with asides',
 };
 
@@ -155,7 +155,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'tools that fail',
     script: {
       'Try it': [
-        says(read('none.txt'), bash('echo out; echo err >&2; exit 3')),
+        says(read('missing.txt'), bash('echo out; echo err >&2; exit 3')),
         says(call('NoSuchTool', { x: 1 })),
         says(text('They failed.')),
       ],
@@ -284,7 +284,7 @@ export const SCENARIOS: readonly Scenario[] = [
     shows: ['session', '  Turn 1, completed', '    api retry WARNING', '    generation "Hello at last."'],
   },
   {
-    name: 'as many turns as it may take',
+    name: 'the limit of turns',
     script: { 'Go on': [says(bash('echo 1')), says(bash('echo 2'))] },
     runs: [{ prompt: 'Go on', args: ['--max-turns', '1'] }],
     exitCode: 1,
@@ -304,7 +304,7 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
   },
   {
-    name: "a Stop hook of another party's that blocks",
+    name: 'another Stop hook that blocks',
     script: { 'Say hello': [says(text('Hello.')), says(text('Hello, and more.'))] },
     runs: [{ prompt: 'Say hello' }],
     stopHook: BLOCKS_ONCE,
@@ -335,7 +335,7 @@ export const SCENARIOS: readonly Scenario[] = [
       '  Turn 2, completed',
       '    generation "Two."',
     ],
-    // Its account begins with what the session had used that it was taken from.
+    // Its account begins with that of the session that it was forked from.
     account: 'not to be compared',
   },
 ];

@@ -5,21 +5,21 @@ import { bash, call, type Script, says, text } from './replies.js';
 import { hasTmux, Terminal } from './terminal.js';
 import { TracedHome } from './traced-home.js';
 
-interface Course extends Expected {
+interface Scenario extends Expected {
   readonly args?: readonly string[];
-  /** What is done at the keyboard, up to the program's end. */
+  /** What the user does at the keyboard, until the program ends. */
   readonly typed: (user: User) => Promise<void>;
 }
 
 interface User {
   readonly terminal: Terminal;
-  /** Reads an answer, sees the turn end, and finds it in Langfuse. */
+  /** Waits for an answer and the end of its turn, and then finds it in Langfuse. */
   readonly reads: (answer: string) => Promise<void>;
-  /** Finds in Langfuse what was read at a moment. */
+  /** Finds in Langfuse everything that was answered until then. */
   readonly finds: (readAt: number) => Promise<void>;
 }
 
-async function play({ task }: TestContext, { args, typed, ...expected }: Course): Promise<void> {
+async function play({ task }: TestContext, { args, typed, ...expected }: Scenario): Promise<void> {
   const traced = await TracedHome.open(TALK, { keepsPayloads: true });
   const terminal = await Terminal.open(claudeProgram(), traced.claude, args);
   try {
@@ -46,7 +46,7 @@ const TALK: Script = {
     says(text('All seen.')),
   ],
   'Take your time': [says(text('Working.'), bash('sleep 1.5')), says(text('Time taken.'))],
-  // Whole lines are shown as they come.
+  // Claude Code shows a streamed text line by line.
   'Tell a story': [{ content: [text(`Once upon a time,\n${'there was a king,\n'.repeat(25)}`)], msPerWord: 30 }],
   'Plan it': [
     says(text('Here is my plan.'), call('Write', { file_path: '$PLAN', content: '# Plan\n\n1. Do it.\n' })),
@@ -55,7 +55,7 @@ const TALK: Script = {
   ],
 };
 
-describe.skipIf(!hasTmux())('in the terminal', () => {
+describe.skipIf(!hasTmux())('Langfuse receives everything from Claude Code in the terminal (needs tmux)', () => {
   test('typed prompts', (context) =>
     play(context, {
       typed: async ({ terminal, reads }) => {
@@ -77,7 +77,7 @@ describe.skipIf(!hasTmux())('in the terminal', () => {
       ],
     }));
 
-  test('/exit at once after the answer', (context) =>
+  test('/exit right after the answer', (context) =>
     play(context, {
       typed: async ({ terminal, finds }) => {
         await terminal.type('Take your time');
@@ -86,7 +86,7 @@ describe.skipIf(!hasTmux())('in the terminal', () => {
         await terminal.shows('Time taken.');
         await terminal.press('Enter');
         await terminal.ended();
-        // It may have stopped the Stop hook before that could hand over: SessionEnd brings the turn then, when it goes.
+        // It may have stopped the Stop hook before the worker started. Then SessionEnd sends the turn.
         await finds(Date.now());
       },
       shows: [
@@ -98,7 +98,7 @@ describe.skipIf(!hasTmux())('in the terminal', () => {
       ],
     }));
 
-  test('Esc while the answer comes, and then another prompt', (context) =>
+  test('Esc during the answer, and then another prompt', (context) =>
     play(context, {
       typed: async ({ terminal, reads }) => {
         await terminal.type('Tell a story');
@@ -109,7 +109,7 @@ describe.skipIf(!hasTmux())('in the terminal', () => {
         await reads('Hello there.');
         await terminal.type('/exit');
       },
-      // What was broken off Claude Code counts in its own way.
+      // Claude Code counts an aborted answer in its own way.
       account: 'not to be compared',
       shows: [
         'session',
@@ -139,7 +139,7 @@ describe.skipIf(!hasTmux())('in the terminal', () => {
       ],
     }));
 
-  test('a prompt that is queued while the answer comes', (context) =>
+  test('a prompt that is queued during the answer', (context) =>
     play(context, {
       typed: async ({ terminal, reads }) => {
         await terminal.type('Tell a story');
@@ -193,7 +193,7 @@ describe.skipIf(!hasTmux())('in the terminal', () => {
         await reads('All seen.');
         await terminal.type('/exit');
       },
-      // A terminal writes its account down once, at its end: what the compaction itself has used cannot be told from it.
+      // In a terminal the account is written once, at the end, so it does not show what the compaction itself used.
       account: 'with asides',
       shows: [
         'session',
@@ -217,7 +217,7 @@ describe.skipIf(!hasTmux())('in the terminal', () => {
         await reads('The plan is carried out.');
         await terminal.type('/exit');
       },
-      // Claude Code has the session named after its plan.
+      // Claude Code asks for a name of the session after its plan.
       account: 'with asides',
       shows: [
         'session',

@@ -3,15 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { ClaudeHome } from './claude-home.js';
 
-const LOOK_MS = 15;
-const PATIENCE_MS = 20_000;
-/** Keys that come any faster than a person's, Enter among them, are taken for pasted text. */
+const POLL_MS = 15;
+const TIMEOUT_MS = 20_000;
+/** Claude Code takes keys that follow too fast, Enter included, for pasted text. */
 const BEFORE_ENTER_MS = 60;
-/** What it offers at its start may come some 100 ms after its prompt. */
-const STEADY_LOOKS = 4;
-const STEADY_LOOK_MS = 40;
+/** Claude Code may still redraw the screen some 100 ms after its prompt appears. */
+const STEADY_POLLS = 4;
+const STEADY_POLL_MS = 40;
 
-const QUESTION_MS = 400;
+const QUESTION_POLL_MS = 400;
 
 let terminals = 0;
 
@@ -19,7 +19,7 @@ export function hasTmux(): boolean {
   return spawnSync('tmux', ['-V']).status === 0;
 }
 
-/** Claude Code in a terminal of its own, with someone at the keyboard. */
+/** Claude Code in a terminal of its own (tmux). */
 export class Terminal {
   readonly #socket: string;
 
@@ -27,19 +27,19 @@ export class Terminal {
     this.#socket = socket;
   }
 
-  /** Resolves once it takes input. */
+  /** Resolves once Claude Code accepts input. */
   static async open(claude: string, { work, env }: ClaudeHome, args: readonly string[] = []): Promise<Terminal> {
     terminals += 1;
     const terminal = new Terminal(`cc-langfuse-${process.pid}-${terminals}`);
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     const size = ['-x', '160', '-y', '50'];
     const start = ['new-session', '-d', ...size, '-c', work, 'env', '-i', ...variables, claude, ...args];
-    // The last screen stays when the program has ended, and with it its exit code.
+    // The screen and the exit code stay available after the program has ended.
     await terminal.#tmux('start-server', ';', 'set-option', '-g', 'remain-on-exit', 'on', ';', ...start);
     let steady = 0;
-    await terminal.#until('its prompt', STEADY_LOOK_MS, async () => {
+    await terminal.#until('its prompt', STEADY_POLL_MS, async () => {
       steady = isReady(await terminal.screen()) ? steady + 1 : 0;
-      return steady === STEADY_LOOKS;
+      return steady === STEADY_POLLS;
     });
     return terminal;
   }
@@ -66,40 +66,40 @@ export class Terminal {
     await sleep(BEFORE_ENTER_MS);
   }
 
-  /** Waits until the screen shows a text; says when it did. */
+  /** Waits until the screen shows a text. Returns the time. */
   async shows(text: string | RegExp): Promise<number> {
     const isOn = (screen: string) => (typeof text === 'string' ? screen.includes(text) : text.test(screen));
-    await this.#until(String(text), LOOK_MS, async () => isOn(await this.screen()));
+    await this.#until(String(text), POLL_MS, async () => isOn(await this.screen()));
     return Date.now();
   }
 
-  /** Answers a question with a key, which it takes only some time after it is shown. */
+  /** Answers a question with a key, repeatedly, since Claude Code accepts it only some time after showing the question. */
   async answer(question: string, key: string): Promise<void> {
     await this.shows(question);
-    await this.#until(`the end of ${question}`, QUESTION_MS, async () => {
+    await this.#until(`the end of ${question}`, QUESTION_POLL_MS, async () => {
       const isAsked = (await this.screen()).includes(question);
       if (isAsked) await this.press(key);
       return !isAsked;
     });
   }
 
-  /** Waits until the screen shows a text no more. */
+  /** Waits until the screen no longer shows a text. */
   async gone(text: string): Promise<void> {
-    await this.#until(`the end of ${text}`, LOOK_MS, async () => !(await this.screen()).includes(text));
+    await this.#until(`the end of ${text}`, POLL_MS, async () => !(await this.screen()).includes(text));
   }
 
-  /** Waits until the turn is over, and the next may begin. */
+  /** Waits until the turn is over and the next one may begin. */
   async idle(): Promise<void> {
-    await this.#until('the end of the turn', LOOK_MS, async () => {
+    await this.#until('the end of the turn', POLL_MS, async () => {
       const screen = await this.screen();
       return isReady(screen) && !/esc to interrupt|… \(/.test(screen);
     });
   }
 
-  /** Waits until the program has ended; gives its exit code. */
+  /** Waits until the program has ended. Returns its exit code. */
   async ended(): Promise<number> {
     let code = '';
-    await this.#until('its end', LOOK_MS, async () => {
+    await this.#until('its end', POLL_MS, async () => {
       const [isDead, status = ''] = (await this.#tmux('list-panes', '-F', '#{pane_dead} #{pane_dead_status}')).split(
         ' ',
       );
@@ -114,9 +114,9 @@ export class Terminal {
   }
 
   async #until(what: string, everyMs: number, isSo: () => Promise<boolean>): Promise<void> {
-    const giveUpAt = Date.now() + PATIENCE_MS;
+    const deadline = Date.now() + TIMEOUT_MS;
     while (!(await isSo())) {
-      if (Date.now() > giveUpAt) throw new Error(`waited in vain for ${what}; on the screen:\n${await this.screen()}`);
+      if (Date.now() > deadline) throw new Error(`${what} did not appear; the screen:\n${await this.screen()}`);
       await sleep(everyMs);
     }
   }

@@ -5,17 +5,17 @@ import { differences } from './differences.js';
 import type { Served } from './messages-api.js';
 import { register } from './registration.js';
 import type { Script } from './replies.js';
-import { heldBy, sum, type Tokens } from './transcripts.js';
+import { readTranscripts, sum, type Tokens } from './transcripts.js';
 
-const PATIENCE_MS = 10_000;
-/** What is sent twice is sent by runs that are close to each other. */
-const STILL_MS = 500;
+const TIMEOUT_MS = 10_000;
+/** After so long without a request, nothing more is expected. */
+const QUIET_MS = 500;
 
 /** A home in which the built hook is registered, and the server that it exports to. */
 export class TracedHome {
   readonly claude: ClaudeHome;
   readonly server: LangfuseServer;
-  /** When the server was first sent each response, by message id. */
+  /** When each response first arrived at the server, by message id. */
   readonly #arrivedAt = new Map<string, number>();
 
   private constructor(claude: ClaudeHome, server: LangfuseServer) {
@@ -36,34 +36,35 @@ export class TracedHome {
     return traced;
   }
 
-  /** Waits until all that was said has arrived, and nothing more seems to come. */
+  /** Waits until everything has arrived and no more requests come. */
   async settled(): Promise<void> {
-    const giveUpAt = Date.now() + PATIENCE_MS;
-    for (let requests = -1; Date.now() < giveUpAt; ) {
-      const isStill = requests === this.server.requests.length;
-      if (isStill && this.differences.length === 0) return;
+    const deadline = Date.now() + TIMEOUT_MS;
+    for (let requests = -1; Date.now() < deadline; ) {
+      const isQuiet = requests === this.server.requests.length;
+      if (isQuiet && this.differences.length === 0) return;
       requests = this.server.requests.length;
-      await sleep(STILL_MS);
+      await sleep(QUIET_MS);
     }
   }
 
-  /** How long after a moment the last of the answers came that had been given by then; below 0 where it came before. */
+  /** Returns how long after a moment the last of all answers until then arrived; below 0 if it arrived before. */
   delayAfter(moment: number): number {
-    const delays = this.#said.map(({ id }) => (this.#arrivedAt.get(id) ?? Number.POSITIVE_INFINITY) - moment);
+    if (this.#answers.length === 0) throw new Error('the scripted API has not answered anything');
+    const delays = this.#answers.map(({ id }) => (this.#arrivedAt.get(id) ?? Number.POSITIVE_INFINITY) - moment);
     return Math.max(...delays);
   }
 
-  /** Whatever the server does not have exactly as it was said. */
+  /** What the server does not have as it should. */
   get differences(): string[] {
-    return differences(this.server, heldBy(this.claude.transcripts), this.#said);
+    return differences(this.server, readTranscripts(this.claude.transcripts), this.#answers);
   }
 
-  /** What the server was told of tokens: by responses, and by compactions, whose own call is no response. */
+  /** The tokens in Langfuse: of responses, and of compactions, whose own call is not a response. */
   get tokens(): Tokens {
     return sum(this.server.observations.map(tokensOf));
   }
 
-  /** What Claude Code has asked for itself, a title or a summary. */
+  /** The tokens that Claude Code used for itself, for titles and summaries. */
   get asides(): Tokens {
     const asides = this.claude.api.served.filter(({ isAside }) => isAside);
     return sum(
@@ -76,9 +77,9 @@ export class TracedHome {
     );
   }
 
-  /** What Claude Code has counted itself. */
+  /** The tokens that Claude Code counted itself. */
   get account(): Tokens {
-    return sum(heldBy(this.claude.transcripts).accounts.values());
+    return sum(readTranscripts(this.claude.transcripts).accounts.values());
   }
 
   async close(): Promise<void> {
@@ -86,7 +87,7 @@ export class TracedHome {
     await this.claude.close();
   }
 
-  get #said(): Served[] {
+  get #answers(): Served[] {
     return this.claude.api.served.filter(({ isAside, isWhole }) => isWhole && !isAside);
   }
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 
-/** Tokens by the kinds that everyone counts. */
+/** Tokens by kind. */
 export interface Tokens {
   readonly input: number;
   readonly output: number;
@@ -9,11 +9,11 @@ export interface Tokens {
   readonly cacheWrite: number;
 }
 
-/** What transcripts hold. */
-export interface Held {
+/** The content of transcripts. */
+export interface TranscriptContent {
   readonly responses: ReadonlySet<string>;
   readonly toolCalls: ReadonlySet<string>;
-  /** Claude Code's own account of each session that has one, as it stood at the end. */
+  /** Claude Code's own account of each session that has one, the last in its file. */
   readonly accounts: ReadonlyMap<string, Tokens>;
 }
 
@@ -35,10 +35,10 @@ interface TranscriptLine {
 }
 
 /**
- * Reads transcripts as simply as can be, and with nothing of what the program reads them with: it is held against this. A
- * response that a fork has copied counts once, since it keeps its id.
+ * Reads transcripts as simply as possible and without the program's own code, which is compared with this. A response that
+ * a fork copied counts once, since it keeps its id.
  */
-export function heldBy(paths: readonly string[]): Held {
+export function readTranscripts(paths: readonly string[]): TranscriptContent {
   const responses = new Set<string>();
   const toolCalls = new Set<string>();
   const accounts = new Map<string, Tokens>();

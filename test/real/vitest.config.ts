@@ -5,7 +5,7 @@ export default defineConfig({
     include: ['test/real/*.test.ts'],
     globalSetup: ['test/support/setup.ts'],
     testTimeout: 60_000,
-    // Two of these programs at once are as much as two processors bear without one waiting for the other.
+    // With more of these programs than processors, answers would arrive late.
     maxConcurrency: 2,
     fileParallelism: false,
   },

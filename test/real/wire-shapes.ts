@@ -5,7 +5,7 @@ import { findUnknownTypes } from '../../src/transcript/file/unknown.js';
 import type { HookPayload } from './claude-home.js';
 import { ATTACHMENTS, PAYLOAD_FIELDS, SYSTEM_SUBTYPES, USER_ORIGINS } from './known-shapes.js';
 
-/** What neither the program nor the lists of what it passes over know, each once. */
+/** Lists what neither the program's schemas nor known-shapes.ts contain, each once. */
 export function unknownShapes(transcripts: readonly string[], payloads: readonly HookPayload[]): string[] {
   const inLines = transcripts.flatMap((path) => [...readLines(path)].flatMap(unknownOf));
   return [...new Set([...inLines, ...payloads.flatMap(unknownFields)])].toSorted();

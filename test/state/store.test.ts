@@ -1,20 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir, uptime } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { takeLock } from '../../src/state/lock.js';
 import { StateStore } from '../../src/state/store.js';
+import { mount } from '../support/mount.js';
 
 let folder: string;
 let corrupt: string[];
@@ -67,7 +59,7 @@ describe('the state file', () => {
     });
   });
 
-  test('of the previous version, a line for each session without a version, is read and converted by the next change', async () => {
+  test('of an earlier version, without a version number, is read, and converted by the next change', async () => {
     await store.update('other', {});
     const line = (id: string, extra: object) =>
       JSON.stringify({ [id]: { last_line: 4, turn_count: 1, updated: '2026-01-01', ...extra } }).slice(1, -1);
@@ -128,15 +120,9 @@ describe('the state file', () => {
     expect(corrupt).toHaveLength(1);
   });
 
-  test('is never written in part on a full disk, and nothing is sent before there is room', async () => {
+  test('is never written in part on a full disk (needs the right to mount)', async ({ skip }) => {
     const disk = join(folder, 'disk');
-    mkdirSync(disk, { recursive: true });
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=300k', 'tmpfs', disk], { stdio: 'ignore' });
-    } catch {
-      // A small disk of its own needs the right to mount one.
-      return;
-    }
+    const unmount = mount(disk, 'size=300k') ?? skip();
     try {
       const small = new StateStore(disk, () => corrupt.push('corrupt'));
       const entry = { lastLine: 1, path: 'x'.repeat(2_000) };
@@ -147,11 +133,11 @@ describe('the state file', () => {
       expect(new StateStore(disk, () => corrupt.push('corrupt')).read('s29')).toMatchObject(entry);
       expect(corrupt).toEqual([]);
     } finally {
-      execFileSync('umount', [disk]);
+      unmount();
     }
   });
 
-  test('a temporary file that a kill left over is removed after a while', async () => {
+  test('loses the temporary files of killed processes after a while', async () => {
     await store.update('a', { lastLine: 1 });
     for (const name of [`${file()}.123`, `${file()}.456`, `${file()}.corrupt-1`]) writeFileSync(name, '');
     const before = new Date(Date.now() - 7_200_000);
@@ -165,7 +151,7 @@ describe('the state file', () => {
   });
 
   test.each([{ last_line: -1 }, { last_line: 1.5 }, { last_line: '7' }, { turn_count: null }])(
-    'an entry with an impossible value (%j) is ignored',
+    'is read without an entry that has an impossible value: %j',
     async (wrong) => {
       await store.update('b', { lastLine: 3 });
       const all = JSON.parse(readFileSync(file(), 'utf8'));
@@ -175,14 +161,14 @@ describe('the state file', () => {
     },
   );
 
-  test('a field with an impossible value does not affect the others', async () => {
+  test('is read without a field that has an impossible value', async () => {
     await store.update('a', { lastLine: 3, turnCount: 1 });
     const all = JSON.parse(readFileSync(file(), 'utf8'));
     writeFileSync(file(), JSON.stringify({ a: { ...all.a, pending: 'oops', offset: 'foo', time: -1, updated: 7 } }));
     expect(store.read('a')).toMatchObject({ lastLine: 3, turnCount: 1, pending: undefined, offset: undefined });
   });
 
-  test('is a JSON object of all sessions after any changes, whatever their ids and texts are', async () => {
+  test('is a JSON object of all sessions after any changes, whatever their ids and texts contain', async () => {
     const id = fc.constantFrom('a', 'aa', 'ä "b":', '语\\', '{', '\n');
     const path = fc.string({ unit: 'grapheme', maxLength: 8 });
     const step = fc.oneof(
@@ -228,7 +214,7 @@ describe('the state file', () => {
 describe('a lock', () => {
   const path = () => join(folder, 'some.lock');
 
-  test('is had by one at a time', async () => {
+  test('is held by one process at a time', async () => {
     const lock = await takeLock(path(), Date.now());
     expect(lock).toBeDefined();
     expect(await takeLock(path(), Date.now() + 50)).toBeUndefined();
@@ -236,14 +222,14 @@ describe('a lock', () => {
     expect(await takeLock(path(), Date.now())).toBeDefined();
   });
 
-  test('of a process that is gone is free', async () => {
+  test('of a process that no longer runs is free', async () => {
     await store.update('a', {});
     const pid = execFileSync(process.execPath, ['-p', 'process.pid'], { encoding: 'utf8' }).trim();
     writeFileSync(path(), `${pid} ${hostname()} 1.1`);
     expect(await takeLock(path(), Date.now() + 50)).toBeDefined();
   });
 
-  test('of another host is kept as long as it beats: its numbers say nothing here', async () => {
+  test('of another host is held as long as its file is touched, since its process id means nothing here', async () => {
     await store.update('a', {});
     writeFileSync(path(), '999999999 elsewhere 1.1');
     expect(await takeLock(path(), Date.now() + 50)).toBeUndefined();
@@ -251,7 +237,7 @@ describe('a lock', () => {
     expect(await takeLock(path(), Date.now() + 50)).toBeDefined();
   });
 
-  test('of a process that lives is kept, also while its name is not written yet', async () => {
+  test('of a running process is held, even before the process has written its id', async () => {
     await store.update('a', {});
     writeFileSync(path(), `${process.ppid} ${hostname()} 1.1`);
     expect(await takeLock(path(), Date.now() + 50)).toBeUndefined();
@@ -259,14 +245,14 @@ describe('a lock', () => {
     expect(await takeLock(path(), Date.now() + 50)).toBeUndefined();
   });
 
-  test('without a name is free after a second: its owner died before it could write one', async () => {
+  test('without a process id is free after a second, since its process died before it could write one', async () => {
     await store.update('a', {});
     writeFileSync(path(), '');
     utimesSync(path(), new Date(), new Date(Date.now() - 1_500));
     expect(await takeLock(path(), Date.now() + 50)).toBeDefined();
   });
 
-  test('from before the machine was started is free, whoever has its number now', async () => {
+  test('from before the machine was started is free, even if a process has its id now', async () => {
     await store.update('a', {});
     writeFileSync(path(), `${process.ppid} ${hostname()} 1.1`);
     const beforeTheBoot = new Date(Date.now() - uptime() * 1_000 - 5_000);
@@ -274,7 +260,7 @@ describe('a lock', () => {
     expect(await takeLock(path(), Date.now() + 50)).toBeDefined();
   });
 
-  test('stays what it is when the clock is put back', async () => {
+  test('is held or free as before if the clock is set back', async () => {
     await store.update('a', {});
     const inAnHour = new Date(Date.now() + 3_600_000);
     writeFileSync(path(), `${process.ppid} ${hostname()} 1.1`);
@@ -293,7 +279,7 @@ describe('a lock', () => {
     expect(lock?.isHeld()).toBe(false);
   });
 
-  test('is not given back by one who lost it', async () => {
+  test('is not released by a process that has lost it', async () => {
     const lock = await takeLock(path(), Date.now());
     writeFileSync(path(), `${process.ppid} ${hostname()} 1.1`);
     lock?.release();

@@ -7,8 +7,8 @@ export interface Certificate {
   readonly cert: string;
 }
 
-/** A certificate that nobody vouches for, for this machine; undefined where there is no openssl to make it. */
-export function selfSigned(folder: string): Certificate | undefined {
+/** Creates a self-signed certificate for this machine. Returns undefined if openssl is missing. */
+export function createCertificate(folder: string): Certificate | undefined {
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
   const validity = ['-nodes', '-days', '2'];

@@ -1,4 +1,4 @@
-// In the place of `claude -p <prompt>`: plays the recording that the prompt names, and calls its hooks as the real one does.
+// Replaces `claude -p <prompt>`: plays the recording that the prompt names, and calls the hooks as the real program does.
 import { homedir } from 'node:os';
 import { run } from './program.js';
 import { play, recording, recordings } from './recording.js';

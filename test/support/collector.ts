@@ -1,19 +1,19 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
-import { type OtlpSpan, type StoredObservation, spansOf, stored } from './langfuse-server.js';
+import { listSpans, type OtlpSpan, type StoredObservation, stored } from './langfuse-server.js';
 
 interface CollectorAnswer {
   readonly status: number;
   readonly body?: string;
   readonly headers?: { readonly [name: string]: string };
-  /** Begins its body and does not end it. */
+  /** Begins the body and never ends it. */
   readonly neverEnds?: boolean;
 }
 
-/** A stand-in for an OpenTelemetry Collector's OTLP/HTTP receiver: it answers as the protocol's specification says. */
+/** A stand-in for the OTLP/HTTP receiver of an OpenTelemetry Collector. It answers as the specification of OTLP says. */
 export class Collector {
-  /** What it answers instead, to a request of so many spans. */
+  /** Returns another answer to a request. Called with the number of the request, from 0. */
   answer: (number: number, spans: readonly OtlpSpan[]) => CollectorAnswer | undefined = () => undefined;
   readonly requests: { readonly path: string; readonly headers: IncomingMessage['headers'] }[] = [];
   readonly #spans: OtlpSpan[] = [];
@@ -26,7 +26,7 @@ export class Collector {
       request.on('end', () => {
         const number = this.requests.length;
         this.requests.push({ path: request.url ?? '', headers: request.headers });
-        const spans = spansIn(request, Buffer.concat(chunks));
+        const spans = parseSpans(request, Buffer.concat(chunks));
         const answer = (spans && this.answer(number, spans)) ?? (spans ? TAKEN : refusalOf(request));
         if (spans && answer.status === 200) this.#spans.push(...spans);
         response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers });
@@ -46,7 +46,7 @@ export class Collector {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** What Langfuse would make of what it has taken. */
+  /** What Langfuse would store of the spans that the Collector has accepted. */
   get observations(): StoredObservation[] {
     return this.#spans.map(stored);
   }
@@ -57,19 +57,19 @@ export class Collector {
   }
 }
 
-/** Without a partial success the message is empty. */
+/** The answer if all spans are accepted: an empty message. */
 const TAKEN: CollectorAnswer = { status: 200, body: '{}' };
 
-function spansIn({ method, url, headers }: IncomingMessage, body: Buffer): OtlpSpan[] | undefined {
+function parseSpans({ method, url, headers }: IncomingMessage, body: Buffer): OtlpSpan[] | undefined {
   if (method !== 'POST' || url !== '/v1/traces' || headers['content-type'] !== 'application/json') return undefined;
   try {
-    return spansOf(JSON.parse((headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body).toString('utf8')));
+    return listSpans(JSON.parse((headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body).toString('utf8')));
   } catch {
     return undefined;
   }
 }
 
-/** The body of a failure is a `Status` message. */
+/** OTLP answers failures with a `Status` message. */
 function refusalOf({ method, url, headers }: IncomingMessage): CollectorAnswer {
   if (url !== '/v1/traces') return { status: 404, body: '404 page not found' };
   if (method !== 'POST') return { status: 405 };

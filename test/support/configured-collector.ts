@@ -27,13 +27,13 @@ const Config = z.object({
 });
 export type CollectorConfig = z.infer<typeof Config>;
 
-/** A Collector's configuration, with the environment put in as it does. */
+/** Reads the configuration of a Collector, and replaces `${env:NAME}` as it does. */
 export function collectorConfig(path: string, env: { readonly [name: string]: string }): CollectorConfig {
   const text = readFileSync(path, 'utf8').replace(/\$\{env:(\w+)\}/g, (_, name: string) => env[name] ?? '');
   return Config.parse(parse(text));
 }
 
-/** Does with traces what a configuration says: hands what it receives to each exporter of its pipeline. */
+/** A Collector that follows its configuration: it forwards what it receives to each exporter of its pipeline. */
 export class ConfiguredCollector {
   readonly #config: CollectorConfig;
   readonly #server: Server;
@@ -51,7 +51,7 @@ export class ConfiguredCollector {
     return collector;
   }
 
-  /** Where its OTLP receiver takes traces over HTTP. */
+  /** The URL of its OTLP/HTTP receiver for traces. */
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1/traces`;
   }

@@ -52,7 +52,7 @@ export class Findings {
 export class DoctorHome {
   readonly workplace: Workplace;
   readonly project: string;
-  /** Stands for the built program when the checks run in this process. */
+  /** The path of the built program, as the checks see it when they run in this process. */
   readonly program: string;
 
   private constructor(workplace: Workplace) {
@@ -117,7 +117,7 @@ export class DoctorHome {
   }
 }
 
-/** Acts with the path and the environment of a program. The environment decides about the home and about proxies. */
+/** Runs `act` with the path and the environment of a program. The environment decides about the home and about proxies. */
 async function asProgram<T>(path: string, env: Environment, act: () => Promise<T>): Promise<T> {
   const [before, program] = [{ ...process.env }, process.argv[1] ?? ''];
   replaceEnvironment(env);
@@ -130,7 +130,7 @@ async function asProgram<T>(path: string, env: Environment, act: () => Promise<T
   }
 }
 
-/** Assigning to `process.env` itself would not reach what Node asks the system for, such as the home. */
+/** Node asks the system for some variables, such as HOME, so assigning a new object to `process.env` is not enough. */
 function replaceEnvironment(env: Environment): void {
   for (const name of Object.keys(process.env)) delete process.env[name];
   for (const [name, value] of Object.entries(env)) if (value !== undefined) process.env[name] = value;

@@ -11,7 +11,7 @@ import { StateStore } from '../../src/state/store.js';
 import { LangfuseServer, langfuseAt } from './langfuse-server.js';
 import { OPTIONS } from './traces.js';
 
-/** Exports sessions in this process, from a transcript to a server of its own. */
+/** Exports sessions in this process, to a server of its own. */
 export class Exporter {
   readonly folder: string;
   readonly server: LangfuseServer;

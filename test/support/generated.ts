@@ -4,13 +4,13 @@ import { dirname, join } from 'node:path';
 export interface GeneratedSession {
   readonly sessionId: string;
   readonly cwd: string;
-  /** When it begins, in ms since 1970. */
+  /** In ms since 1970. */
   readonly startsAt: number;
   readonly turns: number;
-  /** Where the numbering begins, of a part that is to stand behind another. */
+  /** The number of its first turn, if it is to be appended to another part. */
   readonly firstTurn?: number;
   readonly callsPerTurn?: number;
-  /** How long a tool's result is, what the model says before each call, and the lines that nobody reads. */
+  /** The lengths of a tool's result, of the text before each call, and of the lines that are skipped. */
   readonly resultChars?: number;
   readonly answerChars?: number;
   readonly requestChars?: number;
@@ -21,7 +21,7 @@ export function sessionIdOf(n: number): string {
   return `${n.toString(16).padStart(8, '0')}-0000-4000-8000-000000000000`;
 }
 
-/** The proportions of long recordings: a quarter each of answers, attachments and requests, and half as much of results. */
+/** The proportions of long recordings: about a quarter each of answers, attachments and requests, and half as much of results. */
 export const AS_RECORDED = { resultChars: 1_500, answerChars: 5_000, requestChars: 5_500, attachmentChars: 5_500 };
 
 const WORDS = 'the quick brown fox jumps over a lazy dog while tests are running and results are written down, ';
@@ -34,14 +34,14 @@ export function writeNthSession(projects: string, n: number, more: Partial<Gener
   return writeSession(projects, { sessionId: sessionIdOf(n), cwd: '/home/dev/one', turns: 2, startsAt, ...more });
 }
 
-/** Writes a transcript as Claude Code does, and lets it lie idle since; gives its path. */
+/** Writes a transcript as Claude Code does, with a file time that makes it idle. Returns its path. */
 export function writeSession(projects: string, session: GeneratedSession): string {
   const { sessionId, cwd, startsAt, turns, firstTurn = 1, callsPerTurn = 2 } = session;
   const { resultChars = 400, answerChars = 0, requestChars = 800, attachmentChars = 0 } = session;
   const path = join(projects, cwd.replace(/\W/g, '-'), `${sessionId}.jsonl`);
   mkdirSync(dirname(path), { recursive: true });
   let texts = 0;
-  // No two begin alike: what is said is seldom said twice.
+  // No two texts begin alike, as in real sessions.
   const words = (chars: number) => {
     texts += 1;
     return `${texts} ${LONG.slice((texts * 7) % WORDS.length)}`.slice(0, chars);

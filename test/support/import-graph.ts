@@ -39,16 +39,16 @@ export function readSourceFile(file: string): string {
   return readFileSync(join(SOURCE, file), 'utf8');
 }
 
-/** Returns each import cycle once, as the files on its way. */
+/** Returns each import cycle once, as the list of its files. */
 export function findCycles(imports: readonly Import[]): string[][] {
   const targets = new Map<string, string[]>();
   for (const { from, to } of imports) targets.set(from, [...(targets.get(from) ?? []), to]);
   const cycles: string[][] = [];
   const finished = new Set<string>();
-  const visit = (file: string, way: readonly string[]): void => {
-    if (way.includes(file)) cycles.push([...way.slice(way.indexOf(file)), file]);
-    if (way.includes(file) || finished.has(file)) return;
-    for (const to of targets.get(file) ?? []) visit(to, [...way, file]);
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file]);
+    if (path.includes(file) || finished.has(file)) return;
+    for (const to of targets.get(file) ?? []) visit(to, [...path, file]);
     finished.add(file);
   };
   for (const file of targets.keys()) visit(file, []);

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { StoredObservation } from './langfuse-server.js';
-import { parsed } from './parsed.js';
+import { parseIfJson } from './parse-if-json.js';
 
 const time = z.iso.datetime({ offset: true });
 const json = z.json();
@@ -56,22 +56,23 @@ const IngestedEvent = z.discriminatedUnion('type', [
 export type IngestedEvent = z.infer<typeof IngestedEvent>;
 type ObservationEvent = Exclude<IngestedEvent, { type: 'trace-create' }>;
 
-/** What an older Langfuse keeps of the events that it is sent: of each trace and observation what its events say, in the order of their times. */
+/** What an older Langfuse stores of events: for each trace and observation what its events say, in the order of their times. */
 export class IngestionStore {
-  /** A status for an event that is not to be taken. */
+  /** Returns a status for an event that is to be refused. */
   refuse: (event: IngestedEvent) => number | undefined = () => undefined;
-  /** Those that were taken, as often as they came. */
+  /** The accepted events, repetitions included. */
   readonly events: IngestedEvent[] = [];
 
-  /** The body of the answer. One that takes no traces refuses them one by one. */
-  take(events: readonly unknown[], isOpen: boolean): string {
+  /** Returns the body of the answer, which accepts or refuses each event. */
+  take(events: readonly unknown[], acceptsTraces: boolean): string {
     const successes: object[] = [];
     const errors: object[] = [];
-    for (const given of events) {
-      const { success, data: event, error } = IngestedEvent.safeParse(given);
+    for (const sent of events) {
+      const { success, data: event, error } = IngestedEvent.safeParse(sent);
       const id = event?.id ?? 'unknown';
       const refusal = event && this.refuse(event);
-      if (!isOpen) errors.push({ id: (given as { id: string }).id, status: 400, message: 'Event type not accepted' });
+      if (!acceptsTraces)
+        errors.push({ id: (sent as { id: string }).id, status: 400, message: 'Event type not accepted' });
       else if (!success) errors.push({ id, status: 400, message: 'Invalid request data', error: error.message });
       else if (refusal !== undefined) errors.push({ id, status: refusal, message: 'refused' });
       else {
@@ -102,7 +103,7 @@ export class IngestionStore {
 function storedEvent({ type, body }: ObservationEvent, trace: z.infer<typeof Trace> | undefined): StoredObservation {
   const generation: Partial<z.infer<typeof Generation>> = body;
   const under = (metadata: unknown) =>
-    Object.fromEntries(Object.entries(metadata ?? {}).map(([key, value]) => [key, parsed(value)]));
+    Object.fromEntries(Object.entries(metadata ?? {}).map(([key, value]) => [key, parseIfJson(value)]));
   return {
     traceId: body.traceId,
     id: body.id,
@@ -117,8 +118,8 @@ function storedEvent({ type, body }: ObservationEvent, trace: z.infer<typeof Tra
     model: generation.model,
     modelParameters: generation.modelParameters,
     usage: generation.usageDetails,
-    input: parsed(body.input),
-    output: parsed(body.output),
+    input: parseIfJson(body.input),
+    output: parseIfJson(body.output),
     metadata: under(body.metadata),
     trace: {
       name: trace?.name,

@@ -4,7 +4,7 @@ import { parseJson } from '../../src/shared/json.js';
 export interface ApiAnswer {
   readonly status: number;
   readonly body?: string;
-  /** Takes it, once it is certain that it is answered so. */
+  /** Stores what the request contains. Called if this answer is really sent. */
   readonly keep?: () => void;
 }
 
@@ -22,17 +22,17 @@ export type StoredScore = z.infer<typeof Score>;
 const RunItem = z.object({ runName: z.string(), datasetItemId: z.string(), traceId: z.string() });
 export type StoredRunItem = z.infer<typeof RunItem>;
 
-/** What Langfuse's API takes beside spans: JSON that is not compressed. */
+/** Langfuse's API for what is not a span: scores and datasets, as uncompressed JSON. */
 export class LangfuseApi {
-  /** By id: one that comes again replaces itself. */
+  /** By id: a score that is sent again replaces itself. */
   readonly scores = new Map<string, StoredScore>();
-  /** How many have come. */
+  /** How many scores have arrived, repetitions included. */
   scoresTaken = 0;
   readonly runItems: StoredRunItem[] = [];
-  /** What a dataset holds. */
+  /** The items of the one dataset. */
   datasetItems: readonly { readonly id: string; readonly [field: string]: unknown }[] = [];
 
-  /** Undefined where there is nothing of that name. */
+  /** Returns undefined for requests that are not part of this API. */
   answer(request: string, body: Buffer): ApiAnswer | undefined {
     const [path] = request.split('?');
     const value = parseJson(body.toString('utf8'));

@@ -5,9 +5,9 @@ import type { LangfuseConfig } from '../../src/config/settings.js';
 import { IngestionStore } from './ingestion-store.js';
 import { type ApiAnswer, LangfuseApi } from './langfuse-api.js';
 import { MediaStore } from './media-store.js';
-import { parsed } from './parsed.js';
+import { parseIfJson } from './parse-if-json.js';
 
-/** An observation as the server keeps it: what the attributes of its span say. */
+/** An observation as the server stores it, from the attributes of its span. */
 export interface StoredObservation {
   readonly traceId: string;
   readonly id: string;
@@ -46,15 +46,15 @@ export interface ReceivedRequest {
   readonly events: number;
 }
 
-/** What the server is to do with a request instead of taking it. */
+/** What the server does with a request instead of accepting it. */
 export interface Misbehaviour {
   readonly status?: number;
   readonly headers?: { readonly [name: string]: string };
   readonly body?: string;
   readonly delayMs?: number;
-  /** It answers only once this has happened. */
+  /** Answers only after this has resolved. */
   readonly after?: Promise<unknown>;
-  /** Ends the connection without an answer; what it has taken before is kept. */
+  /** Ends the connection without an answer, before or after the server has stored the request. */
   readonly disconnect?: 'before taking' | 'after taking';
 }
 
@@ -64,28 +64,28 @@ const VERSION = '4.16.0';
 const OLDER_VERSION = '3.21.0';
 export const SECRET_KEY = 'sk-lf-embedded';
 
-/** Such a server, and the keys to it. */
+/** The settings for such a server, with its keys. */
 export function langfuseAt(url: string, secretKey = SECRET_KEY): LangfuseConfig {
   return { kind: 'langfuse', baseUrl: new URL(url), publicKey: PUBLIC_KEY, secretKey, transport: 'auto' };
 }
 
 /**
- * A stand-in for Langfuse 4 on loopback, or for one from before OpenTelemetry. It keeps observations as the real one
- * does: a row for each trace, span id and start time, the last arrival standing; it refuses a request with one bad span,
- * and one without the right keys.
+ * A stand-in for Langfuse on loopback: version 4, or one from before OpenTelemetry. It stores observations as the real
+ * one does: one row for each trace, span id and start time, in which the last arrival replaces the others. It refuses
+ * requests with a bad span or without the right keys.
  */
 export class LangfuseServer {
-  /** It knows nothing of OpenTelemetry; a newer one refuses traces by the ingestion API. */
+  /** An older server has no OpenTelemetry endpoint. A newer one refuses traces by the ingestion API. */
   isOlder = false;
-  /** What the ingestion API has been told. */
+  /** What has arrived by the ingestion API. */
   readonly ingested = new IngestionStore();
-  /** Called with each request and its number, from 0 on. */
+  /** Called for each request with its number, from 0. */
   misbehave: (request: IncomingMessage, number: number, spans: readonly OtlpSpan[]) => Misbehaviour | undefined = () =>
     undefined;
   readonly requests: ReceivedRequest[] = [];
-  /** Spans that were taken with a 200 and never shown: the real server loses a whole flush for one of them. */
+  /** How many spans were answered with 200 and never shown: for one malformed span the real server loses a whole flush. */
   lost = 0;
-  /** How often each row has arrived. */
+  /** How many times each row has arrived. */
   readonly arrivals = new Map<string, number>();
   readonly api = new LangfuseApi();
   readonly media = new MediaStore(() => this.url);
@@ -119,14 +119,14 @@ export class LangfuseServer {
     return [...this.#rows.values(), ...this.ingested.observations];
   }
 
-  /** The observations without a parent: turns, and agents that no call has started. */
+  /** The observations without a parent: turns, and agents that no call started. */
   get roots(): StoredObservation[] {
     return this.observations.filter(({ parentId }) => parentId === undefined);
   }
 
-  /** How many times the rows have arrived, each count once: `[1]` if all of them were sent exactly once, `[]` if there are none. */
-  get timesSent(): number[] {
-    return [...new Set(this.arrivals.values())].toSorted((a, b) => a - b);
+  /** How many times an observation has arrived. */
+  timesSent(observation: StoredObservation): number {
+    return this.arrivals.get(rowKey(observation)) ?? 0;
   }
 
   async stop(): Promise<void> {
@@ -137,9 +137,9 @@ export class LangfuseServer {
   #handle(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
     const number = this.requests.length;
     const taken = this.#read(request, body);
-    const told = this.misbehave(request, number, taken.spans) ?? {};
+    const misbehaviour = this.misbehave(request, number, taken.spans) ?? {};
     const answer = () => {
-      const status = told.status ?? taken.status;
+      const status = misbehaviour.status ?? taken.status;
       this.requests.push({
         path: request.url ?? '',
         headers: request.headers,
@@ -148,18 +148,18 @@ export class LangfuseServer {
         spans: taken.spans.length,
         events: taken.events?.length ?? 0,
       });
-      const isTaken = status < 300 && told.disconnect !== 'before taking';
+      const isTaken = status < 300 && misbehaviour.disconnect !== 'before taking';
       if (isTaken) this.#keep(taken.spans);
       if (isTaken) taken.keep?.();
       const verdicts = taken.events && isTaken ? this.ingested.take(taken.events, this.isOlder) : undefined;
-      if (told.disconnect) {
+      if (misbehaviour.disconnect) {
         request.socket.destroy();
         return;
       }
-      response.writeHead(status, { 'content-type': 'application/json', ...told.headers });
-      response.end(told.body ?? verdicts ?? taken.body ?? '{}');
+      response.writeHead(status, { 'content-type': 'application/json', ...misbehaviour.headers });
+      response.end(misbehaviour.body ?? verdicts ?? taken.body ?? '{}');
     };
-    const { delayMs, after } = told;
+    const { delayMs, after } = misbehaviour;
     if (after) after.then(answer);
     else if (delayMs !== undefined) setTimeout(answer, delayMs);
     else answer();
@@ -181,12 +181,12 @@ export class LangfuseServer {
       return { status: 200, spans: [], body: JSON.stringify({ data: [PROJECT] }) };
     const answer = this.api.answer(name, body) ?? this.media.answer(name, body);
     if (answer) return { spans: [], ...answer };
-    if (request.method === 'POST' && request.url === '/api/public/ingestion') return eventsIn(request, body);
+    if (request.method === 'POST' && request.url === '/api/public/ingestion') return parseEvents(request, body);
     const isOtlp = request.method === 'POST' && request.url === '/api/public/otel/v1/traces';
     if (!isOtlp || this.isOlder) return { status: 404, spans: [] };
     try {
       const json = request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body;
-      const spans = spansOf(JSON.parse(json.toString('utf8')));
+      const spans = listSpans(JSON.parse(json.toString('utf8')));
       return { status: spans.every(isAcceptable) ? 200 : 400, spans };
     } catch {
       return { status: 400, spans: [] };
@@ -200,11 +200,16 @@ export class LangfuseServer {
     }
     for (const span of spans) {
       const row = stored(span);
-      const key = `${row.traceId} ${row.id} ${row.startTime}`;
+      const key = rowKey(row);
       this.arrivals.set(key, (this.arrivals.get(key) ?? 0) + 1);
       this.#rows.set(key, row);
     }
   }
+}
+
+/** Langfuse keeps an observation that arrives with another start time as another row. */
+function rowKey({ traceId, id, startTime }: StoredObservation): string {
+  return `${traceId} ${id} ${startTime}`;
 }
 
 interface Taken extends ApiAnswer {
@@ -214,10 +219,10 @@ interface Taken extends ApiAnswer {
 
 const LARGEST_BATCH_BYTES = 3_500_000;
 
-/** It has each event answered for, whatever becomes of it; and reads no gzip. */
-function eventsIn({ headers }: IncomingMessage, body: Buffer): Taken {
+/** The ingestion API answers 207 with a verdict for each event. It does not accept gzip. */
+function parseEvents({ headers }: IncomingMessage, body: Buffer): Taken {
   if (body.length > LARGEST_BATCH_BYTES) return { status: 413, spans: [] };
-  const request = parsed(body.toString('utf8')) as { batch?: unknown };
+  const request = parseIfJson(body.toString('utf8')) as { batch?: unknown };
   if (headers['content-type'] !== 'application/json' || !Array.isArray(request.batch))
     return { status: 400, spans: [] };
   return { status: 207, spans: [], events: request.batch };
@@ -242,7 +247,7 @@ interface OtlpRequest {
   readonly resourceSpans: readonly { readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[] }[];
 }
 
-export function spansOf(request: OtlpRequest): OtlpSpan[] {
+export function listSpans(request: OtlpRequest): OtlpSpan[] {
   return request.resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans));
 }
 
@@ -251,7 +256,7 @@ function isAcceptable({ traceId, spanId, attributes }: OtlpSpan): boolean {
 }
 
 function losesItsFlush({ attributes }: OtlpSpan): boolean {
-  return attributes.some(({ value }) => !value || isIllFormed(parsedDeeply(value)));
+  return attributes.some(({ value }) => !value || isIllFormed(parseDeeply(value)));
 }
 
 function isIllFormed(node: unknown): boolean {
@@ -259,20 +264,20 @@ function isIllFormed(node: unknown): boolean {
   return typeof node === 'object' && node !== null && Object.entries(node).flat().some(isIllFormed);
 }
 
-function parsedDeeply({ stringValue, arrayValue }: AnyValue): unknown {
-  return arrayValue ? arrayValue.values.map(parsedDeeply) : parsed(stringValue);
+function parseDeeply({ stringValue, arrayValue }: AnyValue): unknown {
+  return arrayValue ? arrayValue.values.map(parseDeeply) : parseIfJson(stringValue);
 }
 
-/** A span by the names that Langfuse reads. */
+/** Reads a span as Langfuse does, by the names of its attributes. */
 export function stored(span: OtlpSpan): StoredObservation {
   const plain = ({ stringValue, arrayValue }: AnyValue): unknown => arrayValue?.values.map(plain) ?? stringValue;
   const attributes = new Map(span.attributes.map(({ key, value }) => [key, value ? plain(value) : undefined]));
   const text = (key: string) => attributes.get(key) as string | undefined;
-  const json = (key: string) => parsed(attributes.get(key));
+  const json = (key: string) => parseIfJson(attributes.get(key));
   const under = (prefix: string) =>
     Object.fromEntries(
       [...attributes].flatMap(([key, value]) =>
-        key.startsWith(prefix) ? [[key.slice(prefix.length), parsed(value)]] : [],
+        key.startsWith(prefix) ? [[key.slice(prefix.length), parseIfJson(value)]] : [],
       ),
     );
   return {

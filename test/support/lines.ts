@@ -12,13 +12,13 @@ export function jsonLines(contents: readonly (object | string)[]): string {
   return contents.map((content) => `${typeof content === 'string' ? content : JSON.stringify(content)}\n`).join('');
 }
 
-/** Lets a transcript go on with these lines; where there is none it begins. */
+/** Appends lines to a transcript, and creates it if it does not exist. */
 export function appendLines(path: string, ...contents: (object | string)[]): void {
   mkdirSync(dirname(path), { recursive: true });
   appendFileSync(path, jsonLines(contents));
 }
 
-/** Lets a session go on with its nth turn, of a question and an answer; `more` is what the question's line tells, too. */
+/** Appends the nth turn of a session, a question and an answer; `more` has further fields of the question's line. */
 export function appendTurn(path: string, n: number, more: object = {}): void {
   const session = basename(path, '.jsonl');
   appendLines(
@@ -36,7 +36,7 @@ export function turnLines(n: number, more: object = {}): object[] {
   ];
 }
 
-/** The lines of a transcript that holds these objects, or these texts as they are. */
+/** Parses a transcript that contains these objects, or these texts as they are. */
 export function linesOf(contents: readonly (object | string)[]): Line[] {
   let start = 0;
   return contents.flatMap((content, index) => {
@@ -49,9 +49,9 @@ export function linesOf(contents: readonly (object | string)[]): Line[] {
 }
 
 export interface Grouped {
-  /** Those that another turn has followed. */
+  /** The turns that another turn follows. */
   readonly ended: readonly Turn[];
-  /** The last one, where it counts. */
+  /** The last turn, if it has a response. */
   readonly open: Turn | undefined;
   readonly all: readonly Turn[];
 }
@@ -60,7 +60,7 @@ export function groupTurns(contents: readonly (object | string)[], sessionId = S
   return grouped(linesOf(contents), sessionId, () => BORN_AT);
 }
 
-/** The turns of a main thread. */
+/** Groups the lines of a main thread into turns. */
 export function grouped(lines: Iterable<Line>, sessionId: string, time: () => number): Grouped {
   const grouper = new TurnGrouper({
     session: NO_SESSION_FACTS,
@@ -76,7 +76,7 @@ export function grouped(lines: Iterable<Line>, sessionId: string, time: () => nu
   return { ended, open, all: open ? [...ended, open] : ended };
 }
 
-/** A moment of the day on which these tests play. */
+/** The timestamp so many seconds after 2025-01-15 10:00 UTC. */
 export function at(seconds: number): string {
   return new Date(Date.UTC(2025, 0, 15, 10, 0, seconds)).toISOString();
 }

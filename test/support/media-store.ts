@@ -23,17 +23,17 @@ export interface StoredMedia {
   readonly contentLength: number;
   readonly sha256Hash: string;
   bytes: Buffer | undefined;
-  /** What the server was told became of its upload; before that it shows none. */
+  /** The result that the client reported for its upload. Langfuse shows no file before that. */
   uploadStatus: number | undefined;
-  /** How often its bytes have come. */
+  /** How many times its bytes have arrived. */
   arrivals: number;
-  /** The fields that it belongs to. */
+  /** The fields that refer to it, as `trace observation field`. */
   readonly fields: Set<string>;
 }
 
 const SIGNATURE = 'X-Signature=presigned';
 
-/** Langfuse's media, and the storage behind it, which knows no keys and wants what was signed. */
+/** Langfuse's media API, and its storage, which accepts exactly what was signed, and without keys. */
 export class MediaStore {
   readonly stored = new Map<string, StoredMedia>();
   readonly #url: () => string;
@@ -42,24 +42,24 @@ export class MediaStore {
     this.#url = url;
   }
 
-  /** Undefined where there is nothing of that name. */
+  /** Answers a request to the API. Returns undefined for other requests. */
   answer(request: string, body: Buffer): ApiAnswer | undefined {
     const value = parseJson(body.toString('utf8'));
     if (request === 'POST /api/public/media') return this.#announced(Announcement.safeParse(value).data);
     const [, id = ''] = /^PATCH \/api\/public\/media\/([\w-]+)$/.exec(request) ?? [];
     const media = this.stored.get(id);
-    const { data: told } = Upload.safeParse(value);
+    const { data: upload } = Upload.safeParse(value);
     if (!media) return undefined;
-    if (!told) return { status: 400 };
+    if (!upload) return { status: 400 };
     return {
       status: 200,
       keep: () => {
-        media.uploadStatus = told.uploadHttpStatus;
+        media.uploadStatus = upload.uploadHttpStatus;
       },
     };
   }
 
-  /** What its storage says of an upload, which comes by the URL that was given for it. */
+  /** Answers an upload to the storage. Returns undefined for other requests. */
   store(request: string, headers: IncomingHttpHeaders, body: Buffer): ApiAnswer | undefined {
     const [, id = ''] = /^PUT \/storage\/([\w-]+)\?X-Signature=presigned$/.exec(request) ?? [];
     const media = this.stored.get(id);
@@ -102,7 +102,7 @@ export class MediaStore {
   }
 }
 
-/** The fields that refer to an upload, as the store names them. */
+/** Finds the fields that refer to an upload, named as in `StoredMedia.fields`. */
 export function fieldsReferringTo(mediaId: string, observations: readonly StoredObservation[]): Set<string> {
   const fields = observations.flatMap(({ traceId, id, input, output }) =>
     Object.entries({ input, output }).flatMap(([field, content]) =>

@@ -3,10 +3,10 @@ import { dirname, join } from 'node:path';
 import { PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
 import { type Ended, type Environment, run, Workplace } from './program.js';
 
-/** Options that give the keys, the secret one on stdin. */
+/** Options for the keys; the secret one is read from stdin. */
 export const KEYS = ['--public-key', PUBLIC_KEY, '--secret-key-stdin'];
 
-/** Someone who has a Langfuse, and has set nothing up. */
+/** A user with a Langfuse server who has not installed anything yet. */
 export class Newcomer {
   readonly workplace: Workplace;
   readonly settingsFile: string;
@@ -42,7 +42,7 @@ export class Newcomer {
     return this.run(['install', '--yes', ...KEYS, '--base-url', this.server.url, ...args], `${SECRET_KEY}\n`);
   }
 
-  /** What the settings file holds, as text. */
+  /** The text of the settings file. */
   get settings(): string {
     return readFileSync(this.settingsFile, 'utf8');
   }
@@ -52,7 +52,7 @@ export class Newcomer {
     writeFileSync(this.settingsFile, text);
   }
 
-  /** Goes, and tells what was asked of the server besides which project the keys open. */
+  /** Closes the home. Returns the requests that the server received, except for those that look up the keys' project. */
   async leave(): Promise<string[]> {
     await this.close();
     return this.server.requests.map(({ path }) => path).filter((path) => path !== '/api/public/projects');

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, statSync, utimesSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
-import { removeWhole } from './remove.js';
+import { removeFolder } from './remove-folder.js';
 
 export const PROGRAM = new URL('../../dist/cli.cjs', import.meta.url).pathname;
 
@@ -16,7 +16,7 @@ export interface Ended {
 
 export type Environment = { readonly [name: string]: string | undefined };
 
-/** Runs the built program with nothing of the caller's environment. */
+/** Runs the built program without the caller's environment. */
 export function run(
   args: readonly string[],
   env: Environment,
@@ -46,11 +46,11 @@ export function run(
   });
 }
 
-/** A home of its own and a server of its own, and the hook between them. */
+/** A home and a server of its own, with the program between them. */
 export class Workplace {
   readonly home = mkdtempSync(join(tmpdir(), 'cc-langfuse-'));
   readonly server: LangfuseServer;
-  /** Set or unset what a test wants otherwise. */
+  /** The program's environment. A test may set or unset variables. */
   env: Environment;
 
   private constructor(server: LangfuseServer) {
@@ -85,17 +85,17 @@ export class Workplace {
     return run(['hook'], this.env, stdin, { keepStdinOpen: true });
   }
 
-  /** Where transcripts lie. */
+  /** The folder of all transcripts. */
   get projects(): string {
     return join(this.home, '.claude', 'projects');
   }
 
-  /** The transcript of a session of the one project there is. */
+  /** The path of a session's transcript, in the project `-work`. */
   transcriptOf(session: string): string {
     return join(this.projects, '-work', `${session}.jsonl`);
   }
 
-  /** Makes a file, or all that a folder contains, look as if nobody had worked on it for an hour. */
+  /** Sets the time of a file, or of everything in a folder, to an hour ago, so that its session counts as idle. */
   letIdle(path = this.projects): void {
     const anHourAgo = new Date(Date.now() - 3_600_000);
     const names = statSync(path).isDirectory() ? readdirSync(path, { recursive: true, encoding: 'utf8' }) : [''];
@@ -129,6 +129,6 @@ export class Workplace {
 
   async close(): Promise<void> {
     await this.server.stop();
-    await removeWhole(this.home);
+    await removeFolder(this.home);
   }
 }

@@ -2,7 +2,7 @@ import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync 
 import { dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A session of the real Claude Code as it was recorded: the transcripts it wrote and the hooks it called. */
+/** A recorded session of the real Claude Code: the transcripts that it wrote, and the hooks that it called. */
 export interface Recording {
   readonly name: string;
   readonly folder: string;
@@ -19,7 +19,7 @@ export function recording(name: string): Recording {
   return { name, folder: join(RECORDINGS, name) };
 }
 
-/** The transcripts of a recording, the oldest first. */
+/** The transcripts of a recording, oldest first. */
 export function transcriptsOf({ folder }: Recording): string[] {
   const files = readdirSync(join(folder, 'projects'), { recursive: true, encoding: 'utf8' })
     .filter((file) => /(^|\/)[0-9a-f-]{36}\.jsonl$/.test(file))
@@ -31,7 +31,7 @@ export function transcriptsOf({ folder }: Recording): string[] {
 export interface HookCall {
   readonly event: string;
   readonly payload: { readonly [field: string]: unknown };
-  /** The message id of the answer that is still on its way when the hook starts. */
+  /** The message id of the answer that is not in the transcript yet when the hook starts. */
   readonly awaited: string | undefined;
 }
 
@@ -49,12 +49,12 @@ interface Call {
 }
 
 const EVENTS = ['SessionStart', 'Stop', 'StopFailure', 'SessionEnd'];
-/** What Claude Code writes right after its Stop hooks have ended. */
+/** How long after a hook Claude Code goes on writing what belongs to its event. */
 const AFTERMATH_MS = 1_500;
 
 /**
- * Plays a recording below a home: the transcripts grow as they did, and each hook is called when it was. As in the real
- * CLI the answer's last line reaches the file only `flushMs` after a Stop hook has started.
+ * Plays a recording in a home: the transcripts grow and the hooks are called in the recorded order. As in the real CLI,
+ * the answer's last line reaches the file only `flushMs` after a Stop hook has started.
  */
 export async function play(
   { folder }: Recording,
@@ -134,7 +134,7 @@ function hookCalls(folder: string, home: string, files: readonly Growing[]): Cal
     });
 }
 
-/** Up to 2.1.90 the answer is in the file when Stop fires. */
+/** Up to 2.1.90 the answer is already in the file when Stop is called. */
 function isHeldBack(text: string): boolean {
   const [, major = 0, minor = 0, patch = 0] = /"version":"(\d+)\.(\d+)\.(\d+)"/.exec(text)?.map(Number) ?? [];
   return major > 2 || (major === 2 && (minor > 1 || (minor === 1 && patch > 90)));
@@ -176,7 +176,7 @@ function grow(file: Growing, upTo: number): void {
   file.written = upTo;
 }
 
-/** The files of subagents anywhere below a folder. */
+/** Returns the transcripts of subagents in a folder, at any depth. */
 export function agentFilesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => /(^|\/)agent-[^/]+\.jsonl$/.test(file))

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { isRecord } from '../../src/shared/json.js';
 import { assistant, at, user } from './lines.js';
 
-/** A message as the API gets it. */
+/** A message as it is sent to the API. */
 export interface ApiMessage {
   readonly role: string;
   readonly content: unknown;
@@ -21,7 +21,7 @@ export const SHAPE: Shape = {
   tools: [{ name: 'Read', description: 'Reads a file.', input_schema: { type: 'object', properties: {} } }],
 };
 
-/** What Claude Code takes its hashes over: JSON with the keys of each object in order, a text alone as a block. */
+/** Computes the hash that Claude Code writes: of JSON whose objects have sorted keys. */
 export function hashOf(value: unknown): string {
   return createHash('sha256').update(canonical(value)).digest('hex');
 }
@@ -33,7 +33,7 @@ function canonical(value: unknown): string {
   return `{${members.toSorted().join(',')}}`;
 }
 
-/** A message whose content is a list of blocks. */
+/** Returns a message whose content is a list of blocks, as Claude Code hashes it. */
 export function inBlocks<T extends ApiMessage>(message: T): T {
   const { content } = message;
   return typeof content === 'string' ? { ...message, content: [{ type: 'text', text: content }] } : message;
@@ -52,46 +52,47 @@ export function requestLine(id: string, tail: readonly ApiMessage[], more: objec
   return { type: 'api-request', id, timestamp: at(0), shapeHash: hashOf(SHAPE), keep: 0, tail: hashes, ...more };
 }
 
-/** What the API got. */
+/** A request as it was sent to the API. */
 export interface Sent {
   readonly id: string;
   readonly messages: readonly ApiMessage[];
 }
 
-/** The lines of a session as Claude Code writes them, and the requests that they tell of. */
+/** Builds the lines of a session as Claude Code writes them, and the requests that they record. */
 export class ScriptedSession {
   readonly sent: Sent[] = [];
   #lines: object[];
   #messages: ApiMessage[] = [];
-  #told = 0;
+  /** How many messages earlier `api-request` lines contain. */
+  #recorded = 0;
   #base: string | undefined;
   #requests = 0;
   #seconds = 0;
   readonly #name: string;
   readonly #shapeHash: string;
 
-  /** Its ids begin with its name. */
+  /** The ids of the session's lines begin with its name. */
   constructor(name = '', shape = SHAPE) {
     this.#name = name;
     this.#shapeHash = hashOf(shape);
     this.#lines = [shapeLine(shape)];
   }
 
-  /** The lines since this was asked for last. */
+  /** Returns the lines since the last call. */
   takeLines(): object[] {
     const lines = this.#lines;
     this.#lines = [];
     return lines;
   }
 
-  /** The user goes on in another process: it tells of its first request from the beginning. */
+  /** Continues in another process, which records all messages of its first request again. */
   resume(): this {
-    this.#told = 0;
+    this.#recorded = 0;
     this.#base = undefined;
     return this;
   }
 
-  /** Something that only the request holds. */
+  /** Adds a message that only the request contains, no other line. */
   remind(message: ApiMessage): this {
     this.#lines.push(blobLine(message));
     this.#messages.push(message);
@@ -102,26 +103,26 @@ export class ScriptedSession {
     return this.#say(user(content, this.#stamp('u')), { role: 'user', content });
   }
 
-  /** What tools answered that were called together: a line for each. */
+  /** Adds the results of tools that were called together: one line each. */
   results(...results: readonly object[]): this {
     for (const result of results) this.#lines.push(user([result], this.#stamp('u')));
     this.#messages.push({ role: 'user', content: results });
     return this;
   }
 
-  /** A request, and the lines of its answer, one for each block. */
+  /** Adds a request, and the lines of its answer, one for each block. */
   answer(...blocks: readonly object[]): this {
     this.#requests += 1;
     const id = `${this.#name}request-${this.#requests}`;
     const { length } = this.#messages;
     const delta = {
       shapeHash: this.#shapeHash,
-      keep: this.#told,
+      keep: this.#recorded,
       ...(this.#base !== undefined && { base: this.#base }),
     };
-    this.#lines.push(requestLine(id, this.#messages.slice(this.#told), delta));
+    this.#lines.push(requestLine(id, this.#messages.slice(this.#recorded), delta));
     this.sent.push({ id, messages: [...this.#messages] });
-    this.#told = length;
+    this.#recorded = length;
     this.#base = id;
     for (const block of blocks) {
       const more = { ...this.#stamp('a'), requestRef: id };

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { type Environment, PROGRAM } from './program.js';
 
-/** Keys to type once a text is on the screen; each is typed once. */
+/** What to type, each once, as soon as a text is on the screen. */
 export type Typed = { readonly [shown: string]: string };
 
 interface Home {
@@ -17,13 +17,13 @@ export function runInTerminal(args: readonly string[], { env, home }: Home, type
       env: { PATH: process.env.PATH, TERM: 'xterm', ...env },
       cwd: home,
     });
-    const left = new Map(Object.entries(typed));
+    const notTyped = new Map(Object.entries(typed));
     let screen = '';
     terminal.stdout.on('data', (chunk: Buffer) => {
       screen += chunk;
-      for (const [shown, keys] of left) {
+      for (const [shown, keys] of notTyped) {
         if (!screen.includes(shown)) continue;
-        left.delete(shown);
+        notTyped.delete(shown);
         terminal.stdin.write(keys);
       }
     });

@@ -27,13 +27,13 @@ export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {
   caller: {},
 };
 
-/** The turns of a finished transcript. */
+/** Reads the turns of a finished transcript. */
 export function turnsOf(path: string, sessionId = basename(path, '.jsonl')): Turn[] {
   const { all } = grouped(readLines(path), sessionId, () => readFirstTime(path));
   return [...all];
 }
 
-/** What is to be sent of as many turns: their roots, in order. */
+/** Builds what is sent for so many turns, only the roots, in order. */
 export function someOutgoing(count: number): Outgoing[] {
   return someObservations(count).map(outgoing);
 }
@@ -50,7 +50,7 @@ export function outgoing(observation: Observation): Outgoing {
   return { observation, json: encodeSpan(observation) };
 }
 
-/** What Langfuse would keep of a finished transcript. */
+/** Builds what Langfuse would store of a finished transcript. */
 export function observationsOf(path: string, sessionId = basename(path, '.jsonl')): StoredObservation[] {
   return turnsOf(path, sessionId)
     .filter(({ copied }) => !copied)
@@ -61,7 +61,7 @@ export function observationsOf(path: string, sessionId = basename(path, '.jsonl'
     .map((observation) => stored(JSON.parse(encodeSpan(observation)) as OtlpSpan));
 }
 
-/** Traces as text to be read and compared: what a trace's observations share stands once, at its head. */
+/** Writes traces as text to be read and compared. What all observations of a trace share is written once. */
 export function describeTraces(observations: readonly StoredObservation[]): string {
   const traces = new Map<string, StoredObservation[]>();
   for (const observation of observations) {
@@ -91,7 +91,7 @@ function startOf({ observations: [first] }: { observations: readonly { start: st
   return first?.start ?? '';
 }
 
-/** The root first, then by time; ids decide between equals. */
+/** The root first, the others by time, then by id. */
 function byPlace(a: StoredObservation, b: StoredObservation): number {
   const rank = ({ parentId }: StoredObservation) => (parentId === undefined ? 0 : 1);
   return rank(a) - rank(b) || a.startTime - b.startTime || a.id.localeCompare(b.id);

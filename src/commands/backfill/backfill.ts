@@ -3,32 +3,28 @@ import type { ExportContext } from '../../export/export-request.js';
 import { IDLE_MS } from '../../export/read-turns.js';
 import { exportSession } from '../../export/session.js';
 import { NOTHING, sumTallies, type Tally } from '../../export/tally.js';
-import { type Entry, isForDestination } from '../../state/entry.js';
+import { isForDestination } from '../../state/entry.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { findFirstPromptUuid } from '../../transcript/sessions/related-sessions.js';
 import type { ProgressReport } from './progress.js';
+import type { BackfillRequest } from './request.js';
 
-export type Outcome =
-  | { readonly kind: 'exported'; readonly sent: Tally }
-  | { readonly kind: 'already there' }
-  | { readonly kind: 'skipped'; readonly reason: string }
-  | { readonly kind: 'failed'; readonly reason: string; readonly sent: Tally }
-  | { readonly kind: 'stopped'; readonly sent: Tally }
-  | { readonly kind: 'not tried' };
+/** In the order of the report. */
+export const OUTCOMES = ['exported', 'already there', 'skipped', 'failed', 'stopped', 'not tried'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
 
 export interface SessionResult {
   readonly session: SessionOverview;
   readonly outcome: Outcome;
+  /** Why it was skipped or failed. */
+  readonly reason?: string | undefined;
+  readonly sent: Tally;
 }
 
 interface BackfillContext extends Omit<ExportContext, 'given' | 'deadline' | 'observer'> {
+  readonly request: BackfillRequest;
   readonly env: NodeJS.ProcessEnv;
   readonly stop: AbortSignal;
-  readonly concurrency: number;
-  /** Send again what has been sent. */
-  readonly force: boolean;
-  /** Also export the last turn of a session that is still being written. */
-  readonly includeOpen: boolean;
   readonly progress: ProgressReport | undefined;
 }
 
@@ -47,15 +43,16 @@ export async function backfill(
     for (let group = waiting.shift(); group; group = waiting.shift()) {
       for (const session of group) {
         const isOver = context.stop.aborted || failures >= FAILURES_IN_A_ROW;
-        const outcome: Outcome = isOver ? { kind: 'not tried' } : await backfillSession(session, context);
-        if (outcome.kind === 'failed' && !context.destination.isHealthy) failures += 1;
-        else if (outcome.kind === 'exported') failures = 0;
-        results.set(session, { session, outcome });
+        const notTried = { session, outcome: 'not tried', sent: NOTHING } as const;
+        const result = isOver ? notTried : await backfillSession(session, context);
+        if (result.outcome === 'failed' && !context.destination.isHealthy) failures += 1;
+        else if (result.outcome === 'exported') failures = 0;
+        results.set(session, result);
         context.progress?.end(session);
       }
     }
   };
-  await Promise.all(Array.from({ length: context.concurrency }, work));
+  await Promise.all(Array.from({ length: context.request.concurrency }, work));
   return sessions.flatMap((session) => results.get(session) ?? []);
 }
 
@@ -76,17 +73,19 @@ function groupRelated(sessions: readonly SessionOverview[]): SessionOverview[][]
   return [...byPrompt.values()];
 }
 
-async function backfillSession(session: SessionOverview, context: BackfillContext): Promise<Outcome> {
+async function backfillSession(session: SessionOverview, context: BackfillContext): Promise<SessionResult> {
   const { sessionId, path } = session;
-  const { state, log, force, destinationId, progress } = context;
+  const { env, settings, state, log, destinationId, progress } = context;
+  const { force, includeOpen } = context.request;
+  let sent = NOTHING;
+  const end = (outcome: Outcome, reason?: string): SessionResult => ({ session, outcome, reason, sent });
   const known = state.read(sessionId);
   if (known && !force && destinationId !== '' && !isForDestination(known, destinationId))
-    return { kind: 'skipped', reason: 'was exported to another project; --force also sends it to this one' };
+    return end('skipped', 'was exported to another project; --force also sends it to this one');
   progress?.begin(session, force ? 0 : (known?.offset ?? 0));
   const isIdle = Date.now() - session.changedAt > IDLE_MS;
   const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: isIdle };
-  const closing = { kind: context.includeOpen ? 'everything' : 'nothing' } as const;
-  let sent = NOTHING;
+  const closing = { kind: includeOpen ? 'everything' : 'nothing' } as const;
   const observer = {
     onRead: (offset: number) => progress?.read(session, offset),
     onAcknowledged: (acknowledged: Tally) => {
@@ -95,30 +94,26 @@ async function backfillSession(session: SessionOverview, context: BackfillContex
     },
   };
   try {
-    const own = await settingsFor(force ? undefined : known?.given, context);
+    // A session is sent under the settings of its own runs.
+    const given = force ? undefined : known?.given;
+    const own = given ? await readSessionSettings(given, env) : { settings, given: describingVariables(env) };
     const { failure, isStopped } = await exportSession(
       { sessionId, path, occasion: 'backfill', closing, agents, force },
       { ...context, ...own, deadline: Number.POSITIVE_INFINITY, observer },
     );
-    if (isStopped) return { kind: 'stopped', sent };
-    if (failure !== undefined) return { kind: 'failed', reason: failure, sent };
-    if (sent.observations > 0) return { kind: 'exported', sent };
-    if ((known?.turnCount ?? 0) > 0) return { kind: 'already there' };
-    return { kind: 'skipped', reason: whyNothing(isIdle || context.includeOpen, state.read(sessionId)) };
+    if (isStopped) return end('stopped');
+    if (failure !== undefined) return end('failed', failure);
+    if (sent.observations > 0) return end('exported');
+    if ((known?.turnCount ?? 0) > 0) return end('already there');
+    if (!isIdle && !includeOpen) return end('skipped', 'is still being written; --include-open exports its last turn');
+    const hasCopiedTurns = (state.read(sessionId)?.turnCount ?? 0) > 0;
+    return end(
+      'skipped',
+      hasCopiedTurns ? 'has only turns that were copied from another session' : 'has no answered turn',
+    );
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    log.error(reason, { session: sessionId, file: path });
-    return { kind: 'failed', reason, sent };
+    const { message } = error as Error;
+    log.error(message, { session: sessionId, file: path });
+    return end('failed', message);
   }
-}
-
-/** A session is sent under the settings of its own runs. */
-async function settingsFor(given: Entry['given'], { env, settings }: BackfillContext) {
-  return given ? readSessionSettings(given, env) : { settings, given: describingVariables(env) };
-}
-
-function whyNothing(isComplete: boolean, entry: Entry | undefined): string {
-  if (!isComplete) return 'is still being written; --include-open exports its last turn';
-  const hasCopiedTurns = (entry?.turnCount ?? 0) > 0;
-  return hasCopiedTurns ? 'has only turns that were copied from another session' : 'has no answered turn';
 }

@@ -1,5 +1,6 @@
 import { Presets, SingleBar } from 'cli-progress';
 import { formatCount, formatDuration } from '../../cli/format.js';
+import { printStderr } from '../../cli/terminal.js';
 import type { Tally } from '../../export/tally.js';
 import type { Destination } from '../../langfuse/destination.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
@@ -8,29 +9,25 @@ import type { SessionOverview } from '../../transcript/sessions/overview.js';
 const LINE_EVERY_MS = 5_000;
 const DRAW_EVERY_MS = 200;
 
-/** Shows how far a backfill is: as a bar in a terminal, otherwise as a line from time to time. */
+/** Shows on stderr how far a backfill is: as a bar in a terminal, otherwise as a line from time to time. */
 export class ProgressReport {
   readonly #total: { readonly sessions: number; readonly bytes: number };
   readonly #destination: Destination;
-  readonly #output: NodeJS.WriteStream;
   readonly #startedAt = Date.now();
-  /** Up to which byte the sessions under way have been read. */
-  readonly #offsets = new Map<SessionOverview, number>();
+  /** From which byte a session was read, and up to which. */
+  readonly #ranges = new Map<SessionOverview, { readonly from: number; to: number }>();
   readonly #bar: SingleBar | undefined;
   readonly #timer: NodeJS.Timeout;
-  #readBytes = 0;
-  #doneBytes = 0;
   #sessions = 0;
   #turns = 0;
 
-  constructor(sessions: readonly SessionOverview[], output: NodeJS.WriteStream, destination: Destination) {
-    this.#total = { sessions: sessions.length, bytes: sessions.reduce((sum, { bytes }) => sum + bytes, 0) };
+  constructor(sessions: readonly SessionOverview[], destination: Destination) {
+    this.#total = { sessions: sessions.length, bytes: sum(sessions.map(({ bytes }) => bytes)) };
     this.#destination = destination;
-    this.#output = output;
-    if (output.isTTY) {
+    if (process.stderr.isTTY) {
       const format = '{bar} {percentage}% {words}';
       this.#bar = new SingleBar(
-        { format, stream: output, barsize: 16, hideCursor: true, clearOnComplete: true, gracefulExit: false },
+        { format, stream: process.stderr, barsize: 16, hideCursor: true, clearOnComplete: true, gracefulExit: false },
         Presets.shades_classic,
       );
       this.#bar.start(Math.max(1, this.#total.bytes), 0, { words: '' });
@@ -39,18 +36,13 @@ export class ProgressReport {
     this.#timer.unref();
   }
 
-  /** `from` is the byte at which reading begins. */
   begin(session: SessionOverview, from: number): void {
-    this.#doneBytes += from;
-    this.#offsets.set(session, from);
+    this.#ranges.set(session, { from, to: from });
   }
 
   read(session: SessionOverview, offset: number): void {
-    const before = this.#offsets.get(session);
-    if (before === undefined || offset <= before) return;
-    this.#readBytes += offset - before;
-    this.#doneBytes += offset - before;
-    this.#offsets.set(session, offset);
+    const range = this.#ranges.get(session);
+    if (range) range.to = Math.max(range.to, offset);
   }
 
   acknowledged({ turns }: Tally): void {
@@ -59,7 +51,6 @@ export class ProgressReport {
 
   end(session: SessionOverview): void {
     this.read(session, session.bytes);
-    this.#offsets.delete(session);
     this.#sessions += 1;
   }
 
@@ -69,22 +60,24 @@ export class ProgressReport {
   }
 
   #show(): void {
-    if (this.#bar) this.#bar.update(this.#doneBytes, { words: this.#describe() });
-    else this.#output.write(`${this.#describe()}\n`);
-  }
-
-  #describe(): string {
-    const { sessions, bytes } = this.#total;
-    const passedMs = Date.now() - this.#startedAt;
-    const perSecond = this.#readBytes / (passedMs / 1_000);
-    const leftMs = perSecond > 0 ? ((bytes - this.#doneBytes) / perSecond) * 1_000 : undefined;
+    const ranges = [...this.#ranges.values()];
+    const doneBytes = sum(ranges.map(({ to }) => to));
+    const readBytes = sum(ranges.map(({ from, to }) => to - from));
+    const perSecond = readBytes / ((Date.now() - this.#startedAt) / 1_000);
+    const leftMs = ((this.#total.bytes - doneBytes) / perSecond) * 1_000;
     const pauseMs = this.#destination.pausedUntil - Date.now();
-    return [
-      `${formatCount(this.#sessions)}/${formatCount(sessions)} sessions`,
+    const words = [
+      `${formatCount(this.#sessions)}/${formatCount(this.#total.sessions)} sessions`,
       `${formatCount(this.#turns)} turns`,
       `${(perSecond / 1_000_000).toFixed(1)} MB/s`,
-      ...(leftMs === undefined ? [] : [`${formatDuration(leftMs)} left`]),
+      ...(perSecond > 0 ? [`${formatDuration(leftMs)} left`] : []),
       ...(pauseMs > 0 ? [`the server asks to wait ${formatDuration(pauseMs)}`] : []),
     ].join(' · ');
+    if (this.#bar) this.#bar.update(doneBytes, { words });
+    else printStderr(words);
   }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

@@ -1,7 +1,7 @@
 import { parseCommandLine, parsePointInTime, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
 import type { Selection } from '../../cli/session-selection.js';
 
-const HELP = `usage: cc-langfuse backfill [options] [session id or .jsonl path …]
+export const HELP = `usage: cc-langfuse backfill [options] [session id or .jsonl path …]
 
 Exports sessions that are on disk. What is already in Langfuse is not sent
 again, and a backfill that was stopped goes on where it was.
@@ -46,19 +46,10 @@ const OPTIONS = {
 const DEFAULT_CONCURRENCY = 4;
 const MOST_AT_ONCE = 64;
 
-export interface BackfillRequest {
-  readonly selection: Selection;
-  /** Whether the user has selected sessions in any way. */
-  readonly isSelected: boolean;
-  readonly isDryRun: boolean;
-  readonly force: boolean;
-  readonly includeOpen: boolean;
-  readonly concurrency: number;
-  readonly output: 'words' | 'json' | 'none';
-}
+export type BackfillRequest = ReturnType<typeof readRequest>;
 
-export function readRequest(args: readonly string[]): BackfillRequest {
-  const { values, positionals: named } = parseCommandLine(args, OPTIONS, HELP);
+export function readRequest(args: readonly string[]) {
+  const { values, positionals: named } = parseCommandLine(args, OPTIONS);
   const others = (['all', 'project', 'since', 'until', 'limit', 'exclude'] as const).filter(
     (name) => values[name] !== undefined,
   );
@@ -73,20 +64,23 @@ export function readRequest(args: readonly string[]): BackfillRequest {
     throw new UsageError(`--since ${values.since} --until ${values.until}: --since is after --until`);
   const concurrency = parsePositiveNumber('concurrency', values.concurrency) ?? DEFAULT_CONCURRENCY;
   if (concurrency > MOST_AT_ONCE) throw new UsageError(`--concurrency ${concurrency}: at most ${MOST_AT_ONCE}`);
+  const selection: Selection = {
+    named,
+    project: values.all ? undefined : (values.project ?? process.cwd()),
+    since,
+    until,
+    limit: parsePositiveNumber('limit', values.limit),
+    exclude: values.exclude ?? [],
+  };
+  const output: 'words' | 'json' | 'none' = values.json ? 'json' : values.quiet ? 'none' : 'words';
   return {
-    selection: {
-      named,
-      project: values.all ? undefined : (values.project ?? process.cwd()),
-      since,
-      until,
-      limit: parsePositiveNumber('limit', values.limit),
-      exclude: values.exclude ?? [],
-    },
+    selection,
+    /** Whether the user has selected sessions in any way. */
     isSelected: named.length > 0 || others.length > 0,
     isDryRun: values['dry-run'] ?? false,
     force: values.force ?? false,
     includeOpen: values['include-open'] ?? false,
     concurrency,
-    output: values.json ? 'json' : values.quiet ? 'none' : 'words',
+    output,
   };
 }

@@ -1,9 +1,10 @@
 import { homedir } from 'node:os';
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { printJson, printStdout } from '../../cli/terminal.js';
 import { runChecks } from './checks.js';
 import { buildJsonReport, formatReport, isHealthy } from './report.js';
 
-const HELP = `usage: cc-langfuse doctor [options]
+export const HELP = `usage: cc-langfuse doctor [options]
 
 Checks everything between Claude Code, as started in this directory, and
 Langfuse: program, hooks, settings, files, server, sessions. It sends no
@@ -22,12 +23,11 @@ Exit code: 0; 1 if something is broken; 2 for a usage error.
 
 const OPTIONS = { json: { type: 'boolean' } } as const;
 
-/** Returns the exit code. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS, HELP);
+  const { values, positionals } = parseCommandLine(args, OPTIONS);
   if (positionals.length > 0) throw new UsageError(`${positionals[0]}: doctor takes no operands`);
   const parts = await runChecks(env, process.cwd());
-  const lines = values.json ? [JSON.stringify(buildJsonReport(parts), null, 2)] : formatReport(parts, homedir());
-  process.stdout.write(`${lines.join('\n')}\n`);
+  if (values.json) printJson(buildJsonReport(parts));
+  else printStdout(formatReport(parts, homedir()).join('\n'));
   return isHealthy(parts) ? 0 : 1;
 }

@@ -2,7 +2,6 @@ import type { Json } from '../../shared/json.js';
 
 type Details = { readonly [key: string]: Json | undefined };
 
-/** What a check found. */
 export interface Finding {
   /** Scripts look findings up by name, so names must not change. */
   readonly name: string;

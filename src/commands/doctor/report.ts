@@ -39,14 +39,13 @@ function wrap(text: string, home: string): string[] {
 }
 
 function summarize(parts: readonly Part[]): string {
-  const count = (wanted: Finding['status']) =>
-    parts.flatMap(({ findings }) => findings).filter(({ status }) => status === wanted).length;
-  const [broken, warnings] = [count('broken'), count('warning')];
+  const statuses = parts.flatMap(({ findings }) => findings.map(({ status }) => status));
+  const broken = statuses.filter((status) => status === 'broken').length;
+  const warnings = statuses.filter((status) => status === 'warning').length;
   const summary = broken > 0 ? `${plural(broken, 'thing')} ${broken === 1 ? 'is' : 'are'} broken` : 'Nothing is broken';
   return style(broken > 0 ? 'red' : 'green', `${summary}${warnings > 0 ? `, ${plural(warnings, 'warning')}` : ''}.`);
 }
 
-/** The report for a script. */
 export function buildJsonReport(parts: readonly Part[]) {
   const checks = parts.flatMap(({ title, findings }) =>
     findings.map(({ name, ...rest }) => ({ name, part: title.toLowerCase(), ...rest })),

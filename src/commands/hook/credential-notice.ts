@@ -1,15 +1,14 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stateFolder } from '../../config/claude-folder.js';
+import { attempt } from '../../shared/attempt.js';
 import { sessionFileName } from '../../state/lock.js';
 
 const REFUSED = 'cc-langfuse_refused';
 const NOTIFIED = 'cc-langfuse_told';
+const NOTIFIED_KEPT = 100;
 
-/**
- * Returns what the terminal should say, once per session: that nothing is exported because keys are missing, or because the last
- * run had them refused. Normally this only looks for one file that does not exist.
- */
+/** Returns what the terminal should say, once per session. Normally this only looks for one file that does not exist. */
 export function takeNotice(env: NodeJS.ProcessEnv, sessionId: string): string | undefined {
   const has = (name: string) => Boolean(env[`CC_LANGFUSE_${name}`]?.trim() || env[`LANGFUSE_${name}`]?.trim());
   const needed = env.CC_LANGFUSE_OTLP_URL?.trim() ? [] : ['PUBLIC_KEY', 'SECRET_KEY'];
@@ -30,12 +29,9 @@ export function saveRefusal(folder: string, refusal: string | undefined, env: No
 
 /** Returns what the destination answered to these keys. */
 function readRefusal(folder: string, env: NodeJS.ProcessEnv): string | undefined {
-  try {
-    const [keys, refusal] = readFileSync(join(folder, REFUSED), 'utf8').split('\n');
-    return keys === hashKeys(env) ? refusal : undefined;
-  } catch {
-    return undefined;
-  }
+  const text = attempt(() => readFileSync(join(folder, REFUSED), 'utf8'));
+  const [keys, refusal] = text?.split('\n') ?? [];
+  return text !== undefined && keys === hashKeys(env) ? refusal : undefined;
 }
 
 /** Identifies keys without naming them. The module is loaded only if there is a refusal: it takes 2 ms. */
@@ -51,18 +47,11 @@ function isFirstTime(folder: string, sessionId: string): boolean {
     const notified = join(folder, NOTIFIED);
     mkdirSync(notified, { recursive: true, mode: 0o700 });
     writeFileSync(join(notified, sessionFileName(sessionId)), '', { flag: 'wx', mode: 0o600 });
-    keepNewest(NOTIFIED_KEPT, notified);
+    const files = readdirSync(notified).map((name) => ({ name, changedAt: statSync(join(notified, name)).mtimeMs }));
+    const newestFirst = files.toSorted((a, b) => b.changedAt - a.changedAt);
+    for (const { name } of newestFirst.slice(NOTIFIED_KEPT)) rmSync(join(notified, name), { force: true });
     return true;
   } catch {
     return false;
   }
-}
-
-const NOTIFIED_KEPT = 100;
-
-function keepNewest(kept: number, folder: string): void {
-  const files = readdirSync(folder).map((name) => join(folder, name));
-  if (files.length <= kept) return;
-  const oldestFirst = files.toSorted((a, b) => statSync(a).mtimeMs - statSync(b).mtimeMs);
-  for (const file of oldestFirst.slice(0, -kept)) rmSync(file, { force: true });
 }

@@ -8,20 +8,15 @@ const STDIN_WAIT_MS = 5_000;
 /** Prints the one-time notice, then passes the payload to a detached worker. */
 export async function detachHook(program: string, env: NodeJS.ProcessEnv): Promise<void> {
   const payload = await readStdin(Date.now() + STDIN_WAIT_MS);
-  printNotice(takeNotice(env, findSessionId(payload)));
-  return startWorker(program, payload, env);
-}
-
-/** Claude Code shows a `systemMessage` to the user. */
-function printNotice(systemMessage: string | undefined): void {
-  if (systemMessage === undefined) return;
-  process.stdout.on('error', () => {});
-  process.stdout.write(`${JSON.stringify({ systemMessage })}\n`);
-}
-
-function findSessionId(payload: string): string {
   const fields = parseJson(payload);
-  return isRecord(fields) && typeof fields.session_id === 'string' ? fields.session_id : '';
+  const sessionId = isRecord(fields) && typeof fields.session_id === 'string' ? fields.session_id : '';
+  // Claude Code shows it to the user.
+  const systemMessage = takeNotice(env, sessionId);
+  if (systemMessage !== undefined) {
+    process.stdout.on('error', () => {});
+    process.stdout.write(`${JSON.stringify({ systemMessage })}\n`);
+  }
+  return startWorker(program, payload, env);
 }
 
 /**

@@ -7,6 +7,7 @@ import { IDLE_MS } from '../../export/read-turns.js';
 import { exportSession } from '../../export/session.js';
 import { describeRefusal, fingerprint } from '../../langfuse/endpoint.js';
 import { openDestination } from '../../langfuse/open-destination.js';
+import { attempt } from '../../shared/attempt.js';
 import { type Log, openLog } from '../../shared/log.js';
 import { type Entry, isForDestination } from '../../state/entry.js';
 import { StateStore } from '../../state/store.js';
@@ -28,6 +29,7 @@ const AFTER_FAILURE_MS = 1_500;
 const JUST_NOW_MS = 15_000;
 
 interface HookRun {
+  readonly payload: HookPayload;
   readonly env: NodeJS.ProcessEnv;
   readonly settings: Settings;
   readonly folder: string;
@@ -46,19 +48,19 @@ export async function hook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<v
   try {
     const deadline = startedAt + (workerMs ?? settings.timeoutMs);
     const isWorker = workerMs !== undefined;
-    const payload = await readStdin(deadline);
+    const text = await readStdin(deadline);
     // Claude Code has killed the hook before it could pass on its payload.
-    if (isWorker && payload === '') return;
-    await handleEvent(parsePayload(payload), { env, settings, folder, startedAt, deadline, isWorker, log });
+    if (isWorker && text === '') return;
+    await handleEvent({ payload: parsePayload(text), env, settings, folder, startedAt, deadline, isWorker, log });
   } catch (error) {
-    log.error(messageOf(error));
+    log.error((error as Error).message);
   } finally {
     await log.flush();
   }
 }
 
-async function handleEvent(payload: HookPayload, run: HookRun): Promise<void> {
-  const { env, settings, folder, log } = run;
+async function handleEvent(run: HookRun): Promise<void> {
+  const { payload, env, settings, folder, log } = run;
   for (const problem of settings.problems) log.warn(problem);
   if (!settings.destination) return;
   const state = new StateStore(folder, (keptAs) =>
@@ -67,14 +69,14 @@ async function handleEvent(payload: HookPayload, run: HookRun): Promise<void> {
   const destinationId = fingerprint(settings.destination);
   const given = describingVariables(env);
   if (payload.hook_event_name === 'SessionStart')
-    return recordSessionStart(payload, state, { destinationId, given, caller: settings.caller });
+    return recordSessionStart(payload, state, { destination: destinationId, given }, settings.caller);
   const destination = await openDestination(settings.destination, folder);
-  const deadline = deadlineFor(payload, run, state);
+  const deadline = findDeadline(run, state);
   const context: ExportContext = { state, destination, destinationId, settings, given, deadline, log };
   try {
-    const isDone = await exportOwnSession(payload, run, context);
+    const isDone = await exportOwnSession(run, context);
     // If the server is at fault, the turns of other sessions will not get through either.
-    if (isDone || destination.isHealthy) await recoverOthers(payload, env, state, context);
+    if (isDone || destination.isHealthy) await recoverOthers(run, state, context);
     const { lastStatus: status } = destination;
     const isRefusal = status === 401 || status === 403;
     if (status !== undefined)
@@ -84,39 +86,34 @@ async function handleEvent(payload: HookPayload, run: HookRun): Promise<void> {
   }
 }
 
-function deadlineFor(
-  { session_id: sessionId, hook_event_name: event }: HookPayload,
-  { startedAt, deadline, isWorker }: HookRun,
-  state: StateStore,
-): number {
-  const hasStopJustFailed = event === 'SessionEnd' && !isWorker && hasJustFailed(state.read(sessionId));
-  return hasStopJustFailed ? Math.min(deadline, startedAt + AFTER_FAILURE_MS) : deadline;
-}
-
-function hasJustFailed(entry: Entry | undefined): boolean {
-  return entry?.pending !== undefined && Date.now() - Date.parse(entry.updated) < JUST_NOW_MS;
+function findDeadline({ payload, startedAt, deadline, isWorker }: HookRun, state: StateStore): number {
+  if (payload.hook_event_name !== 'SessionEnd' || isWorker) return deadline;
+  const known = state.read(payload.session_id);
+  const hasJustFailed = known?.pending !== undefined && Date.now() - Date.parse(known.updated) < JUST_NOW_MS;
+  return hasJustFailed ? Math.min(deadline, startedAt + AFTER_FAILURE_MS) : deadline;
 }
 
 /** Exports the session that this one took over from, then the session itself; returns whether nothing is left to be sent. */
-async function exportOwnSession(payload: HookPayload, run: HookRun, context: ExportContext): Promise<boolean> {
+async function exportOwnSession({ payload, startedAt, settings }: HookRun, context: ExportContext): Promise<boolean> {
   const { session_id: sessionId, transcript_path: path, hook_event_name: event } = payload;
-  const { startedAt } = run;
   if (!(await hasTranscript(path, isStop(event) ? startedAt + FILE_WAIT_MS : startedAt))) {
     // A session that ended before its first prompt has no transcript.
     if (event !== 'SessionEnd') context.log.warn('the transcript is missing or empty', { file: path });
     return true;
   }
-  const previous = findTracedPredecessor(path, sessionId, context);
+  // If the transcript or the state cannot be read, the export of the session itself reports why.
+  const previous = attempt(() => findTracedPredecessor(path, sessionId, context));
   if (previous) {
     const agents = { running: new Set<string>(), sessionEnded: true, includeLegacyFiles: true };
     const whole = { ...previous, occasion: 'event', closing: { kind: 'everything' }, agents } as const;
     await exportAndLog(whole, { ...context, deadline: (startedAt + context.deadline) / 2 });
   }
-  const { caller } = run.settings;
   const sessionEnded = event === 'SessionEnd';
-  const agents = { running: findRunningTasks(payload), sessionEnded, includeLegacyFiles: sessionEnded };
-  const closing = closingFor(payload, startedAt, context.deadline);
-  return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, caller }, context);
+  const tasks = payload.background_tasks ?? [];
+  const running = new Set(tasks.filter(({ status }) => status === 'running').map(({ id }) => id));
+  const agents = { running, sessionEnded, includeLegacyFiles: sessionEnded };
+  const closing = chooseClosing(payload, startedAt, context.deadline);
+  return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, caller: settings.caller }, context);
 }
 
 async function hasTranscript(path: string, waitUntil: number): Promise<boolean> {
@@ -134,15 +131,10 @@ function isStop(event: string | undefined): boolean {
 
 /** Returns the previous session that the transcript names, if it was traced and this session has not been exported before. */
 function findTracedPredecessor(path: string, sessionId: string, { state, destinationId }: ExportContext) {
-  try {
-    const isExported = (state.read(sessionId)?.turnCount ?? 0) > 0;
-    const previous = isExported ? undefined : findPreviousSession(path, sessionId);
-    const known = previous && state.read(previous.sessionId);
-    return previous && wasTraced(previous.path, path, known, destinationId) ? previous : undefined;
-  } catch {
-    // The transcript or the state cannot be read: the export of the session itself reports why.
-    return undefined;
-  }
+  const isExported = (state.read(sessionId)?.turnCount ?? 0) > 0;
+  const previous = isExported ? undefined : findPreviousSession(path, sessionId);
+  const known = previous && state.read(previous.sessionId);
+  return previous && wasTraced(previous.path, path, known, destinationId) ? previous : undefined;
 }
 
 /**
@@ -155,35 +147,20 @@ function wasTraced(previousPath: string, path: string, known: Entry | undefined,
   return before.mtimeMs >= (now.birthtimeMs || now.mtimeMs) - IDLE_MS;
 }
 
-function closingFor(
-  { hook_event_name: event, last_assistant_message: text, prompt_id: promptId }: HookPayload,
-  startedAt: number,
-  deadline: number,
-): Closing {
+function chooseClosing(payload: HookPayload, startedAt: number, deadline: number): Closing {
+  const { hook_event_name: event, last_assistant_message: text, prompt_id: promptId } = payload;
   if (!isStop(event) && event !== 'SessionEnd' && event !== undefined) return { kind: 'nothing' };
   if (!isStop(event) || text === undefined) return { kind: 'everything' };
   const waitUntil = Math.min(startedAt + ANSWER_WAIT_MS, (startedAt + deadline) / 2);
   return { kind: 'answer', text, promptId, waitUntil };
 }
 
-function findRunningTasks({ background_tasks: tasks = [] }: HookPayload): Set<string> {
-  return new Set(tasks.flatMap(({ id, status }) => (status === 'running' ? [id] : [])));
-}
-
 /** Exports what other sessions still have to be sent, under the settings of their own runs. */
-async function recoverOthers(
-  { session_id: sessionId }: HookPayload,
-  env: NodeJS.ProcessEnv,
-  state: StateStore,
-  context: ExportContext,
-): Promise<void> {
+async function recoverOthers({ payload, env }: HookRun, state: StateStore, context: ExportContext): Promise<void> {
   const { destinationId, deadline, log } = context;
   const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: false };
-  for (const { given, ...session } of findRecoverable(state, {
-    sessionId,
-    destinationId,
-    idleBefore: Date.now() - IDLE_MS,
-  })) {
+  const waiting = findRecoverable(state, payload.session_id, destinationId, Date.now() - IDLE_MS);
+  for (const { given, ...session } of waiting) {
     if (Date.now() >= deadline) return;
     log.debug('recovering', { session: session.sessionId });
     const own = given && (await readSessionSettings(given, env));
@@ -207,11 +184,7 @@ async function exportAndLog(request: ExportRequest, context: ExportContext): Pro
     log.debug('exported', { session, observations: sent.observations });
     return failure === undefined;
   } catch (error) {
-    log.error(messageOf(error), { session, file });
+    log.error((error as Error).message, { session, file });
     return false;
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,57 +1,40 @@
 import { lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { attempt } from '../../shared/attempt.js';
 import type { Entry } from '../../state/entry.js';
-import type { SessionEntry, StateStore } from '../../state/store.js';
+import type { StateStore } from '../../state/store.js';
 import { findAgentFiles } from '../../transcript/agents/agent-files.js';
-
-export interface RecoverableSession {
-  readonly sessionId: string;
-  readonly path: string;
-  /** The settings of its own runs; older versions did not keep them. */
-  readonly given: Entry['given'];
-}
-
-export interface RecoveryScope {
-  /** The session of this run, which is exported anyway. */
-  readonly sessionId: string;
-  readonly destinationId: string;
-  /** A file that was last changed before this moment (ms since 1970) is idle. */
-  readonly idleBefore: number;
-}
+import { SESSION_ID } from '../../transcript/sessions/related-sessions.js';
 
 /** A run must end: what it leaves, the next one recovers. */
 const RECOVERED_AT_ONCE = 5;
 const EXAMINED_AT_ONCE = 100;
 const FORGOTTEN_AFTER_MS = 7 * 24 * 60 * 60_000;
-const SESSION_ID = /^[0-9a-f-]{36}$/i;
 
 /**
  * Finds other sessions that have something to be sent: those whose last run failed, and those whose transcript, or an agent's, is
- * idle and contains more than was read. Only sessions that the state knows, and only of this destination: what ran with tracing
- * off, or before the installation, is never sent unasked.
+ * idle (last changed before `idleBefore`) and contains more than was read. Only sessions that the state knows, and only of this
+ * destination: what ran with tracing off, or before the installation, is never sent unasked.
  */
-export function findRecoverable(state: StateStore, scope: RecoveryScope): RecoverableSession[] {
+export function findRecoverable(state: StateStore, sessionId: string, destinationId: string, idleBefore: number) {
   const others = state
     .unsettled()
-    .filter(
-      ([sessionId, { destination, path }]) =>
-        sessionId !== scope.sessionId && destination === scope.destinationId && path !== undefined,
-    );
+    .filter(([id, { destination, path }]) => id !== sessionId && destination === destinationId && path !== undefined);
   // Those that failed most often come last, and of equals those that have waited longest come first: none blocks the others.
   const failed = others
     .filter(([, { pending }]) => pending)
     .toSorted(([, a], [, b]) => countAttempts(a) - countAttempts(b) || a.updated.localeCompare(b.updated))
     .slice(0, EXAMINED_AT_ONCE)
-    .flatMap(([sessionId, { path = '', given }]) => {
-      const found = locateTranscript(path, sessionId);
-      return found === undefined ? [] : [{ sessionId, path: found, given }];
+    .flatMap(([id, { path = '', given }]) => {
+      const found = locateTranscript(path, id);
+      return found === undefined ? [] : [{ sessionId: id, path: found, given }];
     });
   const unread = others
     .filter(([, { pending }]) => !pending)
     .toSorted(([, a], [, b]) => b.updated.localeCompare(a.updated))
     .slice(0, EXAMINED_AT_ONCE)
-    .filter((session) => hasUnread(session, scope))
-    .map(([sessionId, { path = '', given }]) => ({ sessionId, path, given }));
+    .filter(([, entry]) => hasUnread(entry, idleBefore))
+    .map(([id, { path = '', given }]) => ({ sessionId: id, path, given }));
   return [...failed.slice(0, RECOVERED_AT_ONCE), ...unread.slice(0, RECOVERED_AT_ONCE)];
 }
 
@@ -70,29 +53,23 @@ function countAttempts({ pending }: Entry): number {
 
 /** A transcript that was moved to another project's folder, as a worktree's is, keeps its name. */
 function locateTranscript(path: string, sessionId: string): string | undefined {
-  if (tryStat(path)?.isFile()) return path;
+  if (isFile(path)) return path;
   if (!SESSION_ID.test(sessionId)) return undefined;
   const projects = dirname(dirname(path));
-  const folders = tryStat(projects)?.isDirectory() ? readdirSync(projects) : [];
-  return folders.map((name) => join(projects, name, `${sessionId}.jsonl`)).find((each) => tryStat(each)?.isFile());
+  const folders = attempt(() => lstatSync(projects).isDirectory()) ? readdirSync(projects) : [];
+  return folders.map((name) => join(projects, name, `${sessionId}.jsonl`)).find(isFile);
+}
+
+function isFile(path: string): boolean {
+  return attempt(() => lstatSync(path).isFile()) ?? false;
 }
 
 /** Whether an idle session has something, of its own or of its agents, that was not exported. */
-function hasUnread([, entry]: SessionEntry, { idleBefore }: RecoveryScope): boolean {
-  const { path = '', bytes = 0, agentsBytes = 0 } = entry;
-  const file = tryStat(path);
+function hasUnread({ path = '', bytes = 0, agentsBytes = 0 }: Entry, idleBefore: number): boolean {
+  const file = attempt(() => lstatSync(path));
   if (!file?.isFile() || file.mtimeMs >= idleBefore) return false;
   if (file.size > bytes) return true;
   const agents = findAgentFiles(path);
   const isIdle = agents.every(({ changedAt }) => changedAt < idleBefore);
   return isIdle && agents.reduce((sum, agent) => sum + agent.bytes, 0) !== agentsBytes;
-}
-
-/** A path that cannot be examined must not hide the others. */
-function tryStat(path: string) {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false });
-  } catch {
-    return undefined;
-  }
 }

@@ -4,17 +4,20 @@ import { selectSessions } from '../../cli/session-selection.js';
 import { printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { commandEnvironment } from '../../config/claude-settings.js';
-import { readSettings } from '../../config/settings.js';
+import { readSettings, type Settings } from '../../config/settings.js';
+import { exportSession } from '../../export/session.js';
+import { DryRunDestination } from '../../langfuse/dry-run-destination.js';
+import { fingerprint } from '../../langfuse/endpoint.js';
 import { writeFileAtomically } from '../../shared/atomic-write.js';
 import type { Log } from '../../shared/log.js';
+import { DryRunState } from '../../state/dry-run.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
-import { previewObservations } from './dry-export.js';
 import { renderPage } from './page.js';
 import { renderTree } from './terminal-tree.js';
 import { groupSessions, type SentObservation } from './view-model.js';
 
-const HELP = `usage: cc-langfuse preview [options] [session id or .jsonl path]
+export const HELP = `usage: cc-langfuse preview [options] [session id or .jsonl path]
 
 Shows what would be sent of a session with your current settings. It sends
 nothing and needs neither keys nor a server. Without a session it shows the
@@ -32,9 +35,8 @@ const OPTIONS = {
   json: { type: 'boolean' },
 } as const;
 
-/** Returns the exit code. */
 export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS, HELP);
+  const { values, positionals } = parseCommandLine(args, OPTIONS);
   const [name, another] = positionals;
   if (another !== undefined) throw new UsageError(`${name} and ${another}: preview takes one session`);
   if (values.json && values.html !== undefined) throw new UsageError('--json and --html: choose one of them');
@@ -48,15 +50,14 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   for (const problem of settings.problems) if (!problem.endsWith('is not set')) printStderr(`cc-langfuse: ${problem}`);
 
   const session = findSession(name, env);
-  const state = new StateStore(stateFolder(env), () => {});
-  const all = await previewObservations(session, { settings, state, log: STDERR_LOG });
+  const all = await previewObservations(session, settings, new StateStore(stateFolder(env), () => {}));
   const observations = turn === undefined ? all : selectTurn(turn, all);
 
-  if (values.json) await printJson(observations);
+  if (values.json) await printObservations(observations);
   else if (observations.length === 0)
     printStderr(`nothing would be sent of ${session.sessionId}: no turn of it has an answer`);
   else if (values.html !== undefined) await writePage(resolve(values.html), observations);
-  else for (const each of groupSessions(observations)) await printStdout(`${renderTree(each).join('\n')}\n`);
+  else for (const each of groupSessions(observations)) await printStdout(renderTree(each).join('\n'));
   return 0;
 }
 
@@ -66,6 +67,38 @@ function findSession(name: string | undefined, env: NodeJS.ProcessEnv): SessionO
   if (!session) throw new UsageError('no session ran in this directory; name one, cc-langfuse sessions lists them');
   return session;
 }
+
+/** Exports a whole session, its last turn included, as if nothing of it had been sent. Sends nothing and keeps the state. */
+async function previewObservations({ sessionId, path }: SessionOverview, settings: Settings, state: StateStore) {
+  const observations: SentObservation[] = [];
+  const agents = { running: new Set<string>(), sessionEnded: true, includeLegacyFiles: true };
+  await exportSession(
+    { sessionId, path, occasion: 'backfill', closing: { kind: 'everything' }, agents, force: true },
+    {
+      state: new DryRunState(state),
+      destination: new DryRunDestination(),
+      destinationId: settings.destination ? fingerprint(settings.destination) : '',
+      settings,
+      given: {},
+      deadline: Number.POSITIVE_INFINITY,
+      log: STDERR_LOG,
+      observer: {
+        onObservation: ({ line: _, media: __, requestRef: ___, ...observation }) => observations.push(observation),
+      },
+    },
+  );
+  return observations;
+}
+
+/** A person is watching, so warnings go to the terminal instead of a log file. */
+const STDERR_LOG: Log = {
+  isDebug: false,
+  debug() {},
+  warn: (message, { file, line, reason } = {}) =>
+    printStderr(`${message}: ${[file, line, reason].filter(Boolean).join(', ')}`),
+  error: printStderr,
+  async flush() {},
+};
 
 function selectTurn(turn: number, observations: readonly SentObservation[]): SentObservation[] {
   const found = observations.filter(({ trace }) => trace.metadata.turn_number === turn);
@@ -79,15 +112,14 @@ function selectTurn(turn: number, observations: readonly SentObservation[]): Sen
 }
 
 /** Prints one observation at a time: together they may exceed the length of a string. */
-async function printJson(observations: readonly SentObservation[]): Promise<void> {
-  let separator = '[';
-  for (const { startTime, endTime, completionStartTime, ...rest } of observations) {
+async function printObservations(observations: readonly SentObservation[]): Promise<void> {
+  if (observations.length === 0) await printStdout('[]');
+  for (const [index, { startTime, endTime, completionStartTime, ...rest }] of observations.entries()) {
     const times = { startTime: new Date(startTime), endTime: new Date(endTime) };
     const completion = { completionStartTime: completionStartTime && new Date(completionStartTime) };
-    await printStdout(`${separator}${JSON.stringify({ ...rest, ...times, ...completion }, null, 2)}`);
-    separator = ',\n';
+    const json = JSON.stringify({ ...rest, ...times, ...completion }, null, 2);
+    await printStdout(`${index === 0 ? '[' : ''}${json}${index === observations.length - 1 ? ']' : ','}`);
   }
-  await printStdout(observations.length === 0 ? '[]\n' : ']\n');
 }
 
 async function writePage(path: string, observations: readonly SentObservation[]): Promise<void> {
@@ -97,15 +129,5 @@ async function writePage(path: string, observations: readonly SentObservation[])
   } catch (error) {
     throw new UsageError(`--html ${path}: cannot be written (${errorReason(error)})`);
   }
-  await printStdout(`${path}\n`);
+  await printStdout(path);
 }
-
-/** A person is watching, so warnings go to the terminal instead of a log file. */
-const STDERR_LOG: Log = {
-  isDebug: false,
-  debug() {},
-  warn: (message, { file, line, reason } = {}) =>
-    printStderr(`${message}: ${[file, line, reason].filter(Boolean).join(', ')}`),
-  error: printStderr,
-  async flush() {},
-};

@@ -19,13 +19,6 @@ const MAX_COLUMNS = 140;
 const DURATION_COLUMNS = 8;
 const TOKENS_COLUMNS = 9;
 
-/** The columns of the tree: name, bar, duration, tokens. */
-interface Layout {
-  readonly width: number;
-  readonly name: number;
-  readonly bar: number;
-}
-
 const COLOURS = { agent: 'cyan', generation: 'magenta', tool: 'blue', event: 'gray' } as const;
 const MARKS = { DEFAULT: '', WARNING: '! ', ERROR: '✗ ' } as const;
 const LEVEL_COLOURS = { WARNING: 'yellow', ERROR: 'red' } as const;
@@ -53,7 +46,10 @@ export function renderTree(session: ShownSession): string[] {
   ];
 }
 
-function chooseLayout(columns: number): Layout {
+type Layout = ReturnType<typeof chooseLayout>;
+
+/** The columns of the tree: name, bar, duration, tokens. */
+function chooseLayout(columns: number) {
   const width = Number.isFinite(columns) ? Math.min(columns, MAX_COLUMNS) : DEFAULT_COLUMNS;
   const bar = Math.max(6, Math.floor(width / 5));
   return { width, bar, name: Math.max(12, width - bar - DURATION_COLUMNS - TOKENS_COLUMNS - 1) };
@@ -74,14 +70,13 @@ function renderTurn(turn: ShownTurn, layout: Layout): string[] {
 function renderBranch(branch: Branch, turn: ShownTurn, layout: Layout): string {
   const { observation, tokens } = branch;
   const { type, startTime, endTime } = observation;
-  return [
+  const columns = [
     renderName(branch, layout.name),
     style(COLOURS[type], renderBar(observation, turn, layout.bar)),
     fitColumn(type === 'event' ? '' : formatElapsed(endTime - startTime), DURATION_COLUMNS, 'right'),
     tokens > 0 ? style('dim', fitColumn(formatCount(tokens), TOKENS_COLUMNS, 'right')) : '',
-  ]
-    .join('')
-    .trimEnd();
+  ];
+  return columns.join('').trimEnd();
 }
 
 function renderName({ observation, depth, hasNext }: Branch, width: number): string {
@@ -91,8 +86,8 @@ function renderName({ observation, depth, hasNext }: Branch, width: number): str
   const kind = depth === 0 || type === 'generation' ? '' : `${type} `;
   const text = `${MARKS[level]}${kind}${toOneLine(name)} ${toOneLine(summarize(observation))}`;
   const shown = fitColumn(text, Math.max(1, width - rails.length));
-  const format = level === 'DEFAULT' ? (depth === 0 ? 'bold' : undefined) : LEVEL_COLOURS[level];
-  return `${style('dim', rails)}${format ? style(format, shown) : shown} `;
+  const usual = depth === 0 ? 'bold' : [];
+  return `${style('dim', rails)}${style(level === 'DEFAULT' ? usual : LEVEL_COLOURS[level], shown)} `;
 }
 
 function renderBar({ startTime, endTime, type }: ShownObservation, turn: ShownTurn, columns: number): string {
@@ -104,20 +99,17 @@ function renderBar({ startTime, endTime, type }: ShownObservation, turn: ShownTu
 }
 
 function renderConversation(turn: ShownTurn, root: ShownObservation, rails: string, { width }: Layout): string[] {
-  const tokens = countTokensByKind(turn.observations).map(
-    (each) => `${formatCount(each.tokens)} ${TOKEN_WORDS[each.kind]}`,
-  );
-  const lines = [
-    ['user', messagesToText(root.input)],
-    ['assistant', messagesToText(root.output)],
-    ['tokens', tokens.join(' · ')],
-  ] as const;
-  return lines.flatMap(([name, text]) =>
-    text === '' ? [] : [style('dim', cutToWidth(`${rails}${fitColumn(name, 11)}${toOneLine(text)}`, width))],
-  );
+  const tokens = countTokensByKind(turn.observations);
+  const lines = {
+    user: messagesToText(root.input),
+    assistant: messagesToText(root.output),
+    tokens: tokens.map((each) => `${formatCount(each.tokens)} ${TOKEN_WORDS[each.kind]}`).join(' · '),
+  };
+  return Object.entries(lines)
+    .filter(([, text]) => text !== '')
+    .map(([name, text]) => style('dim', cutToWidth(`${rails}${fitColumn(name, 11)}${toOneLine(text)}`, width)));
 }
 
-/** Why an observation is a warning or an error. */
 function renderReason({ level, statusMessage }: ShownObservation, rails: string, { width }: Layout): string[] {
   if (level === 'DEFAULT' || !statusMessage) return [];
   const reason = cutToWidth(toOneLine(statusMessage), Math.max(1, width - rails.length));

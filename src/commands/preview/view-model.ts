@@ -6,14 +6,13 @@ export type SentObservation = Omit<Observation, 'line' | 'media' | 'requestRef'>
 /** What the tree and the page show of an observation. */
 export type ShownObservation = Omit<SentObservation, 'trace'>;
 
-/** A trace: a turn, or a subagent that no turn started. */
-export interface ShownTurn {
+type Span = { readonly startTime: number; readonly endTime: number };
+
+/** A trace: a turn, or a subagent that no turn started. It lasts to the last end: a background agent ends after its turn. */
+export interface ShownTurn extends Span {
   readonly traceId: string;
   readonly name: string;
   readonly metadata: Trace['metadata'];
-  /** From the first start to the last end of its observations: a background agent ends after its turn. */
-  readonly startTime: number;
-  readonly endTime: number;
   /** By time. */
   readonly observations: readonly ShownObservation[];
 }
@@ -26,7 +25,6 @@ export interface ShownSession {
   readonly turns: readonly ShownTurn[];
 }
 
-/** Groups observations into sessions and turns. */
 export function groupSessions(observations: Iterable<SentObservation>): ShownSession[] {
   const sessions = groupBy(observations, ({ trace }) => trace.sessionId);
   return [...sessions].map(([sessionId, ofSession]) => {
@@ -56,10 +54,7 @@ function buildTurn(observations: readonly [SentObservation, ...SentObservation[]
 }
 
 /** By start; at the same start, the one that ends later comes first, since it contains the other. */
-function compareTimes(
-  a: Pick<ShownTurn, 'startTime' | 'endTime'>,
-  b: Pick<ShownTurn, 'startTime' | 'endTime'>,
-): number {
+function compareTimes(a: Span, b: Span): number {
   return a.startTime - b.startTime || b.endTime - a.endTime;
 }
 

@@ -2,19 +2,20 @@ import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { formatMoment, toOneLine } from '../../cli/format.js';
 import { formatSession } from '../../cli/format-session.js';
 import { listSessions } from '../../cli/session-selection.js';
-import { cutToWidth, printStderr, printStdout, style, terminalWidth } from '../../cli/terminal.js';
+import { cutToWidth, printJson, printStderr, printStdout, style, terminalWidth } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { commandEnvironment } from '../../config/claude-settings.js';
 import { readSettings } from '../../config/settings.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { createRedactor, type Redact } from '../../observations/redaction/redact.js';
+import { attempt } from '../../shared/attempt.js';
 import { type Entry, isForDestination } from '../../state/entry.js';
 import { StateStore } from '../../state/store.js';
 import { hasMessagesAfter, type SessionOverview } from '../../transcript/sessions/overview.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
 import { type Match, searchToolCalls } from './tool-search.js';
 
-const HELP = `usage: cc-langfuse sessions [options]
+export const HELP = `usage: cc-langfuse sessions [options]
 
 Lists the sessions on disk, newest first, and how much of each is in Langfuse.
 
@@ -34,16 +35,10 @@ const OPTIONS = {
 
 /** How much of a session is in Langfuse, with the words for it. */
 const STATES = { exported: 'exported', partly: 'partly exported', pending: 'pending', not: 'not exported' } as const;
+type State = keyof typeof STATES;
 
-interface ListedSession {
-  readonly session: SessionOverview;
-  readonly turns: number | undefined;
-  readonly state: keyof typeof STATES;
-}
-
-/** Returns the exit code. */
 export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS, HELP);
+  const { values, positionals } = parseCommandLine(args, OPTIONS);
   if (positionals.length > 0)
     throw new UsageError(`${positionals[0]}: sessions takes no operands; --search finds text`);
   if (values.search === '') throw new UsageError('--search: expected a text');
@@ -58,22 +53,19 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     return 0;
   }
   const entries = new Map(new StateStore(stateFolder(env), () => {}).all());
-  const listed = sessions.map((session): ListedSession => {
+  const listed = sessions.map((session) => {
     const entry = entries.get(session.sessionId);
     const state = findExportState(session, entry, destination && fingerprint(destination));
-    const turns = values.count && state !== 'exported' ? tryCountTurns(session) : entry?.turnCount;
-    return { session, turns, state };
+    // Claude Code may have deleted the file since it was listed.
+    const turns = values.count && state !== 'exported' ? attempt(() => countTurns(session)) : entry?.turnCount;
+    return { session, state, turns };
   });
-  if (values.json) await printJson(listed.map(toJson));
-  else for (const { session, state, turns } of listed) await printLines(formatSession(session, STATES[state], turns));
+  if (values.json) await printJson(listed.map(({ session, state, turns }) => toJson(session, state, turns)));
+  else for (const { session, state, turns } of listed) await printStdout(formatSession(session, STATES[state], turns));
   return 0;
 }
 
-function findExportState(
-  { path, bytes }: SessionOverview,
-  entry: Entry | undefined,
-  destination: string | undefined,
-): keyof typeof STATES {
+function findExportState({ path, bytes }: SessionOverview, entry?: Entry, destination?: string): State {
   const isElsewhere = entry && destination !== undefined && !isForDestination(entry, destination);
   if (!entry || isElsewhere) return 'not';
   if (entry.pending) return 'pending';
@@ -83,18 +75,13 @@ function findExportState(
 }
 
 /** Counts a session's turns, including those copied from another session. */
-function tryCountTurns({ path, sessionId }: SessionOverview): number | undefined {
-  try {
-    let count = 0;
-    for (const { number } of readAllTurns(path, 'main', sessionId)) count = number;
-    return count;
-  } catch {
-    // Claude Code has deleted the file since it was listed.
-    return undefined;
-  }
+function countTurns({ path, sessionId }: SessionOverview): number {
+  let count = 0;
+  for (const { number } of readAllTurns(path, 'main', sessionId)) count = number;
+  return count;
 }
 
-function toJson({ session, turns, state }: ListedSession) {
+function toJson(session: SessionOverview, state: State, turns: number | undefined) {
   const { sessionId, path, title, folders, startedAt, lastActivityAt, bytes, model } = session;
   return {
     sessionId,
@@ -111,12 +98,7 @@ function toJson({ session, turns, state }: ListedSession) {
   };
 }
 
-async function printMatches(
-  sessions: readonly SessionOverview[],
-  text: string,
-  redact: Redact,
-  isJson = false,
-): Promise<void> {
+async function printMatches(sessions: readonly SessionOverview[], text: string, redact: Redact, isJson = false) {
   const found: Match[] = [];
   let count = 0;
   for (const session of sessions) {
@@ -124,7 +106,7 @@ async function printMatches(
       for (const match of searchToolCalls(session, text, redact)) {
         count += 1;
         if (isJson) found.push(match);
-        else await printLines(formatMatch(match, text));
+        else await printStdout(formatMatch(match, text));
       }
     } catch (error) {
       printStderr(`${session.path} cannot be read: ${(error as Error).message}`);
@@ -134,25 +116,15 @@ async function printMatches(
   else if (count === 0) printStderr('no tool call contains that text');
 }
 
-function formatMatch({ sessionId, at, tool, line }: Match, text: string): string[] {
+function formatMatch({ sessionId, at, tool, line }: Match, text: string): string {
   const width = terminalWidth();
   const heading = `${toOneLine(sessionId)}  ${formatMoment(at)}  ${toOneLine(tool)}`;
-  return [
-    style('dim', cutToWidth(heading, width)),
-    `  ${cutToWidth(cutStart(toOneLine(line), text, width - 2), width - 2)}`,
-  ];
+  const shown = cutToWidth(cutStart(toOneLine(line), text, width - 2), width - 2);
+  return `${style('dim', cutToWidth(heading, width))}\n  ${shown}`;
 }
 
 /** Cuts the start of a line if the text would not be visible otherwise. */
 function cutStart(line: string, text: string, width: number): string {
   const start = line.toLowerCase().indexOf(text.toLowerCase());
   return start + text.length <= width ? line : `…${line.slice(Math.max(0, start - Math.floor(width / 3)))}`;
-}
-
-function printLines(lines: readonly string[]): Promise<void> {
-  return printStdout(`${lines.join('\n')}\n`);
-}
-
-function printJson(rows: readonly object[]): Promise<void> {
-  return printStdout(`${JSON.stringify(rows, null, 2)}\n`);
 }

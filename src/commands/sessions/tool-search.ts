@@ -13,7 +13,6 @@ import type { ToolCall, Turn } from '../../transcript/turns/turn.js';
 /** A tool call whose input or output contains the text. */
 export interface Match {
   readonly sessionId: string;
-  /** In ms since 1970. */
   readonly at: number;
   readonly tool: string;
   /** The first line that contains the text, redacted. */
@@ -37,7 +36,7 @@ function* listTurns({ path, sessionId }: SessionOverview): Generator<Turn> {
     for (const { turns } of turn.sidechains) yield* turns;
   }
   const legacyFiles = findLegacyAgentFiles(path).filter((file) => findAgentSession(file) === sessionId);
-  for (const file of [...findAgentFiles(path), ...legacyFiles]) yield* readAgent(file, () => {})?.turns ?? [];
+  for (const file of [...findAgentFiles(path), ...legacyFiles]) yield* readAgent(file)?.turns ?? [];
 }
 
 /** Searches the text as it is, but returns it redacted. If redaction removed the match, returns the mark for that. */

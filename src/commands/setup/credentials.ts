@@ -1,5 +1,10 @@
+import { UsageError } from '../../cli/command-line.js';
+import { toOneLine } from '../../cli/format.js';
+import { ask, askHidden, confirm } from '../../cli/questions.js';
+import { printStdout } from '../../cli/terminal.js';
 import { isKey, NO_WEB_URL, parseWebUrl } from '../../config/setting-formats.js';
 import { type LangfuseConfig, variableFor } from '../../config/settings.js';
+import { checkKeys, type ProjectAnswer } from '../../langfuse/server.js';
 
 /** What the user enters to select a Langfuse project. */
 export interface Credentials {
@@ -8,13 +13,10 @@ export interface Credentials {
   readonly baseUrl: string;
 }
 
-/** Each data region is a separate Langfuse with its own keys. */
-export const REGIONS = [
-  { name: 'Europe', url: 'https://cloud.langfuse.com' },
-  { name: 'United States', url: 'https://us.cloud.langfuse.com' },
-  { name: 'Japan', url: 'https://jp.cloud.langfuse.com' },
-  { name: 'HIPAA', url: 'https://hipaa.cloud.langfuse.com' },
-] as const;
+export interface CheckedCredentials extends Credentials {
+  /** Undefined if the server could not be asked and the user wants the keys anyway. */
+  readonly project: ProjectAnswer['project'];
+}
 
 const SETTINGS = [
   ['publicKey', 'LANGFUSE_PUBLIC_KEY'],
@@ -22,10 +24,19 @@ const SETTINGS = [
   ['baseUrl', 'LANGFUSE_BASE_URL'],
 ] as const;
 
+/** Each data region is a separate Langfuse with its own keys. */
+const REGIONS = [
+  { name: 'Europe', url: 'https://cloud.langfuse.com' },
+  { name: 'United States', url: 'https://us.cloud.langfuse.com' },
+  { name: 'Japan', url: 'https://jp.cloud.langfuse.com' },
+  { name: 'HIPAA', url: 'https://hipaa.cloud.langfuse.com' },
+] as const;
+export const DEFAULT_URL = REGIONS[0].url;
+
 /** Says what is wrong with a value without repeating it; undefined if it is good. */
 export function findProblem(name: keyof Credentials, text: string): string | undefined {
   if (name === 'baseUrl')
-    return parseWebUrl(text) && !/\s/.test(text) ? undefined : `${NO_WEB_URL}, such as ${REGIONS[0].url}`;
+    return parseWebUrl(text) && !/\s/.test(text) ? undefined : `${NO_WEB_URL}, such as ${DEFAULT_URL}`;
   if (text === '') return 'expected a key';
   if (!isKey(text)) return 'expected a key as Langfuse shows it, without spaces or quotes';
   if (name === 'publicKey' && text.startsWith('sk-')) return 'this is a secret key; a public key begins with pk-';
@@ -35,28 +46,86 @@ export function findProblem(name: keyof Credentials, text: string): string | und
 
 /** Reads the credentials from variables, under any of their names. Bad values are left out. */
 export function readCredentials(variables: NodeJS.ProcessEnv): Partial<Credentials> {
-  return Object.fromEntries(
-    SETTINGS.flatMap(([name, setting]) => {
-      const variable = variableFor(setting, variables);
-      const value = (variable && variables[variable]?.trim()) ?? '';
-      return findProblem(name, value) === undefined ? [[name, value]] : [];
-    }),
-  );
+  const credentials: { -readonly [name in keyof Credentials]?: string } = {};
+  for (const [name, setting] of SETTINGS) {
+    const value = variables[variableFor(setting, variables) ?? '']?.trim() ?? '';
+    if (findProblem(name, value) === undefined) credentials[name] = value;
+  }
+  return credentials;
 }
 
 /** The credentials as variables for an `env` block, under the names that the block already uses. */
-export function buildVariables(
-  credentials: Partial<Credentials>,
-  block: NodeJS.ProcessEnv,
-): { [name: string]: string } {
-  return Object.fromEntries(
-    SETTINGS.flatMap(([name, setting]) => {
-      const value = credentials[name];
-      return value === undefined ? [] : [[variableFor(setting, block) ?? setting, value]];
-    }),
-  );
+export function buildVariables(credentials: Partial<Credentials>, block: NodeJS.ProcessEnv) {
+  const variables: { [name: string]: string } = {};
+  for (const [name, setting] of SETTINGS) {
+    const value = credentials[name];
+    if (value !== undefined) variables[variableFor(setting, block) ?? setting] = value;
+  }
+  return variables;
 }
 
 export function buildLangfuseConfig({ publicKey, secretKey, baseUrl }: Credentials): LangfuseConfig {
   return { kind: 'langfuse', publicKey, secretKey, baseUrl: new URL(baseUrl), transport: 'auto' };
+}
+
+/** For scripts: takes what is known. Throws unless it opens a project. */
+export async function checkKnownCredentials(known: Partial<Credentials>): Promise<CheckedCredentials> {
+  const { publicKey, secretKey, baseUrl = DEFAULT_URL } = known;
+  if (publicKey === undefined || secretKey === undefined)
+    throw new UsageError('--yes needs keys: use --public-key and --secret-key-stdin, or set them in the environment');
+  const credentials = { publicKey, secretKey, baseUrl };
+  const check = await checkKeys(buildLangfuseConfig(credentials));
+  if (check.kind !== 'accepted') throw new Error(`${check.problem}; nothing was changed`);
+  return { ...credentials, project: check.project };
+}
+
+/** Asks for a server and its keys until they open a project. What is known is the default. */
+export async function askForCredentials(known: Partial<Credentials>): Promise<CheckedCredentials> {
+  const baseUrl = await askForBaseUrl(known.baseUrl ?? DEFAULT_URL);
+  if (known.publicKey === undefined)
+    printStdout(`You find the keys in Langfuse, in the settings of your project: ${new URL(baseUrl).origin}`);
+  const publicKey = await askUntilGood('publicKey', 'Public key', known.publicKey, ask);
+  const secretKey = await askUntilGood('secretKey', 'Secret key (hidden)', known.secretKey, askHidden);
+  const credentials = { baseUrl, publicKey, secretKey };
+  const check = await checkKeys(buildLangfuseConfig(credentials));
+  if (check.kind === 'accepted') {
+    printStdout(`Keys OK: project "${toOneLine(check.project.name)}".`);
+    return { ...credentials, project: check.project };
+  }
+  printStdout(check.kind === 'refused' ? `${check.problem}. Keys are valid in one region only.` : `${check.problem}.`);
+  if (check.kind !== 'refused' && (await confirm('Use them anyway?'))) return { ...credentials, project: undefined };
+  return askForCredentials(credentials);
+}
+
+function askForBaseUrl(known: string): Promise<string> {
+  printStdout('Which Langfuse?');
+  for (const [index, { name, url }] of REGIONS.entries())
+    printStdout(`  ${index + 1}  Cloud, ${name.padEnd(13)}  ${url}`);
+  const place = REGIONS.findIndex(({ url }) => url === known);
+  const read = async (question: string) => {
+    const answer = await ask(question);
+    return REGIONS[/^\d$/.test(answer) ? Number(answer) - 1 : -1]?.url ?? answer.replace(/\/+$/, '');
+  };
+  return askUntilGood('baseUrl', 'A number, or the URL of your own', known, read, place < 0 ? known : `${place + 1}`);
+}
+
+/** `read` asks a question; an empty answer means what is known. */
+async function askUntilGood(
+  name: keyof Credentials,
+  words: string,
+  known: string | undefined,
+  read: (question: string) => Promise<string>,
+  shown = known && abbreviateKey(known),
+): Promise<string> {
+  for (;;) {
+    const answer = (await read(shown === undefined ? `${words}: ` : `${words} [${shown}]: `)) || (known ?? '');
+    const problem = findProblem(name, answer);
+    if (problem === undefined) return answer;
+    printStdout(`  ${problem}`);
+  }
+}
+
+/** Shows enough of a key to recognise it, and too little to use it. */
+function abbreviateKey(key: string): string {
+  return key.length < 16 ? '…' : `${key.slice(0, 6)}…${key.slice(-4)}`;
 }

@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers';
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { canAsk } from '../../cli/questions.js';
-import { printStderr } from '../../cli/terminal.js';
+import { printStderr, printStdout } from '../../cli/terminal.js';
 import { HOOK_SECONDS, PORTABLE_COMMAND } from '../../config/claude-hooks.js';
 import {
   commandEnvironment,
@@ -13,16 +13,20 @@ import {
   settingsPath,
 } from '../../config/claude-settings.js';
 import { type CollectorConfig, readSettings } from '../../config/settings.js';
-import { sessionsPage } from '../../langfuse/project.js';
+import { sessionsPage } from '../../langfuse/server.js';
+import { withoutUndefined } from '../../shared/json.js';
 import { checkHookConflicts } from '../doctor/checks/hooks.js';
 import { checkExposure } from '../doctor/checks/settings.js';
-import { askForCredentials, type CheckedCredentials, checkKnownCredentials } from './ask-credentials.js';
+import type { Finding } from '../doctor/finding.js';
 import {
+  askForCredentials,
   buildLangfuseConfig,
   buildVariables,
+  type CheckedCredentials,
   type Credentials,
+  checkKnownCredentials,
+  DEFAULT_URL,
   findProblem,
-  REGIONS,
   readCredentials,
 } from './credentials.js';
 import { parseSetupOptions, SETUP_OPTIONS } from './options.js';
@@ -30,7 +34,7 @@ import { buildAbsoluteCommand } from './program-path.js';
 import { addToSettings } from './settings-change.js';
 import { planChange, type SettingsChange, showChange, writeChange } from './settings-file.js';
 
-const HELP = `usage: cc-langfuse install [options]
+export const HELP = `usage: cc-langfuse install [options]
 
 Registers the hooks in Claude Code's settings and writes the keys of a Langfuse
 project to their env block. In a terminal it asks for what it needs and tries
@@ -47,7 +51,7 @@ next to it.
                         from the settings or the environment
   --public-key <key>
   --secret-key-stdin    read the secret key from stdin
-  --base-url <url>      the server (${REGIONS[0].url})
+  --base-url <url>      the server (${DEFAULT_URL})
   --help
 
 Exit code: 0; 1 if something failed; 2 for a usage error; 130 if you stopped it.
@@ -60,7 +64,6 @@ const OPTIONS = {
   'base-url': { type: 'string' },
 } as const;
 
-/** Returns the exit code. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { scope, isDryRun, assumeYes, given } = await readRequest(args);
   const path = settingsPath(scope, env, process.cwd());
@@ -84,41 +87,42 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const known = { ...readKnownCredentials(block, env), ...given };
   if (isDryRun) {
     const change = plan(needsKeys ? known : {});
-    process.stdout.write(showChange(change));
-    if (needsKeys && known.secretKey === undefined) process.stdout.write('and the keys, which install would ask for\n');
-    warnOfConflicts(change, env);
+    printStdout(showChange(change));
+    if (needsKeys && known.secretKey === undefined) printStdout('and the keys, which install would ask for');
+    warn(findConflicts(change, env));
     return 0;
   }
   const checked = needsKeys ? await (assumeYes ? checkKnownCredentials : askForCredentials)(known) : undefined;
-  const change = plan(checked?.credentials ?? {});
+  const change = plan(checked ?? {});
   const backup = writeChange(change);
-  const lines = [...describeChange(change, backup), ...describeNextSteps(checked ?? collector, TRACE_TO_LANGFUSE)];
-  process.stdout.write(`${lines.join('\n')}\n`);
-  warnOfConflicts(change, env);
-  if (checked) warn(checkExposure(path));
+  if (change.before === change.after) printStdout(`${path} is up to date; nothing was changed`);
+  else printStdout(`registered ${Object.keys(HOOK_SECONDS).join(', ')} in ${path}`);
+  if (backup !== undefined) printStdout(`backup: ${backup}`);
+  printStdout(describeNextSteps(checked ?? collector, TRACE_TO_LANGFUSE));
+  warn([...findConflicts(change, env), ...(checked ? checkExposure(path) : [])]);
   return 0;
 }
 
 async function readRequest(args: readonly string[]) {
-  const { values, positionals } = parseCommandLine(args, OPTIONS, HELP);
+  const { values, positionals } = parseCommandLine(args, OPTIONS);
   const options = parseSetupOptions('install', values, positionals);
   const { 'public-key': publicKey, 'base-url': baseUrl, 'secret-key-stdin': isSecretKeyPiped } = values;
   if (options.scope === 'project' && (publicKey ?? baseUrl ?? isSecretKeyPiped) !== undefined)
     throw new UsageError(
       '--scope project: that file is committed and gets no keys; use --scope user or local for them',
     );
-  const given = {
-    ...(publicKey !== undefined && { publicKey: parseCredential('--public-key', 'publicKey', publicKey) }),
-    ...(baseUrl !== undefined && { baseUrl: parseCredential('--base-url', 'baseUrl', baseUrl).replace(/\/+$/, '') }),
-    ...(isSecretKeyPiped && { secretKey: parseCredential('--secret-key-stdin', 'secretKey', await readSecretKey()) }),
-  };
+  const given = withoutUndefined({
+    publicKey: parseCredential('--public-key', 'publicKey', publicKey),
+    baseUrl: parseCredential('--base-url', 'baseUrl', baseUrl)?.replace(/\/+$/, ''),
+    secretKey: parseCredential('--secret-key-stdin', 'secretKey', isSecretKeyPiped ? await readSecretKey() : undefined),
+  });
   return { ...options, given };
 }
 
-function parseCredential(option: string, name: keyof Credentials, value: string): string {
-  const problem = findProblem(name, value.trim());
+function parseCredential(option: string, name: keyof Credentials, value: string | undefined): string | undefined {
+  const problem = value === undefined ? undefined : findProblem(name, value.trim());
   if (problem !== undefined) throw new UsageError(`${option}: ${problem}`);
-  return value.trim();
+  return value?.trim();
 }
 
 /** A secret key on the command line would be in the shell's history and in every list of processes. */
@@ -136,41 +140,27 @@ function readKnownCredentials(block: NodeJS.ProcessEnv, env: NodeJS.ProcessEnv):
   return own.publicKey !== undefined && own.secretKey !== undefined ? own : readCredentials(commandEnvironment(env));
 }
 
-function describeChange({ path, before, after }: SettingsChange, backup: string | undefined): string[] {
-  if (before === after) return [`${path} is up to date; nothing was changed`];
-  const written = `registered ${Object.keys(HOOK_SECONDS).join(', ')} in ${path}`;
-  return backup === undefined ? [written] : [written, `backup: ${backup}`];
-}
-
-function describeNextSteps(goal: CheckedCredentials | CollectorConfig | undefined, tracing: string): string[] {
-  if (tracing !== 'true') return [`TRACE_TO_LANGFUSE is ${tracing} in that file: nothing is exported until it is true`];
+function describeNextSteps(goal: CheckedCredentials | CollectorConfig | undefined, tracing: string): string {
+  if (tracing !== 'true') return `TRACE_TO_LANGFUSE is ${tracing} in that file: nothing is exported until it is true`;
   if (!goal)
-    return [
-      'The file is shared by everyone who works on the project, so it contains neither keys nor paths. Each of them needs',
-      'cc-langfuse on the PATH, and LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY in the environment or in their own settings.',
-    ];
+    return `The file is shared by everyone who works on the project, so it contains neither keys nor paths. Each of them needs
+cc-langfuse on the PATH, and LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY in the environment or in their own settings.`;
   if ('url' in goal)
-    return [
-      `Next: start a new Claude Code session. Its turns go to the Collector at ${goal.url.host} (CC_LANGFUSE_OTLP_URL).`,
-      'To test that: cc-langfuse doctor. To send earlier sessions: cc-langfuse backfill.',
-    ];
-  const page = sessionsPage(buildLangfuseConfig(goal.credentials), goal.project);
-  return [
-    `Next: start a new Claude Code session. After its first answer it appears at ${page}`,
-    'If it does not: cc-langfuse doctor. To send earlier sessions: cc-langfuse backfill.',
-  ];
+    return `Next: start a new Claude Code session. Its turns go to the Collector at ${goal.url.host} (CC_LANGFUSE_OTLP_URL).
+To test that: cc-langfuse doctor. To send earlier sessions: cc-langfuse backfill.`;
+  const page = sessionsPage(buildLangfuseConfig(goal), goal.project);
+  return `Next: start a new Claude Code session. After its first answer it appears at ${page}
+If it does not: cc-langfuse doctor. To send earlier sessions: cc-langfuse backfill.`;
 }
 
-/** Warns of whatever stops the hooks or sends turns twice once the change is made. */
-function warnOfConflicts({ path, after }: SettingsChange, env: NodeJS.ProcessEnv): void {
+/** Finds whatever stops the hooks or sends turns twice once the change is made. */
+function findConflicts({ path, after }: SettingsChange, env: NodeJS.ProcessEnv): Finding[] {
   const files = readSettingsFiles(env, process.cwd());
-  warn(
-    checkHookConflicts(
-      files.map((file) => (file.path === path ? { ...file, content: parseClaudeSettings(after) } : file)),
-    ),
+  return checkHookConflicts(
+    files.map((file) => (file.path === path ? { ...file, content: parseClaudeSettings(after) } : file)),
   );
 }
 
-function warn(findings: ReturnType<typeof checkExposure>): void {
+function warn(findings: readonly Finding[]): void {
   for (const { message, fix } of findings) printStderr(`cc-langfuse: ${toOneLine(`${message}. Fix: ${fix}`)}`);
 }

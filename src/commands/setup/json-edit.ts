@@ -1,4 +1,4 @@
-import { createScanner, type Node, parseTree } from 'jsonc-parser';
+import { createScanner, getNodeValue, type Node, parseTree } from 'jsonc-parser';
 import type { Json } from '../../shared/json.js';
 
 /*
@@ -8,10 +8,10 @@ import type { Json } from '../../shared/json.js';
 
 export type JsonPath = readonly (string | number)[];
 
-interface Edit {
-  readonly start: number;
-  readonly end: number;
-  readonly text: string;
+/** Returns undefined if nothing is at the path. */
+export function getValue(text: string, path: JsonPath): unknown {
+  const node = findNode(text, path);
+  return node && getNodeValue(node);
 }
 
 /** Sets the value at a path and creates what the path lacks. An index beyond the end of a list appends to it. */
@@ -21,23 +21,24 @@ export function setValue(text: string, path: JsonPath, value: Json): string {
   const { node, rest } = findDeepest(root, path);
   const style = detectStyle(text, root);
   const [name, ...deeper] = rest;
-  if (name === undefined) {
-    const layout = { ...style, indent: indentAt(text, node.offset) };
-    return applyEdits(text, [{ start: node.offset, end: endOf(node), text: format(value, layout) }]);
-  }
-  const key = typeof name === 'string' ? `${JSON.stringify(name)}:${style.isOneLine ? '' : ' '}` : '';
-  return applyEdits(
-    text,
-    insertItem(text, node, style, (layout) => key + format(nest(deeper, value), layout)),
-  );
+  if (name === undefined && getNodeValue(node) === value) return text;
+  if (name === undefined)
+    return replace(text, node.offset, endOf(node), format(value, indentAt(text, node.offset), style));
+  const key = typeof name === 'string' ? `${JSON.stringify(name)}:${style.space}` : '';
+  return insertItem(text, node, style, (indent) => key + format(nest(deeper, value), indent, style));
 }
 
 /** Removes what is at a path, with its comma and its line. */
 export function removeValue(text: string, path: JsonPath): string {
-  const root = parseRoot(text);
-  const { node, rest } = root ? findDeepest(root, path) : { node: undefined, rest: path };
+  const node = findNode(text, path);
   const member = node?.parent?.type === 'property' ? node.parent : node;
-  return member?.parent && rest.length === 0 ? applyEdits(text, removeMember(text, member, member.parent)) : text;
+  return member?.parent ? removeMember(text, member, member.parent) : text;
+}
+
+function findNode(text: string, path: JsonPath): Node | undefined {
+  const root = parseRoot(text);
+  const found = root && findDeepest(root, path);
+  return found?.rest.length === 0 ? found.node : undefined;
 }
 
 function parseRoot(text: string): Node | undefined {
@@ -62,59 +63,50 @@ function nest(path: JsonPath, value: Json): Json {
   return path.reduceRight<Json>((inner, step) => (typeof step === 'string' ? { [step]: inner } : [inner]), value);
 }
 
+/** How a file is laid out. All of it is empty if the file is one line without spaces, as a program writes it. */
 interface Style {
   readonly eol: string;
   /** One step of indentation. */
   readonly unit: string;
-  /** All on one line without spaces, as a program writes it. */
-  readonly isOneLine: boolean;
-}
-
-interface Layout extends Style {
-  readonly indent: string;
+  /** What is between a colon or a comma and what follows on the same line. */
+  readonly space: string;
 }
 
 function detectStyle(text: string, root: Node): Style {
   const [first] = root.children ?? [];
+  if (first && !text.trim().includes('\n')) return { eol: '', unit: '', space: '' };
   const unit = first && isFirstOnLine(text, first.offset) ? indentAt(text, first.offset) : '';
-  return {
-    eol: text.includes('\r\n') ? '\r\n' : '\n',
-    unit: unit === '' ? '  ' : unit,
-    isOneLine: first !== undefined && !text.trim().includes('\n'),
-  };
+  return { eol: text.includes('\r\n') ? '\r\n' : '\n', unit: unit || '  ', space: ' ' };
 }
 
-function format(value: Json, { eol, unit, isOneLine, indent }: Layout): string {
-  if (isOneLine) return JSON.stringify(value);
-  return JSON.stringify(value, null, unit).replaceAll('\n', `${eol}${indent}`);
+function format(value: Json, indent: string, { eol, unit }: Style): string {
+  return JSON.stringify(value, null, unit).replaceAll('\n', eol + indent);
 }
 
 /** Inserts an item after the last one of an object or a list, laid out like the others. */
-function insertItem(text: string, parent: Node, style: Style, item: (layout: Layout) => string): Edit[] {
+function insertItem(text: string, parent: Node, { eol, unit, space }: Style, item: (indent: string) => string): string {
   const last = parent.children?.at(-1);
   const outer = indentAt(text, parent.offset);
   if (!last) {
-    const inner = { ...style, indent: outer + style.unit };
     const start = parent.offset + 1;
-    if (style.isOneLine) return [{ start, end: start, text: item(inner) }];
-    const closing = text.slice(start, endOf(parent)).includes('\n') ? '' : style.eol + outer;
-    return [{ start, end: start, text: `${style.eol}${inner.indent}${item(inner)}${closing}` }];
+    const closing = text.slice(start, endOf(parent)).includes('\n') ? '' : eol + outer;
+    return replace(text, start, start, eol + outer + unit + item(outer + unit) + closing);
   }
   const comma = findCommaAfter(text, endOf(last));
-  const withComma = comma === undefined ? [{ start: endOf(last), end: endOf(last), text: ',' }] : [];
   const after = comma === undefined ? endOf(last) : comma + 1;
-  if (!isFirstOnLine(text, last.offset)) {
-    const inline = item({ ...style, indent: outer });
-    return [...withComma, { start: after, end: after, text: style.isOneLine ? inline : ` ${inline}` }];
-  }
+  const insertAt = (start: number, inserted: string) => {
+    const longer = replace(text, start, start, inserted);
+    return comma === undefined ? replace(longer, after, after, ',') : longer;
+  };
+  if (!isFirstOnLine(text, last.offset)) return insertAt(after, space + item(outer));
   const indent = indentAt(text, last.offset);
-  const start = after + (COMMENTS_UP_TO_LINE_END.exec(text.slice(after))?.[0].length ?? 0);
-  return [...withComma, { start, end: start, text: `${style.eol}${indent}${item({ ...style, indent })}` }];
+  const comments = COMMENTS_UP_TO_LINE_END.exec(text.slice(after))?.[0] ?? '';
+  return insertAt(after + comments.length, eol + indent + item(indent));
 }
 
 const COMMENTS_UP_TO_LINE_END = /^(?:[ \t]|\/\*(?:(?!\*\/)[^\r\n])*\*\/)*(?:\/\/[^\r\n]*)?(?=\r?\n)/;
 
-function removeMember(text: string, member: Node, parent: Node): Edit[] {
+function removeMember(text: string, member: Node, parent: Node): string {
   const siblings = parent.children ?? [];
   const place = siblings.indexOf(member);
   const [previous, next] = [siblings[place - 1], siblings[place + 1]];
@@ -122,27 +114,23 @@ function removeMember(text: string, member: Node, parent: Node): Edit[] {
   const comma = findCommaAfter(text, endOf(member));
   const end = comma === undefined ? endOf(member) : comma + 1;
   const [opening, closing] = [parent.offset + 1, endOf(parent) - 1];
-  if (isBlank(text.slice(opening, start) + text.slice(end, closing)))
-    return [{ start: opening, end: closing, text: '' }];
+  if (isBlank(text.slice(opening, start) + text.slice(end, closing))) return replace(text, opening, closing, '');
   // The last member has its comma before it.
   const before = previous && comma === undefined ? findCommaAfter(text, endOf(previous)) : undefined;
-  const commaBefore = before === undefined ? [] : [{ start: before, end: before + 1, text: '' }];
-  if (isFirstOnLine(text, start)) {
-    const lineEnd = endOfLine(text, end);
-    if (!isBlank(text.slice(end, lineEnd))) return [...commaBefore, { start, end, text: '' }];
-    const lineBreak = /^\r?\n/.exec(text.slice(lineEnd))?.[0] ?? '';
-    return [...commaBefore, { start: startOfLine(text, start), end: lineEnd + lineBreak.length, text: '' }];
-  }
-  if (next && isBlank(text.slice(end, next.offset))) return [{ start, end: next.offset, text: '' }];
-  if (before !== undefined && isBlank(text.slice(before + 1, start))) return [{ start: before, end, text: '' }];
-  return [...commaBefore, { start, end, text: '' }];
+  if (before !== undefined && !isFirstOnLine(text, start) && isBlank(text.slice(before + 1, start)))
+    return replace(text, before, end, '');
+  const [from, to] = findExtent(text, start, end, next);
+  const shorter = replace(text, from, to, '');
+  return before === undefined ? shorter : replace(shorter, before, before + 1, '');
 }
 
-/** Applies edits that are in the order of the text. */
-function applyEdits(text: string, edits: readonly Edit[]): string {
-  return edits
-    .toReversed()
-    .reduce((rest, { start, end, text: replacement }) => rest.slice(0, start) + replacement + rest.slice(end), text);
+/** The range to remove for a member: its line if nothing else is on it, else with the space before the next one. */
+function findExtent(text: string, start: number, end: number, next: Node | undefined): [from: number, to: number] {
+  if (isFirstOnLine(text, start)) {
+    const lineEnd = endOfLine(text, end);
+    return isBlank(text.slice(end, lineEnd)) ? [startOfLine(text, start), lineEnd] : [start, end];
+  }
+  return next && isBlank(text.slice(end, next.offset)) ? [start, next.offset] : [start, end];
 }
 
 /** The offset of the comma after an item, if only space and comments are in between. */
@@ -152,6 +140,10 @@ function findCommaAfter(text: string, offset: number): number | undefined {
   scanner.scan();
   const next = scanner.getTokenOffset();
   return text[next] === ',' ? next : undefined;
+}
+
+function replace(text: string, start: number, end: number, replacement: string): string {
+  return text.slice(0, start) + replacement + text.slice(end);
 }
 
 function isBlank(text: string): boolean {
@@ -166,10 +158,10 @@ function startOfLine(text: string, offset: number): number {
   return text.lastIndexOf('\n', offset - 1) + 1;
 }
 
-/** The offset of the line break, or of the text's end. */
+/** The offset after the line break, or at the end of the text. */
 function endOfLine(text: string, offset: number): number {
-  const end = /\r?\n/.exec(text.slice(offset))?.index;
-  return end === undefined ? text.length : offset + end;
+  const lineBreak = text.indexOf('\n', offset);
+  return lineBreak < 0 ? text.length : lineBreak + 1;
 }
 
 function isFirstOnLine(text: string, offset: number): boolean {

@@ -1,14 +1,14 @@
 import { realpathSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { UsageError } from '../../cli/command-line.js';
+import { attempt } from '../../shared/attempt.js';
 
 /** A copy in the cache of npx, pnpm dlx, yarn dlx or bunx, which may delete it at any time. */
 const CACHED_COPY = /[/\\](?:_npx|dlx(?:-[^/\\]*)?|bunx-[^/\\]*)[/\\]/;
 
 /**
- * Builds the command that starts this very program without the PATH of a shell, which desktop apps do not have. If the
- * program's path does not name cc-langfuse, a comment does. With `exec`, because Claude Code takes longer to stop a program
- * behind a shell.
+ * Builds the command that starts this very program without the PATH of a shell, which desktop apps do not have. A comment
+ * names cc-langfuse if the path does not. With `exec`, because Claude Code takes longer to stop a program behind a shell.
  */
 export function buildAbsoluteCommand(program: string, { PATH = '' }: NodeJS.ProcessEnv): string {
   if (CACHED_COPY.test(program))
@@ -30,16 +30,8 @@ export function findLastingPath(executable: string, searchPath: string): string 
     .split(delimiter)
     .filter((folder) => isAbsolute(folder) && !/fnm_multishells|node_modules/.test(folder))
     .map((folder) => join(folder, name));
-  const real = resolveLinks(executable);
-  return candidates.find((candidate) => resolveLinks(candidate) === real) ?? executable;
-}
-
-function resolveLinks(path: string): string | undefined {
-  try {
-    return realpathSync(path);
-  } catch {
-    return undefined;
-  }
+  const real = realpathSync(executable);
+  return candidates.find((candidate) => attempt(() => realpathSync(candidate)) === real) ?? executable;
 }
 
 /** Quotes for a POSIX shell. On Windows Claude Code starts hooks with Git Bash, which would take backslashes for escapes. */

@@ -9,7 +9,7 @@ import { createRedactor } from '../../observations/redaction/redact.js';
 import { writeFileAtomically } from '../../shared/atomic-write.js';
 
 const BYTE_ORDER_MARK = '\uFEFF';
-const COLOURS = { '+': 'green', '-': 'red' } as const;
+const COLOURS: { readonly [sign: string]: 'green' | 'red' } = { '+': 'green', '-': 'red' };
 
 /** A change of a settings file that is not written yet. */
 export interface SettingsChange {
@@ -49,7 +49,7 @@ function readText(path: string): string | undefined {
 
 /** Shows the lines that change and some around them, without secrets. */
 export function showChange({ path, before = '', after }: SettingsChange): string {
-  if (before === after) return `${path} would not change\n`;
+  if (before === after) return `${path} would not change`;
   const redact = createRedactor([]);
   const { hunks } = structuredPatch('', '', before, after, '', '', { context: 2 });
   const lines = hunks.flatMap(({ oldStart, newStart, lines: patch }) => [
@@ -57,14 +57,9 @@ export function showChange({ path, before = '', after }: SettingsChange): string
     ...patch
       .filter((line) => !line.startsWith('\\'))
       // A comment may contain control characters that a terminal obeys.
-      .map((line) => addColour(redact(line.trimEnd().replace(/(?!\t)\p{Cc}/gu, '')))),
+      .map((line) => style(COLOURS[line.charAt(0)] ?? [], redact(line.trimEnd().replace(/(?!\t)\p{Cc}/gu, '')))),
   ]);
-  return `${path} would change:\n${lines.join('\n')}\n`;
-}
-
-function addColour(line: string): string {
-  const [sign] = line;
-  return sign === '+' || sign === '-' ? style(COLOURS[sign], line) : line;
+  return `${path} would change:\n${lines.join('\n')}`;
 }
 
 /** Writes all or nothing, through a link to its target. Returns the path of the backup, if there was a file before. */

@@ -1,7 +1,7 @@
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { canAsk, confirm } from '../../cli/questions.js';
-import { quoteForShell } from '../../cli/terminal.js';
+import { printStdout, quoteForShell } from '../../cli/terminal.js';
 import { stateFolder } from '../../config/claude-folder.js';
 import { findOwnHooks, findOwnPlugins } from '../../config/claude-hooks.js';
 import {
@@ -17,7 +17,7 @@ import { parseSetupOptions, SETUP_OPTIONS } from './options.js';
 import { removeFromSettings } from './settings-change.js';
 import { planChange, showChange, writeChange } from './settings-file.js';
 
-const HELP = `usage: cc-langfuse uninstall [options]
+export const HELP = `usage: cc-langfuse uninstall [options]
 
 Removes the hooks from Claude Code's settings, and the keys and settings of
 cc-langfuse from their env block. The rest of the file stays as it is, and
@@ -33,9 +33,8 @@ uninstall keeps a backup next to it.
 Exit code: 0; 1 if something failed; 2 for a usage error; 130 if you stopped it.
 `;
 
-/** Returns the exit code. */
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, SETUP_OPTIONS, HELP);
+  const { values, positionals } = parseCommandLine(args, SETUP_OPTIONS);
   const { scope, isDryRun, assumeYes } = parseSetupOptions('uninstall', values, positionals);
   const path = settingsPath(scope, env, process.cwd());
   const variables = Object.keys(envBlock(readSettingsAt(path))).filter(isSetting);
@@ -45,27 +44,23 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const removed = sharing ? [] : variables;
   const change = planChange(path, (text) => removeFromSettings(text, removed));
   const isChange = change.before !== undefined && change.before !== change.after;
-  if (isDryRun || (isChange && !assumeYes && canAsk())) process.stdout.write(showChange(change));
+  const mustAsk = isChange && !isDryRun && !assumeYes;
+  if (isDryRun || (mustAsk && canAsk())) printStdout(showChange(change));
   if (isDryRun) return 0;
-  if (isChange && !assumeYes) {
-    if (!canAsk()) throw new UsageError('there is no terminal to ask in: use --yes');
-    if (!(await confirm('Remove it?'))) {
-      process.stdout.write('nothing was changed\n');
-      return 0;
-    }
+  if (mustAsk && !canAsk()) throw new UsageError('there is no terminal to ask in: use --yes');
+  if (mustAsk && !(await confirm('Remove it?'))) {
+    printStdout('nothing was changed');
+    return 0;
   }
   const backup = isChange ? writeChange(change) : undefined;
   const hasKeys = removed.some((variable) => variable.endsWith('SECRET_KEY'));
-  const lines = [
-    isChange ? `removed cc-langfuse from ${path}` : `${path} contains nothing of cc-langfuse; nothing was changed`,
-    ...(backup === undefined ? [] : [`backup${hasKeys ? ', which contains the keys' : ''}: ${backup}`]),
-    ...(sharing && variables.length > 0
-      ? [`the keys are still in it, because another exporter in ${sharing.path} may use them`]
-      : []),
-    ...readSettingsFiles(env, process.cwd()).flatMap(describeRest),
-    `State and log are kept. To remove them: rm -r ${quoteForShell(`${stateFolder(env)}/cc-langfuse_`)}*`,
-  ];
-  process.stdout.write(`${lines.map(toOneLine).join('\n')}\n`);
+  const print = (line: string) => printStdout(toOneLine(line));
+  print(isChange ? `removed cc-langfuse from ${path}` : `${path} contains nothing of cc-langfuse; nothing was changed`);
+  if (backup !== undefined) print(`backup${hasKeys ? ', which contains the keys' : ''}: ${backup}`);
+  if (sharing && variables.length > 0)
+    print(`the keys are still in it, because another exporter in ${sharing.path} may use them`);
+  readSettingsFiles(env, process.cwd()).flatMap(describeRest).map(print);
+  print(`State and log are kept. To remove them: rm -r ${quoteForShell(`${stateFolder(env)}/cc-langfuse_`)}*`);
   return 0;
 }
 

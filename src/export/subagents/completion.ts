@@ -2,22 +2,13 @@ import type { AgentEntry } from '../../state/entry.js';
 import type { AgentFile } from '../../transcript/agents/agent-files.js';
 import { extractText } from '../../transcript/file/content.js';
 import type { ToolCall, Turn } from '../../transcript/turns/turn.js';
-
-/** What the hook event says about a session's subagents. */
-export interface AgentStatus {
-  /** Agents and workflows that Claude Code lists as running. */
-  readonly running: ReadonlySet<string>;
-  /** The session has ended, so its agents will write nothing more. */
-  readonly sessionEnded: boolean;
-  /** Whether to look beside the transcript for agents that no call names. All files there are opened for it. */
-  readonly includeLegacyFiles: boolean;
-  /** A file that was last changed before this moment (ms since 1970) is idle. */
-  readonly idleBefore: number;
-}
+import type { AgentStatus } from '../export-request.js';
+import { IDLE_MS } from '../read-turns.js';
 
 /** Decides whether an agent is done: its file may still grow after the turn that started it. */
 export class Completion {
   readonly #status: AgentStatus;
+  readonly #idleBefore = Date.now() - IDLE_MS;
   /** Calls and agents whose end the transcript has recorded. */
   readonly #ended = new Set<string>();
 
@@ -25,7 +16,7 @@ export class Completion {
     this.#status = status;
   }
 
-  observe({ prompts, notes, responses }: Turn): void {
+  recordTurn({ prompts, notes, responses }: Turn): void {
     for (const { content } of prompts) this.#readNotification(content);
     for (const note of notes) if (note.kind === 'absorbed-message') this.#readNotification(note.content);
     for (const call of responses.flatMap(({ calls }) => calls))
@@ -47,7 +38,7 @@ export class Completion {
   }
 
   #isIdle({ changedAt }: AgentFile): boolean {
-    return changedAt < this.#status.idleBefore;
+    return changedAt < this.#idleBefore;
   }
 
   /** The end of a background agent, or of a workflow, is a message that names its task and its call. */

@@ -2,58 +2,36 @@ import { isDeepStrictEqual } from 'node:util';
 import { findAgentType } from '../../observations/build/agents.js';
 import { deriveSpanId } from '../../observations/build/ids.js';
 import { NAME_CHARS } from '../../observations/build/observation.js';
-import type { BuildOptions } from '../../observations/build/trace.js';
+import { assembleTrace, type BuildOptions } from '../../observations/build/trace.js';
 import { sanitizeText } from '../../observations/content/sanitize.js';
 import type { Trace } from '../../observations/model.js';
 import type { AgentEntry, Entry } from '../../state/entry.js';
 import type { AgentFile } from '../../transcript/agents/agent-files.js';
 import type { ToolCall } from '../../transcript/turns/turn.js';
 import { isAsync } from './completion.js';
-import { serializeTrace } from './stored-trace.js';
 
 /** What is kept of a call that may have started an agent. */
 type Launch = Pick<AgentEntry, 'type' | 'description' | 'background' | 'task'> & { trace: Trace };
 
 /** Knows below which call each subagent belongs. The state keeps it, since an agent may end long after its turn. */
 export class Placement {
-  readonly #entries = new Map<string, AgentEntry>();
-  /** Agents whose state cannot be read: they may have been sent already. */
-  readonly #unreadable = new Set<string>();
+  /** The entry of an agent is undefined if it cannot be read: the agent may have been sent already. */
+  readonly entries: Map<string, AgentEntry | undefined>;
   readonly #launches = new Map<string, Launch>();
 
-  constructor(known: NonNullable<Entry['agents']>) {
-    for (const [agentId, entry] of Object.entries(known)) {
-      if (entry) this.#entries.set(agentId, entry);
-      else this.#unreadable.add(agentId);
-    }
+  constructor(known: Entry['agents'] = {}) {
+    this.entries = new Map(Object.entries(known));
   }
 
-  get agentIds(): Iterable<string> {
-    return this.#entries.keys();
-  }
-
-  isUnreadable(agentId: string): boolean {
-    return this.#unreadable.has(agentId);
+  isUnreadable(key: string): boolean {
+    return this.entries.has(key) && this.entries.get(key) === undefined;
   }
 
   /** The entry of an agent, or for a step of a workflow, that of the workflow. */
-  find({
-    agentId,
-    workflowRunId,
-    meta,
-  }: Pick<AgentFile, 'agentId' | 'workflowRunId' | 'meta'>): AgentEntry | undefined {
-    const own = this.#entries.get(agentId);
-    if (own || workflowRunId === undefined) return own;
-    const workflow = this.#entries.get(workflowKey(workflowRunId));
+  find({ agentId, workflowRunId, meta }: AgentFile): AgentEntry | undefined {
+    if (this.entries.has(agentId) || workflowRunId === undefined) return this.entries.get(agentId);
+    const workflow = this.entries.get(workflowKey(workflowRunId));
     return workflow && { ...workflow, type: meta.agentType };
-  }
-
-  get(agentId: string): AgentEntry | undefined {
-    return this.#entries.get(agentId);
-  }
-
-  set(agentId: string, entry: AgentEntry): void {
-    this.#entries.set(agentId, entry);
   }
 
   /** Records a call, and places the agent or workflow that its result names; returns what it placed. */
@@ -69,18 +47,18 @@ export class Placement {
   /** Places an agent, or a workflow, below the call that started it; returns it if that is news for the state. */
   place(key: string, callId: string): string[] {
     const launch = this.#launches.get(callId);
-    if (!launch || this.#unreadable.has(key)) return [];
-    const known = this.#entries.get(key);
+    if (!launch || this.isUnreadable(key)) return [];
+    const known = this.entries.get(key);
     const { trace, ...details } = launch;
     if (!known) {
       const parent = deriveSpanId(trace, 'tool', callId);
-      this.#entries.set(key, { ...details, ...serializeTrace(trace), parent, call: callId, lastLine: 0 });
+      this.entries.set(key, { ...details, ...serializeTrace(trace), parent, call: callId, lastLine: 0 });
       return [key];
     }
     // The agent may have been placed by its own file before the result of its call came, and the turn may have grown since.
     const news = { ...(details.background && { background: true }), traceTags: [...trace.tags] };
     if (known.call !== callId || isDeepStrictEqual(known, { ...known, ...news })) return [];
-    this.#entries.set(key, { ...known, ...news });
+    this.entries.set(key, { ...known, ...news });
     return [key];
   }
 }
@@ -99,4 +77,23 @@ function describeLaunch(call: ToolCall, trace: Trace, { redact }: BuildOptions):
     background: isAsync(call),
     task: taskId,
   };
+}
+
+/** The trace of an agent as the state keeps it: the run that sends the agent does not read its turn again. */
+export function serializeTrace({ id, parentId, scope, name, metadata, tags, userId }: Trace) {
+  return {
+    trace: id,
+    traceParent: parentId,
+    traceScope: scope === id ? undefined : scope,
+    traceName: name,
+    traceMetadata: metadata,
+    traceTags: [...tags],
+    traceUser: userId,
+  };
+}
+
+export function deserializeTrace(entry: AgentEntry, options: BuildOptions): Trace {
+  const { trace: id, traceParent: parentId, traceScope: scope = id, traceName: name, traceMetadata: metadata } = entry;
+  const { traceTags: tags = options.tags, traceUser: userId = options.userId } = entry;
+  return assembleTrace({ id, parentId, scope, name, metadata, tags, userId }, options);
 }

@@ -1,32 +1,20 @@
 import { buildLostSubagent, buildSubagent } from '../../observations/build/agents.js';
 import { type BuildOptions, buildAgentTrace } from '../../observations/build/trace.js';
 import type { Trace } from '../../observations/model.js';
-import type { Log } from '../../shared/log.js';
 import type { AgentEntry, Entry } from '../../state/entry.js';
 import { type AgentFile, readAgent } from '../../transcript/agents/agent-files.js';
+import type { Line } from '../../transcript/file/line.js';
+import { readLines } from '../../transcript/file/lines.js';
 import type { AgentThread, ToolCall, Turn } from '../../transcript/turns/turn.js';
-import type { OptionsFor } from '../build-options.js';
 import { type OutboxItem, withStateChanges } from '../outbox.js';
-import type { Requests } from '../requests.js';
-import { type AgentStatus, Completion, isAsync } from './completion.js';
+import { buildOptions, type SessionRun } from '../session-run.js';
+import { Completion, isAsync } from './completion.js';
 import { AgentFiles } from './files.js';
-import { Placement } from './placement.js';
-import { deserializeTrace, serializeTrace } from './stored-trace.js';
-
-interface SubagentSources {
-  readonly transcriptPath: string;
-  readonly known: Entry['agents'];
-  /** Agents from before this moment (ms since 1970) are ignored: another exporter has sent them. */
-  readonly ignoredBefore: number;
-  readonly status: AgentStatus;
-  readonly optionsFor: OptionsFor;
-  readonly requests: Requests;
-  readonly log: Log;
-}
+import { deserializeTrace, Placement, serializeTrace } from './placement.js';
 
 /** The subagents of a session: which call started each, whether it is done, and what of it has not been sent yet. */
 export class Subagents {
-  readonly #sources: SubagentSources;
+  readonly #run: SessionRun;
   readonly #options: BuildOptions;
   readonly #files: AgentFiles;
   readonly #placement: Placement;
@@ -36,17 +24,17 @@ export class Subagents {
   /** Agents whose files contain no answer. */
   readonly #unanswered = new Set<string>();
 
-  constructor(sources: SubagentSources) {
-    this.#sources = sources;
-    this.#options = sources.optionsFor(undefined);
-    this.#files = new AgentFiles(sources.transcriptPath);
-    this.#placement = new Placement(sources.known ?? {});
-    this.#completion = new Completion(sources.status);
+  constructor(run: SessionRun) {
+    this.#run = run;
+    this.#options = buildOptions(run);
+    this.#files = new AgentFiles(run.request.path);
+    this.#placement = new Placement(run.start.agents);
+    this.#completion = new Completion(run.request.agents);
   }
 
   /** Takes note of a turn's calls, and of the ends that it records; returns the agents that it started. */
-  observe(turn: Turn, trace: Trace): string[] {
-    this.#completion.observe(turn);
+  recordTurn(turn: Turn, trace: Trace): string[] {
+    this.#completion.recordTurn(turn);
     const started: string[] = [];
     for (const call of turn.responses.flatMap(({ calls }) => calls)) {
       if (call.id === undefined) continue;
@@ -63,7 +51,7 @@ export class Subagents {
   /** What the state is to keep of these agents. */
   collectEntries(agentIds: readonly string[]): Partial<Entry> {
     const entries = agentIds.flatMap((agentId) => {
-      const entry = this.#placement.get(agentId);
+      const entry = this.#placement.entries.get(agentId);
       return entry ? [[agentId, entry] as const] : [];
     });
     return entries.length > 0 ? { agents: Object.fromEntries(entries) } : {};
@@ -75,7 +63,7 @@ export class Subagents {
       isMore = false;
       for (const [file, entry] of this.#findDone()) {
         const thread = this.#read(file);
-        this.#placement.set(file.agentId, { ...entry, bytes: file.bytes });
+        this.#placement.entries.set(file.agentId, { ...entry, bytes: file.bytes });
         if (!thread) continue;
         isMore = true;
         yield this.#buildItems(file, thread, entry);
@@ -86,20 +74,22 @@ export class Subagents {
 
   /** Yields agents that no call started, each in a trace of its own, once nobody works on them any more. */
   *unplaced(): Generator<OutboxItem[], void, undefined> {
-    const { status, optionsFor, ignoredBefore } = this.#sources;
-    const legacy = status.includeLegacyFiles ? this.#files.listLegacy(this.#options.sessionId) : [];
+    const { request, start } = this.#run;
+    // The first cc-langfuse has sent the agents before it was replaced.
+    const ignoredBefore = Date.parse(start.agentsSince ?? '') || 0;
+    const legacy = request.agents.includeLegacyFiles ? this.#files.listLegacy(request.sessionId) : [];
     for (const file of [...this.#files.list(), ...legacy]) {
       const { agentId, meta, workflowRunId, changedAt } = file;
       // An agent that a call started is placed below that call, and waits until the call is known.
       const hasCall = meta.toolUseId !== undefined || meta.parentAgentId !== undefined || workflowRunId !== undefined;
-      const isKnown = this.#placement.get(agentId) !== undefined || this.#placement.isUnreadable(agentId);
+      const isKnown = this.#placement.entries.has(agentId);
       if (hasCall || isKnown || changedAt < ignoredBefore || !this.#completion.isAbandoned(file)) continue;
       const thread = this.#read(file);
       if (!thread) {
         this.#unanswered.add(agentId);
         continue;
       }
-      const trace = buildAgentTrace(thread, meta.agentType, optionsFor(thread.turns[0].context.cwd));
+      const trace = buildAgentTrace(thread, meta.agentType, buildOptions(this.#run, thread.turns[0].context.cwd));
       yield this.#buildItems(file, thread, { ...serializeTrace(trace), lastLine: 0, type: meta.agentType });
     }
   }
@@ -108,7 +98,7 @@ export class Subagents {
   settledBytes(): number | undefined {
     const files = this.#files.list();
     const isSettled = ({ agentId, bytes }: AgentFile) =>
-      this.#placement.get(agentId)?.bytes === bytes ||
+      this.#placement.entries.get(agentId)?.bytes === bytes ||
       this.#unanswered.has(agentId) ||
       this.#placement.isUnreadable(agentId);
     const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -116,10 +106,10 @@ export class Subagents {
   }
 
   *#findDone(): Generator<[AgentFile, AgentEntry], void, undefined> {
-    for (const agentId of this.#placement.agentIds) this.#files.find(agentId);
+    for (const [agentId, entry] of this.#placement.entries) if (entry) this.#files.find(agentId);
     for (const file of this.#files.list()) {
       const entry = this.#placement.find(file);
-      const isSent = entry?.bytes === file.bytes || entry?.lost || this.#placement.isUnreadable(file.agentId);
+      const isSent = entry?.bytes === file.bytes || entry?.lost;
       if (entry && !isSent && this.#completion.isDone(file, entry)) yield [file, entry];
     }
   }
@@ -127,12 +117,12 @@ export class Subagents {
   /** An agent whose file is missing or empty is built from the result of its call. */
   *#lost(): Generator<OutboxItem[], void, undefined> {
     for (const [agentId, { call, trace }] of this.#results) {
-      const entry = this.#placement.get(agentId);
+      const entry = this.#placement.entries.get(agentId);
       const file = this.#files.find(agentId);
       // If there is a file that has not been read, the agent is still working, or goes on.
       const isMissing = file === undefined || entry?.bytes === file.bytes;
       if (entry?.lastLine !== 0 || entry.lost || !isMissing) continue;
-      this.#placement.set(agentId, { ...entry, lost: true });
+      this.#placement.entries.set(agentId, { ...entry, lost: true });
       const observation = buildLostSubagent(call, { trace, parentId: entry.parent }, this.#options);
       yield observation ? [{ observation, change: this.collectEntries([agentId]) }] : [];
     }
@@ -146,9 +136,9 @@ export class Subagents {
     const description = meta.description ?? entry.description;
     const agent = { thread, type: meta.agentType ?? entry.type, description, isBackground: background };
     const built = buildSubagent(agent, { trace, parentId: parent }, this.#options);
-    const started = thread.turns.flatMap((turn) => this.observe(turn, trace));
+    const started = thread.turns.flatMap((turn) => this.recordTurn(turn, trace));
     const last = built.root.line;
-    this.#placement.set(agentId, { ...entry, lastLine: last, sentLine: last, bytes });
+    this.#placement.entries.set(agentId, { ...entry, lastLine: last, sentLine: last, bytes });
     if (last <= lastLine) return [];
     const children = built.children.filter(({ line }) => line > sentLine);
     return [
@@ -158,9 +148,21 @@ export class Subagents {
   }
 
   #read(file: AgentFile): AgentThread | undefined {
-    const { log, requests } = this.#sources;
-    const onUnreadable = (line: number, reason: string) =>
-      log.warn('skipped a line that cannot be read', { file: file.path, line, reason });
-    return readAgent(file, onUnreadable, requests.observeAgent(file.path));
+    const lines = this.#readLines(file.path);
+    return readAgent(file, this.#run.requests?.observeAgent(file.path, lines) ?? lines);
+  }
+
+  *#readLines(file: string): Generator<Line, void, undefined> {
+    const warn = (line: number, reason: string) =>
+      this.#run.context.log.warn('skipped a line that cannot be read', { file, line, reason });
+    try {
+      for (const line of readLines(file)) {
+        if (line.kind === 'unreadable') warn(line.location.number, line.reason);
+        yield line;
+      }
+    } catch (error) {
+      warn(0, error instanceof Error ? error.message : String(error));
+      throw error;
+    }
   }
 }

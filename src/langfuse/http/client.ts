@@ -29,11 +29,6 @@ export interface Http {
   request(request: HttpRequest, limits: Limits): Promise<HttpResponse>;
 }
 
-interface Connection {
-  readonly request: typeof import('node:http').request;
-  readonly agent: import('node:http').Agent;
-}
-
 const RESPONSE_TIMEOUT_MS = 30_000;
 /** 50 kB a second: a large body needs time to arrive. */
 const SLOWEST_BYTES_PER_MS = 50;
@@ -42,7 +37,7 @@ const LONGEST_BODY_CHARS = 5_000_000;
 
 /** Keeps its connections open until it is closed; goes through the proxy that the environment names. */
 export class HttpClient implements Http {
-  readonly #connections = new Map<string, Promise<Connection>>();
+  readonly #connections = new Map<string, ReturnType<typeof connect>>();
 
   async request(request: HttpRequest, { deadline }: Limits): Promise<HttpResponse> {
     const { url, method, isBodyOptional } = request;
@@ -60,16 +55,11 @@ export class HttpClient implements Http {
       const [incoming] = (await response) as [IncomingMessage];
       const { statusCode: status = 0, headers } = incoming;
       const isPage = /\bhtml\b/i.test(headers['content-type'] ?? '');
-      return {
-        status,
-        headers,
-        isPage,
-        body: isBodyOptional ? await readEarlyBody(incoming) : await readBody(incoming),
-      };
+      const body = await (isBodyOptional ? readEarlyBody(incoming) : readBody(incoming));
+      return { status, headers, isPage, body };
     } catch (error) {
       const seconds = Number((timeoutMs / 1_000).toPrecision(2));
-      const isTimeout = signal.aborted;
-      throw new NoResponseError(url, isTimeout ? new Error(`no answer within ${seconds} s`) : (error as Error));
+      throw new NoResponseError(url, signal.aborted ? { message: `no answer within ${seconds} s` } : (error as Error));
     }
   }
 
@@ -78,7 +68,7 @@ export class HttpClient implements Http {
     for (const connection of connections) if (connection.status === 'fulfilled') connection.value.agent.destroy();
   }
 
-  #connect(url: URL): Promise<Connection> {
+  #connect(url: URL) {
     const connection = this.#connections.get(url.origin) ?? connect(url);
     this.#connections.set(url.origin, connection);
     return connection;
@@ -89,7 +79,7 @@ export class NoResponseError extends Error {
   readonly code: string | undefined;
   readonly reason: string;
 
-  constructor({ host }: URL, { code, message }: NodeJS.ErrnoException) {
+  constructor({ host }: URL, { code, message }: Pick<NodeJS.ErrnoException, 'code' | 'message'>) {
     super(`${host} cannot be reached: ${code ?? message}`);
     this.code = code;
     this.reason = code ?? message;
@@ -110,7 +100,7 @@ export async function requestOnce(request: HttpRequest, timeoutMs: number): Prom
   }
 }
 
-async function connect(url: URL): Promise<Connection> {
+async function connect(url: URL) {
   const { request, Agent } = url.protocol === 'https:' ? await import('node:https') : await import('node:http');
   const hasProxy = Object.keys(process.env).some((name) => /^(?:https?|all)_proxy$/i.test(name));
   const { createProxyAgent } = hasProxy ? await import('./proxy.lazy.js') : { createProxyAgent: () => undefined };

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Limits } from '../destination.js';
-import type { Http, HttpRequest, HttpResponse } from './client.js';
+import { type Http, HttpClient, type HttpRequest, type HttpResponse } from './client.js';
 
-export const MAX_ATTEMPTS = 4;
-
+const MAX_ATTEMPTS = 4;
 const TOO_MANY_REQUESTS = 429;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 30_000;
@@ -13,11 +12,12 @@ const LONGEST_WAIT_MS = 30_000;
  * to wait is healthy. Then all requests wait that are made through the same instance.
  */
 export class RetryingHttpClient implements Http {
-  readonly #http: Http;
+  /** For requests that are not to be repeated. */
+  readonly client: HttpClient;
   #pause: { readonly until: number; readonly response: HttpResponse } | undefined;
 
-  constructor(http: Http) {
-    this.#http = http;
+  constructor(client = new HttpClient()) {
+    this.client = client;
   }
 
   /** Until when the server has asked to wait, in ms since 1970. */
@@ -31,13 +31,12 @@ export class RetryingHttpClient implements Http {
       if (this.#pause && this.#pause.until >= deadline) return this.#pause.response;
       await waitUntil(this.pausedUntil, stop);
       if (Date.now() >= deadline) throw new Error('out of time');
-      const result = await this.#http.request(request, limits).catch((error: Error) => error);
+      const result = await this.client.request(request, limits).catch((error: Error) => error);
       const response = result instanceof Error ? undefined : result;
       if (response && !isRetryable(response.status)) return response;
-      const until = Date.now() + waitMs(attempt, response);
-      const isPause = response?.status === TOO_MANY_REQUESTS;
-      if (isPause) this.#pause = { until: Math.max(until, this.pausedUntil), response };
-      if (until >= deadline || (attempt >= MAX_ATTEMPTS && !isPause)) {
+      const until = nextAttemptAt(attempt, response);
+      if (response?.status === TOO_MANY_REQUESTS) this.#pause = { until: Math.max(until, this.pausedUntil), response };
+      if (until >= deadline) {
         if (result instanceof Error) throw result;
         return result;
       }
@@ -51,9 +50,14 @@ export function isRetryable(status: number): boolean {
   return status === 408 || status === TOO_MANY_REQUESTS || status >= 500;
 }
 
-/** The wait after an attempt, unless the server says how long. */
-export function backoffMs(attempt: number): number {
-  return Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS) * (0.75 + Math.random() / 2);
+/** When to try again after an attempt, in ms since 1970: infinity if it was the last one. */
+export function nextAttemptAt(attempt: number, response?: HttpResponse): number {
+  const isLast = attempt >= MAX_ATTEMPTS;
+  if (isLast && response?.status !== TOO_MANY_REQUESTS) return Number.POSITIVE_INFINITY;
+  const requestedMs = parseRetryAfter(response?.headers['retry-after']);
+  const backoffMs = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS) * (0.75 + Math.random() / 2);
+  // A server that keeps asking for a wait that is too short is not believed.
+  return Date.now() + (isLast ? Math.max(requestedMs ?? 0, backoffMs) : (requestedMs ?? backoffMs));
 }
 
 /** Throws if it is stopped. */
@@ -61,13 +65,6 @@ export async function waitUntil(until: number, stop: AbortSignal | undefined): P
   const left = until - Date.now();
   if (left > 0) await sleep(left, undefined, stop && { signal: stop }).catch(() => {});
   if (stop?.aborted) throw new Error('stopped');
-}
-
-/** A server that keeps asking for a wait that is too short is not believed. */
-function waitMs(attempt: number, response: HttpResponse | undefined): number {
-  const requestedMs = parseRetryAfter(response?.headers['retry-after']);
-  if (requestedMs !== undefined && attempt < MAX_ATTEMPTS) return requestedMs;
-  return Math.max(requestedMs ?? 0, backoffMs(attempt));
 }
 
 /** `Retry-After` is a number of seconds or a date. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ApiIngestionEvent } from 'langfuse';
-import type { Observation, Usage } from '../../observations/model.js';
+import type { Observation } from '../../observations/model.js';
 
 export interface IngestionEvent {
   readonly event: ApiIngestionEvent;
@@ -80,14 +80,10 @@ function buildBody({ trace, type, parentId, input, output, ...own }: Observation
       modelParameters,
       completionStartTime: completionStartTime === undefined ? undefined : isoTime(completionStartTime),
       usageDetails: usage,
-      usage: usage && usageForVersion2(usage),
+      // Version 2 has only these kinds.
+      usage: usage && { input: usage.input, output: usage.output, total: usage.total, unit: 'TOKENS' },
     }),
   };
-}
-
-/** Version 2 has only these kinds. */
-function usageForVersion2({ input, output, total }: Usage) {
-  return { input, output, total, unit: 'TOKENS' };
 }
 
 function isoTime(ms: number): string {

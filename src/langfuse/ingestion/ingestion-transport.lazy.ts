@@ -1,11 +1,9 @@
 import { type ApiIngestionEvent, type ApiIngestionResponse, Langfuse } from 'langfuse';
 import type { LangfuseConfig } from '../../config/settings.js';
-import type { Observation } from '../../observations/model.js';
 import { isRecord, parseJson } from '../../shared/json.js';
 import type { Limits, Outgoing } from '../destination.js';
 import { langfuseUrl, SDK_HEADERS } from '../endpoint.js';
 import { type Http, type HttpResponse, isSuccess } from '../http/client.js';
-import { encodeSpan } from '../otlp/span.js';
 import { INGESTION_CLOSED, type Reply, type Transport } from '../transport.js';
 import { buildEvents, type IngestionEvent } from './events.js';
 
@@ -40,10 +38,6 @@ export class IngestionTransport implements Transport {
     // Without an environment it would read one from a variable, and print whether it is valid.
     this.#client = new Langfuse({ publicKey, secretKey, environment: 'default', additionalHeaders: SDK_HEADERS });
     this.#http = http;
-  }
-
-  encode(observation: Observation): Outgoing {
-    return { json: encodeSpan(observation), observation };
   }
 
   async post(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {

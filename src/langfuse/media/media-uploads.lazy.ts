@@ -3,8 +3,7 @@ import type { Media, Observation } from '../../observations/model.js';
 import { isRecord, parseJson } from '../../shared/json.js';
 import type { Limits, MediaReport } from '../destination.js';
 import { apiRequest } from '../endpoint.js';
-import { type Http, type HttpRequest, type HttpResponse, isSuccess } from '../http/client.js';
-import { RetryingHttpClient } from '../http/retry.js';
+import { type Http, isSuccess } from '../http/client.js';
 
 interface UploadJob {
   readonly media: Media;
@@ -37,8 +36,7 @@ export class MediaUploads {
 
   constructor(config: LangfuseConfig, http: Http) {
     this.#config = config;
-    // A storage that asks to wait does not pause the requests with observations.
-    this.#http = new RetryingHttpClient(http);
+    this.#http = http;
   }
 
   /** `deadline` is that of the observation itself. */
@@ -46,13 +44,9 @@ export class MediaUploads {
     const owner = { traceId: trace.id, observationId: id };
     const limits = { deadline: this.#endOfWindow(deadline), stop };
     const unique = [...new Map(media.map((each) => [`${each.field} ${each.reference}`, each])).values()];
-    const missing = new Map<string, string>();
-    const uploads = unique.map(async (each) => {
-      const failure = await this.#enqueue({ media: each, owner, limits });
-      if (failure !== undefined) missing.set(each.reference, failure);
-    });
-    await Promise.all(uploads);
-    return { missing: new Set(missing.keys()), failure: stop?.aborted ? undefined : [...missing.values()][0] };
+    const failures = await Promise.all(unique.map((each) => this.#enqueue({ media: each, owner, limits })));
+    const missing = unique.filter((_, place) => failures[place] !== undefined).map(({ reference }) => reference);
+    return { missing: new Set(missing), failure: stop?.aborted ? undefined : failures.find(Boolean) };
   }
 
   /** Half of the time up to the deadline is left for the observations. */
@@ -94,9 +88,8 @@ export class MediaUploads {
   async #upload({ media, owner, limits }: UploadJob): Promise<void> {
     const { field, contentType, length: contentLength, sha256: sha256Hash } = media;
     const announcement = { ...owner, field, contentType, contentLength, sha256Hash };
-    const { mediaId, uploadUrl } = parseUploadUrl(
-      await this.#askLangfuse('POST', '/api/public/media', announcement, limits),
-    );
+    const answer = await this.#askLangfuse('POST', '/api/public/media', announcement, limits);
+    const { mediaId, uploadUrl } = parseUploadUrl(answer);
     if (!media.reference.includes(`|id=${mediaId}|`)) throw new FileRefusal('the server uses another media ID');
     if (uploadUrl === undefined || this.#stored.has(sha256Hash)) return;
     const startedAt = Date.now();
@@ -106,11 +99,8 @@ export class MediaUploads {
     const outcome = `the storage at ${uploadUrl.host} answers ${status}`;
     // Google's storage calls its empty answer HTML.
     if (isPage && body.trim() !== '' && isSuccess(status)) throw new Error(`${outcome} with a web page`);
-    const result = {
-      uploadedAt: new Date().toISOString(),
-      uploadHttpStatus: status,
-      uploadTimeMs: Date.now() - startedAt,
-    };
+    const uploadedAt = new Date().toISOString();
+    const result = { uploadedAt, uploadHttpStatus: status, uploadTimeMs: Date.now() - startedAt };
     // The server shows the file only once it has been told the result.
     await this.#askLangfuse('PATCH', `/api/public/media/${encodeURIComponent(mediaId)}`, result, limits);
     if (status === 413) throw new FileRefusal(outcome);
@@ -118,27 +108,22 @@ export class MediaUploads {
     this.#stored.add(sha256Hash);
   }
 
-  async #askLangfuse(
-    method: HttpRequest['method'],
-    path: string,
-    content: object,
-    limits: Limits,
-  ): Promise<HttpResponse> {
-    const response = await this.#http.request(apiRequest(this.#config, method, path, content), limits);
-    const { status, isPage } = response;
+  /** Returns the body of the answer. */
+  async #askLangfuse(method: 'POST' | 'PATCH', path: string, content: object, limits: Limits): Promise<string> {
+    const { status, isPage, body } = await this.#http.request(apiRequest(this.#config, method, path, content), limits);
     if (status === 400 || status === 413 || status === 422)
       throw new FileRefusal(`the server refuses the file (${status})`);
     if (status === 404) throw new Error('the server accepts no media (404)');
     if (status >= 300 || isPage)
       throw new Error(`the server answers ${status}${isPage ? ' with a web page' : ''} to a media request`);
-    return response;
+    return body;
   }
 }
 
 /** The fault is the file's, not the server's. */
 class FileRefusal extends Error {}
 
-function parseUploadUrl({ body }: HttpResponse): { mediaId: string; uploadUrl: URL | undefined } {
+function parseUploadUrl(body: string): { mediaId: string; uploadUrl: URL | undefined } {
   const answer = parseJson(body);
   const { mediaId, uploadUrl } = isRecord(answer) ? answer : {};
   const url = typeof uploadUrl === 'string' && URL.canParse(uploadUrl) ? new URL(uploadUrl) : undefined;

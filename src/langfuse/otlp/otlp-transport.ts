@@ -1,31 +1,25 @@
 import type { DestinationConfig } from '../../config/settings.js';
-import type { Observation } from '../../observations/model.js';
 import { isRecord, parseJson } from '../../shared/json.js';
 import type { Limits, Outgoing, Rejected } from '../destination.js';
 import { type Endpoint, otlpEndpoint } from '../endpoint.js';
 import type { Http } from '../http/client.js';
 import type { Reply, Transport } from '../transport.js';
-import { encodeRequest, encodeSpan } from './span.js';
+import { encodeRequest } from './span.js';
 
 /** Sends observations as OpenTelemetry spans, to Langfuse or to a Collector. */
 export class OtlpTransport implements Transport {
-  readonly #kind: DestinationConfig['kind'];
-  readonly #endpoint: Endpoint;
+  readonly #config: DestinationConfig;
   readonly #http: Http;
 
   constructor(config: DestinationConfig, http: Http) {
-    this.#kind = config.kind;
-    this.#endpoint = otlpEndpoint(config);
+    this.#config = config;
     this.#http = http;
   }
 
-  encode(observation: Observation): Outgoing {
-    return { json: encodeSpan(observation) };
-  }
-
   async post(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {
-    const { url, headers } = this.#endpoint;
-    const response = await this.#http.request(
+    const { kind } = this.#config;
+    const { url, headers } = otlpEndpoint(this.#config);
+    const { status, isPage, body } = await this.#http.request(
       {
         method: 'POST',
         url,
@@ -36,11 +30,10 @@ export class OtlpTransport implements Transport {
       },
       limits,
     );
-    const { status, isPage, body } = response;
-    const problem =
-      isPage && status < 300
-        ? `this is not ${NAMES[this.#kind]}: it answered ${status} with a web page`
-        : PROBLEMS[this.#kind][status];
+    const isForeign = isPage && status < 300;
+    const problem = isForeign
+      ? `this is not ${NAMES[kind]}: it answered ${status} with a web page`
+      : PROBLEMS[kind][status];
     return { status, problem, rejected: parseRejected(body, outgoing.length, headers) };
   }
 }

@@ -40,23 +40,13 @@ export function findLegacyAgentFiles(transcriptPath: string): AgentFile[] {
   return listAgentFiles(dirname(transcriptPath), 0);
 }
 
-/** What the agent did, as far as its file says; undefined if the file has no answer or cannot be read. */
-export function readAgent(
-  { agentId, path }: AgentFile,
-  onUnreadable: (line: number, reason: string) => void,
-  onLine: (line: Line) => void = () => {},
-): AgentThread | undefined {
+/** What the agent did, as far as its file can be read; undefined if it contains no answer. */
+export function readAgent({ agentId, path }: AgentFile, lines?: Iterable<Line>): AgentThread | undefined {
   const turns: Turn[] = [];
-  try {
+  attempt(() => {
     // The agent's id names lines without a uuid, so that they do not get the same name as another agent's.
-    const all = readAllTurns(path, 'agent', agentId, (line) => {
-      onLine(line);
-      if (line.kind === 'unreadable') onUnreadable(line.location.number, line.reason);
-    });
-    for (const turn of all) turns.push(turn);
-  } catch (error) {
-    onUnreadable(0, error instanceof Error ? error.message : String(error));
-  }
+    for (const turn of readAllTurns(path, 'agent', agentId, lines)) turns.push(turn);
+  });
   return toThread(turns, agentId, agentId);
 }
 

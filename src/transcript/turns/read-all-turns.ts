@@ -8,13 +8,12 @@ export function* readAllTurns(
   path: string,
   thread: 'main' | 'agent',
   sessionId: string,
-  onLine: (line: Line) => void = () => {},
+  lines: Iterable<Line> = readLines(path),
 ): Generator<Turn, void, undefined> {
   const time = () => readFirstTime(path);
   const start = { line: 1, offset: 0, turnCount: 0, session: NO_SESSION_FACTS };
   const grouper = new TurnGrouper({ ...start, thread, sessionId, time });
-  for (const line of readLines(path)) {
-    onLine(line);
+  for (const line of lines) {
     const ended = grouper.push(line);
     if (ended) yield ended;
   }

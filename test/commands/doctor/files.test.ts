@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DoctorHome } from '../../support/doctor.js';
 import { SECRET_KEY } from '../../support/langfuse-server.js';
+import { mount } from '../../support/mount.js';
 
 const STATE = '~/.claude/state/cc-langfuse_state.json';
 let home: DoctorHome;
@@ -14,17 +15,6 @@ beforeEach(async () => {
 });
 
 afterEach(() => home.close());
-
-/** Mounts a disk, if this user may. Returns what unmounts it. */
-function mount(folder: string, options: string): (() => void) | undefined {
-  mkdirSync(folder);
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder], { stdio: 'ignore' });
-    return () => void execFileSync('umount', [folder]);
-  } catch {
-    return undefined;
-  }
-}
 
 describe('the state folder', () => {
   test('is broken if a file is in its place', async () => {
@@ -39,9 +29,9 @@ describe('the state folder', () => {
     ]);
   });
 
-  test('is broken on a read-only disk', async ({ skip }) => {
+  test('is broken on a read-only disk (needs the right to mount)', async ({ skip }) => {
     const readOnly = join(home.workplace.home, 'readonly');
-    const unmount = mount(readOnly, 'ro') ?? skip('waits for the right to mount a read-only disk');
+    const unmount = mount(readOnly, 'ro') ?? skip();
     try {
       expect((await home.check({ HOME: readOnly })).of('state-folder')).toEqual([
         {
@@ -55,18 +45,21 @@ describe('the state folder', () => {
     }
   });
 
-  test('is broken if it belongs to someone else', async ({ skip }) => {
-    if (process.getuid?.() === 0) skip('waits for a user other than root, who may write everywhere');
-    mkdirSync(home.workplace.stateFolder, { recursive: true });
-    chmodSync(home.workplace.stateFolder, 0o500);
-    expect((await home.check()).of('state-folder')).toMatchObject([
-      { status: 'broken', fix: 'sudo chown "$(id -un)" ~/.claude/state && chmod u+rwx ~/.claude/state' },
-    ]);
-  });
+  // Root may write everywhere.
+  test.skipIf(process.getuid?.() === 0)(
+    'is broken if it belongs to someone else (needs a user other than root)',
+    async () => {
+      mkdirSync(home.workplace.stateFolder, { recursive: true });
+      chmodSync(home.workplace.stateFolder, 0o500);
+      expect((await home.check()).of('state-folder')).toMatchObject([
+        { status: 'broken', fix: 'sudo chown "$(id -un)" ~/.claude/state && chmod u+rwx ~/.claude/state' },
+      ]);
+    },
+  );
 
-  test('is broken on a full disk', async ({ skip }) => {
+  test('is broken on a full disk (needs the right to mount)', async ({ skip }) => {
     const small = join(home.workplace.home, 'small');
-    const unmount = mount(small, 'size=300k') ?? skip('waits for the right to mount a small disk');
+    const unmount = mount(small, 'size=300k') ?? skip();
     try {
       expect((await home.check({ HOME: small })).of('state-folder')).toEqual([
         {

@@ -19,16 +19,16 @@ afterEach(() => home.close());
 
 const hooksFound = async () => (await home.check()).of('hooks');
 
-describe('hooks are registered', () => {
+describe('the check of the registered hooks', () => {
   const REGISTERED = `registered in user settings (${FILE})`;
 
-  test('broken if there are none', async () => {
+  test('is broken if no hooks are registered', async () => {
     expect(await hooksFound()).toEqual([
       { status: 'broken', message: 'not registered in any settings file', fix: INSTALL },
     ]);
   });
 
-  test('broken if Stop is missing', async () => {
+  test('is broken if Stop is not registered', async () => {
     const { Stop: _, ...withoutStop } = TIMEOUTS;
     home.writeSettings(hooksOf(COMMAND, withoutStop));
     expect(await hooksFound()).toEqual([
@@ -40,7 +40,7 @@ describe('hooks are registered', () => {
     ]);
   });
 
-  test('a warning if another event is missing', async () => {
+  test('is a warning if another event is not registered', async () => {
     home.writeSettings(hooksOf(COMMAND, { Stop: 15, StopFailure: 15 }));
     expect(await hooksFound()).toEqual([
       {
@@ -51,7 +51,7 @@ describe('hooks are registered', () => {
     ]);
   });
 
-  test('by the plugin alone', async () => {
+  test('is ok if only the plugin registers them', async () => {
     home.writeSettings({ enabledPlugins: { 'cc-langfuse@cc-langfuse': true } });
     expect(await hooksFound()).toEqual([
       { status: 'ok', message: `registered in plugin cc-langfuse@cc-langfuse (${FILE})` },
@@ -196,7 +196,7 @@ describe('the program that a hook starts', () => {
     ]);
   });
 
-  test('is checked once in the home, where the settings of the user are those of the project', async () => {
+  test('is checked once in the home, since the settings of the user are those of the project there', async () => {
     home.writeSettings(hooksOf());
     expect((await home.check({}, home.workplace.home)).of('hook-program')).toHaveLength(1);
   });

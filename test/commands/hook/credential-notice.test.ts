@@ -18,29 +18,29 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 const REFUSAL = 'Langfuse refused the keys (401) at langfuse.test';
 const state = () => join(home, 'state');
 
-test('a refusal is told of the keys that were refused, not of others, and no more once they are taken', () => {
+test('the notice of a refusal is only for the keys and the server that were refused, until the keys are accepted', () => {
   saveRefusal(state(), REFUSAL, env);
   expect(takeNotice({ ...env, LANGFUSE_SECRET_KEY: 'another' }, 'one')).toBeUndefined();
   expect(takeNotice({ ...env, LANGFUSE_BASE_URL: 'https://other.test' }, 'one')).toBeUndefined();
   expect(takeNotice(env, 'one')).toContain('Langfuse refused the keys (401) at langfuse.test');
   expect(readFileSync(join(state(), 'cc-langfuse_refused'), 'utf8')).not.toContain('sk-secret');
-  expect(takeNotice(env, 'two')).toBeDefined();
+  expect(takeNotice(env, 'two')).toContain('Langfuse refused the keys (401) at langfuse.test');
   saveRefusal(state(), undefined, env);
   expect(takeNotice(env, 'three')).toBeUndefined();
 });
 
-test('keys of blanks are none', () => {
+test('a key of spaces counts as not set', () => {
   expect(takeNotice({ ...env, LANGFUSE_SECRET_KEY: ' ' }, 'one')).toContain('LANGFUSE_SECRET_KEY not set');
 });
 
-test('of thousands of sessions that were told, the last hundred are remembered', () => {
-  const told = join(state(), 'cc-langfuse_told');
-  mkdirSync(told);
+test('the last 100 sessions that got a notice are remembered', () => {
+  const notified = join(state(), 'cc-langfuse_told');
+  mkdirSync(notified);
   for (let n = 0; n < 500; n += 1) {
-    writeFileSync(join(told, `s${n}`), '');
-    utimesSync(join(told, `s${n}`), n + 1, n + 1);
+    writeFileSync(join(notified, `s${n}`), '');
+    utimesSync(join(notified, `s${n}`), n + 1, n + 1);
   }
-  expect(takeNotice({ ...env, LANGFUSE_PUBLIC_KEY: '' }, 'new')).toBeDefined();
-  expect(readdirSync(told)).toHaveLength(100);
-  expect(readdirSync(told)).toContain('new');
+  expect(takeNotice({ ...env, LANGFUSE_PUBLIC_KEY: '' }, 'new')).toContain('LANGFUSE_PUBLIC_KEY not set');
+  expect(readdirSync(notified)).toHaveLength(100);
+  expect(readdirSync(notified)).toContain('new');
 });

@@ -84,7 +84,7 @@ describe('a server without an OTLP endpoint', () => {
     expect(paths().slice(4)).toEqual(['otel/v1/traces']);
   });
 
-  test('that had one before is left to the next run: nothing was kept to be encoded differently', async () => {
+  test('that had one when the run started fails, and the next run uses the ingestion API', async () => {
     const destination = await open();
     const encoded = () =>
       someOutgoing(1).flatMap(({ observation }) => (observation ? destination.encode(observation) : []));
@@ -113,7 +113,7 @@ describe('a server without an OTLP endpoint', () => {
     expect(await destination.send(someOutgoing(1), soon())).toEqual(all(1));
   });
 
-  test('and without an ingestion API is reported, and not remembered', async () => {
+  test('or an ingestion API is a failure, and is not remembered', async () => {
     server.misbehave = () => ({ status: 404 });
     const failure = 'the server at LANGFUSE_BASE_URL has neither an OTLP endpoint nor an ingestion API (404)';
     expect(await send(1)).toEqual({ settled: 0, dropped: [], failure });

@@ -41,18 +41,18 @@ const spanOf = (turn: number) => (event: IngestedEvent) =>
 const all = (count: number) => ({ settled: count, dropped: [], failure: undefined });
 
 describe('CC_LANGFUSE_TRANSPORT', () => {
-  test('otlp: ingestion is not tried, even if there is no OTLP endpoint', async () => {
+  test('otlp never uses the ingestion API, even if there is no OTLP endpoint', async () => {
     const failure = 'the server has no OTLP endpoint (404); Langfuse has one since version 3.22';
     expect(await send(1, 'otlp')).toEqual({ settled: 0, dropped: [], failure });
     expect(paths()).toEqual(['otel/v1/traces']);
   });
 
-  test('ingestion: OTLP is not tried', async () => {
+  test('ingestion never uses OTLP', async () => {
     expect(await send(1, 'ingestion')).toEqual(all(1));
     expect(paths()).toEqual(['ingestion']);
   });
 
-  test('ingestion, but the server is Langfuse 4: the failure says what to do, and nothing is settled', async () => {
+  test('ingestion settles nothing with Langfuse 4, and the failure says what to do', async () => {
     server.isOlder = false;
     const destination = await open('ingestion');
     const report = await destination.send(someOutgoing(3), soon());
@@ -102,7 +102,7 @@ describe('the answer to a batch is read event by event', () => {
     expect(await send(3)).toEqual({ settled: 3, dropped: [1], failure: undefined });
   });
 
-  test('401: nothing is settled, since the keys may not write', async () => {
+  test('after 401 for an event nothing is settled, since the keys may not write', async () => {
     server.ingested.refuse = () => 401;
     expect(await send(2)).toEqual({ settled: 0, dropped: [], failure: 'the server refuses the keys (401)' });
   });
@@ -153,7 +153,7 @@ describe('the answer to a batch is read event by event', () => {
     );
   });
 
-  test('413: smaller batches are sent', async () => {
+  test('after 413 smaller batches are sent', async () => {
     server.misbehave = (request) => (Number(request.headers['content-length']) > 3_000 ? { status: 413 } : undefined);
     expect(await send(5)).toEqual(all(5));
     expect(new Set(names())).toEqual(new Set([1, 2, 3, 4, 5].map((n) => `Turn ${n}`)));

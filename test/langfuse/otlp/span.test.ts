@@ -8,11 +8,11 @@ import { describe, expect, test } from 'vitest';
 import { encodeRequest, encodeSpan, resourceAttributes, scope } from '../../../src/langfuse/otlp/span.js';
 import { buildTurn } from '../../../src/observations/build/turn.js';
 import type { Observation } from '../../../src/observations/model.js';
-import { stored } from '../../support/langfuse-server.js';
+import { type OtlpSpan, stored } from '../../support/langfuse-server.js';
 import { recordings, transcriptsOf } from '../../support/recording.js';
 import { OPTIONS, turnsOf } from '../../support/traces.js';
 
-/** The same observations by way of Langfuse's and OpenTelemetry's own packages. */
+/** Encodes observations with the packages of Langfuse and OpenTelemetry. */
 async function theirRequest(observations: readonly Observation[]): Promise<string> {
   const exporter = new InMemorySpanExporter();
   let next: Observation | undefined;
@@ -37,7 +37,7 @@ async function theirRequest(observations: readonly Observation[]): Promise<strin
 function theirAttributes(observation: Observation): Attributes {
   const { type, trace, parentId, completionStartTime, usage, ...content } = observation;
   const { level, statusMessage, input, output, model, modelParameters, metadata } = content;
-  // As `@langfuse/tracing` flattens metadata, which it does not export.
+  // `@langfuse/tracing` flattens metadata like this, but does not export the function.
   const prefixed = Object.entries(trace.metadata)
     .map(([key, value]) => [
       `${names.TRACE_METADATA}.${key}`,
@@ -45,7 +45,7 @@ function theirAttributes(observation: Observation): Attributes {
     ])
     .filter(([, value]) => value);
   const all = {
-    // Its types know no observation but its own; the attributes are the same for all.
+    // Its types do not include every type of observation, but the attributes are the same for all.
     ...createObservationAttributes(type as 'generation', {
       level,
       ...(trace.environment !== undefined && { environment: trace.environment }),
@@ -80,11 +80,11 @@ function observationsOf(options: Partial<typeof OPTIONS>): Observation[] {
   );
 }
 
-describe("our small writer writes the bytes of Langfuse's and OpenTelemetry's packages", () => {
+describe('encodeSpan and encodeRequest write the same bytes as the packages of Langfuse and OpenTelemetry', () => {
   test.each([
-    ['every recorded observation', {}],
+    ['for every recorded observation', {}],
     [
-      'with user, tags, metadata, environment and release',
+      'for every recorded observation with user, tags, metadata, environment and release',
       { userId: 'me', tags: ['a', 'b'], metadata: { n: 1, list: ['x'], empty: '' }, environment: 'ci', release: 'v1' },
     ],
   ])('%s', async (_, options) => {
@@ -97,10 +97,10 @@ describe("our small writer writes the bytes of Langfuse's and OpenTelemetry's pa
   });
 });
 
-describe('what Langfuse cannot take', () => {
+describe('encodeSpan', () => {
   const [some] = observationsOf({});
 
-  test('a lone surrogate in a name, a status message or metadata is replaced', () => {
+  test('replaces a lone surrogate in a name, a status message or metadata', () => {
     if (!some) throw new Error('no observation');
     const span = JSON.parse(
       encodeSpan({ ...some, name: 'a\uD800', statusMessage: '\uDC00b', metadata: { '\uD800': 'c\uD800' } }),
@@ -112,17 +112,17 @@ describe('what Langfuse cannot take', () => {
     });
   });
 
-  test('an attribute without a value is not written', () => {
+  test('writes no attribute without a value', () => {
     if (!some) throw new Error('no observation');
-    const { attributes } = JSON.parse(
-      encodeSpan({ ...some, output: null, input: undefined, metadata: { none: null } }),
+    const span: OtlpSpan = JSON.parse(
+      encodeSpan({ ...some, output: null, input: undefined, metadata: { none: null, some: 'x' } }),
     );
-    const keys = attributes.map(({ key }: { key: string }) => key);
+    const keys = span.attributes.map(({ key }) => key);
+    expect(keys).toContain('langfuse.observation.metadata.some');
     expect(keys).not.toContain('langfuse.observation.input');
     expect(keys).not.toContain('langfuse.observation.output');
     expect(keys).not.toContain('langfuse.observation.metadata.none');
-    expect(attributes.every(({ value }: { value: object }) => Object.values(value).every((one) => one != null))).toBe(
-      true,
-    );
+    const withoutValue = span.attributes.filter(({ value }) => (value?.stringValue ?? value?.arrayValue) == null);
+    expect(withoutValue).toEqual([]);
   });
 });

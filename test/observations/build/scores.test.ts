@@ -7,26 +7,26 @@ import { assistant, at, groupTurns, SESSION, text, toolResult, toolUse, user } f
 import { recording, transcriptsOf } from '../../support/recording.js';
 import { OPTIONS, turnsOf } from '../../support/traces.js';
 
-function scored(turn: Turn | undefined, options: Partial<typeof OPTIONS> = {}): Score[] {
+function scoresOf(turn: Turn | undefined, options: Partial<typeof OPTIONS> = {}): Score[] {
   if (!turn) throw new Error('no turn');
   return buildScores(computeScores(turn, buildTurn(turn, { ...OPTIONS, ...options, sessionId: SESSION }).root));
 }
 
-const figures = (scores: readonly Score[]) => Object.fromEntries(scores.map(({ name, value }) => [name, value]));
-const figuresOf = (...lines: object[]) => figures(scored(groupTurns(lines).all[0]));
+const valuesOf = (scores: readonly Score[]) => Object.fromEntries(scores.map(({ name, value }) => [name, value]));
+const scoreLines = (...lines: object[]) => valuesOf(scoresOf(groupTurns(lines).all[0]));
 const SIMPLE = [user('go', { uuid: 'u', timestamp: at(0) }), assistant('m', 'done', { timestamp: at(2) })];
 
-/** The lines that one call has added and removed. */
+/** Returns how many lines one call added and removed. */
 function changedBy(name: string, input: object, toolUseResult?: unknown, isError = false) {
   const lines = [
     assistant('m', [toolUse('t', name, input)]),
     user([toolResult('t', 'ok', { is_error: isError })], { toolUseResult }),
   ];
-  const { lines_added, lines_removed } = figuresOf(user('go'), ...lines);
+  const { lines_added, lines_removed } = scoreLines(user('go'), ...lines);
   return [lines_added, lines_removed];
 }
 
-describe('the figures of a turn', () => {
+describe('the scores of a turn', () => {
   test.each([
     ['p-toolloop', { tool_error_rate: 4 / 9, interrupted: 0, lines_added: 3, lines_removed: 1, turn_seconds: 1.969 }],
     [
@@ -34,47 +34,77 @@ describe('the figures of a turn', () => {
       { tool_error_rate: 1 / 9, interrupted: 0, lines_added: 3, lines_removed: 1, turn_seconds: 1.962 },
     ],
     ['i-interrupt', { interrupted: 1, lines_added: 0, lines_removed: 0, turn_seconds: 3.039 }],
-  ])('are those of the recording %s', (name, expected) => {
+  ])('are right for the recording %s', (name, expected) => {
     const [first] = transcriptsOf(recording(name)).flatMap((path) => turnsOf(path));
-    expect(figures(scored(first))).toEqual(expected);
+    expect(valuesOf(scoresOf(first))).toEqual(expected);
   });
 
-  test('have no rate of errors where no tool was used', () => {
-    expect(figuresOf(...SIMPLE)).toEqual({ interrupted: 0, lines_added: 0, lines_removed: 0, turn_seconds: 2 });
+  test('include no tool_error_rate if no tool was used', () => {
+    expect(scoreLines(...SIMPLE)).toEqual({ interrupted: 0, lines_added: 0, lines_removed: 0, turn_seconds: 2 });
   });
 
-  test('tell that it was interrupted', () => {
+  test('say whether it was interrupted', () => {
     const interrupt = user([text('[Request interrupted by user]')], { timestamp: at(3) });
-    expect(figuresOf(...SIMPLE, interrupt)).toMatchObject({ interrupted: 1 });
+    expect(scoreLines(...SIMPLE, interrupt)).toMatchObject({ interrupted: 1 });
   });
 });
 
-describe('the lines that a call has changed', () => {
+describe('the lines that a call changed', () => {
   const patch = (...lines: string[]) => ({ structuredPatch: [{ oldStart: 1, lines }] });
   test.each([
-    ['a patch', 'Edit', { old_string: 'x', new_string: 'y' }, patch(' a', '-b', '+c', '+d', '\\ No newline'), [2, 1]],
-    ['of several places', 'MultiEdit', {}, { structuredPatch: [{ lines: ['-a'] }, { lines: ['+b'] }] }, [1, 1]],
-    ['a new file', 'Write', { content: 'a\nb\n' }, { type: 'create', structuredPatch: [] }, [2, 0]],
-    ['the same again', 'Write', { content: 'a\nb\n' }, { type: 'update', structuredPatch: [] }, [0, 0]],
-    ['no patch told', 'Edit', { old_string: 'a\nb\nc', new_string: 'a\nB\nB\nc' }, undefined, [2, 1]],
-    ['nothing put in its place', 'Edit', { old_string: 'a\n', new_string: '' }, undefined, [0, 1]],
-    ['the same lines', 'Edit', { old_string: 'a\na', new_string: 'a' }, undefined, [0, 1]],
-    ['no file', 'Bash', { command: 'rm x' }, { stdout: '' }, [0, 0]],
-    ['a patch of other types', 'Edit', { old_string: 3 }, { structuredPatch: [{ lines: [1] }, 'x'] }, [0, 0]],
-    ['edits of other types', 'MultiEdit', { edits: ['x', { old_string: 'a', new_string: 'b' }] }, 'Done', [1, 1]],
-  ])('are told by %s', (_, name, input, details, expected) => {
+    [
+      'in a patch',
+      'Edit',
+      { old_string: 'x', new_string: 'y' },
+      patch(' a', '-b', '+c', '+d', '\\ No newline'),
+      [2, 1],
+    ],
+    [
+      'in a patch of several places',
+      'MultiEdit',
+      {},
+      { structuredPatch: [{ lines: ['-a'] }, { lines: ['+b'] }] },
+      [1, 1],
+    ],
+    ['in a new file', 'Write', { content: 'a\nb\n' }, { type: 'create', structuredPatch: [] }, [2, 0]],
+    [
+      'in a file that is written unchanged',
+      'Write',
+      { content: 'a\nb\n' },
+      { type: 'update', structuredPatch: [] },
+      [0, 0],
+    ],
+    ['in an edit without a patch', 'Edit', { old_string: 'a\nb\nc', new_string: 'a\nB\nB\nc' }, undefined, [2, 1]],
+    ['in an edit that only removes', 'Edit', { old_string: 'a\n', new_string: '' }, undefined, [0, 1]],
+    [
+      'in an edit that removes one of two equal lines',
+      'Edit',
+      { old_string: 'a\na', new_string: 'a' },
+      undefined,
+      [0, 1],
+    ],
+    ['in a call that edits no file', 'Bash', { command: 'rm x' }, { stdout: '' }, [0, 0]],
+    ['in a malformed patch', 'Edit', { old_string: 3 }, { structuredPatch: [{ lines: [1] }, 'x'] }, [0, 0]],
+    [
+      'in a list of edits, one of them malformed',
+      'MultiEdit',
+      { edits: ['x', { old_string: 'a', new_string: 'b' }] },
+      'Done',
+      [1, 1],
+    ],
+  ])('are counted %s', (_, name, input, details, expected) => {
     expect(changedBy(name, input, details)).toEqual(expected);
   });
 
-  test('are none where it failed', () => {
+  test('are not counted if the call failed', () => {
     expect(changedBy('Write', { content: 'a' }, 'Error: no', true)).toEqual([0, 0]);
   });
 });
 
 describe('a score', () => {
-  test('is on the trace of its turn, and the same one each time', () => {
+  test('belongs to the trace of its turn, and has the same id each time', () => {
     const [turn] = groupTurns(SIMPLE).all;
-    const [interrupted, ...others] = scored(turn, { environment: 'ci' });
+    const [interrupted, ...others] = scoresOf(turn, { environment: 'ci' });
     expect(interrupted).toEqual({
       id: expect.stringMatching(/^[0-9a-f]{32}$/),
       traceId: turn && buildTurn(turn, { ...OPTIONS, sessionId: SESSION }).root.trace.id,
@@ -86,14 +116,14 @@ describe('a score', () => {
     expect(others.map(({ dataType }) => dataType)).toEqual(['NUMERIC', 'NUMERIC', 'NUMERIC']);
     const grown = groupTurns([...SIMPLE, assistant('m2', 'more', { timestamp: at(9) })]).all[0];
     const ids = (scores: readonly Score[]) => scores.map(({ id }) => id);
-    expect(ids(scored(grown))).toEqual(ids(scored(turn)));
-    expect(new Set(ids(scored(turn))).size).toBe(4);
+    expect(ids(scoresOf(grown))).toEqual(ids(scoresOf(turn)));
+    expect(new Set(ids(scoresOf(turn))).size).toBe(4);
   });
 
-  test("in another program's trace is on the turn's own root", () => {
+  test("belongs to the turn's root if the trace is another program's", () => {
     const caller = { parent: { trace: 'c'.repeat(32), span: 'd'.repeat(16) } };
     const turns = groupTurns([...SIMPLE, user('again', { uuid: 'u2' }), assistant('m2', 'done')]).all;
-    const scores = turns.flatMap((turn) => scored(turn, { caller }));
+    const scores = turns.flatMap((turn) => scoresOf(turn, { caller }));
     const roots = turns.map((turn) => buildTurn(turn, { ...OPTIONS, caller, sessionId: SESSION }).root.id);
     expect(new Set(scores.map(({ traceId }) => traceId))).toEqual(new Set(['c'.repeat(32)]));
     expect(new Set(scores.map(({ observationId }) => observationId))).toEqual(new Set(roots));

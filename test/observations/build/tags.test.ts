@@ -23,7 +23,7 @@ const TURN = [
   assistant('m2', 'done'),
 ];
 
-/** The tags of a turn, which all its observations have. */
+/** Returns the tags of a turn, which must be those of all its observations. */
 function tagsOf(lines: readonly object[], options: { autoTags?: readonly TagKind[]; tags?: readonly string[] } = {}) {
   const all = groupTurns(lines).all.flatMap((turn) => {
     const { root, children } = buildTurn(turn, { ...OPTIONS, ...options, sessionId: SESSION });
@@ -34,7 +34,7 @@ function tagsOf(lines: readonly object[], options: { autoTags?: readonly TagKind
 }
 
 describe('a turn is tagged', () => {
-  test('with the skills, the kinds of agents and the MCP servers that it used, each once', () => {
+  test('with the skills, agent types and MCP servers that it used, each once', () => {
     expect(tagsOf(TURN)).toEqual([
       'claude-code',
       'skill:review',
@@ -46,19 +46,19 @@ describe('a turn is tagged', () => {
     ]);
   });
 
-  test("behind the user's own tags", () => {
+  test("after the user's own tags", () => {
     expect(tagsOf(TURN.slice(-1).toSpliced(0, 0, user('hi')), { tags: ['mine', 'claude-code'] })).toEqual([
       'mine',
       'claude-code',
     ]);
   });
 
-  test.each(TAG_KINDS)('with %s alone where no other kind is wanted', (kind) => {
+  test.each(TAG_KINDS)('only with %s if the settings select no other kind', (kind) => {
     const wanted = tagsOf(TURN)?.filter((tag) => tag.split(':')[0] === kind);
     expect(tagsOf(TURN, { autoTags: [kind] })).toEqual(wanted);
   });
 
-  test('with none where none are wanted', () => {
+  test('with nothing if the settings select no kind', () => {
     expect(tagsOf(TURN, { autoTags: [] })).toEqual([]);
   });
 });

@@ -40,7 +40,7 @@ const LOOP = [
 ];
 
 describe('the trace of a turn', () => {
-  test('is a session, a trace, an agent, its generations and their tools', () => {
+  test('contains an agent, its generations, and their tools', () => {
     const observations = build(LOOP);
     expect(observations.map(({ type, name }) => [type, name])).toEqual([
       ['agent', 'Turn 1'],
@@ -51,31 +51,30 @@ describe('the trace of a turn', () => {
     const [agent, generation, call, last] = observations;
     expect(agent?.parentId).toBeUndefined();
     expect([generation?.parentId, call?.parentId, last?.parentId]).toEqual([agent?.id, generation?.id, agent?.id]);
-    for (const { trace } of observations) {
-      expect(trace).toEqual({
-        id: agent?.trace.id,
-        parentId: undefined,
-        scope: agent?.trace.id,
-        name: 'Turn 1',
-        sessionId: SESSION,
-        userId: undefined,
-        tags: ['claude-code'],
-        environment: undefined,
-        release: undefined,
-        metadata: {
-          source: 'claude-code',
-          turn_number: 1,
-          session_id: SESSION,
-          prompt_id: 'p1',
-          trigger: 'human',
-          cwd: '/work',
-          version: '2.1.326',
-        },
-      });
-    }
+    const shared = {
+      id: agent?.trace.id,
+      parentId: undefined,
+      scope: agent?.trace.id,
+      name: 'Turn 1',
+      sessionId: SESSION,
+      userId: undefined,
+      tags: ['claude-code'],
+      environment: undefined,
+      release: undefined,
+      metadata: {
+        source: 'claude-code',
+        turn_number: 1,
+        session_id: SESSION,
+        prompt_id: 'p1',
+        trigger: 'human',
+        cwd: '/work',
+        version: '2.1.326',
+      },
+    };
+    expect(observations.map(({ trace }) => trace)).toEqual(Array(4).fill(shared));
   });
 
-  test('asks and answers in messages, as Langfuse draws them', () => {
+  test('has inputs and outputs in the form of messages, which Langfuse displays', () => {
     const [root, first, tool, second] = build(LOOP);
     expect({ input: root?.input, output: root?.output }).toEqual({
       input: [{ role: 'user', content: 'read a file' }],
@@ -97,7 +96,7 @@ describe('the trace of a turn', () => {
     });
   });
 
-  test('is timed by the transcript alone', () => {
+  test('has only times from the transcript', () => {
     const times = build(LOOP).map(({ name, startTime, endTime, completionStartTime }) => [
       name,
       startTime,
@@ -112,7 +111,7 @@ describe('the trace of a turn', () => {
     ]);
   });
 
-  test('tells what the numbers and names of its parts were', () => {
+  test('has counts, ids and model parameters in its metadata', () => {
     const [root, first, tool] = build(LOOP);
     expect(root?.metadata).toEqual({ outcome: 'completed', tool_count: 1, error_count: 0 });
     expect(first?.metadata).toEqual({ tool_count: 1, message_id: 'm1', request_id: 'r1' });
@@ -120,7 +119,7 @@ describe('the trace of a turn', () => {
     expect(tool?.metadata).toEqual({ tool_name: 'Read', tool_id: 't1', summary: 'path' });
   });
 
-  test('has the user, tags, metadata, environment and release of the settings on every observation', () => {
+  test('has the user, tags, metadata, environment and release from the settings on every observation', () => {
     const settings = {
       userId: 'me',
       tags: ['a', 'b'],
@@ -128,14 +127,18 @@ describe('the trace of a turn', () => {
       environment: 'ci',
       release: 'v1',
     };
-    for (const { trace } of build(LOOP, settings)) {
-      expect(trace).toMatchObject({ userId: 'me', tags: ['a', 'b', 'claude-code'], environment: 'ci', release: 'v1' });
-      expect(trace.metadata).toMatchObject({ team: 'x', source: 'claude-code', odd: '\uFFFD' });
-    }
+    const shared = {
+      userId: 'me',
+      tags: ['a', 'b', 'claude-code'],
+      environment: 'ci',
+      release: 'v1',
+      metadata: { team: 'x', source: 'claude-code', odd: '\uFFFD' },
+    };
+    expect(build(LOOP, settings).map(({ trace }) => trace)).toMatchObject(Array(4).fill(shared));
   });
 });
 
-describe('ids', () => {
+describe('the ids of observations', () => {
   test('are the same in every run, and are derived as documented', () => {
     const [root, first, tool] = build(LOOP);
     expect(build(LOOP)).toEqual(build(LOOP));
@@ -146,7 +149,7 @@ describe('ids', () => {
     expect(tool?.id).toBe(sha256(`${trace}:tool:t1`).slice(0, 16));
   });
 
-  test('come from the session and the line where the transcript has none', () => {
+  test('are derived from the session and the line if the transcript has no ids', () => {
     const lines = [
       user('one'),
       {
@@ -175,8 +178,8 @@ describe('ids', () => {
   });
 });
 
-describe('tools', () => {
-  test('that failed say so in their first line', () => {
+describe('a tool observation', () => {
+  test('of a call that failed has the first line of the result as its status message', () => {
     const [root, , tool] = build([
       user('go'),
       assistant('m1', [toolUse('t1', 'Bash')]),
@@ -191,7 +194,7 @@ describe('tools', () => {
     expect(root?.metadata).toMatchObject({ tool_count: 1, error_count: 1 });
   });
 
-  test('without a result have no output, and end when they started', () => {
+  test('of a call without a result has no output, and ends when it started', () => {
     const [, , tool] = build([user('go'), assistant('m1', [toolUse('t1')], { timestamp: at(4) })]);
     expect(tool).toMatchObject({ output: null, startTime: ms(4), endTime: ms(4), level: 'DEFAULT' });
   });
@@ -212,16 +215,17 @@ describe('the summary of a call', () => {
     ['mcp__server__tool', { query: 'x', limit: 1 }, 'query, limit'],
     ['Read', { path: '/old' }, 'path'],
     ['Read', undefined, undefined],
-  ])('%s %j', (name, input, summary) => {
+  ])('%s %j is: %s', (name, input, summary) => {
     const [, , tool] = build([user('go'), assistant('m1', [{ type: 'tool_use', id: 't1', name, input }])]);
+    expect(tool?.name).toBe(name);
     expect(tool?.metadata.summary || undefined).toBe(summary);
   });
 });
 
-describe('how a turn ended', () => {
+describe('a turn that ends', () => {
   const root = (lines: readonly object[]) => build(lines)[0];
 
-  test('completed, with its last words', () => {
+  test('normally is completed, and its output is the last text', () => {
     expect(root([user('go'), assistant('m1', 'first words'), assistant('m2', 'last words')])).toMatchObject({
       level: 'DEFAULT',
       output: { role: 'assistant', content: 'last words' },
@@ -232,19 +236,19 @@ describe('how a turn ended', () => {
   test.each([
     ['max_tokens', 'the answer was cut at max_tokens'],
     ['refusal', 'the model refused'],
-  ])('with the stop reason %s', (stop_reason, statusMessage) => {
+  ])('with the stop reason %s is a warning', (stop_reason, statusMessage) => {
     const message = { id: 'm1', role: 'assistant', content: 'I', stop_reason };
     expect(root([user('go'), { message }])).toMatchObject({ level: 'WARNING', statusMessage });
   });
 
-  test('cut while it streamed, without anyone having interrupted it', () => {
+  test('in the middle of a stream without an interrupt is cut', () => {
     expect(root([user('go'), assistant('m1', 'par', { isAbortedMidStream: true })])).toMatchObject({
       level: 'WARNING',
       metadata: { outcome: 'cut' },
     });
   });
 
-  test('after a tool call, because the program was killed', () => {
+  test('after a tool call is unfinished, because the program was killed', () => {
     expect(root([user('go'), assistant('m1', 'I will'), assistant('m2', [toolUse('t1')])])).toMatchObject({
       level: 'WARNING',
       output: { content: 'I will' },
@@ -252,7 +256,7 @@ describe('how a turn ended', () => {
     });
   });
 
-  test('empty, also when asked again', () => {
+  test('without an answer, even after Claude Code asked for one again, is empty', () => {
     const nudge = user('[Your previous response had no visible output. Please continue]', { isMeta: true });
     expect(root([user('go'), assistant('m1', [toolUse('t1')]), user([toolResult('t1')]), nudge])).toMatchObject({
       level: 'WARNING',
@@ -261,7 +265,7 @@ describe('how a turn ended', () => {
     });
   });
 
-  test('interrupted: a warning', () => {
+  test('with an interrupt is a warning, and so is the generation that it aborted', () => {
     const line = assistant('m1', 'part', { isAbortedMidStream: true });
     const [agent, generation] = build([user('go'), line, user('[Request interrupted by user]')]);
     expect(agent).toMatchObject({
@@ -272,7 +276,7 @@ describe('how a turn ended', () => {
     expect(generation).toMatchObject({ level: 'WARNING', statusMessage: 'aborted while streaming' });
   });
 
-  test('with an API error: an error, and an event that says which', () => {
+  test('with an API error is an error, and has an event with the message', () => {
     const [agent, event] = build([
       user('go'),
       assistant('x', 'API Error: 529 Overloaded', { isApiErrorMessage: true, apiErrorStatus: 529, timestamp: at(2) }),
@@ -288,22 +292,22 @@ describe('how a turn ended', () => {
     });
   });
 
-  test('by the limit of turns', () => {
+  test('because of the limit of turns has the outcome max_turns', () => {
     const attachment = { type: 'attachment', attachment: { type: 'max_turns_reached', maxTurns: 2 } };
     expect(root([user('go'), assistant('m1', [toolUse('t1')]), user([toolResult('t1')]), attachment])).toMatchObject({
       metadata: { outcome: 'max_turns' },
     });
   });
 
-  test('with an empty answer: a root alone', () => {
+  test('without any response has only a root', () => {
     const observations = build([user('go'), { type: 'system', subtype: 'turn_duration', durationMs: 9 }]);
     expect(observations).toHaveLength(1);
     expect(observations[0]).toMatchObject({ output: null, metadata: { outcome: 'empty' } });
   });
 });
 
-describe('what happened beside', () => {
-  test('becomes events: retries, compaction, messages while working, feedback of Stop hooks', () => {
+describe('retries, compactions, messages while Claude works, and feedback of Stop hooks', () => {
+  test('become events', () => {
     const observations = build([
       user('go', { timestamp: at(0) }),
       {
@@ -373,11 +377,11 @@ describe('what happened beside', () => {
   });
 });
 
-describe('figures that cannot be', () => {
+describe('the usage of a generation', () => {
   const usageOf = (usage: object) =>
     build([user('go'), { message: { id: 'm', role: 'assistant', model: 'x', usage } }])[1]?.usage;
 
-  test('tokens are whole numbers, by the names of the price list, and their sum is the total', () => {
+  test('has the names of the price list, only whole numbers, and their sum as total', () => {
     const counts = {
       input_tokens: 100,
       output_tokens: 50,
@@ -409,12 +413,14 @@ describe('figures that cannot be', () => {
     expect(usageOf({ input_tokens: '9', output_tokens: 7 })).toEqual({ output: 7, total: 7 });
   });
 
-  test('without usage there is none, and no model name that a price would be estimated for', () => {
+  test('is missing if the transcript has none, and so is the model, or Langfuse would estimate a price', () => {
     const [, generation] = build([user('go'), assistant('m1', 'x')]);
     expect(generation).toMatchObject({ name: 'claude-opus-5', usage: undefined, model: undefined });
   });
+});
 
-  test('the window that a model was asked for is no part of its name', () => {
+describe('the model of a generation', () => {
+  test('is named without the context window, which is in the metadata', () => {
     const message = { id: 'm', role: 'assistant', model: 'claude-opus-5[1m]', usage: { input_tokens: 1 } };
     const [, generation] = build([user('go'), { message }]);
     expect(generation).toMatchObject({
@@ -423,24 +429,26 @@ describe('figures that cannot be', () => {
       metadata: { model: 'claude-opus-5[1m]' },
     });
   });
+});
 
-  test.each([-1e300, -5, 1e300, 9_999_999])('a first block that streamed for %d ms did not', (thinkingDurationMs) => {
+describe('the start of the first block', () => {
+  test.each([-1e300, -5, 1e300, 9_999_999])('is unknown if it streamed for %d ms', (thinkingDurationMs) => {
     const [, generation] = build([
       user('go', { timestamp: at(0) }),
       assistant('m1', 'x', { timestamp: at(3), thinkingDurationMs }),
     ]);
-    expect(generation?.completionStartTime).toBeUndefined();
+    expect(generation).toMatchObject({ type: 'generation', completionStartTime: undefined });
   });
 });
 
 describe('limits', () => {
-  test('what a generation answers is repeated up to 2,000 characters', () => {
+  test('cut what a generation answers to 2,000 characters', () => {
     const long = 'x'.repeat(2_500);
     const [, generation] = build([user(long), assistant('m1', 'ok')]);
     expect(generation?.input).toEqual([{ role: 'user', content: `${'x'.repeat(2_000)}… [500 more characters]` }]);
   });
 
-  test('a field is cut with a mark, and its metadata has the true length', () => {
+  test('cut a long field, mark the cut, and keep the true length in the metadata', () => {
     const [, , tool] = build(
       [
         user('go'),
@@ -460,13 +468,13 @@ describe('limits', () => {
     });
   });
 
-  test('of messages only the content is cut, however little is left', () => {
+  test('cut only the content of messages, however little is left of it', () => {
     const [root] = build([user('x'.repeat(50)), assistant('m1', 'ok')], { maxChars: 1 });
     expect(root?.input).toEqual([{ role: 'user', content: '… [50 more characters]' }]);
     expect(root?.output).toEqual({ role: 'assistant', content: 'ok' });
   });
 
-  test('every string is well-formed, also where a cut goes through an emoji', () => {
+  test('leave every string well-formed, even if they cut an emoji', () => {
     const prompt = `${'x'.repeat(45)}\uD83D\uDE00`;
     const [root, generation] = build([user(prompt), assistant('m1', ['x', text('\uDC00!')])], { maxChars: 61 });
     expect(root?.input).toEqual([{ role: 'user', content: `${'x'.repeat(45)}\uFFFD… [1 more characters]` }]);
@@ -474,7 +482,7 @@ describe('limits', () => {
     expect(JSON.stringify([root, generation])).not.toMatch(/\\ud[89a-f]/i);
   });
 
-  test('a field of countless short texts is bounded, too', () => {
+  test('cut a field of hundreds of thousands of short texts', () => {
     const many = Array.from({ length: 300_000 }, () => 'x');
     const [, , tool] = build([user('go'), assistant('m1', [toolUse('t1', 'Many', { many, after: many })])]);
     expect(JSON.stringify(tool?.input).length).toBeLessThan(1_000_000);
@@ -482,22 +490,24 @@ describe('limits', () => {
     expect(tool?.input).toMatchObject({ '…': '[1 more]' });
   });
 
-  test('names and what every observation carries are short', () => {
+  test('keep names and what every observation repeats short', () => {
     const [root, generation, tool] = build([
       user('go', { cwd: '/x'.repeat(5_000) }),
       assistant('m1', [toolUse('t1', 'N'.repeat(5_000))]),
     ]);
+    expect(tool?.name).toMatch(/^N{200}/);
     expect(tool?.name.length).toBeLessThan(250);
-    for (const one of [root, generation]) expect(String(one?.trace.metadata.cwd).length).toBeLessThan(1_100);
+    const folders = [root, generation].map((one) => String(one?.trace.metadata.cwd));
+    expect(folders).toEqual(Array(2).fill(expect.stringMatching(/^(?:\/x){498}\/… \[9003 more characters\]$/)));
   });
 
-  test('model parameters are well-formed, too', () => {
+  test('leave model parameters well-formed', () => {
     const message = { id: 'm', role: 'assistant', model: 'x', usage: { input_tokens: 1, speed: 'a\uD800' } };
     const [, generation] = build([user('go'), { message }]);
     expect(generation?.modelParameters).toEqual({ speed: 'a\uFFFD' });
   });
 
-  test('a value that is nested ever deeper ends', () => {
+  test('cut a value that is nested too deeply', () => {
     const nested = `${'{"nested":'.repeat(5_000)}1${'}'.repeat(5_000)}`;
     const call = JSON.stringify(assistant('m1', [toolUse('t1', 'Deep', 'HERE')])).replace('"HERE"', nested);
     const [, , tool] = build([user('go'), call]);

@@ -48,31 +48,31 @@ const SAID = [
   'word-of-title',
 ];
 
-describe('what leaves the machine', () => {
-  test('full: everything', () => {
+describe('what is captured', () => {
+  test('with full is everything', () => {
     expect(wordsIn('full')).toEqual([...SAID, ...TOOLS].toSorted());
   });
 
-  test('no_tool_io: not what tools were given and gave', () => {
+  test('with no_tool_io excludes the inputs and outputs of tools', () => {
     expect(wordsIn('no_tool_io')).toEqual(SAID);
   });
 
   test.each([
-    ['as words', '<task-notification>word-of-result'],
-    ['with an image', [text('<task-notification>word-of-result'), IMAGE]],
-  ])('no_tool_io: not what a tool gave in the background, told while Claude works %s', (_, prompt) => {
-    const told = { type: 'attachment', uuid: 'a', attachment: { type: 'queued_command', prompt } };
-    const [turn] = groupTurns([user('go', { uuid: 'u' }), told, assistant('m1', 'ok')]).all;
+    ['', '<task-notification>word-of-result'],
+    [' with an image', [text('<task-notification>word-of-result'), IMAGE]],
+  ])('with no_tool_io excludes the notification%s of a background task that ends while Claude works', (_, prompt) => {
+    const notification = { type: 'attachment', uuid: 'a', attachment: { type: 'queued_command', prompt } };
+    const [turn] = groupTurns([user('go', { uuid: 'u' }), notification, assistant('m1', 'ok')]).all;
     const options = { ...OPTIONS, capture: 'no_tool_io', sessionId: SESSION } as const;
     const { children } = buildTurn(turn as Turn, options);
-    const left = { role: 'user', content: '[not captured]' };
+    const placeholder = { role: 'user', content: '[not captured]' };
     expect(children.map(({ name, input, media }) => ({ name, input, media }))).toEqual([
-      { name: 'message while working', input: [left], media: undefined },
-      { name: 'claude-opus-5', input: [{ role: 'user', content: 'go' }, left], media: undefined },
+      { name: 'message while working', input: [placeholder], media: undefined },
+      { name: 'claude-opus-5', input: [{ role: 'user', content: 'go' }, placeholder], media: undefined },
     ]);
   });
 
-  test('metadata: nothing that was said or done', () => {
+  test('with metadata is nothing that was said or done', () => {
     expect(wordsIn('metadata')).toEqual([]);
   });
 });

@@ -11,7 +11,7 @@ function build(...lines: (object | string)[]) {
   });
 }
 
-/** The tool observation of a turn with this one call and this result. */
+/** Builds the tool observation of a turn with one call and this result. */
 function toolWith(result: unknown, beside: object = {}) {
   return build(user('go'), assistant('m1', [toolUse('t1')]), user([result], beside)).find(
     ({ type }) => type === 'tool',
@@ -19,7 +19,7 @@ function toolWith(result: unknown, beside: object = {}) {
 }
 
 describe('thinking', () => {
-  test('is shown without its signature, and only a word of what was redacted', () => {
+  test('is sent without its signature, and redacted thinking only as a placeholder', () => {
     const [, generation] = build(
       user('go'),
       assistant('m1', [
@@ -36,21 +36,21 @@ describe('thinking', () => {
     });
   });
 
-  test('that is left out of the file is no thinking', () => {
+  test('whose text is not in the transcript is left out', () => {
     const [, generation] = build(user('go'), assistant('m1', [{ type: 'thinking', thinking: '' }, text('done')]));
     expect(generation?.output).toEqual({ role: 'assistant', content: 'done' });
   });
 });
 
-describe('images and documents', () => {
-  test('without a source, or of a kind never seen, leave their name', () => {
+describe('images without a source and blocks of unknown types', () => {
+  test('are replaced by their type', () => {
     const [root] = build(user([{ type: 'image' }, { type: 'hologram', data: 'QUJD' }]), assistant('m1', 'nice'));
     expect(root?.input).toEqual([{ role: 'user', content: '[image]\n[hologram]' }]);
   });
 });
 
-describe('results', () => {
-  test('that were stored in a file say where and how much', () => {
+describe('the result of a tool', () => {
+  test('that Claude Code stored in a file has the path and size of the file in its metadata', () => {
     const stored = { persistedOutputPath: '/x/out.txt', persistedOutputSize: 408_893 };
     expect(toolWith(toolResult('t1', 'the beginning'), { toolUseResult: stored })).toMatchObject({
       output: 'the beginning',
@@ -58,7 +58,7 @@ describe('results', () => {
     });
   });
 
-  test('that failed may be told only beside them', () => {
+  test('is an error if only the toolUseResult of its line says so', () => {
     expect(toolWith(toolResult('t1', 'no such file'), { toolUseResult: 'Error: no such file' })).toMatchObject({
       level: 'ERROR',
       statusMessage: 'no such file',
@@ -67,23 +67,23 @@ describe('results', () => {
   });
 
   test.each([
-    ['right to left', 'שלום עולם'],
+    ['that is written from right to left', 'שלום עולם'],
     ['with control characters', 'a\u0000b\u001b[31mred\u0007'],
-    ['with an emoji that was cut in two', 'ok \uD83D'],
-    ['a Windows path', 'C:\\Users\\me\\a.txt'],
+    ['with half an emoji', 'ok \uD83D'],
+    ['that is a Windows path', 'C:\\Users\\me\\a.txt'],
     ['of 30,000 characters', 'x'.repeat(30_000)],
-  ])('%s arrive as they are, well-formed', (_, content) => {
+  ])('%s is sent unchanged, as well-formed Unicode', (_, content) => {
     expect(toolWith(toolResult('t1', content))?.output).toBe(content.toWellFormed());
   });
 
-  test('that are no text at all arrive as they are', () => {
+  test('that is not a text is sent unchanged', () => {
     expect(toolWith(toolResult('t1', { rows: [1, 2] }))?.output).toEqual({ rows: [1, 2] });
     expect(toolWith(toolResult('t1', null))?.output).toBeNull();
   });
 });
 
-describe('tools of others', () => {
-  test('an MCP tool has its full name', () => {
+describe('a tool observation', () => {
+  test('of an MCP tool has its full name', () => {
     const observations = build(user('go'), assistant('m1', [toolUse('t1', 'mcp__server__tool', { query: 'x' })]));
     expect(observations.at(-1)).toMatchObject({
       type: 'tool',
@@ -92,7 +92,7 @@ describe('tools of others', () => {
     });
   });
 
-  test("a tool of the server's own has its result in the response itself", () => {
+  test('of a server tool has the result that is in the response itself', () => {
     const usage = { input_tokens: 1, server_tool_use: { web_search_requests: 2 } };
     const found = { type: 'web_search_result', url: 'https://a.example', title: 'A', encrypted_content: 'c2VjcmV0' };
     const content = [
@@ -109,7 +109,7 @@ describe('tools of others', () => {
   });
 });
 
-describe("what the server's own tools found", () => {
+describe('the result of a server tool', () => {
   const toolFor = (type: string, content: unknown) =>
     build(
       user('go'),
@@ -132,7 +132,7 @@ describe("what the server's own tools found", () => {
     expect(tool?.output).toBe('[web_fetch_result https://a.example]');
   });
 
-  test('of any tool is its result, and a failure is an error', () => {
+  test('is the output of the observation, and a failure makes it an error', () => {
     expect(toolFor('code_execution_tool_result', [text('42')])?.output).toBe('42');
     const failed = { type: 'web_search_tool_result_error', error_code: 'max_uses_exceeded' };
     expect(toolFor('web_search_tool_result', failed)).toMatchObject({
@@ -143,7 +143,7 @@ describe("what the server's own tools found", () => {
     expect(mcp.at(-1)).toMatchObject({ type: 'tool', name: 'find', input: { q: 1 } });
   });
 
-  test('that holds something else where a word should be goes without the word', () => {
+  test('is sent without a title, URL or error code that is not a text', () => {
     const odd = { toString: 1 };
     const outputOf = (block: object) => toolFor('web_search_tool_result', [block])?.output;
     expect(outputOf({ type: 'web_search_result', title: odd, url: 'https://a.example' })).toBe('https://a.example');
@@ -153,8 +153,8 @@ describe("what the server's own tools found", () => {
   });
 });
 
-describe('what lines of their own tell of the session', () => {
-  test("the user's title wins over the program's, and both, with the pull request, are told on the root", () => {
+describe('the root of a turn', () => {
+  test("has the user's title of the session, rather than a generated one, and its pull request", () => {
     const [root] = build(
       { type: 'summary', summary: 'an older one', leafUuid: 'x' },
       { type: 'ai-title', aiTitle: 'made up' },
@@ -167,7 +167,7 @@ describe('what lines of their own tell of the session', () => {
     expect(root?.metadata).toMatchObject({ session_title: 'mine', pr: 'https://github.com/a/b/pull/3' });
   });
 
-  test('what is told after the last line of a turn is of the next', () => {
+  test('has no title that was set after its last line; the next turn has it', () => {
     const roots = build(
       user('one', { uuid: 'a' }),
       assistant('m1', 'ok'),

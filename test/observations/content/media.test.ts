@@ -18,7 +18,7 @@ function document(source: object) {
   return { type: 'document', source };
 }
 
-/** What Claude Code writes of a file that a prompt names. */
+/** What Claude Code writes for a file that a prompt names. */
 const attached = {
   parentUuid: 'u1',
   isSidechain: false,
@@ -34,7 +34,7 @@ const attached = {
 
 const pdf = document({ type: 'base64', media_type: 'application/pdf', data: PDF.toString('base64') });
 
-/** Langfuse's own rule for what it calls an upload. */
+/** Builds a reference by Langfuse's own rule. */
 function referenceTo(bytes: Buffer, mediaType: string): string {
   const id = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
   return `@@@langfuseMedia:type=${mediaType}|id=${id}|source=base64_data_uri@@@`;
@@ -43,8 +43,8 @@ function referenceTo(bytes: Buffer, mediaType: string): string {
 const shownImage = { type: 'image_url', image_url: { url: referenceTo(PNG, 'image/png') } };
 const shownPdf = { type: 'file', data: referenceTo(PDF, 'application/pdf'), mediaType: 'application/pdf' };
 const hash = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex').slice(0, 16);
-const imageWords = `[image image/png, 9 bytes, sha256 ${hash(PNG)}]`;
-const pdfWords = `[document application/pdf, 7 bytes, sha256 ${hash(PDF)}]`;
+const imagePlaceholder = `[image image/png, 9 bytes, sha256 ${hash(PNG)}]`;
+const pdfPlaceholder = `[document application/pdf, 7 bytes, sha256 ${hash(PDF)}]`;
 
 function build(lines: readonly object[], options: Partial<typeof OPTIONS> = {}): Observation[] {
   const { all } = groupTurns(lines);
@@ -54,6 +54,7 @@ function build(lines: readonly object[], options: Partial<typeof OPTIONS> = {}):
   });
 }
 
+const mediaCounts = (observations: readonly Observation[]) => observations.map(({ media = [] }) => media.length);
 const asked = (...content: object[]) => [user(content), assistant('m1', 'nice')];
 const read = (result: unknown) => [
   user('go'),
@@ -63,25 +64,25 @@ const read = (result: unknown) => [
 ];
 
 describe('an image or a document', () => {
-  test('in a prompt is a reference, where the prompt and what answers it show it', () => {
+  test('in a prompt becomes a reference, in the turn and in the generation that answers it', () => {
     const [root, generation] = build(asked(text('look'), image(), pdf));
     const content = [text('look'), shownImage, shownPdf];
     expect(root?.input).toEqual([{ role: 'user', content }]);
     expect(generation?.input).toEqual([{ role: 'user', content }]);
   });
 
-  test('in what a tool gives is a reference in its place', () => {
+  test('in a tool result becomes a reference in its place', () => {
     const [, , tool, next] = build(read([text('before'), image(), text('after'), text('that')]));
     const output = [text('before'), shownImage, text('after\nthat')];
     expect(tool?.output).toEqual(output);
     expect(next?.input).toEqual([{ role: 'tool', tool_call_id: 't1', content: output }]);
   });
 
-  test('that is all that a tool gives is one all the same', () => {
+  test('that is the whole tool result becomes a reference, too', () => {
     expect(build(read(pdf))[2]?.output).toEqual([shownPdf]);
   });
 
-  test('that stands behind the result of the tool that read it is what the tool gave', () => {
+  test('on a line after the result of the tool that read it counts as output of the tool', () => {
     const lines = [
       ...[user('go'), assistant('m1', [toolUse('t1')]), user([toolResult('t1', 'PDF file read: /x/a.pdf (7 bytes)')])],
       ...[
@@ -94,10 +95,11 @@ describe('an image or a document', () => {
     const result = { role: 'tool', tool_call_id: 't1', content: 'PDF file read: /x/a.pdf (7 bytes)' };
     expect(next?.input).toEqual([result, { role: 'tool', content: [shownPdf] }]);
     expect(root?.input).toEqual([{ role: 'user', content: 'go' }]);
-    expect(build(lines, { capture: 'no_tool_io' }).some(({ media }) => media !== undefined)).toBe(false);
+    expect(mediaCounts(build(lines))).toEqual([0, 0, 0, 1]);
+    expect(mediaCounts(build(lines, { capture: 'no_tool_io' }))).toEqual([0, 0, 0, 0]);
   });
 
-  test('in a message that is typed while Claude works is one, too', () => {
+  test('in a message that is typed while Claude works becomes a reference', () => {
     const message = {
       type: 'attachment',
       uuid: 'a1',
@@ -110,14 +112,14 @@ describe('an image or a document', () => {
     expect(generation?.input).toEqual([{ role: 'user', content: 'go' }, said]);
   });
 
-  test('that a prompt names is given with it', () => {
+  test('that a prompt names is shown with the prompt', () => {
     const [root, generation] = build([user('look at @a.png', { uuid: 'u1' }), attached, assistant('m1', 'nice')]);
     const content = [text('look at @a.png'), shownImage];
     expect(root?.input).toEqual([{ role: 'user', content }]);
     expect(generation?.input).toEqual([{ role: 'user', content }]);
   });
 
-  test('that a prompt names is given once where its lines were written twice', () => {
+  test('that a prompt names is shown once even if its lines were written twice', () => {
     const prompt = user('look at @a.png', { uuid: 'u1' });
     const [first, , second] = build([
       ...[prompt, attached, prompt, attached, assistant('m1', 'nice')],
@@ -128,9 +130,9 @@ describe('an image or a document', () => {
   });
 
   test.each([
-    ['pasted with a command', [user([image(), text('Look at it.')], { isMeta: true, uuid: 'u2' })]],
+    ['that is pasted with a command', [user([image(), text('Look at it.')], { isMeta: true, uuid: 'u2' })]],
     ['that a command names', [user([text('Look at it.')], { isMeta: true, uuid: 'u2' }), attached]],
-  ])('%s is given with it', (_, lines) => {
+  ])('%s is shown with the command', (_, lines) => {
     const command = '<command-message>review</command-message>\n<command-name>/review</command-name>';
     const earlier = [user('go', { uuid: 'u0' }), assistant('m0', 'gone')];
     const [, , root, generation] = build([
@@ -144,26 +146,26 @@ describe('an image or a document', () => {
     expect(generation?.input).toEqual([{ role: 'user', content }]);
   });
 
-  test('goes beside the observation, once for each field', () => {
+  test('is listed in the media of an observation, with the field that shows it', () => {
     const [, , tool, next] = build(read([image(), image()]));
-    const told = (observation: Observation | undefined) =>
+    const describeMedia = (observation: Observation | undefined) =>
       observation?.media?.map(({ field, contentType, length, reference, bytes }) => ({
         ...{ field, contentType, length, reference },
         bytes: String(bytes()),
       }));
     const media = { contentType: 'image/png', length: 9, reference: referenceTo(PNG, 'image/png'), bytes: 'a picture' };
-    expect(told(tool)).toEqual([
+    expect(describeMedia(tool)).toEqual([
       { ...media, field: 'output' },
       { ...media, field: 'output' },
     ]);
-    expect(told(next)).toEqual([
+    expect(describeMedia(next)).toEqual([
       { ...media, field: 'input' },
       { ...media, field: 'input' },
     ]);
     expect(build(asked(text('none')))[0]).not.toHaveProperty('media');
   });
 
-  test('of text loses its secrets, as what is said does', () => {
+  test('that is a text is redacted', () => {
     const secret = `sk-ant-api03-${'a1B2'.repeat(20)}`;
     const source = { type: 'text', media_type: 'text/plain', data: `the key is ${secret}` };
     const [root] = build(asked(document(source)), { redact: createRedactor([]) });
@@ -182,14 +184,14 @@ describe('an image or a document', () => {
     ]);
   });
 
-  test('keeps its reference whole where redaction and the limit change all around it', () => {
+  test('keeps its reference even if redaction rules and the limit would change it', () => {
     const options = { redact: createRedactor([{ pattern: /Media|png|Z/g, replace: '*' }]), maxChars: 60 };
     const [root] = build(asked(text('Z'.repeat(100)), image()), options);
     expect(root?.input).toMatchObject([{ content: [{ type: 'text' }, shownImage] }]);
     expect(root?.media).toHaveLength(1);
   });
 
-  test('that is left out behind a limit is not brought either', () => {
+  test('that is beyond the limit is not listed for upload', () => {
     const words = Array.from({ length: 400 }, (_, n) => [image(Buffer.from(`picture ${n}`)), text('y'.repeat(100))]);
     const [root] = build(asked(...words.flat()), { maxChars: 1_000 });
     const shown = JSON.stringify(root?.input).match(/@@@langfuseMedia/g)?.length ?? 0;
@@ -199,19 +201,19 @@ describe('an image or a document', () => {
   });
 });
 
-describe('in words, with type, size and hash, stands', () => {
-  test('what is to stay at home', () => {
+describe('a placeholder with type, size and hash', () => {
+  test('replaces each image and document if media is off', () => {
     const options = { media: false };
     expect(build(asked(text('look'), image()), options)[0]?.input).toEqual([
-      { role: 'user', content: `look\n${imageWords}` },
+      { role: 'user', content: `look\n${imagePlaceholder}` },
     ]);
     const [, , tool, next] = build(read([text('a'), pdf, text('b')]), options);
-    expect(tool).toMatchObject({ output: `a\n${pdfWords}\nb` });
-    expect(next?.input).toEqual([{ role: 'tool', tool_call_id: 't1', content: `a\n${pdfWords}\nb` }]);
+    expect(tool).toMatchObject({ output: `a\n${pdfPlaceholder}\nb` });
+    expect(next?.input).toEqual([{ role: 'tool', tool_call_id: 't1', content: `a\n${pdfPlaceholder}\nb` }]);
     expect(tool).not.toHaveProperty('media');
   });
 
-  test('what could not be brought, and what could be stays a reference', () => {
+  test('replaces what could not be uploaded, and nothing else', () => {
     const [root] = build(asked(text('look'), image(), pdf));
     const [nothing, some, all] = [
       [],
@@ -219,13 +221,13 @@ describe('in words, with type, size and hash, stands', () => {
       root?.media?.map((each) => each.reference),
     ].map((missing = []) => root && replaceMissingMedia(root, new Set(missing)));
     expect(nothing).toEqual(root);
-    expect(some?.input).toEqual([{ role: 'user', content: [text('look'), shownImage, text(pdfWords)] }]);
+    expect(some?.input).toEqual([{ role: 'user', content: [text('look'), shownImage, text(pdfPlaceholder)] }]);
     expect(some?.media?.map(({ contentType }) => contentType)).toEqual(['image/png']);
-    expect(all?.input).toEqual([{ role: 'user', content: `look\n${imageWords}\n${pdfWords}` }]);
+    expect(all?.input).toEqual([{ role: 'user', content: `look\n${imagePlaceholder}\n${pdfPlaceholder}` }]);
     expect(all?.media).toEqual([]);
   });
 
-  test('only what was a reference, whatever else stands in lists', () => {
+  test('replaces only references, whatever else the lists of an observation contain', () => {
     const [root] = build(asked(text('look'), image()));
     const examples = [{ data: { toString: 1 } }, { image_url: { url: { toString: 1 } } }, { data: 'x' }];
     const input = [{ role: 'system', tools: [{ name: 't', parameters: { examples } }] }];
@@ -233,26 +235,26 @@ describe('in words, with type, size and hash, stands', () => {
     expect(root && replaceMissingMedia({ ...root, input }, missing).input).toEqual(input);
   });
 
-  test('a tool output, as it would have without media', () => {
+  test('makes a tool output the text that it would be with media off', () => {
     const [, , tool] = build(read([text('a'), pdf]));
     expect(tool && replaceMissingMedia(tool, new Set([referenceTo(PDF, 'application/pdf')])).output).toBe(
-      `a\n${pdfWords}`,
+      `a\n${pdfPlaceholder}`,
     );
   });
 });
 
-describe('what is no image and no document leaves a word', () => {
+describe('an image block is replaced by its type and size', () => {
   test.each([
     [
-      'no base64',
+      'if its data is not base64',
       { type: 'base64', media_type: 'image/png', data: '[3092 characters]' },
       '[image image/png, 12 bytes]',
     ],
-    ['nothing', { type: 'base64', media_type: 'image/png', data: '' }, '[image image/png, 0 bytes]'],
-    ['at a URL', { type: 'url', url: 'https://a.example/x.png' }, '[image]'],
-    ['of a type that is none', { type: 'base64', media_type: 'image|id=1@@@', data: 'QUJD' }, '[image]'],
-    ['without a type', { type: 'base64', data: 'QUJD' }, '[image]'],
-    ['no record', 'QUJD', '[image]'],
+    ['if its data is empty', { type: 'base64', media_type: 'image/png', data: '' }, '[image image/png, 0 bytes]'],
+    ['if it is at a URL', { type: 'url', url: 'https://a.example/x.png' }, '[image]'],
+    ['if its media type is malformed', { type: 'base64', media_type: 'image|id=1@@@', data: 'QUJD' }, '[image]'],
+    ['if it has no media type', { type: 'base64', data: 'QUJD' }, '[image]'],
+    ['if its source is not an object', 'QUJD', '[image]'],
   ])('%s', (_, source, word) => {
     const [root] = build(asked(text('look'), { type: 'image', source }));
     expect(root?.input).toEqual([{ role: 'user', content: `look\n${word}` }]);
@@ -260,14 +262,14 @@ describe('what is no image and no document leaves a word', () => {
   });
 });
 
-describe('what is not to be told', () => {
-  test('without tool input and output is an image that a tool gave', () => {
-    const observations = build(read([image()]), { capture: 'no_tool_io' });
-    expect(observations.some(({ media }) => media !== undefined)).toBe(false);
-    expect(build(asked(image()), { capture: 'no_tool_io' })[0]?.media).toHaveLength(1);
+describe('the setting capture', () => {
+  test('no_tool_io excludes images in tool results, but not those in prompts', () => {
+    expect(mediaCounts(build(read([image()])))).toEqual([0, 0, 1, 1]);
+    expect(mediaCounts(build(read([image()]), { capture: 'no_tool_io' }))).toEqual([0, 0, 0, 0]);
+    expect(mediaCounts(build(asked(image()), { capture: 'no_tool_io' }))).toEqual([1, 1]);
   });
 
-  test('of metadata alone is any', () => {
-    expect(build(asked(image()), { capture: 'metadata' }).some(({ media }) => media !== undefined)).toBe(false);
+  test('metadata excludes all images', () => {
+    expect(mediaCounts(build(asked(image()), { capture: 'metadata' }))).toEqual([0, 0]);
   });
 });

@@ -17,7 +17,7 @@ function stored<T>(value: T | undefined, hash = JSON.stringify(value) ?? 'lost')
   return { kind: 'stored', hash, read: () => value } as const;
 }
 
-/** A request with these messages, the oldest first; a number stands for so many that are not to be found. */
+/** Builds a request with these messages, oldest first; a number is a count of messages that cannot be found. */
 function requestOf(messages: readonly (RequestMessage | number | undefined)[], shape: unknown = SHAPE): SentRequest {
   const parts = messages.map((message) =>
     typeof message === 'number' ? ({ kind: 'missing', count: message } as const) : stored(message),
@@ -38,8 +38,8 @@ const user = (content: unknown) => ({ role: 'user', content });
 const said = (content: unknown) => ({ role: 'assistant', content });
 const mark = (content: string) => ({ role: 'system', content });
 
-describe('a request as Langfuse draws it', () => {
-  test('begins with the system prompt and the tools; what each tool answered is a message of its own', () => {
+describe('the input that is built from a request', () => {
+  test('begins with the system prompt and the tools, and has a message for each tool result', () => {
     const request = inputOf(
       user('Look at both.'),
       { role: 'system', content: [text('It is a fine day.')], output_config: { effort: 'high' } },
@@ -74,7 +74,7 @@ describe('a request as Langfuse draws it', () => {
     });
   });
 
-  test('has what a tool of the server found behind its call', () => {
+  test('has the result of a server tool after its call', () => {
     const search = [
       { type: 'server_tool_use', id: 's', name: 'web_search', input: { query: 'x' } },
       {
@@ -94,32 +94,32 @@ describe('a request as Langfuse draws it', () => {
   });
 
   test.each([
-    ['no tools', { system: [text('Hi.')] }, { role: 'system', content: 'Hi.' }],
-    ['a system prompt that is a text', { system: 'Hi.', tools: [] }, { role: 'system', content: 'Hi.' }],
-    ['tools that are none', { system: 'Hi.', tools: ['Read', null] }, { role: 'system', content: 'Hi.' }],
-    ['nothing in it', {}, { role: 'system', content: '' }],
+    ['has no tools', { system: [text('Hi.')] }, { role: 'system', content: 'Hi.' }],
+    ['has a text as system prompt', { system: 'Hi.', tools: [] }, { role: 'system', content: 'Hi.' }],
+    ['has tools that are not objects', { system: 'Hi.', tools: ['Read', null] }, { role: 'system', content: 'Hi.' }],
+    ['is empty', {}, { role: 'system', content: '' }],
     [
-      'a tool of the server',
+      'has a server tool',
       { system: 'Hi.', tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 8 }] },
       { role: 'system', content: 'Hi.', tools: [{ type: 'web_search_20250305', name: 'web_search', max_uses: 8 }] },
     ],
-  ])('has a shape with %s', (_, shape, system) => {
+  ])('begins with a system message if the shape %s', (_, shape, system) => {
     expect(inputsWith().build(requestOf([user('Hi.')], shape))?.input).toEqual([system, user('Hi.')]);
   });
 
   test.each([
-    ['content that is nothing', { role: 'user' }, user('')],
-    ['a role of its own', { role: 'oracle', content: 'x' }, { role: 'oracle', content: 'x' }],
-    ['content of another type', { role: 'user', content: 7 }, user('')],
-  ])('has a message with %s', (_, message, expected) => {
+    ['without content', { role: 'user' }, user('')],
+    ['with an unknown role', { role: 'oracle', content: 'x' }, { role: 'oracle', content: 'x' }],
+    ['whose content is a number', { role: 'user', content: 7 }, user('')],
+  ])('includes a message %s', (_, message, expected) => {
     expect(inputOf(message as RequestMessage)?.input).toEqual([SYSTEM, expected]);
   });
 });
 
-describe('what is not to be found is told', () => {
+describe('messages that cannot be found', () => {
   test.each([
     [
-      'at its place, neighbours in one',
+      'between others',
       [2, user('a'), undefined, 1, said('b')],
       [
         mark('[2 messages not found in the transcript]'),
@@ -130,34 +130,34 @@ describe('what is not to be found is told', () => {
       { request_messages: 6, request_messages_missing: 4 },
     ],
     [
-      'where it is the newest',
+      'at the end',
       [user('a'), 1],
       [user('a'), mark('[1 message not found in the transcript]')],
       { request_messages: 2, request_messages_missing: 1 },
     ],
-  ])('%s', (_, messages, input, metadata) => {
+  ])('are replaced by their number: %s', (_, messages, input, metadata) => {
     expect(inputOf(...messages)).toEqual({ input: [SYSTEM, ...input], media: [], metadata });
   });
 
-  test('of the system prompt, too', () => {
+  test('are counted in the metadata, and a missing system prompt is named there', () => {
     const expected = { input: [user('a')], media: [], metadata: { request_messages: 1, request_system_missing: true } };
     expect(inputsWith().build(requestOf([user('a')], null))).toEqual(expected);
     const torn: SentRequest = { ...requestOf([user('a')]), shape: stored<typeof SHAPE>(undefined) };
     expect(inputsWith().build(torn)).toEqual(expected);
   });
 
-  test('by giving none where no message is', () => {
+  test('leave no input if there are no others', () => {
     expect(inputOf()).toBeUndefined();
     expect(inputOf(3)).toBeUndefined();
     expect(inputOf(undefined)).toBeUndefined();
   });
 });
 
-describe('no more than the limit is sent', () => {
+describe('a request that is longer than the limit', () => {
   const long = 'y'.repeat(1_000);
   const shape = { system: 'z'.repeat(5_000), tools: SHAPE.tools };
 
-  test('of the messages the newest, and how many were before them', () => {
+  test('is cut to the newest messages, with the number of the others', () => {
     const older = Array.from({ length: 10 }, (_, n) => user(`${n}${long}`));
     const request = inputsWith({ maxChars: 4_000 }).build(requestOf([2, ...older, said('newest')]));
     expect(request).toEqual({
@@ -172,7 +172,7 @@ describe('no more than the limit is sent', () => {
     });
   });
 
-  test('of the newest message its beginning, where it alone is longer', () => {
+  test('is cut to the beginning of the newest message if that alone is longer', () => {
     const request = inputsWith({ maxChars: 1_000 }).build(
       requestOf([user('a'), user(long.repeat(5))], { system: 'Hi.' }),
     );
@@ -184,7 +184,7 @@ describe('no more than the limit is sent', () => {
     expect(request?.metadata).toEqual({ request_messages: 2, request_messages_left_out: 1 });
   });
 
-  test('of the system prompt and the tools half of it', () => {
+  test('has a system prompt and tools of at most half the limit', () => {
     const request = inputsWith({ maxChars: 1_001 }).build(requestOf([user('a')], shape));
     expect(request?.input[0]).toMatchObject({
       content: expect.stringMatching(/^z+… \[45\d\d more characters\]$/),
@@ -193,36 +193,39 @@ describe('no more than the limit is sent', () => {
     expect(request?.input[1]).toEqual(user('a'));
   });
 
-  test('not one message after the other is looked for, once the room is used up', () => {
-    let asked = 0;
+  test('is not read further back once the limit is reached', () => {
+    let messagesRead = 0;
     function* endless() {
       for (;;) {
-        asked += 1;
-        yield stored(user(`${asked} ${long}`));
+        messagesRead += 1;
+        yield stored(user(`${messagesRead} ${long}`));
       }
     }
     const request = inputsWith({ maxChars: 10_000 }).build({ count: 1e9, shape: undefined, messages: endless() });
-    expect(request?.metadata).toMatchObject({ request_messages: 1e9, request_messages_left_out: 1e9 - asked + 1 });
-    expect(asked).toBeLessThan(12);
+    expect(request?.metadata).toMatchObject({
+      request_messages: 1e9,
+      request_messages_left_out: 1e9 - messagesRead + 1,
+    });
+    expect(messagesRead).toBeLessThan(12);
   });
 });
 
-describe('secrets', () => {
+describe('secrets in a request', () => {
   const key = `sk-ant-api03-${'aB3dE6gH9'.repeat(10)}AA`;
 
-  test('go before anything is cut, wherever they stand', () => {
+  test('are removed before anything is cut, in the system prompt, the tools and the messages', () => {
     const request = requestOf([user(`It is ${key}`), said([toolUse('t', 'Bash', { command: `echo ${key}` })])], {
       system: `Use ${key}`,
       tools: [{ name: 'T', description: key, input_schema: { type: 'object' } }],
     });
-    for (const maxChars of [40, 100, 200_000])
-      expect(JSON.stringify(inputsWith({ maxChars, redact: createRedactor([]) }).build(request))).not.toContain(
-        'aB3dE6',
-      );
+    const inputWith = (maxChars: number) =>
+      JSON.stringify(inputsWith({ maxChars, redact: createRedactor([]) }).build(request)?.input);
+    expect(inputWith(200_000).match(/\[redacted\]/g)).toHaveLength(4);
+    for (const maxChars of [40, 100, 200_000]) expect(inputWith(maxChars)).not.toContain('aB3dE6');
   });
 });
 
-test('what two requests have in common is read once', () => {
+test('a message that two consecutive requests contain is read once', () => {
   const read = new Map<string, number>();
   const counted = (content: string) => ({
     kind: 'stored' as const,
@@ -242,14 +245,14 @@ test('what two requests have in common is read once', () => {
   expect(Object.fromEntries(read)).toEqual({ a: 2, b: 1, c: 1 });
 });
 
-describe('images and documents', () => {
+describe('the images of a request', () => {
   const image = (bytes: string) => ({
     type: 'image',
     source: { type: 'base64', media_type: 'image/png', data: Buffer.from(bytes).toString('base64') },
   });
   const shownIn = (input: unknown) => JSON.stringify(input).match(/@@@langfuseMedia:[^@]+@@@|\[image [^\]]+\]/g) ?? [];
 
-  test('are referred to, in what was said and in what tools gave', () => {
+  test('become references, in messages and in tool results', () => {
     const request = inputOf(user([text('See.'), image('one'), toolResult('t', [image('two')])]));
     const [two, one] = request?.media ?? [];
     expect([one, two].map((each) => String(each?.bytes()))).toEqual(['one', 'two']);
@@ -260,25 +263,24 @@ describe('images and documents', () => {
     ]);
   });
 
-  test('that are older than the newest 20 stand in words, and are not kept', () => {
+  test('that are older than the newest 20 become placeholders, and are not kept', () => {
     const inputs = inputsWith();
     const messages = Array.from({ length: 20 }, (_, n) => user([image(`picture ${n}`)]));
     const before = inputs.build(requestOf(messages));
     expect(shownIn(before?.input)).toEqual(before?.media.map(({ reference }) => reference).toReversed());
     const after = inputs.build(requestOf([...messages, said('nice'), user([image('another'), image('one more')])]));
     const shown = shownIn(after?.input);
-    expect(shown).toHaveLength(22);
     expect(shown.slice(0, 2)).toEqual(
       before?.media
         .slice(-2)
         .map(({ placeholder }) => placeholder)
         .toReversed(),
     );
-    expect(shown.slice(2).every((each) => each.startsWith('@@@'))).toBe(true);
+    expect(shown.slice(2).toSorted()).toEqual(after?.media.map(({ reference }) => reference).toSorted());
     expect(after?.media).toHaveLength(20);
   });
 
-  test('that stood in words are shown again by a request that has room for them, as after a rewind', () => {
+  test('that were placeholders are shown again by a later request with fewer images, as after a rewind', () => {
     const inputs = inputsWith();
     const first = requestOf([user([image('first')])]);
     const many = Array.from({ length: 20 }, (_, n) => user([image(`picture ${n}`)]));
@@ -288,7 +290,7 @@ describe('images and documents', () => {
     expect(again?.media.map(({ bytes }) => String(bytes()))).toEqual(['first']);
   });
 
-  test('that are to stay at home stand in words', () => {
+  test('become placeholders if media is off', () => {
     const inputs = inputsWith({ media: false });
     const request = inputs.build(requestOf([user([text('See.'), image('one')])]));
     expect(request?.input.at(-1)).toEqual(user('See.\n[image image/png, 3 bytes, sha256 7692c3ad3540bb80]'));

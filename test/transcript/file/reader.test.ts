@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseLine } from '../../../src/transcript/file/line.js';
 import { TranscriptReader } from '../../../src/transcript/file/reader.js';
@@ -33,8 +33,8 @@ function texts(reader: TranscriptReader): [number, number, string][] {
   return all;
 }
 
-describe('reading', () => {
-  test('gives whole lines with their numbers and first bytes, and goes on when the file has grown', () => {
+describe('TranscriptReader', () => {
+  test('reads whole lines with their numbers and offsets, and continues after the file has grown', () => {
     const path = fileWith('one\ntwo\nthr');
     const reader = TranscriptReader.open(path);
     expect(texts(reader)).toEqual([
@@ -52,7 +52,7 @@ describe('reading', () => {
     reader.close();
   });
 
-  test('lines may be longer than what is read at once, and newlines may fall on its edges', () => {
+  test('reads lines that are longer than its buffer, and newlines at the edges of the buffer', () => {
     const long = 'x'.repeat(1 << 18);
     const content = [long, 'a', long.slice(1), '', `${long}${long}b`, 'end'];
     const reader = TranscriptReader.open(fileWith(`${content.join('\n')}\n`));
@@ -60,7 +60,7 @@ describe('reading', () => {
     reader.close();
   });
 
-  test('moves to a line by its byte, or by counting', () => {
+  test('moves to a line by its offset, or by counting lines', () => {
     const path = fileWith('one\ntwo\nthree\n');
     const from = (place: { line: number; offset: number }) => {
       const reader = TranscriptReader.open(path);
@@ -77,7 +77,7 @@ describe('reading', () => {
     expect(from({ line: 9, offset: 900 })).toBeUndefined();
   });
 
-  test('opens nothing but a regular file', () => {
+  test('opens only regular files', () => {
     const target = fileWith('{}\n');
     const link = join(folder, 'link.jsonl');
     symlinkSync(target, link);
@@ -94,37 +94,37 @@ describe('a line', () => {
   const kind = (text: string) => linesOf([text])[0]?.kind;
   const lineOf = (bytes: Buffer) => parseLine({ number: 1, start: 0, end: bytes.length + 1, bytes });
 
-  test('of a skipped type is not parsed, whatever its body', () => {
+  test('of a type that is skipped is not parsed', () => {
     expect(kind('{"type":"api-request-blob", no JSON')).toBe('other');
     expect(kind('{"type":"file-history-snapshot", no JSON')).toBe('other');
   });
 
-  test('that is an attachment is known by its ends: its body is not parsed, its place in the chain is', () => {
+  test('with an attachment is recognised by its beginning and end: its body is not parsed, but its uuids are', () => {
     const [line] = linesOf([
       '{"parentUuid":"p","isSidechain":false,"attachment":{"type":"date", no JSON},"type":"attachment","uuid":"u","timestamp":"x"}',
     ]);
     expect(line).toMatchObject({ kind: 'attachment', type: 'date', fields: { uuid: 'u', parentUuid: 'p' } });
   });
 
-  test('may begin with a byte order mark, or behind a hole of NUL bytes', () => {
+  test('may begin with a byte order mark or with NUL bytes', () => {
     expect(lineOf(Buffer.from('\uFEFF{"type":"user","content":"x"}'))?.kind).toBe('user');
     expect(lineOf(Buffer.concat([Buffer.alloc(3), Buffer.from('{"type":"user","content":"x"}')]))?.kind).toBe('user');
   });
 
-  test('that was torn gives the whole line written behind it', () => {
+  test('after a torn line without a newline is read', () => {
     const torn = '{"parentUuid":"a","type":"assistant","message":{"content":[{"type":"text","text":"to';
     const whole = '{"parentUuid":null,"type":"user","message":{"content":[{"type":"text","text":"whole"}]},"uuid":"u"}';
     expect(linesOf([torn + whole])[0]).toMatchObject({ kind: 'user', fields: { uuid: 'u' } });
     expect(linesOf([torn])[0]).toMatchObject({ kind: 'unreadable', reason: 'not JSON' });
   });
 
-  test('that is no object is unreadable, and an empty one is none', () => {
+  test('that is not a JSON object is unreadable, and an empty one is skipped', () => {
     expect(kind('[]')).toBe('unreadable');
     expect(kind('"text"')).toBe('unreadable');
     expect(linesOf(['', '  '])).toEqual([]);
   });
 
-  test('with invalid UTF-8 is read all the same', () => {
+  test('with invalid UTF-8 is read', () => {
     const bytes = Buffer.concat([
       Buffer.from('{"type":"user","content":"'),
       Buffer.from([0xff, 0xc0]),
@@ -133,7 +133,7 @@ describe('a line', () => {
     expect(lineOf(bytes)).toMatchObject({ kind: 'user', content: '\uFFFD\uFFFD' });
   });
 
-  test('with fields of the wrong type loses those alone', () => {
+  test('loses only the fields whose types are wrong', () => {
     const [line] = linesOf([
       { type: 'user', uuid: 7, isMeta: 'yes', cwd: '/x', origin: 'human', message: { content: 'x' } },
     ]);
@@ -141,17 +141,17 @@ describe('a line', () => {
     expect(line).not.toMatchObject({ fields: { uuid: 7 } });
   });
 
-  test('of an unknown type is a value', () => {
+  test('of an unknown type is kept as "other"', () => {
     expect(linesOf([{ type: 'brand-new', sessionId: 's' }])[0]).toMatchObject({ kind: 'other', type: 'brand-new' });
   });
 });
 
-describe('the session before', () => {
+describe('findPreviousSession', () => {
   const previous = '22222222-2222-4222-8222-222222222222';
   const transcript = (...lines: object[]) => fileWith(jsonLines(lines));
   const queued = { type: 'queue-operation', operation: 'dequeue', sessionId: SESSION };
 
-  test('is named on the first line, or the first user line, and lies in the same folder', () => {
+  test('returns the session in the same folder that the first line or the first user line names', () => {
     const path = join(folder, `${previous}.jsonl`);
     writeFileSync(path, '');
     const found = { sessionId: previous, path };
@@ -164,25 +164,29 @@ describe('the session before', () => {
   });
 
   test.each([
-    ['the same session', { type: 'user', sessionId: SESSION }],
-    ['none', { type: 'file-history-snapshot', messageId: 'x' }],
-    ['no UUID', { type: 'user', sessionId: '../../etc/passwd' }],
-    ['no string', { type: 'user', sessionId: 7 }],
-  ])('is not there where the first line names %s', (_, line) => {
-    expect(findPreviousSession(transcript(line), SESSION)).toBeUndefined();
+    ['names the session itself', () => ({ type: 'user', sessionId: SESSION })],
+    ['names no session', () => ({ type: 'file-history-snapshot', messageId: 'x' })],
+    ['names a path', () => ({ type: 'user', sessionId: `../${basename(folder)}/${previous}` })],
+    ['names a number', () => ({ type: 'user', sessionId: 7 })],
+  ])('returns undefined if the first line %s, even if that file exists', (_, line) => {
+    for (const name of [SESSION, previous, '7', 'undefined']) writeFileSync(join(folder, `${name}.jsonl`), '');
+    expect(findPreviousSession(transcript(line()), SESSION)).toBeUndefined();
+    for (const name of [SESSION, previous, '7', 'undefined']) rmSync(join(folder, `${name}.jsonl`));
   });
 
-  test('is not followed through a symlink', () => {
+  test('does not follow a symlink', () => {
     const path = join(folder, `${previous}.jsonl`);
     symlinkSync(fileWith(''), path);
     expect(findPreviousSession(transcript({ type: 'user', sessionId: previous }), SESSION)).toBeUndefined();
     rmSync(path);
   });
 
-  test('is looked for at the head alone, and in no file at all where that is empty or torn', () => {
+  test('looks only at the first lines, and returns undefined if these are missing or torn', () => {
+    writeFileSync(join(folder, `${previous}.jsonl`), '');
     const late = [...Array.from({ length: 30 }, () => queued), { type: 'user', sessionId: previous }];
     expect(findPreviousSession(transcript(...late), SESSION)).toBeUndefined();
     expect(findPreviousSession(fileWith(''), SESSION)).toBeUndefined();
-    expect(findPreviousSession(fileWith('{"sess'), SESSION)).toBeUndefined();
+    expect(findPreviousSession(fileWith(`{"type":"user","sessionId":"${previous}","sess`), SESSION)).toBeUndefined();
+    rmSync(join(folder, `${previous}.jsonl`));
   });
 });

@@ -7,8 +7,8 @@ import { RequestIndex } from '../../../src/transcript/requests/request-index.js'
 import { type ApiMessage, hashOf, inBlocks } from '../../support/requests.js';
 
 /**
- * A session of the real Claude Code: tools that were called together, one that was slower, one that there is none of, a
- * subagent, a compaction, processes that took it up again, and a fork. Long texts were shortened, and its hashes taken anew.
+ * A recorded session of the real Claude Code: parallel tools, a slow tool, an unknown tool, a subagent, a compaction,
+ * resumed processes, and a fork. Long texts were shortened, and the hashes computed again.
  */
 const FOLDER = new URL('../../../fixtures/requests/', import.meta.url).pathname;
 
@@ -28,29 +28,32 @@ function recordedIn(file: string): RecordedRequest[] {
   return lines.map((line) => JSON.parse(line)).filter(({ type }) => type === 'api-request');
 }
 
-test.each(requests)('$id of $file is found as it was sent', ({ file, id, params, cacheControl, requestDigest }) => {
-  const index = new RequestIndex(join(FOLDER, file));
-  for (const line of readLines(join(FOLDER, file))) index.addLine(line);
-  const { shape, messages = [] } = index.find(id) ?? {};
-  const sent = [...messages].map((message) => (message.kind === 'stored' ? message.read() : undefined)).toReversed();
-  const body = {
-    ...params,
-    ...shape?.read(),
-    messages: sent.map((message) => message && inBlocks(message as ApiMessage)),
-  };
-  const cached = structuredClone(body);
-  for (const { path, value } of cacheControl) Object.assign(at(cached, path), { cache_control: value });
-  expect(hashOf(cached)).toBe(requestDigest);
-  index.close();
-});
+test.each(requests)(
+  'the request $id of $file is found as it was sent',
+  ({ file, id, params, cacheControl, requestDigest }) => {
+    const index = new RequestIndex(join(FOLDER, file));
+    for (const line of readLines(join(FOLDER, file))) index.addLine(line);
+    const { shape, messages = [] } = index.find(id) ?? {};
+    const sent = [...messages].map((message) => (message.kind === 'stored' ? message.read() : undefined)).toReversed();
+    const body = {
+      ...params,
+      ...shape?.read(),
+      messages: sent.map((message) => message && inBlocks(message as ApiMessage)),
+    };
+    const cached = structuredClone(body);
+    for (const { path, value } of cacheControl) Object.assign(at(cached, path), { cache_control: value });
+    expect(hashOf(cached)).toBe(requestDigest);
+    index.close();
+  },
+);
 
-/** What stands in a value at a path. */
+/** Returns the value at a path. */
 function at(value: unknown, path: readonly (string | number)[]): object {
   let found = value;
   for (const key of path) found = isRecord(found) || Array.isArray(found) ? Reflect.get(found, key) : undefined;
   return Object(found);
 }
 
-test('there are requests to be found', () => {
+test('the recorded session has 13 requests', () => {
   expect(requests).toHaveLength(13);
 });

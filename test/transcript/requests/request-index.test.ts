@@ -23,7 +23,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** An index of a file with these lines that has seen all of them, or those from a byte on. */
+/** Writes a file with these lines, and returns an index that has read them, or those from an offset on. */
 function indexOf(lines: readonly (object | string)[], from = 0): RequestIndex {
   const texts = lines.map((line) => (typeof line === 'string' ? `${line}\n` : jsonLines([line])));
   writeFileSync(path, texts.join(''));
@@ -37,7 +37,7 @@ function indexFrom(from: number): RequestIndex {
   return index;
 }
 
-/** The messages of a request, the oldest first. */
+/** Reads the messages of a request, oldest first. */
 function messagesOf(index: RequestIndex, id: string): unknown[] {
   const { messages = [] } = index.find(id) ?? {};
   return [...messages].map((message) => (message.kind === 'stored' ? message.read() : message)).toReversed();
@@ -46,7 +46,7 @@ function messagesOf(index: RequestIndex, id: string): unknown[] {
 const question = { role: 'user', content: 'question' };
 const missing = (count: number) => ({ kind: 'missing', count });
 
-describe('a request is found whole', () => {
+describe('a request is found', () => {
   const session = new ScriptedSession()
     .remind({ role: 'system', content: 'It is a fine day.' })
     .prompt('What is in both?')
@@ -64,29 +64,26 @@ describe('a request is found whole', () => {
     .answer(text('Nothing more.'));
   const lines = session.takeLines();
 
-  test.each(session.sent)(
-    '$id, in blobs, lines of the user, responses of many lines, results of many tools',
-    (sent) => {
-      const index = indexOf(lines);
-      expect(index.find(sent.id)?.count).toBe(sent.messages.length);
-      expect(messagesOf(index, sent.id)).toEqual(sent.messages.map((message) => withBlobsAsTheyAre(message)));
-      expect(index.find(sent.id)?.shape?.read()).toEqual(SHAPE);
-    },
-  );
+  test.each(session.sent)('with all its messages from blobs, user lines, responses and tool results: $id', (sent) => {
+    const index = indexOf(lines);
+    expect(index.find(sent.id)?.count).toBe(sent.messages.length);
+    expect(messagesOf(index, sent.id)).toEqual(sent.messages.map((message) => withBlobsAsTheyAre(message)));
+    expect(index.find(sent.id)?.shape?.read()).toEqual(SHAPE);
+  });
 
-  /** A blob is what was sent; what lines say is given in blocks. */
+  /** A blob contains the message as it was sent; messages from lines have lists of blocks. */
   function withBlobsAsTheyAre(message: { role: string; content: unknown }) {
     return message.role === 'system' ? message : inBlocks(message);
   }
 
-  test('as far as a response had come by then', () => {
+  test('with only those blocks of a response that came before the request', () => {
     const asked = requestLine('b', [question, { role: 'assistant', content: [toolUse('t')] }, question]);
     const half = assistant('m', [toolUse('t')]);
     const index = indexOf([shapeLine(SHAPE), user('question'), half, asked, assistant('m', [text('and more')])]);
     expect(messagesOf(index, 'b')[1]).toEqual({ role: 'assistant', content: [toolUse('t')] });
   });
 
-  test('though other lines stand between those of a response', () => {
+  test('even if other lines are between those of a response', () => {
     const said = { role: 'assistant', content: [text('one'), text('two')] };
     const lines = [assistant('m', [text('one')]), user('question'), assistant('m', [text('two')])];
     expect(messagesOf(indexOf([...lines, requestLine('a', [question, said])]), 'a')).toEqual([
@@ -95,7 +92,7 @@ describe('a request is found whole', () => {
     ]);
   });
 
-  test('where it keeps less than the one before it had', () => {
+  test('if it keeps fewer messages than the request before it had', () => {
     const [a, b, c] = ['a', 'b', 'c'].map((content) => ({ role: 'user', content })) as [object, object, object];
     const blobs = [a, b, c].map((message) => blobLine(message as typeof question));
     const tails = [a, b, c].map((message) => [message as typeof question]);
@@ -112,8 +109,8 @@ describe('a request is found whole', () => {
 describe('a run that begins in the middle of a file', () => {
   const filler = (bytes: number) => blobLine({ role: 'user', content: 'x'.repeat(bytes) });
 
-  /** A session whose second process begins behind so many bytes; gives where it begins, too. */
-  function resumedBehind(...fillers: readonly object[]) {
+  /** Builds a session whose second process begins after the fillers. Returns that offset, too. */
+  function resumedAfter(...fillers: readonly object[]) {
     const session = new ScriptedSession().prompt('early').answer(text('One.'), text('Two.'));
     const before = [...session.takeLines(), ...fillers];
     const after = session.resume().prompt('late').answer(text('Three.')).takeLines();
@@ -121,17 +118,17 @@ describe('a run that begins in the middle of a file', () => {
   }
 
   test.each([
-    ['its top', []],
-    ['the top of a longer one', [filler(1_500_000)]],
-    ['so far back that it looks twice', [filler(1_500_000), filler(1_500_000)]],
-  ])('finds what it needs at %s', (_, fillers) => {
-    const { lines, from, sent } = resumedBehind(...fillers);
+    ['at the start of the file', []],
+    ['at the start of a longer file', [filler(1_500_000)]],
+    ['so far back that it has to look twice', [filler(1_500_000), filler(1_500_000)]],
+  ])('finds what it needs %s', (_, fillers) => {
+    const { lines, from, sent } = resumedAfter(...fillers);
     const index = indexOf(lines, from);
     expect(messagesOf(index, 'request-2')).toEqual(sent[1]?.messages.map(inBlocks));
     expect(index.find('request-2')?.shape?.read()).toEqual(SHAPE);
   });
 
-  test('finds a request that the next builds on', () => {
+  test('finds the earlier request on which its first request is based', () => {
     const session = new ScriptedSession().prompt('early').answer(text('One.'));
     const before = session.takeLines();
     const after = session.prompt('late').answer(text('Two.')).takeLines();
@@ -139,7 +136,7 @@ describe('a run that begins in the middle of a file', () => {
     expect(messagesOf(index, 'request-2')).toEqual(session.sent[1]?.messages.map(inBlocks));
   });
 
-  test('does not look farther back than 32 MB, and tells how much is missing', () => {
+  test('does not look further back than 32 MB, and counts what is missing', () => {
     const session = new ScriptedSession().prompt('first').answer(text('One.'));
     const top = [...session.takeLines(), ...Array.from({ length: 3 }, () => filler(500_000))];
     const deep = session.prompt('second').answer(text('Two.')).takeLines();
@@ -154,7 +151,7 @@ describe('a run that begins in the middle of a file', () => {
     expect(index.find('request-3')?.shape?.read()).toEqual(SHAPE);
   });
 
-  test('reads a response whole that the shorter look has torn', () => {
+  test('reads all of a response that begins before the part that it read first', () => {
     const one = text('1'.repeat(1_200_000));
     const said = { role: 'assistant', content: [one, text('2'.repeat(1_000_000)), text('3'.repeat(1_000_000))] };
     const before = [filler(1_200_000), ...said.content.map((block) => assistant('m', [block]))];
@@ -163,32 +160,32 @@ describe('a run that begins in the middle of a file', () => {
   });
 });
 
-describe('bad input is missing, and never more than that', () => {
+describe('only what is malformed is missing:', () => {
   test.each([
     [
       'a hash that names nothing',
       [requestLine('a', [question, { role: 'user', content: 'gone' }])],
       [question, missing(1)],
     ],
-    ['a base that is not there', [requestLine('a', [question], { base: 'none', keep: 3 })], [missing(3), question]],
-    ['messages kept of nothing', [requestLine('a', [question], { keep: 3 })], [missing(3), question]],
+    ['a base that does not exist', [requestLine('a', [question], { base: 'none', keep: 3 })], [missing(3), question]],
+    ['messages that are kept without a base', [requestLine('a', [question], { keep: 3 })], [missing(3), question]],
     [
-      'a base that builds on it',
+      'a base that is based on the request itself',
       [requestLine('b', [], { base: 'a', keep: 9 }), requestLine('a', [question], { base: 'b', keep: 9 })],
       [missing(9), question],
     ],
-    ['itself as its base', [requestLine('a', [question], { base: 'a', keep: 1 })], [missing(1), question]],
+    ['a request that is its own base', [requestLine('a', [question], { base: 'a', keep: 1 })], [missing(1), question]],
     [
-      'more kept than there was',
+      'more messages kept than the base has',
       [requestLine('b', [question]), requestLine('a', [question], { base: 'b', keep: 1e9 })],
       [missing(1e9), question],
     ],
     ['a request line without a tail', [{ type: 'api-request', id: 'a', keep: 0 }], []],
-    ['a tail that is no list of hashes', [requestLine('a', [], { tail: [1, null] })], []],
+    ['a tail that is not a list of hashes', [requestLine('a', [], { tail: [1, null] })], []],
     ['a tail that is a text', [requestLine('a', [], { tail: 'abc' })], []],
-    ['less than nothing kept', [requestLine('a', [question], { keep: -1 })], []],
-    ['a part of a message kept', [requestLine('a', [question], { keep: 0.5 })], []],
-    ['more kept than can be counted', [requestLine('a', [question], { keep: Number.MAX_SAFE_INTEGER })], []],
+    ['a negative number of kept messages', [requestLine('a', [question], { keep: -1 })], []],
+    ['half a message kept', [requestLine('a', [question], { keep: 0.5 })], []],
+    ['more messages kept than can be counted', [requestLine('a', [question], { keep: Number.MAX_SAFE_INTEGER })], []],
   ])('%s', (_, lines, expected) => {
     expect(messagesOf(indexOf([blobLine(question), ...lines]), 'a')).toEqual(expected);
   });
@@ -197,7 +194,7 @@ describe('bad input is missing, and never more than that', () => {
     ['torn', JSON.stringify(blobLine(question)).slice(0, -9)],
     ['not JSON', JSON.stringify(blobLine(question)).replace('{"role"', '{role')],
     ['without a message', JSON.stringify(blobLine(question)).replace('"message"', '"massage"')],
-    ['with a message that is none', JSON.stringify({ ...blobLine(question), message: ['question'] })],
+    ['with a message that is not an object', JSON.stringify({ ...blobLine(question), message: ['question'] })],
     ['without a role', JSON.stringify({ ...blobLine(question), message: { content: 'question' } })],
   ])('a blob that is %s', (_, line) => {
     const index = indexOf([line, requestLine('a', [question])]);
@@ -208,23 +205,21 @@ describe('bad input is missing, and never more than that', () => {
     ['is missing', []],
     ['is torn', [JSON.stringify(shapeLine(SHAPE)).slice(0, -9)]],
   ])('a shape that %s', (_, lines) => {
-    expect(
-      indexOf([...lines, requestLine('a', [])])
-        .find('a')
-        ?.shape?.read(),
-    ).toBeUndefined();
+    const request = indexOf([...lines, requestLine('a', [])]).find('a');
+    expect(request?.count).toBe(0);
+    expect(request?.shape?.read()).toBeUndefined();
   });
 
-  test('a request that no line tells of', () => {
+  test('a request without a line', () => {
     expect(indexOf([]).find('a')).toBeUndefined();
   });
 
-  test('a message nested too deeply to be written', () => {
+  test('a line that is nested too deeply', () => {
     const deep = `{"type":"user","message":{"role":"user","content":[${'['.repeat(50_000)}${']'.repeat(50_000)}]}}`;
     expect(messagesOf(indexOf([deep, blobLine(question), requestLine('a', [question])]), 'a')).toEqual([question]);
   });
 
-  test('a file that was cut, or is gone', () => {
+  test('messages of a file that was cut or removed', () => {
     const index = indexOf([user('question'), requestLine('a', [question])]);
     truncateSync(path, 20);
     expect(messagesOf(index, 'a')).toEqual([undefined]);
@@ -233,7 +228,7 @@ describe('bad input is missing, and never more than that', () => {
     expect(messagesOf(late, 'a')).toEqual([missing(1)]);
   });
 
-  test('requests that build on one another 100,000 times', () => {
+  test('the messages of a request that is based on 100,000 others', () => {
     const chain = Array.from({ length: 100_000 }, (_, n) =>
       JSON.stringify({ type: 'api-request', id: `r${n + 1}`, base: `r${n}`, keep: 1, tail: [] }),
     );
@@ -243,7 +238,7 @@ describe('bad input is missing, and never more than that', () => {
   });
 });
 
-test('the bodies of messages stay in the file', () => {
+test('an index does not keep the bodies of messages in memory', () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const session = new ScriptedSession();

@@ -3,8 +3,8 @@ import { answerText } from '../../../src/observations/content/messages.js';
 import type { Turn } from '../../../src/transcript/turns/turn.js';
 import { assistant, at, groupTurns, ms, SESSION, text, toolResult, toolUse, user } from '../../support/lines.js';
 
-/** A turn as who said what. */
-function told(turn: Turn) {
+/** Reduces a turn to its number, its prompts, its answers and its tool results. */
+function summarize(turn: Turn) {
   return {
     number: turn.number,
     prompts: turn.prompts.map(({ content }) => content),
@@ -13,21 +13,21 @@ function told(turn: Turn) {
   };
 }
 
-describe('the worked examples of the transcript documents', () => {
-  test('a tool result is no prompt: reading a file is one turn', () => {
+describe('the lines of a transcript', () => {
+  test('with a tool result belong to the turn of the call, since a result is not a prompt', () => {
     const { all } = groupTurns([
       { sessionId: SESSION, type: 'user', content: 'read a file' },
       { message: { id: 'm1', role: 'assistant', content: [toolUse('t1', 'Read', { path: '/' })] } },
       { type: 'user', content: [toolResult('t1', 'file data')] },
       { message: { id: 'm2', role: 'assistant', content: [text('done')] } },
     ]);
-    expect(all.map(told)).toEqual([
+    expect(all.map(summarize)).toEqual([
       { number: 1, prompts: ['read a file'], answers: ['', 'done'], tools: [['t1', 'file data']] },
     ]);
     expect(all[0]?.lineNumbers).toEqual([1, 2, 3, 4]);
   });
 
-  test('lines that do not parse never shift lineOffsets', () => {
+  test('that are not JSON count in the line numbers', () => {
     const { ended, open } = groupTurns([
       'no JSON at all',
       user('one'),
@@ -41,28 +41,28 @@ describe('the worked examples of the transcript documents', () => {
     expect(open?.lineNumbers).toEqual([6, 7]);
   });
 
-  test('the message with a role but no type is an assistant line, its content a string or blocks', () => {
+  test('with a role but no type are assistant lines, and their content is a string or blocks', () => {
     const { all } = groupTurns([
       { type: 'user', content: [text('hello')] },
       { timestamp: at(5), message: { id: 'm1', role: 'assistant', content: 'hi there' } },
       { type: 'user', content: 'second question' },
       { timestamp: at(9), message: { id: 'm2', role: 'assistant', content: [text('second answer')] } },
     ]);
-    expect(all.map(told)).toEqual([
+    expect(all.map(summarize)).toEqual([
       { number: 1, prompts: ['hello'], answers: ['hi there'], tools: [] },
       { number: 2, prompts: ['second question'], answers: ['second answer'], tools: [] },
     ]);
   });
 
-  test('content nested in the message wins over content beside it', () => {
+  test('have the content that is in the message, rather than the content next to it', () => {
     const { all } = groupTurns([
       { type: 'user', content: 'outer', message: { content: 'inner' } },
       assistant('m1', [text('yes')], { content: 'not this' }),
     ]);
-    expect(all.map(told)).toEqual([{ number: 1, prompts: ['inner'], answers: ['yes'], tools: [] }]);
+    expect(all.map(summarize)).toEqual([{ number: 1, prompts: ['inner'], answers: ['yes'], tools: [] }]);
   });
 
-  test('a timestamp beside the message wins over one in it, and one that is no string does not count', () => {
+  test('have the timestamp next to the message, rather than the one in it, if it is a string', () => {
     const { all } = groupTurns([
       user('one', { timestamp: at(1), message: { content: 'one', timestamp: at(2) } }),
       { timestamp: 12, message: { id: 'm1', role: 'assistant', content: 'x', timestamp: at(3) } },
@@ -73,7 +73,7 @@ describe('the worked examples of the transcript documents', () => {
     expect(turn?.responses.map(({ firstBlockAt }) => firstBlockAt)).toEqual([ms(3), ms(3)]);
   });
 
-  test('the lines of one message id are one response, whatever stands between them', () => {
+  test('with the same message id are one response, whatever is between them', () => {
     const { all } = groupTurns([
       user('go'),
       assistant('m1', [text('part one')]),
@@ -82,12 +82,12 @@ describe('the worked examples of the transcript documents', () => {
       assistant('m1', [text('part two')]),
       assistant('m2', [text('end')]),
     ]);
-    expect(all.map(told)).toEqual([
+    expect(all.map(summarize)).toEqual([
       { number: 1, prompts: ['go'], answers: ['part one\npart two', 'end'], tools: [['t1', 'done']] },
     ]);
   });
 
-  test('assistant lines without an id are merged with their neighbours that have none either', () => {
+  test('with responses without an id are merged with their neighbours without an id', () => {
     const { all } = groupTurns([
       user('go'),
       assistant(undefined, [text('a')]),
@@ -100,18 +100,18 @@ describe('the worked examples of the transcript documents', () => {
       user('what is meant?', { isMeta: true }),
       assistant(undefined, [text('e')], { requestId: 'r1' }),
     ]);
-    expect(all.map(told)).toEqual([
+    expect(all.map(summarize)).toEqual([
       { number: 1, prompts: ['go'], answers: ['a', 'b', 'c', 'd\ne'], tools: [['t1', 'done']] },
     ]);
   });
 
-  test('a user without an assistant is no turn yet, and is not counted', () => {
+  test('with a prompt without a response are not a turn yet, and are not counted', () => {
     const { ended, open } = groupTurns([user('one'), assistant('m1', [text('first')]), user('two')]);
-    expect(ended.map(told)).toEqual([{ number: 1, prompts: ['one'], answers: ['first'], tools: [] }]);
+    expect(ended.map(summarize)).toEqual([{ number: 1, prompts: ['one'], answers: ['first'], tools: [] }]);
     expect(open).toBeUndefined();
   });
 
-  test('meta lines, of users and assistants, may stand anywhere and are as if they were not', () => {
+  test('that are marked as meta are ignored, wherever they are', () => {
     const { all } = groupTurns([
       user('skill scaffolding', { isMeta: true }),
       user('fix it'),
@@ -120,16 +120,16 @@ describe('the worked examples of the transcript documents', () => {
       assistant('m1', [text('fixed')]),
       user('more rubric', { isMeta: true }),
     ]);
-    expect(all.map(told)).toEqual([{ number: 1, prompts: ['fix it'], answers: ['fixed'], tools: [] }]);
+    expect(all.map(summarize)).toEqual([{ number: 1, prompts: ['fix it'], answers: ['fixed'], tools: [] }]);
     expect(all[0]?.lineNumbers).toEqual([2, 5]);
   });
 
-  test('a call without a result has none', () => {
+  test('with a result for another call leave this call without a result', () => {
     const { all } = groupTurns([user('go'), assistant('m1', [toolUse('t1')]), user([toolResult('t9')])]);
-    expect(all.map(told)).toEqual([{ number: 1, prompts: ['go'], answers: [''], tools: [['t1', undefined]] }]);
+    expect(all.map(summarize)).toEqual([{ number: 1, prompts: ['go'], answers: [''], tools: [['t1', undefined]] }]);
   });
 
-  test('of lines that a stream repeated the largest usage stands, and a block counts once', () => {
+  test('that repeat a response keep its largest usage, and each block counts once', () => {
     const usage = (output_tokens: number) => ({ input_tokens: 9, output_tokens });
     const line = (output: number, ...content: object[]) => ({
       message: { id: 'm1', role: 'assistant', model: 'claude-opus-4', content, usage: usage(output) },
@@ -149,19 +149,19 @@ describe('the worked examples of the transcript documents', () => {
     expect(response?.calls.map(({ id }) => id)).toEqual(['t1']);
   });
 
-  test('what the program itself said in the name of a model is no response', () => {
+  test('with the model <synthetic> are not responses', () => {
     const { all } = groupTurns([
       user('one'),
       { message: { id: 'm0', role: 'assistant', model: '<synthetic>', content: 'No response requested.' } },
       user('two'),
       assistant('m1', 'answer'),
     ]);
-    expect(all.map(told)).toEqual([{ number: 1, prompts: ['two'], answers: ['answer'], tools: [] }]);
+    expect(all.map(summarize)).toEqual([{ number: 1, prompts: ['two'], answers: ['answer'], tools: [] }]);
   });
 });
 
-describe('which lines are prompts', () => {
-  test('a local command and its output are none', () => {
+describe('a line of the user', () => {
+  test('with a local command or its output is not a prompt', () => {
     const { all } = groupTurns([
       user('<local-command-caveat>…</local-command-caveat>', { isMeta: true }),
       user('<command-name>/clear</command-name>\n<command-message>clear</command-message>'),
@@ -171,10 +171,10 @@ describe('which lines are prompts', () => {
       user('hello'),
       assistant('m1', 'hi'),
     ]);
-    expect(all.map(told)).toEqual([{ number: 1, prompts: ['hello'], answers: ['hi'], tools: [] }]);
+    expect(all.map(summarize)).toEqual([{ number: 1, prompts: ['hello'], answers: ['hi'], tools: [] }]);
   });
 
-  test('a local command in the middle of a turn does not end it', () => {
+  test('with a local command in the middle of a turn does not end the turn', () => {
     const { all } = groupTurns([
       user('go'),
       assistant('m1', [toolUse('t1')]),
@@ -183,10 +183,12 @@ describe('which lines are prompts', () => {
       user([toolResult('t1')]),
       assistant('m2', 'done'),
     ]);
-    expect(all.map(told)).toEqual([{ number: 1, prompts: ['go'], answers: ['', 'done'], tools: [['t1', 'done']] }]);
+    expect(all.map(summarize)).toEqual([
+      { number: 1, prompts: ['go'], answers: ['', 'done'], tools: [['t1', 'done']] },
+    ]);
   });
 
-  test("a command of the user's own is a prompt, also in versions that do not mark it", () => {
+  test('with a custom command is a prompt, even in versions that do not mark it', () => {
     const command = '<command-message>fix</command-message>\n<command-name>/fix</command-name>';
     const { all } = groupTurns([
       user('one'),
@@ -195,13 +197,13 @@ describe('which lines are prompts', () => {
       user('the body of the command', { isMeta: true }),
       assistant('m2', 'fixed'),
     ]);
-    expect(all.map(told)).toEqual([
+    expect(all.map(summarize)).toEqual([
       { number: 1, prompts: ['one'], answers: ['first'], tools: [] },
       { number: 2, prompts: ['/fix'], answers: ['fixed'], tools: [] },
     ]);
   });
 
-  test('a prompt behind a command that never got its output is not swallowed', () => {
+  test('after a command that never got its output is a prompt', () => {
     const command = '<command-name>/exit</command-name>';
     const { all } = groupTurns([
       user('one', { uuid: 'a' }),
@@ -210,13 +212,13 @@ describe('which lines are prompts', () => {
       user('two', { uuid: 'd', parentUuid: 'b' }),
       assistant('m2', 'second', { uuid: 'e', parentUuid: 'd' }),
     ]);
-    expect(all.map(told)).toEqual([
+    expect(all.map(summarize)).toEqual([
       { number: 1, prompts: ['one'], answers: ['first'], tools: [] },
       { number: 2, prompts: ['two'], answers: ['second'], tools: [] },
     ]);
   });
 
-  test("what happens behind a command of one's own is of its turn, and the turn starts at the command", () => {
+  test('with a custom command starts the turn, which contains what follows', () => {
     const { all } = groupTurns([
       user('one'),
       assistant('m1', 'first'),
@@ -232,7 +234,7 @@ describe('which lines are prompts', () => {
     ]);
   });
 
-  test('the summary of a compaction and an interrupt are none', () => {
+  test('with the summary of a compaction or an interrupt is not a prompt', () => {
     const { all } = groupTurns([
       user('one'),
       assistant('m1', 'first'),
@@ -242,14 +244,14 @@ describe('which lines are prompts', () => {
       assistant('m2', 'sec'),
       user([text('[Request interrupted by user]')]),
     ]);
-    expect(all.map(told)).toEqual([
+    expect(all.map(summarize)).toEqual([
       { number: 1, prompts: ['one'], answers: ['first'], tools: [] },
       { number: 2, prompts: ['two'], answers: ['sec'], tools: [] },
     ]);
     expect(all.map(({ notes }) => notes.map(({ kind }) => kind))).toEqual([['compaction'], ['interrupt']]);
   });
 
-  test('what a subagent wrote into the main file is not of the main thread', () => {
+  test('that a subagent wrote into the main transcript is not part of the main thread', () => {
     const { all } = groupTurns([
       user('go'),
       assistant('m1', [toolUse('t1', 'Task')]),
@@ -258,11 +260,13 @@ describe('which lines are prompts', () => {
       user([toolResult('t1')]),
       assistant('m2', 'done'),
     ]);
-    expect(all.map(told)).toEqual([{ number: 1, prompts: ['go'], answers: ['', 'done'], tools: [['t1', 'done']] }]);
+    expect(all.map(summarize)).toEqual([
+      { number: 1, prompts: ['go'], answers: ['', 'done'], tools: [['t1', 'done']] },
+    ]);
   });
 });
 
-describe('what a prompt says to a person', () => {
+describe('the text of a prompt', () => {
   const prompt = (content: unknown, more: object = {}, ...lines: object[]) => {
     const [turn] = groupTurns([user(content, more), ...lines, assistant('m1', 'ok')]).all;
     const { content: words = '' } = turn?.prompts[0] ?? {};
@@ -272,12 +276,12 @@ describe('what a prompt says to a person', () => {
   const call = (name: string, args: string) =>
     `<command-message>${name}</command-message>\n<command-name>/${name}</command-name>\n<command-args>${args}</command-args>`;
 
-  test('a command and its arguments as they were typed', () => {
+  test('with a command is the command and its arguments as typed', () => {
     expect(prompt(call('mycmd', 'foo bar'), human)).toEqual({ words: '/mycmd foo bar', trigger: 'command' });
     expect(prompt(call('mycmd', ''), human)).toEqual({ words: '/mycmd', trigger: 'command' });
   });
 
-  test('a skill is known by its body', () => {
+  test('with a skill is the command, and its body shows that it is a skill', () => {
     const body = user([text('Base directory for this skill: /x\n\nBody')], { isMeta: true, turnCompanion: true });
     expect(prompt(call('myskill', 'a b'), human, body)).toEqual({
       words: '/myskill a b',
@@ -286,7 +290,7 @@ describe('what a prompt says to a person', () => {
     });
   });
 
-  test('what was run with ! before it is answered', () => {
+  test('with a command after ! is that command, and the model answers its output, too', () => {
     const output = user('<bash-stdout>out</bash-stdout><bash-stderr>err</bash-stderr>');
     const [turn] = groupTurns([user('<bash-input>echo out</bash-input>'), output, assistant('m1', 'ok')]).all;
     expect(turn?.prompts.map(({ content }) => content)).toEqual(['!echo out']);
@@ -296,12 +300,12 @@ describe('what a prompt says to a person', () => {
     ]);
   });
 
-  test('the result of a background task, and a plan that starts by itself, say so', () => {
+  test('has a trigger that says whether a background task or a plan started the turn', () => {
     expect(prompt('<task-notification>…', { origin: { kind: 'task-notification' } }).trigger).toBe('task-notification');
     expect(prompt('Implement the plan', { origin: { kind: 'auto-continuation' } }).trigger).toBe('auto-continuation');
   });
 
-  test('what was selected or open in the editor is not said by the user', () => {
+  test('does not contain what was selected or open in the editor', () => {
     const content = [
       text('<ide_selection>The user selected line 7</ide_selection>'),
       text('<ide_opened_file>The user opened a.ts</ide_opened_file>'),
@@ -319,7 +323,7 @@ describe('what a prompt says to a person', () => {
   });
 });
 
-describe('prompts that follow one another', () => {
+describe('consecutive prompts', () => {
   const attachment = (uuid: string, parentUuid: string) => ({
     parentUuid,
     attachment: { type: 'date', date: '2026-11-18' },
@@ -327,17 +331,17 @@ describe('prompts that follow one another', () => {
     uuid,
   });
 
-  test('those that descend from one another are one turn, also through attachments', () => {
+  test('are one turn if each descends from the one before, also through attachments', () => {
     const { all } = groupTurns([
       user('one', { uuid: 'a' }),
       attachment('x', 'a'),
       user('two', { uuid: 'b', parentUuid: 'x' }),
       assistant('m1', 'both', { parentUuid: 'b' }),
     ]);
-    expect(all.map(told)).toEqual([{ number: 1, prompts: ['one', 'two'], answers: ['both'], tools: [] }]);
+    expect(all.map(summarize)).toEqual([{ number: 1, prompts: ['one', 'two'], answers: ['both'], tools: [] }]);
   });
 
-  test('the chain may run through lines of any type', () => {
+  test('are one turn if they are connected by lines of other types', () => {
     const { all } = groupTurns([
       user('one', { uuid: 'a' }),
       { type: 'progress', uuid: 'x', parentUuid: 'a', data: {} },
@@ -345,10 +349,10 @@ describe('prompts that follow one another', () => {
       user('two', { uuid: 'b', parentUuid: 'y' }),
       assistant('m1', 'both', { parentUuid: 'b' }),
     ]);
-    expect(all.map(told)).toEqual([{ number: 1, prompts: ['one', 'two'], answers: ['both'], tools: [] }]);
+    expect(all.map(summarize)).toEqual([{ number: 1, prompts: ['one', 'two'], answers: ['both'], tools: [] }]);
   });
 
-  test('one that the next does not descend from was taken back', () => {
+  test('that do not descend from each other leave only the last: the others were taken back', () => {
     const { all } = groupTurns([
       user('one', { uuid: 'a' }),
       assistant('m1', 'first', { uuid: 'b', parentUuid: 'a' }),
@@ -356,35 +360,35 @@ describe('prompts that follow one another', () => {
       user('two', { uuid: 'd', parentUuid: 'b' }),
       assistant('m2', 'second', { uuid: 'e', parentUuid: 'd' }),
     ]);
-    expect(all.map(told)).toEqual([
+    expect(all.map(summarize)).toEqual([
       { number: 1, prompts: ['one'], answers: ['first'], tools: [] },
       { number: 2, prompts: ['two'], answers: ['second'], tools: [] },
     ]);
     expect(all[1]?.start.line).toBe(4);
   });
 
-  test('with an interrupt between them they are two, and the first was never answered', () => {
+  test('with an interrupt between them are two, and the first was never answered', () => {
     const { all } = groupTurns([
       user('one', { uuid: 'a' }),
       user('[Request interrupted by user]', { uuid: 'b', parentUuid: 'a' }),
       user('two', { uuid: 'c', parentUuid: 'b' }),
       assistant('m1', 'second', { uuid: 'd', parentUuid: 'c' }),
     ]);
-    expect(all.map(told)).toEqual([{ number: 1, prompts: ['two'], answers: ['second'], tools: [] }]);
+    expect(all.map(summarize)).toEqual([{ number: 1, prompts: ['two'], answers: ['second'], tools: [] }]);
     expect(all[0]?.notes).toEqual([]);
   });
 
-  test('a compaction that came while a prompt waited does not take the prompt away', () => {
+  test('are not taken back by a compaction that came before the answer', () => {
     const { all } = groupTurns([
       user('one', { uuid: 'a' }),
       { type: 'system', subtype: 'compact_boundary', uuid: 'b', compactMetadata: { trigger: 'auto', preTokens: 9 } },
       user('summary', { uuid: 'c', parentUuid: 'b', isCompactSummary: true }),
       assistant('m1', 'answer', { parentUuid: 'c' }),
     ]);
-    expect(all.map(told)).toEqual([{ number: 1, prompts: ['one'], answers: ['answer'], tools: [] }]);
+    expect(all.map(summarize)).toEqual([{ number: 1, prompts: ['one'], answers: ['answer'], tools: [] }]);
   });
 
-  test('a chain that bites its own tail ends', () => {
+  test('are grouped even if their parents form a circle', () => {
     const { all } = groupTurns([
       user('one', { uuid: 'a', parentUuid: 'b' }),
       user('two', { uuid: 'b', parentUuid: 'a' }),
@@ -394,12 +398,12 @@ describe('prompts that follow one another', () => {
       user('four', { uuid: 'd', parentUuid: 'x' }),
       assistant('m1', 'answer'),
     ]);
-    expect(all.map(told)).toEqual([{ number: 1, prompts: ['four'], answers: ['answer'], tools: [] }]);
+    expect(all.map(summarize)).toEqual([{ number: 1, prompts: ['four'], answers: ['answer'], tools: [] }]);
   });
 });
 
-describe('how a turn ends without a plain answer', () => {
-  test('an API error counts as a response', () => {
+describe('a turn without a normal answer', () => {
+  test('has an API error as its response', () => {
     const error = { isApiErrorMessage: true, apiErrorStatus: 529 };
     const { all } = groupTurns([
       user('go'),
@@ -407,7 +411,7 @@ describe('how a turn ends without a plain answer', () => {
       user('again'),
       assistant('m1', 'yes'),
     ]);
-    expect(all.map(told)).toEqual([
+    expect(all.map(summarize)).toEqual([
       { number: 1, prompts: ['go'], answers: [], tools: [] },
       { number: 2, prompts: ['again'], answers: ['yes'], tools: [] },
     ]);
@@ -416,16 +420,16 @@ describe('how a turn ends without a plain answer', () => {
     ]);
   });
 
-  test('an empty answer writes no line, but the harness tells that the turn is over', () => {
+  test('is over if a system line says so, since an empty answer has no line', () => {
     const over = { type: 'system', subtype: 'stop_hook_summary' };
     const { all } = groupTurns([user('go'), over, user('again'), assistant('m1', 'yes')]);
-    expect(all.map(told)).toEqual([
+    expect(all.map(summarize)).toEqual([
       { number: 1, prompts: ['go'], answers: [], tools: [] },
       { number: 2, prompts: ['again'], answers: ['yes'], tools: [] },
     ]);
   });
 
-  test('what was noted of a turn that is not exported goes to the next that is', () => {
+  test('passes its notes to the next turn that is exported', () => {
     const retry = { type: 'system', subtype: 'api_error', retryAttempt: 1, maxRetries: 10, uuid: 'r' };
     const { all } = groupTurns([
       user('one', { uuid: 'a' }),
@@ -438,18 +442,18 @@ describe('how a turn ends without a plain answer', () => {
   });
 });
 
-describe('an answer that the model is asked to go on with', () => {
-  test('was cut while it streamed; the next one answers that', () => {
-    const again = 'Your response above was cut off mid-stream. Resume directly from where it stops';
+describe('an answer that Claude Code asks the model to continue', () => {
+  test('is marked as aborted, and the next response answers that request', () => {
+    const request = 'Your response above was cut off mid-stream. Resume directly from where it stops';
     const { all } = groupTurns([
       user('go'),
       assistant('m1', 'partial'),
-      user(again, { isMeta: true, turnCompanion: true }),
+      user(request, { isMeta: true, turnCompanion: true }),
       assistant('m2', 'the rest'),
     ]);
     expect(all[0]?.responses.map(({ aborted, answered }) => ({ aborted, answered }))).toEqual([
       { aborted: true, answered: [{ role: 'user', content: 'go', media: [] }] },
-      { aborted: false, answered: [{ role: 'user', content: again }] },
+      { aborted: false, answered: [{ role: 'user', content: request }] },
     ]);
   });
 });
@@ -461,7 +465,7 @@ describe('history that was copied from another session', () => {
     ['its prompt names the session it is from', { sessionId: other }, {}],
     ['its lines say where they were forked from', { forkedFrom: { sessionId: other } }, { forkedFrom: {} }],
     ['its response was requested by the other session', {}, { sessionId: SESSION, requestSessionId: other }],
-  ])('counts, and is marked: %s', (_, onPrompt, onResponse) => {
+  ])('is counted and marked as copied if %s', (_, onPrompt, onResponse) => {
     const { all } = groupTurns([
       user('one', { uuid: 'a', ...onPrompt }),
       assistant('m1', 'first', { uuid: 'b', parentUuid: 'a', ...onResponse }),
@@ -474,7 +478,7 @@ describe('history that was copied from another session', () => {
     ]);
   });
 
-  test('a prompt of our own that descends from a foreign one which nobody answered is ours', () => {
+  test("does not include the session's own prompt after a copied one that was never answered", () => {
     const { all } = groupTurns([
       user('planned elsewhere', { uuid: 'a', sessionId: other }),
       user('here', { uuid: 'b', parentUuid: 'a', sessionId: SESSION }),
@@ -485,7 +489,7 @@ describe('history that was copied from another session', () => {
     ]);
   });
 
-  test('a foreign prompt that nobody answered does not count', () => {
+  test('is not counted if it is a prompt that was never answered', () => {
     const { all } = groupTurns([
       user('planned elsewhere', { uuid: 'a', sessionId: other }),
       user('here', { uuid: 'b' }),
@@ -495,8 +499,8 @@ describe('history that was copied from another session', () => {
   });
 });
 
-describe('lines without a time', () => {
-  test('take that of the line before, and the first ones that of the file', () => {
+describe('the time of a line', () => {
+  test('without a timestamp is that of the line before, or of the file if there is none', () => {
     const { all } = groupTurns([
       user('one'),
       assistant('m1', 'first', { timestamp: at(3) }),
@@ -509,8 +513,11 @@ describe('lines without a time', () => {
     ]);
   });
 
-  test.each(['1969-12-31T23:59:59Z', '9999-01-01T00:00:00Z', 'yesterday', ''])('%j is none', (timestamp) => {
-    const { all } = groupTurns([user('one', { timestamp: at(1) }), assistant('m1', 'x', { timestamp })]);
-    expect(all[0]?.responses[0]?.firstBlockAt).toBe(ms(1));
-  });
+  test.each(['1969-12-31T23:59:59Z', '9999-01-01T00:00:00Z', 'yesterday', ''])(
+    'with the timestamp %j is that of the line before',
+    (timestamp) => {
+      const { all } = groupTurns([user('one', { timestamp: at(1) }), assistant('m1', 'x', { timestamp })]);
+      expect(all[0]?.responses[0]?.firstBlockAt).toBe(ms(1));
+    },
+  );
 });

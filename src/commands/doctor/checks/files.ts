@@ -1,17 +1,9 @@
-import {
-  accessSync,
-  constants,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  type Stats,
-  statfsSync,
-  statSync,
-} from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errorReason } from '../../../cli/command-line.js';
 import { formatBytes, formatMoment, plural } from '../../../cli/format.js';
 import { moveAsideCommand, quoteForShell } from '../../../cli/terminal.js';
+import { attempt } from '../../../shared/attempt.js';
 import { isRecord, parseJson } from '../../../shared/json.js';
 import { logPath } from '../../../shared/log.js';
 import { isAbandoned } from '../../../state/lock.js';
@@ -29,34 +21,28 @@ export interface StateFiles {
   readonly now: number;
 }
 
-export function checkStateFolder({ stateFolder }: StateFiles): Finding {
+export const FILE_CHECKS = [checkStateFolder, checkState, checkSetAside, checkLocks, checkLog, checkFileModes];
+
+function checkStateFolder({ stateFolder }: StateFiles): Finding {
   // If the folder does not exist, the first hook creates it in the nearest folder that does.
   let nearest = stateFolder;
   while (!existsSync(nearest) && dirname(nearest) !== nearest) nearest = dirname(nearest);
-  const freeBytes = readFreeBytes(nearest);
+  const freeBytes = attempt(() => countFreeBytes(nearest));
   const folder = about('state-folder', { path: stateFolder, freeBytes });
-  const obstacle = findObstacle(nearest);
-  if (obstacle)
-    return folder.broken(
-      `${stateFolder} cannot be written (${nearest}: ${obstacle.reason}), so nothing is sent`,
-      obstacle.fix,
-    );
+  const notWritable = (reason: string, fix: string) =>
+    folder.broken(`${stateFolder} cannot be written (${nearest}: ${reason}), so nothing is sent`, fix);
+  try {
+    if (!statSync(nearest).isDirectory()) return notWritable('not a folder', moveAsideCommand(nearest));
+    accessSync(nearest, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const reason = errorReason(error);
+    if (reason !== 'EROFS') return notWritable(reason, takeBack(nearest, 'rwx'));
+    return notWritable(reason, 'set CLAUDE_CONFIG_DIR to a folder on a writable disk');
+  }
   if (freeBytes !== undefined && freeBytes < LEAST_FREE_BYTES)
     return folder.broken(`the disk of ${stateFolder} is full (${formatBytes(freeBytes)} free)`, 'free space on it');
   if (nearest === stateFolder) return folder.ok(stateFolder);
   return folder.none(`${stateFolder} does not exist yet; the first hook creates it`);
-}
-
-function findObstacle(folder: string) {
-  try {
-    if (!statSync(folder).isDirectory()) return { reason: 'not a folder', fix: moveAsideCommand(folder) };
-    accessSync(folder, constants.W_OK | constants.X_OK);
-    return undefined;
-  } catch (error) {
-    const reason = errorReason(error);
-    const fix = reason === 'EROFS' ? 'set CLAUDE_CONFIG_DIR to a folder on a writable disk' : takeBack(folder, 'rwx');
-    return { reason, fix };
-  }
 }
 
 /** A command for files that belong to root because the program was once started with sudo. */
@@ -64,16 +50,12 @@ function takeBack(path: string, rights: string): string {
   return `sudo chown "$(id -un)" ${quoteForShell(path)} && chmod u+${rights} ${quoteForShell(path)}`;
 }
 
-function readFreeBytes(path: string): number | undefined {
-  try {
-    const { bavail, bsize } = statfsSync(path);
-    return bavail * bsize;
-  } catch {
-    return undefined;
-  }
+function countFreeBytes(path: string): number {
+  const { bavail, bsize } = statfsSync(path);
+  return bavail * bsize;
 }
 
-export function checkState({ stateFolder, store }: StateFiles): Finding {
+function checkState({ stateFolder, store }: StateFiles): Finding {
   const path = statePath(stateFolder);
   const bytes = readStatus(path)?.size;
   try {
@@ -93,7 +75,7 @@ export function checkState({ stateFolder, store }: StateFiles): Finding {
   }
 }
 
-export function checkSetAside({ stateFolder }: StateFiles): Finding[] {
+function checkSetAside({ stateFolder }: StateFiles): Finding[] {
   const paths = listFiles(stateFolder, /^cc-langfuse_state\.json\.corrupt-/);
   if (paths.length === 0) return [];
   const message = `${plural(paths.length, 'corrupt state file')} set aside: ${paths.join(', ')}`;
@@ -101,7 +83,7 @@ export function checkSetAside({ stateFolder }: StateFiles): Finding[] {
 }
 
 /** Locks whose owners no longer run. */
-export function checkLocks({ stateFolder }: StateFiles): Finding[] {
+function checkLocks({ stateFolder }: StateFiles): Finding[] {
   const locks = [`${statePath(stateFolder)}.lock`, ...listFiles(locksFolder(stateFolder), /\.lock$/)];
   // Opening a FIFO would hang.
   const paths = locks.filter((path) => readStatus(path)?.isFile() && isAbandoned(path));
@@ -115,7 +97,7 @@ function removeCommand(paths: readonly string[]): string {
 }
 
 /** The warnings and errors of the last week, the most frequent first. */
-export function checkLog({ stateFolder, now }: StateFiles): Finding {
+function checkLog({ stateFolder, now }: StateFiles): Finding {
   const path = logPath(stateFolder);
   const bytes = readStatus(path)?.size;
   if (bytes === undefined) return about('log', { path }).none('nothing has been logged yet');
@@ -137,45 +119,29 @@ export function checkLog({ stateFolder, now }: StateFiles): Finding {
 }
 
 function readTroubles(path: string) {
-  return readLines(path).flatMap((line) => {
+  // Reading a FIFO would hang.
+  const text = readStatus(path)?.isFile() ? attempt(() => readFileSync(path, 'utf8')) : undefined;
+  return (text ?? '').split('\n').flatMap((line) => {
     const fields = /"level":"(?:warn|error)"/.test(line) ? parseJson(line) : undefined;
-    const at = isRecord(fields) ? Date.parse(String(fields.time)) : Number.NaN;
-    return isRecord(fields) && Number.isFinite(at) ? [{ at, message: String(fields.msg) }] : [];
+    return isRecord(fields) ? [{ at: Date.parse(String(fields.time)), message: String(fields.msg) }] : [];
   });
-}
-
-function readLines(path: string): string[] {
-  try {
-    return readStatus(path)?.isFile() ? readFileSync(path, 'utf8').split('\n') : [];
-  } catch {
-    return [];
-  }
 }
 
 /** State and log are created for their owner alone. On Windows modes mean nothing. */
-export function checkFileModes({ stateFolder }: StateFiles): Finding[] {
-  if (process.platform === 'win32') return [];
-  return [statePath(stateFolder), logPath(stateFolder)].flatMap((path) => {
+function* checkFileModes({ stateFolder }: StateFiles): Generator<Finding> {
+  if (process.platform === 'win32') return;
+  for (const path of [statePath(stateFolder), logPath(stateFolder)]) {
     const mode = (readStatus(path)?.mode ?? 0) & 0o777;
-    if ((mode & 0o077) === 0) return [];
     const message = `others can read ${path} (its mode is ${mode.toString(8)})`;
-    return [about('file-mode', { path }).warning(message, `chmod 600 ${quoteForShell(path)}`)];
-  });
+    if ((mode & 0o077) !== 0) yield about('file-mode', { path }).warning(message, `chmod 600 ${quoteForShell(path)}`);
+  }
 }
 
-function readStatus(path: string): Stats | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false });
-  } catch {
-    return undefined;
-  }
+function readStatus(path: string) {
+  return attempt(() => statSync(path));
 }
 
 function listFiles(folder: string, pattern: RegExp): string[] {
-  try {
-    const names = readdirSync(folder).filter((name) => pattern.test(name));
-    return names.map((name) => join(folder, name));
-  } catch {
-    return [];
-  }
+  const names = attempt(() => readdirSync(folder)) ?? [];
+  return names.filter((name) => pattern.test(name)).map((name) => join(folder, name));
 }

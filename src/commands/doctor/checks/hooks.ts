@@ -5,6 +5,7 @@ import { moveAsideCommand, quoteForShell } from '../../../cli/terminal.js';
 import { type CommandHook, findOwnHooks, findOwnPlugins, HOOK_SECONDS } from '../../../config/claude-hooks.js';
 import { type AcceptedSettings, acceptedSettings, type SettingsFile } from '../../../config/claude-settings.js';
 import { findOtherExporters } from '../../../config/other-exporters.js';
+import { attempt } from '../../../shared/attempt.js';
 import { about, type Finding } from '../finding.js';
 import { showValue } from '../masking.js';
 import type { SettingsInForce } from './settings.js';
@@ -22,10 +23,8 @@ export interface HookSetup {
   readonly plugins: readonly { readonly name: string; readonly path: string }[];
 }
 
-/** A hook that starts this program. */
-interface RegisteredHook extends Omit<CommandHook, 'path'> {
-  readonly file: AcceptedSettings;
-}
+/** A hook that starts this program, and the file that registers it. */
+type RegisteredHook = CommandHook & { readonly file: AcceptedSettings };
 
 export function readHookSetup(files: readonly SettingsFile[]): HookSetup {
   const accepted = acceptedSettings(files);
@@ -37,41 +36,50 @@ export function readHookSetup(files: readonly SettingsFile[]): HookSetup {
   };
 }
 
+export const HOOK_CHECKS = [
+  checkSettingsFiles,
+  checkHooksOff,
+  checkRegistered,
+  checkHookPrograms,
+  checkTimeouts,
+  checkRepeated,
+  checkOtherExporters,
+];
+
 /** What stops the hooks or sends turns twice. `install` warns of the same. */
 export function checkHookConflicts(files: readonly SettingsFile[]): Finding[] {
   const setup = readHookSetup(files);
-  return [checkSettingsFiles, checkHooksOff, checkRepeated, checkOtherExporters].flatMap((check) => check(setup));
+  return [checkSettingsFiles, checkHooksOff, checkRepeated, checkOtherExporters].flatMap((check) => [...check(setup)]);
 }
 
-export function checkSettingsFiles({ files }: HookSetup): Finding[] {
-  return files.flatMap(({ path, scope, content }) => {
-    const settingsFile = about('settings-file', { path, scope });
-    const ignored = 'so Claude Code ignores it';
-    if (content.kind === 'invalid')
-      return [settingsFile.broken(`${path} is not JSON (${content.problem}), ${ignored}`, `fix ${path}`)];
-    if (content.kind === 'unreadable') {
-      const fix = content.reason === 'not a regular file' ? moveAsideCommand(path) : `chmod u+r ${quoteForShell(path)}`;
-      return [settingsFile.broken(`${path} cannot be read (${content.reason}), ${ignored}`, fix)];
-    }
-    if (content.kind === 'absent' || content.isStrict) return [];
-    return [settingsFile.broken(`${path} has comments or trailing commas, ${ignored}`, `remove them from ${path}`)];
-  });
+function* checkSettingsFiles({ files }: HookSetup): Generator<Finding> {
+  for (const { path, scope, content } of files) {
+    const broken = (problem: string, fix: string) =>
+      about('settings-file', { path, scope }).broken(`${path} ${problem}, so Claude Code ignores it`, fix);
+    if (content.kind === 'invalid') yield broken(`is not JSON (${content.problem})`, `fix ${path}`);
+    else if (content.kind === 'unreadable') {
+      const isFile = content.reason !== 'not a regular file';
+      const fix = isFile ? `chmod u+r ${quoteForShell(path)}` : moveAsideCommand(path);
+      yield broken(`cannot be read (${content.reason})`, fix);
+    } else if (content.kind === 'settings' && !content.isStrict)
+      yield broken('has comments or trailing commas', `remove them from ${path}`);
+  }
 }
 
 export function checkHooksOff({ accepted, hooks }: HookSetup): Finding[] {
-  const hasManagedHooks = hooks.some(({ file }) => file.scope === 'managed');
+  const managed = accepted.filter(({ scope }) => scope === 'managed');
+  const others = accepted.filter(({ scope }) => scope !== 'managed');
+  const hasManagedHooks = hooks.some(({ file }) => managed.includes(file));
   const switches = [
     // Users cannot turn off managed hooks.
-    { setting: 'disableAllHooks', isManaged: false, hasEffect: !hasManagedHooks },
-    { setting: 'disableAllHooks', isManaged: true, hasEffect: true },
-    { setting: 'allowManagedHooksOnly', isManaged: true, hasEffect: !hasManagedHooks },
+    { setting: 'disableAllHooks', files: hasManagedHooks ? [] : others },
+    { setting: 'disableAllHooks', files: managed },
+    { setting: 'allowManagedHooksOnly', files: hasManagedHooks ? [] : managed },
   ];
-  return switches.flatMap(({ setting, isManaged, hasEffect }) => {
+  return switches.flatMap(({ setting, files }) => {
     // The last file that has the setting overrides those before it.
-    const deciding = accepted.findLast(
-      ({ scope, settings }) => (scope === 'managed') === isManaged && typeof settings[setting] === 'boolean',
-    );
-    if (!hasEffect || deciding?.settings[setting] !== true) return [];
+    const deciding = files.findLast(({ settings }) => typeof settings[setting] === 'boolean');
+    if (deciding?.settings[setting] !== true) return [];
     const { path } = deciding;
     return [
       about('hooks-off', { path, setting }).broken(
@@ -84,7 +92,7 @@ export function checkHooksOff({ accepted, hooks }: HookSetup): Finding[] {
   });
 }
 
-export function checkRegistered({ hooks, plugins }: HookSetup): Finding {
+function checkRegistered({ hooks, plugins }: HookSetup): Finding {
   const missing = EVENTS.filter((event) => plugins.length === 0 && !hooks.some((hook) => hook.event === event));
   const places = [
     ...new Set(hooks.map(({ file }) => `${file.scope} settings (${file.path})`)),
@@ -103,7 +111,7 @@ export function checkRegistered({ hooks, plugins }: HookSetup): Finding {
 }
 
 /** Checks each command once, however many events it is registered for. */
-export function checkHookPrograms({ hooks, shell }: HookSetup & SettingsInForce): Finding[] {
+function checkHookPrograms({ hooks, shell }: HookSetup & SettingsInForce): Finding[] {
   const byCommand = new Map(hooks.map((hook) => [`${hook.file.path} ${hook.command}`, hook]));
   return [...byCommand.values()].map((hook) => checkHookProgram(hook, shell.PATH ?? ''));
 }
@@ -113,14 +121,17 @@ function checkHookProgram({ file, command, words }: RegisteredHook, searchPath: 
   const shown = showValue(command);
   const hookProgram = about('hook-program', { command: shown, path: file.path });
   const thisProgram = realpathSync(process.argv[1] ?? '');
-  const { program, node } = findExecutables(words, searchPath);
+  const place = words.indexOf('hook') - 1;
+  const [named = '', before = ''] = [words[place], words[place - 1]];
+  const isFetched = words.slice(0, place).some((word) => /^(?:npx|pnpm|yarn|bunx)(?:\.cmd)?$/.test(basename(word)));
+  const program = isFetched ? undefined : findExecutable(named, searchPath);
+  const node = /^node(?:\.exe)?$/.test(basename(before)) ? findExecutable(before, searchPath) : undefined;
   const lost = [node, program].find((executable) => executable && executable.path === undefined);
   if (lost) {
     // A project's settings are shared by people with different paths, so the hook uses the bare name.
     const isOnPath = lost.named === 'cc-langfuse' && file.scope !== 'user' && file.scope !== 'local';
-    const fix = isOnPath
-      ? `npm install --global ${quoteForShell(dirname(dirname(thisProgram)))}`
-      : installCommand(file);
+    const installGlobally = `npm install --global ${quoteForShell(dirname(dirname(thisProgram)))}`;
+    const fix = isOnPath ? installGlobally : installCommand(file);
     return hookProgram.broken(`${file.path} starts ${lost.named}, which does not exist`, fix);
   }
   if (!program) return hookProgram.none(`${file.path} starts "${shown}", which finds the program itself`);
@@ -130,61 +141,36 @@ function checkHookProgram({ file, command, words }: RegisteredHook, searchPath: 
   return hookProgram.ok(`${file.path} starts this program${isOtherNode ? `, with ${node.path}` : ''}`);
 }
 
-interface Executable {
-  readonly named: string;
-  /** Its file, with links resolved; undefined if it does not exist. */
-  readonly path: string | undefined;
-}
-
-/** `program` is undefined if npx or the shell decides which it is; `node` if the command does not name one. */
-function findExecutables(words: readonly string[], searchPath: string) {
-  const place = words.indexOf('hook') - 1;
-  const [program = '', before = ''] = [words[place], words[place - 1]];
-  const isFetched = words.slice(0, place).some((word) => /^(?:npx|pnpm|yarn|bunx)(?:\.cmd)?$/.test(basename(word)));
-  const isNode = /^node(?:\.exe)?$/.test(basename(before));
-  return {
-    program: isFetched ? undefined : findExecutable(program, searchPath),
-    node: isNode ? findExecutable(before, searchPath) : undefined,
-  };
-}
-
 /** Looks a command up as a shell would. Returns undefined if the name contains a variable that only the shell knows. */
-function findExecutable(named: string, searchPath: string): Executable | undefined {
+function findExecutable(named: string, searchPath: string) {
   const expanded = named.replace(/^(?:~|\$HOME|\$\{HOME\})(?=[/\\])/, homedir());
   if (expanded.includes('$')) return undefined;
   const isPath = /[/\\]/.test(expanded);
   const inFolder = (folder: string) => ['', ...WINDOWS_ENDINGS].map((ending) => join(folder, expanded + ending));
-  for (const candidate of isPath ? [expanded] : searchPath.split(delimiter).flatMap(inFolder)) {
-    try {
-      accessSync(candidate, isPath ? constants.R_OK : constants.X_OK);
-      return { named, path: realpathSync(candidate) };
-    } catch {
-      // It is not here; try the next folder.
-    }
-  }
-  return { named, path: undefined };
+  const candidates = isPath ? [expanded] : searchPath.split(delimiter).flatMap(inFolder);
+  const find = (candidate: string) => {
+    accessSync(candidate, isPath ? constants.R_OK : constants.X_OK);
+    return realpathSync(candidate);
+  };
+  return { named, path: candidates.flatMap((candidate) => attempt(() => find(candidate)) ?? [])[0] };
 }
 
-export function checkTimeouts({ hooks, settings }: HookSetup & SettingsInForce): Finding[] {
-  const runSeconds = Math.ceil(settings.timeoutMs / 1_000);
-  return hooks.flatMap(({ event, timeout, file }) => {
-    const usual = HOOK_SECONDS[event];
-    if (usual === undefined) return [];
+function* checkTimeouts({ hooks, settings }: HookSetup & SettingsInForce): Generator<Finding> {
+  for (const { event, timeout, file } of hooks) {
+    const usual = HOOK_SECONDS[event] ?? 0;
     // Without a timeout of its own a hook has 600 s, but all SessionEnd hooks together have 1.5 s.
     const seconds = timeout ?? (event === 'SessionEnd' ? 1.5 : 600);
-    const needed = event === 'SessionStart' ? usual : runSeconds;
-    if (seconds >= needed) return [];
-    return [
-      about('hook-timeout', { event, seconds, path: file.path }).warning(
+    const needed = event === 'SessionStart' ? usual : Math.ceil(settings.timeoutMs / 1_000);
+    if (usual > 0 && seconds < needed)
+      yield about('hook-timeout', { event, seconds, path: file.path }).warning(
         `Claude Code stops ${event} after ${seconds} s, but a run may take ${needed} s`,
         `set "timeout": ${Math.max(usual, needed + 5)} next to its command in ${file.path}`,
-      ),
-    ];
-  });
+      );
+  }
 }
 
 /** Claude Code runs identical commands once. Of two runs the second waits for the first one's lock and finds nothing left. */
-export function checkRepeated({ hooks, plugins }: HookSetup): Finding[] {
+function checkRepeated({ hooks, plugins }: HookSetup): Finding[] {
   const countCommands = (event: string) =>
     new Set(hooks.filter((hook) => hook.event === event).map(({ command }) => command)).size;
   const ways = Math.max(...EVENTS.map(countCommands)) + plugins.length;
@@ -198,17 +184,17 @@ export function checkRepeated({ hooks, plugins }: HookSetup): Finding[] {
   return [about('hooks-repeated', { paths }).warning(message, fix)];
 }
 
-export function checkOtherExporters({ accepted }: HookSetup): Finding[] {
-  return accepted.flatMap(({ path, settings }) => {
+function* checkOtherExporters({ accepted }: HookSetup): Generator<Finding> {
+  for (const { path, settings } of accepted) {
     const exporters = findOtherExporters(settings);
-    return [...new Set(exporters.map(({ name }) => name))].map((name) => {
+    for (const name of new Set(exporters.map((exporter) => exporter.name))) {
       const same = exporters.filter((exporter) => exporter.name === name);
-      return about('other-exporters', { path, places: same.map(({ place }) => place) }).warning(
+      yield about('other-exporters', { path, places: same.map(({ place }) => place) }).warning(
         `${name} (${path}) sends the same turns, so each appears twice in Langfuse`,
         [...new Set(same.map(({ fix }) => fix))].join('; '),
       );
-    });
-  });
+    }
+  }
 }
 
 function installCommand({ scope, path }: AcceptedSettings): string {

@@ -1,20 +1,21 @@
 import { accessSync, constants } from 'node:fs';
 import type { DestinationConfig } from '../../../config/settings.js';
 import { otlpEndpoint } from '../../../langfuse/endpoint.js';
+import type { NoResponseError } from '../../../langfuse/http/client.js';
 import { findProxy } from '../../../langfuse/http/proxy.lazy.js';
 import { about, type Finding } from '../finding.js';
-import { showProxy } from '../masking.js';
+import { showUrl } from '../masking.js';
 import type { SettingsInForce } from './settings.js';
 
 const VARIABLES = /^(?:(?:https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|NODE_TLS_REJECT_UNAUTHORIZED)$/i;
 
-/** The proxy to a destination, without credentials; empty if there is none. */
-export function findShownProxy(destination: DestinationConfig | undefined): string {
-  return destination ? showProxy(findProxy(otlpEndpoint(destination).url)) : '';
+/** The proxy to a destination, without its credentials, which may contain spaces; empty if there is none. */
+function findShownProxy(destination: DestinationConfig): string {
+  return findProxy(otlpEndpoint(destination).url).replace(/(?<=:\/\/).*@/s, '…@');
 }
 
-export function checkProxy({ trusted }: SettingsInForce): Finding {
-  const proxy = findShownProxy(trusted.destination);
+export function checkProxy({ trusted: { destination } }: SettingsInForce): Finding {
+  const proxy = destination ? findShownProxy(destination) : '';
   return proxy === '' ? about('proxy').none('not used') : about('proxy', { proxy }).ok(proxy);
 }
 
@@ -32,13 +33,48 @@ export function checkCertificates({ hookEnv }: SettingsInForce): Finding {
 }
 
 /** Hooks get variables from Claude Code's settings that this process does not have, or has with another value. */
-export function checkNetworkVariables({ hookEnv, shell }: SettingsInForce): Finding[] {
-  return Object.keys(hookEnv)
-    .filter((variable) => VARIABLES.test(variable) && hookEnv[variable] !== (shell[variable] ?? ''))
-    .map((variable) =>
-      about('network', { variable }).warning(
+export function* checkNetworkVariables({ hookEnv, shell }: SettingsInForce): Generator<Finding> {
+  for (const variable of Object.keys(hookEnv).filter((name) => VARIABLES.test(name))) {
+    if (hookEnv[variable] !== (shell[variable] ?? ''))
+      yield about('network', { variable }).warning(
         `${variable} in the settings, which hooks use, differs from the shell, which commands that you run yourself use`,
         `set it in the shell, too: export ${variable}=…`,
-      ),
-    );
+      );
+  }
+}
+
+/** Says why there was no answer and how to fix it, by the error codes of Node, the system and OpenSSL. */
+export function explainNoAnswer({ code, reason }: NoResponseError, destination: DestinationConfig): Finding {
+  const isCollector = destination.kind === 'collector';
+  const url = showUrl(isCollector ? destination.url : destination.baseUrl);
+  const variable = isCollector ? 'CC_LANGFUSE_OTLP_URL' : 'LANGFUSE_BASE_URL';
+  const proxy = findShownProxy(destination);
+  const to = proxy === '' ? url : `${url} (through the proxy ${proxy})`;
+  const fix =
+    proxy === '' ? `fix ${variable}` : `fix ${variable}, HTTPS_PROXY or HTTP_PROXY, or add the server to NO_PROXY`;
+  const causes: [codes: RegExp, problem: string, fix: string][] = [
+    [/^(?:ENOTFOUND|EAI_AGAIN)$/, `the host name of ${to} cannot be resolved`, fix],
+    [/^ECONNREFUSED$/, `nothing listens at ${to}`, `start the server, or ${fix}`],
+    [
+      /SELF_SIGNED_CERT|^UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT)/,
+      `the certificate of ${to} is signed by an authority that Node does not trust`,
+      'export NODE_EXTRA_CA_CERTS=<its .pem file>, and set the same in the env block of your settings',
+    ],
+    [/^CERT_HAS_EXPIRED$/, `the certificate of ${to} has expired`, 'renew it on the server'],
+    [/^CERT_NOT_YET_VALID$/, `the certificate of ${to} is not valid yet`, "set this machine's clock: date"],
+    [/^ERR_TLS_CERT_ALTNAME_INVALID$/, `the certificate of ${to} is for another name`, fix],
+    [
+      /^(?:EPROTO|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG)$/,
+      `${to} cannot be reached by TLS`,
+      `use http:// in ${variable}, or make the server use https`,
+    ],
+    [/^HPE_/, `${to} does not speak HTTP`, fix],
+  ];
+  const endpoint = about('endpoint', { url, code });
+  if (code === 'ERR_INVALID_URL')
+    return endpoint.broken('the proxy in the environment is not a URL', 'fix HTTPS_PROXY or HTTP_PROXY');
+  for (const [codes, problem, cure] of causes)
+    if (codes.test(code ?? '')) return endpoint.broken(`${problem} (${code})`, cure);
+  const probe = isCollector ? url : `${url}/api/public/health`;
+  return endpoint.broken(`the request to ${to} failed: ${reason}`, `see where it fails: curl -v ${probe}`);
 }

@@ -1,9 +1,11 @@
 import { realpathSync, statSync } from 'node:fs';
 import { claudeFolder } from '../../../config/claude-folder.js';
+import { attempt } from '../../../shared/attempt.js';
 import { version } from '../../../shared/version.js';
 import { findTranscripts, projectsFolder } from '../../../transcript/sessions/find-transcripts.js';
 import { readOverview } from '../../../transcript/sessions/overview.js';
 import { about, type Finding } from '../finding.js';
+import type { SettingsInForce } from './settings.js';
 
 /** The same as in package.json's `engines`. */
 const OLDEST_NODE = '20.19.0';
@@ -12,7 +14,9 @@ const LAST_UNDER_REPORTING = '2.1.90';
 /** The newest session may have no prompt yet, and then it names no version. */
 const SESSIONS_READ = 5;
 
-export function checkNode(): Finding {
+export const PROGRAM_CHECKS = [checkNode, checkProgram, checkClaudeCode];
+
+function checkNode(): Finding {
   const path = realpathSync(process.execPath);
   const node = about('node', { version: process.version, path });
   const message = `${process.version} (${path})`;
@@ -20,12 +24,12 @@ export function checkNode(): Finding {
   return node.broken(`${message} is older than 20.19`, 'install Node 20.19 or newer: https://nodejs.org');
 }
 
-export function checkProgram(): Finding {
+function checkProgram(): Finding {
   const path = realpathSync(process.argv[1] ?? '');
   return about('cc-langfuse', { version, path }).ok(`${version} (${path})`);
 }
 
-export function checkClaudeCode({ shell }: { readonly shell: NodeJS.ProcessEnv }): Finding {
+function checkClaudeCode({ shell }: SettingsInForce): Finding {
   const session = findLastSession(claudeFolder(shell));
   if (!session?.version) return about('claude-code').none('unknown, because there is no session on disk');
   const claudeCode = about('claude-code', { version: session.version, sessionId: session.sessionId });
@@ -37,22 +41,15 @@ export function checkClaudeCode({ shell }: { readonly shell: NodeJS.ProcessEnv }
   );
 }
 
-/**
- * Reads the version from the transcripts instead of starting `claude`: anything may be on the PATH under that name, and
- * desktop apps bring a version of their own. What counts is the version that wrote the transcripts.
- */
+/** What counts is the version that wrote the transcripts: any may be on the PATH, and desktop apps have their own. */
 function findLastSession(folder: string) {
-  try {
-    return [...findTranscripts(projectsFolder(folder), () => {})]
-      .map((path) => ({ path, changedAt: statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0 }))
-      .toSorted((a, b) => b.changedAt - a.changedAt)
-      .slice(0, SESSIONS_READ)
-      .map(({ path }) => readOverview(path))
-      .find((session) => session?.version !== undefined);
-  } catch {
-    // There are no projects yet, or they cannot be read.
-    return undefined;
-  }
+  const paths = attempt(() => [...findTranscripts(projectsFolder(folder), () => {})]) ?? [];
+  return paths
+    .map((path) => ({ path, changedAt: attempt(() => statSync(path).mtimeMs) ?? 0 }))
+    .toSorted((a, b) => b.changedAt - a.changedAt)
+    .slice(0, SESSIONS_READ)
+    .map(({ path }) => attempt(() => readOverview(path)))
+    .find((session) => session?.version !== undefined);
 }
 
 function isOlder(version: string, other: string): boolean {

@@ -1,60 +1,52 @@
 import { formatDuration } from '../../../cli/format.js';
 import type { CollectorConfig, LangfuseConfig } from '../../../config/settings.js';
-import { fetchHealth, type HealthAnswer } from '../../../langfuse/health.js';
-import { type Http, HttpClient, isSuccess, type NoResponseError } from '../../../langfuse/http/client.js';
+import { type Http, isSuccess, type NoResponseError, requestOnce } from '../../../langfuse/http/client.js';
+import { IngestionTransport } from '../../../langfuse/ingestion/ingestion-transport.lazy.js';
 import { OtlpTransport } from '../../../langfuse/otlp/otlp-transport.js';
-import { fetchProject, type ProjectAnswer } from '../../../langfuse/project.js';
+import { fetchHealth, fetchProject, type HealthAnswer, type ProjectAnswer } from '../../../langfuse/server.js';
 import type { Reply, Transport } from '../../../langfuse/transport.js';
 import { about, type Finding } from '../finding.js';
 import { showUrl } from '../masking.js';
-import { findShownProxy } from './network.js';
-import { explainNoAnswer } from './no-answer.js';
+import { checkCertificates, checkNetworkVariables, checkProxy, explainNoAnswer } from './network.js';
 import type { SettingsInForce } from './settings.js';
 
 const TIMEOUT_MS = 5_000;
+const ONCE: Http = { request: (request) => requestOnce(request, TIMEOUT_MS) };
 const CLOCK_TOLERANCE_MS = 60_000;
 /** The first major version of Langfuse whose ingestion API accepts no traces. */
 const INGESTION_CLOSED_FROM = 4;
 const ASK_OPERATOR = 'ask whoever runs the server or the proxy in front of it';
 const RUN_AGAIN = 'run cc-langfuse doctor again; if it stays so, ask whoever runs the server';
 
-/** An answer, or the error if there was none. */
+export const SERVER_CHECKS = [checkServer, checkProxy, checkCertificates, checkNetworkVariables];
+
 type Answer<T> = T | NoResponseError;
 
-export async function checkServer({ settings, trusted, plugin }: SettingsInForce): Promise<Finding[]> {
+async function checkServer({ settings, trusted, plugin }: SettingsInForce): Promise<Finding[]> {
   const { destination } = trusted;
   if (destination?.kind === 'collector') return [await checkCollector(destination)];
   if (destination) return checkLangfuse(destination);
+  const notAsked = (reason: string) => [about('endpoint').none(`not asked: ${reason}`)];
   if (settings.destination)
-    return [notAsked("its address or its keys come from a project's settings; set them in the shell to try them")];
-  return [
-    plugin === undefined
-      ? notAsked('the keys or the URL are missing')
-      : notAsked('Claude Code keeps the secret key to itself; set the keys in the shell to try them'),
-  ];
-}
-
-function notAsked(reason: string): Finding {
-  return about('endpoint').none(`not asked: ${reason}`);
+    return notAsked("its address or its keys come from a project's settings; set them in the shell to try them");
+  if (plugin === undefined) return notAsked('the keys or the URL are missing');
+  return notAsked('Claude Code keeps the secret key to itself; set the keys in the shell to try them');
 }
 
 /** Asks four questions at once. None of them makes the server store anything. */
 async function checkLangfuse(langfuse: LangfuseConfig): Promise<Finding[]> {
-  const url = showUrl(langfuse.baseUrl);
   const [health, project, otlp, ingestion] = await Promise.all([
     orError(fetchHealth(langfuse, TIMEOUT_MS).then((answer) => ({ ...answer, at: Date.now() }))),
     orError(fetchProject(langfuse, TIMEOUT_MS)),
-    orError(postNothing((http) => new OtlpTransport(langfuse, http))),
-    orError(
-      import('../../../langfuse/ingestion/ingestion-transport.lazy.js').then(({ IngestionTransport }) =>
-        postNothing((http) => new IngestionTransport(langfuse, http)),
-      ),
-    ),
+    orError(postNothing(() => new OtlpTransport(langfuse, ONCE))),
+    orError(postNothing(() => new IngestionTransport(langfuse, ONCE))),
   ]);
-  const endpoint = checkEndpoint(langfuse, url, health);
+  if (health instanceof Error) return [explainNoAnswer(health, langfuse)];
+  const url = showUrl(langfuse.baseUrl);
+  const endpoint = checkEndpoint(url, health);
   // The answers to the other questions would not be Langfuse's.
-  if (health instanceof Error || endpoint.status === 'broken') return [endpoint];
-  const transports = checkTransports(langfuse, health.version, { otlp, ingestion, project });
+  if (endpoint.status === 'broken') return [endpoint];
+  const transports = checkTransports(langfuse.transport, health.version, { otlp, ingestion, project });
   return [endpoint, checkKeys(url, project), ...transports, checkClock(health)];
 }
 
@@ -62,31 +54,18 @@ function orError<T>(asked: Promise<T>): Promise<Answer<T>> {
   return asked.catch((error: NoResponseError) => error);
 }
 
-async function postNothing(createTransport: (http: Http) => Transport): Promise<Reply> {
-  const client = new HttpClient();
-  try {
-    return await createTransport(client).post([], { deadline: Date.now() + TIMEOUT_MS });
-  } finally {
-    await client.close();
-  }
+async function postNothing(createTransport: () => Transport): Promise<Reply> {
+  return createTransport().post([], { deadline: Date.now() + TIMEOUT_MS });
 }
 
-function checkEndpoint(langfuse: LangfuseConfig, url: string, health: Answer<HealthAnswer>): Finding {
-  if (health instanceof Error) {
-    const [probe, variable] = [`${url}/api/public/health`, 'LANGFUSE_BASE_URL'];
-    return explainNoAnswer({ error: health, url, variable, proxy: findShownProxy(langfuse), probe });
-  }
-  const { status, version, location } = health;
+function checkEndpoint(url: string, { status, version, location }: HealthAnswer): Finding {
   const endpoint = about('endpoint', { url, status, version });
   if (version !== undefined && status < 300) return endpoint.ok(`${url} is Langfuse ${version}`);
   if (status >= 300 && status < 400) {
+    const message = `${url} redirects (${status}), and redirects are not followed`;
     const target = findRedirectTarget(location, url);
-    return endpoint.broken(
-      `${url} redirects (${status}), and redirects are not followed`,
-      target === undefined
-        ? 'set LANGFUSE_BASE_URL to the address that it redirects to'
-        : `set "LANGFUSE_BASE_URL": "${target}"`,
-    );
+    if (target !== undefined) return endpoint.broken(message, `set "LANGFUSE_BASE_URL": "${target}"`);
+    return endpoint.broken(message, 'set LANGFUSE_BASE_URL to the address that it redirects to');
   }
   if (status >= 500) return endpoint.broken(`${url} returns errors (${status})`, 'wait, or ask whoever runs it');
   return endpoint.broken(
@@ -98,8 +77,7 @@ function checkEndpoint(langfuse: LangfuseConfig, url: string, health: Answer<Hea
 function findRedirectTarget(location: string | undefined, url: string): string | undefined {
   if (location === undefined || !URL.canParse(location, url)) return undefined;
   const { origin, pathname } = new URL(location, url);
-  if (!pathname.endsWith('/api/public/health')) return undefined;
-  const target = `${origin}${pathname.slice(0, -'/api/public/health'.length)}`;
+  const [, target] = /^(.*)\/api\/public\/health$/.exec(origin + pathname) ?? [];
   return target === url ? undefined : target;
 }
 
@@ -123,43 +101,37 @@ function isRefusal(status: number): boolean {
   return status === 401 || status === 403;
 }
 
-interface TransportAnswers {
-  readonly otlp: Answer<Reply>;
-  readonly ingestion: Answer<Reply>;
-  readonly project: Answer<ProjectAnswer>;
-}
-
-/** Checks the API that observations are sent to. */
-function checkTransports(
-  { transport }: LangfuseConfig,
-  version: string | undefined,
-  answers: TransportAnswers,
-): Finding[] {
-  const isIngestionClosed = Number.parseInt(version ?? '', 10) >= INGESTION_CLOSED_FROM;
-  if (transport === 'ingestion' && isIngestionClosed)
-    return [
-      about('ingestion', { version }).broken(
-        `CC_LANGFUSE_TRANSPORT selects the ingestion API, which accepts no traces in Langfuse ${version}`,
-        'remove CC_LANGFUSE_TRANSPORT to send by OpenTelemetry',
-      ),
-    ];
-  if (transport === 'ingestion') return [checkTransport('ingestion', answers)];
-  if (answers.otlp instanceof Error || answers.otlp.status !== 404) return [checkTransport('otlp', answers)];
-  const otlp = about('otlp', { status: 404, version });
-  if (isIngestionClosed)
-    return [otlp.broken(`no OpenTelemetry endpoint (404), although Langfuse ${version} has one`, ASK_OPERATOR)];
-  const missing = 'no OpenTelemetry endpoint (404); Langfuse has one from 3.22 on';
-  if (transport === 'otlp')
-    return [otlp.broken(missing, 'remove CC_LANGFUSE_TRANSPORT to use the ingestion API, or update Langfuse')];
-  return [otlp.none(`${missing}, so the ingestion API is used`), checkTransport('ingestion', answers)];
-}
-
 const APIS = {
   otlp: { name: 'the OpenTelemetry endpoint', accepts: 'accepts OpenTelemetry' },
   ingestion: { name: 'the ingestion API', accepts: 'accepts events' },
 } as const;
+type Api = keyof typeof APIS;
+type ApiAnswers = { readonly [api in Api]: Answer<Reply> } & { readonly project: Answer<ProjectAnswer> };
 
-function checkTransport(api: keyof typeof APIS, answers: TransportAnswers): Finding {
+function* checkTransports(transport: LangfuseConfig['transport'], version: string | undefined, answers: ApiAnswers) {
+  const isIngestionClosed = Number.parseInt(version ?? '', 10) >= INGESTION_CLOSED_FROM;
+  const { otlp } = answers;
+  const isOtlpMissing = !(otlp instanceof Error) && otlp.status === 404;
+  const missing = about('otlp', { status: 404, version });
+  const message = 'no OpenTelemetry endpoint (404); Langfuse has one from 3.22 on';
+  if (transport === 'ingestion' && isIngestionClosed)
+    yield about('ingestion', { version }).broken(
+      `CC_LANGFUSE_TRANSPORT selects the ingestion API, which accepts no traces in Langfuse ${version}`,
+      'remove CC_LANGFUSE_TRANSPORT to send by OpenTelemetry',
+    );
+  else if (transport === 'ingestion') yield checkApi('ingestion', answers);
+  else if (!isOtlpMissing) yield checkApi('otlp', answers);
+  else if (isIngestionClosed)
+    yield missing.broken(`no OpenTelemetry endpoint (404), although Langfuse ${version} has one`, ASK_OPERATOR);
+  else if (transport === 'otlp')
+    yield missing.broken(message, 'remove CC_LANGFUSE_TRANSPORT to use the ingestion API, or update Langfuse');
+  else {
+    yield missing.none(`${message}, so the ingestion API is used`);
+    yield checkApi('ingestion', answers);
+  }
+}
+
+function checkApi(api: Api, answers: ApiAnswers): Finding {
   const { name, accepts } = APIS[api];
   const { [api]: answer, project } = answers;
   if (answer instanceof Error)
@@ -190,17 +162,13 @@ function checkClock({ clock, at }: HealthAnswer & { readonly at: number }): Find
 
 /** A Collector says nothing about itself but whether it accepts a request. */
 async function checkCollector(collector: CollectorConfig): Promise<Finding> {
-  const variable = 'CC_LANGFUSE_OTLP_URL';
   const url = showUrl(collector.url);
-  const answer = await orError(postNothing((http) => new OtlpTransport(collector, http)));
-  if (answer instanceof Error)
-    return explainNoAnswer({ error: answer, url, variable, proxy: findShownProxy(collector), probe: url });
+  const answer = await orError(postNothing(() => new OtlpTransport(collector, ONCE)));
+  if (answer instanceof Error) return explainNoAnswer(answer, collector);
   const { status, problem = `it answers ${status}` } = answer;
   const endpoint = about('endpoint', { url, status });
   if (isAccepted(answer)) return endpoint.ok(`the Collector at ${url} accepts OpenTelemetry (${status})`);
-  const isBusy = status >= 500 || status === 429;
-  const fix = isBusy
-    ? 'wait, or ask whoever runs it'
-    : `fix ${isRefusal(status) ? 'CC_LANGFUSE_OTLP_HEADERS' : variable}`;
-  return endpoint.broken(`the Collector at ${url}: ${problem}`, fix);
+  const message = `the Collector at ${url}: ${problem}`;
+  if (status >= 500 || status === 429) return endpoint.broken(message, 'wait, or ask whoever runs it');
+  return endpoint.broken(message, `fix ${isRefusal(status) ? 'CC_LANGFUSE_OTLP_HEADERS' : 'CC_LANGFUSE_OTLP_URL'}`);
 }

@@ -1,55 +1,56 @@
 import { formatDuration, formatMoment, plural } from '../../../cli/format.js';
 import { fingerprint } from '../../../langfuse/endpoint.js';
+import { attempt } from '../../../shared/attempt.js';
 import { about, type Finding } from '../finding.js';
 import type { StateFiles } from './files.js';
 import type { SettingsInForce } from './settings.js';
 
 const SHOWN = 5;
 
-export function checkLastExport({ store, now }: StateFiles): Finding {
+export const SESSION_CHECKS = [checkLastExport, checkPending];
+
+function checkLastExport({ store, now }: StateFiles): Finding {
   const [last] = readEntries(store)
     .filter(([, { turnCount, pending, updated }]) => turnCount > 0 && !pending && Number.isFinite(Date.parse(updated)))
     .toSorted(([, a], [, b]) => b.updated.localeCompare(a.updated));
   if (!last) return about('last-export').none('no turn has been exported yet');
   const [sessionId, { updated, turnCount: turns }] = last;
   const at = Date.parse(updated);
-  const ago = formatDuration(Math.max(0, now - at));
   return about('last-export', { sessionId, at: new Date(at).toISOString(), turns }).ok(
-    `${formatMoment(at)}, ${ago} ago: session ${sessionId}, ${plural(turns, 'turn')}`,
+    `${formatMoment(at)}, ${formatAge(at, now)} ago: session ${sessionId}, ${plural(turns, 'turn')}`,
   );
 }
 
 /** The sessions that wait to be sent, those that failed last first. */
-export function checkPending({ store, now, settings }: StateFiles & SettingsInForce): Finding[] {
+function* checkPending({ store, now, settings }: StateFiles & SettingsInForce): Generator<Finding> {
   const here = settings.destination && fingerprint(settings.destination);
   const waiting = readEntries(store)
     .flatMap(([sessionId, { pending, destination }]) =>
       pending ? [{ ...pending, sessionId, destination, since: Date.parse(pending.since) || 0 }] : [],
     )
     .toSorted((a, b) => b.since - a.since);
-  if (waiting.length === 0) return [about('pending').ok('no session is waiting to be sent')];
-  const findings = waiting.slice(0, SHOWN).map(({ sessionId, since, attempts, reason, destination }) => {
+  if (waiting.length === 0) yield about('pending').ok('no session is waiting to be sent');
+  for (const { sessionId, since, attempts, reason, destination } of waiting.slice(0, SHOWN)) {
     // The destination is unknown for sessions that the original cc-langfuse exported.
     const isElsewhere = destination !== undefined && here !== undefined && destination !== here;
-    const age = `since ${formatMoment(since)} (${formatDuration(Math.max(0, now - since))})`;
-    return about('pending', { sessionId, since: new Date(since).toISOString(), attempts, reason }).warning(
+    const age = `since ${formatMoment(since)} (${formatAge(since, now)})`;
+    yield about('pending', { sessionId, since: new Date(since).toISOString(), attempts, reason }).warning(
       `${sessionId} ${age}, ${plural(attempts, 'attempt')}${isElsewhere ? ', for another project' : ''}: ${reason}`,
       isElsewhere
         ? 'set the keys and the server that it was sent with; then the next hook sends it'
         : `cc-langfuse backfill ${sessionId} (the next hook sends it, too)`,
     );
-  });
+  }
   const count = waiting.length - SHOWN;
-  if (count <= 0) return findings;
-  const more = about('pending', { count });
-  return [...findings, more.warning(`and ${count} more`, 'cc-langfuse sessions (lists them all)')];
+  if (count > 0)
+    yield about('pending', { count }).warning(`and ${count} more`, 'cc-langfuse sessions (lists them all)');
+}
+
+function formatAge(at: number, now: number): string {
+  return formatDuration(Math.max(0, now - at));
 }
 
 /** Another check reports that the state cannot be read. */
 function readEntries(store: StateFiles['store']) {
-  try {
-    return store.all();
-  } catch {
-    return [];
-  }
+  return attempt(() => store.all()) ?? [];
 }

@@ -26,7 +26,6 @@ import { maskPublicKey, maskSecretKey, showUrl, showValue } from '../masking.js'
 /** The settings of a hook that Claude Code starts in this directory. */
 export interface SettingsInForce {
   readonly shell: NodeJS.ProcessEnv;
-  readonly files: readonly SettingsFile[];
   /** The hook's environment: the shell's, changed by the `env` blocks of the settings files. */
   readonly hookEnv: NodeJS.ProcessEnv;
   readonly settings: Settings;
@@ -38,10 +37,7 @@ export interface SettingsInForce {
   readonly findPlace: (variable: string) => string;
 }
 
-interface Layer {
-  readonly place: string;
-  readonly env: NodeJS.ProcessEnv;
-}
+export const SETTING_CHECKS = [checkTracing, checkBadSettings, checkGoodSettings, checkDestination, checkExposedKeys];
 
 export async function readSettingsInForce(
   shell: NodeJS.ProcessEnv,
@@ -49,19 +45,18 @@ export async function readSettingsInForce(
 ): Promise<SettingsInForce> {
   const accepted = acceptedSettings(files);
   // From the weakest to the strongest: Claude Code lets its settings override the shell.
-  const layers: Layer[] = [
+  const layers = [
     { place: 'the shell', env: shell },
     ...accepted.map(({ path, content }) => ({ place: path, env: envBlock(content) })),
   ];
-  const plugins: Layer[] = accepted
-    .filter(({ scope }) => scope === 'user')
-    .flatMap(({ settings }) =>
-      findOwnPlugins(settings).map((plugin) => ({
-        place: `the plugin ${plugin}`,
-        // The plugin's hooks trace unless they are told not to.
-        env: { TRACE_TO_LANGFUSE: 'true', ...readPluginVariables(settings, plugin) },
-      })),
-    );
+  const ofUser = accepted.filter(({ scope }) => scope === 'user');
+  const plugins = ofUser.flatMap(({ settings }) =>
+    findOwnPlugins(settings).map((plugin) => ({
+      place: `the plugin ${plugin}`,
+      // The plugin's hooks trace unless they are told not to.
+      env: Object.assign({ TRACE_TO_LANGFUSE: 'true' }, readPluginVariables(settings, plugin)),
+    })),
+  );
   const hookEnv: NodeJS.ProcessEnv = Object.assign({}, ...layers.map(({ env }) => env));
   // An empty variable overrides the layers below it, except what was entered for a plugin.
   for (const [name, value] of plugins.flatMap(({ env }) => Object.entries(env))) hookEnv[name] ||= value;
@@ -69,7 +64,6 @@ export async function readSettingsInForce(
   const findLayer = (variable: string) => [...plugins, ...layers].findLast(({ env }) => (env[variable] ?? '') !== '');
   return {
     shell,
-    files,
     hookEnv,
     settings: await readSettings(hookEnv),
     trusted: await readSettings(Object.assign(commandEnvironment(shell), ...managed)),
@@ -82,7 +76,7 @@ const SWITCH = 'TRACE_TO_LANGFUSE';
 /** Values by which someone turned tracing off on purpose; `1` was meant to turn it on. */
 const OFF = /^(?:false|no|off|0)$/i;
 
-export function checkTracing({ hookEnv, shell, findPlace }: SettingsInForce): Finding {
+function checkTracing({ hookEnv, shell, findPlace }: SettingsInForce): Finding {
   const value = hookEnv[SWITCH] ?? '';
   if (value === '')
     return about('tracing').broken(`off: ${SWITCH} is not set`, installOrSet(`"${SWITCH}": "true"`, shell));
@@ -110,7 +104,7 @@ function variableOfProblem(problem: string): string {
   return /^\w+/.exec(problem)?.[0] ?? '';
 }
 
-export function checkBadSettings({ settings, shell, findPlace, plugin }: SettingsInForce): Finding[] {
+function checkBadSettings({ settings, shell, findPlace, plugin }: SettingsInForce): Finding[] {
   return settings.problems.map((problem) => {
     const variable = variableOfProblem(problem);
     const name = findingName(variable);
@@ -129,7 +123,7 @@ export function checkBadSettings({ settings, shell, findPlace, plugin }: Setting
   });
 }
 
-export function checkGoodSettings({ hookEnv, settings, findPlace }: SettingsInForce): Finding[] {
+function checkGoodSettings({ hookEnv, settings, findPlace }: SettingsInForce): Finding[] {
   const { destination, problems } = settings;
   const bad = problems.map(variableOfProblem);
   const given = givenSettings(hookEnv);
@@ -141,21 +135,19 @@ export function checkGoodSettings({ hookEnv, settings, findPlace }: SettingsInFo
   return [...findings, about('base-url', { value: origin }).ok(`${origin} (the default)`)];
 }
 
-function checkSetting(
-  { name, variable, value }: GivenSetting,
-  place: string,
-  destination?: DestinationConfig,
-): Finding {
+function checkSetting(setting: GivenSetting, place: string, destination?: DestinationConfig): Finding {
+  const { name, variable, value } = setting;
+  const isForLangfuse = ['LANGFUSE_PUBLIC_KEY', 'LANGFUSE_SECRET_KEY', 'LANGFUSE_BASE_URL'].includes(name);
+  if (isForLangfuse && destination?.kind === 'collector')
+    return about(findingName(variable), { variable, place }).none(
+      `${variable} is not used, because CC_LANGFUSE_OTLP_URL is set`,
+    );
   switch (name) {
     case 'LANGFUSE_PUBLIC_KEY':
+      return checkKey(variable, value, maskPublicKey(value), 'sk-', place);
     case 'LANGFUSE_SECRET_KEY':
+      return checkKey(variable, value, maskSecretKey(value), 'pk-', place);
     case 'LANGFUSE_BASE_URL':
-      if (destination?.kind === 'collector')
-        return about(findingName(variable), { variable, place }).none(
-          `${variable} is not used, because CC_LANGFUSE_OTLP_URL is set`,
-        );
-      if (name === 'LANGFUSE_BASE_URL') return checkUrl(variable, new URL(value), place);
-      return checkKey(variable, value, place, name === 'LANGFUSE_PUBLIC_KEY');
     case 'CC_LANGFUSE_OTLP_URL':
       return checkUrl(variable, new URL(value), place);
     case 'CC_LANGFUSE_OTLP_HEADERS': {
@@ -170,19 +162,15 @@ function checkSetting(
   }
 }
 
-function checkKey(variable: string, value: string, place: string, isPublic: boolean): Finding {
-  const shown = isPublic ? maskPublicKey(value) : maskSecretKey(value);
+/** `other` is how the other key of the two begins. */
+function checkKey(variable: string, value: string, shown: string, other: string, place: string): Finding {
   const key = about(findingName(variable), { variable, value: shown, place });
-  const copyAgain = `copy the key again from the project's settings in Langfuse to ${place}`;
-  if (value.includes('…')) return key.broken(`${variable} is the example's placeholder (from ${place})`, copyAgain);
-  if (!isKey(value))
-    return key.broken(
-      `${variable} contains what no key contains, such as a space or a quote (from ${place})`,
-      copyAgain,
-    );
-  const other = isPublic ? 'sk-' : 'pk-';
-  if (!value.startsWith(other)) return key.ok(`${variable} is ${shown} (from ${place})`);
-  return key.broken(`${variable} begins with ${other}, like the other key (from ${place})`, 'swap the two keys');
+  const broken = (problem: string, fix = `copy the key again from the project's settings in Langfuse to ${place}`) =>
+    key.broken(`${variable} ${problem} (from ${place})`, fix);
+  if (value.includes('…')) return broken("is the example's placeholder");
+  if (!isKey(value)) return broken('contains what no key contains, such as a space or a quote');
+  if (value.startsWith(other)) return broken(`begins with ${other}, like the other key`, 'swap the two keys');
+  return key.ok(`${variable} is ${shown} (from ${place})`);
 }
 
 function checkUrl(variable: string, url: URL, place: string): Finding {
@@ -191,32 +179,25 @@ function checkUrl(variable: string, url: URL, place: string): Finding {
   const setting = about(name, { variable, value: shown, place });
   const message = `${variable} is ${shown} (from ${place})`;
   const hasPassword = url.username !== '' || url.password !== '';
-  if (name === 'base-url' && hasPassword)
-    return setting.warning(
-      `${message}; the user name and password in it are not used`,
-      `set "${variable}": "${shown}"`,
-    );
+  const warn = (problem: string, better: string) =>
+    setting.warning(message + problem, `set "${variable}": "${better}"`);
+  if (name === 'base-url' && hasPassword) return warn('; the user name and password in it are not used', shown);
   const isLocal = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname);
   if (url.protocol !== 'http:' || isLocal) return setting.ok(message);
-  return setting.warning(
-    `${message}: keys and content are sent unencrypted`,
-    `set "${variable}": "https://${url.host}"`,
-  );
+  return warn(': keys and content are sent unencrypted', `https://${url.host}`);
 }
 
 /** Whether hooks in this directory send to the same place as commands that are run by hand, such as this one. */
-export function checkDestination({ hookEnv, settings, trusted, findPlace }: SettingsInForce): Finding[] {
+function* checkDestination({ hookEnv, settings, trusted, findPlace }: SettingsInForce): Generator<Finding> {
   const [here, there] = [settings.destination, trusted.destination];
-  if (!here || !there || isDeepStrictEqual(otlpEndpoint(here), otlpEndpoint(there))) return [];
+  if (!here || !there || isDeepStrictEqual(otlpEndpoint(here), otlpEndpoint(there))) return;
   const deciding = givenSettings(hookEnv).filter(({ variable }) => findingName(variable) !== 'setting');
   const places = [...new Set(deciding.map(({ variable }) => findPlace(variable)))].join(' and ');
   const [hooks, byHand] = [describeDestination(here), describeDestination(there)];
-  return [
-    about('destination', { hooks, byHand }).warning(
-      `hooks here send to ${hooks}, but commands that you run yourself send to ${byHand}, which is checked below`,
-      `if that is not intended, make ${places} agree with the shell and your own settings`,
-    ),
-  ];
+  yield about('destination', { hooks, byHand }).warning(
+    `hooks here send to ${hooks}, but commands that you run yourself send to ${byHand}, which is checked below`,
+    `if that is not intended, make ${places} agree with the shell and your own settings`,
+  );
 }
 
 function describeDestination(destination: DestinationConfig): string {
@@ -225,32 +206,22 @@ function describeDestination(destination: DestinationConfig): string {
     : `${destination.baseUrl.host} (${maskPublicKey(destination.publicKey)})`;
 }
 
-export function checkExposedKeys({ files }: SettingsInForce): Finding[] {
-  const isHolder = ({ scope, content }: SettingsFile) =>
-    scope !== 'managed' && givenSettings(envBlock(content)).some(({ name }) => name === 'LANGFUSE_SECRET_KEY');
-  return files.filter(isHolder).flatMap(({ path }) => checkExposure(path));
+function* checkExposedKeys({ files }: { readonly files: readonly SettingsFile[] }): Generator<Finding> {
+  for (const { scope, path, content } of files) {
+    const hasSecretKey = givenSettings(envBlock(content)).some(({ name }) => name === 'LANGFUSE_SECRET_KEY');
+    if (scope !== 'managed' && hasSecretKey) yield* checkExposure(path);
+  }
 }
 
 /** Whether others can read a file that contains the secret key. */
-export function checkExposure(path: string): Finding[] {
-  const exposed = about('keys-exposed');
-  const holder = `${path} contains the secret key`;
+export function* checkExposure(path: string): Generator<Finding> {
+  const exposed = (problem: string, fix: string) =>
+    about('keys-exposed').warning(`${path} contains the secret key, and ${problem}`, fix);
   const isReadByOthers = process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0;
+  if (isReadByOthers) yield exposed('others on this machine can read it', `chmod 600 ${quoteForShell(path)}`);
   // The settings may be a link into a repository of dotfiles.
   const file = realpathSync(path);
   // Claude Code makes git ignore only the local settings that it creates itself. 1: in a working tree and not ignored.
   const { status } = spawnSync('git', ['-C', dirname(file), 'check-ignore', '-q', file], { stdio: 'ignore' });
-  return [
-    ...(isReadByOthers
-      ? [exposed.warning(`${holder}, and others on this machine can read it`, `chmod 600 ${quoteForShell(path)}`)]
-      : []),
-    ...(status === 1
-      ? [
-          exposed.warning(
-            `${holder}, and git does not ignore it`,
-            `add ${basename(file)}* to ${dirname(file)}/.gitignore`,
-          ),
-        ]
-      : []),
-  ];
+  if (status === 1) yield exposed('git does not ignore it', `add ${basename(file)}* to ${dirname(file)}/.gitignore`);
 }

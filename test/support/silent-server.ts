@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
-/** Works beside someone on loopback who takes connections and says nothing. */
-export async function besideSilence(work: (url: string) => Promise<void>): Promise<void> {
+/** Runs `work` while a server on loopback accepts connections and never answers. */
+export async function withSilentServer(work: (url: string) => Promise<void>): Promise<void> {
   const sockets: Socket[] = [];
   const silent = createServer((socket) => {
     socket.on('error', () => {});

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const TRIES = 100;
 
-/** Removes a folder in which workers may still be writing: what comes meanwhile no retry of rmSync's own sees. */
-export async function removeWhole(folder: string): Promise<void> {
+/** Removes a folder in which workers may still be writing. The retries of rmSync itself miss files that are new. */
+export async function removeFolder(folder: string): Promise<void> {
   for (let tries = 0; existsSync(folder); tries += 1) {
     try {
       rmSync(folder, { recursive: true, force: true });

@@ -32,8 +32,8 @@ const tracesOf = (session: string) =>
 
 const REMOTE = '[remote "origin"]\n\turl = https://me:ghp_secret@github.com/owner/name.git\n';
 
-describe('where a turn ran', () => {
-  test('is its branch and its repository, without what is secret in its address', async () => {
+describe('the metadata of a turn', () => {
+  test('has its git branch, and its repository without the password in the address', async () => {
     makeRepository(REMOTE);
     appendTurn(A, 1);
     appendTurn(A, 2, join(workplace.home, 'gone'));
@@ -47,7 +47,7 @@ describe('where a turn ran', () => {
     expect(JSON.stringify([workplace.state, workplace.server.observations])).not.toContain('secret');
   });
 
-  test('is asked of git when it is exported: that it has moved since fails nothing', async () => {
+  test('has the repository of the time when it is exported, or none if the folder is gone', async () => {
     makeRepository(REMOTE);
     appendTurn(A, 1);
     await hook(A);
@@ -67,8 +67,8 @@ describe('where a turn ran', () => {
   });
 });
 
-describe('the user', () => {
-  test('is the one that git knows where that is wanted, of an agent that ends later, too', async () => {
+describe('the user of a turn', () => {
+  test("is git's user if CC_LANGFUSE_USER_ID is git, also for an agent that ends later", async () => {
     makeRepository('[user]\n\temail = me@work.example\n');
     writeFileSync(join(workplace.home, '.gitconfig'), '[user]\n\temail = me@home.example\n');
     workplace.env = { ...workplace.env, CC_LANGFUSE_USER_ID: 'git' };
@@ -96,7 +96,7 @@ describe('the user', () => {
     expect(tracesOf(A).filter(({ name }) => name === 'Turn 1')).toHaveLength(6);
   });
 
-  test('stays the one of its own runs where another run brings the session', async () => {
+  test('is that of its own run even if another run sends it', async () => {
     workplace.env = { ...workplace.env, LANGFUSE_USER_ID: 'git', GIT_AUTHOR_EMAIL: 'a@x' };
     appendTurn(A, 1);
     workplace.server.misbehave = () => ({ status: 401 });
@@ -108,7 +108,7 @@ describe('the user', () => {
     expect([tracesOf(B)[0]?.userId, tracesOf(A)[0]?.userId]).toEqual(['b@x', 'a@x']);
   });
 
-  test('is none where git knows none', async () => {
+  test('is not set if git has no user', async () => {
     workplace.env = { ...workplace.env, CC_LANGFUSE_USER_ID: 'git' };
     appendTurn(A, 1);
     await hook(A);

@@ -1,0 +1,67 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { SETTING_NAMES, variableNames } from '../src/config/settings-table.js';
+
+const ROOT = new URL('../', import.meta.url).pathname;
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const README = read('README.md');
+
+const listPages = (folder: string, recursive: boolean) =>
+  readdirSync(join(ROOT, folder), { recursive, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(folder, name));
+const PAGES = [...listPages('.', false), ...listPages('bench', false), ...listPages('docs', true)];
+
+/** The anchors that GitHub makes of headings. */
+function findAnchors(text: string): string[] {
+  const headings = text.replace(/^```.*?^```/gms, '').matchAll(/^#+ (.+)$/gm);
+  const dropped = /[^\p{L}\p{N} _-]/gu;
+  return Array.from(headings, ([, heading = '']) => heading.toLowerCase().replace(dropped, '').replaceAll(' ', '-'));
+}
+
+/** The links of a page to files, or to headings, that do not exist. */
+function findBrokenLinks(page: string, text: string): string[] {
+  const links = Array.from(text.matchAll(/\]\(([^)\s]+)\)/g), ([, link = '']) => link);
+  return links.filter((link) => {
+    if (/^https?:/.test(link)) return false;
+    const [path = '', anchor] = link.split('#');
+    const target = path === '' ? page : join(dirname(page), path);
+    if (!existsSync(join(ROOT, target))) return true;
+    return anchor !== undefined && !findAnchors(read(target)).includes(anchor);
+  });
+}
+
+describe('the documentation', () => {
+  test('has these pages, among others', () => {
+    expect(PAGES).toEqual(expect.arrayContaining(['README.md', 'bench/README.md', 'docs/architecture.md']));
+  });
+
+  test.each(PAGES)('%s links to files and headings that exist', (page) => {
+    expect(findBrokenLinks(page, read(page))).toEqual([]);
+  });
+
+  test.each(PAGES)('%s names npm scripts and settings that exist', (page) => {
+    const { scripts } = JSON.parse(read('package.json'));
+    const variables = SETTING_NAMES.flatMap(variableNames);
+    const text = read(page);
+    const named = Array.from(text.matchAll(/npm run (?:-s )?([\w:]+)/g), ([, script = '']) => script);
+    expect(named.filter((script) => !(script in scripts))).toEqual([]);
+    const settings = text.match(/\bCC_LANGFUSE_[A-Z_]*[A-Z]\b/g) ?? [];
+    expect(settings.filter((setting) => !variables.includes(setting))).toEqual([]);
+  });
+
+  test('begins with a README of at most 150 lines that names npm start and npm test', () => {
+    expect(README.trimEnd().split('\n').length).toBeLessThanOrEqual(150);
+    expect(README).toMatch(/^npm start\b/m);
+    expect(README).toMatch(/^npm test\b/m);
+  });
+});
+
+test('a link to a missing file or heading is seen', () => {
+  expect(findAnchors('# What is `here`?\n\n```sh\n# no heading\n```\n## In CI')).toEqual(['what-is-here', 'in-ci']);
+  const good = '[a](docs) [b](docs/install.md#in-ci) [c](#quick-start) [d](https://example.com/#none)';
+  const bad = '[a](docs/none.md) [b](docs/install.md#none) [c](#none)';
+  expect(findBrokenLinks('README.md', good)).toEqual([]);
+  expect(findBrokenLinks('README.md', bad)).toEqual(['docs/none.md', 'docs/install.md#none', '#none']);
+});

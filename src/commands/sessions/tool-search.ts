@@ -1,11 +1,6 @@
 import { sanitizeValue } from '../../observations/content/sanitize.js';
 import { REDACTED, type Redact } from '../../observations/redaction/redact.js';
-import {
-  findAgentFiles,
-  findAgentSession,
-  findLegacyAgentFiles,
-  readAgent,
-} from '../../transcript/agents/agent-files.js';
+import { findAgentFiles, findLegacyAgentFiles, readAgent } from '../../transcript/agents/agent-files.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
 import type { ToolCall, Turn } from '../../transcript/turns/turn.js';
@@ -35,8 +30,8 @@ function* listTurns({ path, sessionId }: SessionOverview): Generator<Turn> {
     yield turn;
     for (const { turns } of turn.sidechains) yield* turns;
   }
-  const legacyFiles = findLegacyAgentFiles(path).filter((file) => findAgentSession(file) === sessionId);
-  for (const file of [...findAgentFiles(path), ...legacyFiles]) yield* readAgent(file)?.turns ?? [];
+  for (const file of [...findAgentFiles(path), ...findLegacyAgentFiles(path, sessionId)])
+    yield* readAgent(file)?.turns ?? [];
 }
 
 /** Searches the text as it is, but returns it redacted. If redaction removed the match, returns the mark for that. */

@@ -1,7 +1,6 @@
 import {
   type AgentFile,
   findAgentFiles,
-  findAgentSession,
   findLegacyAgentFile,
   findLegacyAgentFiles,
 } from '../../transcript/agents/agent-files.js';
@@ -28,7 +27,7 @@ export class AgentFiles {
 
   /** Returns the files beside the transcript whose agents belong to this session, even if no call names them. */
   listLegacy(sessionId: string): AgentFile[] {
-    return findLegacyAgentFiles(this.#transcriptPath).filter((file) => findAgentSession(file) === sessionId);
+    return findLegacyAgentFiles(this.#transcriptPath, sessionId);
   }
 
   #files(): Map<string, AgentFile | undefined> {

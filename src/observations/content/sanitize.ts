@@ -8,13 +8,6 @@ export class SanitizedText {
   constructor(readonly text: string) {}
 }
 
-export interface SanitizedValue {
-  readonly value: Json;
-  /** How much text the value had before it was cut; undefined if nothing was cut. */
-  readonly fullChars: number | undefined;
-  readonly media: readonly MediaFile[];
-}
-
 const UNLIMITED = Number.POSITIVE_INFINITY;
 const MAX_DEPTH = 100;
 /** Texts up to this length, such as roles and ids, are never cut: the mark would be about as long. */
@@ -30,9 +23,9 @@ export function sanitizeText(text: string, redact: Redact | undefined, maxChars 
 /**
  * Returns the value without secrets, about `maxChars` of all its text, with a mark for whatever is cut. Secrets go first,
  * so that no half of one is left. Every string is well-formed Unicode: one lone surrogate makes Langfuse lose the whole
- * flush that it arrives in, and cutting makes them.
+ * flush that it arrives in, and cutting makes them. `fullChars` is how much text there was, if something was cut.
  */
-export function sanitizeValue(value: unknown, redact: Redact | undefined, maxChars = UNLIMITED): SanitizedValue {
+export function sanitizeValue(value: unknown, redact: Redact | undefined, maxChars = UNLIMITED) {
   const progress: Progress = { charsLeft: maxChars, isCut: false, media: [], redact };
   const kept = sanitizeNode(value, 0, progress);
   return { value: kept, fullChars: progress.isCut ? countChars(value) : undefined, media: progress.media };

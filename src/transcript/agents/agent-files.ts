@@ -35,9 +35,9 @@ export function findLegacyAgentFile(transcriptPath: string, agentId: string): Ag
   return openAgentFile(join(folder, name)) ?? openAgentFile(join(folder, 'subagents', name));
 }
 
-/** All agent files next to a transcript, including those that no tool call names: 2.0 starts some to warm up. */
-export function findLegacyAgentFiles(transcriptPath: string): AgentFile[] {
-  return listAgentFiles(dirname(transcriptPath), 0);
+/** A session's agent files next to its transcript, even if no tool call names them: 2.0 starts some agents to warm up. */
+export function findLegacyAgentFiles(transcriptPath: string, sessionId: string): AgentFile[] {
+  return listAgentFiles(dirname(transcriptPath), 0).filter((file) => findAgentSession(file) === sessionId);
 }
 
 /** What the agent did, as far as its file can be read; undefined if it contains no answer. */
@@ -54,7 +54,7 @@ export function readAgent({ agentId, path }: AgentFile, lines?: Iterable<Line>):
 const sessionsOfAgents = new Map<string, string | undefined>();
 
 /** The session that an agent's answers name. Its first line can name one that was discarded. */
-export function findAgentSession({ path }: AgentFile): string | undefined {
+function findAgentSession({ path }: AgentFile): string | undefined {
   const session = sessionsOfAgents.has(path) ? sessionsOfAgents.get(path) : attempt(() => readSessionId(path));
   sessionsOfAgents.set(path, session);
   return session;

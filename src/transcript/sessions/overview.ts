@@ -46,7 +46,11 @@ export function readOverview(path: string): SessionOverview | undefined {
     const { bytes, bornAt, changedAt } = reader.status;
     const isWhole = bytes <= WINDOW_BYTES;
     const tail = reader.readBytes({ start: Math.max(0, bytes - WINDOW_BYTES), end: bytes }, tailWindow);
-    const end = scanTail(tail, isWhole);
+    // From the last line to the first, which is torn unless the window holds the whole file.
+    const lastLines = splitLines(tail)
+      .slice(isWhole ? 0 : 1)
+      .toReversed();
+    const end = scan(lastLines, ({ at, cwd }) => at !== undefined && cwd !== undefined);
     const beginning = isWhole ? scanHead(tail) : readHead(reader);
     if (!beginning.isTranscript && !end.isTranscript) return undefined;
     const name = basename(path, '.jsonl');
@@ -64,7 +68,7 @@ export function readOverview(path: string): SessionOverview | undefined {
       folders: [...new Set([beginning.cwd, end.cwd].filter((folder) => folder !== undefined))],
       firstPrompt: prompt?.fields.uuid,
       title: title ?? (prompt && describePrompt(prompt)),
-      model: end.model,
+      model: findModel(lastLines),
       version: prompt?.fields.version,
     };
   });
@@ -93,7 +97,6 @@ interface Findings {
   cwd?: string | undefined;
   sessionId?: string | undefined;
   prompt?: UserLine;
-  model?: string | undefined;
   titles: { [kind in TitleKind]?: string | undefined };
 }
 
@@ -103,31 +106,28 @@ function readHead(reader: TranscriptReader): Findings {
   return isHeadComplete(found) ? found : scanHead(reader.readBytes({ start: 0, end: WINDOW_BYTES }, headWindow));
 }
 
+/** The last line of a window is torn. */
 function scanHead(head: Buffer): Findings {
-  const found: Findings = { isTranscript: false, titles: {} };
-  let from = 0;
-  for (let to = head.indexOf(NEWLINE); to >= 0; to = head.indexOf(NEWLINE, from)) {
-    scanLine(head.subarray(from, to), isHeadComplete(found), found);
-    from = to + 1;
-  }
-  return found;
+  return scan(splitLines(head).slice(0, -1), isHeadComplete);
 }
 
 function isHeadComplete({ at, cwd, prompt }: Findings): boolean {
   return at !== undefined && cwd !== undefined && prompt !== undefined;
 }
 
-/** Scans from the last line to the first, which is torn unless the window holds the whole file. */
-function scanTail(tail: Buffer, isWhole: boolean): Findings {
-  const found: Findings = { isTranscript: false, titles: {} };
-  for (let to = tail.length; to > 0; ) {
-    const from = tail.lastIndexOf(NEWLINE, to - 1) + 1;
-    if (from === 0 && !isWhole) break;
-    const bytes = tail.subarray(from, to);
-    scanLine(bytes, found.at !== undefined && found.cwd !== undefined, found);
-    found.model ??= findModel(bytes);
-    to = from - 1;
+function splitLines(window: Buffer): Buffer[] {
+  const lines: Buffer[] = [];
+  let from = 0;
+  for (let to = window.indexOf(NEWLINE); to >= 0; to = window.indexOf(NEWLINE, from)) {
+    lines.push(window.subarray(from, to));
+    from = to + 1;
   }
+  return [...lines, window.subarray(from)];
+}
+
+function scan(lines: readonly Buffer[], isEnough: (found: Findings) => boolean): Findings {
+  const found: Findings = { isTranscript: false, titles: {} };
+  for (const line of lines) scanLine(line, isEnough(found), found);
   return found;
 }
 
@@ -162,8 +162,11 @@ function scanLine(bytes: Buffer, isEnough: boolean, found: Findings): void {
 
 const ANSWER_HEAD_BYTES = 800;
 
-function findModel(bytes: Buffer): string | undefined {
-  const head = bytes.toString('latin1', 0, ANSWER_HEAD_BYTES);
-  const [, model] = (head.includes('"role":"assistant"') && /"model":"([^"]+)"/.exec(head)) || [];
-  return model === '<synthetic>' ? undefined : model;
+function findModel(lastLines: readonly Buffer[]): string | undefined {
+  for (const line of lastLines) {
+    const head = line.toString('latin1', 0, ANSWER_HEAD_BYTES);
+    const [, model] = (head.includes('"role":"assistant"') && /"model":"([^"]+)"/.exec(head)) || [];
+    if (model !== undefined && model !== '<synthetic>') return model;
+  }
+  return undefined;
 }

@@ -25,6 +25,7 @@ export class ResponseCollector {
   readonly #owners: IdOwners;
   readonly #owner = Symbol();
   readonly #responses: OpenResponse[] = [];
+  /** By message id or, without one, by the uuid of its first line: a line can be written twice. */
   readonly #byId = new Map<string, OpenResponse>();
   readonly #calls = new Map<string, Mutable<ToolCall>>();
   readonly #earlyResults = new Map<string, ToolResult>();
@@ -84,8 +85,9 @@ export class ResponseCollector {
     return owner === this.#owner;
   }
 
-  #find({ fields: { message, requestId } }: AssistantLine): OpenResponse | undefined {
-    if (message?.id !== undefined) return this.#byId.get(message.id);
+  #find({ fields: { message, requestId, uuid = '' } }: AssistantLine): OpenResponse | undefined {
+    const known = this.#byId.get(message?.id ?? uuid);
+    if (known || message?.id !== undefined) return known;
     const last = this.#responses.at(-1);
     const isSameRequest = last && last.id === undefined && last.requestId === requestId;
     return isSameRequest && (!this.#hasRunEnded || requestId !== undefined) ? last : undefined;
@@ -112,7 +114,8 @@ export class ResponseCollector {
       lastBlockAt: at,
     };
     this.#responses.push(response);
-    if (response.id !== undefined) this.#byId.set(response.id, response);
+    const key = response.id ?? response.uuid;
+    if (key !== undefined) this.#byId.set(key, response);
     return response;
   }
 

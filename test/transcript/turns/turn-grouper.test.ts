@@ -105,6 +105,12 @@ describe('the lines of a transcript', () => {
     ]);
   });
 
+  test('with a response without an id that is written twice are one response', () => {
+    const answer = assistant(undefined, [text('a')], { uuid: 'u1' });
+    const { all } = groupTurns([user('go'), answer, assistant('m1', [text('b')]), answer]);
+    expect(all.map(summarize)).toEqual([{ number: 1, prompts: ['go'], answers: ['a', 'b'], tools: [] }]);
+  });
+
   test('with a prompt without a response are not a turn yet, and are not counted', () => {
     const { ended, open } = groupTurns([user('one'), assistant('m1', [text('first')]), user('two')]);
     expect(ended.map(summarize)).toEqual([{ number: 1, prompts: ['one'], answers: ['first'], tools: [] }]);

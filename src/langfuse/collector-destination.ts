@@ -2,14 +2,14 @@ import type { CollectorConfig } from '../config/settings.js';
 import type { Observation } from '../observations/model.js';
 import type { Destination, MediaReport, ScoreReport } from './destination.js';
 import { RetryingHttpClient } from './http/retry.js';
-import { OtlpTransport } from './otlp/otlp-transport.js';
+import { postSpans } from './otlp/otlp-transport.js';
 import { Sender } from './sender.js';
 
 /** An OpenTelemetry Collector: it accepts spans, but neither media nor scores. */
 export class CollectorDestination extends Sender implements Destination {
   constructor(config: CollectorConfig) {
     const http = new RetryingHttpClient();
-    super(new OtlpTransport(config, http), http);
+    super({ post: (outgoing, limits) => postSpans(outgoing, config, http, limits) }, http);
   }
 
   async uploadMedia({ media = [] }: Observation): Promise<MediaReport> {

@@ -5,9 +5,9 @@ import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import type { Limits, Outgoing } from './destination.js';
 import { fingerprint } from './endpoint.js';
-import { type Http, isSuccess } from './http/client.js';
-import { OtlpTransport } from './otlp/otlp-transport.js';
-import { INGESTION_CLOSED, type Reply, type Transport } from './transport.js';
+import type { Http } from './http/client.js';
+import { postSpans } from './otlp/otlp-transport.js';
+import { INGESTION_CLOSED, isAccepted, type Reply, type Transport } from './transport.js';
 
 const NO_ENDPOINT = 'the server at LANGFUSE_BASE_URL has neither an OTLP endpoint nor an ingestion API (404)';
 
@@ -16,8 +16,6 @@ export class LangfuseTransport implements Transport {
   readonly #config: LangfuseConfig;
   readonly #http: Http;
   readonly #stateFolder: string;
-  readonly #otlp: Transport;
-  #ingestion: Promise<Transport> | undefined;
   /** The protocol that the server is known to accept, or that the user has chosen. */
   #protocol: 'otlp' | 'ingestion' | undefined;
 
@@ -25,7 +23,6 @@ export class LangfuseTransport implements Transport {
     this.#config = config;
     this.#http = http;
     this.#stateFolder = stateFolder;
-    this.#otlp = new OtlpTransport(config, http);
     if (config.transport !== 'auto') this.#protocol = config.transport;
     else if (readServersWithoutOtlp(stateFolder).has(fingerprint(config))) this.#protocol = 'ingestion';
   }
@@ -56,21 +53,15 @@ export class LangfuseTransport implements Transport {
   }
 
   async #postOtlp(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {
-    const reply = await this.#otlp.post(outgoing, limits);
+    const reply = await postSpans(outgoing, this.#config, this.#http, limits);
     if (isAccepted(reply)) this.#protocol = 'otlp';
     return reply;
   }
 
   async #postIngestion(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {
-    this.#ingestion ??= import('./ingestion/ingestion-transport.lazy.js').then(
-      ({ IngestionTransport }) => new IngestionTransport(this.#config, this.#http),
-    );
-    return (await this.#ingestion).post(outgoing, limits);
+    const { postEvents } = await import('./ingestion/ingestion-transport.lazy.js');
+    return postEvents(outgoing, this.#config, this.#http, limits);
   }
-}
-
-function isAccepted({ status, problem }: Reply): boolean {
-  return isSuccess(status) && problem === undefined;
 }
 
 const FILE_NAME = 'cc-langfuse_no_otlp';

@@ -3,7 +3,7 @@ import type { Limits, Outgoing, Rejected, SendReport } from './destination.js';
 import { isSuccess } from './http/client.js';
 import { isRetryable, nextAttemptAt, type RetryingHttpClient, waitUntil } from './http/retry.js';
 import { encodeSpan } from './otlp/span.js';
-import type { Reply, Transport } from './transport.js';
+import { isAccepted, type Reply, type Transport } from './transport.js';
 
 /** After this many refused spans without an accepted one, one more is tried: the server may refuse every span. */
 const MAX_REFUSALS_WITHOUT_SUCCESS = 16;
@@ -120,8 +120,7 @@ export class Sender {
     refused.add(index);
     const last = outgoing.length - 1;
     if (last === 0) {
-      const { status, problem } = await this.#post([], delivery);
-      if (!isSuccess(status) || problem !== undefined) throw new Error(REFUSES_EVERY_SPAN);
+      if (!isAccepted(await this.#post([], delivery))) throw new Error(REFUSES_EVERY_SPAN);
     } else if (accepted.size === 0 && refused.size === MAX_REFUSALS_WITHOUT_SUCCESS && index !== last) {
       await this.#deliver([last], delivery);
       if (accepted.size === 0) throw new Error(REFUSES_EVERY_SPAN);

@@ -1,7 +1,8 @@
 import type { LangfuseConfig } from '../config/settings.js';
 import { isRecord, parseJson } from '../shared/json.js';
+import type { Limits } from './destination.js';
 import { apiRequest, describeRefusal, langfuseUrl } from './endpoint.js';
-import { requestOnce } from './http/client.js';
+import { isRefusal, requestOnce } from './http/client.js';
 
 /** What a server says about itself to anyone. */
 export interface HealthAnswer {
@@ -15,9 +16,9 @@ export interface HealthAnswer {
 }
 
 /** Needs no keys; throws if there is no answer. */
-export async function fetchHealth(langfuse: LangfuseConfig, timeoutMs: number): Promise<HealthAnswer> {
+export async function fetchHealth(langfuse: LangfuseConfig, limits: Limits): Promise<HealthAnswer> {
   const url = langfuseUrl(langfuse, '/api/public/health');
-  const { status, headers, body } = await requestOnce({ method: 'GET', url }, timeoutMs);
+  const { status, headers, body } = await requestOnce({ method: 'GET', url }, limits);
   const answer = parseJson(body);
   const clock = Date.parse(headers.date ?? '');
   return {
@@ -35,8 +36,8 @@ export interface ProjectAnswer {
 }
 
 /** Asks the server to which project the keys belong; throws if there is no answer. */
-export async function fetchProject(langfuse: LangfuseConfig, timeoutMs: number): Promise<ProjectAnswer> {
-  const { status, body } = await requestOnce(apiRequest(langfuse, 'GET', '/api/public/projects'), timeoutMs);
+export async function fetchProject(langfuse: LangfuseConfig, limits: Limits): Promise<ProjectAnswer> {
+  const { status, body } = await requestOnce(apiRequest(langfuse, 'GET', '/api/public/projects'), limits);
   return { status, project: parseProject(parseJson(body)) };
 }
 
@@ -56,8 +57,8 @@ const KEY_CHECK_TIMEOUT_MS = 10_000;
 /** Tries the keys without storing anything on the server. */
 export async function checkKeys(langfuse: LangfuseConfig): Promise<KeyCheck> {
   try {
-    const { status, project } = await fetchProject(langfuse, KEY_CHECK_TIMEOUT_MS);
-    if (status === 401 || status === 403) return { kind: 'refused', problem: describeRefusal(langfuse, status) };
+    const { status, project } = await fetchProject(langfuse, { deadline: Date.now() + KEY_CHECK_TIMEOUT_MS });
+    if (isRefusal(status)) return { kind: 'refused', problem: describeRefusal(langfuse, status) };
     if (status === 200 && project) return { kind: 'accepted', project };
     return { kind: 'no Langfuse', problem: `${langfuse.baseUrl.host} answers (${status}), but it is not Langfuse` };
   } catch (error) {

@@ -1,4 +1,5 @@
 import type { Limits, Outgoing, Rejected } from './destination.js';
+import { isSuccess } from './http/client.js';
 
 /** What a server answers to one request. */
 export interface Reply {
@@ -8,6 +9,10 @@ export interface Reply {
   /** Statuses of single observations that were not accepted, by their index. */
   readonly refusals?: ReadonlyMap<number, number>;
   readonly rejected?: Rejected | undefined;
+}
+
+export function isAccepted({ status, problem }: Reply): boolean {
+  return isSuccess(status) && problem === undefined;
 }
 
 /** A protocol by which observations are sent. */

@@ -90,11 +90,16 @@ export function isSuccess(status: number): boolean {
   return status >= 200 && status < 300;
 }
 
+/** Whether the server refuses the keys, or the headers that stand for them. */
+export function isRefusal(status: number): boolean {
+  return status === 401 || status === 403;
+}
+
 /** Makes a single request over a connection of its own. */
-export async function requestOnce(request: HttpRequest, timeoutMs: number): Promise<HttpResponse> {
+export async function requestOnce(request: HttpRequest, limits: Limits): Promise<HttpResponse> {
   const client = new HttpClient();
   try {
-    return await client.request(request, { deadline: Date.now() + timeoutMs });
+    return await client.request(request, limits);
   } finally {
     await client.close();
   }

@@ -3,18 +3,13 @@ import type { LangfuseConfig } from '../../config/settings.js';
 import { isRecord, parseJson } from '../../shared/json.js';
 import type { Limits, Outgoing } from '../destination.js';
 import { langfuseUrl, SDK_HEADERS } from '../endpoint.js';
-import { type Http, type HttpResponse, isSuccess } from '../http/client.js';
-import { INGESTION_CLOSED, type Reply, type Transport } from '../transport.js';
+import { type Http, isRefusal, isSuccess } from '../http/client.js';
+import { INGESTION_CLOSED, type Reply } from '../transport.js';
 import { buildEvents, type IngestionEvent } from './events.js';
 
 /** The server accepts 3.5 MB. */
 const BATCH_BYTES = 3_000_000;
 
-const PROBLEMS: { readonly [status: number]: string } = {
-  401: 'the server refuses the keys (401)',
-  403: 'the server refuses the keys (403)',
-  404: 'the server has no ingestion API (404)',
-};
 const NOT_LANGFUSE = 'this is not Langfuse: its answer does not mention the events';
 
 /** What the answer does not mention was not accepted; it may be later. */
@@ -27,50 +22,46 @@ type Verdict = ApiIngestionResponse['errors'][number] | ApiIngestionResponse['su
  * request, our own client sends it: the package uses the global `fetch`, which knows no proxy and takes the keys wherever
  * it is redirected to.
  */
-export class IngestionTransport implements Transport {
-  readonly #url: URL;
-  readonly #client: Langfuse;
-  readonly #http: Http;
-
-  constructor(config: LangfuseConfig, http: Http) {
-    const { publicKey, secretKey } = config;
-    this.#url = langfuseUrl(config, '/api/public/ingestion');
-    // Without an environment it would read one from a variable, and print whether it is valid.
-    this.#client = new Langfuse({ publicKey, secretKey, environment: 'default', additionalHeaders: SDK_HEADERS });
-    this.#http = http;
+export async function postEvents(
+  outgoing: readonly Outgoing[],
+  config: LangfuseConfig,
+  http: Http,
+  limits: Limits,
+): Promise<Reply> {
+  const { publicKey, secretKey } = config;
+  const url = langfuseUrl(config, '/api/public/ingestion');
+  // Without an environment it would read one from a variable, and print whether it is valid.
+  const client = new Langfuse({ publicKey, secretKey, environment: 'default', additionalHeaders: SDK_HEADERS });
+  const sentAt = new Date().toISOString();
+  const events = outgoing.map(({ observation }) => (observation ? buildEvents(observation, sentAt) : []));
+  const verdicts = new Map<string, Verdict>();
+  for (const batch of splitIntoBatches(events.flat())) {
+    const { headers, body } = client._getFetchOptions({ method: 'POST', body: JSON.stringify({ batch }) });
+    const response = await http.request({ method: 'POST', url, headers, body }, limits);
+    const { status } = response;
+    if (!isSuccess(status)) return { status, problem: describeProblem(status) };
+    const answer = parseJson(response.body);
+    if (!isIngestionResponse(answer)) return { status, problem: NOT_LANGFUSE };
+    for (const verdict of [...answer.errors, ...answer.successes]) verdicts.set(verdict.id, verdict);
   }
-
-  async post(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {
-    const sentAt = new Date().toISOString();
-    const events = outgoing.map(({ observation }) => (observation ? buildEvents(observation, sentAt) : []));
-    const verdicts = new Map<string, Verdict>();
-    for (const batch of splitIntoBatches(events.flat())) {
-      const { status, body } = await this.#postBatch(batch, limits);
-      if (!isSuccess(status)) return { status, problem: PROBLEMS[status] };
-      const answer = parseJson(body);
-      if (!isIngestionResponse(answer)) return { status, problem: NOT_LANGFUSE };
-      for (const verdict of [...answer.errors, ...answer.successes]) verdicts.set(verdict.id, verdict);
-    }
-    const refusals = new Map<number, number>();
-    for (const [index, own] of events.entries()) {
-      const statuses = own.map(({ event }) => verdicts.get(event.id)?.status ?? UNMENTIONED_STATUS);
-      const refusal = own.length === 0 ? UNMENTIONED_STATUS : statuses.find((status) => status >= 300);
-      if (refusal !== undefined) refusals.set(index, refusal);
-    }
-    return { status: 207, problem: findProblem([...verdicts.values()]), refusals };
+  const refusals = new Map<number, number>();
+  for (const [index, own] of events.entries()) {
+    const statuses = own.map(({ event }) => verdicts.get(event.id)?.status ?? UNMENTIONED_STATUS);
+    const refusal = own.length === 0 ? UNMENTIONED_STATUS : statuses.find((status) => status >= 300);
+    if (refusal !== undefined) refusals.set(index, refusal);
   }
+  return { status: 207, problem: findProblem([...verdicts.values()]), refusals };
+}
 
-  #postBatch(batch: readonly ApiIngestionEvent[], limits: Limits): Promise<HttpResponse> {
-    const content = JSON.stringify({ batch });
-    const { headers, body } = this.#client._getFetchOptions({ method: 'POST', body: content });
-    return this.#http.request({ method: 'POST', url: this.#url, headers, body }, limits);
-  }
+function describeProblem(status: number): string | undefined {
+  if (isRefusal(status)) return `the server refuses the keys (${status})`;
+  return status === 404 ? 'the server has no ingestion API (404)' : undefined;
 }
 
 /** Langfuse 4 refuses traces and observations one by one, each with a 400 and these words. */
 function findProblem(verdicts: readonly Verdict[]): string | undefined {
-  const keys = verdicts.find(({ status }) => status === 401 || status === 403);
-  if (keys) return PROBLEMS[keys.status];
+  const keys = verdicts.find(({ status }) => isRefusal(status));
+  if (keys) return describeProblem(keys.status);
   const isClosed = verdicts.length > 0 && verdicts.every(({ status }) => status === 400);
   const isTold = verdicts.some((verdict) => 'message' in verdict && verdict.message === 'Event type not accepted');
   return isClosed && (isTold || verdicts.length > 1) ? INGESTION_CLOSED : undefined;

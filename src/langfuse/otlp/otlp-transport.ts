@@ -2,56 +2,49 @@ import type { DestinationConfig } from '../../config/settings.js';
 import { isRecord, parseJson } from '../../shared/json.js';
 import type { Limits, Outgoing, Rejected } from '../destination.js';
 import { type Endpoint, otlpEndpoint } from '../endpoint.js';
-import type { Http } from '../http/client.js';
-import type { Reply, Transport } from '../transport.js';
+import { type Http, isRefusal } from '../http/client.js';
+import type { Reply } from '../transport.js';
 import { encodeRequest } from './span.js';
 
 /** Sends observations as OpenTelemetry spans, to Langfuse or to a Collector. */
-export class OtlpTransport implements Transport {
-  readonly #config: DestinationConfig;
-  readonly #http: Http;
-
-  constructor(config: DestinationConfig, http: Http) {
-    this.#config = config;
-    this.#http = http;
-  }
-
-  async post(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {
-    const { kind } = this.#config;
-    const { url, headers } = otlpEndpoint(this.#config);
-    const { status, isPage, body } = await this.#http.request(
-      {
-        method: 'POST',
-        url,
-        headers: { ...headers, 'content-type': 'application/json' },
-        body: encodeRequest(outgoing.map(({ json }) => json)),
-        isCompressed: true,
-        isBodyOptional: true,
-      },
-      limits,
-    );
-    const isForeign = isPage && status < 300;
-    const problem = isForeign
-      ? `this is not ${NAMES[kind]}: it answered ${status} with a web page`
-      : PROBLEMS[kind][status];
-    return { status, problem, rejected: parseRejected(body, outgoing.length, headers) };
-  }
+export async function postSpans(
+  outgoing: readonly Outgoing[],
+  config: DestinationConfig,
+  http: Http,
+  limits: Limits,
+): Promise<Reply> {
+  const { url, headers } = otlpEndpoint(config);
+  const { status, isPage, body } = await http.request(
+    {
+      method: 'POST',
+      url,
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: encodeRequest(outgoing.map(({ json }) => json)),
+      isCompressed: true,
+      isBodyOptional: true,
+    },
+    limits,
+  );
+  const { name, refusal, missing } = TEXTS[config.kind];
+  const rejected = parseRejected(body, outgoing.length, headers);
+  if (isPage && status < 300)
+    return { status, problem: `this is not ${name}: it answered ${status} with a web page`, rejected };
+  if (isRefusal(status)) return { status, problem: `${refusal} (${status})`, rejected };
+  return { status, problem: status === 404 ? missing : undefined, rejected };
 }
 
-const NAMES = { langfuse: 'Langfuse', collector: 'a Collector' } as const;
-
-const PROBLEMS: { readonly [kind in DestinationConfig['kind']]: { readonly [status: number]: string } } = {
+const TEXTS = {
   langfuse: {
-    401: 'the server refuses the keys (401)',
-    403: 'the server refuses the keys (403)',
-    404: 'the server has no OTLP endpoint (404); Langfuse has one since version 3.22',
+    name: 'Langfuse',
+    refusal: 'the server refuses the keys',
+    missing: 'the server has no OTLP endpoint (404); Langfuse has one since version 3.22',
   },
   collector: {
-    401: 'the Collector refuses CC_LANGFUSE_OTLP_HEADERS (401)',
-    403: 'the Collector refuses CC_LANGFUSE_OTLP_HEADERS (403)',
-    404: "there is no OTLP endpoint at CC_LANGFUSE_OTLP_URL (404); a Collector's URL ends with /v1/traces",
+    name: 'a Collector',
+    refusal: 'the Collector refuses CC_LANGFUSE_OTLP_HEADERS',
+    missing: "there is no OTLP endpoint at CC_LANGFUSE_OTLP_URL (404); a Collector's URL ends with /v1/traces",
   },
-};
+} as const;
 
 /** A shorter text could be part of anything. */
 const SHORTEST_SECRET = 4;

@@ -61,7 +61,7 @@ test('a request through a proxy that accepts the connection but never answers fa
     const failure = /no answer within 0\.[12]\d? s/;
     const answer = new HttpClient().request(requestTo('https://langfuse.test'), { deadline: Date.now() + 200 });
     await expect(answer).rejects.toThrow(failure);
-    const project = fetchProject(langfuseAt('https://langfuse.test'), 200);
+    const project = fetchProject(langfuseAt('https://langfuse.test'), { deadline: Date.now() + 200 });
     await expect(project).rejects.toThrow(failure);
   }));
 

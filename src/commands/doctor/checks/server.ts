@@ -1,17 +1,17 @@
 import { formatDuration } from '../../../cli/format.js';
 import type { CollectorConfig, LangfuseConfig } from '../../../config/settings.js';
-import { type Http, isSuccess, type NoResponseError, requestOnce } from '../../../langfuse/http/client.js';
-import { IngestionTransport } from '../../../langfuse/ingestion/ingestion-transport.lazy.js';
-import { OtlpTransport } from '../../../langfuse/otlp/otlp-transport.js';
+import { type Http, isRefusal, type NoResponseError, requestOnce } from '../../../langfuse/http/client.js';
+import { postEvents } from '../../../langfuse/ingestion/ingestion-transport.lazy.js';
+import { postSpans } from '../../../langfuse/otlp/otlp-transport.js';
 import { fetchHealth, fetchProject, type HealthAnswer, type ProjectAnswer } from '../../../langfuse/server.js';
-import type { Reply, Transport } from '../../../langfuse/transport.js';
+import { isAccepted, type Reply } from '../../../langfuse/transport.js';
 import { about, type Finding } from '../finding.js';
 import { showUrl } from '../masking.js';
 import { checkCertificates, checkNetworkVariables, checkProxy, explainNoAnswer } from './network.js';
 import type { SettingsInForce } from './settings.js';
 
 const TIMEOUT_MS = 5_000;
-const ONCE: Http = { request: (request) => requestOnce(request, TIMEOUT_MS) };
+const ONCE: Http = { request: requestOnce };
 const CLOCK_TOLERANCE_MS = 60_000;
 /** The first major version of Langfuse whose ingestion API accepts no traces. */
 const INGESTION_CLOSED_FROM = 4;
@@ -35,11 +35,12 @@ async function checkServer({ settings, trusted, plugin }: SettingsInForce): Prom
 
 /** Asks four questions at once. None of them makes the server store anything. */
 async function checkLangfuse(langfuse: LangfuseConfig): Promise<Finding[]> {
+  const limits = { deadline: Date.now() + TIMEOUT_MS };
   const [health, project, otlp, ingestion] = await Promise.all([
-    orError(fetchHealth(langfuse, TIMEOUT_MS).then((answer) => ({ ...answer, at: Date.now() }))),
-    orError(fetchProject(langfuse, TIMEOUT_MS)),
-    orError(postNothing(() => new OtlpTransport(langfuse, ONCE))),
-    orError(postNothing(() => new IngestionTransport(langfuse, ONCE))),
+    orError(fetchHealth(langfuse, limits).then((answer) => ({ ...answer, at: Date.now() }))),
+    orError(fetchProject(langfuse, limits)),
+    orError(postSpans([], langfuse, ONCE, limits)),
+    orError(postEvents([], langfuse, ONCE, limits)),
   ]);
   if (health instanceof Error) return [explainNoAnswer(health, langfuse)];
   const url = showUrl(langfuse.baseUrl);
@@ -52,10 +53,6 @@ async function checkLangfuse(langfuse: LangfuseConfig): Promise<Finding[]> {
 
 function orError<T>(asked: Promise<T>): Promise<Answer<T>> {
   return asked.catch((error: NoResponseError) => error);
-}
-
-async function postNothing(createTransport: () => Transport): Promise<Reply> {
-  return createTransport().post([], { deadline: Date.now() + TIMEOUT_MS });
 }
 
 function checkEndpoint(url: string, { status, version, location }: HealthAnswer): Finding {
@@ -95,10 +92,6 @@ function checkKeys(url: string, answer: Answer<ProjectAnswer>): Finding {
     );
   if (project) return keys.ok(`for the project "${project.name}"`);
   return keys.warning(`the server does not name the keys' project (${status})`, `check that it exists: ${url}`);
-}
-
-function isRefusal(status: number): boolean {
-  return status === 401 || status === 403;
 }
 
 const APIS = {
@@ -144,10 +137,6 @@ function checkApi(api: Api, answers: ApiAnswers): Finding {
   return finding.broken(problem ?? `${name} answers ${status}`, ASK_OPERATOR);
 }
 
-function isAccepted({ status, problem }: Reply): boolean {
-  return problem === undefined && isSuccess(status);
-}
-
 function checkClock({ clock, at }: HealthAnswer & { readonly at: number }): Finding {
   if (clock === undefined) return about('clock').none('the server does not send its time');
   const aheadMs = clock - at;
@@ -163,7 +152,7 @@ function checkClock({ clock, at }: HealthAnswer & { readonly at: number }): Find
 /** A Collector says nothing about itself but whether it accepts a request. */
 async function checkCollector(collector: CollectorConfig): Promise<Finding> {
   const url = showUrl(collector.url);
-  const answer = await orError(postNothing(() => new OtlpTransport(collector, ONCE)));
+  const answer = await orError(postSpans([], collector, ONCE, { deadline: Date.now() + TIMEOUT_MS }));
   if (answer instanceof Error) return explainNoAnswer(answer, collector);
   const { status, problem = `it answers ${status}` } = answer;
   const endpoint = about('endpoint', { url, status });

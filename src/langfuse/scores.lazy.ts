@@ -5,14 +5,6 @@ import type { Limits, ScoreReport } from './destination.js';
 import { apiRequest } from './endpoint.js';
 import { type Http, isSuccess } from './http/client.js';
 
-/** A score as Langfuse accepts it. Sent again it has the same id, and replaces itself. */
-export interface Score extends Pick<TurnScores, 'traceId' | 'observationId' | 'environment'> {
-  readonly id: string;
-  readonly name: string;
-  readonly value: number;
-  readonly dataType: 'NUMERIC' | 'BOOLEAN';
-}
-
 const TIMEOUT_MS = 10_000;
 
 /**
@@ -41,7 +33,10 @@ export async function sendScores(
   return { settled: turns.length, refused, failure: undefined };
 }
 
-export function buildScores({ figures, ...place }: TurnScores): Score[] {
+export type Score = ReturnType<typeof buildScores>[number];
+
+/** Builds the scores as Langfuse accepts them. Sent again, a score has the same id and replaces itself. */
+export function buildScores({ figures, ...place }: TurnScores) {
   return Object.entries(figures).map(([name, value]) => ({
     ...place,
     id: deriveScoreId(place.observationId ?? place.traceId, name),

@@ -4,27 +4,21 @@ import type { Limits } from './destination.js';
 import { apiRequest, describeRefusal, langfuseUrl } from './endpoint.js';
 import { isRefusal, requestOnce } from './http/client.js';
 
-/** What a server says about itself to anyone. */
-export interface HealthAnswer {
-  readonly status: number;
-  /** The version of Langfuse; undefined if something else answers. */
-  readonly version: string | undefined;
-  /** Its clock, in ms since 1970, to the second. */
-  readonly clock: number | undefined;
-  /** The URL to which it redirects. */
-  readonly location: string | undefined;
-}
+export type HealthAnswer = Awaited<ReturnType<typeof fetchHealth>>;
 
-/** Needs no keys; throws if there is no answer. */
-export async function fetchHealth(langfuse: LangfuseConfig, limits: Limits): Promise<HealthAnswer> {
+/** Asks a server what it says about itself to anyone, without keys; throws if there is no answer. */
+export async function fetchHealth(langfuse: LangfuseConfig, limits: Limits) {
   const url = langfuseUrl(langfuse, '/api/public/health');
   const { status, headers, body } = await requestOnce({ method: 'GET', url }, limits);
   const answer = parseJson(body);
   const clock = Date.parse(headers.date ?? '');
   return {
     status,
+    /** The version of Langfuse; undefined if something else answers. */
     version: isRecord(answer) && typeof answer.version === 'string' ? answer.version : undefined,
+    /** In ms since 1970, to the second. */
     clock: Number.isNaN(clock) ? undefined : clock,
+    /** The URL to which it redirects. */
     location: headers.location,
   };
 }

@@ -1,9 +1,4 @@
-import {
-  type AgentFile,
-  findAgentFiles,
-  findLegacyAgentFile,
-  findLegacyAgentFiles,
-} from '../../transcript/agents/agent-files.js';
+import { type AgentFile, findAgentFiles, findLegacyAgentFile } from '../../transcript/agents/agent-files.js';
 
 /** The files of a session's subagents, listed once. */
 export class AgentFiles {
@@ -23,11 +18,6 @@ export class AgentFiles {
     const files = this.#files();
     if (!files.has(agentId)) files.set(agentId, findLegacyAgentFile(this.#transcriptPath, agentId));
     return files.get(agentId);
-  }
-
-  /** Returns the files beside the transcript whose agents belong to this session, even if no call names them. */
-  listLegacy(sessionId: string): AgentFile[] {
-    return findLegacyAgentFiles(this.#transcriptPath, sessionId);
   }
 
   #files(): Map<string, AgentFile | undefined> {

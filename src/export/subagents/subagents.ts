@@ -2,7 +2,7 @@ import { buildLostSubagent, buildSubagent } from '../../observations/build/agent
 import { type BuildOptions, buildAgentTrace } from '../../observations/build/trace.js';
 import type { Trace } from '../../observations/model.js';
 import type { AgentEntry, Entry } from '../../state/entry.js';
-import { type AgentFile, readAgent } from '../../transcript/agents/agent-files.js';
+import { type AgentFile, findLegacyAgentFiles, readAgent } from '../../transcript/agents/agent-files.js';
 import type { Line } from '../../transcript/file/line.js';
 import { readLines } from '../../transcript/file/lines.js';
 import type { AgentThread, ToolCall, Turn } from '../../transcript/turns/turn.js';
@@ -77,7 +77,7 @@ export class Subagents {
     const { request, start } = this.#run;
     // The first cc-langfuse has sent the agents before it was replaced.
     const ignoredBefore = Date.parse(start.agentsSince ?? '') || 0;
-    const legacy = request.agents.includeLegacyFiles ? this.#files.listLegacy(request.sessionId) : [];
+    const legacy = request.agents.includeLegacyFiles ? findLegacyAgentFiles(request.path, request.sessionId) : [];
     for (const file of [...this.#files.list(), ...legacy]) {
       const { agentId, meta, workflowRunId, changedAt } = file;
       // An agent that a call started is placed below that call, and waits until the call is known.

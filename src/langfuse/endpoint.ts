@@ -1,13 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { DestinationConfig, LangfuseConfig } from '../config/settings.js';
+import type { CollectorConfig, DestinationConfig, LangfuseConfig } from '../config/settings.js';
 import { version } from '../shared/version.js';
 import type { HttpRequest } from './http/client.js';
 
 /** Where requests go, and the headers that they carry. */
-export interface Endpoint {
-  readonly url: URL;
-  readonly headers: { readonly [name: string]: string };
-}
+export type Endpoint = Pick<CollectorConfig, 'url' | 'headers'>;
 
 /** Langfuse accepts OpenTelemetry's traces since 3.22, on every server and in every write mode. */
 export function otlpEndpoint(config: DestinationConfig): Endpoint {

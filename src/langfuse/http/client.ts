@@ -45,8 +45,10 @@ export class HttpClient implements Http {
     const longestMs = RESPONSE_TIMEOUT_MS + (payload?.length ?? 0) / SLOWEST_BYTES_PER_MS;
     const timeoutMs = Math.max(1, Math.ceil(Math.min(deadline - Date.now(), longestMs)));
     const signal = AbortSignal.timeout(timeoutMs);
+    const connection = this.#connections.get(url.origin) ?? connect(url);
+    this.#connections.set(url.origin, connection);
     try {
-      const { request: start, agent } = await this.#connect(url);
+      const { request: start, agent } = await connection;
       const outgoing = start(url, { agent, method, headers: buildHeaders(request, payload), signal });
       // `once` reports what goes wrong before the response, reading the body what goes wrong after it.
       outgoing.on('error', () => {});
@@ -66,12 +68,6 @@ export class HttpClient implements Http {
   async close(): Promise<void> {
     const connections = await Promise.allSettled(this.#connections.values());
     for (const connection of connections) if (connection.status === 'fulfilled') connection.value.agent.destroy();
-  }
-
-  #connect(url: URL) {
-    const connection = this.#connections.get(url.origin) ?? connect(url);
-    this.#connections.set(url.origin, connection);
-    return connection;
   }
 }
 

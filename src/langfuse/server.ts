@@ -23,19 +23,15 @@ export async function fetchHealth(langfuse: LangfuseConfig, limits: Limits) {
   };
 }
 
-export interface ProjectAnswer {
-  readonly status: number;
-  /** The project to which the keys belong. */
-  readonly project: { readonly id: string; readonly name: string } | undefined;
-}
+export type ProjectAnswer = Awaited<ReturnType<typeof fetchProject>>;
 
 /** Asks the server to which project the keys belong; throws if there is no answer. */
-export async function fetchProject(langfuse: LangfuseConfig, limits: Limits): Promise<ProjectAnswer> {
+export async function fetchProject(langfuse: LangfuseConfig, limits: Limits) {
   const { status, body } = await requestOnce(apiRequest(langfuse, 'GET', '/api/public/projects'), limits);
   return { status, project: parseProject(parseJson(body)) };
 }
 
-function parseProject(answer: unknown): ProjectAnswer['project'] {
+function parseProject(answer: unknown): { readonly id: string; readonly name: string } | undefined {
   const [first] = isRecord(answer) && Array.isArray(answer.data) ? answer.data : [];
   if (!isRecord(first) || typeof first.id !== 'string') return undefined;
   return { id: first.id, name: typeof first.name === 'string' ? first.name : '' };

@@ -34,7 +34,7 @@ export async function benchBackfill(sink: Sink, files: number, megabytesEach: nu
     });
     const backfill: Case = {
       name: 'backfill',
-      args: [PROGRAM, 'backfill', '--all', '--quiet'],
+      args: [PROGRAM, 'backfill', '--all', '--yes', '--quiet'],
       env: environment(home, sink.url),
       prepare: () => rmSync(join(home, '.claude', 'state'), { recursive: true, force: true }),
     };

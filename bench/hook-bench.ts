@@ -63,7 +63,11 @@ export async function prepare(sink: Sink, megabytes: number, newTurns = 1): Prom
   };
   appendFileSync(transcript, writePart(large + 1, 3));
   const env = environment(home, sink.url);
-  await time({ name: 'preparation', args: [PROGRAM, 'backfill', transcript, '--include-open', '--quiet'], env });
+  await time({
+    name: 'preparation',
+    args: [PROGRAM, 'backfill', '--yes', transcript, '--include-open', '--quiet'],
+    env,
+  });
   const statePath = join(home, '.claude', 'state', 'cc-langfuse_state.json');
   const state = readFileSync(statePath, 'utf8');
   appendFileSync(transcript, writePart(large + 4, newTurns));

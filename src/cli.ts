@@ -53,7 +53,7 @@ async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv):
     case 'hook':
       if (isHelpWanted(args)) process.stdout.write(HOOK_HELP);
       // First of all, since with tracing off the hook must cost nothing.
-      else if (env.TRACE_TO_LANGFUSE === 'true') await startHook(withPluginOptions(env));
+      else if ((env.CC_TRACE_TO_LANGFUSE || env.TRACE_TO_LANGFUSE) === 'true') await startHook(withPluginOptions(env));
       return;
     case 'worker':
       // An exit would wait for a pending address lookup, so the process is killed.

@@ -6,7 +6,7 @@ const MAY_IMPORT: { readonly [folder: string]: string } = {
   'cli.ts': 'commands cli config shared',
   commands: 'cli export langfuse state config observations transcript shared',
   cli: 'transcript shared',
-  export: '(config) git langfuse state observations transcript shared',
+  export: 'config git langfuse state observations transcript shared',
   langfuse: '(config) observations shared',
   state: '(observations) (transcript) shared',
   config: 'git observations shared',

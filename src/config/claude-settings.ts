@@ -1,14 +1,9 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync, statSync } from 'node:fs';
 import { type ParseError, parse, printParseErrorCode } from 'jsonc-parser';
-import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
-import { claudeFolder } from './claude-folder.js';
+import { listSettingsPaths, type Scope, settingsPath } from './settings-paths.js';
 
 export type ClaudeSettings = { readonly [key: string]: unknown };
-
-/** Whom a settings file applies to: the user, all who work in a project, the user in a project, everyone on the machine. */
-export type Scope = 'user' | 'project' | 'local' | 'managed';
 
 export interface SettingsFile {
   readonly scope: Scope;
@@ -31,11 +26,7 @@ export interface AcceptedSettings extends SettingsFile {
 
 /** Returns every settings file that Claude Code looks for when it is started in a folder, the weakest first. */
 export function readSettingsFiles(env: NodeJS.ProcessEnv, cwd: string): SettingsFile[] {
-  const own = (['user', 'project', 'local'] as const).map((scope) => ({ scope, path: settingsPath(scope, env, cwd) }));
-  const managed = findManagedPaths().map((path) => ({ scope: 'managed' as const, path }));
-  // In the home directory the user's file is the project's, too.
-  const files = own.filter(({ path }, place) => own.findIndex((file) => file.path === path) === place);
-  return [...files, ...managed].map((file) => ({ ...file, content: readSettingsAt(file.path) }));
+  return listSettingsPaths(env, cwd).map((file) => ({ ...file, content: readSettingsAt(file.path) }));
 }
 
 /** Returns the settings that Claude Code accepts, the weakest first: it ignores a file with comments or trailing commas. */
@@ -43,11 +34,6 @@ export function acceptedSettings(files: readonly SettingsFile[]): AcceptedSettin
   return files.flatMap((file) =>
     file.content.kind === 'settings' && file.content.isStrict ? [{ ...file, settings: file.content.settings }] : [],
   );
-}
-
-export function settingsPath(scope: Exclude<Scope, 'managed'>, env: NodeJS.ProcessEnv, cwd: string): string {
-  if (scope === 'user') return join(claudeFolder(env), 'settings.json');
-  return join(cwd, '.claude', scope === 'project' ? 'settings.json' : 'settings.local.json');
 }
 
 /**
@@ -103,18 +89,4 @@ function describeParseError(text: string, { offset, error }: ParseError): string
   const before = text.slice(0, offset).split('\n');
   const words = printParseErrorCode(error).replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return `line ${before.length}, column ${(before.at(-1) ?? '').length + 1}: ${words.toLowerCase()}`;
-}
-
-const MANAGED_FOLDERS: { readonly [platform: string]: string } = {
-  darwin: '/Library/Application Support/ClaudeCode',
-  win32: 'C:\\Program Files\\ClaudeCode',
-};
-
-/** Returns the path of the managed settings, and of those that Claude Code merges over them, in the order of their names. */
-function findManagedPaths(): string[] {
-  const folder = MANAGED_FOLDERS[process.platform] ?? '/etc/claude-code';
-  const overlays = join(folder, 'managed-settings.d');
-  const names = attempt(() => readdirSync(overlays)) ?? [];
-  const shown = names.filter((name) => name.endsWith('.json') && !name.startsWith('.')).toSorted();
-  return [join(folder, 'managed-settings.json'), ...shown.map((name) => join(overlays, name))];
 }

@@ -1,5 +1,6 @@
 import type * as z from 'zod/mini';
 import { TAG_KINDS } from '../observations/build/tags.js';
+import * as restrictions from './restrictions.js';
 import * as formats from './setting-formats.js';
 
 /**
@@ -18,6 +19,8 @@ export interface SettingDefinition {
   /** Replaces a bad value where the default would send more than the user meant to. */
   readonly fallback?: string;
   readonly aliases?: readonly string[];
+  /** Joins two values of a setting that restricts, so that what either of them forbids stays forbidden. */
+  readonly combine?: (a: string, b: string) => string;
 }
 
 /**
@@ -28,7 +31,7 @@ export const SETTINGS = {
   // cli.ts reads this one and CC_LANGFUSE_WAIT itself, before anything is loaded.
   TRACE_TO_LANGFUSE: {
     kind: 'run',
-    help: '`true` turns the export on, anything else turns it off.',
+    help: '`true` turns the export on, anything else turns it off. `CC_TRACE_TO_LANGFUSE` in the shell is stronger than any settings.',
     schema: formats.text,
     default: 'false',
   },
@@ -64,17 +67,20 @@ export const SETTINGS = {
     schema: formats.oneOf('full', 'no_tool_io', 'metadata'),
     default: 'full',
     fallback: 'metadata',
+    combine: restrictions.strictestOf('metadata', 'no_tool_io', 'full'),
   },
   CC_LANGFUSE_REDACT: {
     kind: 'restricts',
     help: '`false` sends secrets as they are, instead of `[redacted]`.',
     schema: formats.toggle,
     default: 'true',
+    combine: restrictions.strictestOf('true', 'false'),
   },
   CC_LANGFUSE_REDACT_EXTRA: {
     kind: 'restricts',
     help: 'More text to redact: a JSON array of `{"pattern", "replace"}`, patterns being JavaScript regular expressions.',
     schema: formats.text,
+    combine: restrictions.joinJsonArrays,
   },
   CC_LANGFUSE_MEDIA: {
     kind: 'restricts',
@@ -82,18 +88,28 @@ export const SETTINGS = {
     schema: formats.toggle,
     default: 'true',
     fallback: 'false',
+    combine: restrictions.strictestOf('false', 'true'),
   },
   CC_LANGFUSE_MAX_CHARS: {
     kind: 'restricts',
     help: 'Characters after which a field is cut, with a mark.',
     schema: formats.wholeNumber,
     default: '200000',
+    combine: restrictions.smallest,
   },
   CC_LANGFUSE_INPUT: {
     kind: 'restricts',
     help: 'Input of a generation: `answered` (what it answers) or `request` (the whole request; only with `CC_LANGFUSE_CAPTURE=full`).',
     schema: formats.oneOf('answered', 'request'),
     default: 'answered',
+    combine: restrictions.strictestOf('answered', 'request'),
+  },
+  CC_LANGFUSE_EXCLUDE: {
+    kind: 'restricts',
+    help: 'Folders whose sessions are never sent: paths or globs, comma-separated. What is below them is excluded, too.',
+    schema: formats.list,
+    default: '',
+    combine: restrictions.joinLists,
   },
   LANGFUSE_USER_ID: {
     kind: 'describes',
@@ -138,6 +154,12 @@ export const SETTINGS = {
     help: 'Makes trace ids predictable: "Turn N" of this run\'s session gets `createTraceId("seed:N")` of the Langfuse SDKs.',
     schema: formats.text,
   },
+  CC_LANGFUSE_ALLOW_OPT_OUT: {
+    kind: 'run',
+    help: 'In managed settings only: `false` keeps users and projects from turning tracing off, excluding folders and muting sessions.',
+    schema: formats.toggle,
+    default: 'true',
+  },
   CC_LANGFUSE_TIMEOUT: {
     kind: 'run',
     help: 'Milliseconds after which a run in the foreground gives up; the next run continues.',
@@ -171,5 +193,5 @@ export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[];
 export function variableNames(name: SettingName): string[] {
   const { aliases = [] }: SettingDefinition = SETTINGS[name];
   const names = [name, ...aliases];
-  return [...names.filter((each) => each.startsWith('LANGFUSE_')).map((each) => `CC_${each}`), ...names];
+  return [...names.filter((each) => !each.startsWith('CC_')).map((each) => `CC_${each}`), ...names];
 }

@@ -7,6 +7,7 @@ import {
   SETTING_NAMES,
   SETTINGS,
   type SettingDefinition,
+  type SettingKind,
   type SettingName,
   type SettingValues,
   variableNames,
@@ -21,6 +22,8 @@ export interface Settings extends TraceSettings {
   readonly caller: Caller;
   readonly timeoutMs: number;
   readonly debug: boolean;
+  /** Why nothing may be sent, although there is a destination. */
+  readonly hold: string | undefined;
   /** A line for each setting that is missing or bad. None contains a value, which could be a key. */
   readonly problems: readonly string[];
 }
@@ -76,6 +79,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
       metadata: githubMetadata(env),
     },
     timeoutMs: values.CC_LANGFUSE_TIMEOUT,
+    hold: badRules.length > 0 ? 'CC_LANGFUSE_REDACT_EXTRA cannot be read' : undefined,
     debug: values.CC_LANGFUSE_DEBUG,
     problems: [
       ...problems,
@@ -171,9 +175,30 @@ export function isSetting(variable: string): boolean {
 const SESSION_SETTINGS = SETTING_NAMES.filter((name) => ['describes', 'restricts'].includes(SETTINGS[name].kind));
 const SESSION_VARIABLES = SESSION_SETTINGS.flatMap(variableNames);
 
+export function isOfKind(variable: string, kind: SettingKind): boolean {
+  return SETTING_NAMES.some((name) => SETTINGS[name].kind === kind && variableNames(name).includes(variable));
+}
+
+/** Whether an environment names a destination with everything that it needs. */
+export function hasDestination(env: NodeJS.ProcessEnv): boolean {
+  const has = (name: SettingName) => variableFor(name, env) !== undefined;
+  return has('CC_LANGFUSE_OTLP_URL') || (has('LANGFUSE_PUBLIC_KEY') && has('LANGFUSE_SECRET_KEY'));
+}
+
+/** Adds the restrictions of other environments: the strictest win. */
+export function restrict(env: NodeJS.ProcessEnv, others: readonly NodeJS.ProcessEnv[]): NodeJS.ProcessEnv {
+  const restricted = { ...env };
+  for (const name of SETTING_NAMES) {
+    const { combine }: SettingDefinition = SETTINGS[name];
+    const values = [env, ...others].flatMap((each) => (isSet(each[name]) ? [each[name] ?? ''] : []));
+    if (combine && values.length > 0) restricted[name] = values.reduce(combine);
+  }
+  return restricted;
+}
+
 /**
- * Returns the variables that decide what of a session is sent, and what is said about it. They are kept with the session, since
- * another run, with settings of its own, may have to send it.
+ * Returns the variables that decide what of a run's turns is sent, and what is said about them. They are kept with the run, since
+ * another run, with settings of its own, may have to send its turns.
  */
 export function describingVariables(env: NodeJS.ProcessEnv): { [variable: string]: string } {
   const userVariable = variableFor('LANGFUSE_USER_ID', env);
@@ -182,9 +207,9 @@ export function describingVariables(env: NodeJS.ProcessEnv): { [variable: string
   return Object.fromEntries(variables.flatMap((name) => (isSet(env[name]) ? [[name, env[name] ?? '']] : [])));
 }
 
-/** Reads the settings for a session that another run left: the variables that describe it come from that run. */
-export async function readSessionSettings(given: { [variable: string]: string }, env: NodeJS.ProcessEnv) {
+/** Returns an environment in which what describes and restricts is what a run was given. */
+export function withGivenVariables(env: NodeJS.ProcessEnv, given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const replaced = [...SESSION_VARIABLES, ...IDENTITY_VARIABLES];
   const others = Object.fromEntries(Object.entries(env).filter(([name]) => !replaced.includes(name)));
-  return { settings: await readSettings({ ...others, ...given }), given };
+  return { ...others, ...given };
 }

@@ -9,8 +9,8 @@ import { RequestIndex } from '../transcript/requests/request-index.js';
 export type ExactRequests = ReturnType<typeof openExactRequests>;
 
 /** The API requests that a transcript records: each generation's input becomes the request that it answers. */
-export function openExactRequests(path: string, settings: TraceSettings) {
-  const inputs = new RequestInputBuilder(settings);
+export function openExactRequests(path: string) {
+  const builders = new Map<TraceSettings, RequestInputBuilder>();
   const main = new RequestIndex(path);
   let agent: RequestIndex | undefined;
   return {
@@ -29,10 +29,12 @@ export function openExactRequests(path: string, settings: TraceSettings) {
     },
 
     /** Replaces the input of a generation, if the transcript contains the request. */
-    async withRequest(observation: Observation): Promise<Observation> {
-      if (observation.requestRef === undefined) return observation;
+    async withRequest(observation: Observation, settings: TraceSettings): Promise<Observation> {
+      if (observation.requestRef === undefined || settings.input === 'answered') return observation;
       // One takes some milliseconds, and there may be hundreds.
       await yieldToEventLoop();
+      const inputs = builders.get(settings) ?? new RequestInputBuilder(settings);
+      builders.set(settings, inputs);
       const request = main.find(observation.requestRef) ?? agent?.find(observation.requestRef);
       // A request may contain anything: one that cannot be shown must not cost the turn.
       return replaceInput(observation, request && attempt(() => inputs.build(request)));

@@ -1,9 +1,8 @@
-import type { GitIdentity } from '../git/identity.js';
 import type { Destination, Limits } from '../langfuse/destination.js';
-import type { TraceSettings } from '../observations/build/trace.js';
-import type { Caller, Observation } from '../observations/model.js';
+import type { Observation } from '../observations/model.js';
 import type { Log } from '../shared/log.js';
 import type { SessionState } from '../state/store.js';
+import type { OwnRun } from './ledger.js';
 import type { Tally } from './tally.js';
 
 export interface ExportRequest {
@@ -13,8 +12,10 @@ export interface ExportRequest {
   readonly occasion: 'event' | 'recovery' | 'backfill';
   readonly closing: Closing;
   readonly agents: AgentStatus;
-  /** What started this run, if it is the session's own. */
-  readonly caller?: Caller;
+  /** The run that this is, if it is the session's own, or takes turns of no run. */
+  readonly run?: OwnRun | undefined;
+  /** Whether this run's destination replaces those that have never acknowledged anything. */
+  readonly adopts?: boolean;
   /** Forget how far the session was exported, and send all of it again. */
   readonly force?: boolean;
 }
@@ -34,12 +35,10 @@ export interface ExportContext extends Limits {
   readonly state: SessionState;
   readonly destination: Destination;
   readonly destinationId: string;
-  readonly settings: TraceSettings & {
-    /** Set if the user is identified by git's e-mail address. */
-    readonly gitIdentity?: GitIdentity | undefined;
-  };
-  /** The variables that these settings were read from: whichever run sends the rest uses them, too. */
-  readonly given: { readonly [variable: string]: string };
+  /** The environment, in which each run's own variables replace those that describe and restrict. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Environments that restrict every turn, whichever run it belongs to. */
+  readonly restrictions?: readonly NodeJS.ProcessEnv[];
   readonly log: Log;
   readonly observer?: ExportObserver;
 }

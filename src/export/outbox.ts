@@ -1,4 +1,5 @@
 import type { Limits, Outgoing } from '../langfuse/destination.js';
+import type { TraceSettings } from '../observations/build/trace.js';
 import { replaceMissingMedia } from '../observations/content/media.js';
 import type { Observation } from '../observations/model.js';
 import { type Entry, mergeEntry } from '../state/entry.js';
@@ -9,6 +10,8 @@ import { countObservation, NOTHING, sumTallies, type Tally } from './tally.js';
 export interface OutboxItem {
   readonly change: Partial<Entry>;
   readonly observation?: Observation;
+  /** Those of the observation's turn. */
+  readonly settings?: TraceSettings;
 }
 
 interface EncodedSpan {
@@ -41,6 +44,7 @@ export class Outbox {
   sent = NOTHING;
   /** Why something was not sent. Nothing more is sent then: what comes later must not be acknowledged before it. */
   failure: string | undefined;
+  #isRefused = false;
   #items: EncodedItem[] = [];
   #bytes = 0;
   #checked: Promise<void> | undefined;
@@ -52,6 +56,11 @@ export class Outbox {
   /** Whether something has not been tried yet. */
   get isWaiting(): boolean {
     return this.#items.length > 0;
+  }
+
+  /** Sends nothing more, since something must not be sent as it is. */
+  hold(reason: string): void {
+    this.failure ??= reason;
   }
 
   async add(items: readonly OutboxItem[]): Promise<void> {
@@ -79,10 +88,10 @@ export class Outbox {
     const items = this.#items;
     this.#items = [];
     this.#bytes = 0;
-    if (this.failure !== undefined || items.length === 0) return;
+    if (this.#isRefused || items.length === 0) return;
     const settled = await this.#send(items.flatMap(({ span }) => span ?? []));
     const change = changeUpTo(items, settled);
-    if (change) await this.#run.writer.save(change);
+    if (change) await this.#run.writer.save({ ...change, ...(settled > 0 && { acknowledged: true }) });
   }
 
   /**
@@ -117,12 +126,12 @@ export class Outbox {
   }
 
   /** Adds the whole request and uploads the media; what could not be uploaded is replaced by a placeholder. */
-  async #prepare({ change, observation }: OutboxItem): Promise<OutboxItem> {
+  async #prepare({ change, observation, settings }: OutboxItem): Promise<OutboxItem> {
     if (!observation) return { change };
     const { context, requests } = this.#run;
     this.#checked ??= context.state.checkWritable();
     await this.#checked;
-    const complete = (await requests?.withRequest(observation)) ?? observation;
+    const complete = (settings && (await requests?.withRequest(observation, settings))) ?? observation;
     if (!complete.media?.length) return { change, observation: complete };
     const { missing, failure } = await context.destination.uploadMedia(complete, this.#limits);
     if (failure !== undefined) this.#warnOnce(failure);
@@ -136,7 +145,9 @@ export class Outbox {
     observer?.onObservation?.(observation);
     const outgoing = destination.encode(observation);
     const { type, id, trace } = observation;
-    const tally = countObservation(observation, Buffer.byteLength(outgoing.json));
+    // Only a turn that ran without tracing adds a run.
+    const about = { scores: change.scores?.[id], isUntraced: change.runs !== undefined };
+    const tally = countObservation(observation, Buffer.byteLength(outgoing.json), about);
     return { change, span: { outgoing, label: `${type} ${id} of trace ${trace.id}`, tally } };
   }
 
@@ -161,7 +172,8 @@ export class Outbox {
     const acknowledged = { ...whole, observations: Math.max(0, whole.observations - (rejected?.spans ?? 0)) };
     this.sent = sumTallies([this.sent, acknowledged]);
     observer?.onAcknowledged?.(acknowledged);
-    this.failure = failure;
+    this.#isRefused = failure !== undefined;
+    this.failure ??= failure;
     return settled;
   }
 
@@ -179,11 +191,12 @@ export class Outbox {
  */
 export function withStateChanges(
   observations: readonly Observation[],
+  settings: TraceSettings,
   changeAt: (line: number) => Partial<Entry>,
 ): OutboxItem[] {
   return observations.map((observation, place) => {
     const isLastOfLine = observations[place + 1]?.line !== observation.line;
-    return { observation, change: isLastOfLine ? changeAt(observation.line) : {} };
+    return { observation, settings, change: isLastOfLine ? changeAt(observation.line) : {} };
   });
 }
 

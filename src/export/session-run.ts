@@ -1,15 +1,15 @@
+import { readHookSettings } from '../config/folder-settings.js';
+import { readSettings, restrict, type Settings, withGivenVariables } from '../config/settings.js';
 import { findEmail } from '../git/identity.js';
 import { readRepositoryConfig, repositoryName } from '../git/repository.js';
 import type { Limits } from '../langfuse/destination.js';
 import type { BuildOptions } from '../observations/build/trace.js';
-import { callerAt } from '../state/callers.js';
+import type { Run } from '../state/runs.js';
 import type { EntryWriter } from './entry-writer.js';
 import type { ExactRequests } from './exact-requests.lazy.js';
 import type { ExportContext, ExportRequest } from './export-request.js';
+import type { Ledger } from './ledger.js';
 import type { Start } from './start-position.js';
-
-/** What git knows of a folder. */
-type GitFacts = Pick<BuildOptions, 'userId' | 'repository'>;
 
 /** One run through a session. */
 export interface SessionRun {
@@ -17,11 +17,11 @@ export interface SessionRun {
   readonly context: ExportContext;
   readonly start: Start;
   readonly writer: EntryWriter;
+  readonly ledger: Ledger;
+  readonly settings: RunSettings;
   readonly budget: ReadingBudget;
-  /** Undefined if generations show only what they answer. */
+  /** Undefined if the generations of all its turns show only what they answer. */
   readonly requests: ExactRequests | undefined;
-  /** Read once for each folder. */
-  readonly gitFacts: Map<string | undefined, GitFacts>;
 }
 
 /** The time there is for reading. Once `check` has found it used up, it stays so, and what is unread is left to the next run. */
@@ -41,16 +41,44 @@ export class ReadingBudget {
   }
 }
 
-/** Returns the options for a turn: by the folder that it ran in, and by its line, since each line belongs to a run with a caller. */
-export function buildOptions(run: SessionRun, folder?: string, line = 0): BuildOptions {
-  const { request, context, writer, gitFacts } = run;
-  const facts = gitFacts.get(folder) ?? readGitFacts(folder, context.settings);
-  gitFacts.set(folder, facts);
-  return { ...context.settings, sessionId: request.sessionId, caller: callerAt(writer.callers, line), ...facts };
+/** The settings under which turns are sent: those of their own runs, restricted by what their folder says now. */
+export class RunSettings {
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #restrictions: readonly NodeJS.ProcessEnv[];
+  readonly #known = new Map<string, Promise<Settings | undefined>>();
+  readonly #gitFacts = new Map<string, Pick<BuildOptions, 'userId' | 'repository'>>();
+
+  constructor({ env, restrictions = [] }: ExportContext) {
+    this.#env = env;
+    this.#restrictions = restrictions;
+  }
+
+  /** Undefined if nothing of the runs may be sent any more. */
+  find(runs: readonly [Run, ...Run[]]): Promise<Settings | undefined> {
+    const [{ folder, given = {} }, ...others] = runs;
+    const all = restrict(given, [...others.map((run) => run.given ?? {}), ...this.#restrictions]);
+    const key = JSON.stringify([folder, all]);
+    const known = this.#known.get(key) ?? this.#read(withGivenVariables(this.#env, all), folder);
+    this.#known.set(key, known);
+    return known;
+  }
+
+  /** What a turn or an agent is built with, by its run and by the folder that it worked in. */
+  buildOptions([{ parent, seed, metadata }]: readonly [Run, ...Run[]], settings: Settings, folder?: string) {
+    const key = JSON.stringify([folder, settings.userId, settings.gitIdentity]);
+    const facts = this.#gitFacts.get(key) ?? readGitFacts(folder, settings);
+    this.#gitFacts.set(key, facts);
+    return { ...settings, ...facts, caller: { parent, seed, metadata } };
+  }
+
+  async #read(env: NodeJS.ProcessEnv, folder: string | undefined): Promise<Settings | undefined> {
+    if (folder === undefined) return readSettings(env);
+    const there = await readHookSettings(env, folder);
+    return there.optOut === undefined ? readSettings(there.env) : undefined;
+  }
 }
 
-function readGitFacts(folder: string | undefined, settings: ExportContext['settings']): GitFacts {
-  const { userId, gitIdentity } = settings;
+function readGitFacts(folder: string | undefined, { userId, gitIdentity }: Settings) {
   const config = folder === undefined ? undefined : readRepositoryConfig(folder);
   const origin = config?.get('remote.origin.url');
   return {

@@ -1,21 +1,23 @@
-import type { SessionState } from '../state/store.js';
+import { hasFailedAt, NEW_ENTRY, NOT_EXPORTED } from '../state/entry.js';
+import type { Lock } from '../state/lock.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
 import type { Turn } from '../transcript/turns/turn.js';
 import { EntryWriter } from './entry-writer.js';
 import type { ExportContext, ExportReport, ExportRequest } from './export-request.js';
+import { Ledger } from './ledger.js';
 import { Outbox } from './outbox.js';
 import { readTurns } from './read-turns.js';
-import { ReadingBudget } from './session-run.js';
-import { type Start, startPositions } from './start-position.js';
+import { ReadingBudget, RunSettings } from './session-run.js';
+import { gapStart, type Start, startPositions } from './start-position.js';
 import { Subagents } from './subagents/subagents.js';
-import { NOTHING } from './tally.js';
+import { NOTHING, sumTallies } from './tally.js';
 import { addAgents, addTurn, type ExportRun } from './turn.js';
 
 const BACKFILL_LOCK_WAIT_MS = 60_000;
 
 /** Exports a session: read, group, build, send, and advance the state as far as the server has acknowledged. */
 export async function exportSession(request: ExportRequest, context: ExportContext): Promise<ExportReport> {
-  const { sessionId, path, occasion } = request;
+  const { sessionId, occasion } = request;
   const lock = await lockSession(request, context);
   if (!lock) {
     // The run that has the lock sends what a recovery would.
@@ -23,17 +25,32 @@ export async function exportSession(request: ExportRequest, context: ExportConte
     return { sent: NOTHING, failure, isStopped: context.stop?.aborted ?? false };
   }
   try {
-    if (request.force) await forgetProgress(sessionId, context.state);
-    const writer = new EntryWriter(request, context, lock);
-    for (const start of startPositions(writer.known)) {
-      const report = await exportFrom(start, request, context, writer);
-      if (report) return report;
-      context.log.warn('the transcript has been changed, it is read from further back', { file: path });
-    }
-    throw new Error('a transcript can always be read from the top');
+    if (request.force) await context.state.update(sessionId, NOT_EXPORTED, context.destinationId);
+    return await exportLocked(request, context, lock);
   } finally {
     lock.release();
   }
+}
+
+async function exportLocked(request: ExportRequest, context: ExportContext, lock: Lock): Promise<ExportReport> {
+  const { sessionId, path, run, adopts } = request;
+  const { state, destinationId, log } = context;
+  const known = state.read(sessionId, destinationId) ?? NEW_ENTRY;
+  const ledger = new Ledger(known, destinationId, run);
+  // If sending failed, and nothing has ever arrived there, then its URL or its key was wrong.
+  const isWrong = (destination: string) => hasFailedAt(known, destination) && !state.hasAcknowledged(destination);
+  if (adopts) ledger.adopt(isWrong);
+  const writer = new EntryWriter(known, request, context, ledger, lock);
+  const hasGaps = run?.takesAll === true && ledger.gapsUpTo(known.lastLine).length > 0;
+  const early = hasGaps ? await exportFrom(gapStart(known), request, context, writer, ledger) : undefined;
+  if (early && (early.isStopped || early.failure !== undefined)) return early;
+  ledger.fillGaps(known.lastLine);
+  for (const start of startPositions(known)) {
+    const report = await exportFrom(start, request, context, writer, ledger);
+    if (report) return { ...report, sent: sumTallies([early?.sent ?? NOTHING, report.sent]) };
+    log.warn('the transcript has been changed, it is read from further back', { file: path });
+  }
+  throw new Error('a transcript can always be read from the top');
 }
 
 /** Only one run at a time works on a session. */
@@ -45,24 +62,16 @@ function lockSession({ sessionId, occasion }: ExportRequest, { state, deadline, 
   });
 }
 
-/** Keeps what is known about the session itself. */
-async function forgetProgress(sessionId: string, state: SessionState) {
-  const entry = state.read(sessionId);
-  if (!entry) return;
-  const { path, destination, given, callers, ended, backfilled } = entry;
-  await state.remove([sessionId]);
-  await state.update(sessionId, { path, destination, given, callers, ended, backfilled });
-}
-
 /** Returns undefined, before anything is sent, if the last exported turn is not at the start position. */
 async function exportFrom(
   start: Start,
   request: ExportRequest,
   context: ExportContext,
   writer: EntryWriter,
+  ledger: Ledger,
 ): Promise<ExportReport | undefined> {
   const reader = TranscriptReader.open(request.path);
-  const requests = await openRequests(request, context);
+  const requests = await openRequests(request, ledger);
   try {
     const position = reader.moveTo(start);
     if (!position) return undefined;
@@ -71,19 +80,21 @@ async function exportFrom(
       request,
       context,
       writer,
+      ledger,
+      settings: new RunSettings(context),
       start: { ...start, ...position },
       budget,
       requests,
-      gitFacts: new Map(),
     };
     const run: ExportRun = { ...session, outbox: new Outbox(session), subagents: new Subagents(session) };
     const progress = await exportTurns(readTurns(reader, run), run);
     if (!progress) return undefined;
     await addAgents(run.subagents.due(), run);
-    await addAgents(run.subagents.unplaced(), run);
+    if (!start.isForGaps) await addAgents(run.subagents.unplaced(), run);
     if (!context.stop?.aborted) {
       const agentsBytes = run.subagents.settledBytes();
-      if (!budget.isUsedUp) writer.reachEnd({ bytes: progress.openFrom ?? reader.offset, agentsBytes });
+      if (!budget.isUsedUp && !start.isForGaps)
+        writer.reachEnd({ bytes: progress.openFrom ?? reader.offset, agentsBytes });
       await run.outbox.flush();
     }
     return await finish(progress, run);
@@ -94,10 +105,10 @@ async function exportFrom(
 }
 
 /** Whole requests cost time, and much space in Langfuse: without the setting, their code is not even loaded. */
-async function openRequests({ path }: ExportRequest, { settings }: ExportContext) {
-  if (settings.input === 'answered') return undefined;
+async function openRequests({ path }: ExportRequest, ledger: Ledger) {
+  if (!ledger.isGiven('CC_LANGFUSE_INPUT', 'request')) return undefined;
   const { openExactRequests } = await import('./exact-requests.lazy.js');
-  return openExactRequests(path, settings);
+  return openExactRequests(path);
 }
 
 interface Progress {
@@ -108,21 +119,26 @@ interface Progress {
 }
 
 async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun): Promise<Progress | undefined> {
-  const { start, request, writer, outbox, budget } = run;
+  const { start, ledger, outbox, budget } = run;
   let isVerified = start.prompt === undefined;
   let closedLine: number | undefined;
+  let openFrom: number | undefined;
+  let skipped: Turn | undefined;
   for await (const { turn, isClosed } of turns) {
     isVerified ||= isLastExported(turn, start);
     if (!isVerified) return undefined;
-    // After a session's end, lines without a new start were written with tracing off.
-    const isAfterEnd = writer.known.ended && (turn.lineNumbers[0] ?? 0) > start.closedLine;
-    if (isAfterEnd && request.occasion === 'recovery') break;
-    if (!isClosed) return { closedLine, openFrom: turn.start.offset };
+    if (!isClosed) {
+      // An open turn without a new line was exported when it seemed to be over.
+      if ((turn.lineNumbers.at(-1) ?? 0) > start.lastLine) openFrom = turn.start.offset;
+      break;
+    }
     closedLine = turn.lineNumbers.at(-1);
-    if (outbox.failure === undefined) await addTurn(turn, run);
+    const isTaken = outbox.failure !== undefined || (await addTurn(turn, run));
+    skipped = isTaken ? undefined : turn;
     if (budget.isUsedUp) break;
   }
-  return isVerified || budget.isUsedUp ? { closedLine, openFrom: undefined } : undefined;
+  if (skipped && !budget.isUsedUp && ledger.claimLast(skipped)) await addTurn(skipped, run);
+  return isVerified || budget.isUsedUp ? { closedLine, openFrom } : undefined;
 }
 
 function isLastExported({ key, lineNumbers }: Turn, { prompt, lastLine }: Start): boolean {
@@ -131,12 +147,15 @@ function isLastExported({ key, lineNumbers }: Turn, { prompt, lastLine }: Start)
 
 /** Sends due scores, and saves why something is still to be sent. */
 async function finish({ closedLine }: Progress, run: ExportRun): Promise<ExportReport> {
-  const { context, writer, outbox, budget } = run;
+  const { context, writer, ledger, outbox, budget, start } = run;
   const failure =
     outbox.failure ?? (budget.isUsedUp ? 'out of time while reading' : undefined) ?? (await outbox.sendScores());
   // What the user has stopped goes on when the user says so.
-  if (context.stop?.aborted && (failure !== undefined || outbox.isWaiting || !writer.hasReachedEnd))
+  const isWhole = writer.hasReachedEnd || start.isForGaps;
+  if (context.stop?.aborted && (failure !== undefined || outbox.isWaiting || !isWhole))
     return { sent: outbox.sent, failure: undefined, isStopped: true };
+  if (start.isForGaps && failure === undefined) return { sent: outbox.sent, failure, isStopped: false };
+  if (failure === undefined) ledger.fillGaps(closedLine ?? 0);
   await writer.finish(failure, closedLine);
   return { sent: outbox.sent, failure, isStopped: false };
 }

@@ -1,4 +1,4 @@
-import type { Entry } from '../state/entry.js';
+import { type Entry, NEW_ENTRY } from '../state/entry.js';
 import type { Position } from '../transcript/file/reader.js';
 import { NO_SESSION_FACTS, type SessionFacts } from '../transcript/turns/turn.js';
 
@@ -14,21 +14,29 @@ export interface Start extends Position {
   readonly agents: Entry['agents'];
   /** When the session was taken over from the first cc-langfuse: the last time that it recorded. */
   readonly agentsSince: string | undefined;
+  /** Whether only turns of no run are wanted, which lie before what has been exported. */
+  readonly isForGaps: boolean;
   /** The first prompt that must be found there; otherwise the file has been changed. */
   readonly prompt: string | undefined;
 }
 
 /** Start positions, best first: by byte offset, by line, from the top. The last turn is read again; it may have grown. */
-export function startPositions(entry: Entry): Start[] {
+export function startPositions(entry: Entry): [Start, ...Start[]] {
   const { lastLine, sentLine = lastLine, turnCount, turnLine, agents, pending, updated } = entry;
   const { agentsSince = lastLine > 0 && turnLine === undefined ? updated : undefined } = entry;
   const closedLine = pending?.closedLine ?? 0;
   const top = { line: 1, offset: 0, turnCount: 0, lastLine: 0, sentLine: 0, closedLine, session: NO_SESSION_FACTS };
-  const fromTop = { ...top, time: undefined, prompt: undefined, agents: undefined, agentsSince };
+  const fromTop = { ...top, time: undefined, prompt: undefined, agents: undefined, agentsSince, isForGaps: false };
   if (lastLine === 0) return [{ ...fromTop, sentLine, agents, time: entry.time }];
   const known = { ...fromTop, turnCount, lastLine, sentLine, agents };
   if (turnLine === undefined) return [{ ...known, line: lastLine + 1 }, fromTop];
   const { prompt, time, session = NO_SESSION_FACTS } = entry;
   const lastTurn = { ...known, line: turnLine, turnCount: turnCount - 1, time, prompt, session };
   return [{ ...lastTurn, offset: entry.offset ?? 0 }, lastTurn, fromTop];
+}
+
+/** Where to look for turns of no run, which lie before what has been exported. */
+export function gapStart(entry: Entry): Start {
+  const [start] = startPositions({ ...NEW_ENTRY, agents: entry.agents, agentsSince: entry.agentsSince });
+  return { ...start, isForGaps: true };
 }

@@ -1,13 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Settings } from '../config/settings.js';
 import { computeScores } from '../observations/build/scores.js';
 import { buildTrace } from '../observations/build/trace.js';
 import { buildTurn } from '../observations/build/turn.js';
 import { attempt } from '../shared/attempt.js';
-import type { Entry } from '../state/entry.js';
+import { type Entry, withProgressAt } from '../state/entry.js';
+import type { Run } from '../state/runs.js';
 import { readUserUuids } from '../transcript/sessions/related-sessions.js';
 import { NO_SESSION_FACTS, type Turn } from '../transcript/turns/turn.js';
 import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
-import { buildOptions, type SessionRun } from './session-run.js';
+import type { SessionRun } from './session-run.js';
 import type { Subagents } from './subagents/subagents.js';
 
 /** A run through a session, with what it has found and sent so far. */
@@ -20,32 +22,59 @@ export interface ExportRun extends SessionRun {
 
 /**
  * Sends what is new of a turn: the observations that depend on a new line, then those of its subagents, and last, if the turn
- * itself has a new line, its root.
+ * itself has a new line, its root. Returns whether the turn belongs to a run; otherwise nothing of it is sent.
  */
-export async function addTurn(turn: Turn, run: ExportRun): Promise<void> {
-  const { start, subagents, outbox } = run;
+export async function addTurn(turn: Turn, run: ExportRun): Promise<boolean> {
+  const { start, ledger, outbox } = run;
   const isNew = lineOfEnd(turn) > start.lastLine;
   run.forkedTurns ??= findForkedTurns(turn, run);
   const isForked = run.forkedTurns.has(turn.key);
   if (turn.copied || isForked) {
-    if (isNew) await outbox.add([{ change: turnCompleted(turn, isForked, start.agentsSince) }]);
-    return;
+    if (isNew && !start.isForGaps) await outbox.add([{ change: turnCompleted(turn, isForked, start.agentsSince) }]);
+    return true;
   }
-  const options = buildOptions(run, turn.context.cwd, turn.prompts[0].line);
+  if (ledger.isMuted(turn)) return false;
+  const taken = ledger.claim(turn);
+  const runs = ledger.findRuns(turn.prompts.map(({ line }) => line));
+  const settings = runs && (!start.isForGaps || taken) ? await run.settings.find(runs) : undefined;
+  if (!runs || !settings) return false;
+  if (settings.hold !== undefined) outbox.hold(settings.hold);
+  else await addOwnTurn(turn, runs, settings, taken, isNew, run);
+  return true;
+}
+
+async function addOwnTurn(
+  turn: Turn,
+  runs: readonly [Run, ...Run[]],
+  settings: Settings,
+  taken: Run | undefined,
+  isNew: boolean,
+  run: ExportRun,
+): Promise<void> {
+  const { start, request, subagents, outbox } = run;
+  const options = {
+    ...run.settings.buildOptions(runs, settings, turn.context.cwd),
+    sessionId: request.sessionId,
+  };
   const trace = buildTrace(turn, options);
-  const started = subagents.recordTurn(turn, trace);
+  const promptLines = turn.prompts.map(({ line }) => line);
+  const started = subagents.recordTurn(turn, trace, options, promptLines);
   // Every run reads the last exported turn again, and seldom finds anything new in it.
   const built = isNew ? buildTurn(turn, options, trace) : undefined;
   const children = built?.children.filter(({ line }) => line > start.sentLine) ?? [];
-  await outbox.add(withStateChanges(children, (line) => ({ sentLine: line })));
+  await outbox.add(withStateChanges(children, settings, (line) => (start.isForGaps ? {} : { sentLine: line })));
   await addAgents(subagents.due(), run);
   if (run.budget.isUsedUp) return;
   if (built) {
     const scores = options.scores ? { scores: { [built.root.id]: computeScores(turn, built.root) } } : {};
-    const completed = turnCompleted(turn, isForked, start.agentsSince);
-    await outbox.add([
-      { observation: built.root, change: { ...completed, ...subagents.collectEntries(started), ...scores } },
-    ]);
+    const completed = start.isForGaps ? {} : turnCompleted(turn, false, start.agentsSince);
+    const change = {
+      ...completed,
+      ...subagents.collectEntries(started),
+      ...scores,
+      ...(taken && { runs: [taken] }),
+    };
+    await outbox.add([{ observation: built.root, settings, change }]);
   } else if (started.length > 0) {
     // An agent's file, or the result of its call, appeared after its turn had been exported.
     await outbox.add([{ change: subagents.collectEntries(started) }]);
@@ -53,9 +82,9 @@ export async function addTurn(turn: Turn, run: ExportRun): Promise<void> {
 }
 
 /** Adds one agent after the other, as long as there is time to read them. */
-export async function addAgents(agents: Iterable<OutboxItem[]>, { outbox, budget }: ExportRun): Promise<void> {
+export async function addAgents(agents: AsyncIterable<OutboxItem[]>, { outbox, budget }: ExportRun): Promise<void> {
   if (budget.isUsedUp) return;
-  for (const items of agents) {
+  for await (const items of agents) {
     await outbox.add(items);
     if (outbox.failure !== undefined || budget.check()) return;
   }
@@ -69,8 +98,9 @@ function findForkedTurns({ key }: Turn, { request, context, writer }: ExportRun)
   const { state, destinationId } = context;
   const { first = key } = writer.known;
   const related = state.sessionsWithFirst(first, request.sessionId);
-  const exported = related.flatMap(([, { destination, path, lastLine, copiedLine = 0 }]) => {
-    if (destination !== destinationId || path === undefined) return [];
+  const exported = related.flatMap(([, entry]) => {
+    const { path, lastLine, copiedLine = 0 } = withProgressAt(entry, destinationId);
+    if (path === undefined || lastLine === 0) return [];
     // If the file is gone, at least its first turn was exported.
     return [...(attempt(() => readUserUuids(path, copiedLine, lastLine)) ?? [first])];
   });

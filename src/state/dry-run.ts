@@ -1,4 +1,4 @@
-import { type Entry, mergeEntry, NEW_ENTRY, type SessionEntry } from './entry.js';
+import { type Entry, mergeEntry, NEW_ENTRY, type SessionEntry, withProgressAt } from './entry.js';
 import type { Lock } from './lock.js';
 import type { SessionState } from './store.js';
 
@@ -11,12 +11,15 @@ export class DryRunState implements SessionState {
     this.#state = state;
   }
 
-  read(sessionId: string): Entry | undefined {
-    return this.#changed.has(sessionId) ? this.#changed.get(sessionId) : this.#state.read(sessionId);
+  read(sessionId: string, destination?: string): Entry | undefined {
+    const entry = this.#changed.has(sessionId) ? this.#changed.get(sessionId) : this.#state.read(sessionId);
+    return entry && destination !== undefined ? withProgressAt(entry, destination) : entry;
   }
 
-  async update(sessionId: string, change: Partial<Entry>): Promise<void> {
-    this.#changed.set(sessionId, mergeEntry(this.read(sessionId) ?? NEW_ENTRY, change));
+  async update(sessionId: string, change: Partial<Entry>, destination?: string): Promise<void> {
+    const entry = this.read(sessionId) ?? NEW_ENTRY;
+    const there = destination === undefined ? entry : withProgressAt(entry, destination);
+    this.#changed.set(sessionId, mergeEntry(there, change));
   }
 
   async remove(sessionIds: readonly string[]): Promise<void> {
@@ -28,6 +31,10 @@ export class DryRunState implements SessionState {
     return [...new Map([...stored, ...this.#changed])].flatMap(([id, entry]): SessionEntry[] =>
       id !== sessionId && entry?.first === first ? [[id, entry]] : [],
     );
+  }
+
+  hasAcknowledged(destination: string): boolean {
+    return this.#state.hasAcknowledged(destination);
   }
 
   async checkWritable(): Promise<void> {}

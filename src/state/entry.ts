@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { isRecord, type Json, mapValues, parseJson } from '../shared/json.js';
 import { optional } from '../shared/schema.js';
-import { Callers } from './callers.js';
+import { Mute, mergeRuns, openRun, Run } from './runs.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
 
@@ -47,6 +47,8 @@ const AgentEntry = z.object({
   traceUser: optional(z.string()),
   /** The span of the call that started it; undefined if no call did. */
   parent: optional(z.string()),
+  /** The lines of the prompts of the turn that started it: it is sent as that turn is. */
+  promptLines: optional(z.array(count)),
   /** The id of that call, and the task id that a workflow has while it runs. */
   call: optional(z.string()),
   task: optional(z.string()),
@@ -58,36 +60,28 @@ const AgentEntry = z.object({
 });
 export type AgentEntry = z.infer<typeof AgentEntry>;
 
-/** How far a session has been exported. Line numbers are 1-based. */
-export const Entry = z.object({
+/** How far a session has been exported to one destination. Line numbers are 1-based. */
+const progressFields = {
   /** The last line of the last turn that the server has acknowledged completely. */
   lastLine: count,
   turnCount: count,
-  updated: z.catch(z.string(), ''),
   /** Where that turn starts, by line and by byte: the next run reads it again, since it may have grown. */
   turnLine: optional(count),
   offset: optional(count),
   /** Its first prompt, to check that it is still the same turn. */
   prompt: optional(z.string()),
-  /** The first prompt of the session: a session that begins with the same prompt is a fork of it. */
-  first: optional(z.string()),
   /** Up to which line the session was copied from another one, which exports those lines. */
   copiedLine: optional(count),
   /** The time that its lines without a timestamp inherited from the lines before. */
   time: optional(count),
   /** Up to which line observations are acknowledged; greater than `lastLine` if a turn was sent in part. */
   sentLine: optional(count),
-  /** Its SessionEnd was seen: lines that follow without a SessionStart were written with tracing off. */
-  ended: optional(z.boolean()),
-  /** Only a backfill knows the session, so it may have been written with tracing off. */
-  backfilled: optional(z.boolean()),
+  /** Whether the destination has acknowledged anything of the session. */
+  acknowledged: optional(z.boolean()),
   /** Up to which byte everything in its transcript has been sent. */
   bytes: optional(count),
   /** The total size of its agents' files when everything in them had been sent. */
   agentsBytes: optional(count),
-  /** The settings that describe it, as its own runs had them, so that any run sends it in the same way. */
-  given: optional(z.record(z.string(), z.string())),
-  callers: optional(Callers),
   /** Scores that have not been acknowledged yet, by the root span of their turn. */
   scores: optional(z.record(z.string(), optional(Scores))),
   /** What the lines before that turn said about the whole session. */
@@ -96,31 +90,85 @@ export const Entry = z.object({
   agentsSince: optional(z.string()),
   /** By agent id; `workflow <run id>` is where the steps of a workflow belong. */
   agents: optional(z.record(z.string(), optional(AgentEntry))),
-  path: optional(z.string()),
-  destination: optional(z.string()),
   /** Why the last run failed. */
   pending: optional(z.object({ since: z.string(), attempts: count, reason: z.string(), closedLine: optional(count) })),
+};
+
+const Progress = z.object(progressFields);
+type Progress = z.infer<typeof Progress>;
+
+/** What is known of a session, and how far it has been exported to its last destination. */
+export const Entry = z.object({
+  ...progressFields,
+  updated: z.catch(z.string(), ''),
+  path: optional(z.string()),
+  /** The first prompt of the session: a session that begins with the same prompt is a fork of it. */
+  first: optional(z.string()),
+  /** In the order of their lines. */
+  runs: z.catch(z.array(Run), []),
+  mutes: optional(z.array(Mute)),
+  /** Where it was last exported; the first cc-langfuse did not record it. */
+  destination: optional(z.string()),
+  /** How far it has been exported to others. */
+  elsewhere: optional(z.record(z.string(), Progress)),
 });
 export type Entry = z.infer<typeof Entry>;
 export type SessionEntry = [sessionId: string, entry: Entry];
 
-export const NEW_ENTRY: Entry = { lastLine: 0, turnCount: 0, updated: '' };
+const NO_PROGRESS: Progress = { lastLine: 0, turnCount: 0, acknowledged: false };
+export const NEW_ENTRY: Entry = { ...NO_PROGRESS, updated: '', runs: [] };
 
-/** Merges a change into an entry; `agents` and `scores` are merged key by key. */
+/** Forgets how far a session has been exported to a destination, so that all of it is sent again. */
+export const NOT_EXPORTED: Partial<Entry> = {
+  ...mapValues<unknown, undefined>(progressFields, () => undefined),
+  ...NO_PROGRESS,
+};
+
+/** Merges a change into an entry; `agents` and `scores` are merged key by key, and `runs` by their first lines. */
 export function mergeEntry<T extends Partial<Entry>>(before: T, change: Partial<Entry>): T {
-  const agents = before.agents || change.agents ? { agents: { ...before.agents, ...change.agents } } : {};
-  const scores = before.scores || change.scores ? { scores: { ...before.scores, ...change.scores } } : {};
-  return { ...before, ...change, ...agents, ...scores };
+  const agents = change.agents ? { agents: { ...before.agents, ...change.agents } } : {};
+  const scores = change.scores ? { scores: { ...before.scores, ...change.scores } } : {};
+  const runs = change.runs ? { runs: mergeRuns(before.runs ?? [], change.runs) } : {};
+  return { ...before, ...change, ...agents, ...scores, ...runs };
 }
 
-/** Whether the session may have been sent to this destination; the first cc-langfuse did not record where it sent. */
-export function isForDestination({ destination: known }: Entry, destination: string): boolean {
-  return known === undefined || known === destination;
+/** Returns the entry with the progress at a destination. The session may have been exported there by the first cc-langfuse. */
+export function withProgressAt(entry: Entry, destination: string): Entry {
+  const { destination: last = destination, elsewhere = {} } = entry;
+  if (last === destination) return { ...entry, destination };
+  const { [destination]: progress = NO_PROGRESS, ...others } = elsewhere;
+  const { data: left = NO_PROGRESS } = Progress.safeParse(entry);
+  const isWorthKeeping = left.acknowledged !== false || left.lastLine > 0 || left.pending !== undefined;
+  return {
+    ...entry,
+    ...NOT_EXPORTED,
+    ...progress,
+    destination,
+    elsewhere: isWorthKeeping ? { ...others, [last]: left } : others,
+  };
+}
+
+/** The last line of the turns that earlier runs knew, whether or not they were sent. */
+export function lastKnownLine({ lastLine, sentLine = 0, pending }: Entry): number {
+  return Math.max(lastLine, sentLine, pending?.closedLine ?? 0);
+}
+
+/** Whether sending to a destination has failed for the session. */
+export function hasFailedAt({ destination, pending, elsewhere = {} }: Entry, id: string): boolean {
+  return (destination === id ? pending : elsewhere[id]?.pending) !== undefined;
+}
+
+/** Whether a destination has acknowledged anything of the session. */
+export function isAcknowledgedBy({ destination, elsewhere = {}, ...progress }: Entry, id: string): boolean {
+  const there = destination === id ? progress : elsewhere[id];
+  return there?.acknowledged === true;
 }
 
 /** Whether the session has nothing that a later run must look for. */
-export function isSettled({ pending, ended, backfilled }: Entry): boolean {
-  return !pending && (ended === true || backfilled === true);
+function isSettled({ pending, runs, elsewhere = {} }: Entry): boolean {
+  const isPending = ({ destination }: Run) =>
+    destination !== undefined && elsewhere[destination]?.pending !== undefined;
+  return pending === undefined && !openRun(runs) && !runs.some(isPending);
 }
 
 type Fields = Record<string, unknown>;
@@ -132,39 +180,62 @@ export function decodeEntry(text: string): Entry | undefined {
   return entry?.success ? entry.data : undefined;
 }
 
-/** Applies a change to an entry's text. Fields that this version does not know are kept. */
-export function changeEntryText(text: string | undefined, change: Partial<Entry>): string {
-  const known = { ...NEW_ENTRY, ...decodeFields(text ?? '') };
-  return encodeFields({ ...mergeEntry(known, change), updated: new Date().toISOString() });
+/** Applies a change to an entry's text, at a destination if the change is about one. Fields that this version does not know are kept. */
+export function changeEntryText(text: string | undefined, change: Partial<Entry>, destination?: string): string {
+  const fields = decodeFields(text ?? '') ?? {};
+  const known: Entry = { ...NEW_ENTRY, ...fields };
+  const there = destination === undefined ? known : withProgressAt(known, destination);
+  return encodeFields({ ...mergeEntry(there, change), updated: new Date().toISOString() });
 }
 
 /** Rewrites the text of an entry from an older state file in the form that searches expect; other values stay unchanged. */
 export function upgradeEntryText(text: string): string {
   const fields = decodeFields(text);
-  return fields ? encodeFields(fields) : text;
+  return fields ? encodeFields(fields as Entry) : text;
 }
 
 /** The fields that are searched in the text alone come first, in a fixed order, so that no text in the entry can imitate them. */
-function encodeFields(fields: Fields): string {
-  const { updated, pending, ended, backfilled, ...rest } = renameFields(fields, toSnakeCase);
-  return JSON.stringify({ updated, pending, ended, backfilled, ...rest });
+function encodeFields(entry: Entry): string {
+  const { updated, ...rest } = renameFields(entry, toSnakeCase);
+  return JSON.stringify({ updated, settled: isSettled(entry), ...rest });
 }
 
 function decodeFields(text: string): Fields | undefined {
   const fields = parseJson(text);
-  return isRecord(fields) ? renameFields(fields, toCamelCase) : undefined;
+  if (!isRecord(fields)) return undefined;
+  const { settled: _, ...renamed } = renameFields(fields, toCamelCase);
+  return Array.isArray(renamed.runs) ? renamed : upgradeFields(renamed);
+}
+
+/** Entries before version 3 have the callers of runs, and one destination and one set of settings for all of them. */
+function upgradeFields({ callers = [], given, ended, backfilled, ...fields }: Fields): Fields {
+  const { lastLine, sentLine, pending, destination } = fields;
+  const { closedLine } = isRecord(pending) ? pending : {};
+  const known = Math.max(...[0, lastLine, sentLine, closedLine].filter((line) => typeof line === 'number'));
+  // The first cc-langfuse recorded nothing else, so what follows may have been written with tracing off.
+  const isOver = ended === true || backfilled === true || (fields.path === undefined && destination === undefined);
+  const later = Array.isArray(callers) ? callers.filter(isRecord) : [];
+  const first = later[0]?.fromLine === 1 ? [] : [{ fromLine: 1 }];
+  const runs: Fields[] = [...first, ...later].map((run) => ({ ...run, destination, given }));
+  const last = { ...runs.at(-1), ...(isOver && { toLine: known }) };
+  return { acknowledged: Number(lastLine) > 0, ...fields, runs: [...runs.slice(0, -1), last] };
 }
 
 /** The state file has snake_case names, as the first cc-langfuse wrote them; scores and session facts never had. */
 function renameFields(fields: Fields, rename: (name: string) => string): Fields {
   const renameKeys = (value: unknown) =>
     isRecord(value) ? Object.fromEntries(Object.entries(value).map(([name, item]) => [rename(name), item])) : value;
-  const { agents, pending, callers } = fields;
+  const { agents, pending, callers, runs, mutes, elsewhere } = fields;
   return {
     ...(renameKeys(fields) as Fields),
     ...(isRecord(agents) && { agents: mapValues(agents, renameKeys) }),
     ...(isRecord(pending) && { pending: renameKeys(pending) }),
     ...(Array.isArray(callers) && { callers: callers.map(renameKeys) }),
+    ...(Array.isArray(runs) && { runs: runs.map(renameKeys) }),
+    ...(Array.isArray(mutes) && { mutes: mutes.map(renameKeys) }),
+    ...(isRecord(elsewhere) && {
+      elsewhere: mapValues(elsewhere, (progress) => (isRecord(progress) ? renameFields(progress, rename) : progress)),
+    }),
   };
 }
 

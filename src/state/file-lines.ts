@@ -9,7 +9,7 @@ import { decodeEntry, type SessionEntry, upgradeEntryText } from './entry.js';
 export type FileLines = readonly string[];
 
 const ENCODING = 'latin1';
-const HEAD = '{\n"version":2';
+const HEAD = '{\n"version":3';
 const TAIL = '\n}\n';
 const BEFORE_LINE = ',\n';
 const LINE = /^("(?:[^"\\]|\\.)*"):(.*)$/;
@@ -55,8 +55,8 @@ export function decodeLines(lines: FileLines): SessionEntry[] {
   });
 }
 
-/** Whether a line is surely that of a settled entry. Thousands are not parsed to find the few that are not. */
-export function isSurelySettled(line: string): boolean {
+/** Whether a line is that of a settled entry. Thousands are not parsed to find the few that are not. */
+export function isSettledLine(line: string): boolean {
   return SETTLED.test(line);
 }
 
@@ -67,7 +67,7 @@ export function findUpdated(line: string): string {
 
 // The fields that come first in every entry.
 const UPDATED = /^"[^"]*":\{"updated":"([^"\\]*)"/;
-const SETTLED = /^"[^"]*":\{"updated":"[^"\\]*",(?:"ended":false,"backfilled":true|"ended":true|"backfilled":true)[,}]/;
+const SETTLED = /^"[^"]*":\{"updated":"[^"\\]*","settled":true[,}]/;
 
 export function withEntry(lines: FileLines, sessionId: string, text: string): FileLines {
   const start = formatLine(sessionId, '');

@@ -15,14 +15,21 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
-import { changeEntryText, decodeEntry, type Entry, isSettled, type SessionEntry } from './entry.js';
+import {
+  changeEntryText,
+  decodeEntry,
+  type Entry,
+  isAcknowledgedBy,
+  type SessionEntry,
+  withProgressAt,
+} from './entry.js';
 import {
   decodeLines,
   type FileLines,
   findEntryText,
   findUpdated,
   formatFile,
-  isSurelySettled,
+  isSettledLine,
   parseFile,
   salvage,
   toBytes,
@@ -49,7 +56,7 @@ export function locksFolder(folder: string): string {
 /** What an export needs of the state. */
 export type SessionState = Pick<
   StateStore,
-  'read' | 'update' | 'remove' | 'sessionsWithFirst' | 'checkWritable' | 'lock'
+  'read' | 'update' | 'remove' | 'sessionsWithFirst' | 'hasAcknowledged' | 'checkWritable' | 'lock'
 >;
 
 type Change = (lines: FileLines) => FileLines;
@@ -79,10 +86,11 @@ export class StateStore {
     return this.#load() === undefined;
   }
 
-  /** Undefined if the session is new. */
-  read(sessionId: string): Entry | undefined {
+  /** Returns a session with its progress at a destination, or at the last one. Undefined if the session is new. */
+  read(sessionId: string, destination?: string): Entry | undefined {
     const text = findEntryText(this.#lines(), sessionId);
-    return text === undefined ? undefined : decodeEntry(text);
+    const entry = text === undefined ? undefined : decodeEntry(text);
+    return entry && destination !== undefined ? withProgressAt(entry, destination) : entry;
   }
 
   all(): SessionEntry[] {
@@ -91,8 +99,13 @@ export class StateStore {
 
   /** Returns the sessions that a later run has to look at. */
   unsettled(): SessionEntry[] {
-    const candidates = this.#lines().filter((line) => !isSurelySettled(line));
-    return decodeLines(candidates).filter(([, entry]) => !isSettled(entry));
+    return decodeLines(this.#lines().filter((line) => !isSettledLine(line)));
+  }
+
+  /** Whether a destination has acknowledged anything of any session. */
+  hasAcknowledged(destination: string): boolean {
+    const candidates = this.#lines().filter((line) => line.includes(destination));
+    return decodeLines(candidates).some(([, entry]) => isAcknowledgedBy(entry, destination));
   }
 
   /** Returns at most `limit` sessions that have not changed since a moment, the oldest first. */
@@ -109,10 +122,13 @@ export class StateStore {
     return decodeLines(candidates).filter(([id, entry]) => id !== sessionId && entry.first === first);
   }
 
-  /** Changes a session's entry on disk, whatever other processes change meanwhile. Resolves once it is written. */
-  update(sessionId: string, change: Partial<Entry>): Promise<void> {
+  /**
+   * Changes a session's entry on disk, and with a destination its progress there, whatever other processes change meanwhile.
+   * Resolves once it is written.
+   */
+  update(sessionId: string, change: Partial<Entry>, destination?: string): Promise<void> {
     return this.#change((lines) =>
-      withEntry(lines, sessionId, changeEntryText(findEntryText(lines, sessionId), change)),
+      withEntry(lines, sessionId, changeEntryText(findEntryText(lines, sessionId), change, destination)),
     );
   }
 

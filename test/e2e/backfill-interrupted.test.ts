@@ -33,7 +33,7 @@ function backfillUntil(place: Workplace, request: number, signal: NodeJS.Signals
     }
     return isExport(url) ? { delayMs: 40 } : undefined;
   };
-  const started = run(['backfill', '--all', '--concurrency', '2'], place.env, '', {
+  const started = run(['backfill', '--yes', '--all', '--concurrency', '2'], place.env, '', {
     onStart: (child) => {
       backfill = child;
     },
@@ -57,7 +57,7 @@ describe('a backfill that is interrupted', () => {
           cpSync(workplace.projects, own.projects, { recursive: true, preserveTimestamps: true });
           const { exitCode } = await backfillUntil(own, request, signal, random() * 60);
           expect({ request, signal, exitCode }).not.toMatchObject({ exitCode: 0 });
-          expect(await run(['backfill', '--all'], own.env)).toMatchObject({ exitCode: 0 });
+          expect(await run(['backfill', '--yes', '--all'], own.env)).toMatchObject({ exitCode: 0 });
           expect(describeTraces(own.server.observations)).toBe(whole);
           // After SIGKILL it is unknown whether the requests under way arrived, so they are sent again.
           if (signal === 'SIGINT') expectEachSentOnce(own.server);

@@ -46,7 +46,7 @@ describe('the selection of sessions', () => {
     symlinkSync(folder, join(workplace.home, 'link'));
     write(5, { cwd: folder });
     for (const cwd of [folder, join(workplace.home, 'link')]) {
-      const { stdout } = await run(['backfill', '--json'], workplace.env, '', { cwd });
+      const { stdout } = await run(['backfill', '--yes', '--json'], workplace.env, '', { cwd });
       expect(JSON.parse(stdout).sessions).toMatchObject([{ sessionId: sessionIdOf(5) }]);
     }
   });
@@ -94,7 +94,7 @@ describe('--dry-run', () => {
 
   test('needs no keys and no state folder', async () => {
     write(1);
-    const { stdout, exitCode } = await run(['backfill', '--all', '--dry-run'], { HOME: workplace.home });
+    const { stdout, exitCode } = await run(['backfill', '--yes', '--all', '--dry-run'], { HOME: workplace.home });
     expect({ exitCode, stdout }).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('2 turns') });
     expect(readdirSync(join(workplace.home, '.claude'))).toEqual(['projects']);
   });
@@ -132,7 +132,7 @@ describe('a usage error is reported in one line with exit code 2, and nothing is
   });
 
   test('if there are no keys', async () => {
-    const { exitCode, stderr } = await run(['backfill', '--all'], { HOME: workplace.home });
+    const { exitCode, stderr } = await run(['backfill', '--yes', '--all'], { HOME: workplace.home });
     expect(exitCode).toBe(2);
     expect(stderr).toContain('LANGFUSE_PUBLIC_KEY is not set\n');
     expect(stderr).toContain(

@@ -26,7 +26,7 @@ describe('a session that was never exported', () => {
     try {
       cpSync(join(folder, 'projects'), own.projects, { recursive: true });
       own.letIdle();
-      const { exitCode, stderr } = await run(['backfill', '--all', '--json'], own.env);
+      const { exitCode, stderr } = await run(['backfill', '--yes', '--all', '--json'], own.env);
       expect({ name, exitCode, stderr }).toEqual({ name, exitCode: 0, stderr: '' });
       expect(describeTraces(own.server.observations)).toBe(readFileSync(join(folder, 'expected.json'), 'utf8'));
       expectEachSentOnce(own.server);
@@ -60,17 +60,16 @@ describe('a session that was exported before', () => {
     expectEachSent(workplace.server, 2);
   });
 
-  test('to another project is skipped, unless --force is given', async () => {
+  test('to another project is skipped, even with --force', async () => {
     write(1);
     await workplace.backfill('--all');
-    workplace.env = { ...workplace.env, LANGFUSE_BASE_URL: `${workplace.server.url}/` };
     workplace.env = { ...workplace.env, LANGFUSE_BASE_URL: workplace.server.url.replace('127.0.0.1', 'localhost') };
-    const { stdout, exitCode } = await workplace.backfill('--all');
-    expect(exitCode).toBe(0);
-    expect(stdout).toContain(`– ${sessionIdOf(1)} was exported to another project; --force also sends it to this one`);
+    for (const force of [[], ['--force']]) {
+      const { stdout, exitCode } = await workplace.backfill('--all', ...force);
+      expect(exitCode).toBe(0);
+      expect(stdout).toContain(`– ${sessionIdOf(1)} is for another project`);
+    }
     expectEachSentOnce(workplace.server);
-    await workplace.backfill('--all', '--force');
-    expectEachSent(workplace.server, 2);
   });
 });
 
@@ -111,7 +110,12 @@ describe('after a backfill', () => {
 
   test('hooks continue a session that was started with tracing on, even if --force has sent it again', async () => {
     const path = write(1);
-    await workplace.hook({ session_id: sessionIdOf(1), transcript_path: path, hook_event_name: 'SessionStart' });
+    await workplace.hook({
+      session_id: sessionIdOf(1),
+      transcript_path: path,
+      hook_event_name: 'SessionStart',
+      source: 'startup',
+    });
     await workplace.backfill('--all');
     await workplace.backfill('--all', '--force');
     later(1, 3);
@@ -130,7 +134,7 @@ describe('after a backfill', () => {
     expect(workplace.server.roots.map(({ input, trace }) => [input, trace.tags])).toEqual(
       Array(3).fill([undefined, ['mine', 'claude-code']]),
     );
-    expect(workplace.state[sessionIdOf(1)]).toMatchObject({ given: { LANGFUSE_TAGS: 'mine' } });
+    expect(workplace.state[sessionIdOf(1)]).toMatchObject({ runs: [{ given: { LANGFUSE_TAGS: 'mine' } }] });
   });
 });
 
@@ -288,7 +292,7 @@ test('keys are read from the env block of the user settings, unless the shell se
   const { LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY, LANGFUSE_BASE_URL, HOME } = workplace.env;
   const env = { LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY, LANGFUSE_BASE_URL: 'http://127.0.0.1:1' };
   writeFileSync(join(workplace.home, '.claude', 'settings.json'), JSON.stringify({ env }));
-  expect(await run(['backfill', '--all'], { HOME })).toMatchObject({ exitCode: 1 });
-  expect(await run(['backfill', '--all'], { HOME, LANGFUSE_BASE_URL })).toMatchObject({ exitCode: 0 });
+  expect(await run(['backfill', '--yes', '--all'], { HOME })).toMatchObject({ exitCode: 1 });
+  expect(await run(['backfill', '--yes', '--all'], { HOME, LANGFUSE_BASE_URL })).toMatchObject({ exitCode: 0 });
   expect(workplace.server.roots).toHaveLength(2);
 });

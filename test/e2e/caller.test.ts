@@ -187,7 +187,10 @@ describe('the parent or seed of a turn', () => {
     await start(A, below('c'), 'resume');
     appendTurn(A, 2);
     await hook(A, below('c'));
+    expect(places()).toEqual(['Turn 2 cccccc cccccc']);
+    await run(['backfill', '--yes', '--all', '--include-open'], workplace.env);
     expect(places()).toEqual([`Turn 1 ${(await ownId(A, 1)).slice(0, 6)} `, 'Turn 2 cccccc cccccc']);
+    expect(arrivals()).toEqual([1, 1, 1, 1]);
   });
 
   test('is not that of the run that recovers it, nor that of a backfill', async () => {
@@ -203,14 +206,18 @@ describe('the parent or seed of a turn', () => {
     expect(byTrace[await createTraceId('of b:1')]?.metadata).toMatchObject({ github_run_id: 7 });
     const idle = new Date(Date.now() - 3_600_000);
     for (const session of [A, B]) utimesSync(pathOf(session), idle, idle);
-    await run(['backfill', '--all', '--force'], { ...workplace.env, ...seeded('by hand'), ...below('e') });
+    await run(['backfill', '--yes', '--all', '--force'], { ...workplace.env, ...seeded('by hand'), ...below('e') });
     expect(roots()).toHaveLength(2);
     expect(arrivals()).toEqual([2, 2, 2, 2]);
   });
 
   test('is not set if only a backfill knows the session', async () => {
     appendTurn(A, 1);
-    await run(['backfill', pathOf(A), '--include-open'], { ...workplace.env, ...seeded('by hand'), ...below('e') });
+    await run(['backfill', '--yes', pathOf(A), '--include-open'], {
+      ...workplace.env,
+      ...seeded('by hand'),
+      ...below('e'),
+    });
     expect(roots().map(({ traceId }) => traceId)).toEqual([await ownId(A, 1)]);
   });
 

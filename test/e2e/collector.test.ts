@@ -80,11 +80,11 @@ describe('a Collector gets what Langfuse would', () => {
     workplace.env = { ...workplace.env, CC_LANGFUSE_OTLP_HEADERS: 'authorization=changed' };
     expect(await states()).toBe('exported');
     workplace.env = { ...workplace.env, CC_LANGFUSE_OTLP_URL: 'http://another:4318' };
-    expect(await states()).toBe('not');
+    expect(await states()).toBe('elsewhere');
   });
 
   test('from a backfill, which does not ask for a project and prints no page', async () => {
-    const { exitCode, stdout, stderr } = await run(['backfill', '--all', '--json'], workplace.env);
+    const { exitCode, stdout, stderr } = await run(['backfill', '--yes', '--all', '--json'], workplace.env);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(JSON.parse(stdout)).not.toHaveProperty('page');
     expect(describeTraces(collector.observations)).toBe(expected());
@@ -213,7 +213,7 @@ test('no message asks for keys if a Collector is configured', async () => {
 
 test('a backfill without a destination says what can be set', async () => {
   const env = { HOME: workplace.home, CC_LANGFUSE_OTLP_URL: 'collector:4318' };
-  expect(await run(['backfill', '--all'], env)).toMatchObject({
+  expect(await run(['backfill', '--yes', '--all'], env)).toMatchObject({
     exitCode: 2,
     stderr:
       'cc-langfuse: CC_LANGFUSE_OTLP_URL: expected an http or https URL\n' +

@@ -38,7 +38,7 @@ describe('doctor', () => {
     home.setUp({ LANGFUSE_TAGS: 'team-a' });
     const session = { sessionId: sessionIdOf(1), cwd: home.project, turns: 2, startsAt: Date.now() - 86_400_000 };
     writeSession(home.workplace.projects, session);
-    await run(['backfill', '--all'], home.workplace.env);
+    await run(['backfill', '--yes', '--all'], home.workplace.env);
     const { stdout, exitCode } = await home.doctor();
     expect(exitCode).toBe(0);
     expect(plain(stdout)).toMatchInlineSnapshot(`
@@ -249,7 +249,7 @@ describe('doctor', () => {
     const session = { sessionId: sessionIdOf(1), cwd: home.project, turns: 2, startsAt: Date.now() - 86_400_000 };
     writeSession(home.workplace.projects, session);
     home.workplace.server.misbehave = ({ method }) => (method === 'GET' ? undefined : { status: 418 });
-    await run(['backfill', '--all'], home.workplace.env);
+    await run(['backfill', '--yes', '--all'], home.workplace.env);
     home.workplace.server.misbehave = () => undefined;
     const since = 'since \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d \\(\\d+ s\\)';
     expect((await home.checkWithProgram()).of('pending')).toEqual([

@@ -32,12 +32,13 @@ function generations(all: readonly StoredObservation[] = observations()): Stored
   return all.filter(({ type }) => type === 'generation').toSorted((a, b) => a.endTime - b.endTime);
 }
 
-/** Sends the session to another server by a backfill. Returns what that server has then. */
+/** Sends a copy of the session to another server by a backfill. Returns what that server has then. */
 async function backfill(): Promise<readonly StoredObservation[]> {
   const other = await Workplace.open();
   try {
-    const env = { ...workplace.env, LANGFUSE_BASE_URL: other.server.url, HOME: workplace.home };
-    const { exitCode, stderr } = await run(['backfill', '--include-open', '--force', SESSION], env);
+    cpSync(workplace.projects, other.projects, { recursive: true });
+    const env = { ...workplace.env, LANGFUSE_BASE_URL: other.server.url, HOME: other.home };
+    const { exitCode, stderr } = await run(['backfill', '--yes', '--include-open', SESSION], env);
     expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
     return other.server.observations;
   } finally {
@@ -150,7 +151,7 @@ test('nothing is missing from the requests of a recorded session with a subagent
   const project = join(workplace.projects, '-home-dev-requests');
   cpSync(recorded, project, { recursive: true });
   for (const name of readdirSync(project, { recursive: true, encoding: 'utf8' })) utimesSync(join(project, name), 0, 0);
-  await run(['backfill', '--all'], workplace.env);
+  await run(['backfill', '--yes', '--all'], workplace.env);
   const counts = generations().map(({ metadata }) =>
     Object.entries(metadata).filter(([name]) => /^request_[ms]/.test(name)),
   );

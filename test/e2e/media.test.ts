@@ -69,7 +69,9 @@ describe('an image or document in a prompt or a tool result', () => {
     await endSession();
     const before = new Date(Date.now() - 3_600_000);
     utimesSync(path(), before, before);
-    expect(await run(['backfill', '--all', '--force', '--quiet'], workplace.env)).toMatchObject({ exitCode: 0 });
+    expect(await run(['backfill', '--yes', '--all', '--force', '--quiet'], workplace.env)).toMatchObject({
+      exitCode: 0,
+    });
     expectEachSent(workplace.server, 2);
     expect(media().map(({ arrivals }) => arrivals)).toEqual([1, 1, 1]);
   });

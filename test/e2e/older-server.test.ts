@@ -112,7 +112,7 @@ test('a backfill sends all recordings to an older server, once', async () => {
   for (const name of readdirSync(workplace.projects, { recursive: true, encoding: 'utf8' })) {
     utimesSync(join(workplace.projects, name), before, before);
   }
-  const { exitCode, stdout, stderr } = await run(['backfill', '--all', '--json'], workplace.env);
+  const { exitCode, stdout, stderr } = await run(['backfill', '--yes', '--all', '--json'], workplace.env);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
   const { sessions } = JSON.parse(stdout);
   expect(sessions.length).toBeGreaterThanOrEqual(recordings().length);
@@ -120,7 +120,7 @@ test('a backfill sends all recordings to an older server, once', async () => {
   expect(turns.length).toBeGreaterThan(recordings().length);
   const ids = workplace.server.ingested.events.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
-  const again = await run(['backfill', '--all', '--json'], workplace.env);
+  const again = await run(['backfill', '--yes', '--all', '--json'], workplace.env);
   expect(again.exitCode).toBe(0);
   expect(workplace.server.ingested.events).toHaveLength(ids.length);
 });

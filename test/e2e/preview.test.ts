@@ -149,7 +149,7 @@ describe('preview', () => {
 
   test('shows turns that have been sent, too, and keeps the state', async () => {
     const path = write(1);
-    await run(['backfill', path], workplace.env);
+    await run(['backfill', '--yes', path], workplace.env);
     const { state } = workplace;
     const shown = await run(['preview', path, '--json'], workplace.env);
     expect(JSON.parse(shown.stdout)).toHaveLength(12);

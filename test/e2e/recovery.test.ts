@@ -28,6 +28,12 @@ function append(session: string, n: number, path = pathOf(session)): void {
   appendLines(path, ...lines);
 }
 
+/** An entry as if its runs had been for another destination. */
+function elsewhere(entry: { [field: string]: unknown } = {}) {
+  const runs = (entry.runs as object[]).map((run) => ({ ...run, destination: 'another' }));
+  return { ...entry, destination: 'another', acknowledged: true, runs };
+}
+
 function letIdle(path: string): void {
   const before = new Date(Date.now() - 11 * 60_000);
   utimesSync(path, before, before);
@@ -35,6 +41,13 @@ function letIdle(path: string): void {
 
 const hook = (session: string, event = 'Stop', path = pathOf(session)) =>
   workplace.hook({ session_id: session, transcript_path: path, hook_event_name: event });
+const start = (session: string, source: 'startup' | 'resume' = 'startup') =>
+  workplace.hook({
+    session_id: session,
+    transcript_path: pathOf(session),
+    hook_event_name: 'SessionStart',
+    source,
+  });
 const roots = () =>
   workplace.server.observations
     .filter(({ parentId }) => parentId === undefined)
@@ -81,7 +94,7 @@ describe('a session whose last run failed', () => {
   test('to another destination is not sent', async () => {
     await failOn(A);
     const path = join(workplace.stateFolder, 'cc-langfuse_state.json');
-    writeFileSync(path, JSON.stringify({ [A]: { ...workplace.state[A], destination: 'another' } }));
+    writeFileSync(path, JSON.stringify({ [A]: elsewhere(workplace.state[A]) }));
     append(B, 1);
     await hook(B);
     expect(roots()).toEqual([`${B} Turn 1`]);
@@ -187,8 +200,8 @@ describe('a hook sends another session whose last run failed', () => {
 
 describe('a session that got no Stop', () => {
   test('because its hook was killed is sent by a hook in any other folder', async () => {
+    await start(A);
     append(A, 1);
-    await hook(A, 'SessionStart');
     letIdle(pathOf(A));
     append(B, 1, pathOf(B, '-elsewhere'));
     await hook(B, 'Stop', pathOf(B, '-elsewhere'));
@@ -200,7 +213,7 @@ describe('a session that got no Stop', () => {
     await hook(A);
     const { env } = workplace;
     workplace.env = { ...env, LANGFUSE_BASE_URL: workplace.server.url.replace('127.0.0.1', 'localhost') };
-    await hook(A, 'SessionStart');
+    await start(A, 'resume');
     append(A, 2);
     letIdle(pathOf(A));
     workplace.env = env;
@@ -265,8 +278,8 @@ describe('a session that got no Stop', () => {
   });
 
   test('is sent once its transcript is idle, by a hook in the same folder', async () => {
+    await start(A);
     append(A, 1);
-    await hook(A, 'SessionStart');
     append(B, 1);
     await hook(B);
     expect(roots()).toEqual([`${B} Turn 1`]);
@@ -279,8 +292,8 @@ describe('a session that got no Stop', () => {
   });
 
   test('and whose last line has no newline is read only once', async () => {
+    await start(A);
     append(A, 1);
-    await hook(A, 'SessionStart');
     appendFileSync(pathOf(A), '{"type":"user","mess');
     letIdle(pathOf(A));
     append(B, 1);
@@ -299,7 +312,7 @@ describe('a session that got no Stop', () => {
     expectEachSentOnce(workplace.server);
   });
 
-  test('because it was continued with tracing off is not sent until it is started with tracing on', async () => {
+  test('because it was continued with tracing off is never sent, but what follows with tracing on is', async () => {
     append(A, 1);
     await hook(A);
     await hook(A, 'SessionEnd');
@@ -308,10 +321,13 @@ describe('a session that got no Stop', () => {
     append(B, 1);
     await hook(B);
     expect(roots()).toEqual([`${A} Turn 1`, `${B} Turn 1`]);
-    await hook(A, 'SessionStart');
+    await start(A, 'resume');
     letIdle(pathOf(A));
     await hook(B);
-    expect(roots()).toEqual([`${A} Turn 1`, `${B} Turn 1`, `${A} Turn 2`]);
+    expect(roots()).toEqual([`${A} Turn 1`, `${B} Turn 1`]);
+    append(A, 3);
+    await hook(A);
+    expect(roots()).toEqual([`${A} Turn 1`, `${B} Turn 1`, `${A} Turn 3`]);
   });
 
   test('and whose transcript has been gone for a week is removed from the state', async () => {

@@ -122,7 +122,8 @@ describe('scores', () => {
 
   test('are sent by a backfill, but not with --dry-run', async () => {
     appendTurn(A, 1);
-    const backfill = (...args: string[]) => run(['backfill', pathOf(A), '--include-open', ...args], workplace.env);
+    const backfill = (...args: string[]) =>
+      run(['backfill', '--yes', pathOf(A), '--include-open', ...args], workplace.env);
     expect(await backfill('--dry-run')).toMatchObject({ exitCode: 0 });
     expect(scores()).toEqual([]);
     expect(await backfill()).toMatchObject({ exitCode: 0 });

@@ -78,13 +78,13 @@ describe('sessions', () => {
 
   test('says how much of each session is in Langfuse', async () => {
     for (const n of [1, 2, 3, 4]) write(n);
-    await run(['backfill', sessionIdOf(1)], workplace.env);
-    await run(['backfill', sessionIdOf(2)], workplace.env);
+    await run(['backfill', '--yes', sessionIdOf(1)], workplace.env);
+    await run(['backfill', '--yes', sessionIdOf(2)], workplace.env);
     const line = (content: object) => `${JSON.stringify(content)}\n`;
     appendFileSync(write(1), line({ type: 'cost-state', sessionId: sessionIdOf(1) }));
     appendFileSync(write(2), line(assistant('m9', 'more', { timestamp: '2026-10-01T13:00:00.000Z' })));
     workplace.server.misbehave = ({ method }) => (method === 'GET' ? undefined : { status: 418 });
-    await run(['backfill', sessionIdOf(3)], workplace.env);
+    await run(['backfill', '--yes', sessionIdOf(3)], workplace.env);
     const states = (await listed()).map(({ sessionId, state, turns }: { [field: string]: string }) => [
       sessionId,
       state,

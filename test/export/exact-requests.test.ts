@@ -22,14 +22,15 @@ test('a generation keeps its own input if building the request fails', async () 
   appendLines(path, ...new ScriptedSession().prompt('hi').answer(text('Hello.')).takeLines());
   const settings = {
     ...OPTIONS,
+    input: 'request' as const,
     redact: () => {
       throw new Error('it cannot be redacted');
     },
   };
-  const requests = openExactRequests(path, settings);
+  const requests = openExactRequests(path);
   for (const line of readLines(path)) requests.observe(line);
   const [root] = someObservations(1) as [Observation];
-  expect(await requests.withRequest({ ...root, requestRef: 'request-1' })).toMatchObject({
+  expect(await requests.withRequest({ ...root, requestRef: 'request-1' }, settings)).toMatchObject({
     input: root.input,
     metadata: { request_missing: true },
   });

@@ -9,7 +9,6 @@ import { openLog } from '../../src/shared/log.js';
 import { DryRunState } from '../../src/state/dry-run.js';
 import { StateStore } from '../../src/state/store.js';
 import { appendLines, assistant, SESSION, user } from '../support/lines.js';
-import { OPTIONS } from '../support/traces.js';
 
 let folder: string;
 
@@ -40,13 +39,13 @@ test('an observation without images is sent without an upload', async () => {
       occasion: 'event',
       closing: { kind: 'everything' },
       agents: { running: new Set(), sessionEnded: true, includeLegacyFiles: false },
+      run: { identity: { destination: 'x', given: {} }, takesAll: false },
     },
     {
       state: new DryRunState(new StateStore(folder, () => {})),
       destination,
       destinationId: 'x',
-      settings: OPTIONS,
-      given: {},
+      env: {},
       deadline: Date.now() + 20_000,
       log: openLog(folder, { debug: false }),
       observer: { onObservation: (observation) => sent.push(observation) },

@@ -48,12 +48,12 @@ describe('an older server shows the same as a newer one for a recorded session, 
 test('an older server gets user, tags, environment and release', async () => {
   const [path = ''] = transcriptsOf(recording('p-simple'));
   await exporter.export(path, {
-    userId: 'me',
-    tags: ['a', 'b'],
-    autoTags: [],
-    environment: 'ci',
-    release: 'v1',
-    metadata: { n: 1 },
+    LANGFUSE_USER_ID: 'me',
+    LANGFUSE_TAGS: 'a,b',
+    CC_LANGFUSE_AUTO_TAGS: 'none',
+    LANGFUSE_TRACING_ENVIRONMENT: 'ci',
+    LANGFUSE_RELEASE: 'v1',
+    LANGFUSE_METADATA: '{"n":1}',
   });
   expect(described()).toMatchObject([
     { userId: 'me', tags: ['a', 'b'], environment: 'ci', release: 'v1', metadata: { n: 1, source: 'claude-code' } },
@@ -114,7 +114,7 @@ test('large observations are split into requests that an older server accepts', 
     assistant(`m${n}`, long(`answer ${n}`), { timestamp: at(n * 10 + 1) }),
   ]);
   appendFileSync(path, jsonLines(lines));
-  expect(await exporter.export(path, { maxChars: 10_000_000 })).toMatchObject({ failure: undefined });
+  expect(await exporter.export(path, { CC_LANGFUSE_MAX_CHARS: '10000000' })).toMatchObject({ failure: undefined });
   const taken = exporter.server.requests.filter(({ events }) => events > 0);
   expect(taken.length).toBeGreaterThan(1);
   expect(Math.max(...taken.map(({ bytes }) => bytes))).toBeLessThan(3_000_000);

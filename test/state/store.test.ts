@@ -29,7 +29,14 @@ describe('the state file', () => {
   test('begins empty and keeps changes', async () => {
     expect(store.read('a')).toBeUndefined();
     await store.update('a', { lastLine: 7, turnCount: 2, path: '/x' });
-    expect(store.read('a')).toEqual({ lastLine: 7, turnCount: 2, path: '/x', updated: expect.stringMatching(/^20/) });
+    expect(store.read('a')).toEqual({
+      lastLine: 7,
+      turnCount: 2,
+      acknowledged: false,
+      path: '/x',
+      runs: [],
+      updated: expect.stringMatching(/^20/),
+    });
     await store.update('a', { turnCount: 3 });
     expect(store.read('a')).toMatchObject({ lastLine: 7, turnCount: 3 });
   });
@@ -40,17 +47,19 @@ describe('the state file', () => {
   });
 
   test('has a version, and an entry for each session in snake_case', async () => {
-    await store.update('a', { lastLine: 7, agents: { x: agent }, callers: [{ fromLine: 3, seed: 's' }] });
+    await store.update('a', { lastLine: 7, agents: { x: agent }, runs: [{ fromLine: 3, toLine: 9, seed: 's' }] });
     await store.update('a', { pending: { since: 'then', attempts: 1, reason: 'why', closedLine: 5 } });
     expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual({
-      version: 2,
+      version: 3,
       a: {
         updated: expect.stringMatching(/^20/),
+        settled: false,
+        acknowledged: false,
         pending: { since: 'then', attempts: 1, reason: 'why', closed_line: 5 },
         last_line: 7,
         turn_count: 0,
         agents: { x: { last_line: 1, trace: 't', trace_name: 'n', trace_metadata: { a: { b: 'c' }, keptAsIt_is: 1 } } },
-        callers: [{ from_line: 3, seed: 's' }],
+        runs: [{ from_line: 3, to_line: 9, seed: 's' }],
       },
     });
     expect(new StateStore(folder, () => {}).read('a')).toMatchObject({
@@ -63,18 +72,27 @@ describe('the state file', () => {
     await store.update('other', {});
     const line = (id: string, extra: object) =>
       JSON.stringify({ [id]: { last_line: 4, turn_count: 1, updated: '2026-01-01', ...extra } }).slice(1, -1);
-    writeFileSync(
-      file(),
-      `{\n${[line('a', { ended: true }), line('b', { turn_line: 2, ended: false })].join(',\n')}\n}\n`,
-    );
+    const b = { turn_line: 2, ended: false, destination: 'd', given: { LANGFUSE_TAGS: 't' } };
+    writeFileSync(file(), `{\n${[line('a', { ended: true }), line('b', b)].join(',\n')}\n}\n`);
     expect(store.all().map(([id]) => id)).toEqual(['a', 'b']);
     expect(store.unsettled()).toEqual([
-      ['b', { lastLine: 4, turnCount: 1, updated: '2026-01-01', turnLine: 2, ended: false }],
+      [
+        'b',
+        {
+          lastLine: 4,
+          turnCount: 1,
+          acknowledged: true,
+          updated: '2026-01-01',
+          turnLine: 2,
+          destination: 'd',
+          runs: [{ fromLine: 1, destination: 'd', given: { LANGFUSE_TAGS: 't' } }],
+        },
+      ],
     ]);
     await store.update('b', { turnCount: 2 });
     expect(JSON.parse(readFileSync(file(), 'utf8'))).toMatchObject({
-      version: 2,
-      a: { ended: true },
+      version: 3,
+      a: { settled: true, runs: [{ from_line: 1, to_line: 4 }] },
       b: { turn_count: 2 },
     });
     expect(corrupt).toEqual([]);
@@ -83,7 +101,13 @@ describe('the state file', () => {
   test('of the first cc-langfuse is read', async () => {
     await store.update('other', {});
     writeFileSync(file(), JSON.stringify({ a: { last_line: 12, turn_count: 3, updated: '2026-02-01T00:00:00.000Z' } }));
-    expect(store.read('a')).toEqual({ lastLine: 12, turnCount: 3, updated: '2026-02-01T00:00:00.000Z' });
+    expect(store.read('a')).toEqual({
+      lastLine: 12,
+      turnCount: 3,
+      acknowledged: true,
+      runs: [{ fromLine: 1, toLine: 12 }],
+      updated: '2026-02-01T00:00:00.000Z',
+    });
   });
 
   test('keeps fields and entries that this version does not know', async () => {
@@ -94,8 +118,16 @@ describe('the state file', () => {
     );
     await store.update('a', { lastLine: 2 });
     expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual({
-      version: 2,
-      a: { last_line: 2, turn_count: 1, updated: expect.any(String), newer: [1] },
+      version: 3,
+      a: {
+        updated: expect.any(String),
+        settled: true,
+        last_line: 2,
+        turn_count: 1,
+        acknowledged: true,
+        runs: [{ from_line: 1, to_line: 1 }],
+        newer: [1],
+      },
       b: 'of the future',
     });
   });
@@ -181,13 +213,16 @@ describe('the state file', () => {
         const expected = new Map<string, unknown>();
         for (const { id: sessionId, path: to } of steps.map((each) => ({ path: undefined, ...each }))) {
           if (to === undefined) expected.delete(sessionId);
-          else expected.set(sessionId, { lastLine: 0, turnCount: 0, path: to, updated: expect.any(String) });
+          else {
+            const entry = { lastLine: 0, turnCount: 0, acknowledged: false, runs: [], path: to };
+            expected.set(sessionId, { ...entry, updated: expect.any(String) });
+          }
           await (to === undefined ? store.remove([sessionId]) : store.update(sessionId, { path: to }));
         }
         const afresh = new StateStore(folder, (keptAs) => corrupt.push(keptAs));
         expect(new Map(afresh.all())).toEqual(expected);
-        const { version, ...onDisk } = steps.length > 0 ? JSON.parse(readFileSync(file(), 'utf8')) : { version: 2 };
-        expect([version, Object.keys(onDisk).toSorted()]).toEqual([2, [...expected.keys()].toSorted()]);
+        const { version, ...onDisk } = steps.length > 0 ? JSON.parse(readFileSync(file(), 'utf8')) : { version: 3 };
+        expect([version, Object.keys(onDisk).toSorted()]).toEqual([3, [...expected.keys()].toSorted()]);
         expect(corrupt).toEqual([]);
       }),
       { numRuns: 100 },
@@ -195,12 +230,21 @@ describe('the state file', () => {
   });
 
   test('finds the sessions that are not settled, whatever their texts contain', async () => {
-    const misleading = { given: { LANGFUSE_METADATA: '{"ended":true}' }, path: '/x","ended":true,"y' };
-    await store.update('open', { ...misleading, agents: { x: { ...agent, traceMetadata: { ended: true } } } });
-    await store.update('ended', { ended: true });
-    await store.update('backfilled', { ended: false, backfilled: true });
-    await store.update('failed', { ended: true, pending: { since: 's', attempts: 1, reason: 'r' } });
-    expect(store.unsettled().map(([id]) => id)).toEqual(['open', 'failed']);
+    const closed = [{ fromLine: 1, toLine: 2, destination: 'd' }];
+    const pending = { since: 's', attempts: 1, reason: 'r' };
+    const open = {
+      runs: [{ fromLine: 1, given: { LANGFUSE_METADATA: '{"settled":true}' } }],
+      path: '/x","settled":true,"y',
+    };
+    await store.update('open', { ...open, agents: { x: { ...agent, traceMetadata: { settled: true } } } });
+    await store.update('closed', { runs: closed });
+    await store.update('failed', { runs: closed, pending });
+    await store.update('failed elsewhere', { runs: closed, pending }, 'd');
+    await store.update('failed elsewhere', { lastLine: 2 }, 'another');
+    await store.update('failed, but nothing is for there any more', { pending }, 'd');
+    const bound = closed.map((run) => ({ ...run, destination: 'another' }));
+    await store.update('failed, but nothing is for there any more', { runs: bound }, 'another');
+    expect(store.unsettled().map(([id]) => id)).toEqual(['open', 'failed', 'failed elsewhere']);
   });
 
   test('loses no change when many are made at once', async () => {

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { describingVariables } from '../../src/config/settings.js';
 import type { ExportReport } from '../../src/export/export-request.js';
 import { exportSession } from '../../src/export/session.js';
 import type { Destination } from '../../src/langfuse/destination.js';
@@ -9,7 +10,8 @@ import type { Caller } from '../../src/observations/model.js';
 import { openLog } from '../../src/shared/log.js';
 import { StateStore } from '../../src/state/store.js';
 import { LangfuseServer, langfuseAt } from './langfuse-server.js';
-import { OPTIONS } from './traces.js';
+
+const DESTINATION = 'x';
 
 /** Exports sessions in this process, to a server of its own. */
 export class Exporter {
@@ -30,7 +32,7 @@ export class Exporter {
   }
 
   /** Exports a session as its SessionEnd would. */
-  export(path: string, options: Partial<typeof OPTIONS> = {}, caller: Caller = {}): Promise<ExportReport> {
+  export(path: string, env: NodeJS.ProcessEnv = {}, caller: Caller = {}): Promise<ExportReport> {
     return exportSession(
       {
         sessionId: basename(path, '.jsonl'),
@@ -38,14 +40,13 @@ export class Exporter {
         occasion: 'event',
         closing: { kind: 'everything' },
         agents: { running: new Set(), sessionEnded: true, includeLegacyFiles: true },
-        caller,
+        run: { identity: { destination: DESTINATION, given: describingVariables(env), ...caller }, takesAll: false },
       },
       {
         state: new StateStore(join(this.folder, 'state'), () => {}),
         destination: this.#destination,
-        destinationId: 'x',
-        settings: { ...OPTIONS, ...options },
-        given: {},
+        destinationId: DESTINATION,
+        env,
         deadline: Date.now() + 20_000,
         log: openLog(join(this.folder, 'state'), { debug: false }),
       },

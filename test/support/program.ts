@@ -78,7 +78,7 @@ export class Workplace {
 
   /** Starts a backfill, for which TRACE_TO_LANGFUSE does not matter. */
   backfill(...args: string[]): Promise<Ended> {
-    return run(['backfill', ...args], { ...this.env, TRACE_TO_LANGFUSE: undefined });
+    return run(['backfill', '--yes', ...args], { ...this.env, TRACE_TO_LANGFUSE: undefined });
   }
 
   hookWithOpenStdin(stdin: string): Promise<Ended> {

@@ -1,9 +1,11 @@
-import { describingVariables, readSessionSettings } from '../../config/settings.js';
+import { type FolderSettings, readCommandSettings } from '../../config/folder-settings.js';
+import { describingVariables, readSettings } from '../../config/settings.js';
 import type { ExportContext } from '../../export/export-request.js';
 import { IDLE_MS } from '../../export/read-turns.js';
 import { exportSession } from '../../export/session.js';
 import { NOTHING, sumTallies, type Tally } from '../../export/tally.js';
-import { isForDestination } from '../../state/entry.js';
+import { fingerprint } from '../../langfuse/endpoint.js';
+import type { Entry } from '../../state/entry.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { findFirstPromptUuid } from '../../transcript/sessions/related-sessions.js';
 import type { ProgressReport } from './progress.js';
@@ -21,9 +23,10 @@ export interface SessionResult {
   readonly sent: Tally;
 }
 
-interface BackfillContext extends Omit<ExportContext, 'given' | 'deadline' | 'observer'> {
+interface BackfillContext extends Omit<ExportContext, 'deadline' | 'observer'> {
   readonly request: BackfillRequest;
-  readonly env: NodeJS.ProcessEnv;
+  /** The environment of the shell. */
+  readonly shell: NodeJS.ProcessEnv;
   readonly stop: AbortSignal;
   readonly progress: ProgressReport | undefined;
 }
@@ -38,13 +41,17 @@ export async function backfill(
 ): Promise<readonly SessionResult[]> {
   const results = new Map<SessionOverview, SessionResult>();
   const waiting = groupRelated(sessions);
+  const folders = new Map<string, Promise<FolderSettings>>();
   let failures = 0;
   const work = async () => {
     for (let group = waiting.shift(); group; group = waiting.shift()) {
       for (const session of group) {
         const isOver = context.stop.aborted || failures >= FAILURES_IN_A_ROW;
         const notTried = { session, outcome: 'not tried', sent: NOTHING } as const;
-        const result = isOver ? notTried : await backfillSession(session, context);
+        const folder = session.folders[0] ?? '';
+        const settings = folders.get(folder) ?? readCommandSettings(context.shell, folder);
+        folders.set(folder, settings);
+        const result = isOver ? notTried : await backfillSession(session, await settings, context);
         if (result.outcome === 'failed' && !context.destination.isHealthy) failures += 1;
         else if (result.outcome === 'exported') failures = 0;
         results.set(session, result);
@@ -73,15 +80,18 @@ function groupRelated(sessions: readonly SessionOverview[]): SessionOverview[][]
   return [...byPrompt.values()];
 }
 
-async function backfillSession(session: SessionOverview, context: BackfillContext): Promise<SessionResult> {
+async function backfillSession(
+  session: SessionOverview,
+  there: FolderSettings,
+  context: BackfillContext,
+): Promise<SessionResult> {
   const { sessionId, path } = session;
-  const { env, settings, state, log, destinationId, progress } = context;
+  const { state, log, destinationId, progress, shell } = context;
   const { force, includeOpen } = context.request;
   let sent = NOTHING;
   const end = (outcome: Outcome, reason?: string): SessionResult => ({ session, outcome, reason, sent });
-  const known = state.read(sessionId);
-  if (known && !force && destinationId !== '' && !isForDestination(known, destinationId))
-    return end('skipped', 'was exported to another project; --force also sends it to this one');
+  if (there.optOut !== undefined) return end('skipped', there.optOut);
+  const known = state.read(sessionId, destinationId);
   progress?.begin(session, force ? 0 : (known?.offset ?? 0));
   const isIdle = Date.now() - session.changedAt > IDLE_MS;
   const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: isIdle };
@@ -94,26 +104,57 @@ async function backfillSession(session: SessionOverview, context: BackfillContex
     },
   };
   try {
-    // A session is sent under the settings of its own runs.
-    const given = force ? undefined : known?.given;
-    const own = given ? await readSessionSettings(given, env) : { settings, given: describingVariables(env) };
+    const isElsewhere = await sendsElsewhere(there, destinationId);
+    const identity = {
+      destination: destinationId,
+      given: describingVariables(there.env),
+      folder: session.folders[0],
+    };
     const { failure, isStopped } = await exportSession(
-      { sessionId, path, occasion: 'backfill', closing, agents, force },
-      { ...context, ...own, deadline: Number.POSITIVE_INFINITY, observer },
+      {
+        sessionId,
+        path,
+        occasion: 'backfill',
+        closing,
+        agents,
+        force,
+        // Turns that ran without tracing belong to no run: the user has asked for them, too.
+        run: isElsewhere ? undefined : { identity, takesAll: true },
+        adopts: !isElsewhere,
+      },
+      { ...context, restrictions: [shell], deadline: Number.POSITIVE_INFINITY, observer },
     );
     if (isStopped) return end('stopped');
     if (failure !== undefined) return end('failed', failure);
     if (sent.observations > 0) return end('exported');
-    if ((known?.turnCount ?? 0) > 0) return end('already there');
-    if (!isIdle && !includeOpen) return end('skipped', 'is still being written; --include-open exports its last turn');
-    const hasCopiedTurns = (state.read(sessionId)?.turnCount ?? 0) > 0;
-    return end(
-      'skipped',
-      hasCopiedTurns ? 'has only turns that were copied from another session' : 'has no answered turn',
-    );
+    const now = state.read(sessionId, destinationId);
+    return end(...explainNothing(known, now, { isElsewhere, isOpen: !isIdle && !includeOpen }, destinationId));
   } catch (error) {
     const { message } = error as Error;
     log.error(message, { session: sessionId, file: path });
     return end('failed', message);
   }
+}
+
+/** Whether the hooks of the folder send to another destination, which the user has not chosen now. */
+async function sendsElsewhere({ ownDestination }: FolderSettings, destinationId: string): Promise<boolean> {
+  const own = ownDestination && (await readSettings(ownDestination)).destination;
+  return own !== undefined && fingerprint(own) !== destinationId;
+}
+
+/** Says why nothing was sent of a session. */
+function explainNothing(
+  before: Entry | undefined,
+  now: Entry | undefined,
+  { isElsewhere, isOpen }: { isElsewhere: boolean; isOpen: boolean },
+  destinationId: string,
+): [Outcome, string?] {
+  if (now?.mutes?.some(({ toLine }) => toLine === undefined)) return ['skipped', 'is muted'];
+  const runs = now?.runs ?? [];
+  const isOwn = runs.some(({ destination }) => destination === destinationId);
+  if (isElsewhere || (runs.length > 0 && !isOwn)) return ['skipped', 'is for another project'];
+  if ((before?.turnCount ?? 0) > 0) return ['already there'];
+  if (isOpen) return ['skipped', 'is still being written; --include-open exports its last turn'];
+  const hasCopiedTurns = (now?.turnCount ?? 0) > 0;
+  return ['skipped', hasCopiedTurns ? 'has only turns that were copied from another session' : 'has no answered turn'];
 }

@@ -1,11 +1,13 @@
 import { UsageError } from '../../cli/command-line.js';
+import { formatCount, plural, toOneLine } from '../../cli/format.js';
 import { formatSession } from '../../cli/format-session.js';
 import { canAsk, confirm } from '../../cli/questions.js';
 import { selectSessions } from '../../cli/session-selection.js';
 import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
-import { commandEnvironment } from '../../config/claude-settings.js';
+import { readCommandSettings } from '../../config/folder-settings.js';
 import { type LangfuseConfig, readSettings, type Settings } from '../../config/settings.js';
+import { sumTallies } from '../../export/tally.js';
 import { DryRunDestination } from '../../langfuse/dry-run-destination.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { openDestination } from '../../langfuse/open-destination.js';
@@ -24,9 +26,12 @@ export { HELP } from './request.js';
 const FORCE_WARNING =
   'observations are sent again under the same ids: until Langfuse merges them (minutes, or longer), its lists and its sums of tokens and cost count them twice';
 
-export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
+/** Stands for the destination of a dry run without keys. */
+const NO_DESTINATION = 'none';
+
+export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
   const request = readRequest(args);
-  const env = commandEnvironment(processEnv);
+  const { env } = await readCommandSettings(shell, process.cwd());
   const settings = await readSettings(env);
   const { destination } = settings;
   for (const problem of settings.problems) printStderr(`cc-langfuse: ${problem}`);
@@ -40,21 +45,27 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     printStderr(`${path} cannot be read (${reason})`);
   });
   if (sessions.length === 0) printStderr(explainNoSessions(request));
-  if (sessions.length > 0 && !(await isConfirmed(request, sessions))) {
-    printStderr('nothing was sent');
-    return 0;
-  }
-  if (request.force && !request.isDryRun) printStderr(FORCE_WARNING);
-
   const isSending = !request.isDryRun && sessions.length > 0;
+  if (isSending && !request.assumeYes && (!canAsk() || request.output !== 'words'))
+    throw new UsageError('there is no terminal to ask in: use --yes; --dry-run shows what would be sent');
   // A Collector has no keys to check, and no page.
-  const page = destination?.kind === 'langfuse' && isSending ? await findPage(destination) : undefined;
-  const interrupt = new AbortController();
-  const results = await exportAll(sessions, request, env, settings, interrupt);
+  const project = destination?.kind === 'langfuse' && isSending ? await findProject(destination) : undefined;
+  const backfillAll = (isDryRun: boolean) => exportAll(sessions, { ...request, isDryRun }, { shell, env, settings });
+  if (isSending && !request.assumeYes) {
+    const { results: expected, isInterrupted } = await backfillAll(true);
+    if (isInterrupted) return 130;
+    if (!(await isConfirmed(expected, request, describeGoal(destination, project)))) {
+      printStderr('nothing was sent');
+      return 0;
+    }
+  }
+  if (request.force && isSending) printStderr(FORCE_WARNING);
+  const page = destination?.kind === 'langfuse' && isSending ? sessionsPage(destination, project) : undefined;
+  const { results, isInterrupted } = await backfillAll(request.isDryRun);
   if (request.output === 'json') printJson(buildJsonReport(results, request, page));
   else if (request.output === 'none') for (const line of listReasons(results, ['failed'])) printStderr(line.trim());
   else if (results.length > 0) printStdout(formatSummary(results, request, page).join('\n'));
-  if (interrupt.signal.aborted) return 130;
+  if (isInterrupted) return 130;
   const isDone = results.every(({ outcome }) => outcome !== 'failed' && outcome !== 'not tried');
   return isDone && unreadable === 0 ? 0 : 1;
 }
@@ -62,10 +73,8 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
 async function exportAll(
   sessions: readonly SessionOverview[],
   request: BackfillRequest,
-  env: NodeJS.ProcessEnv,
-  settings: Settings,
-  interrupt: AbortController,
-): Promise<readonly SessionResult[]> {
+  { shell, env, settings }: { shell: NodeJS.ProcessEnv; env: NodeJS.ProcessEnv; settings: Settings },
+): Promise<{ results: readonly SessionResult[]; isInterrupted: boolean }> {
   const config = settings.destination;
   const folder = stateFolder(env);
   const log = openLog(folder, settings);
@@ -75,20 +84,23 @@ async function exportAll(
   const destination = isSending ? await openDestination(config, folder) : new DryRunDestination();
   const hasProgress = request.output === 'words' && sessions.length > 0;
   const progress = hasProgress ? new ProgressReport(sessions, destination) : undefined;
-  stopOnInterrupt(interrupt, () => progress?.stop());
+  const interrupt = new AbortController();
+  const restore = stopOnInterrupt(interrupt, () => progress?.stop());
   try {
-    return await backfill(sessions, {
+    const results = await backfill(sessions, {
       request,
+      shell,
       env,
-      settings,
       state: isSending ? store : new DryRunState(store),
       destination,
-      destinationId: config ? fingerprint(config) : '',
+      destinationId: config ? fingerprint(config) : NO_DESTINATION,
       log,
       stop: interrupt.signal,
       progress,
     });
+    return { results, isInterrupted: interrupt.signal.aborted };
   } finally {
+    restore();
     progress?.stop();
     await destination.close();
     await log.flush();
@@ -102,26 +114,39 @@ function explainNoSessions({ selection: { project, since, until, exclude }, isSe
   return isEverything ? 'there is no session on disk' : 'no session matches';
 }
 
-/** In a terminal, sessions that nobody has selected are listed and need a confirmation. */
-async function isConfirmed({ isSelected, isDryRun, output }: BackfillRequest, sessions: readonly SessionOverview[]) {
-  if (!canAsk() || output !== 'words' || isSelected || isDryRun) return true;
-  printStdout(`${sessions.map((session) => formatSession(session)).join('\n')}\n`);
-  return confirm(`Export ${sessions.length === 1 ? 'it' : `these ${sessions.length}`}?`);
+/** Says what is about to leave, and where to. If there is nothing new, there is nothing to ask. */
+async function isConfirmed(expected: readonly SessionResult[], request: BackfillRequest, goal: string) {
+  const affected = expected.filter(({ sent }) => sent.observations > 0);
+  if (affected.length === 0) return true;
+  if (!request.isSelected) printStdout(`${affected.map(({ session }) => formatSession(session)).join('\n')}\n`);
+  const { turns, untraced, observations, scores } = sumTallies(affected.map(({ sent }) => sent));
+  const billed = [plural(turns, 'trace'), plural(observations, 'observation'), plural(scores, 'score')].join(', ');
+  const sessions = plural(affected.length, 'session');
+  const off =
+    untraced === 0 ? '' : ` ${untraced === turns ? 'All' : formatCount(untraced)} of them ran without tracing.`;
+  return confirm(`${plural(turns, 'turn')} of ${sessions} (${billed}) will be sent to ${goal}.${off} Send?`);
 }
 
-/** Returns where the sessions will be shown. A wrong key is better reported now than after an hour of reading. */
-async function findPage(config: LangfuseConfig): Promise<string> {
+function describeGoal(config: Settings['destination'], project: { name: string } | undefined): string {
+  if (config?.kind !== 'langfuse') return `the Collector at ${config?.url.host}`;
+  return project ? `project "${toOneLine(project.name)}" at ${config.baseUrl.host}` : config.baseUrl.host;
+}
+
+/** Returns the project that the keys belong to. A wrong key is better reported now than after an hour of reading. */
+async function findProject(config: LangfuseConfig) {
   const check = await checkKeys(config);
   if (check.kind === 'refused' || check.kind === 'unreachable') throw new Error(check.problem);
-  return sessionsPage(config, check.kind === 'accepted' ? check.project : undefined);
+  return check.kind === 'accepted' ? check.project : undefined;
 }
 
-/** The first Ctrl-C stops after the requests under way, the second at once. The terminal is restored first. */
-function stopOnInterrupt(interrupt: AbortController, restore: () => void): void {
-  process.on('SIGINT', () => {
-    restore();
+/** The first Ctrl-C stops after the requests under way, the second at once. The terminal is restored first. Returns how to undo it. */
+function stopOnInterrupt(interrupt: AbortController, restoreTerminal: () => void): () => void {
+  const stop = () => {
+    restoreTerminal();
     if (interrupt.signal.aborted) process.exit(130);
     interrupt.abort();
     printStderr('stopping after the requests under way; press Ctrl-C again to stop at once');
-  });
+  };
+  process.on('SIGINT', stop);
+  return () => process.off('SIGINT', stop);
 }

@@ -5,8 +5,11 @@ export const HELP = `usage: cc-langfuse backfill [options] [session id or .jsonl
 
 Exports sessions that are on disk. What is already in Langfuse is not sent
 again, and a backfill that was stopped goes on where it was.
-Without a selection it exports the sessions of the current directory's project;
-in a terminal it asks first.
+Without a selection it exports the sessions of the current directory's project.
+It says first how much would be sent, and where to, and asks.
+
+A turn that ran with tracing on is sent as it was meant to be: with the settings
+of that time, and only to that project. Where tracing is off, nothing is sent.
 
   --all                 the sessions of all projects
   --project <path>      sessions that ran in this directory
@@ -18,13 +21,15 @@ in a terminal it asks first.
                         being written
   --force               send again what is in Langfuse, under the same ids
   --dry-run             show what would be sent, and send nothing
+  --yes                 do not ask
   --concurrency <n>     sessions exported at the same time (4)
   --json                print one JSON document and nothing else
   --quiet               print nothing on stdout
   --help
 
 Keys and settings come from the environment, or from the env block of your
-~/.claude/settings.json.
+~/.claude/settings.json; from a project's settings only what describes and
+restricts.
 Exit code: 0, 1 if something failed, 2 for a usage error, 130 if it was stopped.
 `;
 
@@ -38,6 +43,7 @@ const OPTIONS = {
   'include-open': { type: 'boolean' },
   force: { type: 'boolean' },
   'dry-run': { type: 'boolean' },
+  yes: { type: 'boolean' },
   concurrency: { type: 'string' },
   json: { type: 'boolean' },
   quiet: { type: 'boolean' },
@@ -78,6 +84,7 @@ export function readRequest(args: readonly string[]) {
     /** Whether the user has selected sessions in any way. */
     isSelected: named.length > 0 || others.length > 0,
     isDryRun: values['dry-run'] ?? false,
+    assumeYes: values.yes ?? false,
     force: values.force ?? false,
     includeOpen: values['include-open'] ?? false,
     concurrency,

@@ -20,24 +20,30 @@ export function takeNotice(env: NodeJS.ProcessEnv, sessionId: string): string | 
     : undefined;
 }
 
-/** Saves for the next hook that the destination refused these keys, or that it no longer does. */
+/** Saves for the next hook why nothing can be sent with these settings, or that it no longer is so. */
 export function saveRefusal(folder: string, refusal: string | undefined, env: NodeJS.ProcessEnv): void {
   const path = join(folder, REFUSED);
   if (refusal === undefined) rmSync(path, { force: true });
-  else writeFileSync(path, `${hashKeys(env)}\n${refusal}`, { mode: 0o600 });
+  else {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    writeFileSync(path, `${hashKeys(env)}\n${refusal}`, { mode: 0o600 });
+  }
 }
 
-/** Returns what the destination answered to these keys. */
+/** Returns what was saved for these settings. */
 function readRefusal(folder: string, env: NodeJS.ProcessEnv): string | undefined {
   const text = attempt(() => readFileSync(join(folder, REFUSED), 'utf8'));
   const [keys, refusal] = text?.split('\n') ?? [];
   return text !== undefined && keys === hashKeys(env) ? refusal : undefined;
 }
 
-/** Identifies keys without naming them. The module is loaded only if there is a refusal: it takes 2 ms. */
+/** Identifies settings without naming them. The module is loaded only if there is a refusal: it takes 2 ms. */
 function hashKeys(env: NodeJS.ProcessEnv): string {
   const { createHash } = process.getBuiltinModule('node:crypto');
-  const keys = ['PUBLIC_KEY', 'SECRET_KEY', 'BASE_URL', 'BASEURL', 'HOST', 'OTLP_URL', 'OTLP_HEADERS'];
+  const keys = [
+    ...['PUBLIC_KEY', 'SECRET_KEY', 'BASE_URL', 'BASEURL', 'HOST'],
+    ...['OTLP_URL', 'OTLP_HEADERS', 'REDACT_EXTRA'],
+  ];
   const values = keys.flatMap((name) => [env[`CC_LANGFUSE_${name}`], env[`LANGFUSE_${name}`]]);
   return createHash('sha256').update(JSON.stringify(values)).digest('hex');
 }

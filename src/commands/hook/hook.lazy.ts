@@ -1,7 +1,8 @@
 import { lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stateFolder } from '../../config/claude-folder.js';
-import { describingVariables, readSessionSettings, readSettings, type Settings } from '../../config/settings.js';
+import { readHookSettings } from '../../config/folder-settings.js';
+import { describingVariables, readSettings, type Settings } from '../../config/settings.js';
 import type { Closing, ExportContext, ExportRequest } from '../../export/export-request.js';
 import { IDLE_MS } from '../../export/read-turns.js';
 import { exportSession } from '../../export/session.js';
@@ -9,13 +10,13 @@ import { describeRefusal, fingerprint } from '../../langfuse/endpoint.js';
 import { openDestination } from '../../langfuse/open-destination.js';
 import { attempt } from '../../shared/attempt.js';
 import { type Log, openLog } from '../../shared/log.js';
-import { type Entry, isForDestination } from '../../state/entry.js';
+import type { RunIdentity } from '../../state/runs.js';
 import { StateStore } from '../../state/store.js';
 import { findPreviousSession } from '../../transcript/sessions/related-sessions.js';
 import { saveRefusal } from './credential-notice.js';
 import { type HookPayload, parsePayload } from './payload.js';
+import { recordEnd, recordOptOut, recordStart } from './record-run.js';
 import { findDeleted, findRecoverable } from './recovery.js';
-import { recordSessionStart } from './session-start.js';
 import { readStdin } from './stdin.js';
 
 /** How long to wait for the answer's last line; it is written 7 to 154 ms after Stop hooks start. */
@@ -61,26 +62,45 @@ export async function hook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<v
 
 async function handleEvent(run: HookRun): Promise<void> {
   const { payload, env, settings, folder, log } = run;
+  const { session_id: sessionId, transcript_path: path, hook_event_name: event } = payload;
   for (const problem of settings.problems) log.warn(problem);
-  if (!settings.destination) return;
   const state = new StateStore(folder, (keptAs) =>
     log.error('the state file was corrupt and has been set aside', { keptAs }),
   );
-  const destinationId = fingerprint(settings.destination);
-  const given = describingVariables(env);
-  if (payload.hook_event_name === 'SessionStart')
-    return recordSessionStart(payload, state, { destination: destinationId, given }, settings.caller);
-  const destination = await openDestination(settings.destination, folder);
-  const deadline = findDeadline(run, state);
-  const context: ExportContext = { state, destination, destinationId, settings, given, deadline, log };
+  const workedIn = env.CLAUDE_PROJECT_DIR || payload.cwd;
+  const there = workedIn === undefined ? undefined : await readHookSettings(env, workedIn);
+  if (there?.optOut !== undefined) {
+    log.debug(`nothing is exported: ${there.optOut}`);
+    return recordOptOut(sessionId, state);
+  }
+  const { destination: config, caller } = settings;
+  const identity: RunIdentity = {
+    destination: config && fingerprint(config),
+    given: describingVariables(there?.env ?? env),
+    folder: workedIn,
+    ...caller,
+  };
+  if (event === 'SessionStart') return recordStart(payload, identity, state);
+  if (!config || identity.destination === undefined) {
+    saveProblem(run);
+    // Its turns wait for a destination.
+    return state.read(sessionId) ? undefined : recordStart({ ...payload, source: 'startup' }, identity, state);
+  }
+  const destination = await openDestination(config, folder);
+  const { destination: destinationId } = identity;
+  const context: ExportContext = { state, destination, destinationId, env, deadline: findDeadline(run, state), log };
   try {
-    const isDone = await exportOwnSession(run, context);
+    const end = async () => event === 'SessionEnd' && recordEnd({ sessionId, path }, state, identity);
+    await end();
+    const isDone = await exportOwnSession(run, identity, context);
+    // The export may have found that the run began without a SessionStart.
+    await end();
     // If the server is at fault, the turns of other sessions will not get through either.
     if (isDone || destination.isHealthy) await recoverOthers(run, state, context);
     const { lastStatus: status } = destination;
     const isRefusal = status === 401 || status === 403;
-    if (status !== undefined)
-      saveRefusal(folder, isRefusal ? describeRefusal(settings.destination, status) : undefined, env);
+    if (settings.hold !== undefined) saveRefusal(folder, settings.hold, env);
+    else if (status !== undefined) saveRefusal(folder, isRefusal ? describeRefusal(config, status) : undefined, env);
   } finally {
     await destination.close();
   }
@@ -94,26 +114,25 @@ function findDeadline({ payload, startedAt, deadline, isWorker }: HookRun, state
 }
 
 /** Exports the session that this one took over from, then the session itself; returns whether nothing is left to be sent. */
-async function exportOwnSession({ payload, startedAt, settings }: HookRun, context: ExportContext): Promise<boolean> {
-  const { session_id: sessionId, transcript_path: path, hook_event_name: event } = payload;
+async function exportOwnSession(
+  { payload, startedAt }: HookRun,
+  identity: RunIdentity,
+  context: ExportContext,
+): Promise<boolean> {
+  const { session_id: sessionId, transcript_path: path, hook_event_name: event, prompt_id: promptId } = payload;
   if (!(await hasTranscript(path, isStop(event) ? startedAt + FILE_WAIT_MS : startedAt))) {
     // A session that ended before its first prompt has no transcript.
     if (event !== 'SessionEnd') context.log.warn('the transcript is missing or empty', { file: path });
     return true;
   }
-  // If the transcript or the state cannot be read, the export of the session itself reports why.
-  const previous = attempt(() => findTracedPredecessor(path, sessionId, context));
-  if (previous) {
-    const agents = { running: new Set<string>(), sessionEnded: true, includeLegacyFiles: true };
-    const whole = { ...previous, occasion: 'event', closing: { kind: 'everything' }, agents } as const;
-    await exportAndLog(whole, { ...context, deadline: (startedAt + context.deadline) / 2 });
-  }
+  await exportPrevious(payload, identity, { ...context, deadline: (startedAt + context.deadline) / 2 });
   const sessionEnded = event === 'SessionEnd';
   const tasks = payload.background_tasks ?? [];
   const running = new Set(tasks.filter(({ status }) => status === 'running').map(({ id }) => id));
   const agents = { running, sessionEnded, includeLegacyFiles: sessionEnded };
   const closing = chooseClosing(payload, startedAt, context.deadline);
-  return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, caller: settings.caller }, context);
+  const run = { identity, promptId, takesAll: false };
+  return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, run, adopts: true }, context);
 }
 
 async function hasTranscript(path: string, waitUntil: number): Promise<boolean> {
@@ -129,20 +148,35 @@ function isStop(event: string | undefined): boolean {
   return event === 'Stop' || event === 'StopFailure';
 }
 
-/** Returns the previous session that the transcript names, if it was traced and this session has not been exported before. */
-function findTracedPredecessor(path: string, sessionId: string, { state, destinationId }: ExportContext) {
-  const isExported = (state.read(sessionId)?.turnCount ?? 0) > 0;
-  const previous = isExported ? undefined : findPreviousSession(path, sessionId);
-  const known = previous && state.read(previous.sessionId);
-  return previous && wasTraced(previous.path, path, known, destinationId) ? previous : undefined;
+/**
+ * Exports the session that the transcript says it continues, unless this session has been exported before. If the state does not
+ * know it, it was traced if this session continues it without a pause, since then it was the same process.
+ */
+async function exportPrevious(
+  { session_id: sessionId, transcript_path: path }: HookPayload,
+  identity: RunIdentity,
+  context: ExportContext,
+): Promise<void> {
+  const { state } = context;
+  // If the transcript or the state cannot be read, the export of the session itself reports why.
+  const previous = attempt(() =>
+    (state.read(sessionId)?.turnCount ?? 0) > 0 ? undefined : findPreviousSession(path, sessionId),
+  );
+  if (!previous) return;
+  if (!state.read(previous.sessionId)) {
+    if (!wasInterrupted(previous.path, path)) return;
+    // What started this run holds for its own session alone.
+    const { parent: _, seed: __, metadata: ___, ...shared } = identity;
+    await state.update(previous.sessionId, { path: previous.path, runs: [{ ...shared, fromLine: 1 }] });
+  }
+  await recordEnd(previous, state);
+  const agents = { running: new Set<string>(), sessionEnded: true, includeLegacyFiles: true };
+  const whole = { ...previous, occasion: 'event', closing: { kind: 'everything' }, agents, adopts: true } as const;
+  await exportAndLog(whole, context);
 }
 
-/**
- * Whether the previous session ran with tracing on, and for this destination. One that the state does not know did if this
- * session continues it without a pause, since then it was the same process.
- */
-function wasTraced(previousPath: string, path: string, known: Entry | undefined, destinationId: string): boolean {
-  if (known) return isForDestination(known, destinationId) && (!known.ended || known.pending !== undefined);
+/** Whether a session was being written when the other one began. */
+function wasInterrupted(previousPath: string, path: string): boolean {
   const [before, now] = [lstatSync(previousPath), lstatSync(path)];
   return before.mtimeMs >= (now.birthtimeMs || now.mtimeMs) - IDLE_MS;
 }
@@ -156,22 +190,25 @@ function chooseClosing(payload: HookPayload, startedAt: number, deadline: number
 }
 
 /** Exports what other sessions still have to be sent, under the settings of their own runs. */
-async function recoverOthers({ payload, env }: HookRun, state: StateStore, context: ExportContext): Promise<void> {
+async function recoverOthers({ payload }: HookRun, state: StateStore, context: ExportContext): Promise<void> {
   const { destinationId, deadline, log } = context;
   const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: false };
-  const waiting = findRecoverable(state, payload.session_id, destinationId, Date.now() - IDLE_MS);
-  for (const { given, ...session } of waiting) {
+  const own = { sessionId: payload.session_id, path: payload.transcript_path };
+  const waiting = findRecoverable(state, own, destinationId, Date.now() - IDLE_MS);
+  for (const session of waiting) {
     if (Date.now() >= deadline) return;
     log.debug('recovering', { session: session.sessionId });
-    const own = given && (await readSessionSettings(given, env));
-    await exportAndLog(
-      { ...session, occasion: 'recovery', closing: { kind: 'nothing' }, agents },
-      { ...context, ...own },
-    );
+    await exportAndLog({ ...session, occasion: 'recovery', closing: { kind: 'nothing' }, agents }, context);
   }
   const deleted = findDeleted(state, Date.now());
   if (deleted.length > 0) await state.remove(deleted);
   state.tidy();
+}
+
+/** Lets the next hook say in the terminal why nothing is sent. That keys are missing, it sees itself. */
+function saveProblem({ settings, folder, env }: HookRun): void {
+  const problem = settings.problems.find((each) => /^\w*(?:URL|HOST|HEADERS): /.test(each));
+  if (problem !== undefined) saveRefusal(folder, problem, env);
 }
 
 /** A failure is logged, and the state keeps it: it never holds up another session, or Claude Code. */

@@ -10,6 +10,7 @@ export const HookPayload = z.object(
     session_id: name,
     transcript_path: name,
     hook_event_name: optional(z.string()),
+    cwd: optional(z.string()),
     /** How the session started; only SessionStart has it. */
     source: optional(z.string()),
     prompt_id: optional(z.string()),

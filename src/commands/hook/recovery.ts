@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
-import type { Entry } from '../../state/entry.js';
+import { type Entry, hasFailedAt, withProgressAt } from '../../state/entry.js';
 import type { StateStore } from '../../state/store.js';
 import { findAgentFiles } from '../../transcript/agents/agent-files.js';
 import { SESSION_ID } from '../../transcript/sessions/related-sessions.js';
@@ -12,30 +12,47 @@ const EXAMINED_AT_ONCE = 100;
 const FORGOTTEN_AFTER_MS = 7 * 24 * 60 * 60_000;
 
 /**
- * Finds other sessions that have something to be sent: those whose last run failed, and those whose transcript, or an agent's, is
- * idle (last changed before `idleBefore`) and contains more than was read. Only sessions that the state knows, and only of this
- * destination: what ran with tracing off, or before the installation, is never sent unasked.
+ * Finds other sessions that have something to be sent to a destination: those whose last run failed, and those whose transcript, or
+ * an agent's, is idle (last changed before `idleBefore`) and contains more than was read. Only sessions that the state knows: what
+ * ran with tracing off, or before the installation, is never sent unasked.
  */
-export function findRecoverable(state: StateStore, sessionId: string, destinationId: string, idleBefore: number) {
-  const others = state
-    .unsettled()
-    .filter(([id, { destination, path }]) => id !== sessionId && destination === destinationId && path !== undefined);
+export function findRecoverable(
+  state: StateStore,
+  own: { readonly sessionId: string; readonly path: string },
+  destinationId: string,
+  idleBefore: number,
+) {
+  const others = state.unsettled().flatMap(([sessionId, entry]) => {
+    const { path, runs } = entry;
+    if (sessionId === own.sessionId || path === undefined) return [];
+    // In the same folder the same settings apply: if those of the other session were wrong, these correct them.
+    const isSameFolder = dirname(path) === dirname(own.path);
+    const adopts = isSameFolder && runs.some(({ destination }) => isWrong(destination, entry, state));
+    if (!adopts && !runs.some(({ destination }) => destination === destinationId)) return [];
+    return [{ sessionId, path, adopts, entry: withProgressAt(entry, destinationId) }];
+  });
   // Those that failed most often come last, and of equals those that have waited longest come first: none blocks the others.
   const failed = others
-    .filter(([, { pending }]) => pending)
-    .toSorted(([, a], [, b]) => countAttempts(a) - countAttempts(b) || a.updated.localeCompare(b.updated))
+    .filter(({ entry, adopts }) => entry.pending || adopts)
+    .toSorted(
+      (a, b) => countAttempts(a.entry) - countAttempts(b.entry) || a.entry.updated.localeCompare(b.entry.updated),
+    )
     .slice(0, EXAMINED_AT_ONCE)
-    .flatMap(([id, { path = '', given }]) => {
-      const found = locateTranscript(path, id);
-      return found === undefined ? [] : [{ sessionId: id, path: found, given }];
+    .flatMap(({ path, sessionId, adopts }) => {
+      const found = locateTranscript(path, sessionId);
+      return found === undefined ? [] : [{ sessionId, path: found, adopts }];
     });
   const unread = others
-    .filter(([, { pending }]) => !pending)
-    .toSorted(([, a], [, b]) => b.updated.localeCompare(a.updated))
+    .filter(({ entry, adopts }) => !entry.pending && !adopts)
+    .toSorted((a, b) => b.entry.updated.localeCompare(a.entry.updated))
     .slice(0, EXAMINED_AT_ONCE)
-    .filter(([, entry]) => hasUnread(entry, idleBefore))
-    .map(([id, { path = '', given }]) => ({ sessionId: id, path, given }));
+    .filter(({ entry }) => hasUnread(entry, idleBefore))
+    .map(({ sessionId, path, adopts }) => ({ sessionId, path, adopts }));
   return [...failed.slice(0, RECOVERED_AT_ONCE), ...unread.slice(0, RECOVERED_AT_ONCE)];
+}
+
+function isWrong(destination: string | undefined, entry: Entry, state: StateStore): boolean {
+  return destination === undefined || (hasFailedAt(entry, destination) && !state.hasAcknowledged(destination));
 }
 
 /** Finds sessions that have not changed for a week and whose transcript is gone: Claude Code deletes old transcripts. */

@@ -3,11 +3,10 @@ import { errorReason, parseCommandLine, parsePositiveNumber, UsageError } from '
 import { selectSessions } from '../../cli/session-selection.js';
 import { printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
-import { commandEnvironment } from '../../config/claude-settings.js';
-import { readSettings, type Settings } from '../../config/settings.js';
+import { readCommandSettings } from '../../config/folder-settings.js';
+import { describingVariables, readSettings } from '../../config/settings.js';
 import { exportSession } from '../../export/session.js';
 import { DryRunDestination } from '../../langfuse/dry-run-destination.js';
-import { fingerprint } from '../../langfuse/endpoint.js';
 import { writeFileAtomically } from '../../shared/atomic-write.js';
 import type { Log } from '../../shared/log.js';
 import { DryRunState } from '../../state/dry-run.js';
@@ -19,9 +18,10 @@ import { groupSessions, type SentObservation } from './view-model.js';
 
 export const HELP = `usage: cc-langfuse preview [options] [session id or .jsonl path]
 
-Shows what would be sent of a session with your current settings. It sends
-nothing and needs neither keys nor a server. Without a session it shows the
-newest one of the current directory. The first characters of an id are enough.
+Shows what would be sent of a session: with the settings that it ran with, or
+if it ran without tracing, with your current ones. It sends nothing and needs
+neither keys nor a server. Without a session it shows the newest one of the
+current directory. The first characters of an id are enough.
 
   --turn <n>      show only this turn
   --html <file>   write a page for your browser and print its path
@@ -35,6 +35,9 @@ const OPTIONS = {
   json: { type: 'boolean' },
 } as const;
 
+/** The destination of a preview. */
+const SCREEN = 'screen';
+
 export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = parseCommandLine(args, OPTIONS);
   const [name, another] = positionals;
@@ -44,17 +47,17 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   if (values.html !== undefined && !values.html.endsWith('.html'))
     throw new UsageError(`--html ${values.html}: expected a name that ends in .html`);
   const turn = parsePositiveNumber('turn', values.turn);
-  const env = commandEnvironment(processEnv);
-  const settings = await readSettings(env);
+  const session = findSession(name, processEnv);
+  const there = await readCommandSettings(processEnv, session.folders[0] ?? process.cwd());
+  const { problems } = await readSettings(there.env);
   // A preview needs no keys.
-  for (const problem of settings.problems) if (!problem.endsWith('is not set')) printStderr(`cc-langfuse: ${problem}`);
-
-  const session = findSession(name, env);
-  const all = await previewObservations(session, settings, new StateStore(stateFolder(env), () => {}));
+  for (const problem of problems) if (!problem.endsWith('is not set')) printStderr(`cc-langfuse: ${problem}`);
+  if (there.optOut !== undefined) printStderr(`nothing of it would be sent: ${there.optOut}`);
+  const all = there.optOut === undefined ? await previewObservations(session, there.env, processEnv) : [];
   const observations = turn === undefined ? all : selectTurn(turn, all);
 
   if (values.json) await printObservations(observations);
-  else if (observations.length === 0)
+  else if (observations.length === 0 && there.optOut === undefined)
     printStderr(`nothing would be sent of ${session.sessionId}: no turn of it has an answer`);
   else if (values.html !== undefined) await writePage(resolve(values.html), observations);
   else for (const each of groupSessions(observations)) await printStdout(renderTree(each).join('\n'));
@@ -69,17 +72,35 @@ function findSession(name: string | undefined, env: NodeJS.ProcessEnv): SessionO
 }
 
 /** Exports a whole session, its last turn included, as if nothing of it had been sent. Sends nothing and keeps the state. */
-async function previewObservations({ sessionId, path }: SessionOverview, settings: Settings, state: StateStore) {
+async function previewObservations(
+  { sessionId, path, folders }: SessionOverview,
+  env: NodeJS.ProcessEnv,
+  shell: NodeJS.ProcessEnv,
+) {
   const observations: SentObservation[] = [];
   const agents = { running: new Set<string>(), sessionEnded: true, includeLegacyFiles: true };
-  await exportSession(
-    { sessionId, path, occasion: 'backfill', closing: { kind: 'everything' }, agents, force: true },
+  const state = new DryRunState(new StateStore(stateFolder(env), () => {}));
+  // Whichever project a turn is for, it is shown.
+  const runs = state.read(sessionId)?.runs.map((run) => ({ ...run, destination: SCREEN }));
+  if (runs) await state.update(sessionId, { runs });
+  const identity = { destination: SCREEN, given: describingVariables(env), folder: folders[0] };
+  const { failure } = await exportSession(
     {
-      state: new DryRunState(state),
+      sessionId,
+      path,
+      occasion: 'backfill',
+      closing: { kind: 'everything' },
+      agents,
+      run: { identity, takesAll: true },
+      adopts: true,
+      force: true,
+    },
+    {
+      state,
       destination: new DryRunDestination(),
-      destinationId: settings.destination ? fingerprint(settings.destination) : '',
-      settings,
-      given: {},
+      destinationId: SCREEN,
+      env,
+      restrictions: [shell],
       deadline: Number.POSITIVE_INFINITY,
       log: STDERR_LOG,
       observer: {
@@ -87,6 +108,7 @@ async function previewObservations({ sessionId, path }: SessionOverview, setting
       },
     },
   );
+  if (failure !== undefined) printStderr(`not all of it would be sent: ${failure}`);
   return observations;
 }
 

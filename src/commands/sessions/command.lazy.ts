@@ -4,12 +4,12 @@ import { formatSession } from '../../cli/format-session.js';
 import { listSessions } from '../../cli/session-selection.js';
 import { cutToWidth, printJson, printStderr, printStdout, style, terminalWidth } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
-import { commandEnvironment } from '../../config/claude-settings.js';
+import { type FolderSettings, readCommandSettings } from '../../config/folder-settings.js';
 import { readSettings } from '../../config/settings.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { createRedactor, type Redact } from '../../observations/redaction/redact.js';
 import { attempt } from '../../shared/attempt.js';
-import { type Entry, isForDestination } from '../../state/entry.js';
+import { type Entry, withProgressAt } from '../../state/entry.js';
 import { StateStore } from '../../state/store.js';
 import { hasMessagesAfter, type SessionOverview } from '../../transcript/sessions/overview.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
@@ -34,8 +34,21 @@ const OPTIONS = {
 } as const;
 
 /** How much of a session is in Langfuse, with the words for it. */
-const STATES = { exported: 'exported', partly: 'partly exported', pending: 'pending', not: 'not exported' } as const;
-type State = keyof typeof STATES;
+const STATES = {
+  exported: 'exported',
+  partly: 'partly exported',
+  pending: 'pending',
+  excluded: 'excluded',
+  muted: 'muted',
+  elsewhere: 'for another project',
+  not: 'not exported',
+} as const;
+
+interface ExportState {
+  readonly state: keyof typeof STATES;
+  /** Why nothing more of it is sent at present. */
+  readonly reason?: string | undefined;
+}
 
 export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = parseCommandLine(args, OPTIONS);
@@ -43,7 +56,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     throw new UsageError(`${positionals[0]}: sessions takes no operands; --search finds text`);
   if (values.search === '') throw new UsageError('--search: expected a text');
   if (values.search !== undefined && values.count) throw new UsageError('--search and --count: choose one of them');
-  const env = commandEnvironment(processEnv);
+  const { env } = await readCommandSettings(processEnv, process.cwd());
   const { redact = createRedactor([]), destination } = await readSettings(env);
 
   const sessions = listSessions(claudeFolder(env));
@@ -53,25 +66,49 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     return 0;
   }
   const entries = new Map(new StateStore(stateFolder(env), () => {}).all());
-  const listed = sessions.map((session) => {
+  const listed: Listed[] = [];
+  const folders = new Map<string, FolderSettings>();
+  for (const session of sessions) {
     const entry = entries.get(session.sessionId);
-    const state = findExportState(session, entry, destination && fingerprint(destination));
+    const [folder = ''] = session.folders;
+    const there = folders.get(folder) ?? (await readCommandSettings(processEnv, folder));
+    folders.set(folder, there);
+    const { optOut } = there;
+    const state = findExportState(session, entry, optOut, destination && fingerprint(destination));
     // Claude Code may have deleted the file since it was listed.
-    const turns = values.count && state !== 'exported' ? attempt(() => countTurns(session)) : entry?.turnCount;
-    return { session, state, turns };
-  });
-  if (values.json) await printJson(listed.map(({ session, state, turns }) => toJson(session, state, turns)));
-  else for (const { session, state, turns } of listed) await printStdout(formatSession(session, STATES[state], turns));
+    const turns = values.count && state.state !== 'exported' ? attempt(() => countTurns(session)) : entry?.turnCount;
+    listed.push({ session, turns, ...state });
+  }
+  if (values.json) await printJson(listed.map(toJson));
+  else for (const each of listed) await printStdout(formatSession(each.session, describeState(each), each.turns));
   return 0;
 }
 
-function findExportState({ path, bytes }: SessionOverview, entry?: Entry, destination?: string): State {
-  const isElsewhere = entry && destination !== undefined && !isForDestination(entry, destination);
-  if (!entry || isElsewhere) return 'not';
-  if (entry.pending) return 'pending';
-  if (entry.turnCount === 0) return 'not';
-  const exportedTo = entry.bytes ?? entry.offset ?? 0;
-  return exportedTo >= bytes || !hasMessagesAfter(path, exportedTo) ? 'exported' : 'partly';
+interface Listed extends ExportState {
+  readonly session: SessionOverview;
+  readonly turns: number | undefined;
+}
+
+function findExportState(
+  { path, bytes }: SessionOverview,
+  known: Entry | undefined,
+  optOut: string | undefined,
+  destination: string | undefined,
+): ExportState {
+  const entry = known && destination !== undefined ? withProgressAt(known, destination) : known;
+  if (entry?.mutes?.some(({ toLine }) => toLine === undefined)) return { state: 'muted' };
+  if (entry?.pending) return { state: 'pending', reason: entry.pending.reason };
+  const { turnCount = 0, runs = [], bytes: exportedTo = entry?.offset ?? 0 } = entry ?? {};
+  const isWhole = turnCount > 0 && (exportedTo >= bytes || !hasMessagesAfter(path, exportedTo));
+  if (isWhole) return { state: 'exported' };
+  if (optOut !== undefined) return { state: 'excluded', reason: optOut };
+  const isElsewhere = runs.length > 0 && runs.every((run) => run.destination !== destination);
+  if (isElsewhere && destination !== undefined) return { state: 'elsewhere' };
+  return { state: turnCount > 0 ? 'partly' : 'not' };
+}
+
+function describeState({ state, reason }: ExportState): string {
+  return reason === undefined ? STATES[state] : `${STATES[state]} (${toOneLine(reason)})`;
 }
 
 /** Counts a session's turns, including those copied from another session. */
@@ -81,7 +118,7 @@ function countTurns({ path, sessionId }: SessionOverview): number {
   return count;
 }
 
-function toJson(session: SessionOverview, state: State, turns: number | undefined) {
+function toJson({ session, turns, state, reason }: Listed) {
   const { sessionId, path, title, folders, startedAt, lastActivityAt, bytes, model } = session;
   return {
     sessionId,
@@ -94,6 +131,7 @@ function toJson(session: SessionOverview, state: State, turns: number | undefine
     bytes,
     model,
     state,
+    reason,
     path,
   };
 }

@@ -10,9 +10,9 @@ import {
   parseClaudeSettings,
   readSettingsAt,
   readSettingsFiles,
-  settingsPath,
 } from '../../config/claude-settings.js';
 import { type CollectorConfig, readSettings } from '../../config/settings.js';
+import { settingsPath } from '../../config/settings-paths.js';
 import { sessionsPage } from '../../langfuse/server.js';
 import { withoutUndefined } from '../../shared/json.js';
 import { checkHookConflicts } from '../doctor/checks/hooks.js';

@@ -1,5 +1,5 @@
 import { UsageError } from '../../cli/command-line.js';
-import type { Scope } from '../../config/claude-settings.js';
+import type { Scope } from '../../config/settings-paths.js';
 
 /** The options that install and uninstall share. */
 export const SETUP_OPTIONS = {

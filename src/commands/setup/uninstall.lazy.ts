@@ -4,15 +4,10 @@ import { canAsk, confirm } from '../../cli/questions.js';
 import { printStdout, quoteForShell } from '../../cli/terminal.js';
 import { stateFolder } from '../../config/claude-folder.js';
 import { findOwnHooks, findOwnPlugins } from '../../config/claude-hooks.js';
-import {
-  envBlock,
-  readSettingsAt,
-  readSettingsFiles,
-  type SettingsFile,
-  settingsPath,
-} from '../../config/claude-settings.js';
+import { envBlock, readSettingsAt, readSettingsFiles, type SettingsFile } from '../../config/claude-settings.js';
 import { hasExporterWithSameKeys } from '../../config/other-exporters.js';
 import { isSetting } from '../../config/settings.js';
+import { settingsPath } from '../../config/settings-paths.js';
 import { parseSetupOptions, SETUP_OPTIONS } from './options.js';
 import { removeFromSettings } from './settings-change.js';
 import { planChange, showChange, writeChange } from './settings-file.js';

@@ -11,7 +11,7 @@ import type { ToolCall } from '../../transcript/turns/turn.js';
 import { isAsync } from './completion.js';
 
 /** What is kept of a call that may have started an agent. */
-type Launch = Pick<AgentEntry, 'type' | 'description' | 'background' | 'task'> & { trace: Trace };
+type Launch = Pick<AgentEntry, 'type' | 'description' | 'background' | 'task' | 'promptLines'> & { trace: Trace };
 
 /** Knows below which call each subagent belongs. The state keeps it, since an agent may end long after its turn. */
 export class Placement {
@@ -35,8 +35,8 @@ export class Placement {
   }
 
   /** Records a call, and places the agent or workflow that its result names; returns what it placed. */
-  addCall(callId: string, call: ToolCall, trace: Trace, options: BuildOptions): string[] {
-    this.#launches.set(callId, describeLaunch(call, trace, options));
+  addCall(callId: string, call: ToolCall, trace: Trace, options: BuildOptions, promptLines?: number[]): string[] {
+    this.#launches.set(callId, { ...describeLaunch(call, trace, options), promptLines });
     const { agentId, runId } = call.result?.details ?? {};
     return [
       ...(agentId === undefined ? [] : this.place(agentId, callId)),

@@ -7,7 +7,7 @@ import type { Line } from '../../transcript/file/line.js';
 import { readLines } from '../../transcript/file/lines.js';
 import type { AgentThread, ToolCall, Turn } from '../../transcript/turns/turn.js';
 import { type OutboxItem, withStateChanges } from '../outbox.js';
-import { buildOptions, type SessionRun } from '../session-run.js';
+import type { SessionRun } from '../session-run.js';
 import { Completion, isAsync } from './completion.js';
 import { AgentFiles } from './files.js';
 import { deserializeTrace, Placement, serializeTrace } from './placement.js';
@@ -15,7 +15,6 @@ import { deserializeTrace, Placement, serializeTrace } from './placement.js';
 /** The subagents of a session: which call started each, whether it is done, and what of it has not been sent yet. */
 export class Subagents {
   readonly #run: SessionRun;
-  readonly #options: BuildOptions;
   readonly #files: AgentFiles;
   readonly #placement: Placement;
   readonly #completion: Completion;
@@ -26,19 +25,18 @@ export class Subagents {
 
   constructor(run: SessionRun) {
     this.#run = run;
-    this.#options = buildOptions(run);
     this.#files = new AgentFiles(run.request.path);
     this.#placement = new Placement(run.start.agents);
     this.#completion = new Completion(run.request.agents);
   }
 
   /** Takes note of a turn's calls, and of the ends that it records; returns the agents that it started. */
-  recordTurn(turn: Turn, trace: Trace): string[] {
+  recordTurn(turn: Turn, trace: Trace, options: BuildOptions, promptLines?: number[]): string[] {
     this.#completion.recordTurn(turn);
     const started: string[] = [];
     for (const call of turn.responses.flatMap(({ calls }) => calls)) {
       if (call.id === undefined) continue;
-      started.push(...this.#placement.addCall(call.id, call, trace, this.#options));
+      started.push(...this.#placement.addCall(call.id, call, trace, options, promptLines));
       const { agentId } = call.result?.details ?? {};
       if (agentId !== undefined && !isAsync(call)) this.#results.set(agentId, { call, trace });
     }
@@ -58,22 +56,24 @@ export class Subagents {
   }
 
   /** Yields what has not been sent of the agents that are done, one agent after the other, then of those that they started. */
-  *due(): Generator<OutboxItem[], void, undefined> {
+  async *due(): AsyncGenerator<OutboxItem[], void, undefined> {
     for (let isMore = true; isMore; ) {
       isMore = false;
       for (const [file, entry] of this.#findDone()) {
+        const options = await this.#findOptions(entry);
+        if (!options) continue;
         const thread = this.#read(file);
         this.#placement.entries.set(file.agentId, { ...entry, bytes: file.bytes });
         if (!thread) continue;
         isMore = true;
-        yield this.#buildItems(file, thread, entry);
+        yield this.#buildItems(file, thread, entry, options);
       }
     }
     yield* this.#lost();
   }
 
   /** Yields agents that no call started, each in a trace of its own, once nobody works on them any more. */
-  *unplaced(): Generator<OutboxItem[], void, undefined> {
+  async *unplaced(): AsyncGenerator<OutboxItem[], void, undefined> {
     const { request, start } = this.#run;
     // The first cc-langfuse has sent the agents before it was replaced.
     const ignoredBefore = Date.parse(start.agentsSince ?? '') || 0;
@@ -89,8 +89,11 @@ export class Subagents {
         this.#unanswered.add(agentId);
         continue;
       }
-      const trace = buildAgentTrace(thread, meta.agentType, buildOptions(this.#run, thread.turns[0].context.cwd));
-      yield this.#buildItems(file, thread, { ...serializeTrace(trace), lastLine: 0, type: meta.agentType });
+      const options = await this.#findOptions({}, thread.turns[0].context.cwd);
+      if (!options) continue;
+      const trace = buildAgentTrace(thread, meta.agentType, options);
+      const entry = { ...serializeTrace(trace), lastLine: 0, type: meta.agentType };
+      yield this.#buildItems(file, thread, entry, options);
     }
   }
 
@@ -115,35 +118,46 @@ export class Subagents {
   }
 
   /** An agent whose file is missing or empty is built from the result of its call. */
-  *#lost(): Generator<OutboxItem[], void, undefined> {
+  async *#lost(): AsyncGenerator<OutboxItem[], void, undefined> {
     for (const [agentId, { call, trace }] of this.#results) {
       const entry = this.#placement.entries.get(agentId);
       const file = this.#files.find(agentId);
       // If there is a file that has not been read, the agent is still working, or goes on.
       const isMissing = file === undefined || entry?.bytes === file.bytes;
       if (entry?.lastLine !== 0 || entry.lost || !isMissing) continue;
+      const options = await this.#findOptions(entry);
+      if (!options) continue;
       this.#placement.entries.set(agentId, { ...entry, lost: true });
-      const observation = buildLostSubagent(call, { trace, parentId: entry.parent }, this.#options);
-      yield observation ? [{ observation, change: this.collectEntries([agentId]) }] : [];
+      const observation = buildLostSubagent(call, { trace, parentId: entry.parent }, options);
+      yield observation ? [{ observation, settings: options, change: this.collectEntries([agentId]) }] : [];
     }
     this.#results.clear();
   }
 
-  #buildItems(file: AgentFile, thread: AgentThread, entry: AgentEntry): OutboxItem[] {
+  /** An agent is sent as the turn that started it, or if no turn is known, as strictly as any of the session's turns. */
+  async #findOptions({ promptLines }: Partial<AgentEntry>, folder?: string): Promise<BuildOptions | undefined> {
+    const { ledger, settings: all, request } = this.#run;
+    const runs = promptLines ? ledger.findRuns(promptLines) : ledger.findAllRuns();
+    const settings = runs && !ledger.isMutedNow ? await all.find(runs) : undefined;
+    if (!runs || !settings || settings.hold !== undefined) return undefined;
+    return { ...all.buildOptions(runs, settings, folder), sessionId: request.sessionId };
+  }
+
+  #buildItems(file: AgentFile, thread: AgentThread, entry: AgentEntry, options: BuildOptions): OutboxItem[] {
     const { agentId, bytes, meta } = file;
-    const { lastLine, sentLine = lastLine, background = false, parent } = entry;
-    const trace = deserializeTrace(entry, this.#options);
+    const { lastLine, sentLine = lastLine, background = false, parent, promptLines } = entry;
+    const trace = deserializeTrace(entry, options);
     const description = meta.description ?? entry.description;
     const agent = { thread, type: meta.agentType ?? entry.type, description, isBackground: background };
-    const built = buildSubagent(agent, { trace, parentId: parent }, this.#options);
-    const started = thread.turns.flatMap((turn) => this.recordTurn(turn, trace));
+    const built = buildSubagent(agent, { trace, parentId: parent }, options);
+    const started = thread.turns.flatMap((turn) => this.recordTurn(turn, trace, options, promptLines));
     const last = built.root.line;
     this.#placement.entries.set(agentId, { ...entry, lastLine: last, sentLine: last, bytes });
     if (last <= lastLine) return [];
     const children = built.children.filter(({ line }) => line > sentLine);
     return [
-      ...withStateChanges(children, (line) => ({ agents: { [agentId]: { ...entry, sentLine: line } } })),
-      { observation: built.root, change: this.collectEntries([...started, agentId]) },
+      ...withStateChanges(children, options, (line) => ({ agents: { [agentId]: { ...entry, sentLine: line } } })),
+      { observation: built.root, settings: options, change: this.collectEntries([...started, agentId]) },
     ];
   }
 

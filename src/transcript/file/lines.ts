@@ -1,5 +1,5 @@
 import { type Line, parseLine, parseTimestamp } from './line.js';
-import { type SourceLine, TranscriptReader } from './reader.js';
+import { type Position, type SourceLine, TranscriptReader } from './reader.js';
 
 export function* parseLines(lines: Iterable<SourceLine | undefined>): Generator<Line, void, undefined> {
   for (const source of lines) {
@@ -19,10 +19,10 @@ export function* readLines(path: string): Generator<Line, void, undefined> {
   }
 }
 
-/** Counts the lines that end in a newline. */
-export function countLines(path: string): number {
+/** Counts the lines that end in a newline. Those before a known position need not be read. */
+export function countLines(path: string, from: Position = { line: 1, offset: 0 }): number {
   return withReader(path, (reader) => {
-    let count = 0;
+    let count = (reader.moveTo(from)?.line ?? 1) - 1;
     for (const { number } of reader.lines()) count = number;
     return count;
   });

@@ -18,7 +18,7 @@ export function openPrompt(line: UserLine, at: number, copied: boolean): OpenPro
   const { uuid, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint } = line.fields;
   const { content, media, command, trigger, ide } = parsePromptText(line);
   const context = { trigger, ide, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint };
-  return { uuid, line: line.location.number, at, content, media, command, context, copied };
+  return { uuid, promptId, line: line.location.number, at, content, media, command, context, copied };
 }
 
 /** How the line of a command begins, whether it is built in or the user's own. */

@@ -30,6 +30,8 @@ export interface Turn {
 
 export interface Prompt {
   readonly uuid: string | undefined;
+  /** Claude Code's id of the turn, which hooks are told, too. */
+  readonly promptId: string | undefined;
   readonly line: number;
   readonly at: number;
   readonly content: string;

@@ -2,7 +2,8 @@ import { mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } fro
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { checkHooksOff, readHookSetup } from '../../../src/commands/doctor/checks/hooks.js';
-import { parseClaudeSettings, type Scope } from '../../../src/config/claude-settings.js';
+import { parseClaudeSettings } from '../../../src/config/claude-settings.js';
+import type { Scope } from '../../../src/config/settings-paths.js';
 import { COMMAND, DoctorHome, hooksOf, SETTINGS, TIMEOUTS } from '../../support/doctor.js';
 import { SECRET_KEY } from '../../support/langfuse-server.js';
 

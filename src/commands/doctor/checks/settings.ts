@@ -4,13 +4,7 @@ import { basename, dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { quoteForShell } from '../../../cli/terminal.js';
 import { findOwnPlugins, readPluginVariables } from '../../../config/claude-hooks.js';
-import {
-  acceptedSettings,
-  commandEnvironment,
-  envBlock,
-  type SettingsFile,
-  settingsPath,
-} from '../../../config/claude-settings.js';
+import { acceptedSettings, commandEnvironment, envBlock, type SettingsFile } from '../../../config/claude-settings.js';
 import { isKey, parseOtlpHeaders } from '../../../config/setting-formats.js';
 import {
   type DestinationConfig,
@@ -19,6 +13,7 @@ import {
   readSettings,
   type Settings,
 } from '../../../config/settings.js';
+import { settingsPath } from '../../../config/settings-paths.js';
 import { otlpEndpoint } from '../../../langfuse/endpoint.js';
 import { about, type Finding } from '../finding.js';
 import { maskPublicKey, maskSecretKey, showUrl, showValue } from '../masking.js';

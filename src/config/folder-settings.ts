@@ -1,0 +1,104 @@
+import { readFileSync, statSync } from 'node:fs';
+import { attempt } from '../shared/attempt.js';
+import { isRecord, parseJson } from '../shared/json.js';
+import { stateFolder } from './claude-folder.js';
+import { isInstalledDestination } from './installed-destinations.js';
+import { hasDestination, isOfKind, restrict, variableFor } from './settings.js';
+import { listSettingsPaths, type Scope } from './settings-paths.js';
+
+/** What the settings of a folder's sessions are. */
+export interface FolderSettings {
+  /** The variables, with the strictest of all restrictions. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Why nothing of the folder is sent, and who says so. */
+  readonly optOut: string | undefined;
+  /** The variables by which the folder's own hooks send to a destination of the folder's. */
+  readonly ownDestination: NodeJS.ProcessEnv | undefined;
+}
+
+interface Source {
+  /** The path of the file. */
+  readonly name: string;
+  readonly scope: Scope | 'shell';
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/**
+ * Reads the settings for a hook that Claude Code has started in a folder. Claude Code has merged the variables of all files, and
+ * there the last word wins. What restricts is read again from each of them, so that a project cannot widen what its user allows.
+ */
+export async function readHookSettings(env: NodeJS.ProcessEnv, folder: string): Promise<FolderSettings> {
+  return combine(env, folder, readSources(env, folder));
+}
+
+/**
+ * Reads the settings for the sessions of a folder, for a command that a person runs: from the shell, and for what is unset there
+ * from the files that Claude Code would read. The destination and its keys never come from a project, whose author could redirect
+ * the user's data, unless the user has installed them there.
+ */
+export async function readCommandSettings(shell: NodeJS.ProcessEnv, folder: string): Promise<FolderSettings> {
+  const sources = readSources(shell, folder);
+  const set = Object.fromEntries(Object.entries(shell).filter(([, value]) => value !== ''));
+  const isTrusted = ({ scope, name, env }: Source) =>
+    scope === 'user' || scope === 'managed' || isInstalledDestination(stateFolder(shell), name, env);
+  const describing = (env: NodeJS.ProcessEnv) =>
+    Object.fromEntries(Object.entries(env).filter(([variable]) => isOfKind(variable, 'describes')));
+  const envs = sources.map((source) => (isTrusted(source) ? source.env : describing(source.env)));
+  return combine(Object.assign({}, ...envs, set), folder, [
+    ...sources,
+    { name: 'the shell', scope: 'shell', env: set },
+  ]);
+}
+
+async function combine(env: NodeJS.ProcessEnv, folder: string, sources: readonly Source[]): Promise<FolderSettings> {
+  const mayOptOut = sources.every(
+    ({ scope, env: own }) => scope !== 'managed' || own.CC_LANGFUSE_ALLOW_OPT_OUT?.trim() !== 'false',
+  );
+  const restricting = sources.filter(({ scope }) => mayOptOut || scope === 'managed');
+  const restricted = restrict(
+    env,
+    sources.map((source) => source.env),
+  );
+  const own = Object.assign({}, ...sources.filter(isOfProject).map((source) => source.env));
+  const excluding = mayOptOut ? [...restricting, { name: 'the environment', env }] : restricting;
+  return {
+    env: restricted,
+    optOut: findOff(restricting) ?? (await findExclusion(folder, excluding)),
+    ownDestination: hasDestination(own) ? own : undefined,
+  };
+}
+
+function isOfProject({ scope }: Source): boolean {
+  return scope === 'project' || scope === 'local';
+}
+
+function findOff(sources: readonly Source[]): string | undefined {
+  for (const { name, env } of sources) {
+    const variable = variableFor('TRACE_TO_LANGFUSE', env);
+    if (variable !== undefined && env[variable]?.trim() !== 'true') return `${variable} is off in ${name}`;
+  }
+  return undefined;
+}
+
+async function findExclusion(folder: string, sources: readonly Pick<Source, 'name' | 'env'>[]) {
+  for (const { name, env } of sources) {
+    const { CC_LANGFUSE_EXCLUDE: globs } = env;
+    if (globs === undefined || globs.trim() === '') continue;
+    const { findExcluding } = await import('./excluded-folders.lazy.js');
+    const glob = findExcluding(folder, globs);
+    if (glob !== undefined) return `CC_LANGFUSE_EXCLUDE in ${name} excludes ${glob}`;
+  }
+  return undefined;
+}
+
+/** Reads the `env` blocks of the files that Claude Code accepts: JSON without comments. */
+function readSources(env: NodeJS.ProcessEnv, folder: string): Source[] {
+  return listSettingsPaths(env, folder).flatMap(({ scope, path }) => {
+    // Reading a FIFO would block.
+    const text = attempt(() => (statSync(path).isFile() ? readFileSync(path, 'utf8') : undefined));
+    const settings = text === undefined ? undefined : parseJson(text.replace(/^\uFEFF/, ''));
+    if (!isRecord(settings) || !isRecord(settings.env)) return [];
+    const variables = Object.entries(settings.env).filter(([, value]) => typeof value === 'string');
+    return [{ scope, name: path, env: Object.fromEntries(variables) as NodeJS.ProcessEnv }];
+  });
+}

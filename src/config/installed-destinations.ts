@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { writeFileAtomically } from '../shared/atomic-write.js';
+import { attempt } from '../shared/attempt.js';
+import { isRecord, parseJson } from '../shared/json.js';
+import { givenSettings } from './settings.js';
+import { SETTINGS } from './settings-table.js';
+
+const FILE_NAME = 'cc-langfuse_installed.json';
+
+/**
+ * Whether the user has installed exactly this destination into a settings file. Commands then take it from the file, although it
+ * is a project's: whoever else changes it there is not believed.
+ */
+export function isInstalledDestination(stateFolder: string, path: string, env: NodeJS.ProcessEnv): boolean {
+  return readInstalled(stateFolder)[path] === hashDestination(env);
+}
+
+export function saveInstalledDestination(stateFolder: string, path: string, env: NodeJS.ProcessEnv): void {
+  const file = join(stateFolder, FILE_NAME);
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  writeFileAtomically(file, JSON.stringify({ ...readInstalled(stateFolder), [path]: hashDestination(env) }), 0o600);
+}
+
+function readInstalled(stateFolder: string): Record<string, unknown> {
+  const installed = parseJson(attempt(() => readFileSync(join(stateFolder, FILE_NAME), 'utf8')) ?? '');
+  return isRecord(installed) ? installed : {};
+}
+
+function hashDestination(env: NodeJS.ProcessEnv): string {
+  const values = givenSettings(env)
+    .filter(({ name }) => ['destination', 'secret'].includes(SETTINGS[name].kind))
+    .map(({ name, value }) => [name, value]);
+  return createHash('sha256').update(JSON.stringify(values)).digest('hex');
+}

@@ -1,0 +1,28 @@
+import { parseJson } from '../shared/json.js';
+
+// How two values of a setting that restricts what leaves the machine are joined.
+
+/** Chooses the stricter of two words. A word that is not in the list is the strictest: it is an error, and must stay one. */
+export const strictestOf =
+  (...strictestFirst: readonly string[]) =>
+  (a: string, b: string): string => {
+    const [first, second] = [a, b].map((value) => strictestFirst.indexOf(value.trim().toLowerCase()));
+    return (first ?? 0) <= (second ?? 0) ? a : b;
+  };
+
+export function smallest(a: string, b: string): string {
+  return Number(b) < Number(a) || Number.isNaN(Number(a)) ? b : a;
+}
+
+/** A value that is not an array stays alone, so that it is reported. */
+export function joinJsonArrays(a: string, b: string): string {
+  const [first, second] = [parseJson(a), parseJson(b)];
+  if (!Array.isArray(first)) return a;
+  if (!Array.isArray(second)) return b;
+  const all = [...first, ...second].map((item) => JSON.stringify(item));
+  return `[${[...new Set(all)].join(',')}]`;
+}
+
+export function joinLists(a: string, b: string): string {
+  return [...new Set([...a.split(','), ...b.split(',')].map((item) => item.trim()))].join(',');
+}

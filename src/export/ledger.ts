@@ -1,0 +1,146 @@
+import { type Entry, lastKnownLine } from '../state/entry.js';
+import {
+  findGaps,
+  isSameRun,
+  type Mute,
+  mergeRuns,
+  openRun,
+  type Run,
+  type RunIdentity,
+  runAt,
+} from '../state/runs.js';
+import type { Turn } from '../transcript/turns/turn.js';
+
+/** The run that an export is made by, if its session is the run's own. */
+export interface OwnRun {
+  readonly identity: RunIdentity;
+  /** The prompt of the turn that ended with the event; undefined if the event does not say. */
+  readonly promptId?: string | undefined;
+  /** Whether it also takes the turns of no run, as a backfill does. */
+  readonly takesAll: boolean;
+}
+
+/** Knows which run each turn of a session belongs to, and so where and how it is sent. */
+export class Ledger {
+  readonly #destination: string;
+  readonly #own: OwnRun | undefined;
+  readonly #mutes: readonly Mute[];
+  #runs: readonly Run[];
+  #changed: readonly Run[] = [];
+
+  constructor(entry: Entry, destination: string, own: OwnRun | undefined) {
+    const { runs, mutes = [] } = entry;
+    this.#runs = runs;
+    this.#mutes = mutes;
+    this.#destination = destination;
+    this.#own = own;
+    if (!own || own.takesAll) return;
+    if (runs.length === 0) this.#change({ ...own.identity, fromLine: 1 });
+    // Without a SessionStart and without the turn's id, a new run is assumed to begin after the last line that earlier runs knew.
+    // A run that is known adds nothing, since its event may be handled after the next run has started.
+    else if (own.promptId === undefined && openRun(runs) && !runs.some((run) => isSameRun(run, own.identity)))
+      this.#change({ ...own.identity, fromLine: lastKnownLine(entry) + 1 });
+  }
+
+  get hasChanged(): boolean {
+    return this.#changed.length > 0;
+  }
+
+  /** Returns the runs that the state does not have yet, once. */
+  takeChanged(): Run[] {
+    const changed = [...this.#changed];
+    this.#changed = [];
+    return changed;
+  }
+
+  /** The lines up to a line that belong to no run. */
+  gapsUpTo(line: number) {
+    return findGaps(this.#runs, line);
+  }
+
+  /**
+   * Binds runs to this destination that had none, or a wrong one. What an older version did not save is that of this run, too.
+   */
+  adopt(isWrong: (destination: string) => boolean): void {
+    for (const run of this.#runs) {
+      const { destination = this.#destination, given } = run;
+      const isOwn = destination === this.#destination;
+      if (isOwn ? run.destination !== undefined && given !== undefined : !isWrong(destination)) continue;
+      this.#change({ ...run, destination: this.#destination, given: given ?? this.#own?.identity.given ?? {} });
+    }
+  }
+
+  /** The runs in which the prompts of a turn were given, if all of them are known and are for this destination. */
+  findRuns(promptLines: readonly number[]): [Run, ...Run[]] | undefined {
+    const [first, ...more] = promptLines.map((line) => runAt(this.#runs, line));
+    const runs = [first, ...more].filter((run) => run?.destination === this.#destination);
+    if (!first || runs.length < promptLines.length) return undefined;
+    return [first, ...more.filter((run) => run !== undefined && !isSameRun(run, first))] as [Run, ...Run[]];
+  }
+
+  /** All runs for this destination, unless some lines belong to no run: it is not known when in the session something happened. */
+  findAllRuns(): [Run, ...Run[]] | undefined {
+    const isWhole = this.gapsUpTo(this.#runs.at(-1)?.fromLine ?? 0).length === 0;
+    return isWhole ? this.findRuns(this.#runs.map(({ fromLine }) => fromLine)) : undefined;
+  }
+
+  /** Whether a variable has a value in any run. */
+  isGiven(variable: string, value: string): boolean {
+    return [...this.#runs, this.#own?.identity].some((run) => run?.given?.[variable]?.trim().toLowerCase() === value);
+  }
+
+  /** Whether the user has muted any of a turn. */
+  isMuted({ lineNumbers }: Turn): boolean {
+    const [first = 0, last = first] = [lineNumbers[0], lineNumbers.at(-1)];
+    return this.#mutes.some(({ fromLine, toLine = Number.POSITIVE_INFINITY }) => last >= fromLine && first <= toLine);
+  }
+
+  /** Whether the user has muted the session and has not unmuted it since. */
+  get isMutedNow(): boolean {
+    return this.#mutes.at(-1)?.toLine === undefined && this.#mutes.length > 0;
+  }
+
+  /**
+   * Records that a turn belongs to this export's own run, if it does. Returns the run if it takes a turn of no run: that is saved
+   * once the turn is acknowledged.
+   */
+  claim({ prompts, lineNumbers }: Turn): Run | undefined {
+    if (!this.#own) return undefined;
+    const { identity, promptId, takesAll } = this.#own;
+    const [{ line: fromLine }] = prompts;
+    const known = runAt(this.#runs, fromLine);
+    if (takesAll) return known ? undefined : this.#cover(fromLine, lineNumbers.at(-1) ?? fromLine, identity);
+    const isOwn = promptId !== undefined && prompts.some((prompt) => prompt.promptId === promptId);
+    if (isOwn && !(known && isSameRun(known, identity))) this.#change({ ...identity, fromLine });
+    return undefined;
+  }
+
+  /** Records that the last turn belongs to this export's own run, since its event has ended that turn. */
+  claimLast({ prompts }: Turn): boolean {
+    const [{ line: fromLine }] = prompts;
+    if (!this.#own || this.#own.takesAll || runAt(this.#runs, fromLine)) return false;
+    this.#change({ ...this.#own.identity, fromLine });
+    return true;
+  }
+
+  /** Records that this export has looked at the lines of no run up to a line. */
+  fillGaps(upTo: number): void {
+    if (!this.#own?.takesAll) return;
+    const { identity } = this.#own;
+    for (const { toLine } of this.gapsUpTo(upTo)) this.#change(this.#cover(toLine, toLine, identity));
+  }
+
+  /** Covers lines of no run, and those before them, with a run. */
+  #cover(fromLine: number, toLine: number, identity: RunIdentity): Run {
+    const start = this.gapsUpTo(fromLine).at(-1)?.fromLine ?? fromLine;
+    const before = this.#runs.find((run) => run.toLine === start - 1 && isSameRun(run, identity));
+    const run = before ? { ...before, toLine } : { ...identity, fromLine: start, toLine };
+    this.#runs = mergeRuns(this.#runs, [run]);
+    return run;
+  }
+
+  #change(run: Run): void {
+    this.#runs = mergeRuns(this.#runs, [run]);
+    this.#changed = mergeRuns(this.#changed, [run]);
+  }
+}

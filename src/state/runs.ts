@@ -1,0 +1,70 @@
+import { isDeepStrictEqual } from 'node:util';
+import * as z from 'zod/mini';
+import { optional } from '../shared/schema.js';
+
+/**
+ * A run of Claude Code in a session, or a backfill: from which line on, where its turns are sent, under which settings, and what
+ * started it. A turn belongs to the run in which its prompt was given, whichever run sends it. Lines of no run were written with
+ * tracing off.
+ */
+export const Run = z.object({
+  fromLine: z.number(),
+  /** Its last line; undefined as long as the run may go on. */
+  toLine: optional(z.number()),
+  /** Undefined if its settings named no destination. */
+  destination: optional(z.string()),
+  /** The variables that describe its turns or restrict what of them is sent; undefined if an older version did not save them. */
+  given: optional(z.record(z.string(), z.string())),
+  /** The folder that Claude Code was started in. */
+  folder: optional(z.string()),
+  parent: optional(z.object({ trace: z.string(), span: z.string() })),
+  seed: optional(z.string()),
+  metadata: optional(z.record(z.string(), z.string())),
+});
+export type Run = z.infer<typeof Run>;
+
+/** What a run is, apart from its lines. */
+export type RunIdentity = Omit<Run, 'fromLine' | 'toLine'>;
+
+/** Lines in which the user has muted a session. */
+export const Mute = z.object({ fromLine: z.number(), toLine: optional(z.number()) });
+export type Mute = z.infer<typeof Mute>;
+
+/** Returns the run that a line belongs to. A run that goes on ends where the next one begins. */
+export function runAt(runs: readonly Run[], line: number): Run | undefined {
+  const run = runs.findLast(({ fromLine }) => fromLine <= line);
+  return run?.toLine === undefined || line <= run.toLine ? run : undefined;
+}
+
+/** Returns the run that goes on, if there is one. */
+export function openRun(runs: readonly Run[]): Run | undefined {
+  const last = runs.at(-1);
+  return last && last.toLine === undefined ? last : undefined;
+}
+
+/** Whether two runs would send a turn alike. */
+export function isSameRun(a: RunIdentity, b: RunIdentity): boolean {
+  return isDeepStrictEqual(describe(a), describe(b));
+}
+
+function describe({ destination, given, parent, seed, metadata }: RunIdentity) {
+  return { destination, given, parent, seed, metadata };
+}
+
+/** Adds runs in the order of their lines; one that begins at the same line is replaced. */
+export function mergeRuns(before: readonly Run[], changed: readonly Run[]): Run[] {
+  const others = before.filter(({ fromLine }) => !changed.some((run) => run.fromLine === fromLine));
+  return [...others, ...changed].toSorted((a, b) => a.fromLine - b.fromLine);
+}
+
+/** Returns the parts of the lines up to a line that belong to no run. */
+export function findGaps(runs: readonly Run[], upTo: number): { fromLine: number; toLine: number }[] {
+  const gaps: { fromLine: number; toLine: number }[] = [];
+  let next = 1;
+  for (const { fromLine, toLine = Number.POSITIVE_INFINITY } of runs) {
+    if (fromLine > next) gaps.push({ fromLine: next, toLine: Math.min(fromLine - 1, upTo) });
+    next = Math.max(next, toLine + 1);
+  }
+  if (next <= upTo) gaps.push({ fromLine: next, toLine: upTo });
+  return gaps.filter(({ fromLine, toLine }) => fromLine <= toLine);
+}

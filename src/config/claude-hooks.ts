@@ -1,6 +1,6 @@
 import { isRecord } from '../shared/json.js';
 import { type ClaudeSettings, listEnabledPlugins } from './claude-settings.js';
-import { pluginVariable } from './plugin-options.js';
+import type { PluginOptions } from './plugin-options.js';
 
 /**
  * The events that start this program, and the seconds that each hook may take: all SessionEnd hooks together have 1.5 s
@@ -83,9 +83,9 @@ export function findOwnPlugins(settings: ClaudeSettings): string[] {
   return listEnabledPlugins(settings).filter((plugin) => plugin.startsWith('cc-langfuse@'));
 }
 
-/** What the user entered for a plugin, as variables. Secrets are missing: Claude Code keeps them elsewhere. */
-export function readPluginVariables({ pluginConfigs }: ClaudeSettings, plugin: string): NodeJS.ProcessEnv {
+/** What the user entered for a plugin, under the names that its hooks get. Secrets are missing: Claude Code keeps them elsewhere. */
+export function readPluginOptions({ pluginConfigs }: ClaudeSettings, plugin: string): PluginOptions {
   const config = isRecord(pluginConfigs) ? pluginConfigs[plugin] : undefined;
   const options = isRecord(config) && isRecord(config.options) ? config.options : {};
-  return Object.fromEntries(Object.entries(options).map(([option, value]) => [pluginVariable(option), String(value)]));
+  return Object.fromEntries(Object.entries(options).map(([option, value]) => [option.toUpperCase(), String(value)]));
 }

@@ -3,7 +3,7 @@ import { realpathSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { quoteForShell } from '../../../cli/terminal.js';
-import { findOwnPlugins, readPluginVariables } from '../../../config/claude-hooks.js';
+import { findOwnPlugins, readPluginOptions } from '../../../config/claude-hooks.js';
 import {
   acceptedSettings,
   commandEnvironment,
@@ -11,6 +11,7 @@ import {
   type SettingsFile,
   settingsPath,
 } from '../../../config/claude-settings.js';
+import { addPluginOptions } from '../../../config/plugin-options.js';
 import { isKey, parseOtlpHeaders } from '../../../config/setting-formats.js';
 import {
   type DestinationConfig,
@@ -49,26 +50,26 @@ export async function readSettingsInForce(
     { place: 'the shell', env: shell },
     ...accepted.map(({ path, content }) => ({ place: path, env: envBlock(content) })),
   ];
-  const ofUser = accepted.filter(({ scope }) => scope === 'user');
-  const plugins = ofUser.flatMap(({ settings }) =>
-    findOwnPlugins(settings).map((plugin) => ({
-      place: `the plugin ${plugin}`,
-      // The plugin's hooks trace unless they are told not to.
-      env: Object.assign({ TRACE_TO_LANGFUSE: 'true' }, readPluginVariables(settings, plugin)),
-    })),
-  );
-  const hookEnv: NodeJS.ProcessEnv = Object.assign({}, ...layers.map(({ env }) => env));
-  // An empty variable overrides the layers below it, except what was entered for a plugin.
-  for (const [name, value] of plugins.flatMap(({ env }) => Object.entries(env))) hookEnv[name] ||= value;
+  const given: NodeJS.ProcessEnv = Object.assign({}, ...layers.map(({ env }) => env));
+  const plugins = accepted
+    .filter(({ scope }) => scope === 'user')
+    .flatMap(({ settings }) =>
+      findOwnPlugins(settings).map((name) => ({ name, options: readPluginOptions(settings, name) })),
+    );
+  const hookEnv = plugins.reduce((env, { options }) => addPluginOptions(env, options), given);
+  const plugin = plugins[0] && `the plugin ${plugins[0].name}`;
+  // The plugin's hooks trace unless they are told not to.
+  if (plugin !== undefined) hookEnv[SWITCH] ||= 'true';
   const managed = accepted.filter(({ scope }) => scope === 'managed').map(({ content }) => envBlock(content));
-  const findLayer = (variable: string) => [...plugins, ...layers].findLast(({ env }) => (env[variable] ?? '') !== '');
+  const findLayer = (variable: string) => layers.findLast(({ env }) => (env[variable] ?? '') !== '')?.place;
+  const isFromPlugin = (variable: string) => Boolean(hookEnv[variable]) && hookEnv[variable] !== given[variable];
   return {
     shell,
     hookEnv,
     settings: await readSettings(hookEnv),
     trusted: await readSettings(Object.assign(commandEnvironment(shell), ...managed)),
-    plugin: plugins[0]?.place,
-    findPlace: (variable) => findLayer(variable)?.place ?? 'the shell',
+    plugin,
+    findPlace: (variable) => (isFromPlugin(variable) ? plugin : findLayer(variable)) ?? 'the shell',
   };
 }
 

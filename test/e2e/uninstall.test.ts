@@ -1,6 +1,8 @@
-import { existsSync } from 'node:fs';
+import { cpSync, existsSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Newcomer } from '../support/newcomer.js';
+import { PROGRAM } from '../support/program.js';
 
 let newcomer: Newcomer;
 
@@ -28,6 +30,21 @@ describe('uninstall', () => {
     );
     expect(newcomer.settings).toBe(before);
   });
+
+  test.each(['lf', 'my tools'])(
+    'removes hooks that were written by hand, for a clone in the folder "%s"',
+    async (folder) => {
+      const clone = join(newcomer.home, folder);
+      cpSync(dirname(PROGRAM), join(clone, 'dist'), { recursive: true });
+      writeFileSync(join(newcomer.home, 'cli.cjs'), 'another program');
+      const hook = (path: string) => [{ hooks: [{ type: 'command', command: `node "${path}" hook` }] }];
+      const other = hook(join(newcomer.home, 'cli.cjs'));
+      const own = hook(join(clone, 'dist', 'cli.cjs'));
+      newcomer.settings = JSON.stringify({ hooks: { Stop: [...other, ...own], SessionEnd: own } });
+      expect((await newcomer.run(['uninstall', '--yes'])).exitCode).toBe(0);
+      expect(JSON.parse(newcomer.settings)).toEqual({ hooks: { Stop: other } });
+    },
+  );
 
   test('quotes the command that removes the rest', async () => {
     newcomer.env = { HOME: `${newcomer.home}/my home` };

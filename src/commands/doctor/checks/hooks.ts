@@ -1,8 +1,13 @@
 import { accessSync, constants, realpathSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { moveAsideCommand, quoteForShell } from '../../../cli/terminal.js';
-import { type CommandHook, findOwnHooks, findOwnPlugins, HOOK_SECONDS } from '../../../config/claude-hooks.js';
+import {
+  type CommandHook,
+  expandHome,
+  findOwnHooks,
+  findOwnPlugins,
+  HOOK_SECONDS,
+} from '../../../config/claude-hooks.js';
 import { type AcceptedSettings, acceptedSettings, type SettingsFile } from '../../../config/claude-settings.js';
 import { findOtherExporters } from '../../../config/other-exporters.js';
 import { attempt } from '../../../shared/attempt.js';
@@ -143,7 +148,7 @@ function checkHookProgram({ file, command, words }: RegisteredHook, searchPath: 
 
 /** Looks a command up as a shell would. Returns undefined if the name contains a variable that only the shell knows. */
 function findExecutable(named: string, searchPath: string) {
-  const expanded = named.replace(/^(?:~|\$HOME|\$\{HOME\})(?=[/\\])/, homedir());
+  const expanded = expandHome(named);
   if (expanded.includes('$')) return undefined;
   const isPath = /[/\\]/.test(expanded);
   const inFolder = (folder: string) => ['', ...WINDOWS_ENDINGS].map((ending) => join(folder, expanded + ending));

@@ -157,7 +157,7 @@ describe('install --yes', () => {
     const user = newcomer.settingsFile;
     const twice = 'sends the same turns, so each appears twice in Langfuse';
     const warnings = [
-      `${local} has comments or trailing commas, so Claude Code ignores it. Fix: remove them from ${local}`,
+      `${local} has comments or trailing commas (line 1, column 23: invalid comment token), so Claude Code ignores it. Fix: remove them from ${local}`,
       `"disableAllHooks" in ${user} stops Claude Code from starting the hooks. Fix: remove "disableAllHooks" from ${user}`,
       `registered in 2 ways (${user}): each turn is still sent once, but 2 processes run. Fix: claude plugin disable cc-langfuse@team`,
       `the original cc-langfuse (${user}) ${twice}. Fix: remove its command from hooks.Stop`,
@@ -314,6 +314,18 @@ describe('install fails with one line and writes nothing', () => {
     const message = `${newcomer.settingsFile} is not JSON that Claude Code can read (line 3, column 3: comma expected); fix it first`;
     await failing({ exitCode: 1, message }, [command, '--yes', ...(command === 'install' ? KEYS : [])], SECRET_KEY);
     expect(newcomer.settings).toBe('{\n  "model": "opus"\n  "env": {}\n}\n');
+  });
+
+  test.each([
+    ['{\n  // mine\n  "model": "opus"\n}\n', 'line 2, column 3: invalid comment token'],
+    ['{\n  "model": "opus",\n}\n', 'line 3, column 1: property name expected'],
+  ])('if Claude Code would ignore the settings (%j)', async (text, problem) => {
+    newcomer.settings = text;
+    const message = `${newcomer.settingsFile} has comments or trailing commas (${problem}), so Claude Code ignores it; remove them first`;
+    await failing({ exitCode: 1, message }, withKeys(newcomer.server.url), SECRET_KEY);
+    await failing({ exitCode: 1, message }, ['install', '--dry-run']);
+    expect(newcomer.settings).toBe(text);
+    expect(newcomer.server.requests).toEqual([]);
   });
 
   test.each(['install', 'uninstall'])('if a folder is in the place of the file (%s)', async (command) => {

@@ -61,6 +61,13 @@ describe('uninstall', () => {
     expect(JSON.parse(newcomer.settings)).toEqual({ env: { EDITOR: 'vi' } });
   });
 
+  test('removes hooks and keys from settings with comments, too, which Claude Code ignores', async () => {
+    await newcomer.install();
+    newcomer.settings = newcomer.settings.replace('{', '{\n  // mine');
+    expect((await newcomer.run(['uninstall', '--yes'])).exitCode).toBe(0);
+    expect(newcomer.settings).toBe('{\n  // mine\n}\n');
+  });
+
   test('changes nothing in settings that contain nothing of it', async () => {
     expect((await newcomer.run(['uninstall', '--yes'])).stdout).toMatch(
       /contains nothing of cc-langfuse; nothing was changed\n/,

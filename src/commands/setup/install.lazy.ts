@@ -68,7 +68,12 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const { scope, isDryRun, assumeYes, given } = await readRequest(args);
   const path = settingsPath(scope, env, process.cwd());
   const command = scope === 'project' ? PORTABLE_COMMAND : buildAbsoluteCommand(process.argv[1] ?? '', env);
-  const block = envBlock(readSettingsAt(path));
+  const content = readSettingsAt(path);
+  if (content.kind === 'settings' && content.problem !== undefined)
+    throw new Error(
+      `${path} has comments or trailing commas (${content.problem}), so Claude Code ignores it; remove them first`,
+    );
+  const block = envBlock(content);
   const { TRACE_TO_LANGFUSE = 'true' } = block;
   const plan = (credentials: Partial<Credentials>) =>
     planChange(path, (before) =>

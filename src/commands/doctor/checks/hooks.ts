@@ -66,8 +66,8 @@ function* checkSettingsFiles({ files }: HookSetup): Generator<Finding> {
       const isFile = content.reason !== 'not a regular file';
       const fix = isFile ? `chmod u+r ${quoteForShell(path)}` : moveAsideCommand(path);
       yield broken(`cannot be read (${content.reason})`, fix);
-    } else if (content.kind === 'settings' && !content.isStrict)
-      yield broken('has comments or trailing commas', `remove them from ${path}`);
+    } else if (content.kind === 'settings' && content.problem !== undefined)
+      yield broken(`has comments or trailing commas (${content.problem})`, `remove them from ${path}`);
   }
 }
 

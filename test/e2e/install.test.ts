@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -87,6 +88,23 @@ describe('install --yes', () => {
     expect((await newcomer.install()).stdout).toMatch(/^.* is up to date; nothing was changed\n/);
     expect(newcomer.settings).toBe(after);
     expect(readFileSync(`${newcomer.settingsFile}.cc-langfuse.bak`, 'utf8')).toBe(before);
+  });
+
+  test('keeps the backup from before the first installation if it is run again with other keys', async () => {
+    newcomer.settings = '{"model":"opus"}';
+    await newcomer.install();
+    newcomer.settings = newcomer.settings.replace(PUBLIC_KEY, 'pk-lf-before');
+    const { stdout } = await newcomer.install();
+    expect(stdout).toMatch(/^registered /);
+    expect(stdout).not.toContain('backup');
+    expect(readFileSync(`${newcomer.settingsFile}.cc-langfuse.bak`, 'utf8')).toBe('{"model":"opus"}');
+  });
+
+  test('makes no backup of a file that it created itself', async () => {
+    await newcomer.install();
+    newcomer.settings = newcomer.settings.replace(PUBLIC_KEY, 'pk-lf-before');
+    await newcomer.install();
+    expect(readdirSync(join(newcomer.home, '.claude'))).toEqual(['settings.json']);
   });
 
   test('takes missing keys from the settings or the environment, and keeps the names of variables', async () => {
@@ -204,6 +222,27 @@ describe('install --scope', () => {
     expect(JSON.parse(readFileSync(file, 'utf8')).env.LANGFUSE_SECRET_KEY).toBe(SECRET_KEY);
     writeFileSync(join(newcomer.home, '.claude', '.gitignore'), 'settings.local.json*\n');
     expect((await newcomer.install('--scope', 'local')).stderr).toBe('');
+  });
+
+  test.each([
+    ['local', 'settings.local.json'],
+    ['project', 'settings.json'],
+  ])('%s warns unless git ignores the backup', async (scope, name) => {
+    const folder = join(newcomer.home, '.claude');
+    execFileSync('git', ['init', '-q', newcomer.home]);
+    mkdirSync(folder);
+    // Claude Code makes git ignore only its own file.
+    writeFileSync(join(folder, '.gitignore'), 'settings.local.json\n');
+    writeFileSync(join(folder, name), '{}', { mode: 0o600 });
+    const install = () =>
+      scope === 'local' ? newcomer.install('--scope', scope) : newcomer.run(['install', '--yes', '--scope', scope]);
+    expect((await install()).stderr).toBe(
+      `cc-langfuse: git does not ignore the backup ${folder}/${name}.cc-langfuse.bak. Fix: add ${name}.cc-langfuse.bak to ${folder}/.gitignore\n`,
+    );
+    rmSync(join(folder, `${name}.cc-langfuse.bak`));
+    writeFileSync(join(folder, '.gitignore'), `settings.local.json\n${name}.cc-langfuse.bak\n`);
+    writeFileSync(join(folder, name), '{}');
+    expect((await install()).stderr).toBe('');
   });
 
   test('user warns, too, if the file is a link into a repository', async () => {

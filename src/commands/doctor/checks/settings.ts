@@ -222,7 +222,22 @@ export function* checkExposure(path: string): Generator<Finding> {
   if (isReadByOthers) yield exposed('others on this machine can read it', `chmod 600 ${quoteForShell(path)}`);
   // The settings may be a link into a repository of dotfiles.
   const file = realpathSync(path);
-  // Claude Code makes git ignore only the local settings that it creates itself. 1: in a working tree and not ignored.
+  // Claude Code makes git ignore only the local settings that it creates itself.
+  if (mayBeCommitted(file)) yield exposed('git does not ignore it', ignoreInGit(`${file}*`));
+}
+
+/** Whether git might take the backup that install made. */
+export function* checkBackup(path: string): Generator<Finding> {
+  if (mayBeCommitted(path))
+    yield about('backup-exposed').warning(`git does not ignore the backup ${path}`, ignoreInGit(path));
+}
+
+function mayBeCommitted(file: string): boolean {
   const { status } = spawnSync('git', ['-C', dirname(file), 'check-ignore', '-q', file], { stdio: 'ignore' });
-  if (status === 1) yield exposed('git does not ignore it', `add ${basename(file)}* to ${dirname(file)}/.gitignore`);
+  // 1: in a working tree and not ignored.
+  return status === 1;
+}
+
+function ignoreInGit(file: string): string {
+  return `add ${basename(file)} to ${dirname(file)}/.gitignore`;
 }

@@ -15,30 +15,25 @@ export function withPluginOptions(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 /**
  * Options are the weakest source: each counts only if no variable of its setting has a value. Keys and server come from one
- * source, so that what a project sets never sends the user's keys to another server, nor its turns to the user's project.
+ * source, so that a server that only a project names never gets the keys that the user entered.
  */
 export function addPluginOptions(env: NodeJS.ProcessEnv, options: PluginOptions): NodeJS.ProcessEnv {
   const all = { ...env };
   const hasDestination = isSet(env, 'OTLP_URL') || (isSet(env, 'PUBLIC_KEY') && isSet(env, 'SECRET_KEY'));
-  // The secret key is not looked at, because `doctor` cannot see it. The form requires both.
+  // The form requires both keys; `doctor` sees only the public one.
   if (options.PUBLIC_KEY && !hasDestination) {
     for (const name of ['PUBLIC_KEY', 'SECRET_KEY', 'BASE_URL', 'BASEURL', 'HOST']) {
       delete all[`LANGFUSE_${name}`];
-      all[pluginVariable(name)] = options[name];
+      all[`CC_LANGFUSE_${name}`] = options[name];
     }
   }
   for (const name of ['USER_ID', 'TAGS', 'TRACING_ENVIRONMENT', 'CAPTURE'])
-    if (!isSet(env, name)) all[pluginVariable(name)] = options[name];
+    if (!isSet(env, name)) all[`CC_LANGFUSE_${name}`] = options[name];
   return all;
 }
 
-/** The variable as which an option counts. */
-export function pluginVariable(option: string): string {
-  return `CC_LANGFUSE_${option}`;
-}
-
-/** As in settings-table.ts, some settings exist only as `CC_LANGFUSE_X`. */
 function isSet(env: NodeJS.ProcessEnv, name: string): boolean {
+  // As in settings-table.ts, these two have no other name: a LANGFUSE_CAPTURE of another program means nothing here.
   const other = name === 'CAPTURE' || name === 'OTLP_URL' ? undefined : env[`LANGFUSE_${name}`];
-  return Boolean(env[pluginVariable(name)]?.trim() || other?.trim());
+  return Boolean(env[`CC_LANGFUSE_${name}`]?.trim() || other?.trim());
 }

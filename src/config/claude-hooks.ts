@@ -1,6 +1,10 @@
+import { readFileSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { isAbsolute } from 'node:path';
+import { attempt } from '../shared/attempt.js';
 import { isRecord } from '../shared/json.js';
 import { type ClaudeSettings, listEnabledPlugins } from './claude-settings.js';
-import { pluginVariable } from './plugin-options.js';
+import type { PluginOptions } from './plugin-options.js';
 
 /**
  * The events that start this program, and the seconds that each hook may take: all SessionEnd hooks together have 1.5 s
@@ -68,14 +72,35 @@ export function findOwnHooks(settings: ClaudeSettings): CommandHook[] {
 
 const PROGRAM_NAME = /^cc-langfuse(?:@[^/\\]*)?(?:\.cmd|\.ps1|\.exe)?$/;
 
-/** Whether a hook starts this program: by name, by npx, or by the path of its file, in which case the path or a comment names it. */
+/** Whether a hook starts this program: by name, by npx, or by the path of its file. */
 export function isOwnHook({ command, words }: CommandHook): boolean {
   return words.some((word, place) => {
     // A URL: the original cc-langfuse was run from its repository.
     if (words[place + 1] !== 'hook' || /^[a-z+]{2,}:/.test(word)) return false;
     const file = word.split(/[/\\]/).at(-1) ?? '';
-    return PROGRAM_NAME.test(file) || (file === 'cli.cjs' && /\bcc-langfuse\b/.test(command + word));
+    return PROGRAM_NAME.test(file) || (file === 'cli.cjs' && (MARK.test(command) || isProgram(word)));
   });
+}
+
+/** The comment that install adds to a command whose path does not name cc-langfuse. */
+const MARK = /#.*\bcc-langfuse\b/;
+/** What the program prints about the command; every version contains it. */
+const HELP = 'usage: cc-langfuse hook';
+const LARGEST_PROGRAM_BYTES = 1_000_000;
+
+/** If the file cannot be read, because it is gone or only a shell can find it, its path has to name the program. */
+function isProgram(word: string): boolean {
+  const path = expandHome(word);
+  const status = attempt(() => statSync(path));
+  // Which directory a hook runs in is not known. Reading a FIFO would block.
+  const isReadable = isAbsolute(path) && status?.isFile() && status.size < LARGEST_PROGRAM_BYTES;
+  const text = isReadable ? attempt(() => readFileSync(path, 'utf8')) : undefined;
+  return text?.includes(HELP) ?? /\bcc-langfuse\b/.test(path);
+}
+
+/** Replaces the home directory at the beginning of a path as a shell would. */
+export function expandHome(path: string): string {
+  return path.replace(/^(?:~|\$HOME|\$\{HOME\})(?=[/\\])/, homedir());
 }
 
 /** This program's own plugins that settings enable: each registers every hook. */
@@ -83,9 +108,9 @@ export function findOwnPlugins(settings: ClaudeSettings): string[] {
   return listEnabledPlugins(settings).filter((plugin) => plugin.startsWith('cc-langfuse@'));
 }
 
-/** What the user entered for a plugin, as variables. Secrets are missing: Claude Code keeps them elsewhere. */
-export function readPluginVariables({ pluginConfigs }: ClaudeSettings, plugin: string): NodeJS.ProcessEnv {
+/** What the user entered for a plugin, under the names that its hooks get. Secrets are missing: Claude Code keeps them elsewhere. */
+export function readPluginOptions({ pluginConfigs }: ClaudeSettings, plugin: string): PluginOptions {
   const config = isRecord(pluginConfigs) ? pluginConfigs[plugin] : undefined;
   const options = isRecord(config) && isRecord(config.options) ? config.options : {};
-  return Object.fromEntries(Object.entries(options).map(([option, value]) => [pluginVariable(option), String(value)]));
+  return Object.fromEntries(Object.entries(options).map(([option, value]) => [option.toUpperCase(), String(value)]));
 }

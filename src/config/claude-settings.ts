@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
-import { type ParseError, parse, printParseErrorCode } from 'jsonc-parser';
-import { isRecord, parseJson } from '../shared/json.js';
+import { type ParseError, type ParseOptions, parse, printParseErrorCode } from 'jsonc-parser';
+import { isRecord } from '../shared/json.js';
 import { listSettingsPaths, type Scope, settingsPath } from './settings-paths.js';
 
 export type ClaudeSettings = { readonly [key: string]: unknown };
@@ -17,8 +17,13 @@ export type SettingsContent =
   | { readonly kind: 'unreadable'; readonly reason: string }
   /** `problem` says where the error is, and what it is. */
   | { readonly kind: 'invalid'; readonly text: string; readonly problem: string }
-  /** `isStrict` is false if there are comments or trailing commas: Claude Code then ignores the whole file. */
-  | { readonly kind: 'settings'; readonly text: string; readonly settings: ClaudeSettings; readonly isStrict: boolean };
+  /** `problem` says where the first comment or trailing comma is, if there is one: Claude Code then ignores the whole file. */
+  | {
+      readonly kind: 'settings';
+      readonly text: string;
+      readonly settings: ClaudeSettings;
+      readonly problem: string | undefined;
+    };
 
 export interface AcceptedSettings extends SettingsFile {
   readonly settings: ClaudeSettings;
@@ -32,7 +37,9 @@ export function readSettingsFiles(env: NodeJS.ProcessEnv, cwd: string): Settings
 /** Returns the settings that Claude Code accepts, the weakest first: it ignores a file with comments or trailing commas. */
 export function acceptedSettings(files: readonly SettingsFile[]): AcceptedSettings[] {
   return files.flatMap((file) =>
-    file.content.kind === 'settings' && file.content.isStrict ? [{ ...file, settings: file.content.settings }] : [],
+    file.content.kind === 'settings' && file.content.problem === undefined
+      ? [{ ...file, settings: file.content.settings }]
+      : [],
   );
 }
 
@@ -45,7 +52,7 @@ export function commandEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const content = readSettingsAt(settingsPath('user', env, ''));
   const fromShell = Object.entries(env).filter(([, value]) => value !== '');
   return {
-    ...(content.kind === 'settings' && content.isStrict && envBlock(content)),
+    ...(content.kind === 'settings' && content.problem === undefined && envBlock(content)),
     ...Object.fromEntries(fromShell),
   };
 }
@@ -76,13 +83,18 @@ export function listEnabledPlugins({ enabledPlugins }: ClaudeSettings): string[]
 /** Parses a settings file; an empty one counts as one without settings. */
 export function parseClaudeSettings(text: string): SettingsContent {
   const json = text.replace(/^\uFEFF/, '');
-  if (json.trim() === '') return { kind: 'settings', text, settings: {}, isStrict: true };
-  const errors: ParseError[] = [];
-  const settings: unknown = parse(json, errors, { allowTrailingComma: true });
-  const [first] = errors;
-  if (first) return { kind: 'invalid', text, problem: describeParseError(json, first) };
+  if (json.trim() === '') return { kind: 'settings', text, settings: {}, problem: undefined };
+  const problem = findParseError(json, { allowTrailingComma: true });
+  if (problem !== undefined) return { kind: 'invalid', text, problem };
+  const settings: unknown = parse(json, [], { allowTrailingComma: true });
   if (!isRecord(settings)) return { kind: 'invalid', text, problem: 'expected a JSON object' };
-  return { kind: 'settings', text, settings, isStrict: parseJson(json) !== undefined };
+  return { kind: 'settings', text, settings, problem: findParseError(json, { disallowComments: true }) };
+}
+
+function findParseError(text: string, options: ParseOptions): string | undefined {
+  const errors: ParseError[] = [];
+  parse(text, errors, options);
+  return errors[0] && describeParseError(text, errors[0]);
 }
 
 function describeParseError(text: string, { offset, error }: ParseError): string {

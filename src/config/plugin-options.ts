@@ -1,19 +1,39 @@
+// Every hook loads this before anything else, so it imports nothing.
+export type PluginOptions = { readonly [option: string]: string | undefined };
+
 const OPTION = 'CLAUDE_PLUGIN_OPTION_';
 
 /**
  * Returns the environment with the plugin's options as settings. Claude Code passes what the user entered for a plugin to
- * its hooks as `CLAUDE_PLUGIN_OPTION_X`, and leaves out what is unset. Each counts as `CC_LANGFUSE_X`, so that the
- * `LANGFUSE_X` of another program cannot redirect the turns.
+ * its hooks as `CLAUDE_PLUGIN_OPTION_X`, and leaves out what is unset.
  */
 export function withPluginOptions(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   if (env.CLAUDE_PLUGIN_ROOT === undefined) return env;
+  const options = Object.entries(env).filter(([name]) => name.startsWith(OPTION));
+  return addPluginOptions(env, Object.fromEntries(options.map(([name, value]) => [name.slice(OPTION.length), value])));
+}
+
+/**
+ * Options are the weakest source: each counts only if no variable of its setting has a value. Keys and server come from one
+ * source, so that a server that only a project names never gets the keys that the user entered.
+ */
+export function addPluginOptions(env: NodeJS.ProcessEnv, options: PluginOptions): NodeJS.ProcessEnv {
   const all = { ...env };
-  for (const [name, value] of Object.entries(env)) {
-    if (name.startsWith(OPTION)) all[pluginVariable(name.slice(OPTION.length))] ||= value;
+  const hasDestination = isSet(env, 'OTLP_URL') || (isSet(env, 'PUBLIC_KEY') && isSet(env, 'SECRET_KEY'));
+  // The form requires both keys; `doctor` sees only the public one.
+  if (options.PUBLIC_KEY && !hasDestination) {
+    for (const name of ['PUBLIC_KEY', 'SECRET_KEY', 'BASE_URL', 'BASEURL', 'HOST']) {
+      delete all[`LANGFUSE_${name}`];
+      all[`CC_LANGFUSE_${name}`] = options[name];
+    }
   }
+  for (const name of ['USER_ID', 'TAGS', 'TRACING_ENVIRONMENT', 'CAPTURE'])
+    if (!isSet(env, name)) all[`CC_LANGFUSE_${name}`] = options[name];
   return all;
 }
 
-export function pluginVariable(option: string): string {
-  return `CC_LANGFUSE_${option.toUpperCase()}`;
+function isSet(env: NodeJS.ProcessEnv, name: string): boolean {
+  // As in settings-table.ts, these two have no other name: a LANGFUSE_CAPTURE of another program means nothing here.
+  const other = name === 'CAPTURE' || name === 'OTLP_URL' ? undefined : env[`LANGFUSE_${name}`];
+  return Boolean(env[`CC_LANGFUSE_${name}`]?.trim() || other?.trim());
 }

@@ -1,6 +1,15 @@
-import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
-import { findOwnHooks, findOwnPlugins, HOOK_SECONDS, PORTABLE_COMMAND } from '../../src/config/claude-hooks.js';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import {
+  expandHome,
+  findOwnHooks,
+  findOwnPlugins,
+  HOOK_SECONDS,
+  PORTABLE_COMMAND,
+} from '../../src/config/claude-hooks.js';
 
 const example = JSON.parse(readFileSync(new URL('../../hooks.example.json', import.meta.url), 'utf8'));
 const stop = (hook: object) => ({ hooks: { Stop: [{ hooks: [{ type: 'command', ...hook }] }] } });
@@ -45,6 +54,39 @@ test.each([
   'tail ~/.claude/state/cc-langfuse_hook.log',
 ])('%s does not start this program', (command) => {
   expect(findOwnHooks(stop({ command }))).toEqual([]);
+});
+
+test('a hook that names a file by its path starts this program if the program is in that file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lf-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'cli.cjs');
+  const isOwn = (path = file) => findOwnHooks(stop({ command: `node "${path}" hook` })).length > 0;
+  expect(isOwn()).toBe(false);
+  // The source has the same texts as the program that is built from it.
+  const program = readFileSync(new URL('../../src/cli.ts', import.meta.url), 'utf8');
+  writeFileSync(file, program);
+  expect(isOwn()).toBe(true);
+  expect(findOwnHooks(stop({ command: 'node', args: [file, 'hook'] }))).toHaveLength(1);
+  // Which directory a hook runs in is not known.
+  expect(isOwn('dist/cli.cjs')).toBe(false);
+  writeFileSync(file, "console.log('usage: another hook')");
+  expect(isOwn()).toBe(false);
+  rmSync(file);
+  writeFileSync(join(folder, 'program'), program);
+  symlinkSync('program', file);
+  expect(isOwn()).toBe(true);
+  rmSync(file);
+  mkdirSync(file);
+  expect(isOwn()).toBe(false);
+  rmSync(file, { recursive: true });
+  // Reading it would block.
+  if (process.platform !== 'win32') execFileSync('mkfifo', [file]);
+  expect(isOwn()).toBe(false);
+});
+
+test('a path may begin with the home directory', () => {
+  expect(['~/a', '$HOME/a', '$' + '{HOME}/a'].map(expandHome)).toEqual(Array(3).fill(join(homedir(), 'a')));
+  expect(['/a/~/b', '~me/a', '$HOMES/a'].map(expandHome)).toEqual(['/a/~/b', '~me/a', '$HOMES/a']);
 });
 
 test.each([{}, { hooks: [] }, { hooks: { Stop: {} } }, { hooks: { Stop: [null, { hooks: [1, { command: 2 }] }] } }])(

@@ -30,7 +30,7 @@ test('settings are read from the user, the project, the user in the project, and
     {
       scope: 'local',
       path: local,
-      content: { kind: 'settings', text: '{"env":{"A":"b"}}', settings: { env: { A: 'b' } }, isStrict: true },
+      content: { kind: 'settings', text: '{"env":{"A":"b"}}', settings: { env: { A: 'b' } }, problem: undefined },
     },
   ]);
   expect(files.slice(3).map(({ scope }) => scope)).toContain('managed');
@@ -61,21 +61,21 @@ test('settings with comments are not accepted', () => {
 });
 
 describe('a settings file', () => {
-  test('with comments or trailing commas is parsed, but is not strict', () => {
-    expect(parseClaudeSettings('{\n  // why\n  "a": [1,],\n}\n')).toMatchObject({
-      kind: 'settings',
-      settings: { a: [1] },
-      isStrict: false,
-    });
+  test.each([
+    ['{\n  // why\n  "a": [1,],\n}\n', 'line 2, column 3: invalid comment token'],
+    ['{\n  "a": [1],\n}\n', 'line 3, column 1: property name expected'],
+    ['{\n  "a": [\n    1,\n  ]\n}\n', 'line 4, column 3: value expected'],
+  ])('with comments or trailing commas (%j) is parsed, but has a problem', (text, problem) => {
+    expect(parseClaudeSettings(text)).toMatchObject({ kind: 'settings', settings: { a: [1] }, problem });
   });
 
   test('may begin with a byte order mark or be empty', () => {
     expect(parseClaudeSettings('\uFEFF{"a":1}')).toMatchObject({
       kind: 'settings',
       settings: { a: 1 },
-      isStrict: true,
+      problem: undefined,
     });
-    expect(parseClaudeSettings(' \n')).toMatchObject({ kind: 'settings', settings: {}, isStrict: true });
+    expect(parseClaudeSettings(' \n')).toMatchObject({ kind: 'settings', settings: {}, problem: undefined });
   });
 
   test.each([

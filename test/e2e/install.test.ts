@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -89,6 +90,23 @@ describe('install --yes', () => {
     expect(readFileSync(`${newcomer.settingsFile}.cc-langfuse.bak`, 'utf8')).toBe(before);
   });
 
+  test('keeps the backup from before the first installation if it is run again with other keys', async () => {
+    newcomer.settings = '{"model":"opus"}';
+    await newcomer.install();
+    newcomer.settings = newcomer.settings.replace(PUBLIC_KEY, 'pk-lf-before');
+    const { stdout } = await newcomer.install();
+    expect(stdout).toMatch(/^registered /);
+    expect(stdout).not.toContain('backup');
+    expect(readFileSync(`${newcomer.settingsFile}.cc-langfuse.bak`, 'utf8')).toBe('{"model":"opus"}');
+  });
+
+  test('makes no backup of a file that it created itself', async () => {
+    await newcomer.install();
+    newcomer.settings = newcomer.settings.replace(PUBLIC_KEY, 'pk-lf-before');
+    await newcomer.install();
+    expect(readdirSync(join(newcomer.home, '.claude'))).toEqual(['settings.json']);
+  });
+
   test('takes missing keys from the settings or the environment, and keeps the names of variables', async () => {
     newcomer.settings = JSON.stringify({
       env: { CC_LANGFUSE_PUBLIC_KEY: PUBLIC_KEY, LANGFUSE_HOST: 'http://127.0.0.1:1' },
@@ -157,7 +175,7 @@ describe('install --yes', () => {
     const user = newcomer.settingsFile;
     const twice = 'sends the same turns, so each appears twice in Langfuse';
     const warnings = [
-      `${local} has comments or trailing commas, so Claude Code ignores it. Fix: remove them from ${local}`,
+      `${local} has comments or trailing commas (line 1, column 23: invalid comment token), so Claude Code ignores it. Fix: remove them from ${local}`,
       `"disableAllHooks" in ${user} stops Claude Code from starting the hooks. Fix: remove "disableAllHooks" from ${user}`,
       `registered in 2 ways (${user}): each turn is still sent once, but 2 processes run. Fix: claude plugin disable cc-langfuse@team`,
       `the original cc-langfuse (${user}) ${twice}. Fix: remove its command from hooks.Stop`,
@@ -204,6 +222,27 @@ describe('install --scope', () => {
     expect(JSON.parse(readFileSync(file, 'utf8')).env.LANGFUSE_SECRET_KEY).toBe(SECRET_KEY);
     writeFileSync(join(newcomer.home, '.claude', '.gitignore'), 'settings.local.json*\n');
     expect((await newcomer.install('--scope', 'local')).stderr).toBe('');
+  });
+
+  test.each([
+    ['local', 'settings.local.json'],
+    ['project', 'settings.json'],
+  ])('%s warns unless git ignores the backup', async (scope, name) => {
+    const folder = join(newcomer.home, '.claude');
+    execFileSync('git', ['init', '-q', newcomer.home]);
+    mkdirSync(folder);
+    // Claude Code makes git ignore only its own file.
+    writeFileSync(join(folder, '.gitignore'), 'settings.local.json\n');
+    writeFileSync(join(folder, name), '{}', { mode: 0o600 });
+    const install = () =>
+      scope === 'local' ? newcomer.install('--scope', scope) : newcomer.run(['install', '--yes', '--scope', scope]);
+    expect((await install()).stderr).toBe(
+      `cc-langfuse: git does not ignore the backup ${folder}/${name}.cc-langfuse.bak. Fix: add ${name}.cc-langfuse.bak to ${folder}/.gitignore\n`,
+    );
+    rmSync(join(folder, `${name}.cc-langfuse.bak`));
+    writeFileSync(join(folder, '.gitignore'), `settings.local.json\n${name}.cc-langfuse.bak\n`);
+    writeFileSync(join(folder, name), '{}');
+    expect((await install()).stderr).toBe('');
   });
 
   test('user warns, too, if the file is a link into a repository', async () => {
@@ -314,6 +353,18 @@ describe('install fails with one line and writes nothing', () => {
     const message = `${newcomer.settingsFile} is not JSON that Claude Code can read (line 3, column 3: comma expected); fix it first`;
     await failing({ exitCode: 1, message }, [command, '--yes', ...(command === 'install' ? KEYS : [])], SECRET_KEY);
     expect(newcomer.settings).toBe('{\n  "model": "opus"\n  "env": {}\n}\n');
+  });
+
+  test.each([
+    ['{\n  // mine\n  "model": "opus"\n}\n', 'line 2, column 3: invalid comment token'],
+    ['{\n  "model": "opus",\n}\n', 'line 3, column 1: property name expected'],
+  ])('if Claude Code would ignore the settings (%j)', async (text, problem) => {
+    newcomer.settings = text;
+    const message = `${newcomer.settingsFile} has comments or trailing commas (${problem}), so Claude Code ignores it; remove them first`;
+    await failing({ exitCode: 1, message }, withKeys(newcomer.server.url), SECRET_KEY);
+    await failing({ exitCode: 1, message }, ['install', '--dry-run']);
+    expect(newcomer.settings).toBe(text);
+    expect(newcomer.server.requests).toEqual([]);
   });
 
   test.each(['install', 'uninstall'])('if a folder is in the place of the file (%s)', async (command) => {

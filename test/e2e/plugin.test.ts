@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { readSettings } from '../../src/config/settings.js';
 import { version } from '../../src/shared/version.js';
-import { PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
+import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
 import { Workplace } from '../support/program.js';
 import { play, recording } from '../support/recording.js';
 import { describeTraces } from '../support/traces.js';
@@ -102,5 +102,37 @@ describe('the hooks of the plugin, started as Claude Code starts them', () => {
       expect(await start(event, payload, env)).toEqual({ exitCode: 0, output: '' });
     });
     expect(workplace.server.observations).toEqual([]);
+  });
+
+  /** Plays a session with a second server that the environment names. Returns how many observations each got. */
+  async function playBetweenServers(env: (url: string) => NodeJS.ProcessEnv) {
+    const other = await LangfuseServer.start();
+    onTestFinished(() => other.stop());
+    await play(recording('p-simple'), workplace.home, async ({ event, payload }) => {
+      // The program as it is built now.
+      const all = { ...options(), CLAUDE_PLUGIN_ROOT: ROOT, ...env(other.url) };
+      expect(await start(event, payload, all)).toEqual({ exitCode: 0, output: '' });
+    });
+    return { ofForm: workplace.server.observations.length, other: other.observations.length, requests: other.requests };
+  }
+
+  test('export to the keys and the server of the environment if it has both keys', async () => {
+    const { ofForm, other } = await playBetweenServers((url) => ({
+      LANGFUSE_PUBLIC_KEY: PUBLIC_KEY,
+      LANGFUSE_SECRET_KEY: SECRET_KEY,
+      LANGFUSE_HOST: url,
+    }));
+    expect(ofForm).toBe(0);
+    expect(other).toBeGreaterThan(0);
+  });
+
+  test('do not send the keys that the user entered to a server that only the environment names', async () => {
+    const { ofForm, requests } = await playBetweenServers((url) => ({
+      CC_LANGFUSE_BASE_URL: url,
+      LANGFUSE_HOST: url,
+      LANGFUSE_PUBLIC_KEY: 'pk-lf-other',
+    }));
+    expect(ofForm).toBeGreaterThan(0);
+    expect(requests).toEqual([]);
   });
 });

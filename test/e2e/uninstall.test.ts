@@ -1,8 +1,20 @@
-import { existsSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Newcomer } from '../support/newcomer.js';
+import { PROGRAM } from '../support/program.js';
 
 let newcomer: Newcomer;
+const backup = () => `${newcomer.settingsFile}.cc-langfuse.bak`;
 
 beforeEach(async () => {
   newcomer = await Newcomer.arrive();
@@ -21,13 +33,89 @@ describe('uninstall', () => {
     expect(stdout).toBe(
       [
         `removed cc-langfuse from ${newcomer.settingsFile}`,
-        `backup, which contains the keys: ${newcomer.settingsFile}.cc-langfuse.bak`,
+        `removed its backup ${backup()}`,
         `State and log are kept. To remove them: rm -r ${newcomer.home}/.claude/state/cc-langfuse_*`,
         '',
       ].join('\n'),
     );
     expect(newcomer.settings).toBe(before);
+    expect(readdirSync(join(newcomer.home, '.claude'))).toEqual(['settings.json']);
   });
+
+  test('keeps what was edited since the installation, and removes the backup', async () => {
+    newcomer.settings = '{"model":"opus"}';
+    await newcomer.install();
+    newcomer.settings = newcomer.settings.replace('opus', 'sonnet');
+    await newcomer.run(['uninstall', '--yes']);
+    expect(newcomer.settings).toBe('{"model":"sonnet"}');
+    expect(existsSync(backup())).toBe(false);
+  });
+
+  test('keeps a backup that has the only copy of a secret key, and says so', async () => {
+    newcomer.settings = '{"env":{"LANGFUSE_SECRET_KEY":"sk-lf-of-my-app"}}';
+    await newcomer.install();
+    const { stdout } = await newcomer.run(['uninstall', '--yes']);
+    expect(stdout).toContain(
+      `kept the backup ${backup()}, which has a secret key that install replaced. To remove it: rm ${backup()}\n`,
+    );
+    expect(readFileSync(backup(), 'utf8')).toContain('sk-lf-of-my-app');
+  });
+
+  test.each(['not settings', undefined])('keeps what it did not make at the place of the backup (%s)', async (text) => {
+    await newcomer.install();
+    if (text === undefined) symlinkSync(PROGRAM, backup());
+    else writeFileSync(backup(), text);
+    const { stdout } = await newcomer.run(['uninstall', '--yes']);
+    if (text === undefined) expect(stdout).not.toContain('backup');
+    else
+      expect(stdout).toContain(
+        `kept the backup ${backup()}, which install did not make. To remove it: rm ${backup()}\n`,
+      );
+    expect(lstatSync(backup()).isSymbolicLink()).toBe(text === undefined);
+  });
+
+  test('names a backup that is left of an earlier installation', async () => {
+    newcomer.settings = '{}';
+    await newcomer.install();
+    newcomer.settings = '{}';
+    const { stdout } = await newcomer.run(['uninstall', '--yes']);
+    expect(stdout).toContain('contains nothing of cc-langfuse; nothing was changed\n');
+    expect(stdout).toContain(
+      `kept the backup ${backup()}, which is left of an earlier installation. To remove it: rm ${backup()}\n`,
+    );
+    expect(existsSync(backup())).toBe(true);
+    expect((await newcomer.run(['uninstall', '--yes', '--scope', 'local'])).stdout).not.toContain('backup');
+  });
+
+  test('keeps the backup if the settings cannot be written', async () => {
+    // With a name of this length no temporary file can be created next to it.
+    const real = join(newcomer.home, `${'x'.repeat(250)}.json`);
+    newcomer.settings = '{}';
+    await newcomer.install();
+    renameSync(newcomer.settingsFile, real);
+    symlinkSync(real, newcomer.settingsFile);
+    expect(await newcomer.run(['uninstall', '--yes'])).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      stderr: `cc-langfuse: ${newcomer.settingsFile} cannot be written (ENAMETOOLONG); nothing was changed\n`,
+    });
+    expect(readFileSync(backup(), 'utf8')).toBe('{}');
+  });
+
+  test.each(['lf', 'my tools'])(
+    'removes hooks that were written by hand, for a clone in the folder "%s"',
+    async (folder) => {
+      const clone = join(newcomer.home, folder);
+      cpSync(dirname(PROGRAM), join(clone, 'dist'), { recursive: true });
+      writeFileSync(join(newcomer.home, 'cli.cjs'), 'another program');
+      const hook = (path: string) => [{ hooks: [{ type: 'command', command: `node "${path}" hook` }] }];
+      const other = hook(join(newcomer.home, 'cli.cjs'));
+      const own = hook(join(clone, 'dist', 'cli.cjs'));
+      newcomer.settings = JSON.stringify({ hooks: { Stop: [...other, ...own], SessionEnd: own } });
+      expect((await newcomer.run(['uninstall', '--yes'])).exitCode).toBe(0);
+      expect(JSON.parse(newcomer.settings)).toEqual({ hooks: { Stop: other } });
+    },
+  );
 
   test('quotes the command that removes the rest', async () => {
     newcomer.env = { HOME: `${newcomer.home}/my home` };
@@ -42,6 +130,13 @@ describe('uninstall', () => {
     await newcomer.run(['install']);
     await newcomer.run(['uninstall', '--yes']);
     expect(JSON.parse(newcomer.settings)).toEqual({ env: { EDITOR: 'vi' } });
+  });
+
+  test('removes hooks and keys from settings with comments, too, which Claude Code ignores', async () => {
+    await newcomer.install();
+    newcomer.settings = newcomer.settings.replace('{', '{\n  // mine');
+    expect((await newcomer.run(['uninstall', '--yes'])).exitCode).toBe(0);
+    expect(newcomer.settings).toBe('{\n  // mine\n}\n');
   });
 
   test('changes nothing in settings that contain nothing of it', async () => {
@@ -66,9 +161,11 @@ describe('uninstall', () => {
   });
 
   test('shows the change with --dry-run, and needs --yes without a terminal', async () => {
+    newcomer.settings = '{}';
     await newcomer.install();
     const before = newcomer.settings;
     const { stdout } = await newcomer.run(['uninstall', '--dry-run']);
+    expect(stdout).toContain(`${backup()} would be removed\n`);
     expect(stdout).toContain('-    "LANGFUSE_SECRET_KEY": "[redacted]",\n');
     expect(await newcomer.run(['uninstall'])).toMatchObject({
       exitCode: 2,

@@ -61,7 +61,7 @@ export class DoctorHome {
     mkdirSync(this.project);
     this.program = join(workplace.home, 'cc-langfuse', 'dist', 'cli.cjs');
     mkdirSync(dirname(this.program), { recursive: true });
-    writeFileSync(this.program, '', { mode: 0o755 });
+    writeFileSync(this.program, 'usage: cc-langfuse hook', { mode: 0o755 });
   }
 
   static async open(): Promise<DoctorHome> {

@@ -16,7 +16,7 @@ import { settingsPath } from '../../config/settings-paths.js';
 import { sessionsPage } from '../../langfuse/server.js';
 import { withoutUndefined } from '../../shared/json.js';
 import { checkHookConflicts } from '../doctor/checks/hooks.js';
-import { checkExposure } from '../doctor/checks/settings.js';
+import { checkBackup, checkExposure } from '../doctor/checks/settings.js';
 import type { Finding } from '../doctor/finding.js';
 import {
   askForCredentials,
@@ -39,8 +39,8 @@ export const HELP = `usage: cc-langfuse install [options]
 Registers the hooks in Claude Code's settings and writes the keys of a Langfuse
 project to their env block. In a terminal it asks for what it needs and tries
 the keys before it writes them. If CC_LANGFUSE_OTLP_URL names a Collector, no
-keys are needed. The rest of the file stays as it is, and install keeps a backup
-next to it.
+keys are needed. The rest of the file stays as it is. A backup of the file as it
+was before the first installation is kept next to it, until you uninstall.
 
   --scope <scope>       user: ~/.claude/settings.json (the default)
                         local: .claude/settings.local.json
@@ -68,14 +68,19 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const { scope, isDryRun, assumeYes, given } = await readRequest(args);
   const path = settingsPath(scope, env, process.cwd());
   const command = scope === 'project' ? PORTABLE_COMMAND : buildAbsoluteCommand(process.argv[1] ?? '', env);
-  const block = envBlock(readSettingsAt(path));
+  const content = readSettingsAt(path);
+  if (content.kind === 'settings' && content.problem !== undefined)
+    throw new Error(
+      `${path} has comments or trailing commas (${content.problem}), so Claude Code ignores it; remove them first`,
+    );
+  const block = envBlock(content);
   const { TRACE_TO_LANGFUSE = 'true' } = block;
   const plan = (credentials: Partial<Credentials>) =>
     planChange(path, (before) =>
       addToSettings(before, command, { TRACE_TO_LANGFUSE, ...buildVariables(credentials, block) }),
     );
   // Fails before the user is asked for keys if they could not be written.
-  plan({});
+  const hooksOnly = planChange(path, (before) => addToSettings(before, command, {}));
   const { destination } = await readSettings({ ...commandEnvironment(env), ...block });
   const collector = destination?.kind === 'collector' ? destination : undefined;
   if (collector && Object.keys(given).length > 0)
@@ -94,12 +99,17 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   }
   const checked = needsKeys ? await (assumeYes ? checkKnownCredentials : askForCredentials)(known) : undefined;
   const change = plan(checked ?? {});
-  const backup = writeChange(change);
+  // A file that already has these hooks is not as it was before the first installation.
+  const backup = writeChange(change, { keepsBackup: hooksOnly.before !== hooksOnly.after });
   if (change.before === change.after) printStdout(`${path} is up to date; nothing was changed`);
   else printStdout(`registered ${Object.keys(HOOK_SECONDS).join(', ')} in ${path}`);
   if (backup !== undefined) printStdout(`backup: ${backup}`);
   printStdout(describeNextSteps(checked ?? collector, TRACE_TO_LANGFUSE));
-  warn([...findConflicts(change, env), ...(checked ? checkExposure(path) : [])]);
+  warn([
+    ...findConflicts(change, env),
+    ...(checked ? checkExposure(path) : []),
+    ...(backup === undefined ? [] : checkBackup(backup)),
+  ]);
   return 0;
 }
 

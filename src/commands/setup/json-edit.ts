@@ -2,8 +2,9 @@ import { createScanner, getNodeValue, type Node, parseTree } from 'jsonc-parser'
 import type { Json } from '../../shared/json.js';
 
 /*
- * Edits JSON text, with comments and trailing commas, and leaves every other byte as it was. jsonc-parser's own edits do not:
- * they reformat each line that they touch, and remove what follows the last item of a list together with that item.
+ * Edits JSON text and leaves every other byte as it was. jsonc-parser's own edits do not: they reformat each line that they
+ * touch, and remove what follows the last item of a list together with that item. Values are removed from text with comments
+ * and trailing commas, too, but only put into text without: Claude Code ignores settings with any.
  */
 
 export type JsonPath = readonly (string | number)[];
@@ -92,19 +93,11 @@ function insertItem(text: string, parent: Node, { eol, unit, space }: Style, ite
     const closing = text.slice(start, endOf(parent)).includes('\n') ? '' : eol + outer;
     return replace(text, start, start, eol + outer + unit + item(outer + unit) + closing);
   }
-  const comma = findCommaAfter(text, endOf(last));
-  const after = comma === undefined ? endOf(last) : comma + 1;
-  const insertAt = (start: number, inserted: string) => {
-    const longer = replace(text, start, start, inserted);
-    return comma === undefined ? replace(longer, after, after, ',') : longer;
-  };
-  if (!isFirstOnLine(text, last.offset)) return insertAt(after, space + item(outer));
+  const after = endOf(last);
+  if (!isFirstOnLine(text, last.offset)) return replace(text, after, after, `,${space}${item(outer)}`);
   const indent = indentAt(text, last.offset);
-  const comments = COMMENTS_UP_TO_LINE_END.exec(text.slice(after))?.[0] ?? '';
-  return insertAt(after + comments.length, eol + indent + item(indent));
+  return replace(text, after, after, `,${eol}${indent}${item(indent)}`);
 }
-
-const COMMENTS_UP_TO_LINE_END = /^(?:[ \t]|\/\*(?:(?!\*\/)[^\r\n])*\*\/)*(?:\/\/[^\r\n]*)?(?=\r?\n)/;
 
 function removeMember(text: string, member: Node, parent: Node): string {
   const siblings = parent.children ?? [];

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { chmodSync, constants, copyFileSync, lstatSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { lstatSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { structuredPatch } from 'diff';
 import { errorReason } from '../../cli/command-line.js';
@@ -62,8 +62,25 @@ export function showChange({ path, before = '', after }: SettingsChange): string
   return `${path} would change:\n${lines.join('\n')}`;
 }
 
-/** Writes all or nothing, through a link to its target. Returns the path of the backup, if there was a file before. */
-export function writeChange({ path, before, after }: SettingsChange): string | undefined {
+/**
+ * Finds the copy that install made of the file as it was before the first installation. A link there is not followed: it may
+ * come with a project that someone else wrote.
+ */
+export function findBackup(path: string): string | undefined {
+  const backup = backupPath(path);
+  return lstatSync(backup, { throwIfNoEntry: false })?.isFile() ? backup : undefined;
+}
+
+/** Next to the name that Claude Code knows. */
+function backupPath(path: string): string {
+  return `${path}.cc-langfuse.bak`;
+}
+
+/** Writes all or nothing, through a link to its target. Returns the path of the backup if it made one. */
+export function writeChange(
+  { path, before, after }: SettingsChange,
+  { keepsBackup }: { readonly keepsBackup: boolean },
+): string | undefined {
   if (before === after) return undefined;
   try {
     if (before === undefined) {
@@ -71,18 +88,16 @@ export function writeChange({ path, before, after }: SettingsChange): string | u
       writeFileAtomically(path, after, 0o600);
       return undefined;
     }
-    const file = realpathSync(path);
-    // Next to the name that Claude Code knows. There is only ever one backup.
-    const backup = `${path}.cc-langfuse.bak`;
-    // A project that someone else wrote may have a link there, which must not be followed.
-    rmSync(backup, { force: true });
-    copyFileSync(file, backup, constants.COPYFILE_EXCL);
-    // The keys in it may still be valid when everyone has forgotten it.
-    chmodSync(backup, 0o600);
+    const backup = keepsBackup && findBackup(path) === undefined ? backupPath(path) : undefined;
+    if (backup !== undefined) {
+      rmSync(backup, { force: true });
+      // The keys in it may still be valid when everyone has forgotten it.
+      writeFileAtomically(backup, before, 0o600);
+    }
     try {
-      writeFileAtomically(file, after);
+      writeFileAtomically(realpathSync(path), after);
     } catch (error) {
-      rmSync(backup);
+      if (backup !== undefined) rmSync(backup);
       throw error;
     }
     return backup;

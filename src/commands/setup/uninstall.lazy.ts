@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { canAsk, confirm } from '../../cli/questions.js';
@@ -10,13 +11,13 @@ import { isSetting } from '../../config/settings.js';
 import { settingsPath } from '../../config/settings-paths.js';
 import { parseSetupOptions, SETUP_OPTIONS } from './options.js';
 import { removeFromSettings } from './settings-change.js';
-import { planChange, showChange, writeChange } from './settings-file.js';
+import { findBackup, planChange, showChange, writeChange } from './settings-file.js';
 
 export const HELP = `usage: cc-langfuse uninstall [options]
 
 Removes the hooks from Claude Code's settings, and the keys and settings of
-cc-langfuse from their env block. The rest of the file stays as it is, and
-uninstall keeps a backup next to it.
+cc-langfuse from their env block. The rest of the file stays as it is. The
+backup that install made is removed, too.
 
   --scope <scope>       user: ~/.claude/settings.json (the default)
                         local: .claude/settings.local.json
@@ -32,7 +33,8 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const { values, positionals } = parseCommandLine(args, SETUP_OPTIONS);
   const { scope, isDryRun, assumeYes } = parseSetupOptions('uninstall', values, positionals);
   const path = settingsPath(scope, env, process.cwd());
-  const variables = Object.keys(envBlock(readSettingsAt(path))).filter(isSetting);
+  const block = envBlock(readSettingsAt(path));
+  const variables = Object.keys(block).filter(isSetting);
   const sharing = readSettingsFiles(env, process.cwd()).find(
     ({ content }) => content.kind === 'settings' && hasExporterWithSameKeys(content.settings),
   );
@@ -40,23 +42,42 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const change = planChange(path, (text) => removeFromSettings(text, removed));
   const isChange = change.before !== undefined && change.before !== change.after;
   const mustAsk = isChange && !isDryRun && !assumeYes;
-  if (isDryRun || (mustAsk && canAsk())) printStdout(showChange(change));
+  const backup = findBackup(path);
+  const kept = backup && (isChange ? findReasonToKeep(backup, block) : 'is left of an earlier installation');
+  const removesBackup = backup !== undefined && kept === undefined;
+  if (isDryRun || (mustAsk && canAsk())) {
+    printStdout(showChange(change));
+    if (removesBackup) printStdout(`${backup} would be removed`);
+  }
   if (isDryRun) return 0;
   if (mustAsk && !canAsk()) throw new UsageError('there is no terminal to ask in: use --yes');
   if (mustAsk && !(await confirm('Remove it?'))) {
     printStdout('nothing was changed');
     return 0;
   }
-  const backup = isChange ? writeChange(change) : undefined;
-  const hasKeys = removed.some((variable) => variable.endsWith('SECRET_KEY'));
+  if (isChange) writeChange(change, { keepsBackup: false });
   const print = (line: string) => printStdout(toOneLine(line));
   print(isChange ? `removed cc-langfuse from ${path}` : `${path} contains nothing of cc-langfuse; nothing was changed`);
-  if (backup !== undefined) print(`backup${hasKeys ? ', which contains the keys' : ''}: ${backup}`);
+  if (removesBackup) {
+    rmSync(backup);
+    print(`removed its backup ${backup}`);
+  } else if (backup !== undefined)
+    print(`kept the backup ${backup}, which ${kept}. To remove it: rm ${quoteForShell(backup)}`);
   if (sharing && variables.length > 0)
     print(`the keys are still in it, because another exporter in ${sharing.path} may use them`);
   readSettingsFiles(env, process.cwd()).flatMap(describeRest).map(print);
   print(`State and log are kept. To remove them: rm -r ${quoteForShell(`${stateFolder(env)}/cc-langfuse_`)}*`);
   return 0;
+}
+
+/** Says why a backup is not removed with the installation; undefined if it is. */
+function findReasonToKeep(backup: string, block: { readonly [name: string]: string }): string | undefined {
+  const content = readSettingsAt(backup);
+  if (content.kind !== 'settings') return 'install did not make';
+  const hasOtherKey = Object.entries(envBlock(content)).some(
+    ([name, value]) => isSetting(name) && name.endsWith('SECRET_KEY') && value !== block[name],
+  );
+  return hasOtherKey ? 'has a secret key that install replaced' : undefined;
 }
 
 /** What still starts this program, and how to remove it. */

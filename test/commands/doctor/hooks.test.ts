@@ -80,7 +80,7 @@ describe('a settings file that Claude Code ignores is broken', () => {
     expect(found.of('settings-file')).toEqual([
       {
         status: 'broken',
-        message: `${FILE} has comments or trailing commas, ${IGNORED}`,
+        message: `${FILE} has comments or trailing commas (line 1, column 1: invalid comment token), ${IGNORED}`,
         fix: `remove them from ${FILE}`,
       },
     ]);

@@ -108,6 +108,17 @@ describe('a proxy', () => {
     ]);
   });
 
+  test('is broken if it is not an http proxy; then the server is not asked', async () => {
+    const { url, found } = await throughProxy({ ALL_PROXY: 'socks5://me:hunter2@127.0.0.1:1080' });
+    expect(found.lines(/^(?:endpoint|proxy)$/)).toEqual([
+      `none endpoint: ${url} was not asked, because the proxy cannot be used`,
+      'broken proxy: ALL_PROXY names a socks5 proxy, but only http and https proxies are supported',
+    ]);
+    expect(found.of('proxy')).toMatchObject([
+      { fix: 'set HTTPS_PROXY or HTTP_PROXY to an http or https proxy, or add the server to NO_PROXY' },
+    ]);
+  });
+
   test('and certificates that only the settings name are warnings, since your own commands do not use them', async () => {
     home.setUp({ NODE_EXTRA_CA_CERTS: '/gone.pem', HTTPS_PROXY: 'http://me:hunter2@proxy:3128' });
     const found = await home.check();

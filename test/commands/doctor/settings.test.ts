@@ -69,6 +69,31 @@ test('the plugin’s settings count, and it traces unless tracing is turned off'
   expect(withEmpty.lines(names)).toEqual(found.lines(names));
 });
 
+test('the plugin’s keys go with the plugin’s server, unless the environment has both keys', async () => {
+  const plugin = 'cc-langfuse@cc-langfuse';
+  const { HOME, ...env } = home.workplace.env;
+  home.workplace.env = { HOME };
+  home.writeSettings({
+    enabledPlugins: { [plugin]: true },
+    pluginConfigs: { [plugin]: { options: { public_key: 'pk-lf-form', base_url: 'https://form.test' } } },
+  });
+  const { port } = home.workplace.server;
+  home.writeSettings({ env: { LANGFUSE_HOST: `http://localhost:${port}` } }, 'project');
+  const names = /^(?:.*-key|base-url)$/;
+  expect((await home.check()).lines(names)).toEqual([
+    `none secret-key: Claude Code keeps it for the plugin ${plugin}; commands that you run yourself need the keys in the shell`,
+    `ok public-key: CC_LANGFUSE_PUBLIC_KEY is pk-lf-fo… (from the plugin ${plugin})`,
+    `ok base-url: CC_LANGFUSE_BASE_URL is https://form.test (from the plugin ${plugin})`,
+  ]);
+  home.writeSettings({ env: { ...env, LANGFUSE_BASE_URL: `http://localhost:${port}` } }, 'project');
+  const place = '~/project/.claude/settings.json';
+  expect((await home.check()).lines(names)).toEqual([
+    `ok public-key: LANGFUSE_PUBLIC_KEY is ${PUBLIC_KEY.slice(0, 8)}… (from ${place})`,
+    `ok secret-key: LANGFUSE_SECRET_KEY is sk-lf-… (from ${place})`,
+    `ok base-url: LANGFUSE_BASE_URL is http://localhost:${port} (from ${place})`,
+  ]);
+});
+
 describe('a key', () => {
   const again = "copy the key again from the project's settings in Langfuse to the shell";
 

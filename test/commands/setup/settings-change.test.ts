@@ -10,12 +10,11 @@ const removed = (text: string) => removeFromSettings(text, Object.keys(variables
 const group = (hook: object) => [{ hooks: [{ type: 'command', ...hook }] }];
 
 const SETTINGS = `{
-  // what I like
   "model": "opus",
   "permissions": { "allow": ["Bash(git *)", "Read"] },
   "hooks": {
     "Stop": [
-      { "hooks": [{ "type": "command", "command": "say done" }] } // loud
+      { "hooks": [{ "type": "command", "command": "say done" }] }
     ],
     "PreToolUse": []
   },
@@ -25,7 +24,7 @@ const SETTINGS = `{
 
 describe('addToSettings', () => {
   test('adds its hooks next to those of others, and the variables', () => {
-    const settings = JSON.parse(installed(SETTINGS.replace(/ *\/\/.*/g, '')));
+    const settings = JSON.parse(installed(SETTINGS));
     expect(settings).toEqual({
       model: 'opus',
       permissions: { allow: ['Bash(git *)', 'Read'] },
@@ -45,7 +44,7 @@ describe('addToSettings', () => {
       JSON.stringify(group({ command, timeout: seconds })[0], null, 2).replaceAll('\n', `\n${indent}`);
     const event = (name: string, seconds: number) => `,\n    "${name}": [\n      ${own(seconds, '      ')}\n    ]`;
     expect(installed(SETTINGS)).toBe(
-      SETTINGS.replace('] } // loud', `] }, // loud\n      ${own(15, '      ')}`)
+      SETTINGS.replace('done" }] }', `done" }] },\n      ${own(15, '      ')}`)
         .replace(
           '"PreToolUse": []',
           (line) => line + event('SessionStart', 5) + event('StopFailure', 15) + event('SessionEnd', 15),
@@ -93,6 +92,11 @@ describe('removeFromSettings', () => {
     'restores %j after an installation',
     (text) => expect(removed(installed(text))).toBe(text),
   );
+
+  test('keeps the comments that were added since an installation', () => {
+    const comment = (text: string) => text.replace('{\n', '{\n  // mine\n').replace('"vi"', '"vi" /* what else */');
+    expect(removed(comment(installed(SETTINGS)))).toBe(comment(SETTINGS));
+  });
 
   test('removes every hook of its own, and what becomes empty by that', () => {
     const text = JSON.stringify({

@@ -26,16 +26,31 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const modeOf = (file: string) => (statSync(file).mode & 0o777).toString(8);
-const change = (to: string) => writeChange(planChange(path, () => to));
+const change = (to: string) =>
+  writeChange(
+    planChange(path, () => to),
+    { keepsBackup: true },
+  );
 
 describe('a change of a settings file', () => {
-  test('leaves one backup, however often the file is changed', () => {
+  test('leaves a backup of the file as it was before the first change, however often it is changed', () => {
     writeFileSync(path, '{"a":1}');
     expect(change('{"a":2}')).toBe(`${path}.cc-langfuse.bak`);
-    change('{"a":3}');
+    expect(change('{"a":3}')).toBeUndefined();
     expect(readFileSync(path, 'utf8')).toBe('{"a":3}');
-    expect(readFileSync(`${path}.cc-langfuse.bak`, 'utf8')).toBe('{"a":2}');
+    expect(readFileSync(`${path}.cc-langfuse.bak`, 'utf8')).toBe('{"a":1}');
     expect(readdirSync(folder)).toEqual(['settings.json', 'settings.json.cc-langfuse.bak']);
+  });
+
+  test('leaves no backup if none is wanted', () => {
+    writeFileSync(path, '{"a":1}');
+    expect(
+      writeChange(
+        planChange(path, () => '{"a":2}'),
+        { keepsBackup: false },
+      ),
+    ).toBeUndefined();
+    expect(readdirSync(folder)).toEqual(['settings.json']);
   });
 
   test('is not written if nothing changes', () => {
@@ -87,9 +102,21 @@ describe('a change of a settings file', () => {
     expect(readdirSync(folder).toSorted()).toEqual(['settings.json', `${'x'.repeat(250)}.json`]);
   });
 
+  test('keeps an earlier backup if it fails', () => {
+    const real = join(folder, `${'x'.repeat(250)}.json`);
+    writeFileSync(real, '{}');
+    symlinkSync(real, path);
+    writeFileSync(`${path}.cc-langfuse.bak`, '{"a":0}');
+    expect(() => change('{"a":1}')).toThrow('nothing was changed');
+    expect(readFileSync(`${path}.cc-langfuse.bak`, 'utf8')).toBe('{"a":0}');
+  });
+
   test('keeps the byte order mark', () => {
     writeFileSync(path, '\uFEFF{}');
-    writeChange(planChange(path, (text) => text.replace('{', '{"a":1')));
+    writeChange(
+      planChange(path, (text) => text.replace('{', '{"a":1')),
+      { keepsBackup: false },
+    );
     expect(readFileSync(path, 'utf8')).toBe('\uFEFF{"a":1}');
   });
 });

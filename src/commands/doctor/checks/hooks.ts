@@ -1,8 +1,13 @@
 import { accessSync, constants, realpathSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { moveAsideCommand, quoteForShell } from '../../../cli/terminal.js';
-import { type CommandHook, findOwnHooks, findOwnPlugins, HOOK_SECONDS } from '../../../config/claude-hooks.js';
+import {
+  type CommandHook,
+  expandHome,
+  findOwnHooks,
+  findOwnPlugins,
+  HOOK_SECONDS,
+} from '../../../config/claude-hooks.js';
 import { type AcceptedSettings, acceptedSettings, type SettingsFile } from '../../../config/claude-settings.js';
 import { findOtherExporters } from '../../../config/other-exporters.js';
 import { attempt } from '../../../shared/attempt.js';
@@ -61,8 +66,8 @@ function* checkSettingsFiles({ files }: HookSetup): Generator<Finding> {
       const isFile = content.reason !== 'not a regular file';
       const fix = isFile ? `chmod u+r ${quoteForShell(path)}` : moveAsideCommand(path);
       yield broken(`cannot be read (${content.reason})`, fix);
-    } else if (content.kind === 'settings' && !content.isStrict)
-      yield broken('has comments or trailing commas', `remove them from ${path}`);
+    } else if (content.kind === 'settings' && content.problem !== undefined)
+      yield broken(`has comments or trailing commas (${content.problem})`, `remove them from ${path}`);
   }
 }
 
@@ -143,7 +148,7 @@ function checkHookProgram({ file, command, words }: RegisteredHook, searchPath: 
 
 /** Looks a command up as a shell would. Returns undefined if the name contains a variable that only the shell knows. */
 function findExecutable(named: string, searchPath: string) {
-  const expanded = named.replace(/^(?:~|\$HOME|\$\{HOME\})(?=[/\\])/, homedir());
+  const expanded = expandHome(named);
   if (expanded.includes('$')) return undefined;
   const isPath = /[/\\]/.test(expanded);
   const inFolder = (folder: string) => ['', ...WINDOWS_ENDINGS].map((ending) => join(folder, expanded + ending));

@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import type { DestinationConfig } from '../../../config/settings.js';
 import { otlpEndpoint } from '../../../langfuse/endpoint.js';
 import type { NoResponseError } from '../../../langfuse/http/client.js';
-import { findProxy } from '../../../langfuse/http/proxy.lazy.js';
+import { findProxy, findProxyProblem } from '../../../langfuse/http/proxy.lazy.js';
 import { about, type Finding } from '../finding.js';
 import { showUrl } from '../masking.js';
 import type { SettingsInForce } from './settings.js';
@@ -15,6 +15,12 @@ function findShownProxy(destination: DestinationConfig): string {
 }
 
 export function checkProxy({ trusted: { destination } }: SettingsInForce): Finding {
+  const problem = destination && findProxyProblem(otlpEndpoint(destination).url);
+  if (problem !== undefined)
+    return about('proxy').broken(
+      problem,
+      'set HTTPS_PROXY or HTTP_PROXY to an http or https proxy, or add the server to NO_PROXY',
+    );
   const proxy = destination ? findShownProxy(destination) : '';
   return proxy === '' ? about('proxy').none('not used') : about('proxy', { proxy }).ok(proxy);
 }
@@ -71,6 +77,8 @@ export function explainNoAnswer({ code, reason }: NoResponseError, destination: 
     [/^HPE_/, `${to} does not speak HTTP`, fix],
   ];
   const endpoint = about('endpoint', { url, code });
+  if (findProxyProblem(otlpEndpoint(destination).url) !== undefined)
+    return endpoint.none(`${url} was not asked, because the proxy cannot be used`);
   if (code === 'ERR_INVALID_URL')
     return endpoint.broken('the proxy in the environment is not a URL', 'fix HTTPS_PROXY or HTTP_PROXY');
   for (const [codes, problem, cure] of causes)

@@ -3,8 +3,9 @@ import { realpathSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { quoteForShell } from '../../../cli/terminal.js';
-import { findOwnPlugins, readPluginVariables } from '../../../config/claude-hooks.js';
+import { findOwnPlugins, readPluginOptions } from '../../../config/claude-hooks.js';
 import { acceptedSettings, commandEnvironment, envBlock, type SettingsFile } from '../../../config/claude-settings.js';
+import { addPluginOptions } from '../../../config/plugin-options.js';
 import { isKey, parseOtlpHeaders } from '../../../config/setting-formats.js';
 import {
   type DestinationConfig,
@@ -44,26 +45,26 @@ export async function readSettingsInForce(
     { place: 'the shell', env: shell },
     ...accepted.map(({ path, content }) => ({ place: path, env: envBlock(content) })),
   ];
-  const ofUser = accepted.filter(({ scope }) => scope === 'user');
-  const plugins = ofUser.flatMap(({ settings }) =>
-    findOwnPlugins(settings).map((plugin) => ({
-      place: `the plugin ${plugin}`,
-      // The plugin's hooks trace unless they are told not to.
-      env: Object.assign({ TRACE_TO_LANGFUSE: 'true' }, readPluginVariables(settings, plugin)),
-    })),
-  );
-  const hookEnv: NodeJS.ProcessEnv = Object.assign({}, ...layers.map(({ env }) => env));
-  // An empty variable overrides the layers below it, except what was entered for a plugin.
-  for (const [name, value] of plugins.flatMap(({ env }) => Object.entries(env))) hookEnv[name] ||= value;
+  const given: NodeJS.ProcessEnv = Object.assign({}, ...layers.map(({ env }) => env));
+  const plugins = accepted
+    .filter(({ scope }) => scope === 'user')
+    .flatMap(({ settings }) =>
+      findOwnPlugins(settings).map((name) => ({ name, options: readPluginOptions(settings, name) })),
+    );
+  const hookEnv = plugins.reduce((env, { options }) => addPluginOptions(env, options), given);
+  const plugin = plugins[0] && `the plugin ${plugins[0].name}`;
+  // The plugin's hooks trace unless they are told not to.
+  if (plugin !== undefined) hookEnv[SWITCH] ||= 'true';
   const managed = accepted.filter(({ scope }) => scope === 'managed').map(({ content }) => envBlock(content));
-  const findLayer = (variable: string) => [...plugins, ...layers].findLast(({ env }) => (env[variable] ?? '') !== '');
+  const findLayer = (variable: string) => layers.findLast(({ env }) => (env[variable] ?? '') !== '')?.place;
+  const isFromPlugin = (variable: string) => Boolean(hookEnv[variable]) && hookEnv[variable] !== given[variable];
   return {
     shell,
     hookEnv,
     settings: await readSettings(hookEnv),
     trusted: await readSettings(Object.assign(commandEnvironment(shell), ...managed)),
-    plugin: plugins[0]?.place,
-    findPlace: (variable) => findLayer(variable)?.place ?? 'the shell',
+    plugin,
+    findPlace: (variable) => (isFromPlugin(variable) ? plugin : findLayer(variable)) ?? 'the shell',
   };
 }
 
@@ -216,7 +217,22 @@ export function* checkExposure(path: string): Generator<Finding> {
   if (isReadByOthers) yield exposed('others on this machine can read it', `chmod 600 ${quoteForShell(path)}`);
   // The settings may be a link into a repository of dotfiles.
   const file = realpathSync(path);
-  // Claude Code makes git ignore only the local settings that it creates itself. 1: in a working tree and not ignored.
+  // Claude Code makes git ignore only the local settings that it creates itself.
+  if (mayBeCommitted(file)) yield exposed('git does not ignore it', ignoreInGit(`${file}*`));
+}
+
+/** Whether git might take the backup that install made. */
+export function* checkBackup(path: string): Generator<Finding> {
+  if (mayBeCommitted(path))
+    yield about('backup-exposed').warning(`git does not ignore the backup ${path}`, ignoreInGit(path));
+}
+
+function mayBeCommitted(file: string): boolean {
   const { status } = spawnSync('git', ['-C', dirname(file), 'check-ignore', '-q', file], { stdio: 'ignore' });
-  if (status === 1) yield exposed('git does not ignore it', `add ${basename(file)}* to ${dirname(file)}/.gitignore`);
+  // 1: in a working tree and not ignored.
+  return status === 1;
+}
+
+function ignoreInGit(file: string): string {
+  return `add ${basename(file)} to ${dirname(file)}/.gitignore`;
 }

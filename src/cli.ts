@@ -23,6 +23,8 @@ const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   preview: () => import('./commands/preview/command.lazy.js'),
   backfill: () => import('./commands/backfill/command.lazy.js'),
   sessions: () => import('./commands/sessions/command.lazy.js'),
+  mute: () => import('./commands/mute/mute.lazy.js'),
+  unmute: () => import('./commands/mute/unmute.lazy.js'),
 };
 
 const HELP = `usage: cc-langfuse <command>
@@ -34,6 +36,8 @@ const HELP = `usage: cc-langfuse <command>
   preview     shows what would be sent of a session, as a tree or a page
   backfill    exports sessions that are already on disk
   sessions    lists sessions and how much of each is in Langfuse
+  mute        keeps a session on this machine from now on
+  unmute      ends that
 
 cc-langfuse <command> --help explains a command; cc-langfuse --version prints
 the version.
@@ -54,6 +58,7 @@ async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv):
       if (isHelpWanted(args)) process.stdout.write(HOOK_HELP);
       // First of all, since with tracing off the hook must cost nothing.
       else if ((env.CC_TRACE_TO_LANGFUSE || env.TRACE_TO_LANGFUSE) === 'true') await startHook(withPluginOptions(env));
+      else if (mayHaveBeenTraced(env)) await (await import('./commands/hook/opt-out.lazy.js')).optOut(env);
       return;
     case 'worker':
       // An exit would wait for a pending address lookup, so the process is killed.
@@ -95,15 +100,27 @@ async function runHook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<void>
   process.exit();
 }
 
-/** Half of a hook's time is spent compiling the same code, so Node keeps the result if it can (22.1). */
-function keepCompiledCode({ CLAUDE_CONFIG_DIR, HOME, USERPROFILE }: NodeJS.ProcessEnv): void {
-  // Not in the folder that Node would choose, which all users share: what is in it is executed.
+/** Whether the session has a run with tracing on that has not ended. Older versions of Claude Code do not name the session here. */
+function mayHaveBeenTraced(env: NodeJS.ProcessEnv): boolean {
+  const { existsSync } = process.getBuiltinModule('node:fs');
+  const folder = findStateFolder(env);
+  return folder !== undefined && existsSync(`${folder}/cc-langfuse_open/${env.CLAUDE_CODE_SESSION_ID ?? ''}`);
+}
+
+function findStateFolder({ CLAUDE_CONFIG_DIR, HOME, USERPROFILE }: NodeJS.ProcessEnv): string | undefined {
   const home = HOME || USERPROFILE;
   const folder = CLAUDE_CONFIG_DIR || (home && `${home}/.claude`);
+  return folder && `${folder}/state`;
+}
+
+/** Half of a hook's time is spent compiling the same code, so Node keeps the result if it can (22.1). */
+function keepCompiledCode(env: NodeJS.ProcessEnv): void {
+  // Not in the folder that Node would choose, which all users share: what is in it is executed.
+  const folder = findStateFolder(env);
   const { enableCompileCache } = process.getBuiltinModule('node:module') as {
     enableCompileCache?(folder: string): void;
   };
-  if (folder) enableCompileCache?.(`${folder}/state/cc-langfuse_compiled`);
+  if (folder) enableCompileCache?.(`${folder}/cc-langfuse_compiled`);
 }
 
 /** Runs a command for a person. An error is printed as one line. */

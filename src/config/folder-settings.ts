@@ -12,6 +12,8 @@ export interface FolderSettings {
   readonly env: NodeJS.ProcessEnv;
   /** Why nothing of the folder is sent, and who says so. */
   readonly optOut: string | undefined;
+  /** Whether managed settings allow users and projects to opt out. */
+  readonly mayOptOut: boolean;
   /** The variables by which the folder's own hooks send to a destination of the folder's. */
   readonly ownDestination: NodeJS.ProcessEnv | undefined;
 }
@@ -63,6 +65,7 @@ async function combine(env: NodeJS.ProcessEnv, folder: string, sources: readonly
   const excluding = mayOptOut ? [...restricting, { name: 'the environment', env }] : restricting;
   return {
     env: restricted,
+    mayOptOut,
     optOut: findOff(restricting) ?? (await findExclusion(folder, excluding)),
     ownDestination: hasDestination(own) ? own : undefined,
   };

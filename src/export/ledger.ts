@@ -3,7 +3,7 @@ import {
   findGaps,
   isSameRun,
   type Mute,
-  mergeRuns,
+  mergeByLine,
   openRun,
   type Run,
   type RunIdentity,
@@ -135,12 +135,12 @@ export class Ledger {
     const start = this.gapsUpTo(fromLine).at(-1)?.fromLine ?? fromLine;
     const before = this.#runs.find((run) => run.toLine === start - 1 && isSameRun(run, identity));
     const run = before ? { ...before, toLine } : { ...identity, fromLine: start, toLine };
-    this.#runs = mergeRuns(this.#runs, [run]);
+    this.#runs = mergeByLine(this.#runs, [run]);
     return run;
   }
 
   #change(run: Run): void {
-    this.#runs = mergeRuns(this.#runs, [run]);
-    this.#changed = mergeRuns(this.#changed, [run]);
+    this.#runs = mergeByLine(this.#runs, [run]);
+    this.#changed = mergeByLine(this.#changed, [run]);
   }
 }

@@ -48,7 +48,11 @@ export function fingerprint(config: DestinationConfig): string {
 }
 
 function describeDestination(config: DestinationConfig): string {
-  if (config.kind === 'langfuse') return `${config.baseUrl.href} ${config.publicKey}`;
+  if (config.kind === 'langfuse') {
+    const { origin, pathname } = config.baseUrl;
+    // A slash at the end makes no difference.
+    return `${origin}${pathname.replace(/(?<=.)\/+$/, '')} ${config.publicKey}`;
+  }
   const { origin, pathname, search } = config.url;
   // Without a user name and password, which may change.
   return `${origin}${pathname}${search}`;

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { isRecord, type Json, mapValues, parseJson } from '../shared/json.js';
 import { optional } from '../shared/schema.js';
-import { Mute, mergeRuns, openRun, Run } from './runs.js';
+import { Mute, mergeByLine, openRun, Run } from './runs.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
 
@@ -124,12 +124,13 @@ export const NOT_EXPORTED: Partial<Entry> = {
   ...NO_PROGRESS,
 };
 
-/** Merges a change into an entry; `agents` and `scores` are merged key by key, and `runs` by their first lines. */
+/** Merges a change into an entry; `agents` and `scores` are merged key by key, `runs` and `mutes` by their first lines. */
 export function mergeEntry<T extends Partial<Entry>>(before: T, change: Partial<Entry>): T {
   const agents = change.agents ? { agents: { ...before.agents, ...change.agents } } : {};
   const scores = change.scores ? { scores: { ...before.scores, ...change.scores } } : {};
-  const runs = change.runs ? { runs: mergeRuns(before.runs ?? [], change.runs) } : {};
-  return { ...before, ...change, ...agents, ...scores, ...runs };
+  const runs = change.runs ? { runs: mergeByLine(before.runs ?? [], change.runs) } : {};
+  const mutes = change.mutes ? { mutes: mergeByLine(before.mutes ?? [], change.mutes) } : {};
+  return { ...before, ...change, ...agents, ...scores, ...runs, ...mutes };
 }
 
 /** Returns the entry with the progress at a destination. The session may have been exported there by the first cc-langfuse. */

@@ -51,9 +51,9 @@ function describe({ destination, given, parent, seed, metadata }: RunIdentity) {
   return { destination, given, parent, seed, metadata };
 }
 
-/** Adds runs in the order of their lines; one that begins at the same line is replaced. */
-export function mergeRuns(before: readonly Run[], changed: readonly Run[]): Run[] {
-  const others = before.filter(({ fromLine }) => !changed.some((run) => run.fromLine === fromLine));
+/** Adds runs or mutes in the order of their lines; one that begins at the same line is replaced. */
+export function mergeByLine<T extends { readonly fromLine: number }>(before: readonly T[], changed: readonly T[]): T[] {
+  const others = before.filter(({ fromLine }) => !changed.some((each) => each.fromLine === fromLine));
   return [...others, ...changed].toSorted((a, b) => a.fromLine - b.fromLine);
 }
 

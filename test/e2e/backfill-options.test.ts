@@ -134,10 +134,21 @@ describe('a usage error is reported in one line with exit code 2, and nothing is
   test('if there are no keys', async () => {
     const { exitCode, stderr } = await run(['backfill', '--yes', '--all'], { HOME: workplace.home });
     expect(exitCode).toBe(2);
-    expect(stderr).toContain('LANGFUSE_PUBLIC_KEY is not set\n');
-    expect(stderr).toContain(
-      'cc-langfuse: there is nowhere to send to: set keys, or CC_LANGFUSE_OTLP_URL, in the shell',
+    expect(stderr).toBe(
+      'cc-langfuse: there is nowhere to send to: run cc-langfuse install, or set keys, or CC_LANGFUSE_OTLP_URL, in the shell or in your settings\n',
     );
+  });
+
+  test('if there is no terminal to ask in, and no --yes', async () => {
+    write(1);
+    for (const args of [['--all'], ['--all', '--json'], ['--all', '--quiet'], [sessionIdOf(1)]]) {
+      expect(await run(['backfill', ...args], workplace.env)).toMatchObject({
+        exitCode: 2,
+        stdout: '',
+        stderr: 'cc-langfuse: there is no terminal to ask in: use --yes; --dry-run shows what would be sent\n',
+      });
+    }
+    expect(workplace.server.requests).toEqual([]);
   });
 
   test('if a file is in the place of the projects folder', async () => {

@@ -214,7 +214,7 @@ describe('a session whose other turns were copied from another', () => {
     const put = (lines: object[]) => writeFileSync(join(folder, `${branch}.jsonl`), jsonLines(lines));
     put([...copied, ...own]);
     expect((await workplace.backfill('--all')).stdout).toContain(
-      'is still being written; --include-open exports its last turn',
+      'changed in the last 10 minutes; --include-open exports its last turn, too',
     );
     put(copied);
     workplace.letIdle();

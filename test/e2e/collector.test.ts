@@ -217,6 +217,6 @@ test('a backfill without a destination says what can be set', async () => {
     exitCode: 2,
     stderr:
       'cc-langfuse: CC_LANGFUSE_OTLP_URL: expected an http or https URL\n' +
-      'cc-langfuse: there is nowhere to send to: set keys, or CC_LANGFUSE_OTLP_URL, in the shell or in the env block of your settings\n',
+      'cc-langfuse: there is nowhere to send to: run cc-langfuse install, or set keys, or CC_LANGFUSE_OTLP_URL, in the shell or in your settings\n',
   });
 });

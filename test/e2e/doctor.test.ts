@@ -263,7 +263,7 @@ describe('doctor', () => {
       {
         status: 'warning',
         message: expect.stringMatching(/, for another project: the server answers 418$/),
-        fix: 'set the keys and the server that it was sent with; then the next hook sends it',
+        fix: `cc-langfuse backfill ${sessionIdOf(1)} (the next hook in its folder sends it, too)`,
       },
     ]);
   });

@@ -482,7 +482,7 @@ describe('six hooks at once', () => {
       readdirSync(workplace.stateFolder)
         .toSorted()
         .filter((name) => name !== 'cc-langfuse_compiled'),
-    ).toEqual(['cc-langfuse_locks', 'cc-langfuse_state.json']);
+    ).toEqual(['cc-langfuse_locks', 'cc-langfuse_open', 'cc-langfuse_state.json']);
     expect(readdirSync(join(workplace.stateFolder, 'cc-langfuse_locks'))).toEqual([]);
   });
 });

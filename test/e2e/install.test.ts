@@ -52,7 +52,7 @@ describe('install --yes', () => {
       [
         `registered SessionStart, Stop, StopFailure, SessionEnd in ${newcomer.settingsFile}`,
         `Next: start a new Claude Code session. After its first answer it appears at ${newcomer.server.url}/project/embedded/sessions`,
-        'If it does not: cc-langfuse doctor. To send earlier sessions: cc-langfuse backfill.',
+        'If it does not: cc-langfuse doctor. To send earlier sessions there: cc-langfuse backfill.',
         '',
       ].join('\n'),
     );

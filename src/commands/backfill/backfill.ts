@@ -154,7 +154,7 @@ function explainNothing(
   const isOwn = runs.some(({ destination }) => destination === destinationId);
   if (isElsewhere || (runs.length > 0 && !isOwn)) return ['skipped', 'is for another project'];
   if ((before?.turnCount ?? 0) > 0) return ['already there'];
-  if (isOpen) return ['skipped', 'is still being written; --include-open exports its last turn'];
+  if (isOpen) return ['skipped', 'changed in the last 10 minutes; --include-open exports its last turn, too'];
   const hasCopiedTurns = (now?.turnCount ?? 0) > 0;
   return ['skipped', hasCopiedTurns ? 'has only turns that were copied from another session' : 'has no answered turn'];
 }

@@ -34,10 +34,10 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   const { env } = await readCommandSettings(shell, process.cwd());
   const settings = await readSettings(env);
   const { destination } = settings;
-  for (const problem of settings.problems) printStderr(`cc-langfuse: ${problem}`);
+  for (const problem of settings.problems) if (!problem.endsWith('is not set')) printStderr(`cc-langfuse: ${problem}`);
   if (!destination && !request.isDryRun)
     throw new UsageError(
-      'there is nowhere to send to: set keys, or CC_LANGFUSE_OTLP_URL, in the shell or in the env block of your settings',
+      'there is nowhere to send to: run cc-langfuse install, or set keys, or CC_LANGFUSE_OTLP_URL, in the shell or in your settings',
     );
   let unreadable = 0;
   const sessions = selectSessions(request.selection, claudeFolder(env), (path, reason) => {

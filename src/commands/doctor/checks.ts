@@ -26,7 +26,7 @@ const CHECKS: { readonly [part: string]: readonly Check[] } = {
 /** Runs every check for Claude Code as it would be started in a directory. No finding contains a key. */
 export async function runChecks(env: NodeJS.ProcessEnv, cwd: string): Promise<readonly Part[]> {
   const files = readSettingsFiles(env, cwd);
-  const settings = await readSettingsInForce(env, files);
+  const settings = await readSettingsInForce(env, files, cwd);
   const stateFolder = findStateFolder(settings.hookEnv);
   const store = new StateStore(stateFolder, () => {});
   const context = { ...readHookSetup(files), ...settings, stateFolder, store, now: Date.now() };

@@ -14,6 +14,7 @@ import type { RunIdentity } from '../../state/runs.js';
 import { StateStore } from '../../state/store.js';
 import { findPreviousSession } from '../../transcript/sessions/related-sessions.js';
 import { saveRefusal } from './credential-notice.js';
+import { markRunClosed, markRunOpen } from './open-runs.js';
 import { type HookPayload, parsePayload } from './payload.js';
 import { recordEnd, recordOptOut, recordStart } from './record-run.js';
 import { findDeleted, findRecoverable } from './recovery.js';
@@ -71,8 +72,11 @@ async function handleEvent(run: HookRun): Promise<void> {
   const there = workedIn === undefined ? undefined : await readHookSettings(env, workedIn);
   if (there?.optOut !== undefined) {
     log.debug(`nothing is exported: ${there.optOut}`);
-    return recordOptOut(sessionId, state);
+    await recordOptOut(payload, state);
+    return markRunClosed(folder, sessionId);
   }
+  // If the folder cannot be written, the state cannot be either, and that is reported.
+  if (event !== 'SessionEnd') attempt(() => markRunOpen(folder, sessionId));
   const { destination: config, caller } = settings;
   const identity: RunIdentity = {
     destination: config && fingerprint(config),
@@ -95,6 +99,7 @@ async function handleEvent(run: HookRun): Promise<void> {
     const isDone = await exportOwnSession(run, identity, context);
     // The export may have found that the run began without a SessionStart.
     await end();
+    if (event === 'SessionEnd') markRunClosed(folder, sessionId);
     // If the server is at fault, the turns of other sessions will not get through either.
     if (isDone || destination.isHealthy) await recoverOthers(run, state, context);
     const { lastStatus: status } = destination;

@@ -34,12 +34,16 @@ export async function recordEnd(
     await state.update(sessionId, { runs: closed(known, countKnownLines(path, known)) });
 }
 
-/** Records that tracing is off: what follows the lines that were looked at while it was on belongs to no run. */
-export async function recordOptOut(sessionId: string, state: SessionState): Promise<void> {
+/**
+ * Records that tracing is off: what follows belongs to no run. At SessionStart that is what follows the lines that exist; later it is
+ * what follows the turns that were looked at while it was on.
+ */
+export async function recordOptOut(payload: HookPayload, state: SessionState): Promise<void> {
+  const { session_id: sessionId, transcript_path: path, hook_event_name: event } = payload;
   const known = state.read(sessionId);
-  if (!known) return;
-  const runs = closed(known, lastKnownLine(known));
-  if (runs.length > 0) await state.update(sessionId, { runs });
+  if (!known || !openRun(known.runs)) return;
+  const line = event === 'SessionStart' ? countKnownLines(path, known) : lastKnownLine(known);
+  await state.update(sessionId, { runs: closed(known, line) });
 }
 
 /** Returns the open run with its end. */

@@ -83,7 +83,7 @@ export async function checkKnownCredentials(known: Partial<Credentials>): Promis
 export async function askForCredentials(known: Partial<Credentials>): Promise<CheckedCredentials> {
   const baseUrl = await askForBaseUrl(known.baseUrl ?? DEFAULT_URL);
   if (known.publicKey === undefined)
-    printStdout(`You find the keys in Langfuse, in the settings of your project: ${new URL(baseUrl).origin}`);
+    printStdout(`Your keys are in Langfuse, in your project's settings: ${new URL(baseUrl).origin}`);
   const publicKey = await askUntilGood('publicKey', 'Public key', known.publicKey, ask);
   const secretKey = await askUntilGood('secretKey', 'Secret key (hidden)', known.secretKey, askHidden);
   const credentials = { baseUrl, publicKey, secretKey };
@@ -92,7 +92,9 @@ export async function askForCredentials(known: Partial<Credentials>): Promise<Ch
     printStdout(`Keys OK: project "${toOneLine(check.project.name)}".`);
     return { ...credentials, project: check.project };
   }
-  printStdout(check.kind === 'refused' ? `${check.problem}. Keys are valid in one region only.` : `${check.problem}.`);
+  const isCloud = REGIONS.some(({ url }) => url === baseUrl);
+  const hint = isCloud ? ' Keys are valid in one region only.' : ' Check that they belong to this server.';
+  printStdout(`${check.problem}.${check.kind === 'refused' ? hint : ''}`);
   if (check.kind !== 'refused' && (await confirm('Use them anyway?'))) return { ...credentials, project: undefined };
   return askForCredentials(credentials);
 }

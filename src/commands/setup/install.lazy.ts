@@ -3,6 +3,7 @@ import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { canAsk } from '../../cli/questions.js';
 import { printStderr, printStdout } from '../../cli/terminal.js';
+import { stateFolder } from '../../config/claude-folder.js';
 import { HOOK_SECONDS, PORTABLE_COMMAND } from '../../config/claude-hooks.js';
 import {
   commandEnvironment,
@@ -11,8 +12,9 @@ import {
   readSettingsAt,
   readSettingsFiles,
 } from '../../config/claude-settings.js';
+import { saveInstalledDestination } from '../../config/installed-destinations.js';
 import { type CollectorConfig, readSettings } from '../../config/settings.js';
-import { settingsPath } from '../../config/settings-paths.js';
+import { type Scope, settingsPath } from '../../config/settings-paths.js';
 import { sessionsPage } from '../../langfuse/server.js';
 import { withoutUndefined } from '../../shared/json.js';
 import { checkHookConflicts } from '../doctor/checks/hooks.js';
@@ -93,7 +95,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   if (isDryRun) {
     const change = plan(needsKeys ? known : {});
     printStdout(showChange(change));
-    if (needsKeys && known.secretKey === undefined) printStdout('and the keys, which install would ask for');
+    if (needsKeys && known.secretKey === undefined) printStdout('install would also ask for the keys, and add them');
     warn(findConflicts(change, env));
     return 0;
   }
@@ -101,10 +103,13 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const change = plan(checked ?? {});
   // A file that already has these hooks is not as it was before the first installation.
   const backup = writeChange(change, { keepsBackup: hooksOnly.before !== hooksOnly.after });
+  // In a project's settings nobody else may choose the destination for commands that are run by hand.
+  if (checked && scope !== 'user')
+    saveInstalledDestination(stateFolder(env), path, envBlock(parseClaudeSettings(change.after)));
   if (change.before === change.after) printStdout(`${path} is up to date; nothing was changed`);
   else printStdout(`registered ${Object.keys(HOOK_SECONDS).join(', ')} in ${path}`);
   if (backup !== undefined) printStdout(`backup: ${backup}`);
-  printStdout(describeNextSteps(checked ?? collector, TRACE_TO_LANGFUSE));
+  printStdout(describeNextSteps(checked ?? collector, TRACE_TO_LANGFUSE, scope));
   warn([
     ...findConflicts(change, env),
     ...(checked ? checkExposure(path) : []),
@@ -150,17 +155,22 @@ function readKnownCredentials(block: NodeJS.ProcessEnv, env: NodeJS.ProcessEnv):
   return own.publicKey !== undefined && own.secretKey !== undefined ? own : readCredentials(commandEnvironment(env));
 }
 
-function describeNextSteps(goal: CheckedCredentials | CollectorConfig | undefined, tracing: string): string {
+function describeNextSteps(
+  goal: CheckedCredentials | CollectorConfig | undefined,
+  tracing: string,
+  scope: Scope,
+): string {
   if (tracing !== 'true') return `TRACE_TO_LANGFUSE is ${tracing} in that file: nothing is exported until it is true`;
   if (!goal)
     return `The file is shared by everyone who works on the project, so it contains neither keys nor paths. Each of them needs
 cc-langfuse on the PATH, and LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY in the environment or in their own settings.`;
+  const earlier = `To send ${scope === 'user' ? 'earlier' : "this directory's earlier"} sessions there: cc-langfuse backfill.`;
   if ('url' in goal)
     return `Next: start a new Claude Code session. Its turns go to the Collector at ${goal.url.host} (CC_LANGFUSE_OTLP_URL).
-To test that: cc-langfuse doctor. To send earlier sessions: cc-langfuse backfill.`;
+To test that: cc-langfuse doctor. ${earlier}`;
   const page = sessionsPage(buildLangfuseConfig(goal), goal.project);
   return `Next: start a new Claude Code session. After its first answer it appears at ${page}
-If it does not: cc-langfuse doctor. To send earlier sessions: cc-langfuse backfill.`;
+If it does not: cc-langfuse doctor. ${earlier}`;
 }
 
 /** Finds whatever stops the hooks or sends turns twice once the change is made. */

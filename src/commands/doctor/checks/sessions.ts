@@ -7,7 +7,7 @@ import type { SettingsInForce } from './settings.js';
 
 const SHOWN = 5;
 
-export const SESSION_CHECKS = [checkLastExport, checkPending];
+export const SESSION_CHECKS = [checkLastExport, checkPending, checkMuted];
 
 function checkLastExport({ store, now }: StateFiles): Finding {
   const [last] = readEntries(store)
@@ -25,25 +25,34 @@ function checkLastExport({ store, now }: StateFiles): Finding {
 function* checkPending({ store, now, settings }: StateFiles & SettingsInForce): Generator<Finding> {
   const here = settings.destination && fingerprint(settings.destination);
   const waiting = readEntries(store)
-    .flatMap(([sessionId, { pending, destination }]) =>
-      pending ? [{ ...pending, sessionId, destination, since: Date.parse(pending.since) || 0 }] : [],
-    )
+    .flatMap(([sessionId, { pending, destination, elsewhere = {} }]) => {
+      const others = Object.entries(elsewhere).map(([id, progress]) => ({ destination: id, ...progress.pending }));
+      return [{ destination, ...pending }, ...others].map((each) => ({ sessionId, ...each }));
+    })
+    .flatMap(({ since, ...each }) => (since === undefined ? [] : [{ ...each, since: Date.parse(since) || 0 }]))
     .toSorted((a, b) => b.since - a.since);
   if (waiting.length === 0) yield about('pending').ok('no session is waiting to be sent');
-  for (const { sessionId, since, attempts, reason, destination } of waiting.slice(0, SHOWN)) {
+  for (const { sessionId, since, attempts = 0, reason = '', destination } of waiting.slice(0, SHOWN)) {
     // The destination is unknown for sessions that the original cc-langfuse exported.
     const isElsewhere = destination !== undefined && here !== undefined && destination !== here;
+    const hasWorked = isElsewhere && store.hasAcknowledged(destination);
     const age = `since ${formatMoment(since)} (${formatAge(since, now)})`;
     yield about('pending', { sessionId, since: new Date(since).toISOString(), attempts, reason }).warning(
       `${sessionId} ${age}, ${plural(attempts, 'attempt')}${isElsewhere ? ', for another project' : ''}: ${reason}`,
-      isElsewhere
-        ? 'set the keys and the server that it was sent with; then the next hook sends it'
-        : `cc-langfuse backfill ${sessionId} (the next hook sends it, too)`,
+      hasWorked
+        ? 'set the keys and the server that it is for; then the next hook sends it'
+        : `cc-langfuse backfill ${sessionId} (the next hook ${isElsewhere ? 'in its folder ' : ''}sends it, too)`,
     );
   }
   const count = waiting.length - SHOWN;
   if (count > 0)
     yield about('pending', { count }).warning(`and ${count} more`, 'cc-langfuse sessions (lists them all)');
+}
+
+function* checkMuted({ store }: StateFiles): Generator<Finding> {
+  const muted = readEntries(store).filter(([, { mutes = [] }]) => mutes.some(({ toLine }) => toLine === undefined));
+  for (const [sessionId] of muted.slice(0, SHOWN))
+    yield about('muted', { sessionId }).none(`${sessionId} is muted; cc-langfuse unmute ${sessionId} ends that`);
 }
 
 function formatAge(at: number, now: number): string {

@@ -4,7 +4,8 @@ import { basename, dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { quoteForShell } from '../../../cli/terminal.js';
 import { findOwnPlugins, readPluginOptions } from '../../../config/claude-hooks.js';
-import { acceptedSettings, commandEnvironment, envBlock, type SettingsFile } from '../../../config/claude-settings.js';
+import { acceptedSettings, envBlock, type SettingsFile } from '../../../config/claude-settings.js';
+import { readCommandSettings, readHookSettings } from '../../../config/folder-settings.js';
 import { addPluginOptions } from '../../../config/plugin-options.js';
 import { isKey, parseOtlpHeaders } from '../../../config/setting-formats.js';
 import {
@@ -13,6 +14,7 @@ import {
   givenSettings,
   readSettings,
   type Settings,
+  variableFor,
 } from '../../../config/settings.js';
 import { settingsPath } from '../../../config/settings-paths.js';
 import { otlpEndpoint } from '../../../langfuse/endpoint.js';
@@ -27,6 +29,8 @@ export interface SettingsInForce {
   readonly settings: Settings;
   /** The settings without the project's, whose author could name a server that collects keys. Only these are tried. */
   readonly trusted: Settings;
+  /** Why nothing of this directory is sent, although tracing may be on. */
+  readonly optOut: string | undefined;
   /** This program's plugin, if it is enabled. Claude Code keeps the secret key that the user entered for it. */
   readonly plugin: string | undefined;
   /** Where a variable is set: in the shell, for the plugin, or in a file. */
@@ -38,6 +42,7 @@ export const SETTING_CHECKS = [checkTracing, checkBadSettings, checkGoodSettings
 export async function readSettingsInForce(
   shell: NodeJS.ProcessEnv,
   files: readonly SettingsFile[],
+  cwd: string,
 ): Promise<SettingsInForce> {
   const accepted = acceptedSettings(files);
   // From the weakest to the strongest: Claude Code lets its settings override the shell.
@@ -55,14 +60,15 @@ export async function readSettingsInForce(
   const plugin = plugins[0] && `the plugin ${plugins[0].name}`;
   // The plugin's hooks trace unless they are told not to.
   if (plugin !== undefined) hookEnv[SWITCH] ||= 'true';
-  const managed = accepted.filter(({ scope }) => scope === 'managed').map(({ content }) => envBlock(content));
+  const there = await readHookSettings(hookEnv, cwd);
   const findLayer = (variable: string) => layers.findLast(({ env }) => (env[variable] ?? '') !== '')?.place;
   const isFromPlugin = (variable: string) => Boolean(hookEnv[variable]) && hookEnv[variable] !== given[variable];
   return {
     shell,
     hookEnv,
-    settings: await readSettings(hookEnv),
-    trusted: await readSettings(Object.assign(commandEnvironment(shell), ...managed)),
+    settings: await readSettings(there.env),
+    trusted: await readSettings((await readCommandSettings(shell, cwd)).env),
+    optOut: there.optOut,
     plugin,
     findPlace: (variable) => (isFromPlugin(variable) ? plugin : findLayer(variable)) ?? 'the shell',
   };
@@ -72,16 +78,19 @@ const SWITCH = 'TRACE_TO_LANGFUSE';
 /** Values by which someone turned tracing off on purpose; `1` was meant to turn it on. */
 const OFF = /^(?:false|no|off|0)$/i;
 
-function checkTracing({ hookEnv, shell, findPlace }: SettingsInForce): Finding {
-  const value = hookEnv[SWITCH] ?? '';
-  if (value === '')
+function checkTracing({ hookEnv, shell, findPlace, optOut }: SettingsInForce): Finding {
+  const variable = variableFor(SWITCH, hookEnv);
+  if (variable === undefined)
     return about('tracing').broken(`off: ${SWITCH} is not set`, installOrSet(`"${SWITCH}": "true"`, shell));
-  const place = findPlace(SWITCH);
+  const value = hookEnv[variable] ?? '';
+  const place = findPlace(variable);
   const tracing = about('tracing', { place });
+  if (value === 'true' && optOut !== undefined)
+    return tracing.warning(`off in this directory: ${optOut}`, 'if that is not intended, remove it there');
   if (value === 'true') return tracing.ok(`on (from ${place})`);
   const status = OFF.test(value) ? 'warning' : 'broken';
-  const message = `off: ${SWITCH} is "${showValue(value)}" (from ${place})`;
-  return tracing[status](message, `set "${SWITCH}": "true" in ${place}`);
+  const message = `off: ${variable} is "${showValue(value)}" (from ${place})`;
+  return tracing[status](message, `set "${variable}": "true" in ${place}`);
 }
 
 function installOrSet(entry: string, shell: NodeJS.ProcessEnv): string {
@@ -112,6 +121,8 @@ function checkBadSettings({ settings, shell, findPlace, plugin }: SettingsInForc
     if (problem.endsWith(' is not set')) return setting.broken(problem, installOrSet(`"${variable}"`, shell));
     const place = findPlace(variable);
     const message = `${problem} (from ${place})`;
+    const isHeld = settings.hold !== undefined && variable === 'CC_LANGFUSE_REDACT_EXTRA';
+    if (isHeld) return setting.broken(`${message}: nothing is sent`, `correct ${variable} in ${place}, or remove it`);
     const isVital = name !== 'setting' && settings.destination === undefined;
     if (isVital && name === 'base-url')
       return setting.broken(message, `set "${variable}": "https://cloud.langfuse.com", or your own server's URL`);

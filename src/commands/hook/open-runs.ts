@@ -1,0 +1,24 @@
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { sessionFileName } from '../../state/lock.js';
+
+// An empty file for each session that has a run which goes on. With tracing off, a hook only looks whether there is one.
+
+function markPath(stateFolder: string, sessionId: string): string {
+  return join(stateFolder, 'cc-langfuse_open', sessionFileName(sessionId));
+}
+
+export function hasOpenRun(stateFolder: string, sessionId: string): boolean {
+  return existsSync(markPath(stateFolder, sessionId));
+}
+
+export function markRunOpen(stateFolder: string, sessionId: string): void {
+  if (hasOpenRun(stateFolder, sessionId)) return;
+  const path = markPath(stateFolder, sessionId);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  writeFileSync(path, '', { mode: 0o600 });
+}
+
+export function markRunClosed(stateFolder: string, sessionId: string): void {
+  rmSync(markPath(stateFolder, sessionId), { force: true });
+}

@@ -1,0 +1,18 @@
+import { existsSync } from 'node:fs';
+import { stateFolder } from '../../config/claude-folder.js';
+import { StateStore } from '../../state/store.js';
+import { hasOpenRun, markRunClosed } from './open-runs.js';
+import { parsePayload } from './payload.js';
+import { recordOptOut } from './record-run.js';
+import { readStdin } from './stdin.js';
+
+const STDIN_WAIT_MS = 5_000;
+
+/** Tracing is off in a session that was traced before, and killed: records that what follows belongs to no run. */
+export async function optOut(env: NodeJS.ProcessEnv): Promise<void> {
+  const folder = stateFolder(env);
+  const payload = parsePayload(await readStdin(Date.now() + STDIN_WAIT_MS));
+  if (!existsSync(folder) || !hasOpenRun(folder, payload.session_id)) return;
+  await recordOptOut(payload, new StateStore(folder, () => {}));
+  markRunClosed(folder, payload.session_id);
+}

@@ -1,0 +1,46 @@
+import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { toOneLine } from '../../cli/format.js';
+import { selectSessions } from '../../cli/session-selection.js';
+import { printStdout } from '../../cli/terminal.js';
+import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
+import { readCommandSettings } from '../../config/folder-settings.js';
+import { StateStore } from '../../state/store.js';
+import { countLines } from '../../transcript/file/lines.js';
+
+/** Mutes a session from its next line on, or ends that at its last line. */
+export async function changeMute(
+  command: 'mute' | 'unmute',
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<number> {
+  const { positionals } = parseCommandLine(args, {});
+  const [name, another] = positionals;
+  if (another !== undefined) throw new UsageError(`${name} and ${another}: ${command} takes one session`);
+  const selection = { named: name === undefined ? [] : [name], project: process.cwd(), limit: 1, exclude: [] };
+  const [session] = selectSessions(selection, claudeFolder(env));
+  if (!session) throw new UsageError('no session ran in this directory; name one, cc-langfuse sessions lists them');
+  const { sessionId, path, folders, title = '' } = session;
+  const { mayOptOut } = await readCommandSettings(env, folders[0] ?? process.cwd());
+  if (command === 'mute' && !mayOptOut) throw new Error('managed settings do not allow it (CC_LANGFUSE_ALLOW_OPT_OUT)');
+
+  const state = new StateStore(stateFolder(env), () => {});
+  const last = state.read(sessionId)?.mutes?.at(-1);
+  const open = last && last.toLine === undefined ? last : undefined;
+  const isMuted = open !== undefined;
+  const shown = `${toOneLine(title) || '(no prompt)'} (${toOneLine(sessionId)})`;
+  if (isMuted === (command === 'mute')) {
+    printStdout(`${shown} is ${isMuted ? 'already' : 'not'} muted`);
+    return 0;
+  }
+  const lines = countLines(path);
+  await state.update(sessionId, {
+    path,
+    mutes: [open ? { ...open, toLine: Math.max(lines, open.fromLine) } : { fromLine: lines + 1 }],
+  });
+  printStdout(
+    open
+      ? `unmuted: ${shown}. What was said while it was muted is not sent.`
+      : `muted: ${shown}. Nothing is sent of what follows, nor of a turn that is under way.`,
+  );
+  return 0;
+}

@@ -108,10 +108,14 @@ export class Ledger {
     if (!this.#own) return undefined;
     const { identity, promptId, takesAll } = this.#own;
     const [{ line: fromLine }] = prompts;
-    const known = runAt(this.#runs, fromLine);
-    if (takesAll) return known ? undefined : this.#cover(fromLine, lineNumbers.at(-1) ?? fromLine, identity);
-    const isOwn = promptId !== undefined && prompts.some((prompt) => prompt.promptId === promptId);
-    if (isOwn && !(known && isSameRun(known, identity))) this.#change({ ...identity, fromLine });
+    if (takesAll) {
+      const isTaken = runAt(this.#runs, fromLine) !== undefined;
+      return isTaken ? undefined : this.#cover(fromLine, lineNumbers.at(-1) ?? fromLine, identity);
+    }
+    const own = promptId === undefined ? undefined : prompts.find((prompt) => prompt.promptId === promptId);
+    const known = own && runAt(this.#runs, own.line);
+    // A turn can begin with a prompt that an earlier run left unanswered.
+    if (own && !(known && isSameRun(known, identity))) this.#change({ ...identity, fromLine });
     return undefined;
   }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { type Line, parseLine } from '../transcript/file/line.js';
-import { findFirstTime } from '../transcript/file/lines.js';
-import type { SourceLine, TranscriptReader } from '../transcript/file/reader.js';
+import { findFirstTime, parseUnfinishedLine } from '../transcript/file/lines.js';
+import type { TranscriptReader } from '../transcript/file/reader.js';
 import { findUnknownTypes } from '../transcript/file/unknown.js';
 import { AnswerWatcher } from '../transcript/turns/answer-watcher.js';
 import type { Turn } from '../transcript/turns/turn.js';
@@ -26,10 +26,9 @@ export async function* readTurns(
   const watch = closing.kind === 'answer' ? new AnswerWatcher(closing, start.sentLine) : undefined;
   const oddLines = new OddLines(run);
   let readUpTo = 0;
-  const take = (source: SourceLine): Turn | undefined => {
-    readUpTo = source.number;
-    const line = parseLine(source);
+  const take = (line: Line | undefined): Turn | undefined => {
     if (!line) return undefined;
+    readUpTo = line.location.number;
     requests?.observe(line);
     watch?.observe(line);
     oddLines.observe(line);
@@ -37,7 +36,7 @@ export async function* readTurns(
   };
   for (;;) {
     for (const line of reader.lines()) {
-      const turn = take(line);
+      const turn = take(parseLine(line));
       if (turn) yield { turn, isClosed: true };
       if (line.number % LINES_BETWEEN_CHECKS !== 0) continue;
       run.context.observer?.onRead?.(line.end);
@@ -48,8 +47,7 @@ export async function* readTurns(
     if (closing.kind !== 'answer' || watch?.line !== undefined || Date.now() >= closing.waitUntil) break;
     await sleep(POLL_MS);
   }
-  const rest = reader.unfinishedLine();
-  const turn = rest && take(rest);
+  const turn = take(parseUnfinishedLine(reader));
   if (turn) yield { turn, isClosed: true };
   oddLines.logRest();
   const open = grouper.open();

@@ -39,7 +39,8 @@ export interface Prompt {
 /** The circumstances of the prompt. They hold for the whole turn and never change. */
 export interface PromptContext
   extends Pick<UserFields, 'promptId' | 'cwd' | 'gitBranch' | 'version' | 'slug' | 'permissionMode' | 'entrypoint'> {
-  readonly trigger: 'human' | 'command' | 'bash' | 'task-notification' | 'auto-continuation';
+  /** `human`, `command` or `bash` for prompts by people and programs; otherwise their source as the line names it. */
+  readonly trigger: string;
   /** What was selected or open in the editor, by kind. */
   readonly ide: { readonly [kind: string]: string } | undefined;
 }

@@ -1,6 +1,6 @@
 import type { SessionState } from '../state/store.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
-import type { Turn } from '../transcript/turns/turn.js';
+import type { TurnGroup } from '../transcript/turns/turn.js';
 import { EntryWriter } from './entry-writer.js';
 import type { ExportContext, ExportReport, ExportRequest } from './export-request.js';
 import { Outbox } from './outbox.js';
@@ -9,7 +9,7 @@ import { ReadingBudget } from './session-run.js';
 import { type Start, startPositions } from './start-position.js';
 import { Subagents } from './subagents/subagents.js';
 import { NOTHING } from './tally.js';
-import { addAgents, addTurn, type ExportRun } from './turn.js';
+import { addAgents, addTurns, type ExportRun, lastLineOf } from './turn.js';
 
 const BACKFILL_LOCK_WAIT_MS = 60_000;
 
@@ -111,22 +111,28 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
   const { start, request, writer, outbox, budget } = run;
   let isVerified = start.prompt === undefined;
   let closedLine: number | undefined;
-  for await (const { turn, isClosed } of turns) {
-    isVerified ||= isLastExported(turn, start);
+  for await (const { group, isClosed } of turns) {
+    isVerified ||= includesLastExported(group, start);
+    // Where turns interleave, those that were exported earlier can come first.
+    if (!isVerified && lastLineOf(group) < start.lastLine) continue;
     if (!isVerified) return undefined;
     // After a session's end, lines without a new start were written with tracing off.
-    const isAfterEnd = writer.known.ended && (turn.lineNumbers[0] ?? 0) > start.closedLine;
+    const isAfterEnd = writer.known.ended && firstLineOf(group) > start.closedLine;
     if (isAfterEnd && request.occasion === 'recovery') break;
-    if (!isClosed) return { closedLine, openFrom: turn.start.offset };
-    closedLine = turn.lineNumbers.at(-1);
-    if (outbox.failure === undefined) await addTurn(turn, run);
+    if (!isClosed) return { closedLine, openFrom: group.from.offset };
+    closedLine = lastLineOf(group);
+    if (outbox.failure === undefined) await addTurns(group, run);
     if (budget.isUsedUp) break;
   }
   return isVerified || budget.isUsedUp ? { closedLine, openFrom: undefined } : undefined;
 }
 
-function isLastExported({ key, lineNumbers }: Turn, { prompt, lastLine }: Start): boolean {
-  return key === prompt && lineNumbers.includes(lastLine);
+function includesLastExported({ turns }: TurnGroup, { prompt, lastLine }: Start): boolean {
+  return turns.some(({ key, lineNumbers }) => key === prompt && lineNumbers.includes(lastLine));
+}
+
+function firstLineOf({ turns }: TurnGroup): number {
+  return Math.min(...turns.map(({ lineNumbers }) => lineNumbers[0] ?? 0));
 }
 
 /** Sends due scores, and saves why something is still to be sent. */

@@ -64,9 +64,11 @@ export const Entry = z.object({
   lastLine: count,
   turnCount: count,
   updated: z.catch(z.string(), ''),
-  /** Where that turn starts, by line and by byte: the next run reads it again, since it may have grown. */
+  /** Where that turn starts, by line and by byte: the next run reads it again, since it may have grown. So may earlier ones. */
   turnLine: optional(count),
   offset: optional(count),
+  /** How many turns come before that place, if it is not all but one. */
+  turnsBefore: optional(count),
   /** Its first prompt, to check that it is still the same turn. */
   prompt: optional(z.string()),
   /** The first prompt of the session: a session that begins with the same prompt is a fork of it. */

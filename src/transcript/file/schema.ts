@@ -119,6 +119,7 @@ export const SystemFields = z.object({
   ...envelope,
   subtype: text,
   content: anything,
+  logicalParentUuid: text,
   compactMetadata: optional(z.object({ trigger: text, preTokens: number })),
   error: optional(z.object({ formatted: text })),
   retryInMs: number,

@@ -6,17 +6,37 @@ import { type OpenPrompt, openPrompt } from './prompt.js';
 import { ResponseCollector } from './responses.js';
 import { addCompaction, addFacts, addResponses } from './session-facts.js';
 import type { ThreadContext } from './thread-context.js';
-import type { AgentThread, AnsweredMessage, Note, NoteContent, SessionFacts, Turn } from './turn.js';
+import type {
+  AgentThread,
+  AnsweredMessage,
+  Note,
+  NoteContent,
+  Response,
+  SessionFacts,
+  Turn,
+  TurnStart,
+} from './turn.js';
+
+/** What was known when a turn began, and the notes of earlier turns that were never answered. */
+interface Before {
+  readonly time: number | undefined;
+  readonly session: SessionFacts;
+  readonly turnCount: number;
+  readonly notes: readonly Note[];
+}
+
+/** Nobody waits longer than this for a request or a tool of a turn, if another turn has begun. */
+const LONGEST_PAUSE_MS = 60 * 60_000;
 
 /** A turn to which lines are still added. Which lines belong to it is for the grouper to decide. */
 export class OpenTurn {
-  hasEnded = false;
   prompts: OpenPrompt[] = [];
+  /** Turns are numbered in the order in which they begin to count. */
+  number: number | undefined;
   readonly #thread: ThreadContext;
   readonly #responses: ResponseCollector;
-  /** What was known before the turn, and the notes of earlier turns that were never answered. */
-  readonly #before: { time: number | undefined; session: SessionFacts; notes: readonly Note[] };
-  readonly #notes: Note[] = [];
+  readonly #before: Before;
+  #notes: Note[] = [];
   #start: Position;
   #lineNumbers: number[] = [];
   #session: SessionFacts;
@@ -26,13 +46,26 @@ export class OpenTurn {
   /** Messages to the model that no response has answered yet. */
   #messages: AnsweredMessage[] = [];
   #lastMessageAt: number | undefined;
+  #lastLineAt: number | undefined;
+  #countsFrom = 0;
+  #endLine = 0;
 
-  constructor(thread: ThreadContext, start: Position, earlierNotes: readonly Note[]) {
+  constructor(thread: ThreadContext, start: Position, before: Before) {
     this.#thread = thread;
     this.#responses = new ResponseCollector(thread.idOwners);
-    this.#before = { time: thread.lastTime, session: thread.session, notes: earlierNotes };
+    this.#before = before;
     this.#session = thread.session;
     this.#start = start;
+  }
+
+  /** Where reading has to start for the turn to be the same again. */
+  get from(): TurnStart {
+    const { session, turnCount } = this.#before;
+    return { ...this.#start, time: this.#inheritedTime, session, turnCount };
+  }
+
+  get responses(): Response[] {
+    return this.#responses.collect();
   }
 
   /** As long as there is nothing but prompts, the next prompt joins them. */
@@ -45,10 +78,41 @@ export class OpenTurn {
     return this.prompts.length > 0 && this.#isAnsweredOr('api-error');
   }
 
+  /**
+   * Whether lines of the turn are still expected although another one has begun at this time: the other prompt was given to
+   * another process, in which this session is open, too.
+   */
+  isExpectedAt(time: number): boolean {
+    if (this.prompts.length === 0 || time - (this.#lastLineAt ?? time) > LONGEST_PAUSE_MS) return false;
+    const { last } = this.#responses;
+    const { lastLine = 0 } = last ?? {};
+    const later = this.#notes.flatMap(({ kind, line }) => (line > lastLine ? [kind] : []));
+    if (this.#hasCopiedResponse || later.some((kind) => ENDINGS.includes(kind))) return false;
+    const isOver = this.#endLine > lastLine || (last !== undefined && isFinal(last));
+    return !isOver || later.includes('stop-hook-feedback');
+  }
+
+  /** Claude Code says that the turn is over. It may go on if a Stop hook objects. */
+  end({ location }: ChainLine): void {
+    this.#endLine = location.number;
+  }
+
+  /** Whether a line has the result of one of its calls. */
+  hasCallOf({ content }: UserLine): boolean {
+    return parseBlocks(content).some(
+      (block) => block.kind === 'tool_result' && this.#responses.hasCall(block.toolUseId),
+    );
+  }
+
+  hasPromptId(id: string | undefined): boolean {
+    return id !== undefined && this.prompts.some(({ context }) => context.promptId === id);
+  }
+
   /** The notes that the next turn takes over if this one does not count, except how this one ended. */
-  get notesForNextTurn(): Note[] {
-    const ending = ['interrupt', 'max-turns', 'nudge'];
-    return [...this.#before.notes, ...this.#notes.filter(({ kind }) => !ending.includes(kind))];
+  takeNotes(): Note[] {
+    const taken = [...this.#before.notes, ...this.#notes.filter(({ kind }) => !PASSING.includes(kind))];
+    this.#notes = this.#notes.filter(({ kind }) => PASSING.includes(kind));
+    return taken;
   }
 
   addPrompt(line: UserLine): void {
@@ -57,6 +121,14 @@ export class OpenTurn {
     if (number < this.#start.line) this.#start = { line: number, offset: start };
     this.prompts.push(prompt);
     this.#pushMessage({ role: 'user', content: prompt.content, media: prompt.media }, prompt.at);
+  }
+
+  /** Moves prompts into a turn of their own, in case they are answered after all. */
+  splitOff(prompts: OpenPrompt[]): OpenTurn {
+    const turn = new OpenTurn(this.#thread, this.#start, { ...this.#before, notes: [] });
+    turn.#lastLineAt = prompts.at(-1)?.at;
+    turn.keepPrompts(prompts, this.#start);
+    return turn;
   }
 
   /** Forgets all prompts but these. If none is left, the turn starts at `start`. */
@@ -96,9 +168,12 @@ export class OpenTurn {
     }
   }
 
-  /** Adds what a line says about the whole session. Returns whether it also shows what the turn's last compaction used. */
-  addSessionFacts(line: OtherLine): boolean {
-    const { facts, compaction } = addFacts(this.#thread.session, line, () => this.#responses.collect());
+  /**
+   * Adds what a line says about the whole session, in which these responses are known. Returns whether it also shows what the
+   * turn's last compaction used.
+   */
+  addSessionFacts(line: OtherLine, responses: () => readonly Response[]): boolean {
+    const { facts, compaction } = addFacts(this.#thread.session, line, responses);
     this.#thread.session = facts;
     const last = this.#notes.findLastIndex(({ kind }) => kind === 'compaction');
     const note = this.#notes[last];
@@ -108,9 +183,16 @@ export class OpenTurn {
   }
 
   /** Makes a line part of the turn. */
-  claim({ location }: ChainLine): void {
+  claim({ location, at }: ChainLine): void {
     this.#lineNumbers.push(location.number);
     this.#session = this.#thread.session;
+    this.#lastLineAt = at ?? this.#lastLineAt;
+  }
+
+  /** Gives the turn its number, from the line on with which it begins to count. */
+  count(number: number, { location }: ChainLine): void {
+    this.number = number;
+    this.#countsFrom = location.number;
   }
 
   /** Tells the thread what no later turn may take again, and what the session has used. */
@@ -119,12 +201,13 @@ export class OpenTurn {
     for (const { uuid } of this.prompts) if (uuid !== undefined) this.#thread.seen.add(uuid);
   }
 
-  toTurn(number: number, sidechains: readonly AgentThread[]): Turn {
+  toTurn(sidechains: readonly AgentThread[]): Turn {
     const [first, ...more] = this.prompts;
-    if (!first) throw new Error('a turn has a prompt');
+    if (!first || this.number === undefined) throw new Error('the turn does not count');
     const responses = this.#responses.collect();
     return {
-      number,
+      number: this.number,
+      countsFrom: this.#countsFrom,
       key: first.uuid ?? `${this.#thread.start.sessionId}:${first.line}`,
       start: this.#start,
       inheritedTime: this.#inheritedTime,
@@ -160,16 +243,24 @@ export class OpenTurn {
 
   #addToolResults(line: UserLine): boolean {
     const at = this.#timeOf(line);
-    const { toolUseResult, toolDenialKind: denied } = line.fields;
+    const { toolUseResult, toolDenialKind: denied, promptId } = line.fields;
     // Some failures are reported only next to the result, as a text.
     const isFailure = typeof toolUseResult === 'string' && toolUseResult.startsWith('Error: ');
     const details = typeof toolUseResult === 'object' ? toolUseResult : undefined;
+    // A process that resumes a session takes a call without a result to be interrupted, even if it still runs in another one.
+    const isAssumed = this.prompts.every(
+      ({ context: { promptId: id } }) => id !== undefined && id !== (promptId ?? id),
+    );
     let isPart = false;
     for (const block of parseBlocks(line.content)) {
       if (block.kind !== 'tool_result') continue;
       const { toolUseId, content, isError } = block;
       const result = { content, isError: isError || isFailure, denied, details, line: line.location.number, at };
-      if (!this.#responses.addResult(toolUseId, result)) continue;
+      if (!isAssumed && this.#responses.hasAssumedResult(toolUseId))
+        this.#messages = this.#messages.filter(
+          (message) => message.role === 'user' || message.toolCallId !== toolUseId,
+        );
+      if (!this.#responses.addResult(toolUseId, result, isAssumed)) continue;
       this.#pushMessage({ role: 'tool', toolCallId: toolUseId, content }, at);
       isPart = true;
     }
@@ -210,7 +301,18 @@ export class OpenTurn {
 
   /** Whether there is more than prompts: a response, the turn's end, or a note of one of these kinds. */
   #isAnsweredOr(...kinds: readonly Note['kind'][]): boolean {
-    const isAnswered = !this.#responses.isEmpty || this.hasEnded || this.#hasCopiedResponse;
+    const isAnswered = !this.#responses.isEmpty || this.#endLine > 0 || this.#hasCopiedResponse;
     return isAnswered || this.#notes.some(({ kind }) => kinds.includes(kind));
   }
+}
+
+type NoteKinds = readonly Note['kind'][];
+/** Notes that end a turn if they come after the last response. */
+const ENDINGS: NoteKinds = ['interrupt', 'api-error', 'max-turns'];
+/** How a turn ended that does not count is of no interest to the next one. */
+const PASSING: NoteKinds = ['interrupt', 'max-turns', 'nudge'];
+
+/** Whether a response ends a turn. Up to 2.1.90 there is no stop reason. */
+function isFinal({ stopReason, calls }: Pick<Response, 'stopReason' | 'calls'>): boolean {
+  return stopReason === undefined ? calls.length === 0 : stopReason !== 'tool_use' && stopReason !== 'pause_turn';
 }

@@ -6,6 +6,8 @@ import type { RequestFields, SystemFields, TokenCounts, ToolUseResult, UserField
 /** A prompt and everything that Claude Code did to answer it. Lines are given by number, times in ms since 1970. */
 export interface Turn {
   readonly number: number;
+  /** The line that made it count: an answer, or its end without one. */
+  readonly countsFrom: number;
   /** Identifies the turn: its first prompt's uuid, or if that has none, the session and line. */
   readonly key: string;
   /** The first line that may belong to it: a request can come before the prompt that it sends. */
@@ -26,6 +28,20 @@ export interface Turn {
   /** History copied from another session: the turn is numbered here, but exported there. */
   readonly copied: boolean;
   readonly lineNumbers: readonly number[];
+}
+
+/** Turns that end together, because their lines interleave; nearly always there is only one. In the order of their numbers. */
+export interface TurnGroup {
+  readonly turns: readonly [Turn, ...Turn[]];
+  /** The earliest of them, or of the prompts before them that may still be answered. */
+  readonly from: TurnStart;
+}
+
+/** Where reading has to start to find a turn again, and what is known from the lines before. */
+export interface TurnStart extends Position {
+  readonly time: number | undefined;
+  readonly session: SessionFacts;
+  readonly turnCount: number;
 }
 
 export interface Prompt {

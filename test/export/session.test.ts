@@ -27,6 +27,11 @@ describe('a transcript that is exported after every single line', () => {
     'p-emid',
     'p-bigusage',
     'v1.0.128-toolloop',
+    'q-twop',
+    'q-twoterm',
+    'q-loop',
+    'q-hooks',
+    'q-hookstop',
   ])('becomes the same observations as one that is exported once: %s', async (name) => {
     const [source = ''] = transcriptsOf(recording(name));
     const path = join(exporter.folder, basename(source));

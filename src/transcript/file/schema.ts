@@ -125,8 +125,14 @@ export const SystemFields = z.object({
   retryInMs: number,
   retryAttempt: number,
   maxRetries: number,
+  trigger: text,
+  originalModel: text,
+  fallbackModel: text,
 });
 export type SystemFields = z.infer<typeof SystemFields>;
+
+/** A file that a prompt mentions. */
+const AttachedContent = z.object({ type: text, file: optional(z.object({ base64: text, type: text })) });
 
 export const AttachmentFields = z.object({
   ...envelope,
@@ -134,7 +140,12 @@ export const AttachmentFields = z.object({
     z.object({
       type: text,
       prompt: anything,
-      content: optional(z.object({ type: text, file: optional(z.object({ base64: text, type: text })) })),
+      content: optional(z.union([z.string(), z.array(z.string()), AttachedContent])),
+      hookEvent: text,
+      hookName: text,
+      toolUseID: text,
+      message: text,
+      blockingError: optional(z.object({ blockingError: text })),
     }),
   ),
 });

@@ -1,5 +1,6 @@
 import { extractText, hasToolResult, type MediaBlock, parseAttachedImage, splitTextAndMedia } from '../file/content.js';
 import type { AssistantLine, AttachmentLine, SystemLine, UserLine } from '../file/line.js';
+import { parseHookMessage } from './hook-message.js';
 import { COMMAND, isMarkedAsPrompt, parseBashOutput } from './prompt.js';
 import type { NoteContent } from './turn.js';
 
@@ -68,6 +69,8 @@ function classifySystemLine(line: SystemLine): ClassifiedLine {
       return { role: 'note', line, note: { kind: 'compaction', fields } };
     case 'api_error':
       return { role: 'note', line, note: { kind: 'retry', fields } };
+    case 'model_fallback':
+      return { role: 'note', line, note: { kind: 'model-fallback', fields } };
     default:
       return IGNORED;
   }
@@ -77,6 +80,8 @@ function classifyAttachment(line: AttachmentLine): ClassifiedLine {
   const image = parseAttachedImage(line.fields);
   if (image) return { role: 'attached-image', line, media: [image] };
   if (line.type === 'max_turns_reached') return { role: 'note', line, note: { kind: 'max-turns' } };
+  const said = parseHookMessage(line.fields.attachment ?? {});
+  if (said) return { role: 'note', line, note: said };
   if (line.type !== 'queued_command') return IGNORED;
   const { text: content, media } = splitTextAndMedia(line.fields.attachment?.prompt);
   return { role: 'note', line, note: { kind: 'absorbed-message', content, media } };

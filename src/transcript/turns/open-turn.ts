@@ -31,6 +31,8 @@ const LONGEST_PAUSE_MS = 60 * 60_000;
 /** A turn to which lines are still added. Which lines belong to it is for the grouper to decide. */
 export class OpenTurn {
   prompts: OpenPrompt[] = [];
+  /** Whether its own conversation goes on with another prompt. */
+  isFollowed = false;
   /** Turns are numbered in the order in which they begin to count. */
   number: number | undefined;
   readonly #thread: ThreadContext;
@@ -88,7 +90,7 @@ export class OpenTurn {
     const { lastLine = 0 } = last ?? {};
     const later = this.#notes.flatMap(({ kind, line }) => (line > lastLine ? [kind] : []));
     if (this.#hasCopiedResponse || later.some((kind) => ENDINGS.includes(kind))) return false;
-    const isOver = this.#endLine > lastLine || (last !== undefined && isFinal(last));
+    const isOver = this.#endLine > lastLine || (this.isFollowed && last !== undefined && isFinal(last));
     return !isOver || later.includes('stop-hook-feedback');
   }
 
@@ -269,8 +271,10 @@ export class OpenTurn {
 
   #addNote(line: ConversationLine, note: NoteContent): boolean {
     const at = this.#timeOf(line);
-    if (note.kind === 'absorbed-message' || note.kind === 'stop-hook-feedback' || note.kind === 'nudge')
+    if (note.kind === 'absorbed-message' || note.kind === 'nudge')
       this.#pushMessage({ role: 'user', content: note.content, media: 'media' in note ? note.media : [] }, at);
+    if (note.kind === 'stop-hook-feedback' || note.kind === 'hook-feedback' || note.kind === 'hook-context')
+      this.#pushMessage({ role: 'user', content: note.content, isFromHook: true }, at);
     if (this.#thread.isRepeated(line)) return false;
     if (note.kind === 'compaction') this.#thread.session = addCompaction(this.#thread.session);
     this.#notes.push({ ...note, line: line.location.number, at, uuid: line.fields.uuid });
@@ -308,9 +312,9 @@ export class OpenTurn {
 
 type NoteKinds = readonly Note['kind'][];
 /** Notes that end a turn if they come after the last response. */
-const ENDINGS: NoteKinds = ['interrupt', 'api-error', 'max-turns'];
+const ENDINGS: NoteKinds = ['interrupt', 'api-error', 'max-turns', 'hook-stop'];
 /** How a turn ended that does not count is of no interest to the next one. */
-const PASSING: NoteKinds = ['interrupt', 'max-turns', 'nudge'];
+const PASSING: NoteKinds = ['interrupt', 'max-turns', 'nudge', 'hook-stop'];
 
 /** Whether a response ends a turn. Up to 2.1.90 there is no stop reason. */
 function isFinal({ stopReason, calls }: Pick<Response, 'stopReason' | 'calls'>): boolean {

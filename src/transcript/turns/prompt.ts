@@ -72,7 +72,7 @@ function splitIdeContext(text: string): Pick<PromptContext, 'ide'> & { text: str
   return { text: rest, ide: Object.keys(ide).length > 0 ? ide : undefined };
 }
 
-function findTag(name: string, text: string): string | undefined {
+export function findTag(name: string, text: string): string | undefined {
   const from = text.indexOf(`<${name}>`);
   const to = text.indexOf(`</${name}>`, from);
   return from < 0 || to < 0 ? undefined : text.slice(from + name.length + 2, to);

@@ -79,8 +79,7 @@ export class TurnGrouper {
     const classified = this.#classify(line);
     const ended = this.#startTurnIfPrompt(classified);
     const turn = this.#findTurn(line, classified);
-    const isNudge = classified.role === 'note' && classified.note.kind === 'nudge';
-    const isEnd = isNudge || classified.role === 'turn-end';
+    const isEnd = this.#isEnd(classified, line);
     if (isEnd) turn.end(line);
     if (classified.role === 'response') this.#splitUnanswered(turn, line);
     const isPart = turn.add(classified, line);
@@ -91,6 +90,13 @@ export class TurnGrouper {
       turn.count(this.#turnCount, line);
     }
     return ended;
+  }
+
+  /** The last line of an earlier turn can come after the next prompt, of another process. */
+  #isEnd(classified: ClassifiedLine, line: ConversationLine): boolean {
+    if (classified.role === 'note' && classified.note.kind === 'nudge') return true;
+    const parent = parentOf(line);
+    return classified.role === 'turn-end' && (parent === undefined || this.#branches.find(parent) !== undefined);
   }
 
   /** The prompt of a skill that runs as an agent is marked as one of Claude Code's own messages. */
@@ -136,6 +142,8 @@ export class TurnGrouper {
     if (uuid !== undefined && (isKnown || this.#thread.seen.has(uuid))) return undefined;
     const parent = this.#branches.find(parentOf(line));
     if (parent?.turn?.isUnanswered) this.#makeLast(parent.turn);
+    const followed = parentOf(line) === undefined ? this.#turn : parent?.turn;
+    if (followed) followed.isFollowed = true;
     const ended = this.#turn.isUnanswered ? this.#setRetractedAside(line, parent) : this.#endTurns(line);
     this.#turn.addPrompt(line);
     if (branch) this.#branches.decide(branch, this.#turn);

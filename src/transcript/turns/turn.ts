@@ -87,7 +87,12 @@ export interface Response {
 
 /** A message to the model that a response answers. */
 export type AnsweredMessage =
-  | { readonly role: 'user'; readonly content: string; readonly media?: readonly MediaBlock[] }
+  | {
+      readonly role: 'user';
+      readonly content: string;
+      readonly media?: readonly MediaBlock[];
+      readonly isFromHook?: boolean;
+    }
   | { readonly role: 'tool'; readonly toolCallId: string | undefined; readonly content: unknown };
 
 export interface ModelRequest {
@@ -131,11 +136,24 @@ export type NoteContent =
   | { readonly kind: 'retry'; readonly fields: SystemFields }
   | { readonly kind: 'absorbed-message'; readonly content: string; readonly media: readonly MediaBlock[] }
   | { readonly kind: 'stop-hook-feedback'; readonly content: string }
+  /** What another hook of the user told the model: an objection, or something to know. */
+  | { readonly kind: 'hook-feedback' | 'hook-context'; readonly content: string; readonly hook: Hook }
+  /** A hook ended the turn, for this reason. */
+  | { readonly kind: 'hook-stop'; readonly content: string; readonly hook: Hook }
+  | { readonly kind: 'model-fallback'; readonly fields: SystemFields }
   | { readonly kind: 'interrupt'; readonly content: string }
   | { readonly kind: 'max-turns' }
   /** Claude Code asked again because the answer was empty. */
   | { readonly kind: 'nudge'; readonly content: string }
   | { readonly kind: 'api-error'; readonly content: string; readonly status: number | undefined };
+
+/** A hook that the user has configured. */
+export interface Hook {
+  /** Its event and, if that is about a tool, the tool. */
+  readonly name: string | undefined;
+  /** The call that it is about. */
+  readonly toolUseId: string | undefined;
+}
 
 /** What the compaction call itself used, and the line that shows it. */
 interface CompactionCost {

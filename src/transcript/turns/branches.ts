@@ -34,6 +34,12 @@ export class Branches {
     return uuid === undefined ? undefined : decided(this.#byUuid.get(uuid));
   }
 
+  /** Whether the prompt of a turn has this uuid. */
+  isPrompt(uuid: string): boolean {
+    const branch = this.#byUuid.get(uuid);
+    return branch?.turn !== undefined && branch.prompt === uuid;
+  }
+
   /** Makes a command the prompt of a turn. */
   decide(command: Branch, turn: OpenTurn): void {
     command.turn = turn;
@@ -49,10 +55,10 @@ export class Branches {
   }
 
   /** Forgets the lines of all turns but these. */
-  keep(turns: readonly OpenTurn[]): void {
+  keep(turns: ReadonlySet<OpenTurn>): void {
     for (const [uuid, branch] of this.#byUuid) {
       const turn = decided(branch)?.turn;
-      if (!turn || turns.includes(turn)) continue;
+      if (!turn || turns.has(turn)) continue;
       if (branch.turn) this.#byUuid.delete(uuid);
       else branch.before = undefined;
     }

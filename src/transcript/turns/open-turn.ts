@@ -16,6 +16,7 @@ import type {
   Turn,
   TurnStart,
 } from './turn.js';
+import { isOver, tellsEnd } from './turn-end.js';
 
 /** What was known when a turn began, and the notes of earlier turns that were never answered. */
 interface Before {
@@ -86,12 +87,13 @@ export class OpenTurn {
    */
   isExpectedAt(time: number): boolean {
     if (this.prompts.length === 0 || time - (this.#lastLineAt ?? time) > LONGEST_PAUSE_MS) return false;
-    const { last } = this.#responses;
-    const { lastLine = 0 } = last ?? {};
-    const later = this.#notes.flatMap(({ kind, line }) => (line > lastLine ? [kind] : []));
-    if (this.#hasCopiedResponse || later.some((kind) => ENDINGS.includes(kind))) return false;
-    const isOver = this.#endLine > lastLine || (this.isFollowed && last !== undefined && isFinal(last));
-    return !isOver || later.includes('stop-hook-feedback');
+    if (this.#hasCopiedResponse) return false;
+    return !isOver({
+      response: this.#responses.last,
+      notes: this.#notes,
+      endLine: this.#endLine,
+      isFollowed: this.isFollowed,
+    });
   }
 
   /** Claude Code says that the turn is over. It may go on if a Stop hook objects. */
@@ -112,8 +114,8 @@ export class OpenTurn {
 
   /** The notes that the next turn takes over if this one does not count, except how this one ended. */
   takeNotes(): Note[] {
-    const taken = [...this.#before.notes, ...this.#notes.filter(({ kind }) => !PASSING.includes(kind))];
-    this.#notes = this.#notes.filter(({ kind }) => PASSING.includes(kind));
+    const taken = [...this.#before.notes, ...this.#notes.filter((note) => !tellsEnd(note))];
+    this.#notes = this.#notes.filter(tellsEnd);
     return taken;
   }
 
@@ -308,15 +310,4 @@ export class OpenTurn {
     const isAnswered = !this.#responses.isEmpty || this.#endLine > 0 || this.#hasCopiedResponse;
     return isAnswered || this.#notes.some(({ kind }) => kinds.includes(kind));
   }
-}
-
-type NoteKinds = readonly Note['kind'][];
-/** Notes that end a turn if they come after the last response. */
-const ENDINGS: NoteKinds = ['interrupt', 'api-error', 'max-turns', 'hook-stop'];
-/** How a turn ended that does not count is of no interest to the next one. */
-const PASSING: NoteKinds = ['interrupt', 'max-turns', 'nudge', 'hook-stop'];
-
-/** Whether a response ends a turn. Up to 2.1.90 there is no stop reason. */
-function isFinal({ stopReason, calls }: Pick<Response, 'stopReason' | 'calls'>): boolean {
-  return stopReason === undefined ? calls.length === 0 : stopReason !== 'tool_use' && stopReason !== 'pause_turn';
 }

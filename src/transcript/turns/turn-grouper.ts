@@ -136,10 +136,7 @@ export class TurnGrouper {
   /** A prompt starts a turn, or joins one that consists of nothing but prompts. */
   #startOrJoin(line: UserLine, branch?: Branch): TurnGroup | undefined {
     const { uuid } = line.fields;
-    const isKnown = [...this.#earlier, this.#turn].some(({ prompts }) =>
-      prompts.some((prompt) => prompt.uuid === uuid),
-    );
-    if (uuid !== undefined && (isKnown || this.#thread.seen.has(uuid))) return undefined;
+    if (uuid !== undefined && (this.#branches.isPrompt(uuid) || this.#thread.seen.has(uuid))) return undefined;
     const parent = this.#branches.find(parentOf(line));
     if (parent?.turn?.isUnanswered) this.#makeLast(parent.turn);
     const followed = parentOf(line) === undefined ? this.#turn : parent?.turn;
@@ -158,16 +155,11 @@ export class TurnGrouper {
    */
   #setRetractedAside(next: UserLine, parent: Branch | undefined): undefined {
     const { prompts } = this.#turn;
-    const ancestors = prompts.slice(
-      0,
-      1 + prompts.findIndex(({ uuid }) => uuid !== undefined && uuid === parent?.prompt),
-    );
+    const place = prompts.findLastIndex(({ uuid }) => uuid !== undefined && uuid === parent?.prompt);
     const isCopied = this.#thread.isCopied(next);
-    const kept = ancestors.filter(({ copied }) => copied === isCopied);
-    this.#setAside(
-      this.#turn,
-      prompts.filter((prompt) => !ancestors.includes(prompt) && !prompt.copied),
-    );
+    const kept = prompts.slice(0, place + 1).filter(({ copied }) => copied === isCopied);
+    const retracted = prompts.slice(place + 1).filter(({ copied }) => !copied);
+    this.#setAside(this.#turn, retracted);
     if (kept.length < prompts.length) this.#turn.keepPrompts(kept, this.#nextStart);
   }
 
@@ -206,8 +198,9 @@ export class TurnGrouper {
     const ended = counting.some(isExpected) ? [] : counting;
     const group = this.#toGroup(ended, [...unanswered, ...ended]);
     for (const turn of ended) turn.close();
-    this.#earlier = open.filter((turn) => unanswered.includes(turn) || (turn.counts && !ended.includes(turn)));
-    this.#forgetEnded();
+    const kept = new Set([...unanswered, ...(ended.length > 0 ? [] : counting)]);
+    this.#earlier = open.filter((turn) => kept.has(turn));
+    if (this.#earlier.length < open.length) this.#forgetEnded();
     this.#turn = this.#startTurn(notes);
     return group;
   }
@@ -215,8 +208,9 @@ export class TurnGrouper {
   #forgetEnded(): void {
     const starts = this.#earlier.map(({ from }) => from.line);
     this.#thread.forgetRequestsBefore(Math.min(this.#nextStart.line, ...starts));
-    this.#branches.keep(this.#earlier);
-    for (const [uuid, { turn }] of this.#sidechains) if (!this.#earlier.includes(turn)) this.#sidechains.delete(uuid);
+    const kept = new Set(this.#earlier);
+    this.#branches.keep(kept);
+    for (const [uuid, { turn }] of this.#sidechains) if (!kept.has(turn)) this.#sidechains.delete(uuid);
   }
 
   #startTurn(notes: readonly Note[]): OpenTurn {

@@ -40,6 +40,11 @@ export class Branches {
     return branch?.turn !== undefined && branch.prompt === uuid;
   }
 
+  /** Whether a line descends from the start of a branch, as far as that is known. */
+  mayDescend(parent: string | undefined, branch: Branch): boolean {
+    return branch === ((parent !== undefined && this.#byUuid.get(parent)) || branch);
+  }
+
   /** Makes a command the prompt of a turn. */
   decide(command: Branch, turn: OpenTurn): void {
     command.turn = turn;

@@ -77,7 +77,7 @@ export class TurnGrouper {
   #addConversationLine(line: ConversationLine): TurnGroup | undefined {
     this.#thread.lastTime = line.at ?? this.#thread.lastTime;
     const classified = this.#classify(line);
-    const ended = this.#startTurnIfPrompt(classified);
+    const ended = this.#startTurnIfPrompt(classified, parentOf(line));
     const turn = this.#findTurn(line, classified);
     const isEnd = this.#isEnd(classified, line);
     if (isEnd) turn.end(line);
@@ -108,9 +108,11 @@ export class TurnGrouper {
   }
 
   /** Returns the turns that end before the prompt, if they count. */
-  #startTurnIfPrompt(classified: ClassifiedLine): TurnGroup | undefined {
-    const command = impliesPrompt(classified) ? this.#undecidedCommand : undefined;
-    if (command || classified.role === 'command-output') this.#undecidedCommand = undefined;
+  #startTurnIfPrompt(classified: ClassifiedLine, parent: string | undefined): TurnGroup | undefined {
+    const undecided = this.#undecidedCommand;
+    const isNext = undecided !== undefined && this.#branches.mayDescend(parent, undecided.branch);
+    const command = isNext && impliesPrompt(classified) ? undecided : undefined;
+    if (command || (isNext && classified.role === 'command-output')) this.#undecidedCommand = undefined;
     const ended = command && this.#startOrJoin(command.line, command.branch);
     if (classified.role === 'prompt') return this.#startOrJoin(classified.line) ?? ended;
     if (classified.role === 'command') {

@@ -694,6 +694,18 @@ describe('turns of two processes in one session', () => {
     expect(groupTurns([...BOTH.slice(0, 4), end('b2', 'b1'), ...soon]).ended).toEqual([]);
   });
 
+  test('can come between a built-in command of one and its output', () => {
+    const { all } = groupTurns([
+      ...BOTH.slice(0, 4),
+      user('<command-name>/model</command-name>', { uuid: 'c', parentUuid: 'b1' }),
+      ...BOTH.slice(4),
+      user('<local-command-stdout>Set model</local-command-stdout>', { uuid: 'c1', parentUuid: 'c' }),
+      typed('three', 'd', 'c1', 9),
+      final('m4', 'answer three', { parentUuid: 'd' }),
+    ]);
+    expect(all.map(({ prompts }) => prompts.map(({ content }) => content))).toEqual([['one'], ['two'], ['three']]);
+  });
+
   test('are not ended by the last line of one that is over', () => {
     const { all } = groupTurns([
       typed('one', 'a', 'root'),

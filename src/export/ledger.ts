@@ -100,23 +100,22 @@ export class Ledger {
     return this.#mutes.at(-1)?.toLine === undefined && this.#mutes.length > 0;
   }
 
-  /**
-   * Records that a turn belongs to this export's own run, if it does. Returns the run if it takes a turn of no run: that is saved
-   * once the turn is acknowledged.
-   */
-  claim({ prompts, lineNumbers }: Turn): Run | undefined {
-    if (!this.#own) return undefined;
-    const { identity, promptId, takesAll } = this.#own;
-    const [{ line: fromLine }] = prompts;
-    if (takesAll) {
-      const isTaken = runAt(this.#runs, fromLine) !== undefined;
-      return isTaken ? undefined : this.#cover(fromLine, lineNumbers.at(-1) ?? fromLine, identity);
-    }
+  /** Records that the turn which ended with this export's event belongs to its run. */
+  claim({ prompts }: Turn): void {
+    if (!this.#own || this.#own.takesAll) return;
+    const { identity, promptId } = this.#own;
     const own = promptId === undefined ? undefined : prompts.find((prompt) => prompt.promptId === promptId);
     const known = own && runAt(this.#runs, own.line);
     // A turn can begin with a prompt that an earlier run left unanswered.
+    const [{ line: fromLine }] = prompts;
     if (own && !(known && isSameRun(known, identity))) this.#change({ ...identity, fromLine });
-    return undefined;
+  }
+
+  /** Takes a turn of no run, if this export may. Returns the run that has it then, to be saved once the turn is acknowledged. */
+  take({ prompts, lineNumbers }: Turn): Run | undefined {
+    const [{ line: fromLine }] = prompts;
+    if (!this.#own?.takesAll || runAt(this.#runs, fromLine)) return undefined;
+    return this.#cover(fromLine, lineNumbers.at(-1) ?? fromLine, this.#own.identity);
   }
 
   /** Records that the last turn belongs to this export's own run, since its event has ended that turn. */

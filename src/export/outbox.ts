@@ -12,6 +12,8 @@ export interface OutboxItem {
   readonly observation?: Observation;
   /** Those of the observation's turn. */
   readonly settings?: TraceSettings;
+  /** Whether it is the root of a turn that ran without tracing. */
+  readonly isUntraced?: boolean;
 }
 
 interface EncodedSpan {
@@ -126,27 +128,26 @@ export class Outbox {
   }
 
   /** Adds the whole request and uploads the media; what could not be uploaded is replaced by a placeholder. */
-  async #prepare({ change, observation, settings }: OutboxItem): Promise<OutboxItem> {
+  async #prepare({ change, observation, settings, isUntraced = false }: OutboxItem): Promise<OutboxItem> {
     if (!observation) return { change };
     const { context, requests } = this.#run;
     this.#checked ??= context.state.checkWritable();
     await this.#checked;
     const complete = (settings && (await requests?.withRequest(observation, settings))) ?? observation;
-    if (!complete.media?.length) return { change, observation: complete };
+    if (!complete.media?.length) return { change, isUntraced, observation: complete };
     const { missing, failure } = await context.destination.uploadMedia(complete, this.#limits);
     if (failure !== undefined) this.#warnOnce(failure);
-    return { change, observation: replaceMissingMedia(complete, missing) };
+    return { change, isUntraced, observation: replaceMissingMedia(complete, missing) };
   }
 
   /** Keeps of an observation only what its transport needs: it may be large. */
-  #encode({ change, observation }: OutboxItem): EncodedItem {
+  #encode({ change, observation, isUntraced }: OutboxItem): EncodedItem {
     if (!observation) return { change, span: undefined };
     const { destination, observer } = this.#run.context;
     observer?.onObservation?.(observation);
     const outgoing = destination.encode(observation);
     const { type, id, trace } = observation;
-    // Only a turn that ran without tracing adds a run.
-    const about = { scores: change.scores?.[id], isUntraced: change.runs !== undefined };
+    const about = { scores: change.scores?.[id], isUntraced };
     const tally = countObservation(observation, Buffer.byteLength(outgoing.json), about);
     return { change, span: { outgoing, label: `${type} ${id} of trace ${trace.id}`, tally } };
   }
@@ -190,13 +191,13 @@ export class Outbox {
  * them completes it.
  */
 export function withStateChanges(
-  observations: readonly Observation[],
-  settings: TraceSettings,
+  parts: readonly { readonly observation: Observation; readonly settings: TraceSettings }[],
   changeAt: (line: number) => Partial<Entry>,
 ): OutboxItem[] {
-  return observations.map((observation, place) => {
-    const isLastOfLine = observations[place + 1]?.line !== observation.line;
-    return { observation, settings, change: isLastOfLine ? changeAt(observation.line) : {} };
+  return parts.map((part, place) => {
+    const { line } = part.observation;
+    const isLastOfLine = parts[place + 1]?.observation.line !== line;
+    return { ...part, change: isLastOfLine ? changeAt(line) : {} };
   });
 }
 

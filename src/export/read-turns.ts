@@ -1,10 +1,10 @@
 import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { type Line, parseLine } from '../transcript/file/line.js';
-import { findFirstTime } from '../transcript/file/lines.js';
-import type { SourceLine, TranscriptReader } from '../transcript/file/reader.js';
+import { findFirstTime, parseUnfinishedLine } from '../transcript/file/lines.js';
+import type { TranscriptReader } from '../transcript/file/reader.js';
 import { findUnknownTypes } from '../transcript/file/unknown.js';
 import { AnswerWatcher } from '../transcript/turns/answer-watcher.js';
-import type { Turn } from '../transcript/turns/turn.js';
+import type { TurnGroup } from '../transcript/turns/turn.js';
 import { TurnGrouper } from '../transcript/turns/turn-grouper.js';
 import type { SessionRun } from './session-run.js';
 
@@ -18,7 +18,7 @@ const UNREADABLE_LOGGED = 10;
 export async function* readTurns(
   reader: TranscriptReader,
   run: SessionRun,
-): AsyncGenerator<{ turn: Turn; isClosed: boolean }> {
+): AsyncGenerator<{ group: TurnGroup; isClosed: boolean }> {
   const { start, budget, requests } = run;
   const { sessionId, closing } = run.request;
   const time = () => start.time ?? findFirstTime(reader);
@@ -26,10 +26,9 @@ export async function* readTurns(
   const watch = closing.kind === 'answer' ? new AnswerWatcher(closing, start.sentLine) : undefined;
   const oddLines = new OddLines(run);
   let readUpTo = 0;
-  const take = (source: SourceLine): Turn | undefined => {
-    readUpTo = source.number;
-    const line = parseLine(source);
+  const take = (line: Line | undefined): TurnGroup | undefined => {
     if (!line) return undefined;
+    readUpTo = line.location.number;
     requests?.observe(line);
     watch?.observe(line);
     oddLines.observe(line);
@@ -37,8 +36,8 @@ export async function* readTurns(
   };
   for (;;) {
     for (const line of reader.lines()) {
-      const turn = take(line);
-      if (turn) yield { turn, isClosed: true };
+      const group = take(parseLine(line));
+      if (group) yield { group, isClosed: true };
       if (line.number % LINES_BETWEEN_CHECKS !== 0) continue;
       run.context.observer?.onRead?.(line.end);
       if (budget.check()) return;
@@ -48,19 +47,19 @@ export async function* readTurns(
     if (closing.kind !== 'answer' || watch?.line !== undefined || Date.now() >= closing.waitUntil) break;
     await sleep(POLL_MS);
   }
-  const rest = reader.unfinishedLine();
-  const turn = rest && take(rest);
-  if (turn) yield { turn, isClosed: true };
+  const ended = take(parseUnfinishedLine(reader));
+  if (ended) yield { group: ended, isClosed: true };
   oddLines.logRest();
-  const open = grouper.open();
-  if (!open) return;
-  const promptLine = open.prompts[0].line;
+  const group = grouper.open();
+  if (!group) return;
+  const promptLine = Math.min(...group.turns.map(({ prompts }) => prompts[0].line));
   const isClosed =
     closing.kind === 'everything' ||
     (closing.kind === 'answer' && promptLine <= (watch?.line ?? readUpTo)) ||
     promptLine <= start.closedLine ||
     Date.now() - reader.status.changedAt > IDLE_MS;
-  yield { turn: open, isClosed };
+  // If one of several turns is over, all are sent as far as they have come, and the others grow in place.
+  yield { group, isClosed };
 }
 
 /** Logs lines that cannot be read, and in debug mode what this version does not know. */

@@ -1,7 +1,7 @@
 import { hasFailedAt, NEW_ENTRY, NOT_EXPORTED } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
-import type { Turn } from '../transcript/turns/turn.js';
+import type { TurnGroup } from '../transcript/turns/turn.js';
 import { EntryWriter } from './entry-writer.js';
 import type { ExportContext, ExportReport, ExportRequest } from './export-request.js';
 import { Ledger } from './ledger.js';
@@ -11,7 +11,7 @@ import { ReadingBudget, RunSettings } from './session-run.js';
 import { gapStart, type Start, startPositions } from './start-position.js';
 import { Subagents } from './subagents/subagents.js';
 import { NOTHING, sumTallies } from './tally.js';
-import { addAgents, addTurn, type ExportRun } from './turn.js';
+import { addAgents, addTurns, type ExportRun, lastLineOf } from './turn.js';
 
 const BACKFILL_LOCK_WAIT_MS = 60_000;
 
@@ -123,26 +123,29 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
   let isVerified = start.prompt === undefined;
   let closedLine: number | undefined;
   let openFrom: number | undefined;
-  let skipped: Turn | undefined;
-  for await (const { turn, isClosed } of turns) {
-    isVerified ||= isLastExported(turn, start);
+  let skipped: TurnGroup | undefined;
+  for await (const { group, isClosed } of turns) {
+    isVerified ||= includesLastExported(group, start);
+    // If turns interleave, those that were exported earlier can come first.
+    if (!isVerified && lastLineOf(group) < start.lastLine) continue;
     if (!isVerified) return undefined;
     if (!isClosed) {
-      // An open turn without a new line was exported when it seemed to be over.
-      if ((turn.lineNumbers.at(-1) ?? 0) > start.lastLine) openFrom = turn.start.offset;
+      // Open turns without a new line were exported when they seemed to be over.
+      if (lastLineOf(group) > start.lastLine) openFrom = group.from.offset;
       break;
     }
-    closedLine = turn.lineNumbers.at(-1);
-    const isTaken = outbox.failure !== undefined || (await addTurn(turn, run));
-    skipped = isTaken ? undefined : turn;
+    closedLine = lastLineOf(group);
+    const isTaken = outbox.failure !== undefined || (await addTurns(group, run));
+    skipped = isTaken ? undefined : group;
     if (budget.isUsedUp) break;
   }
-  if (skipped && !budget.isUsedUp && ledger.claimLast(skipped)) await addTurn(skipped, run);
+  const last = skipped?.turns.at(-1);
+  if (skipped && last && !budget.isUsedUp && ledger.claimLast(last)) await addTurns(skipped, run);
   return isVerified || budget.isUsedUp ? { closedLine, openFrom } : undefined;
 }
 
-function isLastExported({ key, lineNumbers }: Turn, { prompt, lastLine }: Start): boolean {
-  return key === prompt && lineNumbers.includes(lastLine);
+function includesLastExported({ turns }: TurnGroup, { prompt, lastLine }: Start): boolean {
+  return turns.some(({ key, lineNumbers }) => key === prompt && lineNumbers.includes(lastLine));
 }
 
 /** Sends due scores, and saves why something is still to be sent. */

@@ -23,6 +23,7 @@ export interface Start extends Position {
 /** Start positions, best first: by byte offset, by line, from the top. The last turn is read again; it may have grown. */
 export function startPositions(entry: Entry): [Start, ...Start[]] {
   const { lastLine, sentLine = lastLine, turnCount, turnLine, agents, pending, updated } = entry;
+  const { turnsBefore = turnCount - 1 } = entry;
   const { agentsSince = lastLine > 0 && turnLine === undefined ? updated : undefined } = entry;
   const closedLine = pending?.closedLine ?? 0;
   const top = { line: 1, offset: 0, turnCount: 0, lastLine: 0, sentLine: 0, closedLine, session: NO_SESSION_FACTS };
@@ -31,7 +32,7 @@ export function startPositions(entry: Entry): [Start, ...Start[]] {
   const known = { ...fromTop, turnCount, lastLine, sentLine, agents };
   if (turnLine === undefined) return [{ ...known, line: lastLine + 1 }, fromTop];
   const { prompt, time, session = NO_SESSION_FACTS } = entry;
-  const lastTurn = { ...known, line: turnLine, turnCount: turnCount - 1, time, prompt, session };
+  const lastTurn = { ...known, line: turnLine, turnCount: turnsBefore, time, prompt, session };
   return [{ ...lastTurn, offset: entry.offset ?? 0 }, lastTurn, fromTop];
 }
 

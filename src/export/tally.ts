@@ -29,7 +29,7 @@ export const NOTHING: Tally = {
 export function countObservation(
   { type, parentId, trace, usage }: Observation,
   bytes: number,
-  { scores, isUntraced = false }: { scores?: TurnScores | undefined; isUntraced?: boolean } = {},
+  { scores, isUntraced = false }: { scores?: TurnScores | undefined; isUntraced?: boolean | undefined } = {},
 ): Tally {
   return {
     observations: 1,

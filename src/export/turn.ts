@@ -3,11 +3,12 @@ import type { Settings } from '../config/settings.js';
 import { computeScores } from '../observations/build/scores.js';
 import { buildTrace } from '../observations/build/trace.js';
 import { buildTurn } from '../observations/build/turn.js';
+import type { Observation } from '../observations/model.js';
 import { attempt } from '../shared/attempt.js';
-import { type Entry, withProgressAt } from '../state/entry.js';
+import { type Entry, mergeEntry, withProgressAt } from '../state/entry.js';
 import type { Run } from '../state/runs.js';
 import { readUserUuids } from '../transcript/sessions/related-sessions.js';
-import { NO_SESSION_FACTS, type Turn } from '../transcript/turns/turn.js';
+import { NO_SESSION_FACTS, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
 import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
 import type { SessionRun } from './session-run.js';
 import type { Subagents } from './subagents/subagents.js';
@@ -21,64 +22,84 @@ export interface ExportRun extends SessionRun {
 }
 
 /**
- * Sends what is new of a turn: the observations that depend on a new line, then those of its subagents, and last, if the turn
- * itself has a new line, its root. Returns whether the turn belongs to a run; otherwise nothing of it is sent.
+ * Sends what is new of turns that end together: the observations that depend on a new line, in the order of their lines, then
+ * those of their subagents, and last, of each turn that itself has a new line, its root. Returns whether any of the turns belongs
+ * to a run for this destination, or to another session; otherwise nothing of them is sent.
  */
-export async function addTurn(turn: Turn, run: ExportRun): Promise<boolean> {
-  const { start, ledger, outbox } = run;
-  const isNew = lineOfEnd(turn) > start.lastLine;
-  run.forkedTurns ??= findForkedTurns(turn, run);
-  const isForked = run.forkedTurns.has(turn.key);
-  if (turn.copied || isForked) {
-    if (isNew && !start.isForGaps) await outbox.add([{ change: turnCompleted(turn, isForked, start.agentsSince) }]);
-    return true;
-  }
-  if (ledger.isMuted(turn)) return false;
-  const taken = ledger.claim(turn);
-  const runs = ledger.findRuns(turn.prompts.map(({ line }) => line));
-  const settings = runs && (!start.isForGaps || taken) ? await run.settings.find(runs) : undefined;
-  if (!runs || !settings) return false;
-  if (settings.hold !== undefined) outbox.hold(settings.hold);
-  else await addOwnTurn(turn, runs, settings, taken, isNew, run);
+export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolean> {
+  const { subagents, outbox, start } = run;
+  run.forkedTurns ??= findForkedTurns(group.turns[0], run);
+  for (const turn of group.turns) run.ledger.claim(turn);
+  const built: BuiltTurn[] = [];
+  for (const turn of group.turns) built.push(...(await buildOwnTurn(turn, run)));
+  // Something must not be sent as it is.
+  if (outbox.failure !== undefined) return true;
+  if (built.length === 0) return false;
+  const children = built.flatMap((each) => each.children).toSorted((a, b) => a.observation.line - b.observation.line);
+  await outbox.add(withStateChanges(children, (line) => (start.isForGaps ? {} : { sentLine: line })));
+  await addAgents(subagents.due(), run);
+  if (run.budget.isUsedUp) return true;
+  const items = built.flatMap(({ root, started, change }): OutboxItem[] => {
+    // Without a root, an agent's file, or the result of its call, appeared after its turn had been exported.
+    return root || started.length > 0 ? [{ ...root, change: { ...subagents.collectEntries(started), ...change } }] : [];
+  });
+  const isNew = lastLineOf(group) > start.lastLine && !start.isForGaps;
+  await outbox.add(isNew ? withLastChange(items, turnsCompleted(group, run)) : items);
   return true;
 }
 
-async function addOwnTurn(
+/** What is to be sent of a turn. */
+interface BuiltTurn {
+  readonly children: readonly { readonly observation: Observation; readonly settings: Settings }[];
+  readonly root?: Pick<OutboxItem, 'observation' | 'settings' | 'isUntraced'>;
+  /** The agents that it started. */
+  readonly started: readonly string[];
+  readonly change: Partial<Entry>;
+}
+
+const NOTHING_NEW: BuiltTurn = { children: [], started: [], change: {} };
+
+/** Builds a turn under the settings of its run. Of a turn that another session exports there is nothing to be sent. */
+async function buildOwnTurn(turn: Turn, run: ExportRun): Promise<BuiltTurn[]> {
+  const { start, ledger, outbox, forkedTurns } = run;
+  if (turn.copied || forkedTurns?.has(turn.key)) return start.isForGaps ? [] : [NOTHING_NEW];
+  if (ledger.isMuted(turn)) return [];
+  const taken = ledger.take(turn);
+  const runs = ledger.findRuns(turn.prompts.map(({ line }) => line));
+  const settings = runs && (!start.isForGaps || taken) ? await run.settings.find(runs) : undefined;
+  if (!runs || !settings) return [];
+  if (settings.hold !== undefined) outbox.hold(settings.hold);
+  return settings.hold === undefined ? [buildIfNew(turn, runs, settings, taken, run)] : [];
+}
+
+function buildIfNew(
   turn: Turn,
   runs: readonly [Run, ...Run[]],
   settings: Settings,
   taken: Run | undefined,
-  isNew: boolean,
   run: ExportRun,
-): Promise<void> {
-  const { start, request, subagents, outbox } = run;
-  const options = {
-    ...run.settings.buildOptions(runs, settings, turn.context.cwd),
-    sessionId: request.sessionId,
-  };
+): BuiltTurn {
+  const { start, request, subagents } = run;
+  const own = run.settings.buildOptions(runs, settings, turn.context.cwd);
+  const options = { ...own, sessionId: request.sessionId };
   const trace = buildTrace(turn, options);
   const promptLines = turn.prompts.map(({ line }) => line);
   const started = subagents.recordTurn(turn, trace, options, promptLines);
   // Every run reads the last exported turn again, and seldom finds anything new in it.
-  const built = isNew ? buildTurn(turn, options, trace) : undefined;
-  const children = built?.children.filter(({ line }) => line > start.sentLine) ?? [];
-  await outbox.add(withStateChanges(children, settings, (line) => (start.isForGaps ? {} : { sentLine: line })));
-  await addAgents(subagents.due(), run);
-  if (run.budget.isUsedUp) return;
-  if (built) {
-    const scores = options.scores ? { scores: { [built.root.id]: computeScores(turn, built.root) } } : {};
-    const completed = start.isForGaps ? {} : turnCompleted(turn, false, start.agentsSince);
-    const change = {
-      ...completed,
-      ...subagents.collectEntries(started),
-      ...scores,
+  if (lineOfEnd(turn) <= start.lastLine) return { ...NOTHING_NEW, started };
+  const { children, root } = buildTurn(turn, options, trace);
+  // What did not count when a later line was sent has not been sent at all.
+  const sentLine = turn.countsFrom > start.sentLine ? 0 : start.sentLine;
+  const isNew = ({ line }: Observation) => line > sentLine;
+  return {
+    children: children.filter(isNew).map((observation) => ({ observation, settings })),
+    root: { observation: root, settings, isUntraced: taken !== undefined },
+    started,
+    change: {
+      ...(options.scores && { scores: { [root.id]: computeScores(turn, root) } }),
       ...(taken && { runs: [taken] }),
-    };
-    await outbox.add([{ observation: built.root, settings, change }]);
-  } else if (started.length > 0) {
-    // An agent's file, or the result of its call, appeared after its turn had been exported.
-    await outbox.add([{ change: subagents.collectEntries(started) }]);
-  }
+    },
+  };
 }
 
 /** Adds one agent after the other, as long as there is time to read them. */
@@ -111,20 +132,35 @@ function lineOfEnd({ lineNumbers }: Turn): number {
   return lineNumbers.at(-1) ?? 0;
 }
 
-/** What the state records once the whole turn is acknowledged. */
-function turnCompleted(turn: Turn, isForked: boolean, agentsSince: string | undefined): Partial<Entry> {
-  const last = lineOfEnd(turn);
+export function lastLineOf({ turns }: Pick<TurnGroup, 'turns'>): number {
+  return Math.max(...turns.map(lineOfEnd));
+}
+
+/** What the state records once the turns are acknowledged whole. */
+function turnsCompleted({ turns, from }: TurnGroup, { forkedTurns, start }: ExportRun): Partial<Entry> {
+  const lastLine = lastLineOf({ turns });
+  const turnCount = Math.max(...turns.map(({ number }) => number));
+  const last = turns.find((turn) => lineOfEnd(turn) === lastLine);
+  const first = turns.find(({ number, copied }) => number === 1 && !copied);
+  const forked = turns.filter(({ key }) => forkedTurns?.has(key));
   return {
-    lastLine: last,
-    turnCount: turn.number,
-    turnLine: turn.start.line,
-    offset: turn.start.offset,
-    prompt: turn.key,
-    time: turn.inheritedTime,
-    session: isDeepStrictEqual(turn.sessionBefore, NO_SESSION_FACTS) ? undefined : turn.sessionBefore,
-    sentLine: last,
-    agentsSince,
-    ...(turn.number === 1 && !turn.copied && { first: turn.key }),
-    ...(isForked && { copiedLine: last }),
+    lastLine,
+    turnCount,
+    turnLine: from.line,
+    offset: from.offset,
+    turnsBefore: from.turnCount === turnCount - 1 ? undefined : from.turnCount,
+    prompt: last?.key,
+    time: from.time,
+    session: isDeepStrictEqual(from.session, NO_SESSION_FACTS) ? undefined : from.session,
+    sentLine: lastLine,
+    agentsSince: start.agentsSince,
+    ...(first && { first: first.key }),
+    ...(forked.length > 0 && { copiedLine: Math.max(...forked.map(lineOfEnd)) }),
   };
+}
+
+/** Adds a change to the last item, since it may be saved only when all of them are acknowledged. */
+function withLastChange(items: readonly OutboxItem[], change: Partial<Entry>): OutboxItem[] {
+  const last = items.at(-1);
+  return [...items.slice(0, -1), { ...last, change: mergeEntry(change, last?.change ?? {}) }];
 }

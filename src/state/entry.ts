@@ -65,9 +65,11 @@ const progressFields = {
   /** The last line of the last turn that the server has acknowledged completely. */
   lastLine: count,
   turnCount: count,
-  /** Where that turn starts, by line and by byte: the next run reads it again, since it may have grown. */
+  /** Where that turn starts, by line and by byte: the next run reads it again, since it may have grown. So may earlier ones. */
   turnLine: optional(count),
   offset: optional(count),
+  /** How many turns come before that place, if it is not all but one. */
+  turnsBefore: optional(count),
   /** Its first prompt, to check that it is still the same turn. */
   prompt: optional(z.string()),
   /** Up to which line the session was copied from another one, which exports those lines. */

@@ -133,7 +133,8 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
     );
     expect(await workplace.hook(payload())).toMatchObject(quietly);
     expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
-    expect(workplace.log.map(({ line }) => line)).toEqual([3, 5]);
+    // The last line may only be half written.
+    expect(workplace.log.map(({ line }) => line)).toEqual([3]);
   });
 
   test('if the last line has no newline yet, which is no error', async () => {

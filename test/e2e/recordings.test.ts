@@ -5,6 +5,11 @@ import { type Ended, Workplace } from '../support/program.js';
 import { play, recordings } from '../support/recording.js';
 import { describeTraces } from '../support/traces.js';
 
+/** If a call of one process runs when a turn of another one is sent, it is sent then, and again with its result. */
+const CALLS_THAT_RUN_AT_ANOTHER_STOP: { readonly [recording: string]: readonly string[] } = {
+  'q-twop': ['toolu_fake00039'],
+};
+
 describe('the built hook, called as when the session was recorded,', () => {
   let awaitedAnswers = 0;
 
@@ -31,14 +36,15 @@ describe('the built hook, called as when the session was recorded,', () => {
         (each) =>
           each.parentId !== undefined && workplace.server.timesSent(each) > (each.name === 'compaction' ? 2 : 1),
       );
-      expect(sentAgain).toEqual([]);
+      const callsSentAgain = sentAgain.map(({ metadata: { tool_id } }) => tool_id);
+      expect(callsSentAgain).toEqual(CALLS_THAT_RUN_AT_ANOTHER_STOP[recording.name] ?? []);
       expect({ lost, log: workplace.log }).toEqual({ lost: 0, log: [] });
     } finally {
       await workplace.close();
     }
   });
 
-  test('waits in 71 of all these calls for an answer that is not in the transcript yet', () => {
-    expect(awaitedAnswers).toBe(71);
+  test('waits in 116 of all these calls for an answer that is not in the transcript yet', () => {
+    expect(awaitedAnswers).toBe(116);
   });
 });

@@ -27,6 +27,9 @@ describe('a transcript that is exported after every single line', () => {
     'p-emid',
     'p-bigusage',
     'v1.0.128-toolloop',
+    'q-twop',
+    'q-twoterm',
+    'q-hookstop',
   ])('becomes the same observations as one that is exported once: %s', async (name) => {
     const [source = ''] = transcriptsOf(recording(name));
     const path = join(exporter.folder, basename(source));
@@ -140,6 +143,28 @@ describe('the cost of a compaction', () => {
   });
 });
 
+describe('the last line of a transcript', () => {
+  const path = () => join(exporter.folder, '77777777-7777-4777-8777-777777777777.jsonl');
+
+  test('is not reported if only half of it has been written, and is read once it is whole', async () => {
+    const [question, answer] = [user('q', { uuid: 'u' }), assistant('m1', 'first')];
+    const last = JSON.stringify(assistant('m2', 'second'));
+    writeFileSync(path(), `${jsonLines([question, answer])}${last.slice(0, 40)}`);
+    await exporter.export(path());
+    expect(exporter.log).not.toContain('cannot be read');
+    appendFileSync(path(), `${last.slice(40)}\n`);
+    await exporter.export(path());
+    const generations = exporter.server.observations.filter(({ type }) => type === 'generation');
+    expect(generations.map(({ metadata }) => metadata.message_id)).toEqual(['m1', 'm2']);
+  });
+
+  test('is reported if it cannot be read although it is whole', async () => {
+    writeFileSync(path(), `${jsonLines([user('q', { uuid: 'u' }), assistant('m1', 'first')])}{"half\n`);
+    await exporter.export(path());
+    expect(exporter.log).toContain('skipped a line that cannot be read');
+  });
+});
+
 describe('the title of a session', () => {
   test('is known to a run that begins after its line', async () => {
     const path = join(exporter.folder, '77777777-7777-4777-8777-777777777777.jsonl');
@@ -157,8 +182,14 @@ describe('the title of a session', () => {
 });
 
 describe('a transcript that is exported while the server fails at random', () => {
-  test.each([1, 2, 3])('arrives completely, and what was acknowledged is not sent again (seed %i)', async (seed) => {
-    const [source = ''] = transcriptsOf(recording('p-streamjson'));
+  test.each([
+    ['p-streamjson', 1],
+    ['p-streamjson', 2],
+    ['p-streamjson', 3],
+    ['q-twoterm', 4],
+    ['q-twop', 5],
+  ])('arrives completely, and what was acknowledged is not sent again: %s (seed %i)', async (name, seed) => {
+    const [source = ''] = transcriptsOf(recording(name));
     const random = numbersFrom(seed);
     exporter.server.misbehave = (_, __, spans) => {
       if (spans.length === 0) return undefined;
@@ -169,7 +200,7 @@ describe('a transcript that is exported while the server fails at random', () =>
     do failures.push((await exporter.export(source)).failure);
     while (failures.at(-1) !== undefined);
     expect(failures.length).toBeGreaterThan(1);
-    const expected = JSON.parse(readFileSync(join(recording('p-streamjson').folder, 'expected.json'), 'utf8'));
+    const expected = JSON.parse(readFileSync(join(recording(name).folder, 'expected.json'), 'utf8'));
     expect(JSON.parse(describeTraces(exporter.server.observations))).toEqual(expected);
     expectEachSentOnce(exporter.server);
   });

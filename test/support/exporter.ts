@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { describingVariables } from '../../src/config/settings.js';
@@ -7,7 +7,7 @@ import { exportSession } from '../../src/export/session.js';
 import type { Destination } from '../../src/langfuse/destination.js';
 import { openDestination } from '../../src/langfuse/open-destination.js';
 import type { Caller } from '../../src/observations/model.js';
-import { openLog } from '../../src/shared/log.js';
+import { logPath, openLog } from '../../src/shared/log.js';
 import { StateStore } from '../../src/state/store.js';
 import { LangfuseServer, langfuseAt } from './langfuse-server.js';
 
@@ -32,8 +32,9 @@ export class Exporter {
   }
 
   /** Exports a session as its SessionEnd would. */
-  export(path: string, env: NodeJS.ProcessEnv = {}, caller: Caller = {}): Promise<ExportReport> {
-    return exportSession(
+  async export(path: string, env: NodeJS.ProcessEnv = {}, caller: Caller = {}): Promise<ExportReport> {
+    const log = openLog(join(this.folder, 'state'), { debug: false });
+    const report = await exportSession(
       {
         sessionId: basename(path, '.jsonl'),
         path,
@@ -48,9 +49,17 @@ export class Exporter {
         destinationId: DESTINATION,
         env,
         deadline: Date.now() + 20_000,
-        log: openLog(join(this.folder, 'state'), { debug: false }),
+        log,
       },
     );
+    await log.flush();
+    return report;
+  }
+
+  /** What was logged, one line after the other. */
+  get log(): string {
+    const path = logPath(join(this.folder, 'state'));
+    return existsSync(path) ? readFileSync(path, 'utf8') : '';
   }
 
   async close(): Promise<void> {

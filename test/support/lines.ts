@@ -49,9 +49,9 @@ export function linesOf(contents: readonly (object | string)[]): Line[] {
 }
 
 export interface Grouped {
-  /** The turns that another turn follows. */
+  /** The turns that have ended before another one. */
   readonly ended: readonly Turn[];
-  /** The last turn, if it has a response. */
+  /** The last turn that has not ended, if it has a response. */
   readonly open: Turn | undefined;
   readonly all: readonly Turn[];
 }
@@ -71,9 +71,9 @@ export function grouped(lines: Iterable<Line>, sessionId: string, time: () => nu
     offset: 0,
     time,
   });
-  const ended = [...lines].flatMap((line) => grouper.push(line) ?? []);
-  const open = grouper.open();
-  return { ended, open, all: open ? [...ended, open] : ended };
+  const ended = [...lines].flatMap((line) => grouper.push(line)?.turns ?? []);
+  const open = grouper.open()?.turns ?? [];
+  return { ended, open: open.at(-1), all: [...ended, ...open] };
 }
 
 /** The timestamp so many seconds after 2025-01-15 10:00 UTC. */

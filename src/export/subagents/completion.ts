@@ -1,6 +1,7 @@
 import type { AgentEntry } from '../../state/entry.js';
 import type { AgentFile } from '../../transcript/agents/agent-files.js';
 import { extractText } from '../../transcript/file/content.js';
+import { readNotifiedIds } from '../../transcript/turns/notification.js';
 import type { ToolCall, Turn } from '../../transcript/turns/turn.js';
 import type { AgentStatus } from '../export-request.js';
 import { IDLE_MS } from '../read-turns.js';
@@ -17,8 +18,9 @@ export class Completion {
   }
 
   recordTurn({ prompts, notes, responses }: Turn): void {
-    for (const { content } of prompts) this.#readNotification(content);
-    for (const note of notes) if (note.kind === 'absorbed-message') this.#readNotification(note.content);
+    // The end of a background agent, or of a workflow, is a message that names its task and its call.
+    const absorbed = notes.filter((note) => note.kind === 'absorbed-message');
+    for (const { content } of [...prompts, ...absorbed]) for (const id of readNotifiedIds(content)) this.#ended.add(id);
     for (const call of responses.flatMap(({ calls }) => calls))
       if (call.id !== undefined && call.result && !isAsync(call)) this.#ended.add(call.id);
   }
@@ -39,12 +41,6 @@ export class Completion {
 
   #isIdle({ changedAt }: AgentFile): boolean {
     return changedAt < this.#idleBefore;
-  }
-
-  /** The end of a background agent, or of a workflow, is a message that names its task and its call. */
-  #readNotification(content: string): void {
-    if (!content.startsWith('<task-notification>')) return;
-    for (const [, id = ''] of content.matchAll(/<(?:task-id|tool-use-id)>([^<]+)</g)) this.#ended.add(id);
   }
 }
 

@@ -154,9 +154,11 @@ export class Subagents {
     const last = built.root.line;
     this.#placement.entries.set(agentId, { ...entry, lastLine: last, sentLine: last, bytes });
     if (last <= lastLine) return [];
-    const children = built.children.filter(({ line }) => line > sentLine);
+    const children = built.children
+      .filter(({ line }) => line > sentLine)
+      .map((observation) => ({ observation, settings: options }));
     return [
-      ...withStateChanges(children, options, (line) => ({ agents: { [agentId]: { ...entry, sentLine: line } } })),
+      ...withStateChanges(children, (line) => ({ agents: { [agentId]: { ...entry, sentLine: line } } })),
       { observation: built.root, settings: options, change: this.collectEntries([...started, agentId]) },
     ];
   }

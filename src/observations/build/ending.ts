@@ -1,4 +1,5 @@
 import type { Note, Response, Turn } from '../../transcript/turns/turn.js';
+import { STOPPED_BY_HOOK } from '../content/capture.js';
 import { answerText } from '../content/messages.js';
 import type { Observation } from '../model.js';
 
@@ -10,6 +11,7 @@ type Outcome =
   | 'max_tokens'
   | 'refused'
   | 'cut'
+  | 'stopped_by_hook'
   | 'empty'
   | 'unfinished';
 
@@ -30,6 +32,8 @@ function endingByNote(note: Note): Ending | undefined {
       return warning('interrupted', note.content);
     case 'max-turns':
       return warning('max_turns', 'stopped at the limit of turns');
+    case 'hook-stop':
+      return warning('stopped_by_hook', `${STOPPED_BY_HOOK}: ${note.content}`);
     case 'nudge':
       return warning('empty', 'the answer was empty, also when asked again');
     default:

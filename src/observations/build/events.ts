@@ -1,5 +1,6 @@
+import { extractText } from '../../transcript/file/content.js';
 import type { Note } from '../../transcript/turns/turn.js';
-import { buildUserMessage } from '../content/messages.js';
+import { buildHookMessage, buildUserMessage } from '../content/messages.js';
 import type { ContentSettings, Observation, ObservationDraft } from '../model.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation } from './observation.js';
@@ -21,6 +22,12 @@ export function buildEvent(note: Note, context: BuildContext): Observation | und
     line: note.kind === 'compaction' ? (note.cost?.line ?? line) : line,
   });
 }
+
+const HOOK_EVENTS = {
+  'hook-feedback': 'hook feedback',
+  'hook-context': 'hook context',
+  'hook-stop': 'stopped by hook',
+};
 
 type EventDescription = Pick<ObservationDraft, 'name'> &
   Partial<Pick<ObservationDraft, 'level' | 'statusMessage' | 'input' | 'metadata'>>;
@@ -48,7 +55,21 @@ function describeEvent(note: Note, settings: ContentSettings): EventDescription 
     case 'absorbed-message':
       return { name: 'message while working', input: [buildUserMessage(note, settings)] };
     case 'stop-hook-feedback':
-      return { name: 'stop hook feedback', input: [{ role: 'user', content: note.content }] };
+      return { name: 'stop hook feedback', input: [buildHookMessage(note.content, settings)] };
+    case 'hook-feedback':
+    case 'hook-context':
+    case 'hook-stop':
+      return {
+        name: HOOK_EVENTS[note.kind],
+        level: note.kind === 'hook-stop' ? 'WARNING' : 'DEFAULT',
+        input: [buildHookMessage(note.content, settings)],
+        metadata: { hook: note.hook.name, hook_tool_id: note.hook.toolUseId },
+      };
+    case 'model-fallback': {
+      const { trigger, originalModel: from_model, fallbackModel: to_model, content } = note.fields;
+      const statusMessage = extractText(content) || undefined;
+      return { name: 'model fallback', level: 'WARNING', statusMessage, metadata: { trigger, from_model, to_model } };
+    }
     case 'api-error':
       return { name: 'api error', level: 'ERROR', statusMessage: note.content, metadata: { status: note.status } };
     default:

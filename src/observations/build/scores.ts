@@ -39,7 +39,8 @@ interface ChangedLines {
 /** Lists the changes that a call made to files: by the patch in its result, otherwise by its arguments. */
 function listChanges({ name, input, result }: ToolCall): ChangedLines[] {
   if (!result || result.isError) return [];
-  const { structuredPatch: patch = [], type } = result.details ?? {};
+  const { structuredPatch = [], bashEditDiff, type } = result.details ?? {};
+  const patch = [...structuredPatch, ...(bashEditDiff?.files ?? []).flatMap(({ hunks = [] }) => hunks)];
   if (patch.length > 0) {
     const lines = patch.flatMap((part) => part.lines ?? []);
     const count = (mark: string) => lines.filter((line) => line.startsWith(mark)).length;

@@ -1,9 +1,13 @@
 import { isRecord } from '../../shared/json.js';
+import { isNotification } from '../../transcript/turns/notification.js';
 import type { Capture, ObservationDraft } from '../model.js';
-import { SanitizedText } from './sanitize.js';
 
 /** Metadata that repeats content. A new key that does must be added here. */
 const CONTENT_METADATA = ['summary', 'stored_path', 'session_title', 'description'];
+
+export const NOT_CAPTURED = '[not captured]';
+/** How the status message of a turn begins that a hook ended. The hook's reason follows. */
+export const STOPPED_BY_HOOK = 'stopped by a hook';
 
 /** Removes what the capture level forbids. Names, times, tokens and outcomes always stay. */
 export function applyCapture(draft: ObservationDraft, capture: Capture): ObservationDraft {
@@ -13,22 +17,27 @@ export function applyCapture(draft: ObservationDraft, capture: Capture): Observa
     const kept = Object.entries(metadata).filter(([key]) => !CONTENT_METADATA.includes(key));
     return { ...rest, metadata: Object.fromEntries(kept) };
   }
-  const { input, output } = draft;
+  const { input, output, statusMessage } = draft;
   return {
     ...draft,
+    statusMessage: statusMessage?.startsWith(STOPPED_BY_HOOK) ? STOPPED_BY_HOOK : statusMessage,
     input: Array.isArray(input) ? input.map(withoutToolResult) : input,
     output: draft.type === 'generation' ? withoutToolArguments(output) : output,
   };
 }
 
-/** A tool answers at once or, if it ran in the background, later in a message of the user. */
+/**
+ * Whether a message of the user may repeat what a tool returned: a tool that ran in the background answers in such a message, and
+ * what a hook says can be about a tool.
+ */
+export function isWithheld({ content, isFromHook = false }: UserMessage, capture: Capture): boolean {
+  return capture !== 'full' && (isFromHook || isNotification(content));
+}
+
+type UserMessage = { readonly content: string; readonly isFromHook?: boolean };
+
 function withoutToolResult(message: unknown): unknown {
-  if (!isRecord(message)) return message;
-  const { role, content } = message;
-  const first = Array.isArray(content) && isRecord(content[0]) ? content[0].text : content;
-  const text = first instanceof SanitizedText ? first.text : first;
-  const isNotification = typeof text === 'string' && text.startsWith('<task-notification>');
-  return role === 'tool' || isNotification ? { ...message, content: '[not captured]' } : message;
+  return isRecord(message) && message.role === 'tool' ? { ...message, content: NOT_CAPTURED } : message;
 }
 
 function withoutToolArguments(message: unknown): unknown {

@@ -1,6 +1,8 @@
 import { type Block, type ContentPart, extractParts } from '../../transcript/file/content.js';
+import { describeNotification } from '../../transcript/turns/notification.js';
 import type { AnsweredMessage, Prompt, Response, ToolCall } from '../../transcript/turns/turn.js';
 import type { ContentSettings } from '../model.js';
+import { isWithheld, NOT_CAPTURED } from './capture.js';
 import { buildContent, MediaPart } from './media.js';
 import { SanitizedText, sanitizeText, sanitizeValue } from './sanitize.js';
 
@@ -10,8 +12,12 @@ const ANSWERED_CHARS = 2_000;
 /** Builds what the model answered, in the shape that Langfuse draws as a conversation. */
 export function buildInputMessages(answered: readonly AnsweredMessage[], settings: ContentSettings) {
   return answered.map((message) => {
-    if (message.role === 'user')
-      return { role: 'user', content: buildBeginning([message.content, ...(message.media ?? [])], settings) };
+    if (message.role === 'user' && isWithheld(message, settings.capture))
+      return { role: 'user', content: NOT_CAPTURED };
+    if (message.role === 'user') {
+      const parts = [describeNotification(message.content), ...(message.media ?? [])];
+      return { role: 'user', content: buildBeginning(parts, settings) };
+    }
     const content = buildBeginning(extractParts(message.content), settings);
     return { role: 'tool', tool_call_id: message.toolCallId, content };
   });
@@ -19,7 +25,13 @@ export function buildInputMessages(answered: readonly AnsweredMessage[], setting
 
 /** Builds a whole message of the user: the text, then the images and documents. */
 export function buildUserMessage({ content, media }: Pick<Prompt, 'content' | 'media'>, settings: ContentSettings) {
-  return { role: 'user', content: buildContent([content, ...media], settings) };
+  if (isWithheld({ content }, settings.capture)) return { role: 'user', content: NOT_CAPTURED };
+  return { role: 'user', content: buildContent([describeNotification(content), ...media], settings) };
+}
+
+/** Builds what a hook of the user told the model. */
+export function buildHookMessage(content: string, { capture }: ContentSettings) {
+  return { role: 'user', content: isWithheld({ content, isFromHook: true }, capture) ? NOT_CAPTURED : content };
 }
 
 function buildBeginning(parts: readonly ContentPart[], settings: ContentSettings): unknown {

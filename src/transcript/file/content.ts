@@ -74,7 +74,8 @@ function parseMedia(block: unknown): MediaBlock | undefined {
 
 /** The image in a file that a prompt mentions, as in `@like/this.png`: the model sees it with the prompt. */
 export function parseAttachedImage({ attachment }: AttachmentFields): MediaBlock | undefined {
-  const { type, file } = attachment?.content ?? {};
+  const content = attachment?.content;
+  const { type, file } = typeof content === 'object' && !Array.isArray(content) ? content : {};
   if (type !== 'image') return undefined;
   return parseMedia({ type, source: { type: 'base64', media_type: file?.type, data: file?.base64 } });
 }

@@ -1,22 +1,30 @@
 import { type Line, parseLine, parseTimestamp } from './line.js';
 import { type Position, type SourceLine, TranscriptReader } from './reader.js';
 
-export function* parseLines(lines: Iterable<SourceLine | undefined>): Generator<Line, void, undefined> {
+export function* parseLines(lines: Iterable<SourceLine>): Generator<Line, void, undefined> {
   for (const source of lines) {
-    const line = source && parseLine(source);
+    const line = parseLine(source);
     if (line) yield line;
   }
 }
 
-/** The lines of a file that is no longer being written: the last one counts even without its newline. */
+/** The lines of a file that is no longer being written. */
 export function* readLines(path: string): Generator<Line, void, undefined> {
   const reader = TranscriptReader.open(path);
   try {
     yield* parseLines(reader.lines());
-    yield* parseLines([reader.unfinishedLine()]);
+    const last = parseUnfinishedLine(reader);
+    if (last) yield last;
   } finally {
     reader.close();
   }
+}
+
+/** The last line counts even without its newline, if it can be read. Otherwise only half of it has been written yet. */
+export function parseUnfinishedLine(reader: TranscriptReader): Line | undefined {
+  const source = reader.unfinishedLine();
+  const line = source && parseLine(source);
+  return line?.kind === 'unreadable' ? undefined : line;
 }
 
 /** Counts the lines that end in a newline. Those before a known position need not be read. */

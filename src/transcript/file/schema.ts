@@ -9,6 +9,8 @@ const text = optional(z.string().check(z.minLength(1)));
 const flag = optional(z.boolean());
 const number = optional(z.number());
 const anything = z.optional(z.unknown());
+/** Where a prompt came from: one word. */
+const source = optional(z.string().check(z.regex(/^[\w-]{1,40}$/)));
 
 const envelope = {
   uuid: text,
@@ -40,6 +42,9 @@ export const OtherFields = z.object({
 });
 export type OtherFields = z.infer<typeof OtherFields>;
 
+/** One place of a change to a file, with the lines as in a unified diff. */
+const Patch = optional(z.array(z.object({ lines: optional(z.array(z.string())) })));
+
 /** What a tool's result says in addition to what the model sees. For a failure it may be just a text. */
 const ToolUseResult = z.object({
   status: text,
@@ -59,7 +64,8 @@ const ToolUseResult = z.object({
   persistedOutputPath: text,
   persistedOutputSize: number,
   type: text,
-  structuredPatch: optional(z.array(z.object({ lines: optional(z.array(z.string())) }))),
+  structuredPatch: Patch,
+  bashEditDiff: optional(z.object({ files: optional(z.array(z.object({ hunks: Patch }))) })),
 });
 export type ToolUseResult = z.infer<typeof ToolUseResult>;
 
@@ -67,7 +73,10 @@ export const UserFields = z.object({
   ...envelope,
   isCompactSummary: flag,
   promptId: text,
-  origin: optional(z.object({ kind: text })),
+  promptSource: text,
+  turnOrigin: source,
+  turnCompanion: flag,
+  origin: optional(z.object({ kind: source })),
   permissionMode: text,
   gitBranch: text,
   version: text,
@@ -110,13 +119,20 @@ export const SystemFields = z.object({
   ...envelope,
   subtype: text,
   content: anything,
+  logicalParentUuid: text,
   compactMetadata: optional(z.object({ trigger: text, preTokens: number })),
   error: optional(z.object({ formatted: text })),
   retryInMs: number,
   retryAttempt: number,
   maxRetries: number,
+  trigger: text,
+  originalModel: text,
+  fallbackModel: text,
 });
 export type SystemFields = z.infer<typeof SystemFields>;
+
+/** A file that a prompt mentions. */
+const AttachedContent = z.object({ type: text, file: optional(z.object({ base64: text, type: text })) });
 
 export const AttachmentFields = z.object({
   ...envelope,
@@ -124,7 +140,12 @@ export const AttachmentFields = z.object({
     z.object({
       type: text,
       prompt: anything,
-      content: optional(z.object({ type: text, file: optional(z.object({ base64: text, type: text })) })),
+      content: optional(z.union([z.string(), z.array(z.string()), AttachedContent])),
+      hookEvent: text,
+      hookName: text,
+      toolUseID: text,
+      message: text,
+      blockingError: optional(z.object({ blockingError: text })),
     }),
   ),
 });

@@ -5,7 +5,14 @@ type SkippedLine =
   | { readonly kind: 'attachment'; readonly type: string; readonly fields: AttachmentFields };
 
 const SKIPPED_TYPES = ['api-request-shape', 'api-request-blob', 'file-history-snapshot', 'file-history-delta'];
-const READ_ATTACHMENTS = ['queued_command', 'max_turns_reached'];
+const READ_ATTACHMENTS = [
+  'queued_command',
+  'max_turns_reached',
+  'hook_additional_context',
+  'hook_blocking_error',
+  'hook_success',
+  'hook_stopped_continuation',
+];
 const HEAD_BYTES = 256;
 /** The name by which requests refer to the body. */
 const HASH = /"(?:hash|shapeHash)":"([0-9a-f]{64})"/;

@@ -1,32 +1,51 @@
 import { parseBlocks } from '../file/content.js';
-import type { Line } from '../file/line.js';
+import type { ChainLine, Line } from '../file/line.js';
 
 /**
  * Watches for the line of an answer. When Claude Code starts its Stop hooks, that line is not in the file yet; the hook's
- * payload has its text, trimmed. Only a line after `after` counts, and only the last answer to the prompt: two turns can
- * have the same text, and so can the two answers around a Stop hook that blocks.
+ * payload has its text, trimmed. Only the last answer to the prompt counts: two turns can have the same text, and so can the
+ * two answers around a Stop hook that blocks.
  */
 export class AnswerWatcher {
   /** The number of the answer's line; undefined until it has come. */
   line: number | undefined;
   readonly #answer: { readonly text: string; readonly promptId: string | undefined };
   readonly #after: number;
+  #isPromptSeen = false;
+  /** The prompt that each line descends from: the turns of two processes can interleave. */
+  readonly #promptIds = new Map<string, string>();
 
+  /** As long as the prompt has not been seen, an answer counts only after the line `after`. */
   constructor({ text, promptId }: { text: string; promptId: string | undefined }, after: number) {
     this.#answer = { text: text.trim(), promptId };
     this.#after = after;
   }
 
   observe(line: Line): void {
-    if ((line.kind !== 'user' && line.kind !== 'assistant') || line.fields.isSidechain) return;
-    const { text, promptId } = this.#answer;
+    if (line.kind === 'request' || line.kind === 'unreadable' || line.fields.isSidechain) return;
+    const promptId = this.#findPromptId(line);
     if (line.kind === 'user') {
-      // A line of the next prompt does not mean that the answer was not the last one.
-      const isSamePrompt = line.fields.promptId === promptId;
-      if (isSamePrompt || promptId === undefined || line.fields.promptId === undefined) this.line = undefined;
-    } else if (line.location.number > this.#after) {
+      // A line of another prompt does not mean that the answer was not the last one.
+      if (this.#isWanted(promptId)) this.line = undefined;
+    } else if (line.kind === 'assistant' && this.#isWanted(promptId)) {
+      const isNew = this.#isPromptSeen || line.location.number > this.#after;
       const last = parseBlocks(line.content).findLast((block) => block.kind === 'text');
-      if (last?.text.trim() === text) this.line = line.location.number;
+      if (isNew && last?.text.trim() === this.#answer.text) this.line = line.location.number;
     }
+  }
+
+  /** If nothing has the wanted prompt's id, any answer may be the one. */
+  #isWanted(promptId: string | undefined): boolean {
+    const { promptId: wanted } = this.#answer;
+    this.#isPromptSeen ||= wanted !== undefined && promptId === wanted;
+    return promptId === undefined || promptId === wanted || !this.#isPromptSeen;
+  }
+
+  #findPromptId(line: ChainLine): string | undefined {
+    const { uuid, parentUuid } = line.fields;
+    const own = line.kind === 'user' ? line.fields.promptId : undefined;
+    const promptId = own ?? (parentUuid === undefined ? undefined : this.#promptIds.get(parentUuid));
+    if (uuid !== undefined && promptId !== undefined) this.#promptIds.set(uuid, promptId);
+    return promptId;
   }
 }

@@ -1,6 +1,7 @@
 import { extractText, hasToolResult, type MediaBlock, parseAttachedImage, splitTextAndMedia } from '../file/content.js';
 import type { AssistantLine, AttachmentLine, SystemLine, UserLine } from '../file/line.js';
-import { COMMAND, parseBashOutput } from './prompt.js';
+import { parseHookMessage } from './hook-message.js';
+import { COMMAND, isMarkedAsPrompt, parseBashOutput } from './prompt.js';
 import type { NoteContent } from './turn.js';
 
 export type ConversationLine = UserLine | AssistantLine | SystemLine | AttachmentLine;
@@ -35,14 +36,14 @@ function classifyUserLine(line: UserLine): ClassifiedLine {
   const { content, fields } = line;
   if (fields.isCompactSummary) return IGNORED;
   if (hasToolResult(content)) return { role: 'tool-results', line };
-  // A message that continues an agent is marked as meta, but is its prompt.
-  if (fields.origin?.kind === 'coordinator') return { role: 'prompt', line };
+  // What it begins with, and whether it is marked as meta, matters only if nothing says where it came from.
+  if (isMarkedAsPrompt(fields)) return { role: 'prompt', line };
   const text = extractText(content);
   if (fields.isMeta) return classifyMetaLine(line, text);
   if (INTERRUPTS.includes(text)) return { role: 'note', line, note: { kind: 'interrupt', content: text } };
   if (/^<local-command-(?:stdout|stderr)>/.test(text)) return { role: 'command-output' };
   if (/^<bash-(?:stdout|stderr)>/.test(text)) return { role: 'bash-output', content: parseBashOutput(text) };
-  if (COMMAND.test(text) && fields.origin === undefined) return { role: 'command', line };
+  if (COMMAND.test(text) && fields.turnOrigin === undefined) return { role: 'command', line };
   return { role: 'prompt', line };
 }
 
@@ -68,6 +69,8 @@ function classifySystemLine(line: SystemLine): ClassifiedLine {
       return { role: 'note', line, note: { kind: 'compaction', fields } };
     case 'api_error':
       return { role: 'note', line, note: { kind: 'retry', fields } };
+    case 'model_fallback':
+      return { role: 'note', line, note: { kind: 'model-fallback', fields } };
     default:
       return IGNORED;
   }
@@ -77,6 +80,8 @@ function classifyAttachment(line: AttachmentLine): ClassifiedLine {
   const image = parseAttachedImage(line.fields);
   if (image) return { role: 'attached-image', line, media: [image] };
   if (line.type === 'max_turns_reached') return { role: 'note', line, note: { kind: 'max-turns' } };
+  const said = parseHookMessage(line.fields.attachment ?? {});
+  if (said) return { role: 'note', line, note: said };
   if (line.type !== 'queued_command') return IGNORED;
   const { text: content, media } = splitTextAndMedia(line.fields.attachment?.prompt);
   return { role: 'note', line, note: { kind: 'absorbed-message', content, media } };

@@ -6,17 +6,40 @@ import { type OpenPrompt, openPrompt } from './prompt.js';
 import { ResponseCollector } from './responses.js';
 import { addCompaction, addFacts, addResponses } from './session-facts.js';
 import type { ThreadContext } from './thread-context.js';
-import type { AgentThread, AnsweredMessage, Note, NoteContent, SessionFacts, Turn } from './turn.js';
+import type {
+  AgentThread,
+  AnsweredMessage,
+  Note,
+  NoteContent,
+  Response,
+  SessionFacts,
+  Turn,
+  TurnStart,
+} from './turn.js';
+import { isOver, tellsEnd } from './turn-end.js';
+
+/** What was known when a turn began, and the notes of earlier turns that were never answered. */
+interface Before {
+  readonly time: number | undefined;
+  readonly session: SessionFacts;
+  readonly turnCount: number;
+  readonly notes: readonly Note[];
+}
+
+/** Nobody waits longer than this for a request or a tool of a turn, if another turn has begun. */
+const LONGEST_PAUSE_MS = 60 * 60_000;
 
 /** A turn to which lines are still added. Which lines belong to it is for the grouper to decide. */
 export class OpenTurn {
-  hasEnded = false;
   prompts: OpenPrompt[] = [];
+  /** Whether its own conversation goes on with another prompt. */
+  isFollowed = false;
+  /** Turns are numbered in the order in which they begin to count. */
+  number: number | undefined;
   readonly #thread: ThreadContext;
   readonly #responses: ResponseCollector;
-  /** What was known before the turn, and the notes of earlier turns that were never answered. */
-  readonly #before: { time: number | undefined; session: SessionFacts; notes: readonly Note[] };
-  readonly #notes: Note[] = [];
+  readonly #before: Before;
+  #notes: Note[] = [];
   #start: Position;
   #lineNumbers: number[] = [];
   #session: SessionFacts;
@@ -26,13 +49,26 @@ export class OpenTurn {
   /** Messages to the model that no response has answered yet. */
   #messages: AnsweredMessage[] = [];
   #lastMessageAt: number | undefined;
+  #lastLineAt: number | undefined;
+  #countsFrom = 0;
+  #endLine = 0;
 
-  constructor(thread: ThreadContext, start: Position, earlierNotes: readonly Note[]) {
+  constructor(thread: ThreadContext, start: Position, before: Before) {
     this.#thread = thread;
     this.#responses = new ResponseCollector(thread.idOwners);
-    this.#before = { time: thread.lastTime, session: thread.session, notes: earlierNotes };
+    this.#before = before;
     this.#session = thread.session;
     this.#start = start;
+  }
+
+  /** Where reading has to start for the turn to be the same again. */
+  get from(): TurnStart {
+    const { session, turnCount } = this.#before;
+    return { ...this.#start, time: this.#inheritedTime, session, turnCount };
+  }
+
+  get responses(): Response[] {
+    return this.#responses.collect();
   }
 
   /** As long as there is nothing but prompts, the next prompt joins them. */
@@ -45,10 +81,42 @@ export class OpenTurn {
     return this.prompts.length > 0 && this.#isAnsweredOr('api-error');
   }
 
+  /**
+   * Whether lines of the turn are still expected although another one has begun at this time: the other prompt was given to
+   * another process, in which this session is open, too.
+   */
+  isExpectedAt(time: number): boolean {
+    if (this.prompts.length === 0 || time - (this.#lastLineAt ?? time) > LONGEST_PAUSE_MS) return false;
+    if (this.#hasCopiedResponse) return false;
+    return !isOver({
+      response: this.#responses.last,
+      notes: this.#notes,
+      endLine: this.#endLine,
+      isFollowed: this.isFollowed,
+    });
+  }
+
+  /** Claude Code says that the turn is over. It may go on if a Stop hook objects. */
+  end({ location }: ChainLine): void {
+    this.#endLine = location.number;
+  }
+
+  /** Whether a line has the result of one of its calls. */
+  hasCallOf({ content }: UserLine): boolean {
+    return parseBlocks(content).some(
+      (block) => block.kind === 'tool_result' && this.#responses.hasCall(block.toolUseId),
+    );
+  }
+
+  hasPromptId(id: string | undefined): boolean {
+    return id !== undefined && this.prompts.some(({ context }) => context.promptId === id);
+  }
+
   /** The notes that the next turn takes over if this one does not count, except how this one ended. */
-  get notesForNextTurn(): Note[] {
-    const ending = ['interrupt', 'max-turns', 'nudge'];
-    return [...this.#before.notes, ...this.#notes.filter(({ kind }) => !ending.includes(kind))];
+  takeNotes(): Note[] {
+    const taken = [...this.#before.notes, ...this.#notes.filter((note) => !tellsEnd(note))];
+    this.#notes = this.#notes.filter(tellsEnd);
+    return taken;
   }
 
   addPrompt(line: UserLine): void {
@@ -57,6 +125,14 @@ export class OpenTurn {
     if (number < this.#start.line) this.#start = { line: number, offset: start };
     this.prompts.push(prompt);
     this.#pushMessage({ role: 'user', content: prompt.content, media: prompt.media }, prompt.at);
+  }
+
+  /** Moves prompts into a turn of their own, in case they are answered after all. */
+  splitOff(prompts: OpenPrompt[]): OpenTurn {
+    const turn = new OpenTurn(this.#thread, this.#start, { ...this.#before, notes: [] });
+    turn.#lastLineAt = prompts.at(-1)?.at;
+    turn.keepPrompts(prompts, this.#start);
+    return turn;
   }
 
   /** Forgets all prompts but these. If none is left, the turn starts at `start`. */
@@ -96,9 +172,12 @@ export class OpenTurn {
     }
   }
 
-  /** Adds what a line says about the whole session. Returns whether it also shows what the turn's last compaction used. */
-  addSessionFacts(line: OtherLine): boolean {
-    const { facts, compaction } = addFacts(this.#thread.session, line, () => this.#responses.collect());
+  /**
+   * Adds what a line says about the whole session, in which these responses are known. Returns whether it also shows what the
+   * turn's last compaction used.
+   */
+  addSessionFacts(line: OtherLine, responses: () => readonly Response[]): boolean {
+    const { facts, compaction } = addFacts(this.#thread.session, line, responses);
     this.#thread.session = facts;
     const last = this.#notes.findLastIndex(({ kind }) => kind === 'compaction');
     const note = this.#notes[last];
@@ -108,9 +187,16 @@ export class OpenTurn {
   }
 
   /** Makes a line part of the turn. */
-  claim({ location }: ChainLine): void {
+  claim({ location, at }: ChainLine): void {
     this.#lineNumbers.push(location.number);
     this.#session = this.#thread.session;
+    this.#lastLineAt = at ?? this.#lastLineAt;
+  }
+
+  /** Gives the turn its number, from the line on with which it begins to count. */
+  count(number: number, { location }: ChainLine): void {
+    this.number = number;
+    this.#countsFrom = location.number;
   }
 
   /** Tells the thread what no later turn may take again, and what the session has used. */
@@ -119,12 +205,13 @@ export class OpenTurn {
     for (const { uuid } of this.prompts) if (uuid !== undefined) this.#thread.seen.add(uuid);
   }
 
-  toTurn(number: number, sidechains: readonly AgentThread[]): Turn {
+  toTurn(sidechains: readonly AgentThread[]): Turn {
     const [first, ...more] = this.prompts;
-    if (!first) throw new Error('a turn has a prompt');
+    if (!first || this.number === undefined) throw new Error('the turn does not count');
     const responses = this.#responses.collect();
     return {
-      number,
+      number: this.number,
+      countsFrom: this.#countsFrom,
       key: first.uuid ?? `${this.#thread.start.sessionId}:${first.line}`,
       start: this.#start,
       inheritedTime: this.#inheritedTime,
@@ -160,16 +247,24 @@ export class OpenTurn {
 
   #addToolResults(line: UserLine): boolean {
     const at = this.#timeOf(line);
-    const { toolUseResult, toolDenialKind: denied } = line.fields;
+    const { toolUseResult, toolDenialKind: denied, promptId } = line.fields;
     // Some failures are reported only next to the result, as a text.
     const isFailure = typeof toolUseResult === 'string' && toolUseResult.startsWith('Error: ');
     const details = typeof toolUseResult === 'object' ? toolUseResult : undefined;
+    // A process that resumes a session takes a call without a result to be interrupted, even if it still runs in another one.
+    const isAssumed = this.prompts.every(
+      ({ context: { promptId: id } }) => id !== undefined && id !== (promptId ?? id),
+    );
     let isPart = false;
     for (const block of parseBlocks(line.content)) {
       if (block.kind !== 'tool_result') continue;
       const { toolUseId, content, isError } = block;
       const result = { content, isError: isError || isFailure, denied, details, line: line.location.number, at };
-      if (!this.#responses.addResult(toolUseId, result)) continue;
+      if (!isAssumed && this.#responses.hasAssumedResult(toolUseId))
+        this.#messages = this.#messages.filter(
+          (message) => message.role === 'user' || message.toolCallId !== toolUseId,
+        );
+      if (!this.#responses.addResult(toolUseId, result, isAssumed)) continue;
       this.#pushMessage({ role: 'tool', toolCallId: toolUseId, content }, at);
       isPart = true;
     }
@@ -178,8 +273,10 @@ export class OpenTurn {
 
   #addNote(line: ConversationLine, note: NoteContent): boolean {
     const at = this.#timeOf(line);
-    if (note.kind === 'absorbed-message' || note.kind === 'stop-hook-feedback' || note.kind === 'nudge')
+    if (note.kind === 'absorbed-message' || note.kind === 'nudge')
       this.#pushMessage({ role: 'user', content: note.content, media: 'media' in note ? note.media : [] }, at);
+    if (note.kind === 'stop-hook-feedback' || note.kind === 'hook-feedback' || note.kind === 'hook-context')
+      this.#pushMessage({ role: 'user', content: note.content, isFromHook: true }, at);
     if (this.#thread.isRepeated(line)) return false;
     if (note.kind === 'compaction') this.#thread.session = addCompaction(this.#thread.session);
     this.#notes.push({ ...note, line: line.location.number, at, uuid: line.fields.uuid });
@@ -210,7 +307,7 @@ export class OpenTurn {
 
   /** Whether there is more than prompts: a response, the turn's end, or a note of one of these kinds. */
   #isAnsweredOr(...kinds: readonly Note['kind'][]): boolean {
-    const isAnswered = !this.#responses.isEmpty || this.hasEnded || this.#hasCopiedResponse;
+    const isAnswered = !this.#responses.isEmpty || this.#endLine > 0 || this.#hasCopiedResponse;
     return isAnswered || this.#notes.some(({ kind }) => kinds.includes(kind));
   }
 }

@@ -1,5 +1,6 @@
 import { type MediaBlock, splitTextAndMedia } from '../file/content.js';
 import type { UserLine } from '../file/line.js';
+import type { UserFields } from '../file/schema.js';
 import type { Prompt, PromptContext } from './turn.js';
 
 /** The prompt of a turn that is still open. */
@@ -21,22 +22,35 @@ export function openPrompt(line: UserLine, at: number, copied: boolean): OpenPro
   return { uuid, promptId, line: line.location.number, at, content, media, command, context, copied };
 }
 
+/**
+ * Whether the line says that it was given as a prompt, by whomever: a person, a program, a schedule, a background task. The
+ * body of a skill is a companion of its prompt. `turnOrigin` alone is also on lines that are no prompts.
+ */
+export function isMarkedAsPrompt({ promptSource, origin, turnCompanion }: UserFields): boolean {
+  return !turnCompanion && (promptSource !== undefined || origin?.kind !== undefined);
+}
+
 /** How the line of a command begins, whether it is built in or the user's own. */
 export const COMMAND = /^\s*<command-(?:name|message)>/;
+/** Such a line ends with a tag, too; a prompt into which one was pasted goes on. */
+const COMMAND_END = /<\/command-\w{1,40}>$/;
+/** Who gives prompts in general; then only their form says more. */
+const PEOPLE_AND_PROGRAMS = ['human', 'sdk', 'coordinator'];
 
 /** A prompt as the user typed it, without what Claude Code wrapped around it. */
 export function parsePromptText({ content, fields }: UserLine): PromptText {
   const { text: whole, media } = splitTextAndMedia(content);
   const { text, ide } = splitIdeContext(whole);
   const plain: PromptText = { content: text, trigger: 'human', ide, media, command: undefined };
-  const kind = fields.origin?.kind;
-  if (kind === 'task-notification' || kind === 'auto-continuation') return { ...plain, trigger: kind };
+  const source = fields.origin?.kind ?? fields.turnOrigin ?? 'human';
+  if (!PEOPLE_AND_PROGRAMS.includes(source)) return { ...plain, trigger: source.replaceAll('_', '-') };
   const command = findTag('command-name', text)?.trim();
-  if (command !== undefined && COMMAND.test(text)) {
+  if (command !== undefined && COMMAND.test(text) && COMMAND_END.test(text.trimEnd())) {
     const typed = [command, findTag('command-args', text)?.trim()].filter((part) => part).join(' ');
     return { ...plain, content: typed, trigger: 'command', command: command.replace(/^\//, '') };
   }
-  const bash = text.startsWith('<bash-input>') ? findTag('bash-input', text) : undefined;
+  const isBash = text.startsWith('<bash-input>') && fields.promptSource === undefined;
+  const bash = isBash ? findTag('bash-input', text) : undefined;
   return bash === undefined ? plain : { ...plain, content: `!${bash}`, trigger: 'bash' };
 }
 
@@ -58,7 +72,7 @@ function splitIdeContext(text: string): Pick<PromptContext, 'ide'> & { text: str
   return { text: rest, ide: Object.keys(ide).length > 0 ? ide : undefined };
 }
 
-function findTag(name: string, text: string): string | undefined {
+export function findTag(name: string, text: string): string | undefined {
   const from = text.indexOf(`<${name}>`);
   const to = text.indexOf(`</${name}>`, from);
   return from < 0 || to < 0 ? undefined : text.slice(from + name.length + 2, to);

@@ -15,8 +15,8 @@ export function* readAllTurns(
   const grouper = new TurnGrouper({ ...start, thread, sessionId, time });
   for (const line of lines) {
     const ended = grouper.push(line);
-    if (ended) yield ended;
+    if (ended) yield* ended.turns;
   }
   const open = grouper.open();
-  if (open) yield open;
+  if (open) yield* open.turns;
 }

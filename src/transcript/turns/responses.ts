@@ -28,6 +28,8 @@ export class ResponseCollector {
   /** By message id or, without one, by the uuid of its first line: a line can be written twice. */
   readonly #byId = new Map<string, OpenResponse>();
   readonly #calls = new Map<string, Mutable<ToolCall>>();
+  /** Calls with a result that another prompt's process has made up: it took the call to be interrupted. */
+  readonly #assumed = new Set<string>();
   readonly #earlyResults = new Map<string, ToolResult>();
   #hasRunEnded = true;
 
@@ -37,6 +39,18 @@ export class ResponseCollector {
 
   get isEmpty(): boolean {
     return this.#responses.length === 0;
+  }
+
+  get last(): Pick<Response, 'stopReason' | 'calls' | 'lastLine'> | undefined {
+    return this.#responses.at(-1);
+  }
+
+  hasCall(id: string | undefined): boolean {
+    return id !== undefined && this.#calls.has(id);
+  }
+
+  hasAssumedResult(id: string | undefined): boolean {
+    return id !== undefined && this.#assumed.has(id);
   }
 
   collect(): Response[] {
@@ -72,11 +86,17 @@ export class ResponseCollector {
   }
 
   /** Returns whether the turn has the call that the result belongs to. A result can come before its call. */
-  addResult(toolUseId: string | undefined, result: ToolResult): boolean {
-    const call = toolUseId === undefined ? undefined : this.#calls.get(toolUseId);
-    if (call) call.result ??= result;
-    else if (toolUseId !== undefined) this.#earlyResults.set(toolUseId, result);
-    return call !== undefined;
+  addResult(toolUseId: string | undefined, result: ToolResult, isAssumed = false): boolean {
+    if (toolUseId === undefined) return false;
+    const call = this.#calls.get(toolUseId);
+    if (!call) {
+      this.#earlyResults.set(toolUseId, result);
+      return false;
+    }
+    const isReplaced = !isAssumed && this.#assumed.delete(toolUseId);
+    if (isAssumed && !call.result) this.#assumed.add(toolUseId);
+    call.result = isReplaced ? result : (call.result ?? result);
+    return true;
   }
 
   #take(id: string): boolean {

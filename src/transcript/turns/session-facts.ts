@@ -46,6 +46,11 @@ export function addResponses(facts: SessionFacts, responses: readonly Response[]
   return { ...facts, account: { ...account, since, hasAgents: account.hasAgents || hasAgents } };
 }
 
+/** Another process uses tokens, too, and keeps an account of its own. */
+export function markAccountAsShared(facts: SessionFacts): SessionFacts {
+  return { ...facts, account: { ...facts.account, hasAgents: true } };
+}
+
 /**
  * What a compaction used. Its call writes no line: it shows only in how much the account grew from one of its lines to the
  * next, minus what the responses in between used. Undefined if something else may have contributed.

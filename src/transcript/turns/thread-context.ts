@@ -27,8 +27,6 @@ export class ThreadContext {
   /** The uuids of the prompts of earlier turns, and of lines that must not be added twice. */
   readonly seen = new Set<string>();
   readonly #requests = new Map<string, ModelRequest>();
-  /** Each line of a conversation names the one before it. Attachments are links in this chain too. */
-  readonly #parents = new Map<string, { readonly parentUuid: string | undefined; readonly line: number }>();
 
   constructor(start: ThreadStart) {
     this.start = start;
@@ -61,24 +59,7 @@ export class ThreadContext {
     return id === undefined ? undefined : this.#requests.get(id);
   }
 
-  addToChain({ fields: { uuid, parentUuid }, location }: ChainLine): void {
-    if (uuid !== undefined) this.#parents.set(uuid, { parentUuid, line: location.number });
-  }
-
-  /** The index of the nearest of these lines from which a line with this parent descends, else -1. */
-  findAncestor(parentUuid: string | undefined, candidates: readonly (string | undefined)[]): number {
-    let uuid = parentUuid;
-    // A chain can be circular.
-    for (let steps = 0; uuid !== undefined && steps <= this.#parents.size; steps += 1) {
-      const index = candidates.indexOf(uuid);
-      if (index >= 0) return index;
-      uuid = this.#parents.get(uuid)?.parentUuid;
-    }
-    return -1;
-  }
-
-  forgetBefore(lineNumber: number): void {
+  forgetRequestsBefore(lineNumber: number): void {
     for (const [id, { line }] of this.#requests) if (line < lineNumber) this.#requests.delete(id);
-    for (const [uuid, { line }] of this.#parents) if (line < lineNumber) this.#parents.delete(uuid);
   }
 }

@@ -1,46 +1,55 @@
 import type { ChainLine, Line, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
+import { type Branch, Branches } from './branches.js';
 import { type ClassifiedLine, type ConversationLine, classifyLine } from './classify-line.js';
 import { OpenTurn } from './open-turn.js';
+import { markAccountAsShared } from './session-facts.js';
 import { ThreadContext, type ThreadStart } from './thread-context.js';
-import { type Turn, toThread } from './turn.js';
+import { type Note, type Turn, type TurnGroup, toThread } from './turn.js';
 
-/** Groups the lines of a thread into turns: a turn starts at a prompt and ends before the next one. */
+/**
+ * Groups the lines of a thread into turns: a turn starts at a prompt and ends before the next one. If two processes work in one
+ * session, their turns interleave: then a line belongs to the prompt from which it descends, and the turns end together.
+ */
 export class TurnGrouper {
   readonly #thread: ThreadContext;
+  readonly #branches = new Branches();
   #turnCount: number;
+  /** The turn of the last prompt. Lines belong to it unless they descend from another one's prompt. */
   #turn: OpenTurn;
+  /** Earlier turns that have not ended yet, and prompts that will be turns if they are answered after all. */
+  #earlier: OpenTurn[] = [];
   /** Subagents whose lines are in the main file, by line: those of each form a chain, whose first has no parent. */
-  readonly #sidechains = new Map<string, { key: string; grouper: TurnGrouper; turns: Turn[] }>();
+  readonly #sidechains = new Map<string, { turn: OpenTurn; key: string; grouper: TurnGrouper; turns: Turn[] }>();
   /** After the last line that belongs to a turn, or to a prompt that was dropped. */
   #nextStart: Position;
   /** A command, until the lines after it show whether it was a prompt. */
-  #undecidedCommand: UserLine | undefined;
+  #undecidedCommand: { readonly line: UserLine; readonly branch: Branch } | undefined;
 
   constructor(start: ThreadStart) {
     this.#thread = new ThreadContext(start);
     this.#turnCount = start.turnCount;
     this.#nextStart = { line: start.line, offset: start.offset };
-    this.#turn = new OpenTurn(this.#thread, this.#nextStart, []);
+    this.#turn = this.#startTurn([]);
   }
 
-  /** Takes the next line. Returns the turn that it ends, if that turn counts. */
-  push(line: Line): Turn | undefined {
+  /** Takes the next line. Returns the turns that it ends, if they count. */
+  push(line: Line): TurnGroup | undefined {
     if (line.kind === 'request') this.#thread.addRequest(line);
     if (line.kind === 'request' || line.kind === 'unreadable') return undefined;
     if (line.fields.isSidechain && !this.#thread.isAgent) return this.#addSidechainLine(line);
-    this.#thread.addToChain(line);
-    if (line.kind !== 'other') return this.#addConversationLine(line);
-    if (this.#turn.addSessionFacts(line)) this.#claim(line);
-    return undefined;
+    const ended = line.kind === 'other' ? this.#addOtherLine(line) : this.#addConversationLine(line);
+    this.#branches.add(line.fields.uuid, parentOf(line));
+    return ended;
   }
 
-  /** The last turn, as far as it has come; undefined if it does not count yet. */
-  open(): Turn | undefined {
-    if (!this.#turn.counts) return undefined;
-    const chains = [...new Set(this.#sidechains.values())];
-    const threads = chains.flatMap(({ key, grouper, turns }) => toThread([...turns, grouper.open()], key) ?? []);
-    return this.#turn.toTurn(this.#turnCount + 1, threads);
+  /** The turns that have not ended, as far as they have come; undefined if none of them counts yet. */
+  open(): TurnGroup | undefined {
+    const open = [...this.#earlier, this.#turn];
+    return this.#toGroup(
+      open.filter(({ counts }) => counts),
+      open.filter(({ prompts }) => prompts.length > 0),
+    );
   }
 
   #addSidechainLine(line: ChainLine): undefined {
@@ -50,24 +59,44 @@ export class TurnGrouper {
     const { start, idOwners } = this.#thread;
     const { number, start: offset } = line.location;
     const chain = (parentUuid !== undefined && this.#sidechains.get(parentUuid)) || {
+      turn: this.#turn,
       key: uuid,
       grouper: new TurnGrouper({ ...start, idOwners, line: number, offset, turnCount: 0, thread: 'agent' }),
       turns: [],
     };
     this.#sidechains.set(uuid, chain);
-    const ended = chain.grouper.push(line);
-    if (ended) chain.turns.push(ended);
-    this.#claim(line);
+    chain.turns.push(...(chain.grouper.push(line)?.turns ?? []));
+    this.#claim(line, chain.turn);
   }
 
-  #addConversationLine(line: ConversationLine): Turn | undefined {
+  #addOtherLine(line: Extract<Line, { kind: 'other' }>): undefined {
+    const responses = () => [...this.#earlier, this.#turn].flatMap((turn) => turn.responses);
+    if (this.#turn.addSessionFacts(line, responses)) this.#claim(line, this.#turn);
+  }
+
+  #addConversationLine(line: ConversationLine): TurnGroup | undefined {
     this.#thread.lastTime = line.at ?? this.#thread.lastTime;
     const classified = this.#classify(line);
-    const isNudge = classified.role === 'note' && classified.note.kind === 'nudge';
-    if (isNudge || classified.role === 'turn-end') this.#turn.hasEnded = true;
-    const ended = this.#findTurn(classified);
-    if (this.#turn.add(classified, line)) this.#claim(line);
+    const ended = this.#startTurnIfPrompt(classified, parentOf(line));
+    const turn = this.#findTurn(line, classified);
+    const isEnd = this.#isEnd(classified, line);
+    if (isEnd) turn.end(line);
+    if (classified.role === 'response') this.#splitUnanswered(turn, line);
+    const isPart = turn.add(classified, line);
+    if (isPart || (isEnd && turn !== this.#turn)) this.#claim(line, turn);
+    if (isPart && turn !== this.#turn) this.#thread.session = markAccountAsShared(this.#thread.session);
+    if (turn.counts && turn.number === undefined) {
+      this.#turnCount += 1;
+      turn.count(this.#turnCount, line);
+    }
     return ended;
+  }
+
+  /** The last line of an earlier turn can come after the next prompt, of another process. */
+  #isEnd(classified: ClassifiedLine, line: ConversationLine): boolean {
+    if (classified.role === 'note' && classified.note.kind === 'nudge') return true;
+    const parent = parentOf(line);
+    return classified.role === 'turn-end' && (parent === undefined || this.#branches.find(parent) !== undefined);
   }
 
   /** The prompt of a skill that runs as an agent is marked as one of Claude Code's own messages. */
@@ -78,59 +107,140 @@ export class TurnGrouper {
     return isMeta && isFirst && this.#thread.isAgent ? { role: 'prompt', line: classified.line } : classified;
   }
 
-  /** Makes the turn to which a line belongs the current one. Returns the turn that ended, if it counts. */
-  #findTurn(classified: ClassifiedLine): Turn | undefined {
-    const command = impliesPrompt(classified) ? this.#undecidedCommand : undefined;
-    if (command || classified.role === 'command-output') this.#undecidedCommand = undefined;
-    const ended = command && this.#startOrJoin(command);
+  /** Returns the turns that end before the prompt, if they count. */
+  #startTurnIfPrompt(classified: ClassifiedLine, parent: string | undefined): TurnGroup | undefined {
+    const undecided = this.#undecidedCommand;
+    const isNext = undecided !== undefined && this.#branches.mayDescend(parent, undecided.branch);
+    const command = isNext && impliesPrompt(classified) ? undecided : undefined;
+    if (command || (isNext && classified.role === 'command-output')) this.#undecidedCommand = undefined;
+    const ended = command && this.#startOrJoin(command.line, command.branch);
     if (classified.role === 'prompt') return this.#startOrJoin(classified.line) ?? ended;
-    if (classified.role === 'command') this.#undecidedCommand = classified.line;
+    if (classified.role === 'command') {
+      const { line } = classified;
+      this.#undecidedCommand = { line, branch: this.#branches.start(line.fields.uuid, parentOf(line)) };
+    }
     // In a torn agent file the prompt can be missing; what the agent did still counts.
     if (classified.role === 'response' && this.#thread.isAgent && this.#turn.prompts.length === 0)
       this.#turn.addPrompt({ ...classified.line, kind: 'user', content: '', fields: {} });
     return ended;
   }
 
+  /** The open turn to which a line belongs, which is not always the last that has begun. */
+  #findTurn(line: ConversationLine, classified: ClassifiedLine): OpenTurn {
+    if (this.#earlier.length === 0 || classified.role === 'prompt') return this.#turn;
+    const open = [...this.#earlier, this.#turn];
+    const byCall = classified.role === 'tool-results' && open.find((turn) => turn.hasCallOf(classified.line));
+    const byChain = this.#branches.find(parentOf(line))?.turn;
+    const byPromptId = line.kind === 'user' && open.find((turn) => turn.hasPromptId(line.fields.promptId));
+    return byCall || (byChain && open.includes(byChain) && byChain) || byPromptId || this.#turn;
+  }
+
   /** A prompt starts a turn, or joins one that consists of nothing but prompts. */
-  #startOrJoin(line: UserLine): Turn | undefined {
+  #startOrJoin(line: UserLine, branch?: Branch): TurnGroup | undefined {
     const { uuid } = line.fields;
-    const isInTurn = this.#turn.prompts.some((prompt) => prompt.uuid === uuid);
-    if (uuid !== undefined && (isInTurn || this.#thread.seen.has(uuid))) return undefined;
-    const ended = this.#turn.isUnanswered ? this.#dropRetracted(line) : this.#endTurn();
+    if (uuid !== undefined && (this.#branches.isPrompt(uuid) || this.#thread.seen.has(uuid))) return undefined;
+    const parent = this.#branches.find(parentOf(line));
+    if (parent?.turn?.isUnanswered) this.#makeLast(parent.turn);
+    const followed = parentOf(line) === undefined ? this.#turn : parent?.turn;
+    if (followed) followed.isFollowed = true;
+    const ended = this.#turn.isUnanswered ? this.#setRetractedAside(line, parent) : this.#endTurns(line);
     this.#turn.addPrompt(line);
-    this.#claim(line);
+    if (branch) this.#branches.decide(branch, this.#turn);
+    else this.#branches.start(uuid, undefined, this.#turn);
+    this.#claim(line, this.#turn);
     return ended;
   }
 
   /**
-   * A prompt from which the next one does not descend was retracted. A copied prompt that was never answered is not part
-   * of a turn of this session.
+   * A prompt from which the next one does not descend was retracted, or is one of another process that has not answered it yet.
+   * A copied prompt that was never answered is not part of a turn of this session.
    */
-  #dropRetracted(next: UserLine): undefined {
+  #setRetractedAside(next: UserLine, parent: Branch | undefined): undefined {
     const { prompts } = this.#turn;
-    const uuids = prompts.map(({ uuid }) => uuid);
-    const ancestors = prompts.slice(0, this.#thread.findAncestor(next.fields.parentUuid, uuids) + 1);
+    const place = prompts.findLastIndex(({ uuid }) => uuid !== undefined && uuid === parent?.prompt);
     const isCopied = this.#thread.isCopied(next);
-    const kept = ancestors.filter(({ copied }) => copied === isCopied);
+    const kept = prompts.slice(0, place + 1).filter(({ copied }) => copied === isCopied);
+    const retracted = prompts.slice(place + 1).filter(({ copied }) => !copied);
+    this.#setAside(this.#turn, retracted);
     if (kept.length < prompts.length) this.#turn.keepPrompts(kept, this.#nextStart);
   }
 
-  #endTurn(): Turn | undefined {
-    const turn = this.#turn;
-    const ended = this.open();
-    if (ended) this.#turnCount += 1;
-    turn.close();
-    this.#thread.forgetBefore(this.#nextStart.line);
-    this.#sidechains.clear();
-    this.#turn = new OpenTurn(this.#thread, this.#nextStart, ended ? [] : turn.notesForNextTurn);
-    return ended;
+  /** An answer to one of several prompts does not answer those after it: another process has given them. */
+  #splitUnanswered(turn: OpenTurn, line: ConversationLine): void {
+    const { prompts } = turn;
+    if (prompts.length < 2 || !turn.isUnanswered || this.#thread.isAgent) return;
+    const branch = this.#branches.find(parentOf(line));
+    const place = prompts.findIndex(({ uuid }) => uuid !== undefined && uuid === branch?.prompt);
+    if (place < 0 || place === prompts.length - 1) return;
+    this.#setAside(turn, prompts.slice(place + 1));
+    turn.keepPrompts(prompts.slice(0, place + 1), this.#nextStart);
   }
 
-  #claim(line: ChainLine): void {
+  #setAside(turn: OpenTurn, prompts: OpenTurn['prompts']): void {
+    if (prompts.length === 0 || this.#thread.isAgent) return;
+    const ownTurn = turn.splitOff(prompts);
+    this.#branches.move(prompts, ownTurn);
+    this.#earlier.push(ownTurn);
+  }
+
+  #makeLast(turn: OpenTurn): void {
+    if (turn === this.#turn || !this.#earlier.includes(turn)) return;
+    this.#earlier = [...this.#earlier.filter((each) => each !== turn), this.#turn];
+    this.#turn = turn;
+  }
+
+  /** Ends all turns that count, unless lines of one of them are still expected. */
+  #endTurns(next: UserLine): TurnGroup | undefined {
+    const time = next.at ?? this.#thread.lastTime ?? 0;
+    const isExpected = (turn: OpenTurn) => !this.#thread.isAgent && turn.isExpectedAt(time);
+    const notes = this.#turn.counts ? [] : this.#turn.takeNotes();
+    const open = [...this.#earlier, this.#turn];
+    const counting = open.filter(({ counts }) => counts);
+    const unanswered = open.filter((turn) => !turn.counts && isExpected(turn));
+    const ended = counting.some(isExpected) ? [] : counting;
+    const group = this.#toGroup(ended, [...unanswered, ...ended]);
+    for (const turn of ended) turn.close();
+    const kept = new Set([...unanswered, ...(ended.length > 0 ? [] : counting)]);
+    this.#earlier = open.filter((turn) => kept.has(turn));
+    if (this.#earlier.length < open.length) this.#forgetEnded();
+    this.#turn = this.#startTurn(notes);
+    return group;
+  }
+
+  #forgetEnded(): void {
+    const starts = this.#earlier.map(({ from }) => from.line);
+    this.#thread.forgetRequestsBefore(Math.min(this.#nextStart.line, ...starts));
+    const kept = new Set(this.#earlier);
+    this.#branches.keep(kept);
+    for (const [uuid, { turn }] of this.#sidechains) if (!kept.has(turn)) this.#sidechains.delete(uuid);
+  }
+
+  #startTurn(notes: readonly Note[]): OpenTurn {
+    const { lastTime, session } = this.#thread;
+    return new OpenTurn(this.#thread, this.#nextStart, { time: lastTime, session, turnCount: this.#turnCount, notes });
+  }
+
+  #toGroup(turns: readonly OpenTurn[], startingWith: readonly OpenTurn[]): TurnGroup | undefined {
+    const chains = [...new Set(this.#sidechains.values())];
+    const threadsOf = (owner: OpenTurn) =>
+      chains.flatMap(({ turn, key, grouper, turns: ended }) =>
+        turn === owner ? (toThread([...ended, ...(grouper.open()?.turns ?? [])], key) ?? []) : [],
+      );
+    const [first, ...more] = turns.map((turn) => turn.toTurn(threadsOf(turn))).toSorted((a, b) => a.number - b.number);
+    const [from] = startingWith.map((turn) => turn.from).toSorted((a, b) => a.line - b.line);
+    return first && from && { turns: [first, ...more], from };
+  }
+
+  #claim(line: ChainLine, turn: OpenTurn): void {
     const { number, end } = line.location;
-    this.#turn.claim(line);
+    turn.claim(line);
     if (number >= this.#nextStart.line) this.#nextStart = { line: number + 1, offset: end };
   }
+}
+
+/** After a compaction the conversation begins anew; the line still names the one before. */
+function parentOf({ kind, fields }: ChainLine): string | undefined {
+  return fields.parentUuid ?? (kind === 'system' ? fields.logicalParentUuid : undefined);
 }
 
 /** Whether the line would not come after a built-in command, so that a command before it was a prompt. */

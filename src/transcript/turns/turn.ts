@@ -6,6 +6,8 @@ import type { RequestFields, SystemFields, TokenCounts, ToolUseResult, UserField
 /** A prompt and everything that Claude Code did to answer it. Lines are given by number, times in ms since 1970. */
 export interface Turn {
   readonly number: number;
+  /** The line that made it count: an answer, or its end without one. */
+  readonly countsFrom: number;
   /** Identifies the turn: its first prompt's uuid, or if that has none, the session and line. */
   readonly key: string;
   /** The first line that may belong to it: a request can come before the prompt that it sends. */
@@ -28,6 +30,20 @@ export interface Turn {
   readonly lineNumbers: readonly number[];
 }
 
+/** Turns that end together, because their lines interleave; nearly always there is only one. In the order of their numbers. */
+export interface TurnGroup {
+  readonly turns: readonly [Turn, ...Turn[]];
+  /** The earliest of them, or of the prompts before them that may still be answered. */
+  readonly from: TurnStart;
+}
+
+/** Where reading has to start to find a turn again, and what is known from the lines before. */
+export interface TurnStart extends Position {
+  readonly time: number | undefined;
+  readonly session: SessionFacts;
+  readonly turnCount: number;
+}
+
 export interface Prompt {
   readonly uuid: string | undefined;
   /** Claude Code's id of the turn, which hooks are told, too. */
@@ -41,7 +57,8 @@ export interface Prompt {
 /** The circumstances of the prompt. They hold for the whole turn and never change. */
 export interface PromptContext
   extends Pick<UserFields, 'promptId' | 'cwd' | 'gitBranch' | 'version' | 'slug' | 'permissionMode' | 'entrypoint'> {
-  readonly trigger: 'human' | 'command' | 'bash' | 'task-notification' | 'auto-continuation';
+  /** `human`, `command` or `bash` for prompts by people and programs; otherwise their source as the line names it. */
+  readonly trigger: string;
   /** What was selected or open in the editor, by kind. */
   readonly ide: { readonly [kind: string]: string } | undefined;
 }
@@ -72,7 +89,12 @@ export interface Response {
 
 /** A message to the model that a response answers. */
 export type AnsweredMessage =
-  | { readonly role: 'user'; readonly content: string; readonly media?: readonly MediaBlock[] }
+  | {
+      readonly role: 'user';
+      readonly content: string;
+      readonly media?: readonly MediaBlock[];
+      readonly isFromHook?: boolean;
+    }
   | { readonly role: 'tool'; readonly toolCallId: string | undefined; readonly content: unknown };
 
 export interface ModelRequest {
@@ -116,11 +138,24 @@ export type NoteContent =
   | { readonly kind: 'retry'; readonly fields: SystemFields }
   | { readonly kind: 'absorbed-message'; readonly content: string; readonly media: readonly MediaBlock[] }
   | { readonly kind: 'stop-hook-feedback'; readonly content: string }
+  /** What another hook of the user told the model: an objection, or something to know. */
+  | { readonly kind: 'hook-feedback' | 'hook-context'; readonly content: string; readonly hook: Hook }
+  /** A hook ended the turn, for this reason. */
+  | { readonly kind: 'hook-stop'; readonly content: string; readonly hook: Hook }
+  | { readonly kind: 'model-fallback'; readonly fields: SystemFields }
   | { readonly kind: 'interrupt'; readonly content: string }
   | { readonly kind: 'max-turns' }
   /** Claude Code asked again because the answer was empty. */
   | { readonly kind: 'nudge'; readonly content: string }
   | { readonly kind: 'api-error'; readonly content: string; readonly status: number | undefined };
+
+/** A hook that the user has configured. */
+export interface Hook {
+  /** Its event and, if that is about a tool, the tool. */
+  readonly name: string | undefined;
+  /** The call that it is about. */
+  readonly toolUseId: string | undefined;
+}
 
 /** What the compaction call itself used, and the line that shows it. */
 interface CompactionCost {

@@ -34,6 +34,7 @@ describe('the scores of a turn', () => {
       { tool_error_rate: 1 / 9, interrupted: 0, lines_added: 3, lines_removed: 1, turn_seconds: 1.962 },
     ],
     ['i-interrupt', { interrupted: 1, lines_added: 0, lines_removed: 0, turn_seconds: 3.039 }],
+    ['q-bashedit', { tool_error_rate: 0, interrupted: 0, lines_added: 1, lines_removed: 1, turn_seconds: 0.447 }],
   ])('are right for the recording %s', (name, expected) => {
     const [first] = transcriptsOf(recording(name)).flatMap((path) => turnsOf(path));
     expect(valuesOf(scoresOf(first))).toEqual(expected);
@@ -83,6 +84,16 @@ describe('the lines that a call changed', () => {
       undefined,
       [0, 1],
     ],
+    [
+      'in several files that a command edits, one of them new',
+      'Bash',
+      { command: 'sed' },
+      {
+        bashEditDiff: { files: [{ hunks: [{ lines: ['-a', '+b'] }] }, { hunks: [{ lines: ['+c'] }], created: true }] },
+      },
+      [2, 1],
+    ],
+    ['in a malformed diff of a command', 'Bash', {}, { bashEditDiff: { files: [{ hunks: 'x' }, 3] } }, [0, 0]],
     ['in a call that edits no file', 'Bash', { command: 'rm x' }, { stdout: '' }, [0, 0]],
     ['in a malformed patch', 'Edit', { old_string: 3 }, { structuredPatch: [{ lines: [1] }, 'x'] }, [0, 0]],
     [

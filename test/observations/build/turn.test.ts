@@ -377,6 +377,108 @@ describe('retries, compactions, messages while Claude works, and feedback of Sto
   });
 });
 
+describe('what hooks of the user told the model', () => {
+  const hook = (hookEvent: string, fields: object, seconds: number) => ({
+    type: 'attachment',
+    timestamp: at(seconds),
+    attachment: { hookName: `${hookEvent}:Bash`, hookEvent, toolUseID: 't1', ...fields },
+  });
+  const START = [user('go', { timestamp: at(0) }), assistant('m1', [toolUse('t1')], { timestamp: at(1) })];
+
+  test('becomes events, and is in the input of the generation that answers it', () => {
+    const observations = build([
+      START[0] ?? {},
+      hook('SessionStart', { type: 'hook_additional_context', content: ['before any prompt'] }, 0),
+      hook('UserPromptSubmit', { type: 'hook_success', content: 'plain output' }, 0),
+      START[1] ?? {},
+      hook('PreToolUse', { type: 'hook_success', content: 'not for the model' }, 1),
+      user([toolResult('t1')], { timestamp: at(2) }),
+      hook('PostToolUse', { type: 'hook_additional_context', content: ['one', 'two'] }, 2),
+      hook('PostToolUse', { type: 'hook_blocking_error', blockingError: { blockingError: 'too long' } }, 2),
+      assistant('m2', 'done', { timestamp: at(3) }),
+      hook('Stop', { type: 'hook_blocking_error', blockingError: { blockingError: 'has a line of its own' } }, 4),
+    ]);
+    const said = (content: string) => ({ role: 'user', content });
+    const events = observations.filter(({ type }) => type === 'event');
+    expect(events.map(({ name, input, metadata }) => [name, input, metadata])).toEqual([
+      ['hook context', [said('plain output')], { hook: 'UserPromptSubmit:Bash' }],
+      ['hook context', [said('one\ntwo')], { hook: 'PostToolUse:Bash', hook_tool_id: 't1' }],
+      ['hook feedback', [said('too long')], { hook: 'PostToolUse:Bash', hook_tool_id: 't1' }],
+    ]);
+    const generations = observations.filter(({ type }) => type === 'generation');
+    expect(generations.map(({ input }) => input)).toEqual([
+      [said('go'), said('plain output')],
+      [{ role: 'tool', tool_call_id: 't1', content: 'done' }, said('one\ntwo'), said('too long')],
+    ]);
+  });
+
+  test('ends the turn, and the reason is its status message', () => {
+    const stop = hook('PostToolUse', { type: 'hook_stopped_continuation', message: 'enough' }, 3);
+    const [root, ...rest] = build([...START, user([toolResult('t1')], { timestamp: at(2) }), stop]);
+    expect(root).toMatchObject({
+      level: 'WARNING',
+      statusMessage: 'stopped by a hook: enough',
+      metadata: { outcome: 'stopped_by_hook' },
+    });
+    expect(rest.at(-1)).toMatchObject({
+      type: 'event',
+      name: 'stopped by hook',
+      level: 'WARNING',
+      input: [{ role: 'user', content: 'enough' }],
+    });
+  });
+});
+
+describe('a fallback to another model', () => {
+  test('is an event that names both', () => {
+    const fallback = {
+      type: 'system',
+      subtype: 'model_fallback',
+      content: 'Switched to Haiku',
+      trigger: 'overloaded',
+      originalModel: 'claude-opus-5',
+      fallbackModel: 'claude-haiku-4-5',
+    };
+    expect(build([user('go'), fallback, assistant('m1', 'ok')]).find(({ type }) => type === 'event')).toMatchObject({
+      name: 'model fallback',
+      level: 'WARNING',
+      statusMessage: 'Switched to Haiku',
+      metadata: { trigger: 'overloaded', from_model: 'claude-opus-5', to_model: 'claude-haiku-4-5' },
+    });
+  });
+});
+
+describe('a notice of background tasks', () => {
+  const notice = (...tags: string[]) =>
+    `<task-notification>\n<task-id>a1</task-id>\n${tags.join('\n')}\n</task-notification>`;
+  const shown = (content: string) => {
+    const [root] = build([user(content, { origin: { kind: 'task-notification' } }), assistant('m1', 'ok')]);
+    return root?.input;
+  };
+
+  test.each([
+    [
+      'with its summary and result',
+      notice('<status>completed</status>', '<summary>Agent "x" finished</summary>', '<result>All good.</result>'),
+      'background task done: Agent "x" finished\nAll good.',
+    ],
+    [
+      'with another status',
+      notice('<status>killed</status>', '<summary>Command stopped</summary>'),
+      'background task killed: Command stopped',
+    ],
+    ['without a summary', notice('<result>All good.</result>'), 'background task done:\nAll good.'],
+    [
+      'of several tasks, and with what follows them',
+      `${notice('<summary>one</summary>')}\n${notice('<summary>two</summary>')}\nRead the output.`,
+      'background task done: one\nbackground task done: two\nRead the output.',
+    ],
+    ['that says nothing', '<task-notification>?', '<task-notification>?'],
+  ])('%s is shown in words', (_, content, words) => {
+    expect(shown(content)).toEqual([{ role: 'user', content: words }]);
+  });
+});
+
 describe('the usage of a generation', () => {
   const usageOf = (usage: object) =>
     build([user('go'), { message: { id: 'm', role: 'assistant', model: 'x', usage } }])[1]?.usage;

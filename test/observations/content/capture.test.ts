@@ -72,6 +72,33 @@ describe('what is captured', () => {
     ]);
   });
 
+  test('with no_tool_io excludes what hooks say, which can be about a tool', () => {
+    const hook = (fields: object) => ({ type: 'attachment', attachment: { hookName: 'PostToolUse:Bash', ...fields } });
+    const lines = [
+      user('go', { uuid: 'u' }),
+      hook({ type: 'hook_success', hookEvent: 'UserPromptSubmit', content: 'word-of-hook' }),
+      assistant('m1', [toolUse('t1')]),
+      user([toolResult('t1', 'word-of-result')]),
+      hook({ type: 'hook_additional_context', hookEvent: 'PostToolUse', content: ['word-of-hook'] }),
+      hook({ type: 'hook_blocking_error', hookEvent: 'PostToolUse', blockingError: { blockingError: 'word-of-hook' } }),
+      user('Stop hook feedback:\nword-of-hook', { isMeta: true }),
+      assistant('m2', 'ok'),
+      hook({ type: 'hook_stopped_continuation', hookEvent: 'Stop', message: 'word-of-hook' }),
+    ];
+    const [turn] = groupTurns(lines).all;
+    const options = { ...OPTIONS, sessionId: SESSION };
+    const { children, root } = buildTurn(turn as Turn, { ...options, capture: 'no_tool_io' });
+    expect(JSON.stringify([root, children])).not.toContain('word-of');
+    expect(root).toMatchObject({ metadata: { outcome: 'stopped_by_hook' }, statusMessage: 'stopped by a hook' });
+    expect(children.filter(({ type }) => type === 'event').map(({ name, input }) => [name, input])).toEqual(
+      ['hook context', 'hook context', 'hook feedback', 'stop hook feedback', 'stopped by hook'].map((name) => [
+        name,
+        [{ role: 'user', content: '[not captured]' }],
+      ]),
+    );
+    expect(JSON.stringify(buildTurn(turn as Turn, options)).match(/word-of-hook/g)).toHaveLength(10);
+  });
+
   test('with metadata is nothing that was said or done', () => {
     expect(wordsIn('metadata')).toEqual([]);
   });

@@ -1,3 +1,4 @@
+import { isRedactionError } from '../observations/redaction/redact.js';
 import type { SessionState } from '../state/store.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
 import type { Turn } from '../transcript/turns/turn.js';
@@ -79,8 +80,10 @@ async function exportFrom(
     const run: ExportRun = { ...session, outbox: new Outbox(session), subagents: new Subagents(session) };
     const progress = await exportTurns(readTurns(reader, run), run);
     if (!progress) return undefined;
-    await addAgents(run.subagents.due(), run);
-    await addAgents(run.subagents.unplaced(), run);
+    await holdIfUnredacted(run, async () => {
+      await addAgents(run.subagents.due(), run);
+      await addAgents(run.subagents.unplaced(), run);
+    });
     if (!context.stop?.aborted) {
       const agentsBytes = run.subagents.settledBytes();
       if (!budget.isUsedUp) writer.reachEnd({ bytes: progress.openFrom ?? reader.offset, agentsBytes });
@@ -119,10 +122,21 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
     if (isAfterEnd && request.occasion === 'recovery') break;
     if (!isClosed) return { closedLine, openFrom: turn.start.offset };
     closedLine = turn.lineNumbers.at(-1);
-    if (outbox.failure === undefined) await addTurn(turn, run);
+    if (outbox.failure === undefined) await holdIfUnredacted(run, () => addTurn(turn, run));
     if (budget.isUsedUp) break;
   }
   return isVerified || budget.isUsedUp ? { closedLine, openFrom: undefined } : undefined;
+}
+
+/** Sends what could be redacted; what could not be, and all after it, stays pending. */
+async function holdIfUnredacted({ outbox }: ExportRun, add: () => Promise<void>): Promise<void> {
+  try {
+    await add();
+  } catch (error) {
+    if (!isRedactionError(error)) throw error;
+    await outbox.flush();
+    outbox.failure ??= error.message;
+  }
 }
 
 function isLastExported({ key, lineNumbers }: Turn, { prompt, lastLine }: Start): boolean {

@@ -6,13 +6,18 @@ export const REDACTED = '[redacted]';
 /** Returns the text without its secrets. */
 export type Redact = (text: string) => string;
 
-export interface RedactionRule {
-  readonly pattern: RegExp;
-  readonly replace: string;
+/** A text cannot be redacted as the user wants, so that nothing of it may be sent. The message does not contain any of it. */
+export class RedactionError extends Error {
+  override readonly name = 'RedactionError';
+}
+
+/** By its name, since each bundle of the program has a class of its own. */
+export function isRedactionError(error: unknown): error is RedactionError {
+  return error instanceof Error && error.name === 'RedactionError';
 }
 
 /** Redacts private keys, then everything in secret-patterns.ts, then what the user's own rules match. */
-export function createRedactor(ownRules: readonly RedactionRule[]): Redact {
+export function createRedactor(ownRules: readonly Redact[]): Redact {
   return withCache((text) => {
     let rest = redactPrivateKeys(text).replace(patterns.TOKEN, redactToken);
     for (const { mark, pattern } of patterns.TOKENS_BY_MARK)
@@ -21,7 +26,7 @@ export function createRedactor(ownRules: readonly RedactionRule[]): Redact {
       rest = rest.replace(patterns.QUOTED_VALUE, redactQuoted).replace(patterns.BARE_VALUE, redactBare);
       for (const pattern of patterns.PREFIXED_VALUES) rest = rest.replace(pattern, `$1${REDACTED}`);
     }
-    for (const { pattern, replace } of ownRules) rest = rest.replace(pattern, replace);
+    for (const redactOwn of ownRules) rest = redactOwn(rest);
     return rest;
   });
 }

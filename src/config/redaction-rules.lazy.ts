@@ -1,6 +1,7 @@
 import { createContext, Script } from 'node:vm';
 import * as z from 'zod/mini';
-import { REDACTED, type Redact, RedactionError } from '../observations/redaction/redact.js';
+import { REDACTED } from '../observations/redaction/mark.js';
+import { type Redact, RedactionError } from '../observations/redaction/redact.js';
 import { attempt } from '../shared/attempt.js';
 import { parseJson } from '../shared/json.js';
 

@@ -1,20 +1,7 @@
 import { REDACTED } from './mark.js';
-import { isReference, looksSecret } from './named-values.js';
-import { NAME, textBefore, wordBefore } from './secret-names.js';
-
-/** `--password value`, `-Token "value"`, `"--api-key", "value"`. What a flag is called decides, and the value must look like one. */
-const FLAG_VALUE = new RegExp(
-  `(${NAME}|BEARER|AUTHKEY|STOREPASS|KEYPASS)(=|[ \\t]{1,4}|["'],\\s{0,4}|:(?=\\S))` +
-    '(?!\\\\?["\']?-)(?:(\\\\?")((?:(?!\\\\?")[^\\r\\n]){1,4096})|(\\$?\\\\?\')((?:(?!\\\\?\')[^\\r\\n]){1,4096})|' +
-    '((?:[^\\s"\'`\\\\]|\\\\(?![nrt"\'\\\\])){3,4096}))',
-  'gi',
-);
-const FLAG = /^(?:--?|\/)(?:[A-Za-z][\w-]*[_-])?[A-Za-z]*$/;
-/** A reference, a path, a constant, or a placeholder. */
-const NO_VALUE =
-  /^(?:[$<{[(]|%\w+%|[~.]{0,2}\/|\.{3}|(?:id|name|type|env|file|source|src|projects)[=/:]|\[redacted\]|(?:true|false|yes|no|none|null|string|value|stdin)\W*$|[A-Z][A-Z_]*$|\w+\.(?:pem|key|txt|json|ya?ml|env|p12|pfx|crt|jks|ts|js|md|py|go|sh)$)/;
-/** After a space: another flag, an operator, or a word of a sentence. */
-const NO_WORD = /^(?:[-=|>&@]|[a-z]{1,16}[.,;:)\]]*$)/;
+import { textBefore } from './secret-names.js';
+import { isReference } from './secret-values.js';
+import { matchAtWordStart } from './word-start.js';
 
 /** The rest of a command: up to the end of its line, unless the line goes on, or to the next command. */
 const REST = '((?:\\\\\\\\\\\\n|\\\\\\r?\\n|(?!\\\\[nr])[^\\n\\r|;&]|[|;&](?! |[|;&])){1,2000})';
@@ -24,9 +11,10 @@ const VALUE = '(?:\\\\?["\'])?)[^\\s"\'\\\\]{1,1024}';
 /** Commands whose flags hold secrets, and what is before the secret. */
 const SECRET_ARGUMENTS: readonly { readonly commands: string; readonly before: string; readonly isOnce?: boolean }[] = [
   {
-    commands: 'curl|xh|https?|ab|wget',
+    commands: 'curl|xh|http|https|ab|wget',
     before: '\\s(?:-[A-Za-z]{0,8}[uUa]|--(?:proxy-)?user|--auth)[= ]{0,2}(?:\\\\?["\'])?[^\\s:"\'$-][^\\s:"\']{0,128}:',
   },
+  { commands: 'curl', before: '\\s--oauth2-bearer[= ]' },
   { commands: 'curl', before: '\\s(?:-b|--cookie)[= ]{0,2}(?:\\\\?["\'])?[\\w.-]{1,64}=' },
   {
     commands:
@@ -70,7 +58,7 @@ const SECRET_ARGUMENTS: readonly { readonly commands: string; readonly before: s
 const COMMANDS = [...new Set(SECRET_ARGUMENTS.flatMap(({ commands }) => commands.split('|')))].toSorted(
   (a, b) => b.length - a.length,
 );
-const COMMAND_LINE = new RegExp(`(${COMMANDS.join('|').replace('https?', 'https|http')})(?:\\.exe)?(?= )${REST}`, 'g');
+const COMMAND_LINE = new RegExp(`(${matchAtWordStart(COMMANDS)})(?:\\.exe)?(?= )${REST}`, 'g');
 const ARGUMENTS = new Map(
   COMMANDS.map((command) => [
     command,
@@ -79,43 +67,14 @@ const ARGUMENTS = new Map(
     ),
   ]),
 );
-ARGUMENTS.set('http', ARGUMENTS.get('https?') ?? []).set('https', ARGUMENTS.get('https?') ?? []);
 
 /** `echo X | docker login --password-stdin` */
 const PIPED_SECRET =
   /((?:echo|printf)(?: -n)? (?:\\?["'])?)[^\s"'\\|$`][^\s"'\\|]{2,256}((?:\\?["'])? ?\|[^|\n]{1,256}(?:--password-stdin|sudo -S|--with-token|--stdin|chpasswd))/g;
 
-export function redactFlags(text: string): string {
-  return text.includes('-') || text.includes('/') ? text.replace(FLAG_VALUE, redactFlag) : text;
-}
-
-/** Each of the arguments above contains one of these. */
-const ARGUMENT_HINT =
-  /\s(?:-{1,2}[a-zA-Z]|\/(?:p|user)|AUTH|CONFIG|user|add_|change_|password|config|wifi|\S{1,64}\/\S{1,64}@)|--password-stdin/;
-
 export function redactCommandLines(text: string): string {
-  if (!ARGUMENT_HINT.test(text)) return text;
+  if (!text.includes(' ')) return text;
   return text.replace(COMMAND_LINE, redactArguments).replace(PIPED_SECRET, `$1${REDACTED}$2`);
-}
-
-function redactFlag(match: string, name: string, between: string, ...groups: (string | number | undefined)[]): string {
-  const [quote1, quoted1, quote2, quoted2, bare = ''] = groups.slice(0, 5) as (string | undefined)[];
-  const [index, text] = groups.slice(5) as [number, string];
-  const quote = quote1 ?? quote2 ?? '';
-  const value = quoted1 ?? quoted2 ?? bare;
-  const flag = wordBefore(text, index);
-  const isSlash = flag === '' && between === ':' && /(?:^|\s)\/$/.test(textBefore(text, index));
-  if (!isSlash && (!FLAG.test(flag) || /[\w)\]]$/.test(textBefore(text, index - flag.length, 1)))) return match;
-  if (/^--?no-/.test(flag) || isReference(value) || isHarmlessValue(name, between + quote, value)) return match;
-  const [tail = ''] = quote === '' && between !== '=' ? (/[,;)}\]>]*$/.exec(value) ?? []) : [];
-  return `${name}${between}${quote}${REDACTED}${tail}`;
-}
-
-/** After `=` or in quotes, even a plain word is a value: only what stands for a secret is not. */
-function isHarmlessValue(name: string, between: string, value: string): boolean {
-  if (/^(?:secret|credentials?)/i.test(name) && !looksSecret(value)) return true;
-  if (/^pass$/i.test(name) && /^\d{1,2}$/.test(value)) return true;
-  return /^[=\s]?["'=]|["']$/.test(between) ? NO_VALUE.test(value) : NO_VALUE.test(value) || NO_WORD.test(value);
 }
 
 function redactArguments(match: string, command: string, line: string, index: number, text: string): string {

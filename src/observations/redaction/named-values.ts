@@ -1,65 +1,76 @@
+import { FLAG_VALUE, isFlag, redactFlag } from './flags.js';
 import { REDACTED } from './mark.js';
 import { isHarmlessName, isVagueName, NAME, textBefore, wordBefore } from './secret-names.js';
+import { isMixed, isPath, isReference, looksSecret, TECHNICAL } from './secret-values.js';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with one
-const COLOUR = /(?:\x1b\[[\d;]{0,9}m){0,2}/.source;
+const COLOUR = /(?:(?:\x1b|\\u001b|\\x1b|\\e|\\033)\[[\d;]{0,9}m){0,2}/.source;
 /** The type of a variable, between its name and `=`. */
 const TYPE = "(?:\\??:[ \\t]{0,3}[&\\w][\\w.<>&' ]{0,32}=(?!=)[ \\t]{0,3})";
 
-/** `"name": "value"`, `name = 'value'`, and the same inside a string. Only the value is redacted. */
-const QUOTED_VALUE = new RegExp(
-  `(${NAME}(?:\\\\{0,3}["'\`])?\\]?(?:\\[\\d{0,4}\\])?${COLOUR}\\s{0,8}(?:${TYPE}|=>|:=|\\?\\?=|\\|\\|=|[:=]\\*{0,2})\\s{0,8}${COLOUR}[bfru@]{0,2})` +
-    '(?:(")(?:\\\\.|[^"\\\\\\r\\n]){1,16384}|(\')(?:\\\\.|[^\'\\\\\\r\\n]){1,16384}|(`)(?:\\\\.|[^`\\\\\\r\\n]){1,16384}|' +
-    '(\\\\{1,3}["\'])(?:(?!\\\\{1,3}["\'])[^\\r\\n]){1,16384})',
-  'gi',
-);
+/** `"name": "value"`, `name = 'value'`, and the same inside a string. */
+const QUOTED =
+  `(?<before>(?:\\\\{0,7}["'\`])?\\]?(?:\\[\\d{0,4}\\])?${COLOUR}\\s{0,8}(?:${TYPE}|=>|:=|\\?\\?=|\\|\\|=|[:=]\\*{0,2}|[ \\t](?=[ \\t]{0,8}\\\\?["']))\\s{0,8}${COLOUR}[bfru@]{0,2})` +
+  '(?:(?<double>")(?:\\\\.|[^"\\\\\\r\\n]){1,16384}|(?<single>\')(?:\\\\.|[^\'\\\\\\r\\n]){1,16384}|' +
+  '(?<backtick>`)(?:\\\\.|[^`\\\\\\r\\n]){1,16384}|(?<escaped>\\\\["\'])(?:\\\\{3}["\']|(?!\\\\["\'])[^\\r\\n]){1,16384}|' +
+  '(?<nested>\\\\{2,7}["\'])(?:(?!\\\\{1,7}["\'])[^\\r\\n]){1,16384})';
 
 /**
  * `NAME=value` and `name: value`, which may also be code. A value goes up to a space or a quote: only where another `name=`
  * follows, `&` and `;` separate. A backslash belongs to it unless it begins an escape.
  */
-const BARE_VALUE = new RegExp(
-  `(${NAME})(${COLOUR}(?:[ \\t]{0,3}\\??=[ \\t]{0,3}|:\\*{0,2}[ \\t]{1,8}|[ \\t](?:is|was)(?: now)?:?[ \\t])${COLOUR})` +
-    '((?:[^\\s"\'`\\\\&;\\x1b]|\\\\(?![nrtu"\'\\\\])|[&;](?![\\w .%-]{1,40}=)){3,65536})',
-  'gi',
-);
+const BARE =
+  `(?<between>${COLOUR}(?:[ \\t]{0,3}\\??=[ \\t]{0,3}|:\\*{0,2}[ \\t]{1,8}|[ \\t](?:is|was)(?: now)?:?[ \\t])${COLOUR})` +
+  '(?<bare>(?:[^\\s"\'`\\\\&;\\x1b]|\\\\{1,2}(?![nrtu"\'\\\\])|[&;](?![\\w .%-]{1,40}=)){3,65536})';
 
-export function redactNamedValues(text: string): string {
-  return text.replace(QUOTED_VALUE, redactQuoted).replace(BARE_VALUE, redactBare);
+/** One pattern for all, since most of the time is spent on looking for the names. */
+const NAMED_VALUE = new RegExp(`(?<name>${NAME})(?:${QUOTED}|${BARE}|${FLAG_VALUE})`, 'gi');
+
+interface NamedValue {
+  readonly [group: string]: string | undefined;
 }
 
-/** One of the four groups is the opening quote. */
-function redactQuoted(
-  match: string,
-  name: string,
-  q1 = '',
-  q2 = '',
-  q3 = '',
-  q4 = '',
-  index: number,
-  text: string,
-): string {
-  const opening = name + q1 + q2 + q3 + q4;
-  const value = match.slice(opening.length);
+export function redactNamedValues(text: string): string {
+  return text.replace(NAMED_VALUE, (match: string, ...rest: unknown[]) => {
+    const [index, , groups] = rest.slice(-3) as [number, string, NamedValue];
+    const { name = '', before, between = '', bare = '', separator, value = '' } = groups;
+    const prefix = wordBefore(text, index);
+    if (prefix.endsWith('-no-')) return match;
+    if (before !== undefined) {
+      const { double = '', single = '', backtick = '', escaped = '', nested = '' } = groups;
+      const opening = before + double + single + backtick + escaped + nested;
+      const quoted = match.slice(name.length + opening.length);
+      if (before.trim() !== '') return redactQuoted(match, name, opening, quoted, prefix);
+      if (isFlag(text, index)) return redactFlag(match, name, opening, quoted);
+      return isWholeLine(text, index, match) ? redactQuoted(match, name, opening, quoted, prefix) : match;
+    }
+    if (separator !== undefined) return redactFlag(match, name, separator, value);
+    if (between === '=' && isFlag(text, index)) return redactFlag(match, name, between, bare);
+    return redactBare(match, name, between, bare, index, text);
+  });
+}
+
+/** `storePassword "value"` is a setting only if nothing else is on its line. */
+function isWholeLine(text: string, index: number, match: string): boolean {
+  const end = index + match.length;
+  return (
+    /(?:^|[\r\n]|\\[nr])[ \t]*\w*$/.test(textBefore(text, index)) &&
+    /^\\?["'][ \t]*(?:$|[\r\n]|\\[nr])/.test(text.slice(end, end + 16))
+  );
+}
+
+function redactQuoted(match: string, name: string, opening: string, value: string, prefix: string): string {
   const isHarmless =
-    isHarmlessName(name, wordBefore(text, index)) ||
+    isHarmlessName(name, prefix) ||
     isReference(value) ||
     isHarmlessFor(name, value) ||
-    (q3 !== '' && isProse(opening, value));
-  return isHarmless ? match : `${opening}${REDACTED}`;
+    (opening.endsWith('`') && isProse(opening, value));
+  return isHarmless ? match : `${name}${opening}${REDACTED}`;
 }
 
 /** Backticks are quotes of templates, and of words in comments. */
 function isProse(opening: string, value: string): boolean {
   return value.includes('${') || (/:\s*`$/.test(opening) && !looksSecret(value));
-}
-
-/** Something that stands for a secret, and what is already redacted. */
-const REFERENCE =
-  /^(?:\$\{?[A-Za-z_][A-Za-z_.:]*\}?|\$\{\{[^{}]*\}\}|\$\{[^{}]*\}|\$\([^()]*\)|\{\{[^{}]*\}\}|\{\w*\}|<[^<>]*>|%\w+%|\*+|[xX.…•-]{3,}|\[redacted\]|secretKeyRef|(?:process|import\.meta)\.env[.\w]*)$/;
-
-export function isReference(value: string): boolean {
-  return REFERENCE.test(value);
 }
 
 /** `"pwd": "/home/me"` is a folder, and `"pass": "ok"` a result. */
@@ -68,20 +79,6 @@ function isHarmlessFor(name: string, value: string): boolean {
   if (/^pass(?![a-z])/i.test(name)) return /^(?:pass(?:ed)?|fail(?:ed)?|ok|[\d/. %]+)$/i.test(value);
   return isVagueName(name) && !looksSecret(value);
 }
-
-/** A word with digits in it that a person or a program made up, not the name of something. */
-export function looksSecret(value: string): boolean {
-  if (value.startsWith('base64:')) return true;
-  return (
-    value.length >= 6 && /\d/.test(value.replace(TECHNICAL, '')) && /[A-Za-z]/.test(value) && !IDENTIFIER.test(value)
-  );
-}
-
-/** Digits that belong to the name of a type or an algorithm. */
-const TECHNICAL =
-  /(?:int|float|double|base|utf-?|sha-?|md|oauth|argon|ed|rs|hs|es|aes-?|ec|rsa|v|x|ipv|http\/?)\d{1,4}/gi;
-/** Words and a version or place: `user-key-1`, `oauth2`, `eu-west-1`. A UUID names something, too. */
-const IDENTIFIER = /^(?:[a-z]+[._:/-])+[a-z]*\d{0,3}$|^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
 /** A variable, a call, a comparison, a reference of YAML, or just a number. */
 const NO_VALUE =
@@ -133,15 +130,6 @@ function isPassword(name: string, value: string): boolean {
 /** A line of an .ini or .properties file: not indented, and no code in its value. */
 function isSetting(before: string, name: string, value: string): boolean {
   return /(?:^|\n|\\n)[+-]?[\w.-]*$/.test(before) && !/[(){}[\],;]/.test(value) && value !== name && !isPath(value);
-}
-
-/** `settings.db1.password`: the parts of the names of things end in one or two digits at most. */
-function isPath(value: string): boolean {
-  return /^[a-z_]+\d{0,2}(?:\.[a-z_]+\d{0,2})+$/i.test(value);
-}
-
-function isMixed(value: string): boolean {
-  return value.length >= 8 && /[a-z]/.test(value) && /[A-Z]/.test(value) && /\d/.test(value);
 }
 
 /** `body.password`, `token` */

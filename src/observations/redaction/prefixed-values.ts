@@ -1,7 +1,11 @@
 import { NAME } from './secret-names.js';
+import { matchAtWordStart } from './word-start.js';
 
 /** Where values of headers end. */
 const HEADER_VALUE = '(?![$<{[])[^\\s"\',;\\\\]{6,65536}';
+/** A quote and a space, also inside of JSON that is a string in JSON. */
+const QUOTE = '\\\\{0,7}["\']';
+const SPACE = '(?:\\s|\\\\[nrt])';
 const COLON = '(?:\\\\{0,3}["\'`])?\\s{0,8}[:=]\\s{0,8}(?:\\\\{0,3}["\'`])?';
 
 /** Values after other prefixes. The first group, the prefix, is kept. */
@@ -10,14 +14,17 @@ export const PREFIXED_VALUES: readonly RegExp[] = [
   /(:\/\/[^\s/:@"']{0,256}:)(?![${<])[^\s/"'<>?#]{1,256}(?=@)/g,
   /(:\/\/)(?=[\w-]{0,32}\d)[\w-]{20,256}(?=@)/g,
   // .npmrc, and the credentials of registries
-  /(\b_(?:auth|authToken|password)\s{0,4}=\s{0,4}["']?)[^\s"'$\\]{6,65536}/gi,
-  /("auth"\s{0,8}:\s{0,8}")[A-Za-z0-9+/]{12,65536}={0,2}/g,
+  /(_(?:auth|authToken|password)\s{0,4}=\s{0,4}["']?)[^\s"'$\\]{6,65536}/gi,
+  new RegExp(`(${QUOTE}auth${QUOTE}\\s{0,8}:\\s{0,8}${QUOTE})[A-Za-z0-9+/]{12,65536}={0,2}`, 'g'),
   // a container's environment variable, a field of a form, an entry of a .NET configuration
   new RegExp(
-    `("name"\\s{0,8}:\\s{0,8}"[\\w-]{0,64}${NAME}"\\s{0,8},\\s{0,8}"value"\\s{0,8}:\\s{0,8}")[^"\\\\]{1,16384}`,
+    `(name${QUOTE}\\s{0,8}:\\s{0,8}${QUOTE}[\\w-]{0,64}${NAME}${QUOTE}\\s{0,8},${SPACE}{0,40}${QUOTE}value${QUOTE}\\s{0,8}:\\s{0,8}${QUOTE})[^"'\\\\]{1,16384}`,
     'gi',
   ),
-  new RegExp(`(name: ["']?[\\w-]{0,64}${NAME}["']?\\s{1,40}value: ["']?)(?![\${<])[^\\s"'\\\\]{1,16384}`, 'gi'),
+  new RegExp(
+    `(name: ["']?[\\w-]{0,64}${NAME}["']?${SPACE}{1,40}value: (?:${QUOTE})?)(?![\${<])[^\\s"'\\\\]{1,16384}`,
+    'gi',
+  ),
   new RegExp(
     `((?:name|key|id)=\\\\?["'][\\w.:-]{0,64}${NAME}\\\\?["'][^<>"']{0,64}(?:value|content)=\\\\?["'])(?![\${<])[^"'\\\\]{1,16384}`,
     'gi',
@@ -39,48 +46,62 @@ export const PREFIXED_VALUES: readonly RegExp[] = [
   /(bearer\s{1,8})(?=\D{0,64}\d)[\w.~+/-]{20,65536}={0,2}/gi,
   /((?:[?&]sig|signature)=)[\w%+/-]{30,65536}/gi,
   // files of passwords
-  /(\blogin\s{1,8}\S{1,128}\s{1,8}password\s{1,8})(?![${<])[^\s"'\\]{1,1024}/g,
-  /((?:auth(?:\s{0,2}=\s{0,2})?|\.login)\(\s{0,8}["'][^"'\r\n]{1,128}["']\s{0,4},\s{0,8}["'])[^"'\\\r\n]{1,1024}/gi,
+  /(login\s{1,8}\S{1,128}\s{1,8}password\s{1,8})(?![${<])[^\s"'\\]{1,1024}/g,
   new RegExp(
-    `((?:^|[\\r\\n])[ \\t]{0,64}\\w{0,32}${NAME}[ \\t]{1,8}["'])[^"'\\r\\n]{1,1024}(?=["'][ \\t]{0,8}(?:$|[\\r\\n]))`,
+    `((?:auth(?:\\s{0,2}=\\s{0,2})?|\\.login)\\(\\s{0,8}${QUOTE}[^"'\\\\\\r\\n]{1,128}${QUOTE}\\s{0,4},\\s{0,8}${QUOTE})[^"'\\\\\\r\\n]{1,1024}`,
     'gi',
   ),
 ];
 
 /** Each prefix of RARE_VALUES contains one of these. */
-export const RARE =
-  /jdbc:|dockerconfig|<key>|:(?:5432|5433|6432|26257|\*):|requirepass|masterauth|Private-Lines|identified|password\s{1,4}\\?'|set[ex]|set -|ENV|ARG|add-mask|SecureString|putenv|setdefault|setItem|RequestHeader|EnvironmentVariable|setProperty|append\(|header\(|set_var|define|variable|"(?:jwt|auth|token|encryption|signing)\w{0,16}"\s{0,8}:\s{0,8}\{|"kty"|hooks\.|webhook/i;
+export const RARE = new RegExp(
+  `${matchAtWordStart(
+    [
+      "jdbc:|dockerconfig|requirepass|masterauth|Private-Lines|(?:identified|IDENTIFIED) |(?:password|PASSWORD)\\s{1,4}\\\\?'",
+      'setx |setenv|set -[gxU]|setdefault|setItem|setRequestHeader|setProperty|set_var|SetEnvironmentVariable|putenv|ENV |ARG ',
+      'add-mask|ConvertTo-SecureString|(?:append|header|define)\\(\\s{0,8}\\\\?["\']|define\\s|variable\\s{1,4}\\\\?"|hooks\\.|discord|webhook',
+      'key>|kty\\\\{0,7}"|(?:jwt|Jwt|JWT|auth|Auth|token|Token|encryption|Encryption|signing|Signing)\\w{0,16}\\\\{0,7}"\\s{0,8}:\\s{0,8}\\{',
+      '(?:5432|5433|6432|26257):',
+    ].flatMap((patterns) => patterns.split(/\|(?![^(]*\))/)),
+  )}|:\\*:`,
+);
 
 /** The same for formats that are seldom seen: most texts need not be searched for each of them. */
 export const RARE_VALUES: readonly RegExp[] = [
   /(jdbc:oracle:[a-z\d]{1,8}:[^\s/:@"']{1,128}\/)[^\s@"']{1,128}(?=@)/g,
   /(\.dockerconfigjson["']?\s{0,4}:\s{0,4}["']?)[A-Za-z0-9+/]{12,65536}={0,2}/g,
-  new RegExp(`(<key>[\\w.-]{0,32}${NAME}<\\/key>\\s{0,40}<string>)(?!\\$)[^<>]{1,16384}`, 'gi'),
-  /((?:^|\n|\\n)[\w.*-]{1,253}:(?:5432|5433|6432|26257|\*):[\w.*-]{1,63}:[\w.*-]{1,63}:)[^\s"':]{3,1024}(?=$|[\r\n]|\\n)/g,
+  new RegExp(`(<key>[\\w.-]{0,32}${NAME}<\\/key>${SPACE}{0,40}<string>)(?!\\$)[^<>]{1,16384}`, 'gi'),
+  /((?:^|\n|\\n)[\w.*-]{1,253}:(?:5432|5433|6432|26257|\*):[\w.*-]{1,63}:[\w.*-]{1,63}:)[^\s"':\\]{3,1024}(?=$|[\r\n]|\\n)/g,
   /((?:requirepass|masterauth)\s{1,4})(?!["'$<])[^\s"'\\]{3,1024}/g,
   /(Private-Lines: \d{1,3}\s{1,2})(?:[A-Za-z0-9+/=]{1,64}\s{1,2}){1,200}/g,
   // SQL
-  /(\b(?:identified\s{1,4}(?:with\s{1,4}\w{1,64}\s{1,4})?by|password)\s{1,4}\\?')[^'\\\r\n]{1,1024}(?=\\?')/gi,
+  /((?:identified\s{1,4}(?:with\s{1,4}\w{1,64}\s{1,4})?by|password)\s{1,4}\\?')[^'\\\r\n]{1,1024}(?=\\?')/gi,
   // shells
   new RegExp(
-    `((?:setx|setenv|set -[gxU]{1,3}|ENV|ARG)\\s{1,4}[\\w]{0,64}${NAME}\\s{1,4}["']?)(?![\${<%])[^\\s"'\\\\]{3,16384}`,
+    `((?:setx|setenv|set -[gxU]{1,3}|ENV|ARG)\\s{1,4}[\\w]{0,64}${NAME}\\s{1,4}(?:${QUOTE})?)(?![\${<%])[^\\s"'\\\\]{3,16384}`,
     'g',
   ),
   /(::add-mask::)(?!\))[^\s"'\\$]{3,16384}/g,
-  /(ConvertTo-SecureString\s{1,4}(?:-String\s{1,4})?["'])[^"'$\\\r\n]{1,1024}/gi,
+  new RegExp(`(ConvertTo-SecureString\\s{1,4}(?:-String\\s{1,4})?${QUOTE})[^"'$\\\\\\r\\n]{1,1024}`, 'gi'),
   // calls
   new RegExp(
-    `(\\b(?:setenv|putenv|setdefault|setItem|setRequestHeader|SetEnvironmentVariable|setProperty|append|header|set_var|define)\\(\\s{0,8}\\\\?["'][\\w.-]{0,64}${NAME}\\\\?["']\\s{0,4},\\s{0,8}\\\\?["'])[^"'\\\\\\r\\n]{1,16384}`,
+    `((?:setenv|putenv|setdefault|setItem|setRequestHeader|SetEnvironmentVariable|setProperty|append|header|set_var|define)\\(\\s{0,8}\\\\?["'][\\w.-]{0,64}${NAME}\\\\?["']\\s{0,4},\\s{0,8}\\\\?["'])[^"'\\\\\\r\\n]{1,16384}`,
     'gi',
   ),
   new RegExp(`(#define\\s{1,8}\\w{0,64}${NAME}\\s{1,32}\\\\?")[^"\\\\\\r\\n]{1,1024}`, 'gi'),
   // blocks whose name is that of the secret
   new RegExp(
-    `(variable\\s{1,4}"[\\w-]{0,64}${NAME}"\\s{0,8}\\{[^{}]{0,400}?default\\s{0,16}=\\s{0,8}")[^"\\\\$\\r\\n]{1,16384}`,
+    `(variable\\s{1,4}${QUOTE}[\\w-]{0,64}${NAME}${QUOTE}\\s{0,8}\\{[^{}]{0,400}?default\\s{0,16}=\\s{0,8}${QUOTE})[^"\\\\$\\r\\n]{1,16384}`,
     'gi',
   ),
-  /("(?:jwt|auth|token|encryption|signing)\w{0,16}"\s{0,8}:\s{0,8}\{[^{}]{0,400}?"(?:signing|signature)?key"\s{0,8}:\s{0,8}")[^"\\]{6,16384}/gi,
-  /("kty"\s{0,4}:\s{0,4}"(?:(?!"kty")[^{}]){0,2048}?"[dk]"\s{0,4}:\s{0,4}")[\w-]{20,2048}/g,
+  new RegExp(
+    `((?:jwt|auth|token|encryption|signing)\\w{0,16}${QUOTE}\\s{0,8}:\\s{0,8}\\{[^{}]{0,400}?${QUOTE}(?:signing|signature)?key${QUOTE}\\s{0,8}:\\s{0,8}${QUOTE})[^"'\\\\]{6,16384}`,
+    'gi',
+  ),
+  new RegExp(
+    `(kty${QUOTE}\\s{0,4}:\\s{0,4}${QUOTE}(?:(?!kty\\\\{0,7}")[^{}]){0,2048}?${QUOTE}[dk]${QUOTE}\\s{0,4}:\\s{0,4}${QUOTE})[\\w-]{20,2048}`,
+    'g',
+  ),
   // webhook URLs of chat channels
   /(hooks\.slack\.com\/(?:services|workflows|triggers)\/)[\w/-]{20,65536}/g,
   /(discord(?:app)?\.com\/api\/webhooks\/\d{1,20}\/)[\w-]{40,65536}/g,

@@ -1,4 +1,4 @@
-import { redactCommandLines, redactFlags } from './command-lines.js';
+import { redactCommandLines } from './command-lines.js';
 import { redactManifests } from './manifests.js';
 import { REDACTED } from './mark.js';
 import { redactNamedValues } from './named-values.js';
@@ -22,22 +22,29 @@ export function isRedactionError(error: unknown): error is RedactionError {
 
 /** Every secret with a name or prefix contains one of these. Most texts contain none, and one test is faster than forty. */
 const HINT =
-  /secret|token|pass|pwd|psk|creds|credential|key|auth|bearer|sig|otlp|:\/\/|hooks|cookie|mnemonic|seed.?phrase|add-mask|identified|jwt|connection.?string|private-lines|jdbc|dockerconfig|"kty"|\.login\(|:(?:5432|5433|6432|26257|\*):|\bpw\b/i;
+  /secret|token|pass|pwd|psk|creds|credential|key|auth|bearer|sig|otlp|:\/\/|hooks|cookie|mnemonic|seed.?phrase|add-mask|identified|jwt|connection.?string|private-lines|jdbc|dockerconfig|\bkty\b|\.login\(|:(?:5432|5433|6432|26257|\*):|\bpw\b/i;
 
 /** Redacts what has the form of a secret, then what a name or a command says is one, then what the user's own rules match. */
 export function createRedactor(ownRules: readonly Redact[]): Redact {
   return withCache((text) => {
-    let rest = redactPrivateKeys(text).replace(TOKEN, redactToken);
-    if (MARK.test(rest)) for (const pattern of TOKENS_BY_MARK) rest = rest.replace(pattern, REDACTED);
-    if (HINT.test(rest)) {
-      rest = redactManifests(redactFlags(redactNamedValues(rest)));
-      const patterns = RARE.test(rest) ? [...PREFIXED_VALUES, ...RARE_VALUES] : PREFIXED_VALUES;
-      for (const pattern of patterns) rest = rest.replace(pattern, `$1${REDACTED}`);
-    }
-    rest = redactCommandLines(rest);
+    let rest = text.length < MIN_CHARS ? text : redactKnownForms(text);
     for (const redactOwn of ownRules) rest = redactOwn(rest);
     return rest;
   });
+}
+
+/** Roles, types and numbers are shorter than any name with a value. */
+const MIN_CHARS = 6;
+
+function redactKnownForms(text: string): string {
+  let rest = redactPrivateKeys(text).replace(TOKEN, redactToken);
+  if (MARK.test(rest)) for (const pattern of TOKENS_BY_MARK) rest = rest.replace(pattern, REDACTED);
+  if (HINT.test(rest)) {
+    rest = redactManifests(redactNamedValues(rest));
+    const patterns = RARE.test(rest) ? [...PREFIXED_VALUES, ...RARE_VALUES] : PREFIXED_VALUES;
+    for (const pattern of patterns) rest = rest.replace(pattern, `$1${REDACTED}`);
+  }
+  return redactCommandLines(rest);
 }
 
 const CACHE_SIZE = 32;

@@ -1,7 +1,8 @@
+import { matchAtWordStart } from './word-start.js';
+
 /**
  * Tokens that are recognized by their form. Quantifiers have bounds, and no two of them meet on the same characters, so that
- * the time is proportional to the text's length. Each pattern begins with letters and has no lookbehind, which is what makes
- * it fast; the text before a match is checked afterwards.
+ * the time is proportional to the text's length. Each pattern begins with letters.
  */
 
 /** By how they begin. */
@@ -108,7 +109,7 @@ const TOKENS = [
   'sl\\.[\\w-]{100,65536}', // Dropbox
 ];
 
-export const TOKEN = new RegExp(`(?:${TOKENS.join('|')})`, 'g');
+export const TOKEN = new RegExp(matchAtWordStart(TOKENS), 'g');
 
 /** Tokens that have a mark in their middle contain one of these. */
 export const MARK = /\.eyJ|8Q~|AZDO|:AA|\.atlasv1\.|\.G|[0-9a-f]-us\d/;

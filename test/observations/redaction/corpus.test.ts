@@ -3,19 +3,31 @@ import { createRedactor } from '../../../src/observations/redaction/redact.js';
 import { HARMLESS, SECRETS } from './corpus.js';
 
 const redact = createRedactor([]);
+const plain = (marked: string) => marked.replaceAll(/[«»]/g, '');
+const redacted = (marked: string) => marked.replaceAll(/«[^»]*»/g, '[redacted]');
+/** As it is in a file of JSON lines. */
+const escaped = (text: string) => JSON.stringify({ text: `\n${text}\n` });
+
+function expectRedacted(cases: readonly { before: string; after: string }[], where: string): void {
+  const results = cases.map(({ before, after }) => ({ after, got: redact(before) }));
+  const missed = results.filter(({ after, got }) => got !== after);
+  console.info(`redacted ${where}: ${results.length - missed.length} of ${results.length} forms of secrets`);
+  expect(missed.map(({ got }) => got)).toEqual(missed.map(({ after }) => after));
+}
 
 test('every secret of the corpus is redacted, and nothing around it', () => {
-  const results = SECRETS.map((marked) => {
-    const expected = marked.replaceAll(/«[^»]*»/g, '[redacted]');
-    return { expected, got: redact(marked.replaceAll(/[«»]/g, '')) };
-  });
-  const missed = results.filter(({ expected, got }) => got !== expected);
-  console.info(`redacted: ${results.length - missed.length} of ${results.length} forms of secrets`);
-  expect(missed.map(({ got }) => got)).toEqual(missed.map(({ expected }) => expected));
+  const cases = SECRETS.map((marked) => ({ before: plain(marked), after: redacted(marked) }));
+  expectRedacted(cases, 'as they are');
 });
 
-test('no harmless text of the corpus is changed', () => {
-  const changed = HARMLESS.filter((text) => redact(text) !== text);
-  console.info(`changed: ${changed.length} of ${HARMLESS.length} harmless texts`);
+test('every secret of the corpus is redacted in JSON, which stays valid', () => {
+  const cases = SECRETS.map((marked) => ({ before: escaped(plain(marked)), after: escaped(redacted(marked)) }));
+  expectRedacted(cases, 'in JSON');
+});
+
+test('no harmless text of the corpus is changed, in JSON neither', () => {
+  const texts = [...HARMLESS, ...HARMLESS.map(escaped)];
+  const changed = texts.filter((text) => redact(text) !== text);
+  console.info(`changed: ${changed.length} of ${texts.length} harmless texts`);
   expect(changed.map(redact)).toEqual(changed);
 });

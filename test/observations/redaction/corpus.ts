@@ -510,6 +510,7 @@ export const HARMLESS: readonly string[] = [
   'mysql -u root -p db',
   'mysql -h db -P 3306 -u root -p',
   'psql --no-password -h db',
+  'psql --no-password db12',
   'psql -U me -p 5433 -W',
   'docker login --password-stdin -u me',
   'docker login -u me -p "$PASSWORD"',

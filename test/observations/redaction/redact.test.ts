@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { buildTurn } from '../../../src/observations/build/turn.js';
 import { createRedactor } from '../../../src/observations/redaction/redact.js';
 import type { Turn } from '../../../src/transcript/turns/turn.js';
+import { HOSTILE_UNITS, repeatUnit } from '../../support/hostile-texts.js';
 import { assistant, groupTurns, SESSION, text, toolResult, toolUse, user } from '../../support/lines.js';
 import { OPTIONS } from '../../support/traces.js';
 
@@ -161,9 +162,9 @@ describe("the user's own rules", () => {
   });
 });
 
-describe('10 MB in which every rule almost matches', () => {
-  /** A quadratic rule would take hours, and the test would time out. */
-  const repeated = (unit: string) => unit.repeat(Math.ceil(10_000_000 / unit.length));
+describe('10 MB in which every pattern almost matches', () => {
+  /** A pattern that takes quadratic time would need hours, and the test would time out. */
+  const chars = 10_000_000;
 
   test.each([
     ['a', 'a'],
@@ -171,6 +172,7 @@ describe('10 MB in which every rule almost matches', () => {
     ['sk-', 'sk-'],
     ['://a:', '://a:'],
     ['"TOKEN', '"TOKEN'],
+    ['eyJ', 'eyJ'],
     ['the first line of private keys', '-----BEGIN PRIVATE KEY-----'],
     ['"bearer "', 'bearer '],
     ['"authorization: "', 'authorization: '],
@@ -179,14 +181,23 @@ describe('10 MB in which every rule almost matches', () => {
     ['spaces', ' '],
     ['quotes', '"'],
   ])('are not changed if they repeat %s', (_, unit) => {
-    const text = repeated(unit);
+    const text = repeatUnit(unit, chars);
     expect(redact(text) === text).toBe(true);
   });
 
   test.each(['eyJaaaaaaaa.', 'TOKEN='])('are redacted if they repeat %s', (unit) => {
-    expect(redact(repeated(unit)).slice(0, 100)).toContain('[redacted]');
+    expect(redact(repeatUnit(unit, chars)).slice(0, 100)).toContain('[redacted]');
   });
 });
+
+test('a megabyte of any hostile text begins like its first tenth, redacted', () => {
+  const chars = 1_000_000;
+  const beginning = (text: string) => text.slice(0, 60);
+  const differing = HOSTILE_UNITS.filter(
+    (unit) => beginning(redact(repeatUnit(unit, chars))) !== beginning(redact(repeatUnit(unit, chars / 10))),
+  );
+  expect(differing.map((unit) => unit.slice(0, 20))).toEqual([]);
+}, 120_000);
 
 describe('redaction of observations', () => {
   const secret = `ghp_${letters(36)}`;

@@ -192,7 +192,7 @@ describe('10 MB in which every pattern almost matches', () => {
 
 test('a megabyte of any hostile text begins like its first tenth, redacted', () => {
   const chars = 1_000_000;
-  const beginning = (text: string) => text.slice(0, 60);
+  const beginning = (text: string) => text.slice(0, 12);
   const differing = HOSTILE_UNITS.filter(
     (unit) => beginning(redact(repeatUnit(unit, chars))) !== beginning(redact(repeatUnit(unit, chars / 10))),
   );

@@ -72,8 +72,11 @@ const ARGUMENTS = new Map(
 const PIPED_SECRET =
   /((?:echo|printf)(?: -n)? (?:\\?["'])?)[^\s"'\\|$`][^\s"'\\|]{2,256}((?:\\?["'])? ?\|[^|\n]{1,256}(?:--password-stdin|sudo -S|--with-token|--stdin|chpasswd))/g;
 
+/** Each command with a secret contains one of these. */
+const HINTS = [' -', ' /', 'sqlplus ', 'net user ', 'AUTH ', '_user ', 'change_password ', 'config', 'nmcli '];
+
 export function redactCommandLines(text: string): string {
-  if (!text.includes(' ')) return text;
+  if (!HINTS.some((hint) => text.includes(hint))) return text;
   return text.replace(COMMAND_LINE, redactArguments).replace(PIPED_SECRET, `$1${REDACTED}$2`);
 }
 

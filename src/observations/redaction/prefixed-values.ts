@@ -15,7 +15,7 @@ export const PREFIXED_VALUES: readonly RegExp[] = [
   /(:\/\/)(?=[\w-]{0,32}\d)[\w-]{20,256}(?=@)/g,
   // .npmrc, and the credentials of registries
   /(_(?:auth|authToken|password)\s{0,4}=\s{0,4}["']?)[^\s"'$\\]{6,65536}/gi,
-  new RegExp(`(${QUOTE}auth${QUOTE}\\s{0,8}:\\s{0,8}${QUOTE})[A-Za-z0-9+/]{12,65536}={0,2}`, 'g'),
+  new RegExp(`(auth${QUOTE}\\s{0,8}:\\s{0,8}${QUOTE})[A-Za-z0-9+/]{12,65536}={0,2}`, 'g'),
   // a container's environment variable, a field of a form, an entry of a .NET configuration
   new RegExp(
     `(name${QUOTE}\\s{0,8}:\\s{0,8}${QUOTE}[\\w-]{0,64}${NAME}${QUOTE}\\s{0,8},${SPACE}{0,40}${QUOTE}value${QUOTE}\\s{0,8}:\\s{0,8}${QUOTE})[^"'\\\\]{1,16384}`,

@@ -1,5 +1,4 @@
 import { REDACTED } from './mark.js';
-import { textBefore } from './secret-names.js';
 import { isReference } from './secret-values.js';
 import { matchAtWordStart } from './word-start.js';
 
@@ -55,10 +54,13 @@ const SECRET_ARGUMENTS: readonly { readonly commands: string; readonly before: s
   { commands: 'useradd|usermod', before: '\\s-p ' },
 ];
 
-const COMMANDS = [...new Set(SECRET_ARGUMENTS.flatMap(({ commands }) => commands.split('|')))].toSorted(
-  (a, b) => b.length - a.length,
-);
-const COMMAND_LINE = new RegExp(`(${matchAtWordStart(COMMANDS)})(?:\\.exe)?(?= )${REST}`, 'g');
+const COMMANDS = [...new Set(SECRET_ARGUMENTS.flatMap(({ commands }) => commands.split('|')))];
+/** Without one of these words, followed by a space, a text needs not be searched for commands. */
+export const COMMAND_WORDS: readonly string[] = [...COMMANDS, 'sudo'];
+
+const COMMAND = `${matchAtWordStart(COMMANDS)}(?:\\.exe)?(?= )`;
+const COMMAND_LINE = new RegExp(`${COMMAND}${REST}`, 'g');
+const COMMAND_NAME = new RegExp(COMMAND, 'g');
 const ARGUMENTS = new Map(
   COMMANDS.map((command) => [
     command,
@@ -72,22 +74,24 @@ const ARGUMENTS = new Map(
 const PIPED_SECRET =
   /((?:echo|printf)(?: -n)? (?:\\?["'])?)[^\s"'\\|$`][^\s"'\\|]{2,256}((?:\\?["'])? ?\|[^|\n]{1,256}(?:--password-stdin|sudo -S|--with-token|--stdin|chpasswd))/g;
 
-/** Each command with a secret contains one of these. */
-const HINTS = [' -', ' /', 'sqlplus ', 'net user ', 'AUTH ', '_user ', 'change_password ', 'config', 'nmcli '];
-
 export function redactCommandLines(text: string): string {
-  if (!HINTS.some((hint) => text.includes(hint))) return text;
   return text.replace(COMMAND_LINE, redactArguments).replace(PIPED_SECRET, `$1${REDACTED}$2`);
 }
 
-function redactArguments(match: string, command: string, line: string, index: number, text: string): string {
-  if (/[\w.-]$/.test(textBefore(text, index, 1)) && !/\\[nrt]$/.test(textBefore(text, index, 2))) return match;
-  let rest = line;
-  for (const pattern of ARGUMENTS.get(command) ?? [])
-    rest = rest.replace(pattern, (found: string, before: string) =>
-      isReference(found.slice(before.length)) || /^[$<{%-]/.test(found.slice(before.length))
-        ? found
-        : before + REDACTED,
-    );
-  return match.slice(0, match.length - line.length) + rest;
+/** A command may start another one: `docker exec db mysql -pX`. */
+function redactArguments(line: string): string {
+  const commands = new Set(line.match(COMMAND_NAME)?.map((name) => name.replace('.exe', '')));
+  let redacted = line;
+  for (const command of commands) {
+    const from = redacted.indexOf(command) + command.length;
+    let rest = redacted.slice(from);
+    for (const pattern of ARGUMENTS.get(command) ?? []) rest = rest.replace(pattern, redactArgument);
+    redacted = redacted.slice(0, from) + rest;
+  }
+  return redacted;
+}
+
+function redactArgument(match: string, before: string): string {
+  const value = match.slice(before.length);
+  return isReference(value) || /^[$<{%-]/.test(value) ? match : before + REDACTED;
 }

@@ -1,5 +1,4 @@
 import { NAME } from './secret-names.js';
-import { matchAtWordStart } from './word-start.js';
 
 /** Where values of headers end. */
 const HEADER_VALUE = '(?![$<{[])[^\\s"\',;\\\\]{6,65536}';
@@ -53,18 +52,45 @@ export const PREFIXED_VALUES: readonly RegExp[] = [
   ),
 ];
 
-/** Each prefix of RARE_VALUES contains one of these. */
-export const RARE = new RegExp(
-  `${matchAtWordStart(
-    [
-      "jdbc:|dockerconfig|requirepass|masterauth|Private-Lines|(?:identified|IDENTIFIED) |(?:password|PASSWORD)\\s{1,4}\\\\?'",
-      'setx |setenv|set -[gxU]|setdefault|setItem|setRequestHeader|setProperty|set_var|SetEnvironmentVariable|putenv|ENV |ARG ',
-      'add-mask|ConvertTo-SecureString|(?:append|header|define)\\(\\s{0,8}\\\\?["\']|define\\s|variable\\s{1,4}\\\\?"|hooks\\.|discord|webhook',
-      'key>|kty\\\\{0,7}"|(?:jwt|Jwt|JWT|auth|Auth|token|Token|encryption|Encryption|signing|Signing)\\w{0,16}\\\\{0,7}"\\s{0,8}:\\s{0,8}\\{',
-      '(?:5432|5433|6432|26257):',
-    ].flatMap((patterns) => patterns.split(/\|(?![^(]*\))/)),
-  )}|:\\*:`,
-);
+/** Each prefix of RARE_VALUES contains one of these, at the start of a word. */
+export const RARE_WORDS: readonly string[] = [
+  ...[
+    'jdbc:',
+    'dockerconfig',
+    'key>',
+    'requirepass',
+    'masterauth',
+    'Private-Lines',
+    '5432:',
+    '5433:',
+    '6432:',
+    '26257:',
+  ],
+  ...[
+    'identified ',
+    'IDENTIFIED ',
+    "password \\\\?'",
+    "PASSWORD \\\\?'",
+    'setx ',
+    'setenv',
+    'set -[gxU]',
+    'ENV ',
+    'ARG ',
+  ],
+  ...['setdefault', 'setItem', 'setRequestHeader', 'setProperty', 'set_var', 'SetEnvironmentVariable', 'putenv'],
+  ...[
+    'append\\(\\\\?["\']',
+    'header\\(\\\\?["\']',
+    'define\\(\\\\?["\']',
+    'define\\s',
+    'add-mask',
+    'ConvertTo-SecureString',
+  ],
+  ...['variable \\\\?"', 'kty\\\\{0,7}"', 'hooks\\.', 'discord', 'webhook'],
+  ...['[Jj](?:wt|WT)', 'JWT', '[Aa]uth', '[Tt]oken', '[Ee]ncryption', '[Ss]igning'].map(
+    (name) => `${name}\\w{0,16}\\\\{0,7}": ?\\{`,
+  ),
+];
 
 /** The same for formats that are seldom seen: most texts need not be searched for each of them. */
 export const RARE_VALUES: readonly RegExp[] = [

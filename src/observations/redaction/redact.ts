@@ -1,11 +1,12 @@
-import { redactCommandLines } from './command-lines.js';
+import { COMMAND_WORDS, redactCommandLines } from './command-lines.js';
 import { redactManifests } from './manifests.js';
 import { REDACTED } from './mark.js';
 import { redactNamedValues } from './named-values.js';
-import { PREFIXED_VALUES, RARE, RARE_VALUES } from './prefixed-values.js';
+import { PREFIXED_VALUES, RARE_VALUES, RARE_WORDS } from './prefixed-values.js';
 import { redactPrivateKeys } from './private-keys.js';
 import { isAfterWord } from './secret-names.js';
-import { MARK, TOKEN, TOKENS_BY_MARK } from './tokens.js';
+import { MARK, TOKENS, TOKENS_BY_MARK } from './tokens.js';
+import { matchAtWordStart } from './word-start.js';
 
 /** Returns the text without its secrets. */
 export type Redact = (text: string) => string;
@@ -36,15 +37,31 @@ export function createRedactor(ownRules: readonly Redact[]): Redact {
 /** Roles, types and numbers are shorter than any name with a value. */
 const MIN_CHARS = 6;
 
+/** One search finds tokens, and the words without which the text need not be searched for commands and rare formats. */
+const WORD = new RegExp(
+  matchAtWordStart([...TOKENS, ...COMMAND_WORDS.map((name) => `${name}(?:\\.exe)? `), ...RARE_WORDS]),
+  'g',
+);
+const COMMAND = new RegExp(`^(?:${COMMAND_WORDS.join('|')})(?:\\.exe)? $`);
+const RARE_WORD = new RegExp(`^(?:${RARE_WORDS.join('|')})$`);
+
 function redactKnownForms(text: string): string {
-  let rest = redactPrivateKeys(text).replace(TOKEN, redactToken);
+  let hasCommand = false;
+  let isRare = text.includes(':*:');
+  let rest = redactPrivateKeys(text).replace(WORD, (word: string, index: number, whole: string) => {
+    const isCommand = COMMAND.test(word);
+    const isRareWord = !isCommand && RARE_WORD.test(word);
+    hasCommand ||= isCommand;
+    isRare ||= isRareWord;
+    return isCommand || isRareWord || isAfterWord(whole, index) ? word : REDACTED;
+  });
   if (MARK.test(rest)) for (const pattern of TOKENS_BY_MARK) rest = rest.replace(pattern, REDACTED);
   if (HINT.test(rest)) {
     rest = redactManifests(redactNamedValues(rest));
-    const patterns = RARE.test(rest) ? [...PREFIXED_VALUES, ...RARE_VALUES] : PREFIXED_VALUES;
-    for (const pattern of patterns) rest = rest.replace(pattern, `$1${REDACTED}`);
+    for (const pattern of PREFIXED_VALUES) rest = rest.replace(pattern, `$1${REDACTED}`);
+    if (isRare) for (const pattern of RARE_VALUES) rest = rest.replace(pattern, `$1${REDACTED}`);
   }
-  return redactCommandLines(rest);
+  return hasCommand ? redactCommandLines(rest) : rest;
 }
 
 const CACHE_SIZE = 32;
@@ -61,8 +78,4 @@ function withCache(redact: Redact): Redact {
     cache.set(text, redacted);
     return redacted;
   };
-}
-
-function redactToken(token: string, index: number, text: string): string {
-  return isAfterWord(text, index) ? token : REDACTED;
 }

@@ -1,12 +1,10 @@
-import { matchAtWordStart } from './word-start.js';
-
 /**
  * Tokens that are recognized by their form. Quantifiers have bounds, and no two of them meet on the same characters, so that
  * the time is proportional to the text's length. Each pattern begins with letters.
  */
 
 /** By how they begin. */
-const TOKENS = [
+export const TOKENS: readonly string[] = [
   // models
   'sk-ant-[\\w-]{16,65536}', // Anthropic
   'sk-(?:proj|svcacct|admin|None|or-v1|helicone)-[\\w-]{20,65536}', // OpenAI, OpenRouter, Helicone
@@ -108,8 +106,6 @@ const TOKENS = [
   'rdme_[a-z0-9]{70}', // ReadMe
   'sl\\.[\\w-]{100,65536}', // Dropbox
 ];
-
-export const TOKEN = new RegExp(matchAtWordStart(TOKENS), 'g');
 
 /** Tokens that have a mark in their middle contain one of these. */
 export const MARK = /\.eyJ|8Q~|AZDO|:AA|\.atlasv1\.|\.G|[0-9a-f]-us\d/;

@@ -244,6 +244,11 @@ export const SECRETS: readonly string[] = [
   'cd x && mysql -p«Zx9vB7nM» db',
   'cat f | mysql -p«Zx9vB7nM» db',
   'run\\nmysql -p«Zx9vB7nM» db\\nend',
+  'docker exec -it db mysql -uroot -p«Zx9vB7nM» x',
+  'kubectl exec -it p -- redis-cli -a «Zx9vB7nM» ping',
+  "ssh -p 22 me@host 'mysqldump -p«Zx9vB7nM» x'",
+  'sudo -u me mysql -p«Zx9vB7nM»',
+  'mysql.exe -p«Zx9vB7nM»',
 
   // JSON, and JSON in JSON
   '{"apiKey": "«abcdef123456»", "n": 1}',
@@ -534,6 +539,9 @@ export const HARMLESS: readonly string[] = [
   'az login --service-principal',
   'openssl x509 -in c.pem -noout -text',
   'ps aux | grep mysql',
+  'docker exec -u 1000:1000 db mysql -u root',
+  'docker compose -p proj1 up -d',
+  'kubectl -n prod1 get pods -o wide',
 
   // hashes, ids, versions
   'c70abd2e-358d-49fa-af14-d8bce8876803',

@@ -5,7 +5,7 @@ import { matchAtWordStart } from './word-start.js';
 /** The rest of a command: up to the end of its line, unless the line goes on, or to the next command. */
 const REST = '((?:\\\\\\\\\\\\n|\\\\\\r?\\n|(?!\\\\[nr])[^\\n\\r|;&]|[|;&](?! |[|;&])){1,2000})';
 /** A value with or without quotes. */
-const VALUE = '(?:\\\\?["\'])?)[^\\s"\'\\\\]{1,1024}';
+const VALUE = '(?:\\\\?["\'])?)[^\\s"\'`\\\\]{1,1024}';
 
 /** Commands whose flags hold secrets, and what is before the secret. */
 const SECRET_ARGUMENTS: readonly { readonly commands: string; readonly before: string; readonly isOnce?: boolean }[] = [

@@ -23,15 +23,24 @@ export function isFlag(text: string, index: number): boolean {
   return /^--?(?:[A-Za-z]|$)/.test(flag) && !/[\w)\]]$/.test(textBefore(text, index - flag.length, 1));
 }
 
-export function redactFlag(match: string, name: string, separator: string, value: string): string {
-  if (isReference(value) || isHarmlessValue(name, separator, value)) return match;
+export function redactFlag(match: string, name: string, separator: string, value: string, after: string): string {
+  if (isReference(value) || isHarmlessValue(name, value)) return match;
+  if (!/["'=]$/.test(separator) && NO_WORD.test(value) && !(/^pass/i.test(name) && isArgument(value, after)))
+    return match;
   const [tail = ''] = /\s$/.test(separator) ? (/[,;)}\]>]*$/.exec(value) ?? []) : [];
   return `${name}${separator}${REDACTED}${tail}`;
 }
 
-/** After `=` or in quotes, even a plain word is a value: only what stands for a secret is not. */
-function isHarmlessValue(name: string, separator: string, value: string): boolean {
+/** A plain word is a password at the end of a command, or before another flag, unless it is one of the words about flags. */
+function isArgument(value: string, after: string): boolean {
+  return /^(?:$|[\r\n]| -| [|&>]|\\[nr"])/.test(after) && /^[a-z]{4,16}$/.test(value) && !ABOUT_FLAGS.test(value);
+}
+
+const ABOUT_FLAGS =
+  /^(?:option|flag|argument|parameter|value|string|prompt|file|stdin|text|password|here|instead|again|with|from)s?$/;
+
+function isHarmlessValue(name: string, value: string): boolean {
   if (/^(?:secret|credentials?)/i.test(name) && !looksSecret(value)) return true;
   if (/^pass$/i.test(name) && /^\d{1,2}$/.test(value)) return true;
-  return NO_VALUE.test(value) || (!/["'=]$/.test(separator) && NO_WORD.test(value));
+  return NO_VALUE.test(value);
 }

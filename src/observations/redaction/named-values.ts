@@ -21,7 +21,7 @@ const QUOTED =
  */
 const BARE =
   `(?<between>${COLOUR}(?:[ \\t]{0,3}\\??=[ \\t]{0,3}|:\\*{0,2}[ \\t]{1,8}|[ \\t](?:is|was)(?: now)?:?[ \\t])${COLOUR})` +
-  '(?<bare>(?:[^\\s"\'`\\\\&;\\x1b]|\\\\{1,2}(?![nrtu"\'\\\\])|[&;](?![\\w .%-]{1,40}=)){3,65536})';
+  '(?<bare>[^\\s"\'`\\\\](?:[^\\s"\'`\\\\&;\\x1b]|["\'](?=\\w)|\\\\{1,2}(?![nrtu"\'\\\\])|[&;](?![\\w .%-]{1,40}=)){2,65536})';
 
 /** One pattern for all, since most of the time is spent on looking for the names. */
 const NAMED_VALUE = new RegExp(`(?<name>${NAME})(?:${QUOTED}|${BARE}|${FLAG_VALUE})`, 'gi');
@@ -33,6 +33,7 @@ interface NamedValue {
 export function redactNamedValues(text: string): string {
   return text.replace(NAMED_VALUE, (match: string, ...rest: unknown[]) => {
     const [index, , groups] = rest.slice(-3) as [number, string, NamedValue];
+    const after = text.slice(index + match.length, index + match.length + 3);
     const { name = '', before, between = '', bare = '', separator, value = '' } = groups;
     const prefix = wordBefore(text, index);
     if (prefix.endsWith('-no-')) return match;
@@ -41,11 +42,11 @@ export function redactNamedValues(text: string): string {
       const opening = before + double + single + backtick + escaped + nested;
       const quoted = match.slice(name.length + opening.length);
       if (before.trim() !== '') return redactQuoted(match, name, opening, quoted, prefix);
-      if (isFlag(text, index)) return redactFlag(match, name, opening, quoted);
+      if (isFlag(text, index)) return redactFlag(match, name, opening, quoted, after);
       return isWholeLine(text, index, match) ? redactQuoted(match, name, opening, quoted, prefix) : match;
     }
-    if (separator !== undefined) return redactFlag(match, name, separator, value);
-    if (between === '=' && isFlag(text, index)) return redactFlag(match, name, between, bare);
+    if (separator !== undefined) return redactFlag(match, name, separator, value, after);
+    if (between === '=' && isFlag(text, index)) return redactFlag(match, name, between, bare, after);
     return redactBare(match, name, between, bare, index, text);
   });
 }
@@ -91,6 +92,7 @@ const WORD = /^[^(){}<>[\],;|]*/;
 /** A line of a file, also in a numbered listing, in a list, or in a diff. */
 const LINE_START =
   /(?:^|[\r\n]|\\[nr])[ \t]*(?:\d{1,6}(?:→|\t|[:|] ?|\\t))?[+>-]?[ \t]*(?:- |# ?|\/\/ ?|\*\*|export |set |ENV |ARG )?["'`*]{0,3}$/;
+const AFTER_USER = /(?:\b|\\[nrt])(?:user(?:name)?|login|e-?mail)\b[^\r\n]{0,40}$/i;
 const AFTER_QUERY = /[#)\]}>,;].*$/;
 const BASE64 = /^[A-Za-z0-9+/]{30,}={0,2}$/;
 const MIN_VALUE_CHARS = 6;
@@ -117,7 +119,8 @@ function redactBare(match: string, name: string, between: string, value: string,
   if (/\b(?:host|user|username|dbname|port|sslmode|uid)=\S{1,64} $/i.test(before) && isTight) return kept + tail;
   const isAssignment = separator === '=' && (isTight || /^aws_/i.test(prefix + name) || isOwnLine);
   if (!isAssignment && !(separator === ':' && isOwnLine)) {
-    return separator !== '=' && isMixed(core) && !isCode(value, core, false) ? kept + tail : match;
+    const isSecret = isMixed(core) || (AFTER_USER.test(before) && looksSecret(core));
+    return separator !== '=' && isSecret && !isCode(value, core, false) ? kept + tail : match;
   }
   return isCode(value, core, isUpperCase) ? match : kept + tail;
 }

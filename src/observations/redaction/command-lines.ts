@@ -1,4 +1,5 @@
 import { REDACTED } from './mark.js';
+import { once } from './once.js';
 import { isReference } from './secret-values.js';
 import { matchAtWordStart } from './word-start.js';
 
@@ -58,14 +59,17 @@ const COMMANDS = [...new Set(SECRET_ARGUMENTS.flatMap(({ commands }) => commands
 /** Without one of these words, followed by a space, a text needs not be searched for commands. */
 export const COMMAND_WORDS: readonly string[] = [...COMMANDS, 'sudo'];
 
-const COMMAND = `${matchAtWordStart(COMMANDS)}(?:\\.exe)?(?= )`;
-const COMMAND_LINE = new RegExp(`${COMMAND}${REST}`, 'g');
-const COMMAND_NAME = new RegExp(COMMAND, 'g');
-const ARGUMENTS = new Map(
+const commandPatterns = once(() => {
+  const command = `${matchAtWordStart(COMMANDS)}(?:\\.exe)?(?= )`;
+  return { line: new RegExp(`${command}${REST}`, 'g'), name: new RegExp(command, 'g') };
+});
+const argumentPatterns = new Map(
   COMMANDS.map((command) => [
     command,
-    SECRET_ARGUMENTS.filter(({ commands }) => commands.split('|').includes(command)).map(
-      ({ before, isOnce }) => new RegExp(`(${before}${VALUE}`, isOnce ? '' : 'g'),
+    once(() =>
+      SECRET_ARGUMENTS.filter(({ commands }) => commands.split('|').includes(command)).map(
+        ({ before, isOnce }) => new RegExp(`(${before}${VALUE}`, isOnce ? '' : 'g'),
+      ),
     ),
   ]),
 );
@@ -75,17 +79,17 @@ const PIPED_SECRET =
   /((?:echo|printf)(?: -n)? (?:\\?["'])?)[^\s"'\\|$`][^\s"'\\|]{2,256}((?:\\?["'])? ?\|[^|\n]{1,256}(?:--password-stdin|sudo -S|--with-token|--stdin|chpasswd))/g;
 
 export function redactCommandLines(text: string): string {
-  return text.replace(COMMAND_LINE, redactArguments).replace(PIPED_SECRET, `$1${REDACTED}$2`);
+  return text.replace(commandPatterns().line, redactArguments).replace(PIPED_SECRET, `$1${REDACTED}$2`);
 }
 
 /** A command may start another one: `docker exec db mysql -pX`. */
 function redactArguments(line: string): string {
-  const commands = new Set(line.match(COMMAND_NAME)?.map((name) => name.replace('.exe', '')));
+  const commands = new Set(line.match(commandPatterns().name)?.map((name) => name.replace('.exe', '')));
   let redacted = line;
   for (const command of commands) {
     const from = redacted.indexOf(command) + command.length;
     let rest = redacted.slice(from);
-    for (const pattern of ARGUMENTS.get(command) ?? []) rest = rest.replace(pattern, redactArgument);
+    for (const pattern of argumentPatterns.get(command)?.() ?? []) rest = rest.replace(pattern, redactArgument);
     redacted = redacted.slice(0, from) + rest;
   }
   return redacted;

@@ -1,3 +1,4 @@
+import { once } from './once.js';
 import { NAME } from './secret-names.js';
 
 /** Where values of headers end. */
@@ -15,24 +16,6 @@ export const PREFIXED_VALUES: readonly RegExp[] = [
   // .npmrc, and the credentials of registries
   /(_(?:auth|authToken|password)\s{0,4}=\s{0,4}["']?)[^\s"'$\\]{6,65536}/gi,
   new RegExp(`(auth${QUOTE}\\s{0,8}:\\s{0,8}${QUOTE})[A-Za-z0-9+/]{12,65536}={0,2}`, 'g'),
-  // a container's environment variable, a field of a form, an entry of a .NET configuration
-  new RegExp(
-    `(name${QUOTE}\\s{0,8}:\\s{0,8}${QUOTE}[\\w-]{0,64}${NAME}${QUOTE}\\s{0,8},${SPACE}{0,40}${QUOTE}value${QUOTE}\\s{0,8}:\\s{0,8}${QUOTE})[^"'\\\\]{1,16384}`,
-    'gi',
-  ),
-  new RegExp(
-    `(name: ["']?[\\w-]{0,64}${NAME}["']?${SPACE}{1,40}value: (?:${QUOTE})?)(?![\${<])[^\\s"'\\\\]{1,16384}`,
-    'gi',
-  ),
-  new RegExp(
-    `((?:name|key|id)=\\\\?["'][\\w.:-]{0,64}${NAME}\\\\?["'][^<>"']{0,64}(?:value|content)=\\\\?["'])(?![\${<])[^"'\\\\]{1,16384}`,
-    'gi',
-  ),
-  // XML, property lists
-  new RegExp(
-    `(<(?:[\\w-]{1,32}:)?[\\w.-]{0,32}${NAME}(?:\\s[^<>]{0,128})?>(?:<!\\[CDATA\\[)?)(?![\${@#\\s])[^<>{}\\s]{1,16384}(?=\\]\\]>|<\\/)`,
-    'gi',
-  ),
   // headers
   new RegExp(
     `(authorization${COLON}(?:bearer|basic|token|apikey|api-key|bot|negotiate|digest|key|aws4-hmac-sha256)\\s{1,8})(?![\${<])[^"'\`\\\\\\r\\n]{6,65536}`,
@@ -52,7 +35,7 @@ export const PREFIXED_VALUES: readonly RegExp[] = [
   ),
 ];
 
-/** Each prefix of RARE_VALUES contains one of these, at the start of a word. */
+/** What rareValues() finds contains one of these, at the start of a word, or `</`. */
 export const RARE_WORDS: readonly string[] = [
   ...[
     'jdbc:',
@@ -67,6 +50,8 @@ export const RARE_WORDS: readonly string[] = [
     '26257:',
   ],
   ...[
+    'value["\\\\:=]',
+    'content=',
     'identified ',
     'IDENTIFIED ',
     "password \\\\?'",
@@ -93,7 +78,25 @@ export const RARE_WORDS: readonly string[] = [
 ];
 
 /** The same for formats that are seldom seen: most texts need not be searched for each of them. */
-export const RARE_VALUES: readonly RegExp[] = [
+export const rareValues = once((): readonly RegExp[] => [
+  // a container's environment variable, a field of a form, an entry of a .NET configuration
+  new RegExp(
+    `(name${QUOTE}\\s{0,8}:\\s{0,8}${QUOTE}[\\w-]{0,64}${NAME}${QUOTE}\\s{0,8},${SPACE}{0,40}${QUOTE}value${QUOTE}\\s{0,8}:\\s{0,8}${QUOTE})[^"'\\\\]{1,16384}`,
+    'gi',
+  ),
+  new RegExp(
+    `(name: ["']?[\\w-]{0,64}${NAME}["']?${SPACE}{1,40}value: (?:${QUOTE})?)(?![\${<])[^\\s"'\\\\]{1,16384}`,
+    'gi',
+  ),
+  new RegExp(
+    `((?:name|key|id)=\\\\?["'][\\w.:-]{0,64}${NAME}\\\\?["'][^<>"']{0,64}(?:value|content)=\\\\?["'])(?![\${<])[^"'\\\\]{1,16384}`,
+    'gi',
+  ),
+  // XML, property lists
+  new RegExp(
+    `(<(?:[\\w-]{1,32}:)?[\\w.-]{0,32}${NAME}(?:\\s[^<>]{0,128})?>(?:<!\\[CDATA\\[)?)(?![\${@#\\s])[^<>{}\\s]{1,16384}(?=\\]\\]>|<\\/)`,
+    'gi',
+  ),
   /(jdbc:oracle:[a-z\d]{1,8}:[^\s/:@"']{1,128}\/)[^\s@"']{1,128}(?=@)/g,
   /(\.dockerconfigjson["']?\s{0,4}:\s{0,4}["']?)[A-Za-z0-9+/]{12,65536}={0,2}/g,
   new RegExp(`(<key>[\\w.-]{0,32}${NAME}<\\/key>${SPACE}{0,40}<string>)(?!\\$)[^<>]{1,16384}`, 'gi'),
@@ -133,4 +136,4 @@ export const RARE_VALUES: readonly RegExp[] = [
   /(discord(?:app)?\.com\/api\/webhooks\/\d{1,20}\/)[\w-]{40,65536}/g,
   /(webhook\.office\.com\/webhookb2\/)[\w@/-]{40,65536}/g,
   /(hooks\.zapier\.com\/hooks\/catch\/)[\w/-]{10,65536}/g,
-];
+]);

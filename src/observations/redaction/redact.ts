@@ -2,7 +2,7 @@ import { COMMAND_WORDS, redactCommandLines } from './command-lines.js';
 import { redactManifests } from './manifests.js';
 import { REDACTED } from './mark.js';
 import { redactNamedValues } from './named-values.js';
-import { PREFIXED_VALUES, RARE_VALUES, RARE_WORDS } from './prefixed-values.js';
+import { PREFIXED_VALUES, RARE_WORDS, rareValues } from './prefixed-values.js';
 import { redactPrivateKeys } from './private-keys.js';
 import { isAfterWord } from './secret-names.js';
 import { MARK, TOKENS, TOKENS_BY_MARK } from './tokens.js';
@@ -47,7 +47,7 @@ const RARE_WORD = new RegExp(`^(?:${RARE_WORDS.join('|')})$`);
 
 function redactKnownForms(text: string): string {
   let hasCommand = false;
-  let isRare = text.includes(':*:');
+  let isRare = text.includes(':*:') || text.includes('</');
   let rest = redactPrivateKeys(text).replace(WORD, (word: string, index: number, whole: string) => {
     const isCommand = COMMAND.test(word);
     const isRareWord = !isCommand && RARE_WORD.test(word);
@@ -59,7 +59,7 @@ function redactKnownForms(text: string): string {
   if (HINT.test(rest)) {
     rest = redactManifests(redactNamedValues(rest));
     for (const pattern of PREFIXED_VALUES) rest = rest.replace(pattern, `$1${REDACTED}`);
-    if (isRare) for (const pattern of RARE_VALUES) rest = rest.replace(pattern, `$1${REDACTED}`);
+    if (isRare) for (const pattern of rareValues()) rest = rest.replace(pattern, `$1${REDACTED}`);
   }
   return hasCommand ? redactCommandLines(rest) : rest;
 }

@@ -119,7 +119,7 @@ function redactBare(match: string, name: string, between: string, value: string,
   if (/\b(?:host|user|username|dbname|port|sslmode|uid)=\S{1,64} $/i.test(before) && isTight) return kept + tail;
   const isAssignment = separator === '=' && (isTight || /^aws_/i.test(prefix + name) || isOwnLine);
   if (!isAssignment && !(separator === ':' && isOwnLine)) {
-    const isSecret = isMixed(core) || (AFTER_USER.test(before) && looksSecret(core));
+    const isSecret = isMixed(core) || (looksSecret(core) && AFTER_USER.test(before));
     return separator !== '=' && isSecret && !isCode(value, core, false) ? kept + tail : match;
   }
   return isCode(value, core, isUpperCase) ? match : kept + tail;

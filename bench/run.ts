@@ -5,6 +5,7 @@ import { benchBackfill, benchList } from './backfill-bench.js';
 import { timePrint, timeTerminalTurn, type Waits } from './claude-code-bench.js';
 import { benchTerminal, benchWait, minimalPost, PROGRAM, prepare, withOtherSessions } from './hook-bench.js';
 import { measureUsage, timeCases } from './measure.js';
+import { benchHostileTexts, benchOwnRule } from './redaction-bench.js';
 import { startSink } from './sink.js';
 
 /** A figure, what it is compared with, and its target. */
@@ -94,6 +95,19 @@ row(
   ms('reading both ends of each file', list.minimal),
 );
 sink.stop();
+
+const { unit, hostile, scan } = await benchHostileTexts(isShort ? 5 : 11);
+row(
+  `slowest hostile text, ${JSON.stringify(unit.slice(0, 8))}`,
+  hostile / scan,
+  '×',
+  undefined,
+  ms('one plain search', scan),
+);
+row('slowest hostile text per MB', hostile, 'ms');
+const own = await benchOwnRule(isShort ? 5 : 11);
+row('redaction of recorded lines', own.without / own.scan, '×', undefined, ms('one plain search', own.scan));
+row('the same with an own rule', own.withRule / own.without, '×', undefined, ms('without', own.without));
 
 if (isShort) say('skipped in the short bench: Claude Code itself, with and without the hook');
 else await benchClaudeCode();

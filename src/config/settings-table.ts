@@ -78,7 +78,7 @@ export const SETTINGS = {
   },
   CC_LANGFUSE_REDACT_EXTRA: {
     kind: 'restricts',
-    help: 'More text to redact: a JSON array of `{"pattern", "replace"}`, patterns being JavaScript regular expressions.',
+    help: 'More text to redact: a JSON array of `{"pattern", "replace", "flags"}`, patterns being JavaScript regular expressions.',
     schema: formats.text,
     combine: restrictions.joinJsonArrays,
   },

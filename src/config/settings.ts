@@ -3,6 +3,7 @@ import type { TraceSettings } from '../observations/build/trace.js';
 import type { Caller } from '../observations/model.js';
 import { createRedactor } from '../observations/redaction/redact.js';
 import { githubMetadata } from './github-actions.js';
+import type { OwnRules } from './redaction-rules.lazy.js';
 import {
   SETTING_NAMES,
   SETTINGS,
@@ -22,10 +23,10 @@ export interface Settings extends TraceSettings {
   readonly caller: Caller;
   readonly timeoutMs: number;
   readonly debug: boolean;
-  /** Why nothing may be sent, although there is a destination. */
-  readonly hold: string | undefined;
   /** A line for each setting that is missing or bad. None contains a value, which could be a key. */
   readonly problems: readonly string[];
+  /** Why nothing may be sent, although a destination may be configured. It is one of the problems. */
+  readonly hold: string | undefined;
 }
 
 export type DestinationConfig = LangfuseConfig | CollectorConfig;
@@ -54,7 +55,8 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const { values, bad, problems } = parseSettings(env);
   const isFromGit = values.LANGFUSE_USER_ID === GIT;
   const hasCollector = values.CC_LANGFUSE_OTLP_URL !== undefined;
-  const { rules, problems: badRules } = await readRedactionRules(values.CC_LANGFUSE_REDACT_EXTRA);
+  const ownRules = await readRedactionRules(values.CC_LANGFUSE_REDACT_EXTRA);
+  const badRules = ownRules.flatMap((rules) => rules.problems.map((each) => `CC_LANGFUSE_REDACT_EXTRA: ${each}`));
   const capture = values.CC_LANGFUSE_CAPTURE;
   return {
     destination: findDestination(values, bad),
@@ -66,7 +68,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     environment: values.LANGFUSE_TRACING_ENVIRONMENT,
     release: values.LANGFUSE_RELEASE,
     maxChars: values.CC_LANGFUSE_MAX_CHARS,
-    redact: values.CC_LANGFUSE_REDACT ? createRedactor(rules) : undefined,
+    redact: values.CC_LANGFUSE_REDACT ? createRedactor(ownRules.map((rules) => rules.redact)) : undefined,
     capture,
     // Only Langfuse has a place for scores and media.
     scores: values.CC_LANGFUSE_SCORES && !hasCollector,
@@ -79,13 +81,9 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
       metadata: githubMetadata(env),
     },
     timeoutMs: values.CC_LANGFUSE_TIMEOUT,
-    hold: badRules.length > 0 ? 'CC_LANGFUSE_REDACT_EXTRA cannot be read' : undefined,
     debug: values.CC_LANGFUSE_DEBUG,
-    problems: [
-      ...problems,
-      ...badRules.map((problem) => `CC_LANGFUSE_REDACT_EXTRA: ${problem}`),
-      ...findContradictions(values, bad),
-    ],
+    problems: [...problems, ...badRules, ...findContradictions(values, bad)],
+    hold: values.CC_LANGFUSE_REDACT ? badRules[0] : undefined,
   };
 }
 
@@ -137,10 +135,10 @@ function* findContradictions(values: SettingValues, bad: ReadonlySet<SettingName
 }
 
 /** Loads the module that checks the user's own rules only if there are any: few users have some. */
-async function readRedactionRules(text: string | undefined) {
-  if (text === undefined) return { rules: [], problems: [] };
+async function readRedactionRules(text: string | undefined): Promise<OwnRules[]> {
+  if (text === undefined) return [];
   const { parseRedactionRules } = await import('./redaction-rules.lazy.js');
-  return parseRedactionRules(text);
+  return [parseRedactionRules(text)];
 }
 
 /** A setting that an environment has, valid or not. */

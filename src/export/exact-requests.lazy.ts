@@ -2,7 +2,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { TraceSettings } from '../observations/build/trace.js';
 import { type RequestInput, RequestInputBuilder } from '../observations/content/request-input.js';
 import type { Observation } from '../observations/model.js';
-import { attempt } from '../shared/attempt.js';
+import { isRedactionError } from '../observations/redaction/redact.js';
 import type { Line } from '../transcript/file/line.js';
 import { RequestIndex } from '../transcript/requests/request-index.js';
 
@@ -36,8 +36,7 @@ export function openExactRequests(path: string) {
       const inputs = builders.get(settings) ?? new RequestInputBuilder(settings);
       builders.set(settings, inputs);
       const request = main.find(observation.requestRef) ?? agent?.find(observation.requestRef);
-      // A request may contain anything: one that cannot be shown must not cost the turn.
-      return replaceInput(observation, request && attempt(() => inputs.build(request)));
+      return replaceInput(observation, request && buildInput(() => inputs.build(request)));
     },
 
     close() {
@@ -45,6 +44,16 @@ export function openExactRequests(path: string) {
       agent?.close();
     },
   };
+}
+
+/** A request may contain anything: one that cannot be shown must not cost the turn. One that cannot be redacted holds it. */
+function buildInput(build: () => RequestInput | undefined): RequestInput | undefined {
+  try {
+    return build();
+  } catch (error) {
+    if (isRedactionError(error)) throw error;
+    return undefined;
+  }
 }
 
 /** Without its request an observation keeps its own input, and says so in its metadata. */

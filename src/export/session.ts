@@ -1,3 +1,4 @@
+import { isRedactionError } from '../observations/redaction/redact.js';
 import { hasFailedAt, NEW_ENTRY, NOT_EXPORTED } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
@@ -89,8 +90,10 @@ async function exportFrom(
     const run: ExportRun = { ...session, outbox: new Outbox(session), subagents: new Subagents(session) };
     const progress = await exportTurns(readTurns(reader, run), run);
     if (!progress) return undefined;
-    await addAgents(run.subagents.due(), run);
-    if (!start.isForGaps) await addAgents(run.subagents.unplaced(), run);
+    await holdIfUnredacted(run, async () => {
+      await addAgents(run.subagents.due(), run);
+      if (!start.isForGaps) await addAgents(run.subagents.unplaced(), run);
+    });
     if (!context.stop?.aborted) {
       const agentsBytes = run.subagents.settledBytes();
       if (!budget.isUsedUp && !start.isForGaps)
@@ -135,13 +138,25 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
       break;
     }
     closedLine = lastLineOf(group);
-    const isTaken = outbox.failure !== undefined || (await addTurns(group, run));
+    const isTaken = outbox.failure !== undefined || (await holdIfUnredacted(run, () => addTurns(group, run)));
     skipped = isTaken ? undefined : group;
     if (budget.isUsedUp) break;
   }
   const last = skipped?.turns.at(-1);
   if (skipped && last && !budget.isUsedUp && ledger.claimLast(last)) await addTurns(skipped, run);
   return isVerified || budget.isUsedUp ? { closedLine, openFrom } : undefined;
+}
+
+/** Sends what could be redacted; what could not be, and all after it, stays pending. */
+async function holdIfUnredacted<T>({ outbox }: ExportRun, add: () => Promise<T>): Promise<T | true> {
+  try {
+    return await add();
+  } catch (error) {
+    if (!isRedactionError(error)) throw error;
+    await outbox.flush();
+    outbox.hold(error.message);
+    return true;
+  }
 }
 
 function includesLastExported({ turns }: TurnGroup, { prompt, lastLine }: Start): boolean {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { stateFolder } from '../../src/config/claude-folder.js';
 import { readSettings } from '../../src/config/settings.js';
+import { RedactionError } from '../../src/observations/redaction/redact.js';
 
 const KEYS = { LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
 
@@ -178,30 +179,79 @@ describe('readSettings', () => {
     });
   });
 
-  test('CC_LANGFUSE_REDACT_EXTRA adds rules, except for those that are bad', async () => {
-    const rules = (value: string) => readSettings({ ...KEYS, CC_LANGFUSE_REDACT_EXTRA: value });
-    expect((await rules('[{"pattern":"CUST-\\\\d+","replace":"C"},{"pattern":"x{3}"}]')).redact?.('CUST-12 xxx')).toBe(
-      'C [redacted]',
-    );
-    const bad = await rules(
-      JSON.stringify([
-        { pattern: 'ok' },
-        { pattern: '(' },
-        { pattern: 'x*' },
-        { pattern: '(a+)+$' },
-        { pattern: 'a', flags: 'i' },
-      ]),
-    );
-    expect(bad.problems).toEqual([
-      'CC_LANGFUSE_REDACT_EXTRA: rule 2 is not a valid regular expression',
-      'CC_LANGFUSE_REDACT_EXTRA: rule 3 matches empty text',
-      'CC_LANGFUSE_REDACT_EXTRA: rule 4 repeats a repetition, which could take forever',
-      'CC_LANGFUSE_REDACT_EXTRA: rule 5 is not {"pattern", "replace"}',
-    ]);
-    expect(bad.redact?.('ok DB_PASSWORD=hunter2')).toBe('[redacted] DB_PASSWORD=[redacted]');
-    expect((await rules('{"pattern":1}')).problems).toEqual([
-      'CC_LANGFUSE_REDACT_EXTRA: expected a JSON array of {"pattern", "replace"}',
-    ]);
+  describe('CC_LANGFUSE_REDACT_EXTRA', () => {
+    const readRules = (rules: unknown, env: NodeJS.ProcessEnv = {}) =>
+      readSettings({
+        ...KEYS,
+        ...env,
+        CC_LANGFUSE_REDACT_EXTRA: typeof rules === 'string' ? rules : JSON.stringify(rules),
+      });
+
+    test('adds rules', async () => {
+      const { redact, hold, problems } = await readRules([
+        { pattern: 'CUST-(\\d)\\d*', replace: 'C$1' },
+        { pattern: 'x{3}' },
+        { pattern: '^name: .*$', flags: 'im' },
+      ]);
+      expect(redact?.('CUST-12 xxx DB_PASSWORD=hunter2\nNAME: me')).toBe(
+        'C1 [redacted] DB_PASSWORD=[redacted]\n[redacted]',
+      );
+      expect({ hold, problems }).toEqual({ hold: undefined, problems: [] });
+    });
+
+    test.each([
+      ['is not a valid regular expression', { pattern: '(' }],
+      ['is not a valid regular expression', { pattern: '\\p{x}', flags: 'u' }],
+      ['matches empty text', { pattern: 'x*' }],
+      ['is not {"pattern", "replace", "flags"}, with flags of i, m, s and u', { pattern: 'a', flags: 'y' }],
+      ['is not {"pattern", "replace", "flags"}, with flags of i, m, s and u', { pattern: 'a', flags: 'ii' }],
+      ['is not {"pattern", "replace", "flags"}, with flags of i, m, s and u', { pattern: 'a', replacement: 'b' }],
+      ['is not {"pattern", "replace", "flags"}, with flags of i, m, s and u', 'a'],
+      ['takes too long', { pattern: '(a+)+$' }],
+      ['takes too long', { pattern: '(\\w|\\d)+@acme\\.com' }],
+      ['takes too long', { pattern: '(a|b|ab)*c' }],
+      ['takes too long', { pattern: '\\w*\\w*\\w*\\w*x@' }],
+      ['takes too long', { pattern: '(?:[öä]|[öü])+$' }],
+    ])('holds everything back if a rule %s: %j', async (fault, rule) => {
+      const { redact, hold, problems, destination } = await readRules([{ pattern: 'good' }, rule]);
+      const problem = `CC_LANGFUSE_REDACT_EXTRA: rule 2 ${fault}`;
+      expect({ hold, problems }).toEqual({ hold: problem, problems: [problem] });
+      expect(destination).toBeDefined();
+      expect(() => redact?.('a text without a secret')).toThrow(new RedactionError(problem));
+    });
+
+    test.each(['{"pattern":"a"}', 'a', '[', '"a"'])('holds everything back if it is %s', async (value) => {
+      const problem = 'CC_LANGFUSE_REDACT_EXTRA: expected a JSON array of {"pattern", "replace", "flags"}';
+      expect(await readRules(value)).toMatchObject({ hold: problem, problems: [problem] });
+    });
+
+    test('reports each rule that is bad', async () => {
+      const { hold, problems } = await readRules([{ pattern: '(' }, {}, { pattern: 'a*' }]);
+      expect(problems.map((problem) => problem.slice(0, 36))).toEqual([
+        'CC_LANGFUSE_REDACT_EXTRA: rule 1 is ',
+        'CC_LANGFUSE_REDACT_EXTRA: rule 2 is ',
+        'CC_LANGFUSE_REDACT_EXTRA: rule 3 mat',
+      ]);
+      expect(hold).toBe(problems[0]);
+    });
+
+    test('holds nothing back if redaction is off', async () => {
+      const { redact, hold, problems } = await readRules('[', { CC_LANGFUSE_REDACT: 'false' });
+      expect([redact, hold, problems.length]).toEqual([undefined, undefined, 1]);
+    });
+
+    test.each([
+      ['takes too long', '(?:\\x76|[t-w])+!', 'v'.repeat(50)],
+      // V8's stack for backtracking overflows.
+      ['fails on a text', '(?:a|b)*c', 'a'.repeat(30_000_000)],
+    ])('holds everything back after the first text on which a rule %s', async (fault, pattern, text) => {
+      const { redact, hold } = await readRules([{ pattern: 'never' }, { pattern }]);
+      const problem = new RedactionError(`CC_LANGFUSE_REDACT_EXTRA: rule 2 ${fault}`);
+      expect(hold).toBeUndefined();
+      expect(redact?.('vv! ac')).toContain('[redacted]');
+      expect(() => redact?.(text)).toThrow(problem);
+      expect(() => redact?.('a short text')).toThrow(problem);
+    });
   });
 
   test.each(['cloud.langfuse.com', 'ftp://x', 'https://', 'http://a b'])(

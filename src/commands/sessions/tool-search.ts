@@ -1,5 +1,6 @@
 import { sanitizeValue } from '../../observations/content/sanitize.js';
-import { REDACTED, type Redact } from '../../observations/redaction/redact.js';
+import { REDACTED } from '../../observations/redaction/mark.js';
+import type { Redact } from '../../observations/redaction/redact.js';
 import { findAgentFiles, findLegacyAgentFiles, readAgent } from '../../transcript/agents/agent-files.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';

@@ -1,6 +1,8 @@
 import type { Json } from '../../shared/json.js';
 import type { MediaFile } from '../model.js';
-import { isSecretName, REDACTED, type Redact } from '../redaction/redact.js';
+import { REDACTED } from '../redaction/mark.js';
+import type { Redact } from '../redaction/redact.js';
+import { isSecretName } from '../redaction/secret-names.js';
 import { MediaPart } from './media.js';
 
 /** Text that is sanitized already. It may still be cut, but redacting it again could break it if it is JSON. */

@@ -1,29 +1,67 @@
+import { COMMAND_WORDS, redactCommandLines } from './command-lines.js';
+import { redactManifests } from './manifests.js';
+import { REDACTED } from './mark.js';
+import { redactNamedValues } from './named-values.js';
+import { PREFIXED_VALUES, RARE_WORDS, rareValues } from './prefixed-values.js';
 import { redactPrivateKeys } from './private-keys.js';
-import * as patterns from './secret-patterns.js';
-
-export const REDACTED = '[redacted]';
+import { isAfterWord } from './secret-names.js';
+import { MARK, TOKENS, TOKENS_BY_MARK } from './tokens.js';
+import { matchAtWordStart } from './word-start.js';
 
 /** Returns the text without its secrets. */
 export type Redact = (text: string) => string;
 
-export interface RedactionRule {
-  readonly pattern: RegExp;
-  readonly replace: string;
+/** A text cannot be redacted as the user wants, so that nothing of it may be sent. The message does not contain any of it. */
+export class RedactionError extends Error {
+  override readonly name = 'RedactionError';
 }
 
-/** Redacts private keys, then everything in secret-patterns.ts, then what the user's own rules match. */
-export function createRedactor(ownRules: readonly RedactionRule[]): Redact {
+/** By its name, since each bundle of the program has a class of its own. */
+export function isRedactionError(error: unknown): error is RedactionError {
+  return error instanceof Error && error.name === 'RedactionError';
+}
+
+/** Every secret with a name or prefix contains one of these. Most texts contain none, and one test is faster than forty. */
+const HINT =
+  /secret|token|pass|pwd|psk|creds|credential|key|auth|bearer|sig|otlp|:\/\/|hooks|cookie|mnemonic|seed.?phrase|add-mask|identified|jwt|connection.?string|private-lines|jdbc|dockerconfig|\bkty\b|\.login\(|:(?:5432|5433|6432|26257|\*):|\bpw\b/i;
+
+/** Redacts what has the form of a secret, then what a name or a command says is one, then what the user's own rules match. */
+export function createRedactor(ownRules: readonly Redact[]): Redact {
   return withCache((text) => {
-    let rest = redactPrivateKeys(text).replace(patterns.TOKEN, redactToken);
-    for (const { mark, pattern } of patterns.TOKENS_BY_MARK)
-      if (rest.includes(mark)) rest = rest.replace(pattern, REDACTED);
-    if (patterns.HINT.test(rest)) {
-      rest = rest.replace(patterns.QUOTED_VALUE, redactQuoted).replace(patterns.BARE_VALUE, redactBare);
-      for (const pattern of patterns.PREFIXED_VALUES) rest = rest.replace(pattern, `$1${REDACTED}`);
-    }
-    for (const { pattern, replace } of ownRules) rest = rest.replace(pattern, replace);
+    let rest = text.length < MIN_CHARS ? text : redactKnownForms(text);
+    for (const redactOwn of ownRules) rest = redactOwn(rest);
     return rest;
   });
+}
+
+/** Roles, types and numbers are shorter than any name with a value. */
+const MIN_CHARS = 6;
+
+/** One search finds tokens, and the words without which the text need not be searched for commands and rare formats. */
+const WORD = new RegExp(
+  matchAtWordStart([...TOKENS, ...COMMAND_WORDS.map((name) => `${name}(?:\\.exe)? `), ...RARE_WORDS]),
+  'g',
+);
+const COMMAND = new RegExp(`^(?:${COMMAND_WORDS.join('|')})(?:\\.exe)? $`);
+const RARE_WORD = new RegExp(`^(?:${RARE_WORDS.join('|')})$`);
+
+function redactKnownForms(text: string): string {
+  let hasCommand = false;
+  let isRare = text.includes(':*:') || text.includes('</');
+  let rest = redactPrivateKeys(text).replace(WORD, (word: string, index: number, whole: string) => {
+    const isCommand = COMMAND.test(word);
+    const isRareWord = !isCommand && RARE_WORD.test(word);
+    hasCommand ||= isCommand;
+    isRare ||= isRareWord;
+    return isCommand || isRareWord || isAfterWord(whole, index) ? word : REDACTED;
+  });
+  if (MARK.test(rest)) for (const pattern of TOKENS_BY_MARK) rest = rest.replace(pattern, REDACTED);
+  if (HINT.test(rest)) {
+    rest = redactManifests(redactNamedValues(rest));
+    for (const pattern of PREFIXED_VALUES) rest = rest.replace(pattern, `$1${REDACTED}`);
+    if (isRare) for (const pattern of rareValues()) rest = rest.replace(pattern, `$1${REDACTED}`);
+  }
+  return hasCommand ? redactCommandLines(rest) : rest;
 }
 
 const CACHE_SIZE = 32;
@@ -40,61 +78,4 @@ function withCache(redact: Redact): Redact {
     cache.set(text, redacted);
     return redacted;
   };
-}
-
-/** Whether a field of this name holds a secret, whatever its value looks like. */
-export function isSecretName(name: string): boolean {
-  const [ending] = patterns.SECRET_NAME.exec(name) ?? [];
-  return ending !== undefined && !isHarmless(ending, name.slice(0, -ending.length));
-}
-
-/** How much of the text before a match is looked at. */
-const CHARS_BEFORE = 64;
-/** An escape, of a newline or a colour, is not part of the word after it. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with one
-const ESCAPE_AT_END = /(?:\\[nrtbf]|(?:\x1b|\\u001b|\\x1b|\\e|\\033)\[[\d;]{0,9}m)$/;
-
-function redactToken(token: string, index: number, text: string): string {
-  const before = textBefore(text, index);
-  return /[\w-]$/.test(before) && !ESCAPE_AT_END.test(before) ? token : REDACTED;
-}
-
-/** One of the three groups is the opening quote. */
-function redactQuoted(match: string, name: string, q1 = '', q2 = '', q3 = '', index: number, text: string): string {
-  return isHarmless(name, wordBefore(text, index)) ? match : `${name}${q1}${q2}${q3}${REDACTED}`;
-}
-
-const MIN_VALUE_CHARS = 6;
-/** A variable, a path, a call, a comparison, or just a number. */
-const NO_VALUE = /^(?:[$/=<{(%*[]|process\.env|os\.|\d{1,20}(?![\w.-]))/;
-const WORD = /^[^(){}<>[\],]*/;
-const LINE_START = /(?:^|[\r\n]|\\[nr])[ \t]*(?:- )?$/;
-
-/** A value without quotes may be code: its name and what it looks like must decide. */
-function redactBare(match: string, name: string, between: string, value: string, index: number, text: string): string {
-  const prefix = wordBefore(text, index);
-  if (isHarmless(name, prefix) || NO_VALUE.test(value)) return match;
-  const isUpperCase = !/[a-z]/.test(prefix.replace(ESCAPE_AT_END, '') + name);
-  const before = text.slice(Math.max(0, index - CHARS_BEFORE), index - prefix.length);
-  const isOwnLine = LINE_START.test(before) || /\\[nr]$/.test(prefix);
-  const isAssignment = between === '=' || (between.includes('=') && /^aws_/i.test(prefix + name));
-  if (!isAssignment && !(between.startsWith(':') && isOwnLine)) return match;
-  if (isAssignment && (isUpperCase || /[?&;]$/.test(before))) return `${name}${between}${REDACTED}`;
-  const [word = ''] = WORD.exec(value) ?? [];
-  const isCode =
-    value.charAt(word.length) === '(' || word.length < MIN_VALUE_CHARS || (!isUpperCase && !/\d/.test(word));
-  return isCode ? match : `${name}${between}${REDACTED}${value.slice(word.length)}`;
-}
-
-function wordBefore(text: string, index: number): string {
-  return /[\w\\-]*$/.exec(textBefore(text, index))?.[0] ?? '';
-}
-
-function textBefore(text: string, index: number): string {
-  return text.slice(Math.max(0, index - CHARS_BEFORE), index);
-}
-
-/** Some names only end like that of a secret: `jsonwebtoken`, `forgotPassword`. */
-function isHarmless(name: string, before: string): boolean {
-  return (/^token/i.test(name) && /web$/i.test(before)) || (/^password/i.test(name) && /forgot[_-]?$/i.test(before));
 }

@@ -185,7 +185,7 @@ describe('an image or a document', () => {
   });
 
   test('keeps its reference even if redaction rules and the limit would change it', () => {
-    const options = { redact: createRedactor([{ pattern: /Media|png|Z/g, replace: '*' }]), maxChars: 60 };
+    const options = { redact: createRedactor([(words) => words.replace(/Media|png|Z/g, '*')]), maxChars: 60 };
     const [root] = build(asked(text('Z'.repeat(100)), image()), options);
     expect(root?.input).toMatchObject([{ content: [{ type: 'text' }, shownImage] }]);
     expect(root?.media).toHaveLength(1);

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { buildTurn } from '../../../src/observations/build/turn.js';
 import { createRedactor } from '../../../src/observations/redaction/redact.js';
 import type { Turn } from '../../../src/transcript/turns/turn.js';
+import { HOSTILE_UNITS, repeatUnit } from '../../support/hostile-texts.js';
 import { assistant, groupTurns, SESSION, text, toolResult, toolUse, user } from '../../support/lines.js';
 import { OPTIONS } from '../../support/traces.js';
 
@@ -156,14 +157,14 @@ describe('a text without secrets is not changed', () => {
 
 describe("the user's own rules", () => {
   test('are applied in addition to the built-in ones', () => {
-    const own = createRedactor([{ pattern: /CUST-(\d{2})\d+/g, replace: 'CUST-$1…' }]);
+    const own = createRedactor([(text) => text.replace(/CUST-(\d{2})\d+/g, 'CUST-$1…')]);
     expect(own(`CUST-123456 and ghp_${letters(36)}`)).toBe('CUST-12… and [redacted]');
   });
 });
 
-describe('10 MB in which every rule almost matches', () => {
-  /** A quadratic rule would take hours, and the test would time out. */
-  const repeated = (unit: string) => unit.repeat(Math.ceil(10_000_000 / unit.length));
+describe('10 MB in which every pattern almost matches', () => {
+  /** A pattern that takes quadratic time would need hours, and the test would time out. */
+  const chars = 10_000_000;
 
   test.each([
     ['a', 'a'],
@@ -171,6 +172,7 @@ describe('10 MB in which every rule almost matches', () => {
     ['sk-', 'sk-'],
     ['://a:', '://a:'],
     ['"TOKEN', '"TOKEN'],
+    ['eyJ', 'eyJ'],
     ['the first line of private keys', '-----BEGIN PRIVATE KEY-----'],
     ['"bearer "', 'bearer '],
     ['"authorization: "', 'authorization: '],
@@ -179,14 +181,23 @@ describe('10 MB in which every rule almost matches', () => {
     ['spaces', ' '],
     ['quotes', '"'],
   ])('are not changed if they repeat %s', (_, unit) => {
-    const text = repeated(unit);
+    const text = repeatUnit(unit, chars);
     expect(redact(text) === text).toBe(true);
   });
 
   test.each(['eyJaaaaaaaa.', 'TOKEN='])('are redacted if they repeat %s', (unit) => {
-    expect(redact(repeated(unit)).slice(0, 100)).toContain('[redacted]');
+    expect(redact(repeatUnit(unit, chars)).slice(0, 100)).toContain('[redacted]');
   });
 });
+
+test('a megabyte of any hostile text begins like its first tenth, redacted', () => {
+  const chars = 1_000_000;
+  const beginning = (text: string) => text.slice(0, 12);
+  const differing = HOSTILE_UNITS.filter(
+    (unit) => beginning(redact(repeatUnit(unit, chars))) !== beginning(redact(repeatUnit(unit, chars / 10))),
+  );
+  expect(differing.map((unit) => unit.slice(0, 20))).toEqual([]);
+}, 120_000);
 
 describe('redaction of observations', () => {
   const secret = `ghp_${letters(36)}`;

@@ -1,0 +1,1 @@
+export const REDACTED = '[redacted]';

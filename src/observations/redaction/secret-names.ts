@@ -1,0 +1,59 @@
+/** How the names of secrets end. */
+export const NAME =
+  '(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|PASSCODE|PASSWORT|CREDENTIALS?|CREDS|PASS|PWD|PW|PSK|MNEMONIC|SEED[_-]?PHRASE|' +
+  'CLIENT-KEY-DATA|CONNECTION[_-]?STRING|OTLP(?:_[A-Z]{4,7})?_HEADERS|[_-]AUTH|' +
+  '(?:API|APP|PRIVATE|ACCESS|SECRET|AUTH|ENCRYPTION|DECRYPTION|SIGNING|SIGNATURE|ACCOUNT|MASTER|SESSION|COOKIE|LICENSE|' +
+  'JWT|HMAC|DEPLOY|PRESHARED|SHARED|STORAGE|SERVICE|ROLE|ADMIN|CIPHER|SUBSCRIPTION|WEBHOOK|RECOVERY|SSH|SSL)[_-]?KEY)' +
+  '(?:_?\\d{1,3}|_(?:BASE|PROD|PRODUCTION|DEV|STAGING|TEST|LIVE|OLD|NEW|VALUE|B64|BASE64|RAW|STRING))?';
+
+const SECRET_NAME = new RegExp(`(?:${NAME}|AUTHORIZATION|^(?:SET-)?COOKIE)$`, 'i');
+
+/** Whether a field of this name holds a secret, whatever its value looks like. */
+export function isSecretName(name: string): boolean {
+  const [ending] = SECRET_NAME.exec(name) ?? [];
+  return ending !== undefined && !isHarmlessName(ending, name.slice(0, -ending.length)) && !isVagueName(ending);
+}
+
+/** Names that are as often those of something else: their value must look like a secret. */
+const VAGUE =
+  /^(?:[_-]AUTH|CREDS|CREDENTIALS|(?:APP|SESSION|COOKIE|STORAGE|SERVICE|ROLE|ADMIN|SSH|SSL|SHARED|WEBHOOK|RECOVERY|SIGNATURE)[_-]?KEY)/i;
+
+export function isVagueName(name: string): boolean {
+  return VAGUE.test(name);
+}
+
+/** Some names only end like that of a secret: `jsonwebtoken`, `forgotPassword`, `bypass`. */
+export function isHarmlessName(name: string, before: string): boolean {
+  if (/^token/i.test(name))
+    return /(?:web|next[_-]?page|continuation|page|css|syntax|cancel(?:lation)?)[_-]?$/i.test(before);
+  if (/^password/i.test(name)) return /(?:forgot|reset|change|show|hide|no|is|has|needs|require)[_-]?$/i.test(before);
+  if (/^(?:pass|pwd|pw|psk|creds)(?![a-z])/i.test(name)) return isPartOfWord(name, before);
+  return false;
+}
+
+/** `bypass` and `COMPASS`, but not `dbPass`. */
+function isPartOfWord(name: string, before: string): boolean {
+  return name.charAt(0) === name.charAt(0).toLowerCase() ? /[A-Za-z]$/.test(before) : /[A-Z]$/.test(before);
+}
+
+/** How much of the text before a match is looked at. */
+const CHARS_BEFORE = 64;
+/** An escape, of a newline or a colour, is not part of the word after it. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with one
+const ESCAPE_AT_END = /(?:\\[nrtbf]|(?:\x1b|\\u001b|\\x1b|\\e|\\033)\[[\d;]{0,9}m)$/;
+
+export function isAfterWord(text: string, index: number): boolean {
+  const before = textBefore(text, index);
+  return /[\w-]$/.test(before) && !ESCAPE_AT_END.test(before);
+}
+
+/** Returns the part of a name before its ending. */
+export function wordBefore(text: string, index: number): string {
+  const before = textBefore(text, index);
+  const [word = ''] = /[\w\\-]*$/.exec(before) ?? [];
+  return ESCAPE_AT_END.test(before) ? '' : word.replace(/^.*\\[nrtbf]/, '');
+}
+
+export function textBefore(text: string, index: number, chars = CHARS_BEFORE): string {
+  return text.slice(Math.max(0, index - chars), index);
+}

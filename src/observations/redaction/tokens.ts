@@ -1,0 +1,122 @@
+/**
+ * Tokens that are recognized by their form. Quantifiers have bounds, and no two of them meet on the same characters, so that
+ * the time is proportional to the text's length. Each pattern begins with letters.
+ */
+
+/** By how they begin. */
+export const TOKENS: readonly string[] = [
+  // models
+  'sk-ant-[\\w-]{16,65536}', // Anthropic
+  'sk-(?:proj|svcacct|admin|None|or-v1|helicone)-[\\w-]{20,65536}', // OpenAI, OpenRouter, Helicone
+  'sk-[A-Za-z0-9]{20,65536}', // OpenAI, DeepSeek and others
+  '(?:sk|pk)-lf-[\\w-]{8,65536}', // Langfuse
+  '(?:gsk_|csk-)[A-Za-z0-9]{40,65536}', // Groq, Cerebras
+  '(?:xai|pplx|nvapi|tvly|llx)-[\\w-]{30,65536}', // xAI, Perplexity, NVIDIA, Tavily, LlamaCloud
+  'lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}', // LangSmith
+  'hf_[A-Za-z0-9]{30,65536}', // Hugging Face
+  'r8_[A-Za-z0-9]{30,65536}', // Replicate
+  'tgp_v1_[\\w-]{30,65536}', // Together
+  '(?:fc-|jina_)[0-9a-f]{32}\\w{0,64}', // Firecrawl, Jina
+  'pcsk_\\w{40,65536}', // Pinecone
+  'wandb_v1_\\w{30,65536}', // Weights & Biases
+  'ABSK[A-Za-z0-9+/]{60,65536}={0,2}', // Amazon Bedrock
+  // code and packages
+  'gh[pousr]_\\w{36,65536}', // GitHub
+  'github_pat_\\w{22,65536}',
+  'gl(?:pat|ptt|dt|rt|oas|ft|soat|cbt|agent|imt)-[\\w-]{20,128}(?:\\.[\\w-]{2,64}){0,3}', // GitLab
+  'GR1348941[\\w-]{20,65536}',
+  'AT(?:ATT3x|CTT3x|BB|TA)[\\w=-]{30,65536}', // Atlassian, Bitbucket, Trello
+  'npm_[A-Za-z0-9]{36}',
+  'pypi-AgE[\\w-]{50,65536}',
+  'rubygems_[0-9a-f]{48}',
+  'oy2[a-z0-9]{43}', // NuGet
+  'cio[A-Za-z0-9]{32}', // crates.io
+  'CLOJARS_[0-9a-z]{60}',
+  'dckr_(?:pat|oat)_[\\w-]{20,65536}', // Docker
+  'AKCp[A-Za-z0-9]{60,65536}', // Artifactory
+  'sq[apu]_[0-9a-f]{40}', // SonarQube
+  'CCIP(?:AT|RJ)_\\w{20,65536}', // CircleCI
+  'bk(?:ua|ct|pt|at)_[0-9a-f]{40}', // Buildkite
+  'sntry[su]_[\\w+/=]{20,65536}', // Sentry
+  // clouds
+  '(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}', // AWS
+  'AIza[\\w-]{35}', // Google
+  'ya29\\.[\\w-]{20,65536}',
+  'GOCSPX-[\\w-]{28}',
+  '1//0[\\w-]{30,65536}',
+  'LTAI[A-Za-z0-9]{16,24}', // Alibaba
+  'AKID[A-Za-z0-9]{32}', // Tencent
+  'SCW[A-Z0-9]{17}', // Scaleway
+  'AQVN[\\w-]{35,40}', // Yandex
+  'do[opr]_v1_[0-9a-f]{64}', // DigitalOcean
+  'HRKU-[\\w-]{30,65536}', // Heroku
+  'v1\\.0-[0-9a-f]{24}-[0-9a-f]{100,200}', // Cloudflare
+  'fm[12]_[\\w+/=]{20,65536}', // Fly.io
+  'rnd_[A-Za-z0-9]{32}', // Render
+  'nfp_[A-Za-z0-9]{36,65536}', // Netlify
+  'vercel_blob_rw_\\w{20,65536}',
+  'pul-[0-9a-f]{40}', // Pulumi
+  'tskey-[a-z]{3,10}-[\\w-]{10,65536}', // Tailscale
+  'ops_eyJ[\\w-]{50,65536}', // 1Password
+  'hv[sbr]\\.[\\w-]{24,65536}', // Vault
+  'dp\\.(?:pt|st|ct|sa|scim|audit)\\.[\\w-]{20,65536}', // Doppler
+  'sha256~[\\w-]{43}', // OpenShift
+  'AGE-SECRET-KEY-1[A-Z0-9]{50,65536}',
+  // data
+  'dapi[0-9a-f]{32}', // Databricks
+  'sbp_[0-9a-f]{40}', // Supabase
+  'sb_secret_[\\w-]{20,65536}',
+  'pscale_(?:tkn|oauth|pw)_[\\w.-]{32,65536}', // PlanetScale
+  '(?:napi_[a-z0-9]{40,65536}|npg_[A-Za-z0-9]{12,65536})', // Neon
+  'AVNS_[\\w-]{16,65536}', // Aiven
+  'pat[A-Za-z0-9]{14}\\.[0-9a-f]{64}', // Airtable
+  // messages and mail
+  'xox[a-z]-[\\w%.-]{10,65536}', // Slack
+  'xapp-\\d-[\\w-]{10,65536}',
+  'SG\\.[\\w-]{16,32}\\.[\\w-]{30,65536}', // SendGrid
+  'SK[0-9a-f]{32}', // Twilio
+  'key-[0-9a-f]{32}', // Mailgun
+  'x(?:keys|smtps)ib-[0-9a-f]{64}-\\w{16}', // Brevo
+  're_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,65536}', // Resend
+  // money and shops
+  '(?:sk|rk)_(?:live|test|prod|dev|sbox)_[A-Za-z0-9]{16,65536}', // Stripe, Clerk, Paystack
+  'sk_[0-9a-f]{48}', // ElevenLabs
+  'sq0(?:atp|csp)-[\\w-]{22,65536}', // Square
+  'EAAA[\\w-]{56,65536}',
+  'whsec_[A-Za-z0-9+/]{16,65536}={0,2}',
+  'shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}', // Shopify
+  'shippo_(?:live|test)_[0-9a-f]{40}',
+  'EZ[AT]K[A-Za-z0-9]{54}', // EasyPost
+  'FLWSECK(?:_TEST)?-[\\w-]{12,65536}', // Flutterwave
+  'access-(?:sandbox|development|production)-[0-9a-f-]{36}', // Plaid
+  // work and observability
+  'lin_(?:api|oauth)_[A-Za-z0-9]{32,65536}', // Linear
+  '(?:ntn_|secret_)[A-Za-z0-9]{40,65536}', // Notion
+  'fig[do]_[\\w-]{20,65536}', // Figma
+  'CFPAT-[\\w-]{40,65536}', // Contentful
+  'tfp_[\\w.-]{40,65536}', // Typeform
+  'pat-(?:na|eu)\\d-[0-9a-f-]{36}', // HubSpot
+  'PMAK-[0-9a-f-]{20,65536}', // Postman
+  'glsa_[A-Za-z0-9]{32}_[0-9a-f]{8}', // Grafana
+  'glc_[\\w+/=]{32,65536}',
+  'NR(?:AK|JS|II|IQ|RA)-[\\w-]{19,65536}', // New Relic
+  'dt0[a-z]\\d\\d\\.[A-Z0-9]{24}\\.[A-Z0-9]{64}', // Dynatrace
+  'ph[xs]_[A-Za-z0-9]{32,65536}', // PostHog
+  '(?:sdk|api)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}', // LaunchDarkly
+  'rdme_[a-z0-9]{70}', // ReadMe
+  'sl\\.[\\w-]{100,65536}', // Dropbox
+];
+
+/** Tokens that have a mark in their middle contain one of these. */
+export const MARK = /\.eyJ|8Q~|AZDO|:AA|\.atlasv1\.|\.G|[0-9a-f]-us\d/;
+
+/** Before a JSON web token a lookbehind is needed: any part of its run could begin another one. */
+export const TOKENS_BY_MARK: readonly RegExp[] = [
+  /(?<=^|[^\w-]|\\[nrtbf]|\[[\d;]{0,9}m)eyJ[\w-]{8,8192}\.eyJ[\w-]{8,65536}\.[\w-]{8,65536}/g,
+  /[\w~.-]{3}8Q~[\w~.-]{31,34}/g, // Azure
+  /(?<![A-Za-z0-9])[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}/g, // Azure DevOps
+  /\d{8,10}:AA[\w-]{32,34}/g, // Telegram
+  /(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,65536}/g, // Terraform
+  /(?<![\w-])[MNO][\w-]{23,25}\.G[\w-]{5}\.[\w-]{27,38}/g, // Discord
+  /(?<!\w)[0-9a-f]{32}-us\d{1,2}(?!\w)/g, // Mailchimp
+];

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { createRedactor } from '../../../src/observations/redaction/redact.js';
+import { HARMLESS, SECRETS } from './corpus.js';
+
+const redact = createRedactor([]);
+const plain = (marked: string) => marked.replaceAll(/[«»]/g, '');
+const redacted = (marked: string) => marked.replaceAll(/«[^»]*»/g, '[redacted]');
+/** As it is in a file of JSON lines. */
+const escaped = (text: string) => JSON.stringify({ text: `\n${text}\n` });
+
+function expectRedacted(cases: readonly { before: string; after: string }[], where: string): void {
+  const results = cases.map(({ before, after }) => ({ after, got: redact(before) }));
+  const missed = results.filter(({ after, got }) => got !== after);
+  console.info(`redacted ${where}: ${results.length - missed.length} of ${results.length} forms of secrets`);
+  expect(missed.map(({ got }) => got)).toEqual(missed.map(({ after }) => after));
+}
+
+test('every secret of the corpus is redacted, and nothing around it', () => {
+  const cases = SECRETS.map((marked) => ({ before: plain(marked), after: redacted(marked) }));
+  expectRedacted(cases, 'as they are');
+});
+
+test('every secret of the corpus is redacted in JSON, which stays valid', () => {
+  const cases = SECRETS.map((marked) => ({ before: escaped(plain(marked)), after: escaped(redacted(marked)) }));
+  expectRedacted(cases, 'in JSON');
+});
+
+test('no harmless text of the corpus is changed, in JSON neither', () => {
+  const texts = [...HARMLESS, ...HARMLESS.map(escaped)];
+  const changed = texts.filter((text) => redact(text) !== text);
+  console.info(`changed: ${changed.length} of ${texts.length} harmless texts`);
+  expect(changed.map(redact)).toEqual(changed);
+});

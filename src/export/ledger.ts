@@ -78,6 +78,11 @@ export class Ledger {
     return [first, ...more.filter((run) => run !== undefined && !isSameRun(run, first))] as [Run, ...Run[]];
   }
 
+  /** Whether the run that a line belongs to has ended. */
+  hasEnded(line: number): boolean {
+    return runAt(this.#runs, line)?.toLine !== undefined;
+  }
+
   /** All runs for this destination, unless some lines belong to no run: it is not known when in the session something happened. */
   findAllRuns(): [Run, ...Run[]] | undefined {
     const isWhole = this.gapsUpTo(this.#runs.at(-1)?.fromLine ?? 0).length === 0;

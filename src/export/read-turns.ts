@@ -59,6 +59,7 @@ export async function* readTurns(
     closing.kind === 'everything' ||
     (closing.kind === 'answer' && promptLine <= (watch?.line ?? readUpTo)) ||
     promptLine <= start.closedLine ||
+    run.ledger.hasEnded(promptLine) ||
     Date.now() - reader.status.changedAt > IDLE_MS;
   yield { turn: open, isClosed };
 }

@@ -81,7 +81,7 @@ async function exportFrom(
       context,
       writer,
       ledger,
-      settings: new RunSettings(context),
+      settings: new RunSettings(context, request),
       start: { ...start, ...position },
       budget,
       requests,

@@ -84,7 +84,9 @@ async function handleEvent(run: HookRun): Promise<void> {
   if (!config || identity.destination === undefined) {
     saveProblem(run);
     // Its turns wait for a destination.
-    return state.read(sessionId) ? undefined : recordStart({ ...payload, source: 'startup' }, identity, state);
+    if (!state.read(sessionId)) await recordStart({ ...payload, source: 'startup' }, identity, state);
+    if (event === 'SessionEnd') await recordEnd({ sessionId, path }, state, identity);
+    return;
   }
   const destination = await openDestination(config, folder);
   const { destination: destinationId } = identity;

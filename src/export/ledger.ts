@@ -34,12 +34,11 @@ export class Ledger {
     this.#mutes = mutes;
     this.#destination = destination;
     this.#own = own;
-    if (!own || own.takesAll) return;
-    if (runs.length === 0) this.#change({ ...own.identity, fromLine: 1 });
+    if (!own || own.takesAll || own.promptId !== undefined) return;
     // Without a SessionStart and without the turn's id, a new run is assumed to begin after the last line that earlier runs knew.
     // A run that is known adds nothing, since its event may be handled after the next run has started.
-    else if (own.promptId === undefined && openRun(runs) && !runs.some((run) => isSameRun(run, own.identity)))
-      this.#change({ ...own.identity, fromLine: lastKnownLine(entry) + 1 });
+    const isNew = openRun(runs) ? !runs.some((run) => isSameRun(run, own.identity)) : runs.length === 0;
+    if (isNew) this.#change({ ...own.identity, fromLine: lastKnownLine(entry) + 1 });
   }
 
   get hasChanged(): boolean {
@@ -63,10 +62,11 @@ export class Ledger {
    */
   adopt(isWrong: (destination: string) => boolean): void {
     for (const run of this.#runs) {
-      const { destination = this.#destination, given } = run;
+      const { destination = '', given = this.#own?.identity.given ?? {} } = run;
       const isOwn = destination === this.#destination;
-      if (isOwn ? run.destination !== undefined && given !== undefined : !isWrong(destination)) continue;
-      this.#change({ ...run, destination: this.#destination, given: given ?? this.#own?.identity.given ?? {} });
+      if (isOwn ? run.given !== undefined : destination !== '' && !isWrong(destination)) continue;
+      const { namedDestination = isOwn ? undefined : destination } = run;
+      this.#change({ ...run, destination: this.#destination, namedDestination, given });
     }
   }
 

@@ -111,6 +111,36 @@ describe('a destination that was misspelled', () => {
   });
 });
 
+describe('a run whose destination another session has corrected', () => {
+  const NO_KEYS = { LANGFUSE_PUBLIC_KEY: undefined, LANGFUSE_SECRET_KEY: undefined };
+
+  test.each([
+    ['a typo', { LANGFUSE_PUBLIC_KEY: 'pk-lf-embeded' }],
+    ['no keys', NO_KEYS],
+  ])('is still that of its process, which has %s: nothing is sent twice, and its end counts', async (_, env) => {
+    const second = await LangfuseServer.start();
+    try {
+      await hook(session.startPayload('startup'), env);
+      session.addTurn();
+      await hook(session.payload('Stop'), env);
+      workplace.letIdle();
+      await runOnce('startup', {}, other);
+      session.addTurn();
+      await hook(session.payload('Stop'), env);
+      await hook(session.payload('SessionEnd'), env);
+      await runOnce('resume', { env: OFF });
+      await runOnce('resume', { env: { LANGFUSE_BASE_URL: second.url } });
+      workplace.letIdle();
+      await runOnce('resume', {}, other);
+      expect(turns().filter((turn) => turn.startsWith('a'))).toEqual(['a Turn 1 with words', 'a Turn 2 with words']);
+      expect(turns(second)).toEqual(['a Turn 4 with words']);
+      for (const server of [workplace.server, second]) expectEachSentOnce(server);
+    } finally {
+      await second.stop();
+    }
+  });
+});
+
 describe('a run without keys', () => {
   const NO_KEYS = { LANGFUSE_PUBLIC_KEY: undefined, LANGFUSE_SECRET_KEY: undefined };
 

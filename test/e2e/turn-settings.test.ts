@@ -108,6 +108,14 @@ describe('a session that is continued with tracing off, and then with tracing on
     expectEachSentOnce(workplace.server);
   });
 
+  test('keeps the turns before, too, if the first run had tracing off and nothing recorded its start', async () => {
+    await runOnce('startup', { env: OFF, hasStart: false });
+    await runOnce('resume', { hasStart: false });
+    workplace.letIdle();
+    await runOnce('startup', { hasStart: false }, other);
+    expect(turns()).toEqual(['a Turn 2 with words', 'b Turn 1 with words']);
+  });
+
   test('keeps it even if the server refused the first turn, which the next run sends', async () => {
     await whileRefusing(() => runOnce('startup'));
     await runOnce('resume', { env: OFF });

@@ -134,6 +134,27 @@ describe('a session that is continued with tracing off, and then with tracing on
   });
 });
 
+describe('a session that the state does not know, and that another one takes over from,', () => {
+  const takeOver = async (hasStart: boolean) => {
+    await runOnce('startup', { env: OFF });
+    session.addTurn();
+    if (hasStart) await hook(other.startPayload('fork'));
+    appendLines(other.path, { ...user('question', { uuid: 'o1', timestamp: at(30) }), sessionId: session.id });
+    other.addTurn();
+    await hook(other.payload('Stop'));
+    return turns();
+  };
+
+  test('ran with tracing off if the other one has a SessionStart: nothing of it is sent', async () => {
+    expect(await takeOver(true)).toEqual(['b Turn 1 with words']);
+  });
+
+  test('is otherwise sent from its last turn on, which had no Stop', async () => {
+    expect(await takeOver(false)).toEqual(['a Turn 2 with words', 'b Turn 1 with words']);
+    expect(workplace.state[session.id]).toMatchObject({ runs: [{ from_line: 3, to_line: 4 }] });
+  });
+});
+
 describe('a turn of a run for another project', () => {
   let second: LangfuseServer;
   let toSecond: Environment;

@@ -183,7 +183,10 @@ class World {
     const { config: own = config } = session.process ?? {};
     this.#seconds += 10;
     const n = this.#seconds;
-    this.#oracle.add(session.id, ms(n), own, session.killed, { isUnseen: ending === 'esc' && !this.#hasStart });
+    this.#oracle.add(session.id, ms(n), own, session.killed, {
+      isUnseen: ending === 'esc' && !this.#hasStart,
+      isTried: ending !== 'esc',
+    });
     session.promptId = `${session.id}-p${n}`;
     session.answer = `answer ${n}`;
     const more = { cwd: this.#folder, sessionId: session.id };

@@ -44,7 +44,7 @@ export class TurnOracle {
     startTime: number,
     config: Config,
     killedBefore: readonly Config[],
-    { isUnseen }: { isUnseen: boolean },
+    { isUnseen, isTried }: { isUnseen: boolean; isTried: boolean },
   ): void {
     const isTraced = config.tracing === 'on';
     const allowed = new Map<Place, Set<string>>();
@@ -56,7 +56,8 @@ export class TurnOracle {
       startTime,
       allowed,
       limit: new Map(PLACES.map((place) => [place, 1])),
-      isDue: isTraced && !isUnseen,
+      // A misspelled destination cannot be told from another one before sending to it has failed.
+      isDue: isTraced && !isUnseen && (isTried || config.goal !== 'typo'),
       isUntraced: !isTraced || isUnseen,
     });
   }

@@ -1,4 +1,4 @@
-import { hasFailedAt, NEW_ENTRY, NOT_EXPORTED } from '../state/entry.js';
+import { hasFailedAt, lastKnownLine, NEW_ENTRY, NOT_EXPORTED } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
 import type { Turn } from '../transcript/turns/turn.js';
@@ -25,11 +25,18 @@ export async function exportSession(request: ExportRequest, context: ExportConte
     return { sent: NOTHING, failure, isStopped: context.stop?.aborted ?? false };
   }
   try {
-    if (request.force) await context.state.update(sessionId, NOT_EXPORTED, context.destinationId);
+    if (request.force) await forget(sessionId, context);
     return await exportLocked(request, context, lock);
   } finally {
     lock.release();
   }
+}
+
+/** Forgets how far a session has been exported, but not which lines earlier runs knew: they were not written without tracing. */
+async function forget(sessionId: string, { state, destinationId }: ExportContext): Promise<void> {
+  const known = state.read(sessionId);
+  const knownLine = known && lastKnownLine(known);
+  await state.update(sessionId, { ...NOT_EXPORTED, knownLine }, destinationId);
 }
 
 async function exportLocked(request: ExportRequest, context: ExportContext, lock: Lock): Promise<ExportReport> {

@@ -107,6 +107,8 @@ export const Entry = z.object({
   /** In the order of their lines. */
   runs: z.catch(z.array(Run), []),
   mutes: optional(z.array(Mute)),
+  /** The last line that was known before all of it was to be sent again. */
+  knownLine: optional(count),
   /** Where it was last exported; the first cc-langfuse did not record it. */
   destination: optional(z.string()),
   /** How far it has been exported to others. */
@@ -151,7 +153,7 @@ export function withProgressAt(entry: Entry, destination: string): Entry {
 /** The last line of the turns that earlier runs knew, whether or not they were sent, and wherever. */
 export function lastKnownLine(entry: Entry): number {
   const lines = listProgress(entry).flatMap(({ lastLine, sentLine = 0 }) => [lastLine, sentLine]);
-  return Math.max(...lines, lastClosedLine(entry));
+  return Math.max(...lines, lastClosedLine(entry), entry.knownLine ?? 0);
 }
 
 /** Up to this line turns are over, as runs that failed have found, wherever they were to be sent. */

@@ -83,6 +83,22 @@ describe('a destination that was misspelled', () => {
     expectEachSentOnce(workplace.server);
   });
 
+  test('is corrected for good by a backfill that also sends a turn that ran without tracing', async () => {
+    const second = await LangfuseServer.start();
+    try {
+      await runOnce('startup', { env: OFF });
+      await runOnce('resume', { env: { LANGFUSE_PUBLIC_KEY: 'pk-lf-embeded' } });
+      await backfill({ LANGFUSE_BASE_URL: second.url });
+      await runOnce('resume');
+      workplace.letIdle();
+      await runOnce('startup', {}, other);
+      expect(turns(second).toSorted()).toEqual(['a Turn 1 with words', 'a Turn 2 with words']);
+      expect(turns()).toEqual(['a Turn 3 with words', 'b Turn 1 with words']);
+    } finally {
+      await second.stop();
+    }
+  });
+
   test('is not replaced once it has acknowledged something, even of another session', async () => {
     const second = await LangfuseServer.start();
     try {

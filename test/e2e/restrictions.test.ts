@@ -199,6 +199,17 @@ describe('CC_LANGFUSE_EXCLUDE', () => {
     });
   });
 
+  test('does not make a turn that ran before it one without tracing, even after a forced backfill', async () => {
+    session.addTurn();
+    await hook(session.payload('Stop'), { CC_LANGFUSE_CAPTURE: 'metadata' });
+    await run(['backfill', '--all', '--yes', '--force'], workplace.env);
+    session.addTurn();
+    await hook(session.payload('Stop'), { CC_LANGFUSE_EXCLUDE: '~/work' });
+    await command(['backfill', '--all', '--yes']);
+    expect(roots()).toEqual(['a Turn 1', 'a Turn 2']);
+    expect(inputs()[0]).toBeUndefined();
+  });
+
   test('keeps what was said while it was there, also once it is gone', async () => {
     session.addTurn();
     await hook(session.payload('Stop'), {});

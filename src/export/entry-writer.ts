@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Entry } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
+import { mergeByLine } from '../state/runs.js';
 import type { ExportContext, ExportRequest } from './export-request.js';
 import type { Ledger } from './ledger.js';
 
@@ -37,7 +38,8 @@ export class EntryWriter {
     const { destinationId, state } = this.#context;
     if (!this.#lock.isHeld()) throw new Error('another run has taken over');
     this.#isEndSaved = this.hasReachedEnd;
-    await state.update(sessionId, { path, runs: this.#ledger.takeChanged(), ...this.#end, ...change }, destinationId);
+    const runs = mergeByLine(this.#ledger.takeChanged(), change.runs ?? []);
+    await state.update(sessionId, { path, ...this.#end, ...change, runs }, destinationId);
   }
 
   /** Saves why something is still to be sent, or that nothing is, unless the state says so already. */

@@ -16,8 +16,11 @@ export interface OwnRun {
   readonly identity: RunIdentity;
   /** The prompt of the turn that ended with the event; undefined if the event does not say. */
   readonly promptId?: string | undefined;
-  /** Whether it also takes the turns of no run, as a backfill does. */
-  readonly takesAll: boolean;
+  /**
+   * Which turns of no run belong to it: the one that its event ended (in a session without runs, all before it, too), only the
+   * last one, or all, as for a backfill.
+   */
+  readonly claims: 'own turn' | 'last turn' | 'all';
 }
 
 /** Knows which run each turn of a session belongs to, and so where and how it is sent. */
@@ -34,12 +37,11 @@ export class Ledger {
     this.#mutes = mutes;
     this.#destination = destination;
     this.#own = own;
-    if (!own || own.takesAll) return;
-    if (runs.length === 0) this.#change({ ...own.identity, fromLine: 1 });
+    if (own?.claims !== 'own turn') return;
     // Without a SessionStart and without the turn's id, a new run is assumed to begin after the last line that earlier runs knew.
     // A run that is known adds nothing, since its event may be handled after the next run has started.
-    else if (own.promptId === undefined && openRun(runs) && !runs.some((run) => isSameRun(run, own.identity)))
-      this.#change({ ...own.identity, fromLine: lastKnownLine(entry) + 1 });
+    const isNew = openRun(runs) && own.promptId === undefined && !runs.some((run) => isSameRun(run, own.identity));
+    if (isNew || runs.length === 0) this.#change({ ...own.identity, fromLine: lastKnownLine(entry) + 1 });
   }
 
   get hasChanged(): boolean {
@@ -63,10 +65,11 @@ export class Ledger {
    */
   adopt(isWrong: (destination: string) => boolean): void {
     for (const run of this.#runs) {
-      const { destination = this.#destination, given } = run;
+      const { destination = '', given = this.#own?.identity.given ?? {} } = run;
       const isOwn = destination === this.#destination;
-      if (isOwn ? run.destination !== undefined && given !== undefined : !isWrong(destination)) continue;
-      this.#change({ ...run, destination: this.#destination, given: given ?? this.#own?.identity.given ?? {} });
+      if (isOwn ? run.given !== undefined : destination !== '' && !isWrong(destination)) continue;
+      const { namedDestination = isOwn ? undefined : destination } = run;
+      this.#change({ ...run, destination: this.#destination, namedDestination, given });
     }
   }
 
@@ -76,6 +79,11 @@ export class Ledger {
     const runs = [first, ...more].filter((run) => run?.destination === this.#destination);
     if (!first || runs.length < promptLines.length) return undefined;
     return [first, ...more.filter((run) => run !== undefined && !isSameRun(run, first))] as [Run, ...Run[]];
+  }
+
+  /** Whether the run that a line belongs to has ended. */
+  hasEnded(line: number): boolean {
+    return runAt(this.#runs, line)?.toLine !== undefined;
   }
 
   /** All runs for this destination, unless some lines belong to no run: it is not known when in the session something happened. */
@@ -102,7 +110,7 @@ export class Ledger {
 
   /** Records that the turn which ended with this export's event belongs to its run. */
   claim({ prompts }: Turn): void {
-    if (!this.#own || this.#own.takesAll) return;
+    if (this.#own?.claims !== 'own turn') return;
     const { identity, promptId } = this.#own;
     const own = promptId === undefined ? undefined : prompts.find((prompt) => prompt.promptId === promptId);
     const known = own && runAt(this.#runs, own.line);
@@ -114,21 +122,21 @@ export class Ledger {
   /** Takes a turn of no run, if this export may. Returns the run that has it then, to be saved once the turn is acknowledged. */
   take({ prompts, lineNumbers }: Turn): Run | undefined {
     const [{ line: fromLine }] = prompts;
-    if (!this.#own?.takesAll || runAt(this.#runs, fromLine)) return undefined;
+    if (this.#own?.claims !== 'all' || runAt(this.#runs, fromLine)) return undefined;
     return this.#cover(fromLine, lineNumbers.at(-1) ?? fromLine, this.#own.identity);
   }
 
   /** Records that the last turn belongs to this export's own run, since its event has ended that turn. */
   claimLast({ prompts }: Turn): boolean {
     const [{ line: fromLine }] = prompts;
-    if (!this.#own || this.#own.takesAll || runAt(this.#runs, fromLine)) return false;
+    if (!this.#own || this.#own.claims === 'all' || runAt(this.#runs, fromLine)) return false;
     this.#change({ ...this.#own.identity, fromLine });
     return true;
   }
 
   /** Records that this export has looked at the lines of no run up to a line. */
   fillGaps(upTo: number): void {
-    if (!this.#own?.takesAll) return;
+    if (this.#own?.claims !== 'all') return;
     const { identity } = this.#own;
     for (const { toLine } of this.gapsUpTo(upTo)) this.#change(this.#cover(toLine, toLine, identity));
   }

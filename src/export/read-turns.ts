@@ -57,6 +57,7 @@ export async function* readTurns(
     closing.kind === 'everything' ||
     (closing.kind === 'answer' && promptLine <= (watch?.line ?? readUpTo)) ||
     promptLine <= start.closedLine ||
+    run.ledger.hasEnded(promptLine) ||
     Date.now() - reader.status.changedAt > IDLE_MS;
   // If one of several turns is over, all are sent as far as they have come, and the others grow in place.
   yield { group, isClosed };

@@ -45,22 +45,25 @@ export class ReadingBudget {
 export class RunSettings {
   readonly #env: NodeJS.ProcessEnv;
   readonly #restrictions: readonly NodeJS.ProcessEnv[];
+  /** The rules for redaction that this export's own run was given. */
+  readonly #rules: string | undefined;
   readonly #known = new Map<string, Promise<Settings | undefined>>();
   readonly #gitFacts = new Map<string, Pick<BuildOptions, 'userId' | 'repository'>>();
 
-  constructor({ env, restrictions = [] }: ExportContext) {
+  constructor({ env, restrictions = [] }: ExportContext, { run }: ExportRequest) {
     this.#env = env;
     this.#restrictions = restrictions;
+    this.#rules = run?.identity.given?.CC_LANGFUSE_REDACT_EXTRA;
   }
 
   /** Undefined if nothing of the runs may be sent any more. */
-  find(runs: readonly [Run, ...Run[]]): Promise<Settings | undefined> {
+  async find(runs: readonly [Run, ...Run[]]): Promise<Settings | undefined> {
     const [{ folder, given = {} }, ...others] = runs;
     const all = restrict(given, [...others.map((run) => run.given ?? {}), ...this.#restrictions]);
-    const key = JSON.stringify([folder, all]);
-    const known = this.#known.get(key) ?? this.#read(withGivenVariables(this.#env, all), folder);
-    this.#known.set(key, known);
-    return known;
+    const settings = await this.#readOnce(all, folder);
+    if (settings?.hold === undefined || this.#rules === undefined) return settings;
+    // The rules of that time cannot be read, so those of this run replace them.
+    return this.#readOnce({ ...all, CC_LANGFUSE_REDACT_EXTRA: this.#rules }, folder);
   }
 
   /** What a turn or an agent is built with, by its run and by the folder that it worked in. */
@@ -69,6 +72,13 @@ export class RunSettings {
     const facts = this.#gitFacts.get(key) ?? readGitFacts(folder, settings);
     this.#gitFacts.set(key, facts);
     return { ...settings, ...facts, caller: { parent, seed, metadata } };
+  }
+
+  #readOnce(given: NodeJS.ProcessEnv, folder: string | undefined): Promise<Settings | undefined> {
+    const key = JSON.stringify([folder, given]);
+    const known = this.#known.get(key) ?? this.#read(withGivenVariables(this.#env, given), folder);
+    this.#known.set(key, known);
+    return known;
   }
 
   async #read(env: NodeJS.ProcessEnv, folder: string | undefined): Promise<Settings | undefined> {

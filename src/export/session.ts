@@ -1,5 +1,5 @@
 import { isRedactionError } from '../observations/redaction/redact.js';
-import { hasFailedAt, NEW_ENTRY, NOT_EXPORTED } from '../state/entry.js';
+import { hasFailedAt, lastKnownLine, NEW_ENTRY, NOT_EXPORTED } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
 import type { TurnGroup } from '../transcript/turns/turn.js';
@@ -26,11 +26,18 @@ export async function exportSession(request: ExportRequest, context: ExportConte
     return { sent: NOTHING, failure, isStopped: context.stop?.aborted ?? false };
   }
   try {
-    if (request.force) await context.state.update(sessionId, NOT_EXPORTED, context.destinationId);
+    if (request.force) await forget(sessionId, context);
     return await exportLocked(request, context, lock);
   } finally {
     lock.release();
   }
+}
+
+/** Forgets how far a session has been exported, but not which lines earlier runs knew: they were not written without tracing. */
+async function forget(sessionId: string, { state, destinationId }: ExportContext): Promise<void> {
+  const known = state.read(sessionId);
+  const knownLine = known && lastKnownLine(known);
+  await state.update(sessionId, { ...NOT_EXPORTED, knownLine }, destinationId);
 }
 
 async function exportLocked(request: ExportRequest, context: ExportContext, lock: Lock): Promise<ExportReport> {
@@ -42,7 +49,7 @@ async function exportLocked(request: ExportRequest, context: ExportContext, lock
   const isWrong = (destination: string) => hasFailedAt(known, destination) && !state.hasAcknowledged(destination);
   if (adopts) ledger.adopt(isWrong);
   const writer = new EntryWriter(known, request, context, ledger, lock);
-  const hasGaps = run?.takesAll === true && ledger.gapsUpTo(known.lastLine).length > 0;
+  const hasGaps = run?.claims === 'all' && ledger.gapsUpTo(known.lastLine).length > 0;
   const early = hasGaps ? await exportFrom(gapStart(known), request, context, writer, ledger) : undefined;
   if (early && (early.isStopped || early.failure !== undefined)) return early;
   ledger.fillGaps(known.lastLine);
@@ -82,7 +89,7 @@ async function exportFrom(
       context,
       writer,
       ledger,
-      settings: new RunSettings(context),
+      settings: new RunSettings(context, request),
       start: { ...start, ...position },
       budget,
       requests,

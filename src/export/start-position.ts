@@ -1,4 +1,4 @@
-import { type Entry, NEW_ENTRY } from '../state/entry.js';
+import { type Entry, lastClosedLine, NEW_ENTRY } from '../state/entry.js';
 import type { Position } from '../transcript/file/reader.js';
 import { NO_SESSION_FACTS, type SessionFacts } from '../transcript/turns/turn.js';
 
@@ -22,10 +22,10 @@ export interface Start extends Position {
 
 /** Start positions, best first: by byte offset, by line, from the top. The last turn is read again; it may have grown. */
 export function startPositions(entry: Entry): [Start, ...Start[]] {
-  const { lastLine, sentLine = lastLine, turnCount, turnLine, agents, pending, updated } = entry;
+  const { lastLine, sentLine = lastLine, turnCount, turnLine, agents, updated } = entry;
   const { turnsBefore = turnCount - 1 } = entry;
   const { agentsSince = lastLine > 0 && turnLine === undefined ? updated : undefined } = entry;
-  const closedLine = pending?.closedLine ?? 0;
+  const closedLine = lastClosedLine(entry);
   const top = { line: 1, offset: 0, turnCount: 0, lastLine: 0, sentLine: 0, closedLine, session: NO_SESSION_FACTS };
   const fromTop = { ...top, time: undefined, prompt: undefined, agents: undefined, agentsSince, isForGaps: false };
   if (lastLine === 0) return [{ ...fromTop, sentLine, agents, time: entry.time }];

@@ -92,7 +92,7 @@ const progressFields = {
   agentsSince: optional(z.string()),
   /** By agent id; `workflow <run id>` is where the steps of a workflow belong. */
   agents: optional(z.record(z.string(), optional(AgentEntry))),
-  /** Why the last run failed. */
+  /** Why something is still to be sent. Without an attempt, a run was about to send it. */
   pending: optional(z.object({ since: z.string(), attempts: count, reason: z.string(), closedLine: optional(count) })),
 };
 
@@ -109,6 +109,8 @@ export const Entry = z.object({
   /** In the order of their lines. */
   runs: z.catch(z.array(Run), []),
   mutes: optional(z.array(Mute)),
+  /** The last line that was known before all of it was to be sent again. */
+  knownLine: optional(count),
   /** Where it was last exported; the first cc-langfuse did not record it. */
   destination: optional(z.string()),
   /** How far it has been exported to others. */
@@ -151,14 +153,25 @@ export function withProgressAt(entry: Entry, destination: string): Entry {
   };
 }
 
-/** The last line of the turns that earlier runs knew, whether or not they were sent. */
-export function lastKnownLine({ lastLine, sentLine = 0, pending }: Entry): number {
-  return Math.max(lastLine, sentLine, pending?.closedLine ?? 0);
+/** The last line of the turns that earlier runs knew, whether or not they were sent, and wherever. */
+export function lastKnownLine(entry: Entry): number {
+  const lines = listProgress(entry).flatMap(({ lastLine, sentLine = 0 }) => [lastLine, sentLine]);
+  return Math.max(...lines, lastClosedLine(entry), entry.knownLine ?? 0);
+}
+
+/** Up to this line turns are over, as runs that failed have found, wherever they were to be sent. */
+export function lastClosedLine(entry: Entry): number {
+  return Math.max(...listProgress(entry).map(({ pending }) => pending?.closedLine ?? 0));
+}
+
+function listProgress({ elsewhere = {}, ...progress }: Entry): Progress[] {
+  return [progress, ...Object.values(elsewhere)];
 }
 
 /** Whether sending to a destination has failed for the session. */
 export function hasFailedAt({ destination, pending, elsewhere = {} }: Entry, id: string): boolean {
-  return (destination === id ? pending : elsewhere[id]?.pending) !== undefined;
+  const there = destination === id ? pending : elsewhere[id]?.pending;
+  return there !== undefined && there.attempts > 0;
 }
 
 /** Whether a destination has acknowledged anything of the session. */
@@ -169,8 +182,9 @@ export function isAcknowledgedBy({ destination, elsewhere = {}, ...progress }: E
 
 /** Whether the session has nothing that a later run must look for. */
 function isSettled({ pending, runs, elsewhere = {} }: Entry): boolean {
-  const isPending = ({ destination }: Run) =>
-    destination !== undefined && elsewhere[destination]?.pending !== undefined;
+  // A run without keys waits for some. Older versions did not always save the destination, nor what the run was given.
+  const isPending = ({ destination, given }: Run) =>
+    destination === undefined ? given !== undefined : elsewhere[destination]?.pending !== undefined;
   return pending === undefined && !openRun(runs) && !runs.some(isPending);
 }
 

@@ -13,6 +13,8 @@ export const Run = z.object({
   toLine: optional(z.number()),
   /** Undefined if its settings named no destination. */
   destination: optional(z.string()),
+  /** What its settings named if that was wrong, and `destination` has replaced it; empty if they named none. */
+  namedDestination: optional(z.string()),
   /** The variables that describe its turns or restrict what of them is sent; undefined if an older version did not save them. */
   given: optional(z.record(z.string(), z.string())),
   /** The folder that Claude Code was started in. */
@@ -42,9 +44,10 @@ export function openRun(runs: readonly Run[]): Run | undefined {
   return last && last.toLine === undefined ? last : undefined;
 }
 
-/** Whether two runs would send a turn alike. */
-export function isSameRun(a: RunIdentity, b: RunIdentity): boolean {
-  return isDeepStrictEqual(describe(a), describe(b));
+/** Whether two runs would send a turn alike, or did before another destination replaced that of the first. */
+export function isSameRun(run: RunIdentity, other: RunIdentity): boolean {
+  const isReplaced = run.namedDestination !== undefined && run.namedDestination === (other.destination ?? '');
+  return isDeepStrictEqual(describe(run), describe(isReplaced ? { ...other, destination: run.destination } : other));
 }
 
 function describe({ destination, given, parent, seed, metadata }: RunIdentity) {

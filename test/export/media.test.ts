@@ -39,7 +39,7 @@ test('an observation without images is sent without an upload', async () => {
       occasion: 'event',
       closing: { kind: 'everything' },
       agents: { running: new Set(), sessionEnded: true, includeLegacyFiles: false },
-      run: { identity: { destination: 'x', given: {} }, takesAll: false },
+      run: { identity: { destination: 'x', given: {} }, claims: 'own turn' },
     },
     {
       state: new DryRunState(new StateStore(folder, () => {})),

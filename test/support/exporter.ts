@@ -41,7 +41,7 @@ export class Exporter {
         occasion: 'event',
         closing: { kind: 'everything' },
         agents: { running: new Set(), sessionEnded: true, includeLegacyFiles: true },
-        run: { identity: { destination: DESTINATION, given: describingVariables(env), ...caller }, takesAll: false },
+        run: { identity: { destination: DESTINATION, given: describingVariables(env), ...caller }, claims: 'own turn' },
       },
       {
         state: new StateStore(join(this.folder, 'state'), () => {}),

@@ -46,6 +46,13 @@ export function run(
   });
 }
 
+/** Sets the time of a file, or of everything in a folder, to an hour ago, so that its session counts as idle. */
+export function letIdle(path: string): void {
+  const anHourAgo = new Date(Date.now() - 3_600_000);
+  const names = statSync(path).isDirectory() ? readdirSync(path, { recursive: true, encoding: 'utf8' }) : [''];
+  for (const name of names) utimesSync(join(path, name), anHourAgo, anHourAgo);
+}
+
 /** A home and a server of its own, with the program between them. */
 export class Workplace {
   readonly home = mkdtempSync(join(tmpdir(), 'cc-langfuse-'));
@@ -95,11 +102,8 @@ export class Workplace {
     return join(this.projects, '-work', `${session}.jsonl`);
   }
 
-  /** Sets the time of a file, or of everything in a folder, to an hour ago, so that its session counts as idle. */
   letIdle(path = this.projects): void {
-    const anHourAgo = new Date(Date.now() - 3_600_000);
-    const names = statSync(path).isDirectory() ? readdirSync(path, { recursive: true, encoding: 'utf8' }) : [''];
-    for (const name of names) utimesSync(join(path, name), anHourAgo, anHourAgo);
+    letIdle(path);
   }
 
   get stateFolder(): string {

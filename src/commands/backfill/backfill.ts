@@ -119,7 +119,7 @@ async function backfillSession(
         agents,
         force,
         // Turns that ran without tracing belong to no run: the user has asked for them, too.
-        run: isElsewhere ? undefined : { identity, takesAll: true },
+        run: isElsewhere ? undefined : { identity, claims: 'all' },
         adopts: !isElsewhere,
       },
       { ...context, restrictions: [shell], deadline: Number.POSITIVE_INFINITY, observer },

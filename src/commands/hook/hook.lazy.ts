@@ -88,7 +88,9 @@ async function handleEvent(run: HookRun): Promise<void> {
   if (!config || identity.destination === undefined) {
     saveProblem(run);
     // Its turns wait for a destination.
-    return state.read(sessionId) ? undefined : recordStart({ ...payload, source: 'startup' }, identity, state);
+    if (!state.read(sessionId)) await recordStart({ ...payload, source: 'startup' }, identity, state);
+    if (event === 'SessionEnd') await recordEnd({ sessionId, path }, state, identity);
+    return;
   }
   const destination = await openDestination(config, folder);
   const { destination: destinationId } = identity;
@@ -136,7 +138,7 @@ async function exportOwnSession(
   const running = new Set(tasks.filter(({ status }) => status === 'running').map(({ id }) => id));
   const agents = { running, sessionEnded, includeLegacyFiles: sessionEnded };
   const closing = chooseClosing(payload, startedAt, context.deadline);
-  const run = { identity, promptId, takesAll: false };
+  const run = { identity, promptId, claims: 'own turn' } as const;
   return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, run, adopts: true }, context);
 }
 
@@ -154,8 +156,8 @@ function isStop(event: string | undefined): boolean {
 }
 
 /**
- * Exports the session that the transcript says it continues, unless this session has been exported before. If the state does not
- * know it, it was traced if this session continues it without a pause, since then it was the same process.
+ * Exports the session that the transcript says it continues, unless this session has been exported before. If no hook has told of
+ * either, its last turn was traced if this session continues it without a pause, since then it was the same process.
  */
 async function exportPrevious(
   { session_id: sessionId, transcript_path: path }: HookPayload,
@@ -168,16 +170,16 @@ async function exportPrevious(
     (state.read(sessionId)?.turnCount ?? 0) > 0 ? undefined : findPreviousSession(path, sessionId),
   );
   if (!previous) return;
-  if (!state.read(previous.sessionId)) {
-    if (!wasInterrupted(previous.path, path)) return;
-    // What started this run holds for its own session alone.
-    const { parent: _, seed: __, metadata: ___, ...shared } = identity;
-    await state.update(previous.sessionId, { path: previous.path, runs: [{ ...shared, fromLine: 1 }] });
-  }
+  const isKnown = state.read(previous.sessionId) !== undefined;
+  if (!isKnown && (state.read(sessionId) || !wasInterrupted(previous.path, path))) return;
   await recordEnd(previous, state);
   const agents = { running: new Set<string>(), sessionEnded: true, includeLegacyFiles: true };
   const whole = { ...previous, occasion: 'event', closing: { kind: 'everything' }, agents, adopts: true } as const;
-  await exportAndLog(whole, context);
+  // What started this run holds for its own session alone.
+  const { parent: _, seed: __, metadata: ___, ...shared } = identity;
+  const run = { identity: shared, claims: 'last turn' } as const;
+  await exportAndLog(isKnown ? whole : { ...whole, run }, context);
+  if (!isKnown) await recordEnd(previous, state);
 }
 
 /** Whether a session was being written when the other one began. */

@@ -28,10 +28,21 @@ export async function recordEnd(
   state: SessionState,
   identity?: RunIdentity,
 ): Promise<void> {
-  const known = state.read(sessionId);
-  const open = known && openRun(known.runs);
-  if (open && (!identity || isSameRun(open, identity)))
-    await state.update(sessionId, { runs: closed(known, countKnownLines(path, known)) });
+  const last = state.read(sessionId);
+  const open = last && openRun(last.runs);
+  const known = open?.destination === undefined ? last : state.read(sessionId, open.destination);
+  if (!known || !open || (identity && !isSameRun(open, identity))) return;
+  const toLine = countKnownLines(path, known);
+  await state.update(sessionId, { runs: closed(known, toLine), ...unfinished(path, known, toLine) }, open.destination);
+}
+
+/** An ended run is not looked at again. So if the hook is killed before it has sent the rest, the state must say that there is one. */
+function unfinished(path: string, { pending, bytes = 0 }: Entry, closedLine: number): Partial<Entry> {
+  const size = lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size <= bytes || pending) return {};
+  return {
+    pending: { since: new Date().toISOString(), attempts: 0, reason: 'its last run has not ended yet', closedLine },
+  };
 }
 
 /**

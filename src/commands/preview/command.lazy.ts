@@ -91,7 +91,7 @@ async function previewObservations(
       occasion: 'backfill',
       closing: { kind: 'everything' },
       agents,
-      run: { identity, takesAll: true },
+      run: { identity, claims: 'all' },
       adopts: true,
       force: true,
     },

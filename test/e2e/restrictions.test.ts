@@ -1,0 +1,222 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ClaudeSession, writeFolderSettings } from '../support/claude-session.js';
+import { type Environment, run, Workplace } from '../support/program.js';
+
+let workplace: Workplace;
+let session: ClaudeSession;
+let other: ClaudeSession;
+
+const open = (id: string, folder: string) => {
+  mkdirSync(join(workplace.home, folder), { recursive: true });
+  return new ClaudeSession(id, workplace.transcriptOf(id), join(workplace.home, folder));
+};
+
+beforeEach(async () => {
+  workplace = await Workplace.open();
+  session = open('aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa', 'work/app');
+  other = open('bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb', 'elsewhere');
+});
+
+afterEach(() => workplace.close());
+
+const hook = (payload: object, env: Environment = {}) =>
+  run(['hook'], { ...workplace.env, ...env }, JSON.stringify(payload));
+/** A command that a person runs with TRACE_TO_LANGFUSE unset. */
+const command = (args: readonly string[], env: Environment = {}) => {
+  workplace.letIdle();
+  return run(args, { ...workplace.env, TRACE_TO_LANGFUSE: undefined, ...env }, '', { cwd: workplace.home });
+};
+const roots = () => workplace.server.roots.map(({ trace, name }) => `${String(trace.sessionId)[0]} ${name}`);
+const inputs = () => workplace.server.roots.map(({ input }) => JSON.stringify(input));
+
+const writeUserSettings = (env: object) => {
+  mkdirSync(join(workplace.home, '.claude'), { recursive: true });
+  writeFileSync(join(workplace.home, '.claude', 'settings.json'), JSON.stringify({ env }));
+};
+
+/** Runs a session's first Stop while the server refuses everything. */
+async function failOn(one: ClaudeSession, env: Environment = {}): Promise<void> {
+  one.addTurn();
+  workplace.server.misbehave = () => ({ status: 401 });
+  await hook(one.payload('Stop'), env);
+  workplace.server.misbehave = () => undefined;
+}
+
+describe('a folder whose settings turn tracing off', () => {
+  describe.each(['settings.json', 'settings.local.json'])('in .claude/%s', (name) => {
+    beforeEach(() => writeFolderSettings(session.folder, { TRACE_TO_LANGFUSE: 'false' }, name));
+
+    test('is skipped by a backfill of everything, which says who said no', async () => {
+      session.addTurn();
+      other.addTurn();
+      const { stdout } = await command(['backfill', '--all', '--yes']);
+      expect(roots()).toEqual(['b Turn 1']);
+      const file = join(session.folder, '.claude', name);
+      expect(stdout).toContain(`– ${session.id} TRACE_TO_LANGFUSE is off in ${file}`);
+    });
+
+    test('is skipped by its hooks, whatever their environment says', async () => {
+      session.addTurn();
+      await hook(session.payload('Stop'));
+      await hook(session.payload('Stop', { cwd: '/gone' }), { CLAUDE_PROJECT_DIR: session.folder });
+      expect(workplace.server.requests).toEqual([]);
+    });
+  });
+
+  test('is skipped by the recovery of what failed before, and by a forced backfill, until they allow it again', async () => {
+    await failOn(session);
+    writeFolderSettings(session.folder, { TRACE_TO_LANGFUSE: 'false' });
+    other.addTurn();
+    await hook(other.payload('Stop'));
+    expect(roots()).toEqual(['b Turn 1']);
+    await command(['backfill', '--all', '--yes', '--force']);
+    expect(roots()).toEqual(['b Turn 1']);
+    writeFolderSettings(session.folder, {});
+    await command(['backfill', '--all', '--yes']);
+    expect(roots()).toEqual(['b Turn 1', 'a Turn 1']);
+  });
+});
+
+describe('a folder whose settings keep content', () => {
+  beforeEach(() => writeFolderSettings(session.folder, { CC_LANGFUSE_CAPTURE: 'metadata' }));
+
+  test('has none in what a backfill or a preview by hand shows', async () => {
+    session.addTurn();
+    const { stdout } = await command(['preview', '--json', session.path]);
+    expect(JSON.parse(stdout)).not.toEqual([]);
+    expect(stdout).not.toMatch(/question|answer/);
+    await command(['backfill', '--all', '--yes'], { CC_LANGFUSE_CAPTURE: 'full' });
+    expect(roots()).toEqual(['a Turn 1']);
+    expect(JSON.stringify(workplace.server.observations)).not.toMatch(/question|answer/);
+  });
+
+  test('has none in what its hooks send, though the shell wants all of it', async () => {
+    session.addTurn();
+    await hook(session.payload('Stop'), { CC_LANGFUSE_CAPTURE: 'full' });
+    expect(roots()).toEqual(['a Turn 1']);
+    expect(JSON.stringify(workplace.server.observations)).not.toMatch(/question|answer/);
+  });
+});
+
+test('a restriction that came after a turn had failed holds for its recovery', async () => {
+  await failOn(session);
+  writeFolderSettings(session.folder, { CC_LANGFUSE_CAPTURE: 'no_tool_io', CC_LANGFUSE_MAX_CHARS: '5' });
+  other.addTurn();
+  await hook(other.payload('Stop'));
+  expect(roots()).toEqual(['b Turn 1', 'a Turn 1']);
+  expect(inputs()[1]).not.toContain(session.question);
+  expect(inputs()[0]).toContain(other.question);
+});
+
+test("a project's server and keys are not used by a backfill", async () => {
+  writeFolderSettings(session.folder, {
+    LANGFUSE_BASE_URL: 'http://127.0.0.1:1',
+    LANGFUSE_PUBLIC_KEY: 'pk-lf-theirs',
+    LANGFUSE_SECRET_KEY: 'sk-lf-theirs',
+    LANGFUSE_TAGS: 'theirs',
+  });
+  session.addTurn();
+  const { stdout } = await command(['backfill', '--yes', session.path], {});
+  expect(roots()).toEqual([]);
+  expect(stdout).toContain('is for another project');
+  const bare = { LANGFUSE_BASE_URL: undefined, LANGFUSE_PUBLIC_KEY: undefined, LANGFUSE_SECRET_KEY: undefined };
+  const { exitCode, stderr } = await command(['backfill', '--yes', session.path], bare);
+  expect({ exitCode, stderr }).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('there is nowhere to send to'),
+  });
+});
+
+describe('CC_LANGFUSE_EXCLUDE', () => {
+  const patterns: [string, () => string][] = [
+    ['the path of the folder', () => session.folder],
+    ['a folder above it', () => join(workplace.home, 'work')],
+    ['a glob', () => `${workplace.home}/w*/app`],
+    ['a glob of any depth', () => '**/app'],
+    ['a path below the home folder', () => '~/work'],
+    ['one of several, with a slash at its end', () => ` /other , ${session.folder}/ `],
+  ];
+
+  test.each(patterns)('keeps the hooks of a folder from sending anything: %s', async (_, glob) => {
+    session.addTurn();
+    await hook(session.payload('Stop'), { CC_LANGFUSE_EXCLUDE: glob() });
+    await hook(session.payload('SessionEnd'), { CC_LANGFUSE_EXCLUDE: glob() });
+    expect(workplace.server.requests).toEqual([]);
+    other.addTurn();
+    await hook(other.payload('Stop'), { CC_LANGFUSE_EXCLUDE: glob() });
+    expect(roots()).toEqual(['b Turn 1']);
+  });
+
+  test.each(['/app', 'app', '~', ''])('does not match other folders: %j', async (glob) => {
+    session.addTurn();
+    await hook(session.payload('Stop'), { CC_LANGFUSE_EXCLUDE: glob === '~' ? '~/worker,~/work/ap' : glob });
+    expect(roots()).toEqual(['a Turn 1']);
+  });
+
+  test('in the settings of the user holds for hooks whose environment says something else', async () => {
+    writeUserSettings({ CC_LANGFUSE_EXCLUDE: '~/work' });
+    session.addTurn();
+    await hook(session.payload('Stop'), { CC_LANGFUSE_EXCLUDE: '/other' });
+    expect(workplace.server.requests).toEqual([]);
+  });
+
+  test('holds for the recovery of what failed before, which the next run sends once it is gone', async () => {
+    await failOn(session);
+    writeUserSettings({ CC_LANGFUSE_EXCLUDE: '~/work' });
+    other.addTurn();
+    await hook(other.payload('Stop'));
+    expect(roots()).toEqual(['b Turn 1']);
+    writeUserSettings({});
+    session.addTurn();
+    await hook(session.payload('Stop'));
+    expect(roots()).toEqual(['b Turn 1', 'a Turn 1', 'a Turn 2']);
+  });
+
+  test.each([
+    ['the environment', (glob: string) => ({ CC_LANGFUSE_EXCLUDE: glob })],
+    [
+      'the settings of the user',
+      (glob: string) => {
+        writeUserSettings({ CC_LANGFUSE_EXCLUDE: glob });
+        return {};
+      },
+    ],
+  ])('in %s holds for backfill, and sessions names it', async (_, give) => {
+    session.addTurn();
+    other.addTurn();
+    const env = give('~/work');
+    const { stdout } = await command(['backfill', '--all', '--yes'], env);
+    expect(roots()).toEqual(['b Turn 1']);
+    expect(stdout).toMatch(new RegExp(`– ${session.id} CC_LANGFUSE_EXCLUDE in .* excludes ~/work`));
+    const listed = JSON.parse((await command(['sessions', '--json'], env)).stdout);
+    expect(
+      Object.fromEntries(listed.map((each: { sessionId: string; state: string }) => [each.sessionId, each.state])),
+    ).toEqual({
+      [session.id]: 'excluded',
+      [other.id]: 'exported',
+    });
+  });
+
+  test('does not make a turn that ran before it one without tracing, even after a forced backfill', async () => {
+    session.addTurn();
+    await hook(session.payload('Stop'), { CC_LANGFUSE_CAPTURE: 'metadata' });
+    await run(['backfill', '--all', '--yes', '--force'], workplace.env);
+    session.addTurn();
+    await hook(session.payload('Stop'), { CC_LANGFUSE_EXCLUDE: '~/work' });
+    await command(['backfill', '--all', '--yes']);
+    expect(roots()).toEqual(['a Turn 1', 'a Turn 2']);
+    expect(inputs()[0]).toBeUndefined();
+  });
+
+  test('keeps what was said while it was there, also once it is gone', async () => {
+    session.addTurn();
+    await hook(session.payload('Stop'), {});
+    session.addTurn();
+    await hook(session.payload('Stop'), { CC_LANGFUSE_EXCLUDE: '~/work' });
+    session.addTurn();
+    await hook(session.payload('Stop'), {});
+    expect(roots()).toEqual(['a Turn 1', 'a Turn 3']);
+  });
+});

@@ -32,11 +32,14 @@ export async function exportSession(request: ExportRequest, context: ExportConte
   }
 }
 
-/** Forgets how far a session has been exported, but not which lines earlier runs knew: they were not written without tracing. */
+/**
+ * Forgets how far a session has been exported. That the destination is right is still known, and which lines earlier runs knew: those
+ * were not written without tracing.
+ */
 async function forget(sessionId: string, { state, destinationId }: ExportContext): Promise<void> {
-  const known = state.read(sessionId);
-  const knownLine = known && lastKnownLine(known);
-  await state.update(sessionId, { ...NOT_EXPORTED, knownLine }, destinationId);
+  const known = state.read(sessionId, destinationId) ?? NEW_ENTRY;
+  const kept = { acknowledged: known.acknowledged, knownLine: lastKnownLine(known) };
+  await state.update(sessionId, { ...NOT_EXPORTED, ...kept }, destinationId);
 }
 
 async function exportLocked(request: ExportRequest, context: ExportContext, lock: Lock): Promise<ExportReport> {

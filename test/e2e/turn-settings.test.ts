@@ -183,6 +183,15 @@ describe('a turn of a run for another project', () => {
     for (const server of [workplace.server, second]) expectEachSentOnce(server);
   });
 
+  test('is sent there even if that run was killed before a Stop', async () => {
+    await hook(session.startPayload('startup'));
+    session.addTurn();
+    await runOnce('resume', { env: toSecond });
+    await runOnce('startup', {}, other);
+    expect(turns()).toEqual(['b Turn 1 with words', 'a Turn 1 with words']);
+    expect(turns(second)).toEqual(['a Turn 2 with words']);
+  });
+
   test('is sent by the next run of its own session that has those keys', async () => {
     await pendingForFirst();
     await runOnce('resume');

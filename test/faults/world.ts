@@ -35,6 +35,7 @@ export interface Circumstances {
 /** A process of Claude Code. */
 interface Process {
   readonly config: Config;
+  hasAsked: boolean;
 }
 
 interface Session {
@@ -90,6 +91,9 @@ export class World {
     if (step.kind === 'kill') return this.#kill(session);
     if (step.kind === 'compact') return this.#callStart(session, 'compact');
     if (this.#sessions.length === MOST_SESSIONS) return;
+    // It is left after a turn. Without SessionStart hooks, that a process without tracing left it cannot be told from one with it.
+    const isTold = this.#hasStart || process.config.tracing === 'on';
+    if (step.kind === 'leave plan mode' && !(process.hasAsked && isTold)) return;
     const next = this.#addSession();
     if (step.kind === 'clear') await this.#end(session);
     else {
@@ -100,7 +104,7 @@ export class World {
         sessionId: session.id,
       });
     }
-    next.process = process;
+    next.process = { ...process, hasAsked: false };
     await this.#callStart(next, 'clear');
   }
 
@@ -131,6 +135,7 @@ export class World {
     if (session.process && before === 'kill') this.#kill(session);
     if (!session.process) await this.#launch(session, config);
     const { config: own = config } = session.process ?? {};
+    if (session.process) session.process.hasAsked = true;
     this.#seconds += 10;
     const n = this.#seconds;
     this.#oracle.add(session.id, ms(n), own, session.killed, {
@@ -166,7 +171,7 @@ export class World {
   }
 
   async #launch(session: Session, config: Config, source?: 'fork'): Promise<void> {
-    session.process = { config };
+    session.process = { config, hasAsked: false };
     const isNew = session.promptId === '';
     await this.#callStart(session, source ?? (isNew ? 'startup' : 'resume'));
   }
@@ -260,7 +265,8 @@ export class World {
       }),
       assistant(`hm${this.#seconds}`, 'done', { timestamp: at(this.#seconds + 1) }),
     );
-    const process = { config: { tracing: 'on', goal, capture: 'metadata', tag: 'x' } } as const;
+    const config = { tracing: 'on', goal, capture: 'metadata', tag: 'x' } as const;
+    const process = { config, hasAsked: true };
     const helper = { id: HELPER, path, process, killed: [], promptId: `h${this.#seconds}`, answer: 'done' };
     await this.#callStart(helper, 'resume');
     await this.#callStop(helper, 'Stop');

@@ -129,7 +129,7 @@ interface Progress {
 }
 
 async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun): Promise<Progress | undefined> {
-  const { start, ledger, outbox, budget } = run;
+  const { start, ledger, outbox, budget, writer } = run;
   let isVerified = start.prompt === undefined;
   let closedLine: number | undefined;
   let openFrom: number | undefined;
@@ -137,6 +137,8 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
   for await (const { turn, isClosed } of turns) {
     isVerified ||= isLastExported(turn, start);
     if (!isVerified) return undefined;
+    // What follows the last exported turn is read again from there.
+    if (start.isForGaps && turn.prompts[0].line > writer.known.lastLine) break;
     if (!isClosed) {
       // An open turn without a new line was exported when it seemed to be over.
       if ((turn.lineNumbers.at(-1) ?? 0) > start.lastLine) openFrom = turn.start.offset;

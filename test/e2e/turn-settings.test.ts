@@ -108,6 +108,14 @@ describe('a session that is continued with tracing off, and then with tracing on
     expectEachSentOnce(workplace.server);
   });
 
+  test('and once more with tracing off, is sent whole by a backfill, each turn once', async () => {
+    await continueTwice(true);
+    await runOnce('resume', { env: OFF });
+    await backfill({});
+    expect(turns().toSorted()).toEqual([...hooksOnly, 'a Turn 2 with words', 'a Turn 4 with words'].toSorted());
+    expectEachSentOnce(workplace.server);
+  });
+
   test('keeps the turns before, too, if the first run had tracing off and nothing recorded its start', async () => {
     await runOnce('startup', { env: OFF, hasStart: false });
     await runOnce('resume', { hasStart: false });

@@ -16,10 +16,7 @@ export interface OwnRun {
   readonly identity: RunIdentity;
   /** The prompt of the turn that ended with the event; undefined if the event does not say. */
   readonly promptId?: string | undefined;
-  /**
-   * Which turns of no run belong to it: the one that its event ended (in a session without runs, all before it, too), only the
-   * last one, or all, as for a backfill.
-   */
+  /** Which turns of no run belong to it: the one that its event ended, only the last one, or all, as for a backfill. */
   readonly claims: 'own turn' | 'last turn' | 'all';
 }
 
@@ -40,8 +37,8 @@ export class Ledger {
     if (own?.claims !== 'own turn') return;
     // Without a SessionStart and without the turn's id, a new run is assumed to begin after the last line that earlier runs knew.
     // A run that is known adds nothing, since its event may be handled after the next run has started.
-    const isNew = openRun(runs) && own.promptId === undefined && !runs.some((run) => isSameRun(run, own.identity));
-    if (isNew || runs.length === 0) this.#change({ ...own.identity, fromLine: lastKnownLine(entry) + 1 });
+    const isNew = openRun(runs) ? !runs.some((run) => isSameRun(run, own.identity)) : runs.length === 0;
+    if (isNew && own.promptId === undefined) this.#change({ ...own.identity, fromLine: lastKnownLine(entry) + 1 });
   }
 
   get hasChanged(): boolean {
@@ -108,15 +105,25 @@ export class Ledger {
     return this.#mutes.at(-1)?.toLine === undefined && this.#mutes.length > 0;
   }
 
-  /** Records that the turn which ended with this export's event belongs to its run. */
-  claim({ prompts }: Turn): void {
-    if (this.#own?.claims !== 'own turn') return;
+  /** Whether no hook has recorded a run of the session yet. */
+  get isEmpty(): boolean {
+    return this.#runs.length === 0;
+  }
+
+  /**
+   * Records that the turn which ended with this export's event belongs to its run, and so do turns right before it that had no
+   * event of their own. Returns whether it does.
+   */
+  claim({ prompts }: Turn, [before]: readonly Turn[] = []): boolean {
+    if (this.#own?.claims !== 'own turn') return false;
     const { identity, promptId } = this.#own;
     const own = promptId === undefined ? undefined : prompts.find((prompt) => prompt.promptId === promptId);
     const known = own && runAt(this.#runs, own.line);
     // A turn can begin with a prompt that an earlier run left unanswered.
-    const [{ line: fromLine }] = prompts;
-    if (own && !(known && isSameRun(known, identity))) this.#change({ ...identity, fromLine });
+    const [{ line: fromLine }] = before?.prompts ?? prompts;
+    const isClaimed = own !== undefined && !(known && isSameRun(known, identity));
+    if (isClaimed) this.#change({ ...identity, fromLine });
+    return isClaimed;
   }
 
   /** Takes a turn of no run, if this export may. Returns the run that has it then, to be saved once the turn is acknowledged. */

@@ -4,6 +4,7 @@ import { findEmail } from '../git/identity.js';
 import { readRepositoryConfig, repositoryName } from '../git/repository.js';
 import type { Limits } from '../langfuse/destination.js';
 import type { BuildOptions } from '../observations/build/trace.js';
+import type { Entry } from '../state/entry.js';
 import type { Run } from '../state/runs.js';
 import type { EntryWriter } from './entry-writer.js';
 import type { ExactRequests } from './exact-requests.lazy.js';
@@ -41,29 +42,36 @@ export class ReadingBudget {
   }
 }
 
+const RULES = 'CC_LANGFUSE_REDACT_EXTRA';
+
 /** The settings under which turns are sent: those of their own runs, restricted by what their folder says now. */
 export class RunSettings {
   readonly #env: NodeJS.ProcessEnv;
   readonly #restrictions: readonly NodeJS.ProcessEnv[];
-  /** The rules for redaction that this export's own run was given. */
+  /** The rules for redaction that replace those because of which turns are held. */
   readonly #rules: string | undefined;
   readonly #known = new Map<string, Promise<Settings | undefined>>();
   readonly #gitFacts = new Map<string, Pick<BuildOptions, 'userId' | 'repository'>>();
 
-  constructor({ env, restrictions = [] }: ExportContext, { run }: ExportRequest) {
+  /** Whether turns are held since an earlier export. */
+  readonly #areHeld: boolean;
+
+  constructor({ env, restrictions = [] }: ExportContext, { run }: ExportRequest, { pending }: Entry) {
     this.#env = env;
     this.#restrictions = restrictions;
-    this.#rules = run?.identity.given?.CC_LANGFUSE_REDACT_EXTRA;
+    this.#rules = run?.identity.given?.[RULES];
+    this.#areHeld = pending?.reason.startsWith(RULES) ?? false;
   }
 
   /** Undefined if nothing of the runs may be sent any more. */
   async find(runs: readonly [Run, ...Run[]]): Promise<Settings | undefined> {
     const [{ folder, given = {} }, ...others] = runs;
     const all = restrict(given, [...others.map((run) => run.given ?? {}), ...this.#restrictions]);
-    const settings = await this.#readOnce(all, folder);
-    if (settings?.hold === undefined || this.#rules === undefined) return settings;
-    // The rules of that time cannot be read, so those of this run replace them.
-    return this.#readOnce({ ...all, CC_LANGFUSE_REDACT_EXTRA: this.#rules }, folder);
+    const settings = this.#areHeld ? undefined : await this.#readOnce(all, folder);
+    const isHeld = this.#areHeld || settings?.hold !== undefined;
+    if (!isHeld || this.#rules === undefined) return settings ?? this.#readOnce(all, folder);
+    // The rules of that time cannot be applied, so those of this run replace them.
+    return this.#readOnce({ ...all, [RULES]: this.#rules }, folder);
   }
 
   /** What a turn or an agent is built with, by its run and by the folder that it worked in. */

@@ -1,8 +1,9 @@
+import { determineEnding } from '../observations/build/ending.js';
 import { isRedactionError } from '../observations/redaction/redact.js';
 import { hasFailedAt, lastKnownLine, NEW_ENTRY, NOT_EXPORTED } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
-import type { TurnGroup } from '../transcript/turns/turn.js';
+import type { Turn, TurnGroup } from '../transcript/turns/turn.js';
 import { EntryWriter } from './entry-writer.js';
 import type { ExportContext, ExportReport, ExportRequest } from './export-request.js';
 import { Ledger } from './ledger.js';
@@ -33,11 +34,14 @@ export async function exportSession(request: ExportRequest, context: ExportConte
   }
 }
 
-/** Forgets how far a session has been exported, but not which lines earlier runs knew: they were not written without tracing. */
+/**
+ * Forgets how far a session has been exported. That the destination is right is still known, and which lines earlier runs knew: those
+ * were not written without tracing.
+ */
 async function forget(sessionId: string, { state, destinationId }: ExportContext): Promise<void> {
-  const known = state.read(sessionId);
-  const knownLine = known && lastKnownLine(known);
-  await state.update(sessionId, { ...NOT_EXPORTED, knownLine }, destinationId);
+  const known = state.read(sessionId, destinationId) ?? NEW_ENTRY;
+  const kept = { acknowledged: known.acknowledged, knownLine: lastKnownLine(known) };
+  await state.update(sessionId, { ...NOT_EXPORTED, ...kept }, destinationId);
 }
 
 async function exportLocked(request: ExportRequest, context: ExportContext, lock: Lock): Promise<ExportReport> {
@@ -89,7 +93,7 @@ async function exportFrom(
       context,
       writer,
       ledger,
-      settings: new RunSettings(context, request),
+      settings: new RunSettings(context, request, writer.known),
       start: { ...start, ...position },
       budget,
       requests,
@@ -129,24 +133,35 @@ interface Progress {
 }
 
 async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun): Promise<Progress | undefined> {
-  const { start, ledger, outbox, budget } = run;
+  const { start, ledger, outbox, budget, writer } = run;
   let isVerified = start.prompt === undefined;
   let closedLine: number | undefined;
   let openFrom: number | undefined;
   let skipped: TurnGroup | undefined;
+  /** The turns right before that had no event which could have recorded their run. */
+  let silent: TurnGroup[] = [];
   for await (const { group, isClosed } of turns) {
     isVerified ||= includesLastExported(group, start);
     // If turns interleave, those that were exported earlier can come first.
     if (!isVerified && lastLineOf(group) < start.lastLine) continue;
     if (!isVerified) return undefined;
+    // What follows the last exported turn is read again from there.
+    if (start.isForGaps && firstPromptLineOf(group) > writer.known.lastLine) break;
     if (!isClosed) {
       // Open turns without a new line were exported when they seemed to be over.
       if (lastLineOf(group) > start.lastLine) openFrom = group.from.offset;
       break;
     }
     closedLine = lastLineOf(group);
-    const isTaken = outbox.failure !== undefined || (await holdIfUnredacted(run, () => addTurns(group, run)));
-    skipped = isTaken ? undefined : group;
+    const isUnknown = ledger.isEmpty;
+    const before = silent.flatMap(({ turns: earlier }) => earlier);
+    // All of them, since what one of them claims can hold for the others.
+    const isClaimed = group.turns.map((turn) => ledger.claim(turn, before)).includes(true);
+    for (const each of isClaimed ? [...silent, group] : [group]) {
+      const isTaken = outbox.failure !== undefined || (await holdIfUnredacted(run, () => addTurns(each, run)));
+      skipped = isTaken ? undefined : each;
+    }
+    silent = isUnknown && group.turns.every(hasNoStop) ? [...silent, group] : [];
     if (budget.isUsedUp) break;
   }
   const last = skipped?.turns.at(-1);
@@ -164,6 +179,15 @@ async function holdIfUnredacted<T>({ outbox }: ExportRun, add: () => Promise<T>)
     outbox.hold(error.message);
     return true;
   }
+}
+
+/** Whether Claude Code starts no Stop hook for a turn that ends like this. */
+function hasNoStop(turn: Turn): boolean {
+  return ['interrupted', 'api_error', 'max_turns', 'unfinished'].includes(determineEnding(turn).outcome);
+}
+
+function firstPromptLineOf({ turns }: TurnGroup): number {
+  return Math.min(...turns.map(({ prompts }) => prompts[0].line));
 }
 
 function includesLastExported({ turns }: TurnGroup, { prompt, lastLine }: Start): boolean {

@@ -29,7 +29,6 @@ export interface ExportRun extends SessionRun {
 export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolean> {
   const { subagents, outbox, start } = run;
   run.forkedTurns ??= findForkedTurns(group.turns[0], run);
-  for (const turn of group.turns) run.ledger.claim(turn);
   const built: BuiltTurn[] = [];
   for (const turn of group.turns) built.push(...(await buildOwnTurn(turn, run)));
   // Something must not be sent as it is.

@@ -35,6 +35,7 @@ describe('the settings of a hook', () => {
     const env = { ...user, CC_LANGFUSE_CAPTURE: 'full', CC_LANGFUSE_MAX_CHARS: '9', LANGFUSE_TAGS: 'of the shell' };
     expect(await readHookSettings(env, project)).toEqual({
       env: { ...env, CC_LANGFUSE_CAPTURE: 'no_tool_io', CC_LANGFUSE_MEDIA: 'false', CC_LANGFUSE_MAX_CHARS: '7' },
+      mayOptOut: true,
       optOut: undefined,
       ownDestination: undefined,
     });
@@ -61,7 +62,12 @@ describe('the settings of a hook', () => {
   ])('do not come from a file that Claude Code would not take them from, with %s', async (_, text) => {
     writeFolderSettings(project, {});
     writeFileSync(file(project), text);
-    expect(await readHookSettings(user, project)).toEqual({ env: user, optOut: undefined, ownDestination: undefined });
+    expect(await readHookSettings(user, project)).toEqual({
+      env: user,
+      mayOptOut: true,
+      optOut: undefined,
+      ownDestination: undefined,
+    });
   });
 
   test('take the mark at the beginning of a file, and a folder in its place, for nothing', async () => {

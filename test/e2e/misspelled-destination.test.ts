@@ -111,6 +111,20 @@ describe('a destination that was misspelled', () => {
     }
   });
 
+  test('is not one that --force sends everything to again', async () => {
+    const second = await LangfuseServer.start();
+    try {
+      await runOnce('startup');
+      workplace.server.misbehave = ({ url = '' }) => (url.includes('otel') ? { status: 401 } : undefined);
+      await backfill({}, '--force');
+      await runOnce('resume');
+      await runOnce('resume', { env: { LANGFUSE_BASE_URL: second.url } });
+      expect(turns(second)).toEqual(['a Turn 3 with words']);
+    } finally {
+      await second.stop();
+    }
+  });
+
   test('is not that of a URL with a slash at its end: both are one place', async () => {
     const at = (path: string) => ({ env: { LANGFUSE_BASE_URL: `${workplace.server.url}${path}` } });
     await runOnce('startup', at(''));

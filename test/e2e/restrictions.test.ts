@@ -199,6 +199,19 @@ describe('CC_LANGFUSE_EXCLUDE', () => {
     });
   });
 
+  test('of a run that continues a killed one does not keep what the killed one had to say', async () => {
+    await hook(session.startPayload('startup'), { CC_LANGFUSE_CAPTURE: 'metadata' });
+    session.addTurn();
+    await hook(session.startPayload('resume'), { CC_LANGFUSE_EXCLUDE: '~/work' });
+    session.addTurn();
+    await hook(session.payload('Stop'), { CC_LANGFUSE_EXCLUDE: '~/work' });
+    await hook(session.startPayload('resume'));
+    session.addTurn();
+    await hook(session.payload('Stop'));
+    expect(roots()).toEqual(['a Turn 1', 'a Turn 3']);
+    expect(inputs()[0]).toBeUndefined();
+  });
+
   test('does not make a turn that ran before it one without tracing, even after a forced backfill', async () => {
     session.addTurn();
     await hook(session.payload('Stop'), { CC_LANGFUSE_CAPTURE: 'metadata' });

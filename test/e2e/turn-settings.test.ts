@@ -108,6 +108,14 @@ describe('a session that is continued with tracing off, and then with tracing on
     expectEachSentOnce(workplace.server);
   });
 
+  test('and once more with tracing off, is sent whole by a backfill, each turn once', async () => {
+    await continueTwice(true);
+    await runOnce('resume', { env: OFF });
+    await backfill({});
+    expect(turns().toSorted()).toEqual([...hooksOnly, 'a Turn 2 with words', 'a Turn 4 with words'].toSorted());
+    expectEachSentOnce(workplace.server);
+  });
+
   test('keeps the turns before, too, if the first run had tracing off and nothing recorded its start', async () => {
     await runOnce('startup', { env: OFF, hasStart: false });
     await runOnce('resume', { hasStart: false });
@@ -183,6 +191,15 @@ describe('a turn of a run for another project', () => {
     for (const server of [workplace.server, second]) expectEachSentOnce(server);
   });
 
+  test('is sent there even if that run was killed before a Stop', async () => {
+    await hook(session.startPayload('startup'));
+    session.addTurn();
+    await runOnce('resume', { env: toSecond });
+    await runOnce('startup', {}, other);
+    expect(turns()).toEqual(['b Turn 1 with words', 'a Turn 1 with words']);
+    expect(turns(second)).toEqual(['a Turn 2 with words']);
+  });
+
   test('is sent by the next run of its own session that has those keys', async () => {
     await pendingForFirst();
     await runOnce('resume');
@@ -218,7 +235,7 @@ describe('a redaction rule that cannot be read', () => {
     await runOnce('startup', { env: BAD });
     expect(turns()).toEqual([]);
     expect(workplace.state[session.id]).toMatchObject({
-      pending: { reason: 'CC_LANGFUSE_REDACT_EXTRA cannot be read' },
+      pending: { reason: 'CC_LANGFUSE_REDACT_EXTRA: rule 1 is not a valid regular expression' },
     });
   });
 

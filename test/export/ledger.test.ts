@@ -56,6 +56,12 @@ describe('a hook whose event names the prompt of a turn', () => {
     expect(ledger.takeChanged()).toEqual([]);
   });
 
+  test('also claims the turns before it that had no event', () => {
+    const ledger = new Ledger(NEW_ENTRY, 'A', own(atA, { promptId: 'p3' }));
+    expect(ledger.claim(third, [second])).toBe(true);
+    expect(ledger.takeChanged()).toEqual([{ ...atA, fromLine: 3 }]);
+  });
+
   test('takes it from the run of another, which nothing says has ended', () => {
     const ledger = new Ledger(entryOf([{ ...atB, fromLine: 1 }]), 'A', own(atA, { promptId: 'p3' }));
     expect(claimAll(ledger)).toEqual([{ ...atA, fromLine: 5 }]);
@@ -101,17 +107,17 @@ describe('a backfill', () => {
 
   test('takes the turns of no run, with the lines before them, and leaves the others', () => {
     const ledger = new Ledger(entryOf([{ ...atB, fromLine: 3, toLine: 4 }]), 'A', all);
-    expect(ledger.claim(first)).toEqual({ ...all.identity, fromLine: 1, toLine: 2 });
-    expect(ledger.claim(second)).toBeUndefined();
-    expect(ledger.claim(third)).toEqual({ ...all.identity, fromLine: 5, toLine: 6 });
+    expect(ledger.take(first)).toEqual({ ...all.identity, fromLine: 1, toLine: 2 });
+    expect(ledger.take(second)).toBeUndefined();
+    expect(ledger.take(third)).toEqual({ ...all.identity, fromLine: 5, toLine: 6 });
     expect(ledger.findRuns([1])).toEqual([{ ...all.identity, fromLine: 1, toLine: 2 }]);
     expect(ledger.takeChanged()).toEqual([]);
   });
 
   test('makes one run of turns that follow each other', () => {
     const ledger = new Ledger(NEW_ENTRY, 'A', all);
-    ledger.claim(first);
-    expect(ledger.claim(second)).toEqual({ ...all.identity, fromLine: 1, toLine: 4 });
+    ledger.take(first);
+    expect(ledger.take(second)).toEqual({ ...all.identity, fromLine: 1, toLine: 4 });
   });
 
   test('records that it has looked at what is left of the lines of no run', () => {

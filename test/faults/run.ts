@@ -1,12 +1,14 @@
 import { fuzz } from './fuzz.js';
 import { disturb } from './kills.js';
 import { numbersFrom } from './random.js';
+import { tryRuns } from './runs.js';
 
-// npm run faults -- [kills] [fuzzed runs] [seed]
-const [kills = '1000', runs = '2000', seed = String(Date.now() % 100_000)] = process.argv.slice(2);
+// npm run faults -- [kills] [fuzzed runs] [seed] [sequences of runs]
+const [kills = '1000', runs = '2000', seed = String(Date.now() % 100_000), sequences = '2000'] = process.argv.slice(2);
 const startedAt = Date.now();
 const disturbed = await disturb(Number(kills), Number(seed));
 const fuzzed = await fuzz(Number(runs), numbersFrom(Number(seed)));
+const runsTried = await tryRuns(Number(sequences), Number(seed));
 const labelOf = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 const print = (figures: object) => {
   for (const [name, figure] of Object.entries(figures))
@@ -16,6 +18,8 @@ process.stdout.write('hooks killed at random, with a server that fails at random
 print(disturbed);
 process.stdout.write('payloads and transcripts with changed bytes\n');
 print(fuzzed);
+process.stdout.write('random sequences of runs, after which each turn is where its own run would have sent it\n');
+print({ sequences: runsTried });
 process.stdout.write(`seed ${seed}, ${((Date.now() - startedAt) / 1_000).toFixed(0)} s\n`);
 const { lost, duplicates, imagesMissing, exitsOtherThanZero, bytesOnStdout } = disturbed;
 const wrong = [lost, duplicates, imagesMissing, exitsOtherThanZero, bytesOnStdout];

@@ -116,7 +116,8 @@ async function handleEvent(run: HookRun): Promise<void> {
 function findDeadline({ payload, startedAt, deadline, isWorker }: HookRun, state: StateStore): number {
   if (payload.hook_event_name !== 'SessionEnd' || isWorker) return deadline;
   const known = state.read(payload.session_id);
-  const hasJustFailed = known?.pending !== undefined && Date.now() - Date.parse(known.updated) < JUST_NOW_MS;
+  const hasFailed = known?.pending !== undefined && known.pending.attempts > 0;
+  const hasJustFailed = hasFailed && Date.now() - Date.parse(known.updated) < JUST_NOW_MS;
   return hasJustFailed ? Math.min(deadline, startedAt + AFTER_FAILURE_MS) : deadline;
 }
 

@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
-import { type Entry, lastKnownLine } from '../../state/entry.js';
-import { isSameRun, openRun, type RunIdentity } from '../../state/runs.js';
+import { type Entry, lastKnownLine, withProgressAt } from '../../state/entry.js';
+import { isSameRun, openRun, type Run, type RunIdentity } from '../../state/runs.js';
 import type { SessionState } from '../../state/store.js';
 import { countLines } from '../../transcript/file/lines.js';
 import type { HookPayload } from './payload.js';
@@ -16,7 +16,8 @@ export async function recordStart(payload: HookPayload, identity: RunIdentity, s
   if (open && isSameRun(open, identity)) return known.path === path ? undefined : state.update(sessionId, { path });
   const isNew = NEW_SESSION.includes(source) && !known?.runs.length;
   const fromLine = isNew ? 1 : countKnownLines(path, known) + 1;
-  await state.update(sessionId, { path, runs: [...closed(known, fromLine - 1), { ...identity, fromLine }] });
+  const end = open ? endAt(fromLine - 1, open, known, path) : { runs: [] };
+  await state.update(sessionId, { ...end, path, runs: [...end.runs, { ...identity, fromLine }] }, open?.destination);
 }
 
 /**
@@ -28,39 +29,39 @@ export async function recordEnd(
   state: SessionState,
   identity?: RunIdentity,
 ): Promise<void> {
-  const last = state.read(sessionId);
-  const open = last && openRun(last.runs);
-  const known = open?.destination === undefined ? last : state.read(sessionId, open.destination);
-  if (!known || !open || (identity && !isSameRun(open, identity))) return;
-  const toLine = countKnownLines(path, known);
-  await state.update(sessionId, { runs: closed(known, toLine), ...unfinished(path, known, toLine) }, open.destination);
-}
-
-/** An ended run is not looked at again. So if the hook is killed before it has sent the rest, the state must say that there is one. */
-function unfinished(path: string, { pending, bytes = 0 }: Entry, closedLine: number): Partial<Entry> {
-  const size = lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
-  if (size <= bytes || pending) return {};
-  return {
-    pending: { since: new Date().toISOString(), attempts: 0, reason: 'its last run has not ended yet', closedLine },
-  };
+  const known = state.read(sessionId);
+  const open = known && openRun(known.runs);
+  if (!open || (identity && !isSameRun(open, identity))) return;
+  await state.update(sessionId, endAt(countKnownLines(path, known), open, known, path), open.destination);
 }
 
 /**
- * Records that tracing is off: what follows belongs to no run. At SessionStart that is what follows the lines that exist; later it is
- * what follows the turns that were looked at while it was on.
+ * Records that tracing is off: what follows the lines that were looked at while it was on belongs to no run. Lines that exist when
+ * a run begins without tracing were written before it.
  */
 export async function recordOptOut(payload: HookPayload, state: SessionState): Promise<void> {
-  const { session_id: sessionId, transcript_path: path, hook_event_name: event } = payload;
+  const { session_id: sessionId, transcript_path: path, source } = payload;
   const known = state.read(sessionId);
-  if (!known || !openRun(known.runs)) return;
-  const line = event === 'SessionStart' ? countKnownLines(path, known) : lastKnownLine(known);
-  await state.update(sessionId, { runs: closed(known, line) });
+  const open = known && openRun(known.runs);
+  if (!open) return;
+  const isStart = source !== undefined && source !== 'compact';
+  const lastLine = isStart ? countKnownLines(path, known) : lastKnownLine(known);
+  await state.update(sessionId, endAt(lastLine, open, known, path), open.destination);
 }
 
-/** Returns the open run with its end. */
-function closed(known: Entry | undefined, toLine: number) {
-  const open = known && openRun(known.runs);
-  return open ? [{ ...open, toLine: Math.max(toLine, open.fromLine - 1) }] : [];
+/**
+ * Returns how a session's entry changes if its open run ends at a line. An ended run is not looked at again, so if some of it has
+ * not been read, the state says so until a hook has: the one that ends it may be killed.
+ */
+function endAt(lastLine: number, open: Run, known: Entry, path: string): Pick<Entry, 'runs' | 'pending'> {
+  const { destination, fromLine } = open;
+  const toLine = Math.max(lastLine, fromLine - 1);
+  const runs = [{ ...open, toLine }];
+  const { pending, bytes = 0 } = destination === undefined ? known : withProgressAt(known, destination);
+  const size = lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (pending || destination === undefined || toLine < fromLine || size <= bytes) return { runs, pending };
+  const reason = 'its run ended before all of it had been sent';
+  return { runs, pending: { since: new Date().toISOString(), attempts: 0, reason, closedLine: toLine } };
 }
 
 /** Counts the lines of a transcript, from the last turn that was exported. */

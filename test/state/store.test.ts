@@ -142,10 +142,13 @@ describe('the state file', () => {
     expect(store.read('a')).toMatchObject({ lastLine: 6 });
   });
 
-  test('that was cut off keeps the entries that are complete', async () => {
+  test('that was cut off is read with the entries that are complete, and keeps them', async () => {
     for (const session of ['a', 'b', 'c']) await store.update(session, { lastLine: 5, agents: { x: agent, y: agent } });
     const text = readFileSync(file(), 'utf8');
     writeFileSync(file(), text.slice(0, text.indexOf('"c":') + 40));
+    const expected = [5, 5, undefined, undefined];
+    expect(['a', 'b', 'c', 'd'].map((session) => store.read(session)?.lastLine)).toEqual(expected);
+    expect([store.isCorrupt, store.unsettled(), corrupt]).toEqual([true, [], []]);
     await store.update('d', { lastLine: 1 });
     expect(['a', 'b', 'c', 'd'].map((session) => store.read(session)?.lastLine)).toEqual([5, 5, undefined, 1]);
     expect(store.read('b')).toMatchObject({ agents: { x: agent, y: agent } });

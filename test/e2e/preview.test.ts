@@ -125,6 +125,31 @@ describe('preview', () => {
     },
   );
 
+  test('shows turns that hang below a span of the program that started Claude Code as turns', async () => {
+    const path = write(1);
+    const below = { CC_LANGFUSE_TRACEPARENT: `00-${'c'.repeat(32)}-${'d'.repeat(16)}-01` };
+    const payload = { session_id: sessionIdOf(1), transcript_path: path, hook_event_name: 'Stop' };
+    const plain = (await preview(path)).stdout;
+    const traceless = (text: string) => JSON.parse(text, (key, value) => (key === 'traceId' ? undefined : value));
+    const readPage = async () => {
+      const file = join(workplace.home, 'page.html');
+      await preview('--html', file, path);
+      const [, data = ''] = /id="sessions">(.*?)<\/script>/s.exec(readFileSync(file, 'utf8')) ?? [];
+      return traceless(data);
+    };
+    const [plainPage] = await readPage();
+    await run(['hook'], { ...workplace.env, ...below }, JSON.stringify(payload));
+    expect((await preview(path)).stdout).toBe(plain);
+    expect(plain).toMatch(/ · 2 turns · .*\n\nTurn 1 .*\n.* user /);
+    expect((await observations('--turn', '2', path))[0].trace.id).toBe('c'.repeat(32));
+    expect((await preview('--turn', '2', path)).stdout).toMatch(/ · 1 turn · .*\n\nTurn 2 .*\n.* user /);
+    const [page] = await readPage();
+    const outline = (session: { turns: { name: string; observations: { name: string }[] }[] }) =>
+      session.turns.map(({ name, observations: own }) => [name, ...own.map((each) => each.name)]);
+    expect(outline(page)).toEqual(outline(plainPage));
+    expect(page.title).toBe(plainPage.title);
+  });
+
   test('redacts secrets and respects CC_LANGFUSE_CAPTURE', async () => {
     const path = writeFailingTurn();
     const full = JSON.stringify(await observations(path));

@@ -1,4 +1,4 @@
-import { appendFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sessionIdOf, writeSession } from '../support/generated.js';
@@ -96,6 +96,25 @@ describe('sessions', () => {
       [sessionIdOf(3)]: ['pending', 0],
       [sessionIdOf(4)]: ['not', undefined],
     });
+  });
+
+  test('lists the others, too, if a line of one has no end', async () => {
+    for (const n of [1, 2]) write(n);
+    await run(['backfill', '--yes', sessionIdOf(1)], workplace.env);
+    truncateSync(write(1), 300_000_000);
+    const states = async (...args: string[]) =>
+      (await listed(...args)).map((each: { [field: string]: unknown }) => [each.sessionId, each.state, each.turns]);
+    expect(await states()).toEqual([
+      [sessionIdOf(1), 'partly', 2],
+      [sessionIdOf(2), 'not', undefined],
+    ]);
+    expect(await states('--count')).toEqual([
+      [sessionIdOf(1), 'partly', undefined],
+      [sessionIdOf(2), 'not', 2],
+    ]);
+    const { stdout, stderr } = await sessions('--search', 'npm test');
+    expect(stdout).toContain(sessionIdOf(2));
+    expect(stderr).toMatch(/00000001-.*\.jsonl cannot be read: a line has no end\n/);
   });
 
   test.each([

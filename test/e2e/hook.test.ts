@@ -445,6 +445,20 @@ describe('a turn that the server has not acknowledged', () => {
     ]);
   });
 
+  test('is sent with less of an observation that is too large for the server, and the log names it', async () => {
+    write([user('x'.repeat(90_000)), assistant('m1', 'done')]);
+    workplace.server.misbehave = (_, __, spans) =>
+      JSON.stringify(spans).length > 60_000 ? { status: 413 } : undefined;
+    expect(await workplace.hook(payload())).toMatchObject(quietly);
+    const content = expect.stringMatching(/^x{10000,}… \[\d+ more characters\]$/);
+    expect(workplace.server.roots).toMatchObject([
+      { input: [{ role: 'user', content }], metadata: { input_full_chars: 90_004 } },
+    ]);
+    expect(messages()).toEqual(['an observation is too large for the server, it was cut']);
+    await workplace.hook(payload());
+    expectEachSentOnce(workplace.server);
+  });
+
   test('is sent without an observation that the server rejects, and the log names it', async () => {
     write([...turnLines(1), ...turnLines(2)]);
     workplace.server.misbehave = (_, __, spans) => {

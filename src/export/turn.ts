@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Settings } from '../config/settings.js';
 import { computeScores } from '../observations/build/scores.js';
 import { buildTrace } from '../observations/build/trace.js';
 import { buildTurn } from '../observations/build/turn.js';
+import type { Observation } from '../observations/model.js';
 import { attempt } from '../shared/attempt.js';
 import { type Entry, withProgressAt } from '../state/entry.js';
 import type { Run } from '../state/runs.js';
@@ -68,13 +70,16 @@ async function addOwnTurn(
   if (built) {
     const scores = options.scores ? { scores: { [built.root.id]: computeScores(turn, built.root) } } : {};
     const completed = start.isForGaps ? {} : turnCompleted(turn, false, start.agentsSince);
+    const root = hashRoot(built.root);
+    const isUnchanged = root !== undefined && root === run.writer.known.root;
     const change = {
       ...completed,
+      ...(!start.isForGaps && { root }),
       ...subagents.collectEntries(started),
       ...scores,
       ...(taken && { runs: [taken] }),
     };
-    await outbox.add([{ observation: built.root, settings, change }]);
+    await outbox.add([isUnchanged ? { change } : { observation: built.root, settings, change }]);
   } else if (started.length > 0) {
     // An agent's file, or the result of its call, appeared after its turn had been exported.
     await outbox.add([{ change: subagents.collectEntries(started) }]);
@@ -107,6 +112,11 @@ function findForkedTurns({ key }: Turn, { request, context, writer }: ExportRun)
   return new Set(exported);
 }
 
+/** Undefined if the root has images: one that was not uploaded before may be now. */
+function hashRoot({ line: _, media = [], ...root }: Observation): string | undefined {
+  return media.length > 0 ? undefined : createHash('sha256').update(JSON.stringify(root)).digest('hex').slice(0, 16);
+}
+
 function lineOfEnd({ lineNumbers }: Turn): number {
   return lineNumbers.at(-1) ?? 0;
 }
@@ -120,6 +130,7 @@ function turnCompleted(turn: Turn, isForked: boolean, agentsSince: string | unde
     turnLine: turn.start.line,
     offset: turn.start.offset,
     prompt: turn.key,
+    root: undefined,
     time: turn.inheritedTime,
     session: isDeepStrictEqual(turn.sessionBefore, NO_SESSION_FACTS) ? undefined : turn.sessionBefore,
     sentLine: last,

@@ -70,6 +70,8 @@ const progressFields = {
   offset: optional(count),
   /** Its first prompt, to check that it is still the same turn. */
   prompt: optional(z.string()),
+  /** A hash of its root as it was acknowledged: the root is sent again only if it has changed. */
+  root: optional(z.string()),
   /** Up to which line the session was copied from another one, which exports those lines. */
   copiedLine: optional(count),
   /** The time that its lines without a timestamp inherited from the lines before. */

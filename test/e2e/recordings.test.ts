@@ -32,6 +32,7 @@ describe('the built hook, called as when the session was recorded,', () => {
           each.parentId !== undefined && workplace.server.timesSent(each) > (each.name === 'compaction' ? 2 : 1),
       );
       expect(sentAgain).toEqual([]);
+      expect(workplace.server.repeated).toEqual([]);
       expect({ lost, log: workplace.log }).toEqual({ lost: 0, log: [] });
     } finally {
       await workplace.close();

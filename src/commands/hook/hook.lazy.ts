@@ -137,7 +137,8 @@ async function exportOwnSession(
   const agents = { running, sessionEnded, includeLegacyFiles: sessionEnded };
   const closing = chooseClosing(payload, startedAt, context.deadline);
   const run = { identity, promptId, takesAll: false };
-  return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, run, adopts: true }, context);
+  const own = { sessionId, path, occasion: 'event', closing, agents, run, adopts: true } as const;
+  return (await exportAndLog(own, context)) === 'done';
 }
 
 async function hasTranscript(path: string, waitUntil: number): Promise<boolean> {
@@ -196,14 +197,16 @@ function chooseClosing(payload: HookPayload, startedAt: number, deadline: number
 
 /** Exports what other sessions still have to be sent, under the settings of their own runs. */
 async function recoverOthers({ payload }: HookRun, state: StateStore, context: ExportContext): Promise<void> {
-  const { destinationId, deadline, log } = context;
+  const { destination, destinationId, deadline, log } = context;
   const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: false };
   const own = { sessionId: payload.session_id, path: payload.transcript_path };
-  const waiting = findRecoverable(state, own, destinationId, Date.now() - IDLE_MS);
-  for (const session of waiting) {
+  for (const session of findRecoverable(state, own, destinationId, Date.now() - IDLE_MS)) {
     if (Date.now() >= deadline) return;
     log.debug('recovering', { session: session.sessionId });
-    await exportAndLog({ ...session, occasion: 'recovery', closing: { kind: 'nothing' }, agents }, context);
+    const request = { ...session, occasion: 'recovery', closing: { kind: 'nothing' }, agents } as const;
+    const result = await exportAndLog(request, context);
+    // If the server is at fault, it will not accept the others either.
+    if (result === 'unsent' && !destination.isHealthy) return;
   }
   const deleted = findDeleted(state, Date.now());
   if (deleted.length > 0) await state.remove(deleted);
@@ -216,17 +219,17 @@ function saveProblem({ settings, folder, env }: HookRun): void {
   if (problem !== undefined) saveRefusal(folder, problem, env);
 }
 
-/** A failure is logged, and the state keeps it: it never holds up another session, or Claude Code. */
-async function exportAndLog(request: ExportRequest, context: ExportContext): Promise<boolean> {
+/** A failure is logged and never holds up Claude Code. What is `unsent`, the state keeps; what is `broken` is on this machine. */
+async function exportAndLog(request: ExportRequest, context: ExportContext): Promise<'done' | 'unsent' | 'broken'> {
   const { sessionId: session, path: file } = request;
   const { log } = context;
   try {
     const { sent, failure } = await exportSession(request, context);
     if (failure !== undefined) log.warn(failure, { session, file });
     log.debug('exported', { session, observations: sent.observations });
-    return failure === undefined;
+    return failure === undefined ? 'done' : 'unsent';
   } catch (error) {
     log.error((error as Error).message, { session, file });
-    return false;
+    return 'broken';
   }
 }

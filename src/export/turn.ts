@@ -5,12 +5,11 @@ import { computeScores } from '../observations/build/scores.js';
 import { buildTrace } from '../observations/build/trace.js';
 import { buildTurn } from '../observations/build/turn.js';
 import type { Observation } from '../observations/model.js';
-import { attempt } from '../shared/attempt.js';
-import { type Entry, withProgressAt } from '../state/entry.js';
+import type { Entry } from '../state/entry.js';
 import type { Run } from '../state/runs.js';
-import { readUserUuids } from '../transcript/sessions/related-sessions.js';
 import { NO_SESSION_FACTS, type Turn } from '../transcript/turns/turn.js';
 import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
+import { isExportedByRelative, type Relative } from './relatives.js';
 import type { SessionRun } from './session-run.js';
 import type { Subagents } from './subagents/subagents.js';
 
@@ -18,8 +17,8 @@ import type { Subagents } from './subagents/subagents.js';
 export interface ExportRun extends SessionRun {
   readonly outbox: Outbox;
   readonly subagents: Subagents;
-  /** Turns that related sessions have exported; found when the first turn is known. */
-  forkedTurns?: ReadonlySet<string>;
+  /** Sessions that turns of this one may be in, too; found when the first turn is known. */
+  relatives?: readonly Relative[];
 }
 
 /**
@@ -29,8 +28,7 @@ export interface ExportRun extends SessionRun {
 export async function addTurn(turn: Turn, run: ExportRun): Promise<boolean> {
   const { start, ledger, outbox } = run;
   const isNew = lineOfEnd(turn) > start.lastLine;
-  run.forkedTurns ??= findForkedTurns(turn, run);
-  const isForked = run.forkedTurns.has(turn.key);
+  const isForked = isExportedByRelative(turn, run);
   if (turn.copied || isForked) {
     if (isNew && !start.isForGaps) await outbox.add([{ change: turnCompleted(turn, isForked, start.agentsSince) }]);
     return true;
@@ -93,23 +91,6 @@ export async function addAgents(agents: AsyncIterable<OutboxItem[]>, { outbox, b
     await outbox.add(items);
     if (outbox.failure !== undefined || budget.check()) return;
   }
-}
-
-/**
- * Finds the prompts of turns that related sessions have exported. Up to 2.1.197 nothing marks a fork, except that it begins with
- * the same prompt as another session.
- */
-function findForkedTurns({ key }: Turn, { request, context, writer }: ExportRun): ReadonlySet<string> {
-  const { state, destinationId } = context;
-  const { first = key } = writer.known;
-  const related = state.sessionsWithFirst(first, request.sessionId);
-  const exported = related.flatMap(([, entry]) => {
-    const { path, lastLine, copiedLine = 0 } = withProgressAt(entry, destinationId);
-    if (path === undefined || lastLine === 0) return [];
-    // If the file is gone, at least its first turn was exported.
-    return [...(attempt(() => readUserUuids(path, copiedLine, lastLine)) ?? [first])];
-  });
-  return new Set(exported);
 }
 
 /** Undefined if the root has images: one that was not uploaded before may be now. */

@@ -362,6 +362,40 @@ describe('a fork', () => {
     expectEachSentOnce(workplace.server);
   });
 
+  test('without fork marks looks for a turn only once in the sessions that were there before it', async () => {
+    write(inSession([...turnLines(1), ...turnLines(2)], SESSION));
+    await stop(SESSION);
+    write(inSession([...turnLines(1), ...turnLines(2)], fork), fork);
+    await stop(fork);
+    expect(workplace.state[fork]).toMatchObject({ relatives: { sessions: [SESSION] } });
+    // If the original were read again, its second prompt would now be the fork's next turn.
+    write(inSession([...turnLines(1), ...turnLines(3)], SESSION));
+    appendFileSync(transcript(fork), jsonLines(inSession(turnLines(3), fork)));
+    await stop(fork);
+    expect(roots()).toEqual([
+      ['Turn 1', SESSION],
+      ['Turn 2', SESSION],
+      ['Turn 3', fork],
+    ]);
+  });
+
+  test('without fork marks looks for a turn in a session that was forked while the turn was open', async () => {
+    write(inSession([...turnLines(1), ...turnLines(2)], SESSION));
+    await stop(SESSION);
+    append(...inSession(turnLines(3).slice(0, 1), SESSION));
+    write(inSession([...turnLines(1), ...turnLines(2), ...turnLines(3)], fork), fork);
+    await stop(fork);
+    await workplace.hook({ session_id: SESSION, transcript_path: transcript(), hook_event_name: 'Other' });
+    append(...inSession(turnLines(3).slice(1), SESSION));
+    await stop(SESSION);
+    expect(roots()).toEqual([
+      ['Turn 1', SESSION],
+      ['Turn 2', SESSION],
+      ['Turn 3', fork],
+    ]);
+    expectEachSentOnce(workplace.server);
+  });
+
   test('with fork marks exports none of the copied turns, whichever session is exported first', async () => {
     const copied = inSession(turnLines(1), fork).map((line) => ({ ...line, forkedFrom: { sessionId: SESSION } }));
     write([...copied, ...inSession(turnLines(2), fork)], fork);

@@ -109,6 +109,16 @@ describe('preview', () => {
     expect(stdout).not.toContain('\u001b');
   });
 
+  test('--json escapes what would control a terminal or reverse its text', async () => {
+    const text = 'a\u001b[2J\u0000\u007f\u009b2J\u061c\u200f\u202edesrever\u202c\u2066b\u2069 漢字 👩‍💻';
+    const path = writeTranscript(user(text, { timestamp: at(0) }), assistant('m1', 'done', { timestamp: at(1) }));
+    const { stdout } = await preview('--json', path);
+    expect(stdout).not.toMatch(/[^\P{Cc}\n]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u);
+    expect(stdout).toContain('漢字 👩‍💻');
+    const [root] = JSON.parse(stdout).filter(({ type }: { type: string }) => type === 'agent');
+    expect(root.input).toEqual([{ role: 'user', content: text }]);
+  });
+
   test('--turn shows only that turn', async () => {
     write(1, 3);
     const { stdout } = await preview('--turn', '2');

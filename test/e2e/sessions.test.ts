@@ -154,6 +154,16 @@ describe('sessions', () => {
     expect(second).toBe(`  ${sessionIdOf(1)}  /x`);
   });
 
+  test('--json escapes what would control a terminal or reverse its text', async () => {
+    const title = 'a\u009b2J \u202edesrever\u202c';
+    writeLines(1, [user(title), assistant('m', [toolUse('t', 'Bash', { command: title })]), user([toolResult('t')])]);
+    for (const args of [['--json'], ['--json', '--search', 'desrever']]) {
+      const { stdout } = await sessions(...args);
+      expect(stdout).not.toMatch(/[^\P{Cc}\n]|[\u202a-\u202e]/u);
+      expect(JSON.stringify(JSON.parse(stdout))).toContain(title);
+    }
+  });
+
   test('copes with empty files, other files, agent files and long lines', async () => {
     writeLines(1, [
       user('x'.repeat(200_000), { cwd: '/big' }),

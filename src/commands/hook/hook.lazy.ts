@@ -1,6 +1,6 @@
-import { lstatSync } from 'node:fs';
+import { existsSync, lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stateFolder } from '../../config/claude-folder.js';
+import { hasNoTranscripts, NO_TRANSCRIPTS, stateFolder } from '../../config/claude-folder.js';
 import { readHookSettings } from '../../config/folder-settings.js';
 import { describingVariables, readSettings, type Settings } from '../../config/settings.js';
 import type { Closing, ExportContext, ExportRequest } from '../../export/export-request.js';
@@ -127,7 +127,7 @@ async function exportOwnSession(
   const { session_id: sessionId, transcript_path: path, hook_event_name: event, prompt_id: promptId } = payload;
   if (!(await hasTranscript(path, isStop(event) ? startedAt + FILE_WAIT_MS : startedAt))) {
     // A session that ended before its first prompt has no transcript.
-    if (event !== 'SessionEnd') context.log.warn('the transcript is missing or empty', { file: path });
+    if (event !== 'SessionEnd') context.log.warn(explainNoTranscript(path, context.env), { file: path });
     return true;
   }
   await exportPrevious(payload, identity, { ...context, deadline: (startedAt + context.deadline) / 2 });
@@ -148,6 +148,13 @@ async function hasTranscript(path: string, waitUntil: number): Promise<boolean> 
     if (Date.now() >= waitUntil) return false;
     await sleep(FILE_POLL_MS);
   }
+}
+
+function explainNoTranscript(path: string, env: NodeJS.ProcessEnv): string {
+  if (existsSync(path)) return 'nothing is sent, because the transcript is empty';
+  return hasNoTranscripts(env)
+    ? `nothing is sent, because with ${NO_TRANSCRIPTS} Claude Code writes no transcript`
+    : 'nothing is sent, because there is no transcript; with --no-session-persistence Claude Code writes none';
 }
 
 function isStop(event: string | undefined): boolean {

@@ -102,8 +102,9 @@ export class Sender {
       const { status, problem } = reply;
       if (problem !== undefined) throw new Error(problem);
       if (isSuccess(status)) {
-        delivery.cut.add(index);
-        return this.#settle(due, reply, delivery, 1);
+        await this.#settle(due, reply, delivery, 1);
+        if (delivery.accepted.has(index)) delivery.cut.add(index);
+        return;
       }
       if (status === 400) return this.#refuse(due, 400, delivery);
       if (status !== 413) throw new Error(describeStatus(status));

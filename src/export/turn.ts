@@ -69,10 +69,10 @@ async function addOwnTurn(
     const scores = options.scores ? { scores: { [built.root.id]: computeScores(turn, built.root) } } : {};
     const completed = start.isForGaps ? {} : turnCompleted(turn, false, start.agentsSince);
     const root = hashRoot(built.root);
-    const isUnchanged = root !== undefined && root === run.writer.known.root;
+    const isUnchanged = root !== undefined && run.writer.known.roots?.includes(root);
     const change = {
       ...completed,
-      ...(!start.isForGaps && { root }),
+      ...(!start.isForGaps && root !== undefined && { roots: [root] }),
       ...subagents.collectEntries(started),
       ...scores,
       ...(taken && { runs: [taken] }),
@@ -111,7 +111,7 @@ function turnCompleted(turn: Turn, isForked: boolean, agentsSince: string | unde
     turnLine: turn.start.line,
     offset: turn.start.offset,
     prompt: turn.key,
-    root: undefined,
+    roots: undefined,
     time: turn.inheritedTime,
     session: isDeepStrictEqual(turn.sessionBefore, NO_SESSION_FACTS) ? undefined : turn.sessionBefore,
     sentLine: last,

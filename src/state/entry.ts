@@ -70,8 +70,8 @@ const progressFields = {
   offset: optional(count),
   /** Its first prompt, to check that it is still the same turn. */
   prompt: optional(z.string()),
-  /** A hash of its root as it was acknowledged: the root is sent again only if it has changed. */
-  root: optional(z.string()),
+  /** Hashes of what was acknowledged as its root: it is sent again only if it has changed. */
+  roots: optional(z.array(z.string())),
   /** Up to which line the session was copied from another one, which exports those lines. */
   copiedLine: optional(count),
   /** Sessions with the same first prompt that were there when this one had so many bytes: what follows is not copied from or to them. */

@@ -73,7 +73,7 @@ describe('one hook after another', () => {
       turn_line: 5,
       offset: statSync(transcript()).size - jsonLines(turnLines(3)).length,
       prompt: 'u3',
-      root: expect.stringMatching(/^[0-9a-f]{16}$/),
+      roots: [expect.stringMatching(/^[0-9a-f]{16}$/)],
       first: 'u1',
       bytes: statSync(transcript()).size,
       acknowledged: true,

@@ -7,8 +7,19 @@ export function printStdout(lines: string): Promise<void> {
 }
 
 export function printJson(value: object): Promise<void> {
-  return printStdout(JSON.stringify(value, null, 2));
+  return printStdout(formatJson(value));
 }
+
+/** JSON leaves characters as they are that control a terminal or reverse its text; they may come from a transcript. */
+export function formatJson(value: object): string {
+  return JSON.stringify(value, null, 2).replace(
+    UNSAFE,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+// DEL, the C1 controls, and what sets the direction of text. JSON itself escapes the other controls.
+const UNSAFE = /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 export function printStderr(line: string): void {
   process.stderr.write(`${line}\n`);

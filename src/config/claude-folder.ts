@@ -9,3 +9,10 @@ export function claudeFolder(env: NodeJS.ProcessEnv): string {
 export function stateFolder(env: NodeJS.ProcessEnv): string {
   return join(claudeFolder(env), 'state');
 }
+
+export const NO_TRANSCRIPTS = 'CLAUDE_CODE_SKIP_PROMPT_HISTORY';
+
+/** Whether the user has told Claude Code to write no transcripts. Hooks then get the path of one that never exists. */
+export function hasNoTranscripts(env: NodeJS.ProcessEnv): boolean {
+  return /^(?:1|true|yes|on)$/i.test(env[NO_TRANSCRIPTS]?.trim() ?? '');
+}

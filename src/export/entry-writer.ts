@@ -43,13 +43,18 @@ export class EntryWriter {
   }
 
   /** Saves why something is still to be sent, or that nothing is, unless the state says so already. */
-  async finish(failure: string | undefined, closedLine: number | undefined): Promise<void> {
+  async finish(
+    failure: string | undefined,
+    closedLine: number | undefined,
+    relatives: Entry['relatives'],
+  ): Promise<void> {
     const { pending, bytes, agentsBytes } = this.known;
     if (failure !== undefined) {
       const { since = new Date().toISOString(), attempts = 0 } = pending ?? {};
       await this.save({ pending: { since, attempts: attempts + 1, reason: failure, closedLine } });
       return;
     }
+    if (relatives) return this.save({ pending: undefined, relatives });
     const isUnchanged = !this.#ledger.hasChanged && isDeepStrictEqual({ bytes, agentsBytes }, { ...this.#end });
     if (pending || (!this.#isEndSaved && !isUnchanged) || this.#ledger.hasChanged)
       await this.save({ pending: undefined });

@@ -158,9 +158,11 @@ export class Outbox {
     const { destination, observer, log } = this.#run.context;
     const session = this.#run.request.sessionId;
     const outgoing = spans.map((span) => span.outgoing);
-    const { settled, dropped, rejected, failure } = await destination.send(outgoing, this.#limits);
+    const { settled, dropped, cut = [], rejected, failure } = await destination.send(outgoing, this.#limits);
     for (const place of dropped)
       log.warn('the server refuses an observation, it is skipped', { session, span: spans[place]?.label });
+    for (const place of cut)
+      log.warn('an observation is too large for the server, it was cut', { session, span: spans[place]?.label });
     const accepted = spans.slice(0, settled).filter((_, place) => !dropped.includes(place));
     if (rejected)
       log.warn('the Collector rejected part of a request', {

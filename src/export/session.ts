@@ -9,6 +9,7 @@ import type { ExportContext, ExportReport, ExportRequest } from './export-reques
 import { Ledger } from './ledger.js';
 import { Outbox } from './outbox.js';
 import { readTurns } from './read-turns.js';
+import { findNewRelatives } from './relatives.js';
 import { ReadingBudget, RunSettings } from './session-run.js';
 import { gapStart, type Start, startPositions } from './start-position.js';
 import { Subagents } from './subagents/subagents.js';
@@ -111,7 +112,7 @@ async function exportFrom(
         writer.reachEnd({ bytes: progress.openFrom ?? reader.offset, agentsBytes });
       await run.outbox.flush();
     }
-    return await finish(progress, run);
+    return await finish(progress, reader.offset, run);
   } finally {
     reader.close();
     requests?.close();
@@ -195,7 +196,7 @@ function includesLastExported({ turns }: TurnGroup, { prompt, lastLine }: Start)
 }
 
 /** Sends due scores, and saves why something is still to be sent. */
-async function finish({ closedLine }: Progress, run: ExportRun): Promise<ExportReport> {
+async function finish({ closedLine }: Progress, bytes: number, run: ExportRun): Promise<ExportReport> {
   const { context, writer, ledger, outbox, budget, start } = run;
   const failure =
     outbox.failure ?? (budget.isUsedUp ? 'out of time while reading' : undefined) ?? (await outbox.sendScores());
@@ -205,6 +206,6 @@ async function finish({ closedLine }: Progress, run: ExportRun): Promise<ExportR
     return { sent: outbox.sent, failure: undefined, isStopped: true };
   if (start.isForGaps && failure === undefined) return { sent: outbox.sent, failure, isStopped: false };
   if (failure === undefined) ledger.fillGaps(closedLine ?? 0);
-  await writer.finish(failure, closedLine);
+  await writer.finish(failure, closedLine, findNewRelatives(run, bytes));
   return { sent: outbox.sent, failure, isStopped: false };
 }

@@ -1,15 +1,15 @@
+import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Settings } from '../config/settings.js';
 import { computeScores } from '../observations/build/scores.js';
 import { buildTrace } from '../observations/build/trace.js';
 import { buildTurn } from '../observations/build/turn.js';
 import type { Observation } from '../observations/model.js';
-import { attempt } from '../shared/attempt.js';
-import { type Entry, mergeEntry, withProgressAt } from '../state/entry.js';
+import { type Entry, mergeEntry } from '../state/entry.js';
 import type { Run } from '../state/runs.js';
-import { readUserUuids } from '../transcript/sessions/related-sessions.js';
 import { NO_SESSION_FACTS, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
 import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
+import { isExportedByRelative, type Relative } from './relatives.js';
 import type { SessionRun } from './session-run.js';
 import type { Subagents } from './subagents/subagents.js';
 
@@ -17,8 +17,8 @@ import type { Subagents } from './subagents/subagents.js';
 export interface ExportRun extends SessionRun {
   readonly outbox: Outbox;
   readonly subagents: Subagents;
-  /** Turns that related sessions have exported; found when the first turn is known. */
-  forkedTurns?: ReadonlySet<string>;
+  /** Sessions that turns of this one may be in, too; found when the first turn is known. */
+  relatives?: readonly Relative[];
 }
 
 /**
@@ -28,7 +28,6 @@ export interface ExportRun extends SessionRun {
  */
 export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolean> {
   const { subagents, outbox, start } = run;
-  run.forkedTurns ??= findForkedTurns(group.turns[0], run);
   const built: BuiltTurn[] = [];
   for (const turn of group.turns) built.push(...(await buildOwnTurn(turn, run)));
   // Something must not be sent as it is.
@@ -38,12 +37,14 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
   await outbox.add(withStateChanges(children, (line) => (start.isForGaps ? {} : { sentLine: line })));
   await addAgents(subagents.due(), run);
   if (run.budget.isUsedUp) return true;
-  const items = built.flatMap(({ root, started, change }): OutboxItem[] => {
+  const items = built.flatMap(({ root, rootHash, started, change }): OutboxItem[] => {
+    const all = { ...subagents.collectEntries(started), ...change };
+    const isUnchanged = rootHash !== undefined && run.writer.known.roots?.includes(rootHash);
     // Without a root, an agent's file, or the result of its call, appeared after its turn had been exported.
-    return root || started.length > 0 ? [{ ...root, change: { ...subagents.collectEntries(started), ...change } }] : [];
+    return root || started.length > 0 ? [{ ...(isUnchanged ? {} : root), change: all }] : [];
   });
   const isNew = lastLineOf(group) > start.lastLine && !start.isForGaps;
-  await outbox.add(isNew ? withLastChange(items, turnsCompleted(group, run)) : items);
+  await outbox.add(isNew ? withLastChange(items, turnsCompleted(group, built, run)) : items);
   return true;
 }
 
@@ -51,6 +52,8 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
 interface BuiltTurn {
   readonly children: readonly { readonly observation: Observation; readonly settings: Settings }[];
   readonly root?: Pick<OutboxItem, 'observation' | 'settings' | 'isUntraced'>;
+  /** A root that the server has acknowledged is not sent again if nothing of it has changed. */
+  readonly rootHash?: string | undefined;
   /** The agents that it started. */
   readonly started: readonly string[];
   readonly change: Partial<Entry>;
@@ -60,8 +63,8 @@ const NOTHING_NEW: BuiltTurn = { children: [], started: [], change: {} };
 
 /** Builds a turn under the settings of its run. Of a turn that another session exports there is nothing to be sent. */
 async function buildOwnTurn(turn: Turn, run: ExportRun): Promise<BuiltTurn[]> {
-  const { start, ledger, outbox, forkedTurns } = run;
-  if (turn.copied || forkedTurns?.has(turn.key)) return start.isForGaps ? [] : [NOTHING_NEW];
+  const { start, ledger, outbox } = run;
+  if (turn.copied || isExportedByRelative(turn, run)) return start.isForGaps ? [] : [NOTHING_NEW];
   if (ledger.isMuted(turn)) return [];
   const taken = ledger.take(turn);
   const runs = ledger.findRuns(turn.prompts.map(({ line }) => line));
@@ -93,6 +96,7 @@ function buildIfNew(
   return {
     children: children.filter(isNew).map((observation) => ({ observation, settings })),
     root: { observation: root, settings, isUntraced: taken !== undefined },
+    rootHash: hashRoot(root),
     started,
     change: {
       ...(options.scores && { scores: { [root.id]: computeScores(turn, root) } }),
@@ -110,21 +114,9 @@ export async function addAgents(agents: AsyncIterable<OutboxItem[]>, { outbox, b
   }
 }
 
-/**
- * Finds the prompts of turns that related sessions have exported. Up to 2.1.197 nothing marks a fork, except that it begins with
- * the same prompt as another session.
- */
-function findForkedTurns({ key }: Turn, { request, context, writer }: ExportRun): ReadonlySet<string> {
-  const { state, destinationId } = context;
-  const { first = key } = writer.known;
-  const related = state.sessionsWithFirst(first, request.sessionId);
-  const exported = related.flatMap(([, entry]) => {
-    const { path, lastLine, copiedLine = 0 } = withProgressAt(entry, destinationId);
-    if (path === undefined || lastLine === 0) return [];
-    // If the file is gone, at least its first turn was exported.
-    return [...(attempt(() => readUserUuids(path, copiedLine, lastLine)) ?? [first])];
-  });
-  return new Set(exported);
+/** Undefined if the root has images: one that was not uploaded before may be now. */
+function hashRoot({ line: _, media = [], ...root }: Observation): string | undefined {
+  return media.length > 0 ? undefined : createHash('sha256').update(JSON.stringify(root)).digest('hex').slice(0, 16);
 }
 
 function lineOfEnd({ lineNumbers }: Turn): number {
@@ -136,12 +128,13 @@ export function lastLineOf({ turns }: Pick<TurnGroup, 'turns'>): number {
 }
 
 /** What the state records once the turns are acknowledged whole. */
-function turnsCompleted({ turns, from }: TurnGroup, { forkedTurns, start }: ExportRun): Partial<Entry> {
+function turnsCompleted({ turns, from }: TurnGroup, built: readonly BuiltTurn[], run: ExportRun): Partial<Entry> {
   const lastLine = lastLineOf({ turns });
   const turnCount = Math.max(...turns.map(({ number }) => number));
   const last = turns.find((turn) => lineOfEnd(turn) === lastLine);
   const first = turns.find(({ number, copied }) => number === 1 && !copied);
-  const forked = turns.filter(({ key }) => forkedTurns?.has(key));
+  const forked = turns.filter((turn) => !turn.copied && isExportedByRelative(turn, run));
+  const roots = built.flatMap(({ rootHash }) => rootHash ?? []);
   return {
     lastLine,
     turnCount,
@@ -149,10 +142,11 @@ function turnsCompleted({ turns, from }: TurnGroup, { forkedTurns, start }: Expo
     offset: from.offset,
     turnsBefore: from.turnCount === turnCount - 1 ? undefined : from.turnCount,
     prompt: last?.key,
+    roots: roots.length > 0 ? roots : undefined,
     time: from.time,
     session: isDeepStrictEqual(from.session, NO_SESSION_FACTS) ? undefined : from.session,
     sentLine: lastLine,
-    agentsSince: start.agentsSince,
+    agentsSince: run.start.agentsSince,
     ...(first && { first: first.key }),
     ...(forked.length > 0 && { copiedLine: Math.max(...forked.map(lineOfEnd)) }),
   };

@@ -29,6 +29,8 @@ export interface SendReport {
   readonly settled: number;
   /** Indexes of those among them that the server refuses because of their content. */
   readonly dropped: readonly number[];
+  /** Indexes of those among them that were cut, since they were too large for the server. */
+  readonly cut?: readonly number[];
   readonly rejected?: Rejected | undefined;
   /** Why the others are not settled. */
   readonly failure: string | undefined;

@@ -1,4 +1,5 @@
 import type { Observation } from '../observations/model.js';
+import { cutOutgoing } from './cut-outgoing.js';
 import type { Limits, Outgoing, Rejected, SendReport } from './destination.js';
 import { isSuccess } from './http/client.js';
 import { isRetryable, nextAttemptAt, type RetryingHttpClient, waitUntil } from './http/retry.js';
@@ -7,7 +8,6 @@ import { isAccepted, type Reply, type Transport } from './transport.js';
 
 /** After this many refused spans without an accepted one, one more is tried: the server may refuse every span. */
 const MAX_REFUSALS_WITHOUT_SUCCESS = 16;
-const REFUSES_EVERY_SPAN = 'the server refuses every span (400)';
 
 /** What is known so far of the observations of one `send`, by their indexes. */
 interface Delivery {
@@ -15,6 +15,10 @@ interface Delivery {
   readonly limits: Limits;
   readonly accepted: Set<number>;
   readonly refused: Set<number>;
+  /** Those of which the server has accepted only a part, since they were too large. */
+  readonly cut: Set<number>;
+  /** How the server last refused a span. */
+  refusal: 400 | 413;
   rejected: Rejected | undefined;
 }
 
@@ -35,20 +39,22 @@ export class Sender {
   }
 
   async send(outgoing: readonly Outgoing[], limits: Limits): Promise<SendReport> {
-    const delivery: Delivery = { outgoing, limits, accepted: new Set(), refused: new Set(), rejected: undefined };
+    const [accepted, refused, cut] = [new Set<number>(), new Set<number>(), new Set<number>()];
+    const delivery: Delivery = { outgoing, limits, accepted, refused, cut, refusal: 400, rejected: undefined };
     let failure: string | undefined;
     try {
       await this.#deliver([...outgoing.keys()], delivery);
     } catch (error) {
       failure = (error as Error).message;
     }
-    const { accepted, refused, rejected } = delivery;
+    const { rejected } = delivery;
     const isSingleRefusal = outgoing.length === 1 && refused.size === 1 && failure === undefined;
     if (accepted.size === 0 && !isSingleRefusal)
-      return { settled: 0, dropped: [], failure: failure ?? REFUSES_EVERY_SPAN };
+      return { settled: 0, dropped: [], failure: failure ?? describeRefusal(delivery) };
     const unsettled = [...outgoing.keys()].find((index) => !accepted.has(index) && !refused.has(index));
     const settled = unsettled ?? outgoing.length;
-    return { settled, dropped: [...refused].filter((index) => index < settled), rejected, failure };
+    const select = (indexes: Set<number>) => [...indexes].filter((index) => index < settled);
+    return { settled, dropped: select(refused), ...(cut.size > 0 && { cut: select(cut) }), rejected, failure };
   }
 
   get lastStatus(): number | undefined {
@@ -84,12 +90,34 @@ export class Sender {
       await this.#deliver(due.slice(0, middle), delivery);
       return this.#deliver(due.slice(middle), delivery);
     }
-    if (status === 413) throw new Error('the server refuses a single observation because of its size (413)');
-    return this.#refuse(due, delivery);
+    return status === 413 ? this.#deliverCut(due, delivery) : this.#refuse(due, 400, delivery);
   }
 
-  async #post(indexes: readonly number[], { outgoing, limits }: Delivery): Promise<Reply> {
+  /** Sends of a single observation that is too large as much as the server accepts. */
+  async #deliverCut(due: readonly number[], delivery: Delivery): Promise<void> {
+    const [index = 0] = due;
+    const whole = delivery.outgoing[index];
+    for (const cut of whole ? cutOutgoing(whole) : []) {
+      const reply = await this.#postRequest([cut], delivery.limits);
+      const { status, problem } = reply;
+      if (problem !== undefined) throw new Error(problem);
+      if (isSuccess(status)) {
+        await this.#settle(due, reply, delivery, 1);
+        if (delivery.accepted.has(index)) delivery.cut.add(index);
+        return;
+      }
+      if (status === 400) return this.#refuse(due, 400, delivery);
+      if (status !== 413) throw new Error(describeStatus(status));
+    }
+    return this.#refuse(due, 413, delivery);
+  }
+
+  #post(indexes: readonly number[], { outgoing, limits }: Delivery): Promise<Reply> {
     const request = indexes.flatMap((index) => outgoing[index] ?? []);
+    return this.#postRequest(request, limits);
+  }
+
+  async #postRequest(request: readonly Outgoing[], limits: Limits): Promise<Reply> {
     const reply = await this.#transport.post(request, limits).catch((error: Error) => error);
     this.#last = reply instanceof Error ? undefined : reply;
     if (reply instanceof Error) throw reply;
@@ -115,17 +143,22 @@ export class Sender {
   }
 
   /** A span that is refused on its own is at fault only if the server accepts something else. */
-  async #refuse([index = 0]: readonly number[], delivery: Delivery): Promise<void> {
+  async #refuse([index = 0]: readonly number[], status: Delivery['refusal'], delivery: Delivery): Promise<void> {
     const { outgoing, accepted, refused } = delivery;
     refused.add(index);
+    delivery.refusal = status;
     const last = outgoing.length - 1;
     if (last === 0) {
-      if (!isAccepted(await this.#post([], delivery))) throw new Error(REFUSES_EVERY_SPAN);
+      if (!isAccepted(await this.#post([], delivery))) throw new Error(describeRefusal(delivery));
     } else if (accepted.size === 0 && refused.size === MAX_REFUSALS_WITHOUT_SUCCESS && index !== last) {
       await this.#deliver([last], delivery);
-      if (accepted.size === 0) throw new Error(REFUSES_EVERY_SPAN);
+      if (accepted.size === 0) throw new Error(describeRefusal(delivery));
     }
   }
+}
+
+function describeRefusal({ refusal }: Delivery): string {
+  return `the server refuses every span (${refusal})`;
 }
 
 function describeStatus(status: number): string {

@@ -72,8 +72,12 @@ const progressFields = {
   turnsBefore: optional(count),
   /** Its first prompt, to check that it is still the same turn. */
   prompt: optional(z.string()),
+  /** Hashes of what was acknowledged as its root: it is sent again only if it has changed. */
+  roots: optional(z.array(z.string())),
   /** Up to which line the session was copied from another one, which exports those lines. */
   copiedLine: optional(count),
+  /** Sessions with the same first prompt that were there when this one had so many bytes: what follows is not copied from or to them. */
+  relatives: optional(z.object({ sessions: z.array(z.string()), bytes: count })),
   /** The time that its lines without a timestamp inherited from the lines before. */
   time: optional(count),
   /** Up to which line observations are acknowledged; greater than `lastLine` if a turn was sent in part. */

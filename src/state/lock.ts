@@ -86,7 +86,10 @@ function hold(path: string, token: string): Lock {
 function dropIfStale(path: string, token: string): boolean {
   const owner = readOwner(path);
   if (owner === undefined) return !existsSync(path);
-  if (!isStale(path, owner)) return false;
+  if (!isStale(path, owner)) {
+    redateIfAhead(path);
+    return false;
+  }
   const aside = `${path}.${token.replace(/[^\w.]/g, '-')}`;
   try {
     renameSync(path, aside);
@@ -98,6 +101,12 @@ function dropIfStale(path: string, token: string): boolean {
   if (readOwner(aside) !== owner) attempt(() => linkSync(aside, path));
   rmSync(aside, { force: true });
   return true;
+}
+
+/** A date in the future would keep a lock for ever. From now on it ages, unless its owner touches it again. */
+function redateIfAhead(path: string): void {
+  const changedAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  if (changedAt - Date.now() > STALE_MS) attempt(() => utimesSync(path, new Date(), new Date()));
 }
 
 /** Whether the owner of a lock is gone. The next process that wants it drops it. */

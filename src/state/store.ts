@@ -61,6 +61,12 @@ export type SessionState = Pick<
 
 type Change = (lines: FileLines) => FileLines;
 
+/** Of a corrupt file, the entries that are complete. */
+interface Loaded {
+  readonly lines: FileLines;
+  readonly isCorrupt: boolean;
+}
+
 /** The state file: one entry per session. */
 export class StateStore {
   readonly #folder: string;
@@ -68,7 +74,7 @@ export class StateStore {
   readonly #onCorrupt: (keptAs: string) => void;
   readonly #writes: 'sync' | 'async';
   /** The file as it was last read or written. It is always replaced, never changed, so its inode, size and time identify it. */
-  #cached: { id: string; lines: FileLines } | undefined;
+  #cached: ({ id: string } & Loaded) | undefined;
   /** Changes that wait for the write under way: the next write takes all of them. */
   #waiting: Change[] = [];
   #writing: Promise<void> = Promise.resolve();
@@ -81,9 +87,9 @@ export class StateStore {
     this.#writes = writes;
   }
 
-  /** Whether the next change will set the file aside. */
+  /** Whether the next change will set the file aside. The entries in it that are complete are read until then, and kept. */
   get isCorrupt(): boolean {
-    return this.#load() === undefined;
+    return this.#load().isCorrupt;
   }
 
   /** Returns a session with its progress at a destination, or at the last one. Undefined if the session is new. */
@@ -172,13 +178,15 @@ export class StateStore {
       this.#waiting = [];
     });
     try {
-      const lines = changes.reduce((before, change) => change(before), this.#load() ?? this.#setAside());
+      const loaded = this.#load();
+      if (loaded.isCorrupt) this.#setAside();
+      const lines = changes.reduce((before, change) => change(before), loaded.lines);
       const bytes = formatFile(lines);
       // We write the temporary file ourselves: the library takes a write that a full disk cut short for a complete one.
       const options = { mode: 0o600, tmpfileCreated: (temporary: string) => writeFileSync(temporary, bytes) };
       if (this.#writes === 'sync') writeFileAtomic.sync(this.#path, '', options);
       else await writeFileAtomic(this.#path, '', options);
-      this.#cached = { id: identify(statSync(this.#path, { bigint: true })), lines };
+      this.#cached = { id: identify(statSync(this.#path, { bigint: true })), lines, isCorrupt: false };
     } finally {
       lock.release();
     }
@@ -191,11 +199,10 @@ export class StateStore {
   }
 
   #lines(): FileLines {
-    return this.#load() ?? [];
+    return this.#load().lines;
   }
 
-  /** Undefined if the file is corrupt. */
-  #load(): FileLines | undefined {
+  #load(): Loaded {
     let file: number | undefined;
     try {
       // Without O_NONBLOCK, opening a FIFO would hang.
@@ -203,26 +210,24 @@ export class StateStore {
       const status = fstatSync(file, { bigint: true });
       if (!status.isFile()) throw Object.assign(new Error(), { code: 'not a regular file' });
       const id = identify(status);
-      if (this.#cached?.id === id) return this.#cached.lines;
-      const lines = parseFile(readFileSync(file));
-      if (lines) this.#cached = { id, lines };
-      return lines;
+      if (this.#cached?.id === id) return this.#cached;
+      const bytes = readFileSync(file);
+      const lines = parseFile(bytes);
+      this.#cached = { id, lines: lines ?? salvage(bytes), isCorrupt: lines === undefined };
+      return this.#cached;
     } catch (error) {
       const { code = '' } = error as NodeJS.ErrnoException;
-      if (code === 'ENOENT') return [];
+      if (code === 'ENOENT') return { lines: [], isCorrupt: false };
       throw new Error(`the state file ${this.#path} cannot be read: ${code}`);
     } finally {
       if (file !== undefined) closeSync(file);
     }
   }
 
-  /** Sets a corrupt file aside and keeps the entries in it that are complete. */
-  #setAside(): FileLines {
-    const complete = salvage(readFileSync(this.#path));
+  #setAside(): void {
     const keptAs = `${this.#path}.corrupt-${Date.now()}`;
     renameSync(this.#path, keptAs);
     this.#onCorrupt(keptAs);
-    return complete;
   }
 }
 

@@ -1,4 +1,13 @@
-import { appendFileSync, cpSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type GeneratedSession, sessionIdOf, writeNthSession, writeSession } from '../support/generated.js';
@@ -253,6 +262,21 @@ describe('a server that fails', () => {
     const { exitCode, stdout } = await workplace.backfill('--all', '--concurrency', '1');
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/^exported {2}3 sessions\nfailed {4}2 sessions\n/);
+  });
+
+  test('is not held responsible for transcripts in which a line has no end', async () => {
+    write(1);
+    for (const n of [2, 3, 4]) {
+      const path = write(n);
+      writeFileSync(path, jsonLines([{ type: 'mode', mode: 'default', sessionId: sessionIdOf(n) }]));
+      truncateSync(path, 300_000_000);
+      workplace.letIdle(path);
+    }
+    const { exitCode, stdout } = await workplace.backfill('--all', '--concurrency', '1');
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/^exported {3}1 session\nfailed {4}3 sessions\n/);
+    expect(stdout).toContain(`✗ ${sessionIdOf(2)} a line has no end\n`);
+    expect(exportedSessions()).toEqual(new Set([sessionIdOf(1)]));
   });
 
   test('for several sessions in a row is not asked for the others: the next run sends them', async () => {

@@ -97,7 +97,7 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
     expect(await workplace.hook(payload())).toMatchObject(quietly);
     expect(workplace.server.requests).toEqual([]);
     expect(workplace.log).toMatchObject([
-      { level: 'warn', msg: 'the transcript is missing or empty', file: transcript() },
+      { level: 'warn', msg: 'nothing is sent, because the transcript is empty', file: transcript() },
     ]);
   });
 
@@ -105,7 +105,17 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
     expect(await workplace.hook(payload({ hook_event_name: 'SessionEnd' }))).toMatchObject(quietly);
     expect(workplace.log).toEqual([]);
     expect(await workplace.hook(payload())).toMatchObject(quietly);
-    expect(workplace.log).toMatchObject([{ msg: 'the transcript is missing or empty', file: transcript() }]);
+    workplace.env = { ...workplace.env, CLAUDE_CODE_SKIP_PROMPT_HISTORY: '1' };
+    expect(await workplace.hook(payload())).toMatchObject(quietly);
+    const begin = 'nothing is sent, because';
+    expect(workplace.log).toMatchObject([
+      {
+        level: 'warn',
+        msg: `${begin} there is no transcript; with --no-session-persistence Claude Code writes none`,
+        file: transcript(),
+      },
+      { level: 'warn', msg: `${begin} with CLAUDE_CODE_SKIP_PROMPT_HISTORY Claude Code writes no transcript` },
+    ]);
   });
 
   test('unless the transcript appears shortly after the hook has started, as it does for a quick first answer', async () => {

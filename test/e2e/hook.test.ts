@@ -73,6 +73,7 @@ describe('one hook after another', () => {
       turn_line: 5,
       offset: statSync(transcript()).size - jsonLines(turnLines(3)).length,
       prompt: 'u3',
+      roots: [expect.stringMatching(/^[0-9a-f]{16}$/)],
       first: 'u1',
       bytes: statSync(transcript()).size,
       acknowledged: true,
@@ -361,6 +362,40 @@ describe('a fork', () => {
     expectEachSentOnce(workplace.server);
   });
 
+  test('without fork marks looks for a turn only once in the sessions that were there before it', async () => {
+    write(inSession([...turnLines(1), ...turnLines(2)], SESSION));
+    await stop(SESSION);
+    write(inSession([...turnLines(1), ...turnLines(2)], fork), fork);
+    await stop(fork);
+    expect(workplace.state[fork]).toMatchObject({ relatives: { sessions: [SESSION] } });
+    // If the original were read again, its second prompt would now be the fork's next turn.
+    write(inSession([...turnLines(1), ...turnLines(3)], SESSION));
+    appendFileSync(transcript(fork), jsonLines(inSession(turnLines(3), fork)));
+    await stop(fork);
+    expect(roots()).toEqual([
+      ['Turn 1', SESSION],
+      ['Turn 2', SESSION],
+      ['Turn 3', fork],
+    ]);
+  });
+
+  test('without fork marks looks for a turn in a session that was forked while the turn was open', async () => {
+    write(inSession([...turnLines(1), ...turnLines(2)], SESSION));
+    await stop(SESSION);
+    append(...inSession(turnLines(3).slice(0, 1), SESSION));
+    write(inSession([...turnLines(1), ...turnLines(2), ...turnLines(3)], fork), fork);
+    await stop(fork);
+    await workplace.hook({ session_id: SESSION, transcript_path: transcript(), hook_event_name: 'Other' });
+    append(...inSession(turnLines(3).slice(1), SESSION));
+    await stop(SESSION);
+    expect(roots()).toEqual([
+      ['Turn 1', SESSION],
+      ['Turn 2', SESSION],
+      ['Turn 3', fork],
+    ]);
+    expectEachSentOnce(workplace.server);
+  });
+
   test('with fork marks exports none of the copied turns, whichever session is exported first', async () => {
     const copied = inSession(turnLines(1), fork).map((line) => ({ ...line, forkedFrom: { sessionId: SESSION } }));
     write([...copied, ...inSession(turnLines(2), fork)], fork);
@@ -443,6 +478,20 @@ describe('a turn that the server has not acknowledged', () => {
       'claude-opus-5',
       'claude-opus-5',
     ]);
+  });
+
+  test('is sent with less of an observation that is too large for the server, and the log names it', async () => {
+    write([user('x'.repeat(90_000)), assistant('m1', 'done')]);
+    workplace.server.misbehave = (_, __, spans) =>
+      JSON.stringify(spans).length > 60_000 ? { status: 413 } : undefined;
+    expect(await workplace.hook(payload())).toMatchObject(quietly);
+    const content = expect.stringMatching(/^x{10000,}… \[\d+ more characters\]$/);
+    expect(workplace.server.roots).toMatchObject([
+      { input: [{ role: 'user', content }], metadata: { input_full_chars: 90_004 } },
+    ]);
+    expect(messages()).toEqual(['an observation is too large for the server, it was cut']);
+    await workplace.hook(payload());
+    expectEachSentOnce(workplace.server);
   });
 
   test('is sent without an observation that the server rejects, and the log names it', async () => {

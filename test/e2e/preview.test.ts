@@ -109,6 +109,16 @@ describe('preview', () => {
     expect(stdout).not.toContain('\u001b');
   });
 
+  test('--json escapes what would control a terminal or reverse its text', async () => {
+    const text = 'a\u001b[2J\u0000\u007f\u009b2J\u061c\u200f\u202edesrever\u202c\u2066b\u2069 漢字 👩‍💻';
+    const path = writeTranscript(user(text, { timestamp: at(0) }), assistant('m1', 'done', { timestamp: at(1) }));
+    const { stdout } = await preview('--json', path);
+    expect(stdout).not.toMatch(/[^\P{Cc}\n]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u);
+    expect(stdout).toContain('漢字 👩‍💻');
+    const [root] = JSON.parse(stdout).filter(({ type }: { type: string }) => type === 'agent');
+    expect(root.input).toEqual([{ role: 'user', content: text }]);
+  });
+
   test('--turn shows only that turn', async () => {
     write(1, 3);
     const { stdout } = await preview('--turn', '2');
@@ -124,6 +134,31 @@ describe('preview', () => {
       expect(traces).toBe(readFileSync(join(played.folder, 'expected.json'), 'utf8'));
     },
   );
+
+  test('shows turns that hang below a span of the program that started Claude Code as turns', async () => {
+    const path = write(1);
+    const below = { CC_LANGFUSE_TRACEPARENT: `00-${'c'.repeat(32)}-${'d'.repeat(16)}-01` };
+    const payload = { session_id: sessionIdOf(1), transcript_path: path, hook_event_name: 'Stop' };
+    const plain = (await preview(path)).stdout;
+    const traceless = (text: string) => JSON.parse(text, (key, value) => (key === 'traceId' ? undefined : value));
+    const readPage = async () => {
+      const file = join(workplace.home, 'page.html');
+      await preview('--html', file, path);
+      const [, data = ''] = /id="sessions">(.*?)<\/script>/s.exec(readFileSync(file, 'utf8')) ?? [];
+      return traceless(data);
+    };
+    const [plainPage] = await readPage();
+    await run(['hook'], { ...workplace.env, ...below }, JSON.stringify(payload));
+    expect((await preview(path)).stdout).toBe(plain);
+    expect(plain).toMatch(/ · 2 turns · .*\n\nTurn 1 .*\n.* user /);
+    expect((await observations('--turn', '2', path))[0].trace.id).toBe('c'.repeat(32));
+    expect((await preview('--turn', '2', path)).stdout).toMatch(/ · 1 turn · .*\n\nTurn 2 .*\n.* user /);
+    const [page] = await readPage();
+    const outline = (session: { turns: { name: string; observations: { name: string }[] }[] }) =>
+      session.turns.map(({ name, observations: own }) => [name, ...own.map((each) => each.name)]);
+    expect(outline(page)).toEqual(outline(plainPage));
+    expect(page.title).toBe(plainPage.title);
+  });
 
   test('redacts secrets and respects CC_LANGFUSE_CAPTURE', async () => {
     const path = writeFailingTurn();

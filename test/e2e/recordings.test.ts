@@ -38,6 +38,7 @@ describe('the built hook, called as when the session was recorded,', () => {
       );
       const callsSentAgain = sentAgain.map(({ metadata: { tool_id } }) => tool_id);
       expect(callsSentAgain).toEqual(CALLS_THAT_RUN_AT_ANOTHER_STOP[recording.name] ?? []);
+      expect(workplace.server.repeated).toEqual([]);
       expect({ lost, log: workplace.log }).toEqual({ lost: 0, log: [] });
     } finally {
       await workplace.close();

@@ -1,4 +1,14 @@
-import { appendFileSync, mkdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -142,9 +152,68 @@ describe('another session whose last run failed', () => {
       await hook(session);
     }
     append(B, 1);
-    for (let times = 0; times < 3; times += 1) await hook(B);
+    // Since such an answer may be about the server itself, each run tries one of them.
+    for (let times = 0; times < 13; times += 1) await hook(B);
     const attemptsOf = (id: string) => (workplace.state[id]?.pending as { attempts?: number } | undefined)?.attempts;
     expect(sessions.filter((id) => (attemptsOf(id) ?? 0) > 1)).toEqual(sessions);
+  });
+});
+
+/** Sessions that wait since an outage, as if the first hook of each had failed like that of `A`. */
+async function failOnMany(count: number): Promise<string[]> {
+  await failOn(A);
+  const path = join(workplace.stateFolder, 'cc-langfuse_state.json');
+  const state = JSON.parse(readFileSync(path, 'utf8'));
+  const sessions = Array.from({ length: count }, (_, n) => `cccccccc-cccc-4ccc-8ccc-${String(n).padStart(12, '0')}`);
+  for (const session of sessions) {
+    append(session, 1);
+    state[session] = { ...state[A], path: pathOf(session) };
+  }
+  writeFileSync(path, JSON.stringify(state));
+  return [A, ...sessions];
+}
+
+describe('after an outage', () => {
+  test('one run sends all sessions that wait, if it has the time', async () => {
+    const sessions = await failOnMany(200);
+    append(B, 1);
+    workplace.env = { ...workplace.env, CC_LANGFUSE_TIMEOUT: '600000' };
+    await hook(B);
+    expect(new Set(roots())).toEqual(new Set([B, ...sessions].map((session) => `${session} Turn 1`)));
+    expectEachSentOnce(workplace.server);
+  });
+
+  test('a run that finds the server at fault again stops at once', async () => {
+    await failOnMany(20);
+    append(B, 1);
+    const before = workplace.server.requests.length;
+    workplace.server.misbehave = (_, number) => (number > before ? { status: 401 } : undefined);
+    await hook(B);
+    expect(roots()).toEqual([`${B} Turn 1`]);
+    expect(workplace.server.requests.length - before).toBe(2);
+  });
+
+  test('a session whose file cannot be read does not keep the others from being sent', async () => {
+    await failOnMany(2);
+    rmSync(pathOf(A));
+    writeFileSync(pathOf(A), jsonLines([{ type: 'mode', mode: 'default', sessionId: A }]));
+    truncateSync(pathOf(A), 300_000_000);
+    await hook(B, 'SessionEnd');
+    expect(roots()).toEqual([0, 1].map((n) => `cccccccc-cccc-4ccc-8ccc-00000000000${n} Turn 1`));
+    expect(workplace.log.map(({ msg }) => msg)).toContain('a line has no end');
+  });
+
+  test('a session that is refused each time does not keep one that was killed from being sent', async () => {
+    append(A, 1);
+    workplace.server.misbehave = (_, __, spans) => (JSON.stringify(spans).includes(A) ? { status: 418 } : undefined);
+    await hook(A);
+    const killed = 'dddddddd-dddd-4ddd-8ddd-dddddddddddd';
+    await start(killed);
+    append(killed, 1);
+    letIdle(pathOf(killed));
+    append(B, 1);
+    await hook(B);
+    expect(roots()).toEqual([`${B} Turn 1`, `${killed} Turn 1`]);
   });
 });
 

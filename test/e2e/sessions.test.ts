@@ -1,4 +1,4 @@
-import { appendFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sessionIdOf, writeSession } from '../support/generated.js';
@@ -98,6 +98,25 @@ describe('sessions', () => {
     });
   });
 
+  test('lists the others, too, if a line of one has no end', async () => {
+    for (const n of [1, 2]) write(n);
+    await run(['backfill', '--yes', sessionIdOf(1)], workplace.env);
+    truncateSync(write(1), 300_000_000);
+    const states = async (...args: string[]) =>
+      (await listed(...args)).map((each: { [field: string]: unknown }) => [each.sessionId, each.state, each.turns]);
+    expect(await states()).toEqual([
+      [sessionIdOf(1), 'partly', 2],
+      [sessionIdOf(2), 'not', undefined],
+    ]);
+    expect(await states('--count')).toEqual([
+      [sessionIdOf(1), 'partly', undefined],
+      [sessionIdOf(2), 'not', 2],
+    ]);
+    const { stdout, stderr } = await sessions('--search', 'npm test');
+    expect(stdout).toContain(sessionIdOf(2));
+    expect(stderr).toMatch(/00000001-.*\.jsonl cannot be read: a line has no end\n/);
+  });
+
   test.each([
     [
       'the title that the user gave',
@@ -133,6 +152,16 @@ describe('sessions', () => {
     const [first = '', second = ''] = (await sessions()).stdout.split('\n');
     expect(first).toMatch(/^red and 漢字 (?:long ){49}long$/);
     expect(second).toBe(`  ${sessionIdOf(1)}  /x`);
+  });
+
+  test('--json escapes what would control a terminal or reverse its text', async () => {
+    const title = 'a\u009b2J \u202edesrever\u202c';
+    writeLines(1, [user(title), assistant('m', [toolUse('t', 'Bash', { command: title })]), user([toolResult('t')])]);
+    for (const args of [['--json'], ['--json', '--search', 'desrever']]) {
+      const { stdout } = await sessions(...args);
+      expect(stdout).not.toMatch(/[^\P{Cc}\n]|[\u202a-\u202e]/u);
+      expect(JSON.stringify(JSON.parse(stdout))).toContain(title);
+    }
   });
 
   test('copes with empty files, other files, agent files and long lines', async () => {

@@ -40,6 +40,7 @@ describe('a transcript that is exported after every single line', () => {
     }
     const expected = JSON.parse(readFileSync(join(recording(name).folder, 'expected.json'), 'utf8'));
     expect(JSON.parse(describeTraces(exporter.server.observations))).toEqual(expected);
+    expect(exporter.server.repeated).toEqual([]);
     expect(exporter.server.lost).toBe(0);
   });
 });

@@ -2,9 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Destination } from '../../src/langfuse/destination.js';
 import { otlpEndpoint } from '../../src/langfuse/endpoint.js';
 import { openDestination } from '../../src/langfuse/open-destination.js';
-import { LangfuseServer, langfuseAt, type OtlpSpan } from '../support/langfuse-server.js';
+import type { Observation } from '../../src/observations/model.js';
+import { LangfuseServer, langfuseAt, type OtlpSpan, stored } from '../support/langfuse-server.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
-import { someOutgoing } from '../support/traces.js';
+import { someObservations, someOutgoing } from '../support/traces.js';
 
 let server: LangfuseServer;
 let destination: Destination;
@@ -22,6 +23,8 @@ afterEach(async () => {
 function open(url: string, secretKey?: string): Promise<Destination> {
   return openDestination({ ...langfuseAt(url, secretKey), transport: 'otlp' }, '');
 }
+
+const encode = (observation: Observation) => destination.encode(observation);
 
 const soon = () => ({ deadline: Date.now() + 10_000 });
 
@@ -124,13 +127,35 @@ describe('after the answer', () => {
     expect(names()).toEqual([1, 2, 3, 4, 5, 6, 7].map((n) => `Turn ${n}`));
   });
 
-  test('413 to a single span, that span is not settled, but earlier ones are', async () => {
+  test('413 to a single span, its content is cut until it is accepted, and the others arrive whole', async () => {
+    const [small, large, last] = someObservations(3);
+    const output = { role: 'assistant', content: 'x'.repeat(90_000) };
+    const all = [small, { ...large, output }, last].map((each) => encode(each as Observation));
+    server.misbehave = (_, __, spans) => (JSON.stringify(spans).length > 30_000 ? { status: 413 } : undefined);
+    const report = { settled: 3, dropped: [], cut: [1], failure: undefined };
+    expect(await destination.send(all, soon())).toEqual(report);
+    expect(names()).toEqual(['Turn 1', 'Turn 2', 'Turn 3']);
+    expectEachSentOnce(server);
+    const [, arrived] = server.observations;
+    const { content = '' } = (arrived?.output ?? {}) as { content?: string };
+    const [, kept, more] = /^(x+)… \[(\d+) more characters\]$/.exec(content) ?? [];
+    expect([Number(kept?.length) > 10_000, Number(kept?.length) + Number(more)]).toEqual([true, 90_000]);
+    const whole = stored(JSON.parse(all[1]?.json ?? ''));
+    const metadata = { ...whole.metadata, output_full_chars: 90_009 };
+    expect(arrived).toEqual({ ...whole, output: { role: 'assistant', content }, metadata });
+  });
+
+  test('413 to a single span even without its content, that span is dropped, and the others arrive', async () => {
     server.misbehave = (_, __, spans) => (spans.some(({ name }) => name === 'Turn 3') ? { status: 413 } : undefined);
-    expect(await destination.send(someOutgoing(4), soon())).toEqual({
-      settled: 2,
-      dropped: [],
-      failure: 'the server refuses a single observation because of its size (413)',
-    });
+    expect(await destination.send(someOutgoing(4), soon())).toEqual({ settled: 4, dropped: [2], failure: undefined });
+    expect(names()).toEqual(['Turn 1', 'Turn 2', 'Turn 4']);
+  });
+
+  test('413 to every request, nothing is dropped', async () => {
+    server.misbehave = () => ({ status: 413 });
+    const failure = 'the server refuses every span (413)';
+    for (const count of [1, 4, 40])
+      expect(await destination.send(someOutgoing(count), soon())).toEqual({ settled: 0, dropped: [], failure });
   });
 
   test('401 in the middle, what was acknowledged before stays settled', async () => {

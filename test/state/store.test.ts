@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, w
 import { hostname, tmpdir, uptime } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { takeLock } from '../../src/state/lock.js';
 import { StateStore } from '../../src/state/store.js';
 import { mount } from '../support/mount.js';
@@ -142,10 +142,13 @@ describe('the state file', () => {
     expect(store.read('a')).toMatchObject({ lastLine: 6 });
   });
 
-  test('that was cut off keeps the entries that are complete', async () => {
+  test('that was cut off is read with the entries that are complete, and keeps them', async () => {
     for (const session of ['a', 'b', 'c']) await store.update(session, { lastLine: 5, agents: { x: agent, y: agent } });
     const text = readFileSync(file(), 'utf8');
     writeFileSync(file(), text.slice(0, text.indexOf('"c":') + 40));
+    const expected = [5, 5, undefined, undefined];
+    expect(['a', 'b', 'c', 'd'].map((session) => store.read(session)?.lastLine)).toEqual(expected);
+    expect([store.isCorrupt, store.unsettled(), corrupt]).toEqual([true, [], []]);
     await store.update('d', { lastLine: 1 });
     expect(['a', 'b', 'c', 'd'].map((session) => store.read(session)?.lastLine)).toEqual([5, 5, undefined, 1]);
     expect(store.read('b')).toMatchObject({ agents: { x: agent, y: agent } });
@@ -314,6 +317,37 @@ describe('a lock', () => {
     writeFileSync(path(), `${pid} ${hostname()} 1.1`);
     utimesSync(path(), inAnHour, inAnHour);
     expect(await takeLock(path(), Date.now() + 50)).toBeDefined();
+  });
+
+  test('of another host that is dated in the future is free a minute after that was seen, if it is not touched', async () => {
+    await store.update('a', {});
+    writeFileSync(path(), '999999999 elsewhere 1.1');
+    const inAnHour = new Date(Date.now() + 3_600_000);
+    utimesSync(path(), inAnHour, inAnHour);
+    expect(await takeLock(path(), Date.now() + 50)).toBeUndefined();
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 59_000 });
+    try {
+      expect(await takeLock(path(), Date.now())).toBeUndefined();
+      vi.setSystemTime(Date.now() + 2_000);
+      expect(await takeLock(path(), Date.now())).toBeDefined();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test('of an owner whose clock is ahead is held as long as its file is touched', async () => {
+    await store.update('a', {});
+    writeFileSync(path(), '999999999 elsewhere 1.1');
+    try {
+      for (let minutes = 0; minutes < 5; minutes += 1) {
+        vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 });
+        const ahead = new Date(Date.now() + 3_600_000);
+        utimesSync(path(), ahead, ahead);
+        expect(await takeLock(path(), Date.now())).toBeUndefined();
+      }
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test('knows when it was lost', async () => {

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import type { LangfuseConfig } from '../../src/config/settings.js';
 import { IngestionStore } from './ingestion-store.js';
@@ -87,6 +88,8 @@ export class LangfuseServer {
   lost = 0;
   /** How many times each row has arrived. */
   readonly arrivals = new Map<string, number>();
+  /** Observations that arrived again although nothing of them had changed. */
+  readonly repeated: StoredObservation[] = [];
   readonly api = new LangfuseApi();
   readonly media = new MediaStore(() => this.url);
   readonly #rows = new Map<string, StoredObservation>();
@@ -202,6 +205,7 @@ export class LangfuseServer {
       const row = stored(span);
       const key = rowKey(row);
       this.arrivals.set(key, (this.arrivals.get(key) ?? 0) + 1);
+      if (isDeepStrictEqual(this.#rows.get(key), row)) this.repeated.push(row);
       this.#rows.set(key, row);
     }
   }

@@ -5,6 +5,7 @@ import { IDLE_MS } from '../../export/read-turns.js';
 import { exportSession } from '../../export/session.js';
 import { NOTHING, sumTallies, type Tally } from '../../export/tally.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
+import { attempt } from '../../shared/attempt.js';
 import type { Entry } from '../../state/entry.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { findFirstPromptUuid } from '../../transcript/sessions/related-sessions.js';
@@ -20,6 +21,8 @@ export interface SessionResult {
   readonly outcome: Outcome;
   /** Why it was skipped or failed. */
   readonly reason?: string | undefined;
+  /** Whether it failed on this machine, which says nothing about the server. */
+  readonly isLocal?: boolean;
   readonly sent: Tally;
 }
 
@@ -52,7 +55,7 @@ export async function backfill(
         const settings = folders.get(folder) ?? readCommandSettings(context.shell, folder);
         folders.set(folder, settings);
         const result = isOver ? notTried : await backfillSession(session, await settings, context);
-        if (result.outcome === 'failed' && !context.destination.isHealthy) failures += 1;
+        if (result.outcome === 'failed' && !result.isLocal && !context.destination.isHealthy) failures += 1;
         else if (result.outcome === 'exported') failures = 0;
         results.set(session, result);
         context.progress?.end(session);
@@ -74,7 +77,8 @@ function groupRelated(sessions: readonly SessionOverview[]): SessionOverview[][]
     (a, b) => startOf(a) - startOf(b) || a.bornAt - b.bornAt || a.lastActivityAt - b.lastActivityAt,
   );
   for (const session of oldestFirst) {
-    const key = session.firstPrompt ?? findFirstPromptUuid(session.path) ?? session.path;
+    // A file that cannot be read is reported when its turn comes.
+    const key = session.firstPrompt ?? attempt(() => findFirstPromptUuid(session.path)) ?? session.path;
     byPrompt.set(key, [...(byPrompt.get(key) ?? []), session]);
   }
   return [...byPrompt.values()];
@@ -132,7 +136,7 @@ async function backfillSession(
   } catch (error) {
     const { message } = error as Error;
     log.error(message, { session: sessionId, file: path });
-    return end('failed', message);
+    return { ...end('failed', message), isLocal: true };
   }
 }
 

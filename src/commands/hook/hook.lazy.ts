@@ -1,6 +1,6 @@
-import { lstatSync } from 'node:fs';
+import { existsSync, lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stateFolder } from '../../config/claude-folder.js';
+import { hasNoTranscripts, NO_TRANSCRIPTS, stateFolder } from '../../config/claude-folder.js';
 import { readHookSettings } from '../../config/folder-settings.js';
 import { describingVariables, readSettings, type Settings } from '../../config/settings.js';
 import type { Closing, ExportContext, ExportRequest } from '../../export/export-request.js';
@@ -130,7 +130,7 @@ async function exportOwnSession(
   const { session_id: sessionId, transcript_path: path, hook_event_name: event, prompt_id: promptId } = payload;
   if (!(await hasTranscript(path, isStop(event) ? startedAt + FILE_WAIT_MS : startedAt))) {
     // A session that ended before its first prompt has no transcript.
-    if (event !== 'SessionEnd') context.log.warn('the transcript is missing or empty', { file: path });
+    if (event !== 'SessionEnd') context.log.warn(explainNoTranscript(path, context.env), { file: path });
     return true;
   }
   await exportPrevious(payload, identity, { ...context, deadline: (startedAt + context.deadline) / 2 });
@@ -140,7 +140,8 @@ async function exportOwnSession(
   const agents = { running, sessionEnded, includeLegacyFiles: sessionEnded };
   const closing = chooseClosing(payload, startedAt, context.deadline);
   const run = { identity, promptId, claims: 'own turn' } as const;
-  return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, run, adopts: true }, context);
+  const own = { sessionId, path, occasion: 'event', closing, agents, run, adopts: true } as const;
+  return (await exportAndLog(own, context)) === 'done';
 }
 
 async function hasTranscript(path: string, waitUntil: number): Promise<boolean> {
@@ -150,6 +151,13 @@ async function hasTranscript(path: string, waitUntil: number): Promise<boolean> 
     if (Date.now() >= waitUntil) return false;
     await sleep(FILE_POLL_MS);
   }
+}
+
+function explainNoTranscript(path: string, env: NodeJS.ProcessEnv): string {
+  if (existsSync(path)) return 'nothing is sent, because the transcript is empty';
+  return hasNoTranscripts(env)
+    ? `nothing is sent, because with ${NO_TRANSCRIPTS} Claude Code writes no transcript`
+    : 'nothing is sent, because there is no transcript; with --no-session-persistence Claude Code writes none';
 }
 
 function isStop(event: string | undefined): boolean {
@@ -199,14 +207,16 @@ function chooseClosing(payload: HookPayload, startedAt: number, deadline: number
 
 /** Exports what other sessions still have to be sent, under the settings of their own runs. */
 async function recoverOthers({ payload }: HookRun, state: StateStore, context: ExportContext): Promise<void> {
-  const { destinationId, deadline, log } = context;
+  const { destination, destinationId, deadline, log } = context;
   const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: false };
   const own = { sessionId: payload.session_id, path: payload.transcript_path };
-  const waiting = findRecoverable(state, own, destinationId, Date.now() - IDLE_MS);
-  for (const session of waiting) {
+  for (const session of findRecoverable(state, own, destinationId, Date.now() - IDLE_MS)) {
     if (Date.now() >= deadline) return;
     log.debug('recovering', { session: session.sessionId });
-    await exportAndLog({ ...session, occasion: 'recovery', closing: { kind: 'nothing' }, agents }, context);
+    const request = { ...session, occasion: 'recovery', closing: { kind: 'nothing' }, agents } as const;
+    const result = await exportAndLog(request, context);
+    // If the server is at fault, it will not accept the others either.
+    if (result === 'unsent' && !destination.isHealthy) return;
   }
   const deleted = findDeleted(state, Date.now());
   if (deleted.length > 0) await state.remove(deleted);
@@ -219,17 +229,17 @@ function saveProblem({ settings, folder, env }: HookRun): void {
   if (problem !== undefined) saveRefusal(folder, problem, env);
 }
 
-/** A failure is logged, and the state keeps it: it never holds up another session, or Claude Code. */
-async function exportAndLog(request: ExportRequest, context: ExportContext): Promise<boolean> {
+/** A failure is logged and never holds up Claude Code. What is `unsent`, the state keeps; what is `broken` is on this machine. */
+async function exportAndLog(request: ExportRequest, context: ExportContext): Promise<'done' | 'unsent' | 'broken'> {
   const { sessionId: session, path: file } = request;
   const { log } = context;
   try {
     const { sent, failure } = await exportSession(request, context);
     if (failure !== undefined) log.warn(failure, { session, file });
     log.debug('exported', { session, observations: sent.observations });
-    return failure === undefined;
+    return failure === undefined ? 'done' : 'unsent';
   } catch (error) {
     log.error((error as Error).message, { session, file });
-    return false;
+    return 'broken';
   }
 }

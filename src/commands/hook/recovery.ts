@@ -6,22 +6,27 @@ import type { StateStore } from '../../state/store.js';
 import { findAgentFiles } from '../../transcript/agents/agent-files.js';
 import { SESSION_ID } from '../../transcript/sessions/related-sessions.js';
 
-/** A run must end: what it leaves, the next one recovers. */
-const RECOVERED_AT_ONCE = 5;
 const EXAMINED_AT_ONCE = 100;
 const FORGOTTEN_AFTER_MS = 7 * 24 * 60 * 60_000;
 
+interface Session {
+  readonly sessionId: string;
+  readonly path: string;
+}
+
 /**
- * Finds other sessions that have something to be sent to a destination: those whose last run failed, and those whose transcript, or
- * an agent's, is idle (last changed before `idleBefore`) and contains more than was read. Only sessions that the state knows: what
+ * Yields other sessions that have something to be sent to a destination: those whose transcript, or an agent's, is idle (last changed
+ * before `idleBefore`) and contains more than was read, then those whose last run failed. Only sessions that the state knows: what
  * ran with tracing off, or before the installation, is never sent unasked.
+ *
+ * None blocks the others, although a failure may end the recovery: a session that fails comes later in the next run.
  */
-export function findRecoverable(
+export function* findRecoverable(
   state: StateStore,
-  own: { readonly sessionId: string; readonly path: string },
+  own: Session,
   destinationId: string,
   idleBefore: number,
-) {
+): Generator<Session & { readonly adopts: boolean }, void, undefined> {
   const others = state.unsettled().flatMap(([sessionId, entry]) => {
     const { path, runs } = entry;
     if (sessionId === own.sessionId || path === undefined) return [];
@@ -31,24 +36,22 @@ export function findRecoverable(
     if (!adopts && !runs.some(({ destination }) => destination === destinationId)) return [];
     return [{ sessionId, path, adopts, entry: withProgressAt(entry, destinationId) }];
   });
-  // Those that failed most often come last, and of equals those that have waited longest come first: none blocks the others.
+  const unread = others
+    .filter(({ entry, adopts }) => !entry.pending && !adopts)
+    .toSorted((a, b) => b.entry.updated.localeCompare(a.entry.updated))
+    .slice(0, EXAMINED_AT_ONCE);
+  for (const { sessionId, path, adopts, entry } of unread)
+    if (hasUnread(entry, idleBefore)) yield { sessionId, path, adopts };
+  // Those that failed most often come last, and of equals those that have waited longest come first.
   const failed = others
     .filter(({ entry, adopts }) => entry.pending || adopts)
     .toSorted(
       (a, b) => countAttempts(a.entry) - countAttempts(b.entry) || a.entry.updated.localeCompare(b.entry.updated),
-    )
-    .slice(0, EXAMINED_AT_ONCE)
-    .flatMap(({ path, sessionId, adopts }) => {
-      const found = locateTranscript(path, sessionId);
-      return found === undefined ? [] : [{ sessionId, path: found, adopts }];
-    });
-  const unread = others
-    .filter(({ entry, adopts }) => !entry.pending && !adopts)
-    .toSorted((a, b) => b.entry.updated.localeCompare(a.entry.updated))
-    .slice(0, EXAMINED_AT_ONCE)
-    .filter(({ entry }) => hasUnread(entry, idleBefore))
-    .map(({ sessionId, path, adopts }) => ({ sessionId, path, adopts }));
-  return [...failed.slice(0, RECOVERED_AT_ONCE), ...unread.slice(0, RECOVERED_AT_ONCE)];
+    );
+  for (const { sessionId, path, adopts } of failed) {
+    const found = locateTranscript(path, sessionId);
+    if (found !== undefined) yield { sessionId, path: found, adopts };
+  }
 }
 
 function isWrong(destination: string | undefined, entry: Entry, state: StateStore): boolean {

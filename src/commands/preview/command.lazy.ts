@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { errorReason, parseCommandLine, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
 import { selectSessions } from '../../cli/session-selection.js';
-import { printStderr, printStdout } from '../../cli/terminal.js';
+import { formatJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { describingVariables, readSettings } from '../../config/settings.js';
@@ -139,7 +139,7 @@ async function printObservations(observations: readonly SentObservation[]): Prom
   for (const [index, { startTime, endTime, completionStartTime, ...rest }] of observations.entries()) {
     const times = { startTime: new Date(startTime), endTime: new Date(endTime) };
     const completion = { completionStartTime: completionStartTime && new Date(completionStartTime) };
-    const json = JSON.stringify({ ...rest, ...times, ...completion }, null, 2);
+    const json = formatJson({ ...rest, ...times, ...completion });
     await printStdout(`${index === 0 ? '[' : ''}${json}${index === observations.length - 1 ? ']' : ','}`);
   }
 }

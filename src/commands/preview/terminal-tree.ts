@@ -56,12 +56,13 @@ function chooseLayout(columns: number) {
 }
 
 function renderTurn(turn: ShownTurn, layout: Layout): string[] {
+  const root = findRoot(turn);
   return buildTree(turn).flatMap((branch) => {
     const { observation, hasNext, hasChildren } = branch;
     const rails = `${drawRails(hasNext.slice(1))}${hasChildren ? '│  ' : '   '}`;
     return [
       renderBranch(branch, turn, layout),
-      ...(observation === findRoot(turn) ? renderConversation(turn, observation, rails, layout) : []),
+      ...(observation === root ? renderConversation(turn, observation, rails, layout) : []),
       ...renderReason(observation, rails, layout),
     ];
   });

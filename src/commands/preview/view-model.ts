@@ -8,7 +8,7 @@ export type ShownObservation = Omit<SentObservation, 'trace'>;
 
 type Span = { readonly startTime: number; readonly endTime: number };
 
-/** A trace: a turn, or a subagent that no turn started. It lasts to the last end: a background agent ends after its turn. */
+/** A turn, or a subagent that no turn started. It lasts to the last end: a background agent ends after its turn. */
 export interface ShownTurn extends Span {
   readonly traceId: string;
   readonly name: string;
@@ -28,7 +28,8 @@ export interface ShownSession {
 export function groupSessions(observations: Iterable<SentObservation>): ShownSession[] {
   const sessions = groupBy(observations, ({ trace }) => trace.sessionId);
   return [...sessions].map(([sessionId, ofSession]) => {
-    const turns = [...groupBy(ofSession, ({ trace }) => trace.id).values()].map(buildTurn).toSorted(compareTimes);
+    // A caller's trace may hold several turns, each with a scope of its own.
+    const turns = [...groupBy(ofSession, ({ trace }) => trace.scope).values()].map(buildTurn).toSorted(compareTimes);
     // The last title counts: a session's title changes as it goes on.
     const title = turns.map((turn) => findRoot(turn)?.metadata.session_title).findLast((each) => each !== undefined);
     const folder = turns[0]?.metadata.cwd;
@@ -58,8 +59,10 @@ function compareTimes(a: Span, b: Span): number {
   return a.startTime - b.startTime || b.endTime - a.endTime;
 }
 
+/** The agent that is below none of the turn's own observations. Its parent, if it has one, is a span of the caller. */
 export function findRoot({ observations }: ShownTurn): ShownObservation | undefined {
-  return observations.find(({ parentId }) => parentId === undefined);
+  const ids = new Set(observations.map(({ id }) => id));
+  return observations.find(({ type, parentId }) => type === 'agent' && !ids.has(parentId ?? ''));
 }
 
 /** A row of a turn's tree. */

@@ -75,7 +75,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     folders.set(folder, there);
     const { optOut } = there;
     const state = findExportState(session, entry, optOut, destination && fingerprint(destination));
-    // Claude Code may have deleted the file since it was listed.
+    // The file may have no end, or have been deleted since it was listed.
     const turns = values.count && state.state !== 'exported' ? attempt(() => countTurns(session)) : entry?.turnCount;
     listed.push({ session, turns, ...state });
   }
@@ -99,7 +99,9 @@ function findExportState(
   if (entry?.mutes?.some(({ toLine }) => toLine === undefined)) return { state: 'muted' };
   if (entry?.pending) return { state: 'pending', reason: entry.pending.reason };
   const { turnCount = 0, runs = [], bytes: exportedTo = entry?.offset ?? 0 } = entry ?? {};
-  const isWhole = turnCount > 0 && (exportedTo >= bytes || !hasMessagesAfter(path, exportedTo));
+  // A file that cannot be read to its end may contain more.
+  const hasMore = () => attempt(() => hasMessagesAfter(path, exportedTo)) ?? true;
+  const isWhole = turnCount > 0 && (exportedTo >= bytes || !hasMore());
   if (isWhole) return { state: 'exported' };
   if (optOut !== undefined) return { state: 'excluded', reason: optOut };
   const isElsewhere = runs.length > 0 && runs.every((run) => run.destination !== destination);

@@ -1,4 +1,6 @@
+import { cutContent } from '../../observations/content/cut.js';
 import type { Observation, Trace } from '../../observations/model.js';
+import { isRecord, type Json, parseJson } from '../../shared/json.js';
 import { version } from '../../shared/version.js';
 
 // With a scope that starts with `langfuse-sdk` Langfuse keeps the attributes it does not know out of the metadata.
@@ -52,6 +54,53 @@ function encodeAttributes(attributes: Attributes): string[] {
   return items;
 }
 
+const INPUT = 'langfuse.observation.input';
+const OUTPUT = 'langfuse.observation.output';
+const METADATA = 'langfuse.observation.metadata';
+const TRACE_INPUT = 'langfuse.trace.input';
+const TRACE_OUTPUT = 'langfuse.trace.output';
+
+interface EncodedSpan {
+  readonly parentSpanId?: string;
+  readonly attributes: readonly { readonly key: string; readonly value: { readonly stringValue?: string } }[];
+}
+
+/** Cuts the content of an encoded span. Its observation is no longer there: it is seldom needed, and takes much memory. */
+export function cutSpan(json: string, maxChars: number): string {
+  const span: EncodedSpan = JSON.parse(json);
+  const texts = span.attributes.map(({ key, value }) => [key, value.stringValue ?? ''] as const);
+  const ownMetadata = texts.filter(([key]) => key.startsWith(`${METADATA}.`));
+  const byKey = new Map(texts);
+  const whole = {
+    input: deserialize(byKey.get(INPUT)),
+    output: deserialize(byKey.get(OUTPUT)),
+    metadata: Object.fromEntries(ownMetadata.map(([key, text]) => [key.slice(METADATA.length + 1), text])),
+  };
+  const content = buildContentAttributes(cutContent(whole, maxChars), span.parentSpanId === undefined);
+  const others = span.attributes.filter(({ key }) => !(key in content)).map((each) => JSON.stringify(each));
+  const attributes = [...others, ...encodeAttributes(content)];
+  return `${JSON.stringify({ ...span, attributes: undefined }).slice(0, -1)},"attributes":[${attributes.join(',')}]}`;
+}
+
+/** A text that is JSON itself cannot be told from a value: it is cut as one. */
+function deserialize(text: string | undefined): Json | undefined {
+  const value = text === undefined ? undefined : parseJson(text);
+  return isRecord(value) || Array.isArray(value) ? (value as Json) : text;
+}
+
+function buildContentAttributes(
+  { input, output, metadata }: Pick<Observation, 'input' | 'output' | 'metadata'>,
+  isRoot: boolean,
+) {
+  const [ownInput, ownOutput] = [serialize(input), serialize(output)];
+  return {
+    [INPUT]: ownInput,
+    [OUTPUT]: ownOutput,
+    ...flattenMetadata(METADATA, metadata),
+    ...(isRoot && { [TRACE_INPUT]: ownInput, [TRACE_OUTPUT]: ownOutput }),
+  };
+}
+
 const RESOURCE = JSON.stringify({
   attributes: Object.entries(resourceAttributes).map(([key, value]) => ({ key, value: encodeValue(value) })),
   droppedAttributesCount: 0,
@@ -75,14 +124,14 @@ function buildAttributes(observation: Observation): Attributes {
     'langfuse.observation.level': observation.level,
     'langfuse.observation.status_message': observation.statusMessage,
     'langfuse.environment': trace.environment,
-    'langfuse.observation.input': input,
-    'langfuse.observation.output': output,
+    [INPUT]: input,
+    [OUTPUT]: output,
     'langfuse.observation.model.name': observation.model,
     'langfuse.observation.usage_details': serialize(observation.usage),
     'langfuse.observation.completion_start_time': formatTime(observation.completionStartTime),
     'langfuse.observation.model.parameters': serialize(observation.modelParameters),
-    ...flattenMetadata('langfuse.observation.metadata', observation.metadata),
-    ...(parentId === undefined && { 'langfuse.trace.input': input, 'langfuse.trace.output': output }),
+    ...flattenMetadata(METADATA, observation.metadata),
+    ...(parentId === undefined && { [TRACE_INPUT]: input, [TRACE_OUTPUT]: output }),
   };
 }
 

@@ -14,6 +14,8 @@ const UNLIMITED = Number.POSITIVE_INFINITY;
 const MAX_DEPTH = 100;
 /** Texts up to this length, such as roles and ids, are never cut: the mark would be about as long. */
 const NEVER_CUT_CHARS = 40;
+/** Nor are references to media that were built before: a part of one is none. */
+const MEDIA_REFERENCE = /^@@@langfuseMedia:[^@]{1,300}@@@$/;
 /** Marks and texts that are never cut may exceed the limit by this much. After that, items are left out. */
 const SLACK_CHARS = 10_000;
 
@@ -62,7 +64,7 @@ function sanitizeNode(node: unknown, depth: number, progress: Progress): Json {
 }
 
 function keepText(text: string, progress: Progress): string {
-  const isWhole = text.length <= Math.max(progress.charsLeft, NEVER_CUT_CHARS);
+  const isWhole = text.length <= Math.max(progress.charsLeft, NEVER_CUT_CHARS) || MEDIA_REFERENCE.test(text);
   const kept = isWhole ? text.toWellFormed() : truncate(text, Math.max(progress.charsLeft, 0));
   progress.isCut ||= !isWhole;
   progress.charsLeft -= kept.length;

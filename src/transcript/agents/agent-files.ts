@@ -5,6 +5,7 @@ import { parseJson } from '../../shared/json.js';
 import type { Line } from '../file/line.js';
 import { readLines } from '../file/lines.js';
 import { AgentMeta } from '../file/schema.js';
+import { readOverview } from '../sessions/overview.js';
 import { readAllTurns } from '../turns/read-all-turns.js';
 import { type AgentThread, type Turn, toThread } from '../turns/turn.js';
 
@@ -35,8 +36,13 @@ export function findLegacyAgentFile(transcriptPath: string, agentId: string): Ag
   return openAgentFile(join(folder, name)) ?? openAgentFile(join(folder, 'subagents', name));
 }
 
-/** A session's agent files next to its transcript, even if no tool call names them: 2.0 starts some agents to warm up. */
+/**
+ * A session's agent files next to its transcript, even if no tool call names them: 2.0 starts some agents to warm up. All files there
+ * must be opened for it, so newer sessions are not looked for.
+ */
 export function findLegacyAgentFiles(transcriptPath: string, sessionId: string): AgentFile[] {
+  const { version } = attempt(() => readOverview(transcriptPath)) ?? {};
+  if (version !== undefined && !isBeforeAgentFolders(version)) return [];
   return listAgentFiles(dirname(transcriptPath), 0).filter((file) => findAgentSession(file) === sessionId);
 }
 
@@ -48,6 +54,12 @@ export function readAgent({ agentId, path }: AgentFile, lines?: Iterable<Line>):
     for (const turn of readAllTurns(path, 'agent', agentId, lines)) turns.push(turn);
   });
   return toThread(turns, agentId, agentId);
+}
+
+/** Since 2.1 the files are in a folder of their session. A version that is not a number may be any. */
+function isBeforeAgentFolders(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return !(major > 2 || (major === 2 && minor >= 1));
 }
 
 // A backfill asks for the agents next to a transcript once for each transcript in the folder.

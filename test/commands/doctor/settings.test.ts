@@ -48,6 +48,29 @@ describe('tracing', () => {
   });
 });
 
+describe('transcripts', () => {
+  const NAME = 'CLAUDE_CODE_SKIP_PROMPT_HISTORY';
+  const message = (place: string) =>
+    `off: with ${NAME} (from ${place}) Claude Code writes no transcripts, so there is nothing to send`;
+
+  test('are broken if they are switched off in the shell', async () => {
+    expect((await home.check({ [NAME]: '1' })).of('transcripts')).toEqual([
+      { status: 'broken', message: message('the shell'), fix: `unset ${NAME}` },
+    ]);
+  });
+
+  test('are broken if they are switched off in a settings file', async () => {
+    home.writeSettings({ env: { [NAME]: 'true' } });
+    expect((await home.check()).of('transcripts')).toEqual([
+      { status: 'broken', message: message(FILE), fix: `remove "${NAME}" from ${FILE}` },
+    ]);
+  });
+
+  test.each([undefined, '', '0', 'false'])('are not mentioned if the variable is %j', async (value) => {
+    expect((await home.check({ [NAME]: value })).of('transcripts')).toEqual([]);
+  });
+});
+
 test('the plugin’s settings count, and it traces unless tracing is turned off', async () => {
   const plugin = 'cc-langfuse@cc-langfuse';
   const options = { public_key: PUBLIC_KEY, base_url: home.workplace.server.url };

@@ -5,9 +5,10 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { LangfuseConfig } from '../../../src/config/settings.js';
 import type { Destination } from '../../../src/langfuse/destination.js';
 import { openDestination } from '../../../src/langfuse/open-destination.js';
+import type { Observation } from '../../../src/observations/model.js';
 import type { IngestedEvent } from '../../support/ingestion-store.js';
 import { LangfuseServer, langfuseAt } from '../../support/langfuse-server.js';
-import { outgoing, someOutgoing } from '../../support/traces.js';
+import { outgoing, someObservations, someOutgoing } from '../../support/traces.js';
 
 let folder: string;
 let server: LangfuseServer;
@@ -158,6 +159,19 @@ describe('the answer to a batch is read event by event', () => {
     expect(await send(5)).toEqual(all(5));
     expect(new Set(names())).toEqual(new Set([1, 2, 3, 4, 5].map((n) => `Turn ${n}`)));
   });
+});
+
+test('an observation that is too large on its own is cut until it is accepted', async () => {
+  const [root] = someObservations(1) as [Observation];
+  const output = { role: 'assistant', content: 'x'.repeat(90_000) };
+  server.misbehave = (request) => (Number(request.headers['content-length']) > 60_000 ? { status: 413 } : undefined);
+  const destination = await open();
+  const report = await destination.send([destination.encode({ ...root, output })], { deadline: Date.now() + 10_000 });
+  expect(report).toEqual({ settled: 1, dropped: [], cut: [0], failure: undefined });
+  const content = expect.stringMatching(/^x{10000,}… \[\d+ more characters\]$/);
+  expect(server.observations).toMatchObject([
+    { id: root.id, input: root.input, output: { role: 'assistant', content }, metadata: { output_full_chars: 90_009 } },
+  ]);
 });
 
 test('the package langfuse reads no environment variable and prints nothing', async () => {

@@ -3,6 +3,7 @@ import { realpathSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { quoteForShell } from '../../../cli/terminal.js';
+import { hasNoTranscripts, NO_TRANSCRIPTS } from '../../../config/claude-folder.js';
 import { findOwnPlugins, readPluginOptions } from '../../../config/claude-hooks.js';
 import { acceptedSettings, envBlock, type SettingsFile } from '../../../config/claude-settings.js';
 import { readCommandSettings, readHookSettings } from '../../../config/folder-settings.js';
@@ -37,7 +38,14 @@ export interface SettingsInForce {
   readonly findPlace: (variable: string) => string;
 }
 
-export const SETTING_CHECKS = [checkTracing, checkBadSettings, checkGoodSettings, checkDestination, checkExposedKeys];
+export const SETTING_CHECKS = [
+  checkTracing,
+  checkTranscripts,
+  checkBadSettings,
+  checkGoodSettings,
+  checkDestination,
+  checkExposedKeys,
+];
 
 export async function readSettingsInForce(
   shell: NodeJS.ProcessEnv,
@@ -47,7 +55,7 @@ export async function readSettingsInForce(
   const accepted = acceptedSettings(files);
   // From the weakest to the strongest: Claude Code lets its settings override the shell.
   const layers = [
-    { place: 'the shell', env: shell },
+    { place: SHELL, env: shell },
     ...accepted.map(({ path, content }) => ({ place: path, env: envBlock(content) })),
   ];
   const given: NodeJS.ProcessEnv = Object.assign({}, ...layers.map(({ env }) => env));
@@ -70,10 +78,11 @@ export async function readSettingsInForce(
     trusted: await readSettings((await readCommandSettings(shell, cwd)).env),
     optOut: there.optOut,
     plugin,
-    findPlace: (variable) => (isFromPlugin(variable) ? plugin : findLayer(variable)) ?? 'the shell',
+    findPlace: (variable) => (isFromPlugin(variable) ? plugin : findLayer(variable)) ?? SHELL,
   };
 }
 
+const SHELL = 'the shell';
 const SWITCH = 'TRACE_TO_LANGFUSE';
 /** Values by which someone turned tracing off on purpose; `1` was meant to turn it on. */
 const OFF = /^(?:false|no|off|0)$/i;
@@ -91,6 +100,15 @@ function checkTracing({ hookEnv, shell, findPlace, optOut }: SettingsInForce): F
   const status = OFF.test(value) ? 'warning' : 'broken';
   const message = `off: ${variable} is "${showValue(value)}" (from ${place})`;
   return tracing[status](message, `set "${variable}": "true" in ${place}`);
+}
+
+function* checkTranscripts({ hookEnv, findPlace }: SettingsInForce): Generator<Finding> {
+  if (!hasNoTranscripts(hookEnv)) return;
+  const place = findPlace(NO_TRANSCRIPTS);
+  yield about('transcripts', { place }).broken(
+    `off: with ${NO_TRANSCRIPTS} (from ${place}) Claude Code writes no transcripts, so there is nothing to send`,
+    place === SHELL ? `unset ${NO_TRANSCRIPTS}` : `remove "${NO_TRANSCRIPTS}" from ${place}`,
+  );
 }
 
 function installOrSet(entry: string, shell: NodeJS.ProcessEnv): string {

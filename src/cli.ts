@@ -46,11 +46,12 @@ the version.
 
 const HOOK_HELP = `usage: cc-langfuse hook
 
-Claude Code starts this command and describes an event on stdin. If
-TRACE_TO_LANGFUSE is "true", the new part of the session is exported. The exit
-code is always 0. Nothing is printed except, once per session, a message for
-Claude Code to show if keys are missing or were refused. Errors are logged to
-~/.claude/state/cc-langfuse_hook.log
+Claude Code describes an event on stdin. If TRACE_TO_LANGFUSE is "true", the new
+part of the session is exported. The hooks that install registers start a
+launcher, cc-langfuse-hook, which starts this command in the background unless
+Claude Code has to wait for it. The exit code is always 0. Nothing is printed
+except, once per session, a message for Claude Code to show if keys are missing
+or were refused. Errors are logged to ~/.claude/state/cc-langfuse_hook.log
 `;
 
 async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {

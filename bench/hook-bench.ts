@@ -12,12 +12,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
+import { buildAbsoluteCommands } from '../src/commands/setup/program-path.js';
 import { AS_RECORDED, sessionIdOf, writeSession } from '../test/support/generated.js';
+import { removeFolder } from '../test/support/remove-folder.js';
 import { type Case, measureUsage, median, time, timeCases } from './measure.js';
 import type { Sink } from './sink.js';
 
 export const PROGRAM = new URL('../dist/cli.cjs', import.meta.url).pathname;
 const baseline = (name: string) => new URL(`baselines/${name}.cjs`, import.meta.url).pathname;
+
+/** The smallest thing that Node can do. */
+export const BARE_NODE: Case = { name: 'bare node', args: ['-e', '0'] };
 
 const SESSION = sessionIdOf(1);
 const CWD = '/home/dev/bench';
@@ -115,24 +120,35 @@ export async function minimalPost({ home, hook, state, transcript }: Prepared, s
   };
 }
 
-/** Compares how long the hook takes in the terminal with the smallest program that hands its input over. */
-export async function benchTerminal(runs: number): Promise<{ hook: number; minimal: number }> {
+/** Compares what Claude Code waits for at each event, with the hooks as `install` registers them, with a bare start of Node. */
+export async function benchLauncher(runs: number) {
   const home = mkdtempSync(join(tmpdir(), 'cc-langfuse-bench-'));
   mkdirSync(join(home, '.claude'));
-  const stdin = JSON.stringify({ session_id: SESSION, transcript_path: '/none.jsonl', hook_event_name: 'SessionEnd' });
-  const env = { ...environment(home, 'http://127.0.0.1:1'), CLAUDE_CODE_ENTRYPOINT: 'cli' };
+  const inTerminal = { ...environment(home, 'http://127.0.0.1:1'), CLAUDE_CODE_ENTRYPOINT: 'cli' };
+  const registered = buildAbsoluteCommands(PROGRAM, { PATH: process.env.PATH });
+  const hook = (event: string, env: Case['env'] = inTerminal): Case => ({
+    name: event,
+    program: '/bin/sh',
+    args: ['-c', registered(event).command],
+    env: env ?? {},
+    stdin: JSON.stringify({ session_id: SESSION, transcript_path: '/none.jsonl', hook_event_name: event }),
+  });
   try {
+    // The worker must have ended before the next case is timed, also on a busy machine.
+    const restMs = Math.max(400, 8 * (await time(BARE_NODE)));
     return await timeCases(
       {
-        hook: { name: 'hook in the terminal', args: [PROGRAM, 'hook'], env, stdin },
-        minimal: { name: 'minimal hand-over', args: [baseline('hand-over')], stdin },
+        bare: BARE_NODE,
+        off: hook('Stop', { ...inTerminal, TRACE_TO_LANGFUSE: 'false' }),
+        start: hook('SessionStart'),
+        stop: hook('Stop'),
+        headless: hook('Stop', { ...inTerminal, CLAUDE_CODE_ENTRYPOINT: 'sdk-cli' }),
       },
       runs,
-      // The background process must have ended before the next run is timed.
-      250,
+      restMs,
     );
   } finally {
-    rmSync(home, { recursive: true, force: true });
+    await removeFolder(home);
   }
 }
 

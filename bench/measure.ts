@@ -7,6 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** A command that is timed from its start to its end. */
 export interface Case {
   readonly name: string;
+  /** Node, unless it is another program. */
+  readonly program?: string;
   readonly args: readonly string[];
   readonly env?: { readonly [name: string]: string | undefined };
   readonly stdin?: string;
@@ -65,11 +67,11 @@ export async function measureUsage(one: Case): Promise<Usage> {
   return JSON.parse(readFileSync(report, 'utf8'));
 }
 
-export function time({ name, args, env = {}, stdin = '', prepare }: Case): Promise<number> {
+export function time({ name, program = process.execPath, args, env = {}, stdin = '', prepare }: Case): Promise<number> {
   prepare?.();
   return new Promise((resolve, reject) => {
     const startedAt = performance.now();
-    const child = spawn(process.execPath, args, {
+    const child = spawn(program, args, {
       env: { PATH: process.env.PATH, ...env },
       stdio: ['pipe', 'ignore', 'pipe'],
     });
@@ -79,7 +81,8 @@ export function time({ name, args, env = {}, stdin = '', prepare }: Case): Promi
     });
     child.stdin.on('error', () => {});
     child.stdin.end(stdin);
-    child.on('exit', (code) => {
+    // Claude Code waits until the pipes are closed.
+    child.on('close', (code) => {
       if (code === 0) resolve(performance.now() - startedAt);
       else reject(new Error(`${name} exited with ${code}: ${stderr}`));
     });

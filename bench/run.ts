@@ -3,7 +3,7 @@ import { install, wantedVersion } from '../test/real/claude-code.js';
 import { hasTmux } from '../test/real/terminal.js';
 import { benchBackfill, benchList } from './backfill-bench.js';
 import { timePrint, timeTerminalTurn, type Waits } from './claude-code-bench.js';
-import { benchTerminal, benchWait, minimalPost, PROGRAM, prepare, withOtherSessions } from './hook-bench.js';
+import { BARE_NODE, benchLauncher, benchWait, minimalPost, PROGRAM, prepare, withOtherSessions } from './hook-bench.js';
 import { measureUsage, timeCases } from './measure.js';
 import { benchHostileTexts, benchOwnRule } from './redaction-bench.js';
 import { startSink } from './sink.js';
@@ -33,15 +33,19 @@ const row = (what: string, figure: number, unit: Row['unit'], target?: number, a
   say(formatRow(one));
 };
 
-const handOver = await benchTerminal(RUNS);
-row('hook in the terminal', handOver.hook / handOver.minimal, '×', 1.15, ms('minimal hand-over', handOver.minimal));
+const { bare: bareMs, off: offMs, start, stop, headless } = await benchLauncher(RUNS);
+const addLauncherRow = (what: string, figure: number, target: number) =>
+  row(what, figure / bareMs, '×', target, ms('node -e 0', bareMs));
+addLauncherRow('tracing off', offMs, 0.25);
+addLauncherRow('SessionStart', start, 0.3);
+addLauncherRow('Stop in the terminal', stop, 0.3);
+addLauncherRow('Stop headless', headless, 0.3);
 
 const small = await prepare(sink, 0);
 const off = { ...small.hook, env: {} };
 const minimal = await minimalPost(small, sink);
-const bare = { name: 'bare node', args: ['-e', '0'] };
-const first = await timeCases({ hook: small.hook, minimal, off, bare }, RUNS);
-row('tracing off', first.off / first.bare, '×', 1.1, ms('node -e 0', first.bare));
+const first = await timeCases({ hook: small.hook, minimal, off, bare: BARE_NODE }, RUNS);
+row('tracing off, without launcher', first.off / first.bare, '×', 1.1, ms('node -e 0', first.bare));
 row('one turn, in the foreground', first.hook / first.minimal, '×', 1.6, ms('minimal post', first.minimal), 2);
 row('one turn, in the foreground', first.hook / first.bare, '×', undefined, ms('node -e 0', first.bare));
 row('memory of the hook', (await measureUsage(small.hook)).rssMB, 'MB', 70);

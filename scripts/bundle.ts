@@ -1,4 +1,4 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
@@ -31,6 +31,9 @@ function outputName(file: string): string {
   return file.replace(/(?:\.lazy)?\.ts$/, '').replaceAll(/[/\\]/g, '-');
 }
 
+/** What Claude Code starts. It is a shell script, and starts the program. */
+const LAUNCHER = 'commands/hook/hook.sh';
+
 /** Builds `dist/` from scratch. */
 export async function bundle(): Promise<void> {
   rmSync(target, { recursive: true, force: true });
@@ -53,4 +56,7 @@ export async function bundle(): Promise<void> {
     plugins: [keepDynamicImports],
     logLevel: 'warning',
   });
+  const launcher = resolve(target, 'hook.sh');
+  copyFileSync(resolve(source, LAUNCHER), launcher);
+  chmodSync(launcher, 0o755);
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // Only what every command needs is loaded statically: with tracing off, or while someone waits, every module is felt.
+import type { Worker } from './commands/hook/hook.lazy.js';
 import { withPluginOptions } from './config/plugin-options.js';
 import { version } from './shared/version.js';
 
@@ -45,11 +46,12 @@ the version.
 
 const HOOK_HELP = `usage: cc-langfuse hook
 
-Claude Code starts this command and describes an event on stdin. If
-TRACE_TO_LANGFUSE is "true", the new part of the session is exported. The exit
-code is always 0. Nothing is printed except, once per session, a message for
-Claude Code to show if keys are missing or were refused. Errors are logged to
-~/.claude/state/cc-langfuse_hook.log
+Claude Code describes an event on stdin. If TRACE_TO_LANGFUSE is "true", the new
+part of the session is exported. The hooks that install registers start a
+launcher, cc-langfuse-hook, which starts this command in the background unless
+Claude Code has to wait for it. The exit code is always 0. Nothing is printed
+except, once per session, a message for Claude Code to show if keys are missing
+or were refused. Errors are logged to ~/.claude/state/cc-langfuse_hook.log
 `;
 
 async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
@@ -57,13 +59,14 @@ async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv):
     case 'hook':
       if (isHelpWanted(args)) process.stdout.write(HOOK_HELP);
       // First of all, since with tracing off the hook must cost nothing.
-      else if ((env.CC_TRACE_TO_LANGFUSE || env.TRACE_TO_LANGFUSE) === 'true') await startHook(withPluginOptions(env));
-      else if (mayHaveBeenTraced(env)) await (await import('./commands/hook/opt-out.lazy.js')).optOut(env);
+      else if (isTracing(env)) await startHook(withPluginOptions(env));
+      else if (mayHaveBeenTraced(env)) await optOut(env);
       return;
+    // Started by hook.sh, or by `hook`, in the background.
     case 'worker':
       // An exit would wait for a pending address lookup, so the process is killed.
       setTimeout(() => process.kill(process.pid, 'SIGKILL'), WORKER_KILL_MS).unref();
-      return runHook(env, WORKER_MS);
+      return startWorker(env, args);
     case '--version':
       process.stdout.write(`${version}\n`);
       return;
@@ -89,15 +92,31 @@ async function startHook(env: NodeJS.ProcessEnv): Promise<void> {
   return detachHook(process.argv[1] ?? '', env);
 }
 
-async function runHook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<void> {
+function startWorker(env: NodeJS.ProcessEnv, [bytes = '']: readonly string[]): Promise<void> {
+  const transcriptBytes = /^\d+$/.test(bytes) ? Number(bytes) : undefined;
+  return isTracing(env)
+    ? runHook(withPluginOptions(env), { forMs: WORKER_MS, transcriptBytes })
+    : optOut(env, transcriptBytes);
+}
+
+async function runHook(env: NodeJS.ProcessEnv, worker?: Worker): Promise<void> {
   keepCompiledCode(env);
   // The C library would wait 20 s for a name server that does not answer, and until then the process cannot end. It reads this
   // variable before the first lookup; nothing else in `process.env` is changed.
   process.env.RES_OPTIONS ??= 'timeout:1 attempts:2';
   const { hook } = await import('./commands/hook/hook.lazy.js');
-  await hook(env, workerMs);
+  await hook(env, worker);
   // A connection without an answer would keep the process alive.
   process.exit();
+}
+
+async function optOut(env: NodeJS.ProcessEnv, transcriptBytes?: number): Promise<void> {
+  const command = await import('./commands/hook/opt-out.lazy.js');
+  return command.optOut(env, transcriptBytes);
+}
+
+function isTracing({ CC_TRACE_TO_LANGFUSE, TRACE_TO_LANGFUSE }: NodeJS.ProcessEnv): boolean {
+  return (CC_TRACE_TO_LANGFUSE || TRACE_TO_LANGFUSE) === 'true';
 }
 
 /** Whether the session has a run with tracing on that has not ended. Older versions of Claude Code do not name the session here. */

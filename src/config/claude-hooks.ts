@@ -17,8 +17,16 @@ export const HOOK_SECONDS: { readonly [event: string]: number } = {
   SessionEnd: 15,
 };
 
-/** Needs the program on the PATH. With `exec`, because Claude Code takes longer to stop a program behind a shell. */
-export const PORTABLE_COMMAND = 'exec cc-langfuse hook';
+/** How settings start a program: as a shell command or, with arguments, without a shell. */
+export interface HookCommand {
+  readonly command: string;
+  readonly args?: readonly string[];
+}
+
+/** Needs the launcher on the PATH. With `exec`, because Claude Code takes longer to stop a program behind a shell. */
+export function portableCommand(event: string): HookCommand {
+  return { command: `exec cc-langfuse-hook ${event}` };
+}
 
 /** A command that settings register for an event. */
 export interface CommandHook {
@@ -70,22 +78,45 @@ export function findOwnHooks(settings: ClaudeSettings): CommandHook[] {
   return findCommandHooks(settings).filter(isOwnHook);
 }
 
-const PROGRAM_NAME = /^cc-langfuse(?:@[^/\\]*)?(?:\.cmd|\.ps1|\.exe)?$/;
-
 /** Whether a hook starts this program: by name, by npx, or by the path of its file. */
-export function isOwnHook({ command, words }: CommandHook): boolean {
-  return words.some((word, place) => {
+export function isOwnHook(hook: CommandHook): boolean {
+  return findOwnStart(hook) !== undefined;
+}
+
+/** How a hook starts this program. */
+export interface OwnStart {
+  /** Whether the launcher is in front, which starts Node only if somebody has to wait for it. */
+  readonly hasLauncher: boolean;
+  /** The launcher or the program, as the command names it. */
+  readonly named: string;
+  /** The words before and after that, without the word that says what to do. */
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+}
+
+const PROGRAM_NAME = /^cc-langfuse(?:@[^/\\]*)?(?:\.cmd|\.ps1|\.exe)?$/;
+const LAUNCHER_NAME = /^cc-langfuse-hook(?:\.cmd|\.ps1|\.exe)?$/;
+
+export function findOwnStart({ command, words }: CommandHook): OwnStart | undefined {
+  const starts = words.flatMap((named, place): OwnStart[] => {
+    const next = words[place + 1] ?? '';
+    const hasLauncher = Object.hasOwn(HOOK_SECONDS, next);
     // A URL: the original cc-langfuse was run from its repository.
-    if (words[place + 1] !== 'hook' || /^[a-z+]{2,}:/.test(word)) return false;
-    const file = word.split(/[/\\]/).at(-1) ?? '';
-    return PROGRAM_NAME.test(file) || (file === 'cli.cjs' && (MARK.test(command) || isProgram(word)));
+    if (!(hasLauncher || next === 'hook') || /^[a-z+]{2,}:/.test(named)) return [];
+    const file = named.split(/[/\\]/).at(-1) ?? '';
+    const isNamed = (hasLauncher ? LAUNCHER_NAME : PROGRAM_NAME).test(file);
+    const isFile = file === (hasLauncher ? 'hook.sh' : 'cli.cjs') && (MARK.test(command) || isProgram(named));
+    return isNamed || isFile
+      ? [{ hasLauncher, named, before: words.slice(0, place), after: words.slice(place + 2) }]
+      : [];
   });
+  return starts[0];
 }
 
 /** The comment that install adds to a command whose path does not name cc-langfuse. */
 const MARK = /#.*\bcc-langfuse\b/;
-/** What the program prints about the command; every version contains it. */
-const HELP = 'usage: cc-langfuse hook';
+/** What every version of the program, or of the launcher, contains. */
+const CONTENT = /usage: cc-langfuse hook|cc-langfuse_open/;
 const LARGEST_PROGRAM_BYTES = 1_000_000;
 
 /** If the file cannot be read, because it is gone or only a shell can find it, its path has to name the program. */
@@ -95,7 +126,7 @@ function isProgram(word: string): boolean {
   // Which directory a hook runs in is not known. Reading a FIFO would block.
   const isReadable = isAbsolute(path) && status?.isFile() && status.size < LARGEST_PROGRAM_BYTES;
   const text = isReadable ? attempt(() => readFileSync(path, 'utf8')) : undefined;
-  return text?.includes(HELP) ?? /\bcc-langfuse\b/.test(path);
+  return (text === undefined ? /\bcc-langfuse\b/ : CONTENT).test(text ?? path);
 }
 
 /** Replaces the home directory at the beginning of a path as a shell would. */

@@ -168,7 +168,7 @@ export const SETTINGS = {
   },
   CC_LANGFUSE_WAIT: {
     kind: 'run',
-    help: '`1` sends in the foreground even in the terminal and the desktop apps.',
+    help: '`1` makes each turn wait until it is acknowledged, for containers that are killed without a SessionEnd.',
     schema: formats.text,
   },
   CC_LANGFUSE_DEBUG: {

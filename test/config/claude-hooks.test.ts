@@ -8,7 +8,7 @@ import {
   findOwnHooks,
   findOwnPlugins,
   HOOK_SECONDS,
-  PORTABLE_COMMAND,
+  portableCommand,
 } from '../../src/config/claude-hooks.js';
 
 const example = JSON.parse(readFileSync(new URL('../../hooks.example.json', import.meta.url), 'utf8'));
@@ -16,10 +16,18 @@ const stop = (hook: object) => ({ hooks: { Stop: [{ hooks: [{ type: 'command', .
 
 test('hooks.example.json registers the hooks that install registers', () => {
   expect(Object.fromEntries(findOwnHooks(example).map(({ event, timeout }) => [event, timeout]))).toEqual(HOOK_SECONDS);
-  expect(new Set(findOwnHooks(example).map(({ command }) => command))).toEqual(new Set([PORTABLE_COMMAND]));
+  for (const { event, command } of findOwnHooks(example)) expect({ command }).toEqual(portableCommand(event));
 });
 
 test.each([
+  'exec cc-langfuse-hook Stop',
+  'exec "/usr/local/bin/cc-langfuse-hook" Stop "/usr/local/bin/node"',
+  `exec "/home/me/my code/cc-langfuse/dist/hook.sh" Stop "/opt/node/bin/node"`,
+  `exec '/home/me/elsewhere/dist/hook.sh' Stop '/opt/node/bin/node' # cc-langfuse`,
+  'TRACE_TO_LANGFUSE="$' +
+    '{TRACE_TO_LANGFUSE:-true}" exec "$' +
+    '{CLAUDE_PLUGIN_ROOT}/dist/hook.sh" Stop # cc-langfuse',
+  'C:\\Users\\me\\AppData\\Roaming\\npm\\cc-langfuse-hook.cmd Stop',
   'exec cc-langfuse hook',
   'cc-langfuse hook',
   '/usr/local/bin/cc-langfuse hook',
@@ -51,9 +59,23 @@ test.each([
   'node /opt/another/dist/cli.cjs hook',
   'notify "cc-langfuse hook done"',
   'cc-langfuse sessions',
+  'cc-langfuse Stop',
+  'cc-langfuse-hook toString',
+  '/opt/another/dist/hook.sh Stop',
   'tail ~/.claude/state/cc-langfuse_hook.log',
 ])('%s does not start this program', (command) => {
   expect(findOwnHooks(stop({ command }))).toEqual([]);
+});
+
+test('a hook that names a file by its path starts this program if the launcher is in that file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lf-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'hook.sh');
+  const isOwn = () => findOwnHooks(stop({ command: `exec "${file}" Stop` })).length > 0;
+  writeFileSync(file, '#!/bin/sh\n# another hook');
+  expect(isOwn()).toBe(false);
+  writeFileSync(file, readFileSync(new URL('../../src/commands/hook/hook.sh', import.meta.url)));
+  expect(isOwn()).toBe(true);
 });
 
 test('a hook that names a file by its path starts this program if the program is in that file', () => {

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
 import { KEYS, Newcomer } from '../support/newcomer.js';
-import { PROGRAM } from '../support/program.js';
+import { POLL, PROGRAM } from '../support/program.js';
 
 let newcomer: Newcomer;
 
@@ -70,11 +70,14 @@ describe('install --yes', () => {
     await newcomer.install();
     const commands = findCommands(JSON.parse(newcomer.settings));
     expect(Object.keys(commands)).toEqual(['SessionStart', 'Stop', 'StopFailure', 'SessionEnd']);
+    for (const [event, [command = '']] of Object.entries(commands))
+      expect(command).toMatch(
+        new RegExp(`^exec "${join(PROGRAM, '../hook.sh')}" ${event} "/[^"]*node"(?: # cc-langfuse)?$`),
+      );
     const [command = ''] = commands.Stop ?? [];
-    expect(
-      execFileSync('/bin/sh', ['-c', command.replace(' hook', ' --version')], { env: {}, encoding: 'utf8' }),
-    ).toMatch(/^\d+\.\d+\.\d+\n$/);
-    expect(command).toContain(`"${PROGRAM}" hook`);
+    const input = 'no payload';
+    execFileSync('/bin/sh', ['-c', command], { env: { HOME: newcomer.home, TRACE_TO_LANGFUSE: 'true' }, input });
+    await expect.poll(() => newcomer.workplace.log, POLL).toMatchObject([{ msg: 'stdin is not JSON' }]);
   });
 
   test('keeps the other settings and a backup, and changes nothing the second time', async () => {

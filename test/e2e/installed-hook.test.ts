@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { findOwnHooks } from '../../src/config/claude-hooks.js';
 import { assistant, at, SESSION, user } from '../support/lines.js';
 import { Newcomer } from '../support/newcomer.js';
+import { POLL } from '../support/program.js';
 
 test('the command that install registers exports a turn with only HOME and the env block', async () => {
   const newcomer = await Newcomer.arrive();
@@ -25,7 +26,8 @@ test('the command that install registers exports a turn with only HOME and the e
       const options = { env: { HOME: newcomer.home, ...settings.env } };
       execFile('/bin/sh', ['-c', command], options, resolve).stdin?.end(JSON.stringify(payload));
     });
-    expect(newcomer.server.observations.map(({ name }) => name)).toContain('Turn 1');
+    // The hook is headless, so it has handed over to a worker.
+    await expect.poll(() => newcomer.server.roots.map(({ name }) => name), POLL).toEqual(['Turn 1']);
   } finally {
     await newcomer.close();
   }

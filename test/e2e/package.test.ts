@@ -1,9 +1,11 @@
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { portableCommand } from '../../src/config/claude-hooks.js';
 import { version } from '../../src/shared/version.js';
+import { POLL } from '../support/program.js';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
 let folder: string;
@@ -25,6 +27,24 @@ test('the package contains only the program, its licence, its README and an exam
   expect(packed.files.map(({ path }) => path).toSorted()).toEqual(
     ['LICENSE', 'README.md', 'hooks.example.json', 'package.json', ...built].toSorted(),
   );
+});
+
+test('npm links the launcher next to the program, and it starts it there', async () => {
+  const prefix = join(folder, 'prefix');
+  const args = ['install', '--global', '--prefix', prefix, '--offline', join(folder, packed.filename)];
+  execFileSync('npm', args, { stdio: 'ignore' });
+  const home = join(folder, 'user');
+  const env = { PATH: `${join(prefix, 'bin')}:${process.env.PATH}`, HOME: home, TRACE_TO_LANGFUSE: 'true' };
+  const command = portableCommand('Stop').command;
+  expect(spawnSync('/bin/sh', ['-c', command], { env, input: 'no payload', encoding: 'utf8' })).toMatchObject({
+    status: 0,
+    stdout: '',
+    stderr: '',
+  });
+  const log = join(home, '.claude', 'state', 'cc-langfuse_hook.log');
+  await expect.poll(() => existsSync(log) && readFileSync(log, 'utf8'), POLL).toContain('stdin is not JSON');
+  const registered = execFileSync('cc-langfuse', ['install', '--dry-run'], { env, encoding: 'utf8' });
+  expect(registered).toContain(`exec \\"${join(prefix, 'bin', 'cc-langfuse-hook')}\\" Stop`);
 });
 
 test('the package runs in an empty folder, without installing anything', () => {

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { readSettings } from '../../src/config/settings.js';
@@ -25,6 +25,8 @@ describe('the plugin', () => {
     expect(Object.keys(built)).not.toEqual([]);
     expect(Object.keys(shipped).toSorted()).toEqual(Object.keys(built).toSorted());
     for (const [name, text] of Object.entries(built)) expect(shipped[name] === text, name).toBe(true);
+    // Claude Code starts it.
+    expect(statSync(join(PLUGIN, 'dist', 'hook.sh')).mode & 0o777).toBe(0o755);
   });
 
   test('has the version of the package, and is the plugin that the marketplace offers', () => {
@@ -68,7 +70,8 @@ describe('the hooks of the plugin, started as Claude Code starts them', () => {
     HOME: workplace.home,
     PATH: process.env.PATH,
     CLAUDE_CODE_ENTRYPOINT: 'sdk-cli',
-    CLAUDE_PLUGIN_ROOT: PLUGIN,
+    // The program as it is built now.
+    CLAUDE_PLUGIN_ROOT: ROOT,
     CLAUDE_PLUGIN_OPTION_PUBLIC_KEY: PUBLIC_KEY,
     CLAUDE_PLUGIN_OPTION_SECRET_KEY: SECRET_KEY,
     CLAUDE_PLUGIN_OPTION_BASE_URL: workplace.server.url,
@@ -83,6 +86,8 @@ describe('the hooks of the plugin, started as Claude Code starts them', () => {
         stream.on('data', (chunk: Buffer) => {
           output += chunk;
         });
+      // With tracing off it does not read it.
+      shell.stdin.on('error', () => {});
       shell.stdin.end(JSON.stringify(payload));
       shell.on('close', (exitCode) => resolve({ exitCode, output }));
     });
@@ -109,9 +114,7 @@ describe('the hooks of the plugin, started as Claude Code starts them', () => {
     const other = await LangfuseServer.start();
     onTestFinished(() => other.stop());
     await play(recording('p-simple'), workplace.home, async ({ event, payload }) => {
-      // The program as it is built now.
-      const all = { ...options(), CLAUDE_PLUGIN_ROOT: ROOT, ...env(other.url) };
-      expect(await start(event, payload, all)).toEqual({ exitCode: 0, output: '' });
+      expect(await start(event, payload, { ...options(), ...env(other.url) })).toEqual({ exitCode: 0, output: '' });
     });
     return { ofForm: workplace.server.observations.length, other: other.observations.length, requests: other.requests };
   }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Misbehaviour, StoredObservation } from '../support/langfuse-server.js';
-import { Workplace } from '../support/program.js';
+import { LAUNCHER, PROGRAM, Workplace } from '../support/program.js';
 import { recording, transcriptsOf } from '../support/recording.js';
 import { describeTraces } from '../support/traces.js';
 import { numbersFrom } from './random.js';
@@ -22,10 +22,11 @@ export interface Figures {
   readonly bytesOnStdout: number;
 }
 
-const PROGRAM = new URL('../../dist/cli.cjs', import.meta.url).pathname;
 const SOURCES = ['i-simple', 'i-queue', 'p-toolloop', 'h-block1', 'p-streamjson', 'i-interrupt', 'p-media'];
 /** Kills come within this many times the time that a run with little to send takes. Later it has ended by itself. */
 const KILLED_WITHIN_RUNS = 2;
+/** The launcher has ended by then. Its worker goes on, and meets the next run. */
+const LAUNCHER_KILLED_WITHIN_MS = 10;
 
 /**
  * Exports recorded sessions while their hooks are killed at random moments and the server fails at random, and then once
@@ -65,7 +66,20 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
       mkdirSync(dirname(path), { recursive: true });
       for (const part of split(readFileSync(from, 'utf8'), random)) {
         appendFileSync(path, part);
-        const ended = await runAndKill(workplace.env, payload, random() * KILLED_WITHIN_RUNS * runMs);
+        const ended =
+          random() < 0.5
+            ? await runAndKill(
+                workplace.env,
+                payload,
+                [LAUNCHER, 'Stop', process.execPath],
+                random() * LAUNCHER_KILLED_WITHIN_MS,
+              )
+            : await runAndKill(
+                workplace.env,
+                payload,
+                [process.execPath, PROGRAM, 'hook'],
+                random() * KILLED_WITHIN_RUNS * runMs,
+              );
         if (ended.isKilled) sum.kills += 1;
         else if (ended.exitCode !== 0) sum.exitsOtherThanZero += 1;
         sum.bytesOnStdout += ended.stdoutBytes;
@@ -132,9 +146,14 @@ function split(text: string, random: () => number): string[] {
   return pieces;
 }
 
-function runAndKill(env: Workplace['env'], payload: string, afterMs: number) {
+function runAndKill(
+  env: Workplace['env'],
+  payload: string,
+  [command, ...args]: readonly [string, ...string[]],
+  afterMs: number,
+) {
   return new Promise<{ isKilled: boolean; exitCode: number | null; stdoutBytes: number }>((resolve) => {
-    const child = spawn(process.execPath, [PROGRAM, 'hook'], {
+    const child = spawn(command, args, {
       env: { PATH: process.env.PATH, ...env },
       stdio: ['pipe', 'pipe', 'ignore'],
     });

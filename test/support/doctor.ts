@@ -8,8 +8,8 @@ import { buildJsonReport, formatReport } from '../../src/commands/doctor/report.
 import { PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
 import { type Ended, type Environment, PROGRAM, run, Workplace } from './program.js';
 
-/** The command that install registers. */
-export const COMMAND = `exec "${process.execPath}" "${PROGRAM}" hook # cc-langfuse`;
+/** The command that install registers, for any event. */
+export const COMMAND = `exec "${dirname(PROGRAM)}/hook.sh" Stop "${process.execPath}" # cc-langfuse`;
 export const TIMEOUTS = { SessionStart: 5, Stop: 15, StopFailure: 15, SessionEnd: 15 };
 
 /** Settings that register a command for events. */
@@ -54,6 +54,7 @@ export class DoctorHome {
   readonly project: string;
   /** The path of the built program, as the checks see it when they run in this process. */
   readonly program: string;
+  readonly launcher: string;
 
   private constructor(workplace: Workplace) {
     this.workplace = workplace;
@@ -62,6 +63,8 @@ export class DoctorHome {
     this.program = join(workplace.home, 'cc-langfuse', 'dist', 'cli.cjs');
     mkdirSync(dirname(this.program), { recursive: true });
     writeFileSync(this.program, 'usage: cc-langfuse hook', { mode: 0o755 });
+    this.launcher = join(dirname(this.program), 'hook.sh');
+    writeFileSync(this.launcher, '#!/bin/sh\n# cc-langfuse_open', { mode: 0o755 });
   }
 
   static async open(): Promise<DoctorHome> {

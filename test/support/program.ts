@@ -6,6 +6,11 @@ import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
 import { removeFolder } from './remove-folder.js';
 
 export const PROGRAM = new URL('../../dist/cli.cjs', import.meta.url).pathname;
+/** What Claude Code starts for each event. */
+export const LAUNCHER = new URL('../../dist/hook.sh', import.meta.url).pathname;
+
+/** How to wait for what a worker does in the background. */
+export const POLL = { timeout: 20_000, interval: 25 };
 
 export interface Ended {
   readonly exitCode: number | null;

@@ -30,6 +30,13 @@ const FILE_POLL_MS = 10;
 const AFTER_FAILURE_MS = 1_500;
 const JUST_NOW_MS = 15_000;
 
+/** What a run in the background is told. */
+export interface Worker {
+  readonly forMs: number;
+  /** How long the transcript was when the event came. It may have grown since. */
+  readonly transcriptBytes: number | undefined;
+}
+
 interface HookRun {
   readonly payload: HookPayload;
   readonly env: NodeJS.ProcessEnv;
@@ -37,23 +44,22 @@ interface HookRun {
   readonly folder: string;
   readonly startedAt: number;
   readonly deadline: number;
-  readonly isWorker: boolean;
+  readonly worker: Worker | undefined;
   readonly log: Log;
 }
 
 /** Exports what Langfuse does not have yet of the session that stdin names. Never fails and prints nothing. */
-export async function hook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<void> {
+export async function hook(env: NodeJS.ProcessEnv, worker?: Worker): Promise<void> {
   const startedAt = Date.now();
   const settings = await readSettings(env);
   const folder = stateFolder(env);
   const log = openLog(folder, settings);
   try {
-    const deadline = startedAt + (workerMs ?? settings.timeoutMs);
-    const isWorker = workerMs !== undefined;
+    const deadline = startedAt + (worker?.forMs ?? settings.timeoutMs);
     const text = await readStdin(deadline);
     // Claude Code has killed the hook before it could pass on its payload.
-    if (isWorker && text === '') return;
-    await handleEvent({ payload: parsePayload(text), env, settings, folder, startedAt, deadline, isWorker, log });
+    if (worker && text === '') return;
+    await handleEvent({ payload: parsePayload(text), env, settings, folder, startedAt, deadline, worker, log });
   } catch (error) {
     log.error((error as Error).message);
   } finally {
@@ -62,7 +68,7 @@ export async function hook(env: NodeJS.ProcessEnv, workerMs?: number): Promise<v
 }
 
 async function handleEvent(run: HookRun): Promise<void> {
-  const { payload, env, settings, folder, log } = run;
+  const { payload, env, settings, folder, worker, log } = run;
   const { session_id: sessionId, transcript_path: path, hook_event_name: event } = payload;
   for (const problem of settings.problems) log.warn(problem);
   const state = new StateStore(folder, (keptAs) =>
@@ -72,7 +78,7 @@ async function handleEvent(run: HookRun): Promise<void> {
   const there = workedIn === undefined ? undefined : await readHookSettings(env, workedIn);
   if (there?.optOut !== undefined) {
     log.debug(`nothing is exported: ${there.optOut}`);
-    await recordOptOut(payload, state);
+    await recordOptOut(payload, state, worker?.transcriptBytes);
     return markRunClosed(folder, sessionId);
   }
   // If the folder cannot be written, the state cannot be either, and that is reported.
@@ -84,7 +90,7 @@ async function handleEvent(run: HookRun): Promise<void> {
     folder: workedIn,
     ...caller,
   };
-  if (event === 'SessionStart') return recordStart(payload, identity, state);
+  if (event === 'SessionStart') return recordStart(payload, identity, state, worker?.transcriptBytes);
   if (!config || identity.destination === undefined) {
     saveProblem(run);
     // Its turns wait for a destination.
@@ -113,8 +119,8 @@ async function handleEvent(run: HookRun): Promise<void> {
   }
 }
 
-function findDeadline({ payload, startedAt, deadline, isWorker }: HookRun, state: StateStore): number {
-  if (payload.hook_event_name !== 'SessionEnd' || isWorker) return deadline;
+function findDeadline({ payload, startedAt, deadline, worker }: HookRun, state: StateStore): number {
+  if (payload.hook_event_name !== 'SessionEnd' || worker) return deadline;
   const known = state.read(payload.session_id);
   const hasFailed = known?.pending !== undefined && known.pending.attempts > 0;
   const hasJustFailed = hasFailed && Date.now() - Date.parse(known.updated) < JUST_NOW_MS;

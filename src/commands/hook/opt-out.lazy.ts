@@ -9,10 +9,10 @@ import { readStdin } from './stdin.js';
 const STDIN_WAIT_MS = 5_000;
 
 /** Tracing is off in a session that was traced before, and killed: records that what follows belongs to no run. */
-export async function optOut(env: NodeJS.ProcessEnv): Promise<void> {
+export async function optOut(env: NodeJS.ProcessEnv, transcriptBytes?: number): Promise<void> {
   const folder = stateFolder(env);
   const payload = parsePayload(await readStdin(Date.now() + STDIN_WAIT_MS));
   if (!existsSync(folder) || !hasOpenRun(folder, payload.session_id)) return;
-  await recordOptOut(payload, new StateStore(folder, () => {}));
+  await recordOptOut(payload, new StateStore(folder, () => {}), transcriptBytes);
   markRunClosed(folder, payload.session_id);
 }

@@ -2,22 +2,37 @@ import { lstatSync } from 'node:fs';
 import { type Entry, lastKnownLine, withProgressAt } from '../../state/entry.js';
 import { isSameRun, openRun, type Run, type RunIdentity } from '../../state/runs.js';
 import type { SessionState } from '../../state/store.js';
-import { countLines } from '../../transcript/file/lines.js';
+import { withReader } from '../../transcript/file/lines.js';
 import type { HookPayload } from './payload.js';
 
 /** Sources of sessions that had no run before. */
 const NEW_SESSION = ['startup', 'clear', 'fork'];
 
-/** Records that a run begins. SessionStart comes before its prompts: the lines that exist by then belong to earlier runs. */
-export async function recordStart(payload: HookPayload, identity: RunIdentity, state: SessionState): Promise<void> {
+/**
+ * Records that a run begins. SessionStart comes before its prompts: the lines that exist by then belong to earlier runs. A worker
+ * is told how many bytes of them there were.
+ */
+export async function recordStart(
+  payload: HookPayload,
+  identity: RunIdentity,
+  state: SessionState,
+  bytes?: number,
+): Promise<void> {
   const { session_id: sessionId, transcript_path: path, source = '' } = payload;
   const known = state.read(sessionId);
   const open = known && openRun(known.runs);
   if (open && isSameRun(open, identity)) return known.path === path ? undefined : state.update(sessionId, { path });
   const isNew = NEW_SESSION.includes(source) && !known?.runs.length;
-  const fromLine = isNew ? 1 : countKnownLines(path, known) + 1;
-  const end = open ? endAt(fromLine - 1, open, known, path) : { runs: [] };
-  await state.update(sessionId, { ...end, path, runs: [...end.runs, { ...identity, fromLine }] }, open?.destination);
+  const before = isNew ? 0 : countKnownLines(path, known, bytes);
+  // A later event of the same run was faster, perhaps even its end.
+  if (known?.runs.some((run) => isSameRun(run, identity) && run.fromLine > before && (run.toLine ?? 0) > before))
+    return;
+  const end = open ? endAt(before, open, known, path) : { runs: [] };
+  await state.update(
+    sessionId,
+    { ...end, path, runs: [...end.runs, { ...identity, fromLine: before + 1 }] },
+    open?.destination,
+  );
 }
 
 /**
@@ -39,13 +54,13 @@ export async function recordEnd(
  * Records that tracing is off: what follows the lines that were looked at while it was on belongs to no run. Lines that exist when
  * a run begins without tracing were written before it.
  */
-export async function recordOptOut(payload: HookPayload, state: SessionState): Promise<void> {
+export async function recordOptOut(payload: HookPayload, state: SessionState, bytes?: number): Promise<void> {
   const { session_id: sessionId, transcript_path: path, source } = payload;
   const known = state.read(sessionId);
   const open = known && openRun(known.runs);
   if (!open) return;
   const isStart = source !== undefined && source !== 'compact';
-  const lastLine = isStart ? countKnownLines(path, known) : lastKnownLine(known);
+  const lastLine = isStart ? countKnownLines(path, known, bytes) : lastKnownLine(known);
   await state.update(sessionId, endAt(lastLine, open, known, path), open.destination);
 }
 
@@ -64,9 +79,17 @@ function endAt(lastLine: number, open: Run, known: Entry, path: string): Pick<En
   return { runs, pending: { since: new Date().toISOString(), attempts: 0, reason, closedLine: toLine } };
 }
 
-/** Counts the lines of a transcript, from the last turn that was exported. */
-function countKnownLines(path: string, known: Entry | undefined): number {
+/** Counts the lines of a transcript, or of its first bytes, from the last turn that was exported. */
+function countKnownLines(path: string, known: Entry | undefined, bytes = Number.POSITIVE_INFINITY): number {
   if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) return 0;
-  const { turnLine, offset } = known ?? {};
-  return countLines(path, turnLine && offset ? { line: turnLine, offset } : undefined);
+  const { turnLine: line = 1, offset = 0 } = known ?? {};
+  return withReader(path, (reader) => {
+    const start = offset > 0 && offset <= bytes ? reader.moveTo({ line, offset }) : undefined;
+    let count = (start?.line ?? 1) - 1;
+    for (const { number, end } of reader.lines()) {
+      if (end > bytes) break;
+      count = number;
+    }
+    return count;
+  });
 }

@@ -4,7 +4,7 @@ import { toOneLine } from '../../cli/format.js';
 import { canAsk } from '../../cli/questions.js';
 import { printStderr, printStdout } from '../../cli/terminal.js';
 import { stateFolder } from '../../config/claude-folder.js';
-import { HOOK_SECONDS, PORTABLE_COMMAND } from '../../config/claude-hooks.js';
+import { HOOK_SECONDS, portableCommand } from '../../config/claude-hooks.js';
 import {
   commandEnvironment,
   envBlock,
@@ -32,7 +32,7 @@ import {
   readCredentials,
 } from './credentials.js';
 import { parseSetupOptions, SETUP_OPTIONS } from './options.js';
-import { buildAbsoluteCommand } from './program-path.js';
+import { buildAbsoluteCommands } from './program-path.js';
 import { addToSettings } from './settings-change.js';
 import { planChange, type SettingsChange, showChange, writeChange } from './settings-file.js';
 
@@ -69,7 +69,7 @@ const OPTIONS = {
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { scope, isDryRun, assumeYes, given } = await readRequest(args);
   const path = settingsPath(scope, env, process.cwd());
-  const command = scope === 'project' ? PORTABLE_COMMAND : buildAbsoluteCommand(process.argv[1] ?? '', env);
+  const commandFor = scope === 'project' ? portableCommand : buildAbsoluteCommands(process.argv[1] ?? '', env);
   const content = readSettingsAt(path);
   if (content.kind === 'settings' && content.problem !== undefined)
     throw new Error(
@@ -79,10 +79,10 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const { TRACE_TO_LANGFUSE = 'true' } = block;
   const plan = (credentials: Partial<Credentials>) =>
     planChange(path, (before) =>
-      addToSettings(before, command, { TRACE_TO_LANGFUSE, ...buildVariables(credentials, block) }),
+      addToSettings(before, commandFor, { TRACE_TO_LANGFUSE, ...buildVariables(credentials, block) }),
     );
   // Fails before the user is asked for keys if they could not be written.
-  const hooksOnly = planChange(path, (before) => addToSettings(before, command, {}));
+  const hooksOnly = planChange(path, (before) => addToSettings(before, commandFor, {}));
   const { destination } = await readSettings({ ...commandEnvironment(env), ...block });
   const collector = destination?.kind === 'collector' ? destination : undefined;
   if (collector && Object.keys(given).length > 0)

@@ -1,23 +1,75 @@
-import { realpathSync } from 'node:fs';
-import { delimiter, isAbsolute, join } from 'node:path';
+import { execSync } from 'node:child_process';
+import { existsSync, realpathSync } from 'node:fs';
+import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import { UsageError } from '../../cli/command-line.js';
+import type { HookCommand } from '../../config/claude-hooks.js';
 import { attempt } from '../../shared/attempt.js';
+import { isOlder } from '../doctor/checks/program.js';
 
 /** A copy in the cache of npx, pnpm dlx, yarn dlx or bunx, which may delete it at any time. */
 const CACHED_COPY = /[/\\](?:_npx|dlx(?:-[^/\\]*)?|bunx-[^/\\]*)[/\\]/;
+/** Before, Claude Code ignores `args`, and starts the command alone. */
+const FIRST_WITH_ARGS = '2.1.139';
+const VERSION_WAIT_MS = 10_000;
 
-/**
- * Builds the command that starts this very program without the PATH of a shell, which desktop apps do not have. A comment
- * names cc-langfuse if the path does not. With `exec`, because Claude Code takes longer to stop a program behind a shell.
- */
-export function buildAbsoluteCommand(program: string, { PATH = '' }: NodeJS.ProcessEnv): string {
+/** Builds the commands that start this very program without the PATH of a shell, which desktop apps do not have. */
+export function buildAbsoluteCommands(
+  program: string,
+  { PATH = '' }: NodeJS.ProcessEnv,
+): (event: string) => HookCommand {
   if (CACHED_COPY.test(program))
     throw new UsageError(
       "this copy is in a package runner's cache, which may delete it; npm install --global it, then run cc-langfuse install",
     );
-  const node = findLastingPath(process.execPath, PATH);
-  const mark = /\bcc-langfuse\b/.test(program) ? '' : ' # cc-langfuse';
-  return `exec ${quote(node)} ${quote(program)} hook${mark}`;
+  const { platform } = process;
+  const start = { platform, node: findLastingPath(process.execPath, PATH), program, launcher: findLauncher(program) };
+  const claudeVersion = platform === 'win32' ? readClaudeVersion() : undefined;
+  return (event) => buildCommand(event, { ...start, claudeVersion });
+}
+
+/** What a hook starts, and for whom. */
+export interface HookStart {
+  readonly platform: NodeJS.Platform;
+  readonly node: string;
+  readonly program: string;
+  readonly launcher: string;
+  /** Undefined if it is not known. It matters only on Windows. */
+  readonly claudeVersion: string | undefined;
+}
+
+/**
+ * Builds the command for an event, in a form that no version of Claude Code can misread. With `exec`, because Claude Code takes longer
+ * to stop a program behind a shell. A comment names cc-langfuse if the path does not.
+ */
+export function buildCommand(
+  event: string,
+  { platform, node, program, launcher, claudeVersion }: HookStart,
+): HookCommand {
+  const withMark = (command: string, path: string) =>
+    /\bcc-langfuse\b/.test(path) ? command : `${command} # cc-langfuse`;
+  // Never with `args`: older versions would start a shell without them, and it would run the payload as a script.
+  if (platform !== 'win32') return { command: withMark(`exec ${quote(launcher)} ${event} ${quote(node)}`, launcher) };
+  // Windows has no shell of its own that could run the launcher.
+  if (claudeVersion !== undefined && !isOlder(claudeVersion, FIRST_WITH_ARGS))
+    return { command: node, args: [program, 'hook'] };
+  // Claude Code starts hooks with Git Bash, which would take backslashes for escapes.
+  const [bashNode, bashProgram] = [node, program].map((path) => `"${path.replaceAll('\\', '/')}"`);
+  return { command: withMark(`exec ${bashNode} ${bashProgram} hook`, program) };
+}
+
+function readClaudeVersion(): string | undefined {
+  // Through a shell, since it may be a script.
+  const printed = attempt(() =>
+    execSync('claude --version', { encoding: 'utf8', timeout: VERSION_WAIT_MS, stdio: 'pipe' }),
+  );
+  return /^\d+\.\d+\.\d+/.exec(printed ?? '')?.[0];
+}
+
+/** npm links the launcher next to the program; these links stay the same when it is installed again. */
+function findLauncher(program: string): string {
+  const link = join(dirname(program), 'cc-langfuse-hook');
+  if (basename(program) === 'cc-langfuse' && existsSync(link)) return link;
+  return join(dirname(attempt(() => realpathSync(program)) ?? program), 'hook.sh');
 }
 
 /**
@@ -34,8 +86,7 @@ export function findLastingPath(executable: string, searchPath: string): string 
   return candidates.find((candidate) => attempt(() => realpathSync(candidate)) === real) ?? executable;
 }
 
-/** Quotes for a POSIX shell. On Windows Claude Code starts hooks with Git Bash, which would take backslashes for escapes. */
+/** Quotes for a POSIX shell. */
 function quote(path: string): string {
-  const escaped = process.platform === 'win32' ? path.replaceAll('\\', '/') : path.replace(/["$`\\]/g, '\\$&');
-  return `"${escaped}"`;
+  return `"${path.replace(/["$`\\]/g, '\\$&')}"`;
 }

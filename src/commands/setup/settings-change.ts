@@ -1,10 +1,15 @@
-import { findOwnHooks, HOOK_SECONDS } from '../../config/claude-hooks.js';
+import { isDeepStrictEqual } from 'node:util';
+import { findOwnHooks, HOOK_SECONDS, type HookCommand } from '../../config/claude-hooks.js';
 import { type ClaudeSettings, parseClaudeSettings } from '../../config/claude-settings.js';
 import { isRecord } from '../../shared/json.js';
 import { getValue, type JsonPath, removeValue, setValue } from './json-edit.js';
 
 /** Adds the hooks, each once, and the variables. Throws if a value there has another type than Claude Code expects. */
-export function addToSettings(text: string, command: string, variables: { readonly [name: string]: string }): string {
+export function addToSettings(
+  text: string,
+  commandFor: (event: string) => HookCommand,
+  variables: { readonly [name: string]: string },
+): string {
   const expectType = (isType: (value: unknown) => boolean, path: JsonPath) => {
     const value = getValue(text, path);
     if (value !== undefined && !isType(value))
@@ -13,7 +18,7 @@ export function addToSettings(text: string, command: string, variables: { readon
   for (const name of ['hooks', 'env']) expectType(isRecord, [name]);
   for (const event of Object.keys(HOOK_SECONDS)) expectType(Array.isArray, ['hooks', event]);
   let rest = text;
-  for (const [event, seconds] of Object.entries(HOOK_SECONDS)) rest = addHook(rest, event, seconds, command);
+  for (const [event, seconds] of Object.entries(HOOK_SECONDS)) rest = addHook(rest, event, seconds, commandFor(event));
   for (const [name, value] of Object.entries(variables)) rest = setValue(rest, ['env', name], value);
   return rest;
 }
@@ -27,15 +32,19 @@ export function removeFromSettings(text: string, variables: readonly string[]): 
   return variables.length > 0 ? removeIfEmpty(withoutVariables, ['env']) : withoutVariables;
 }
 
-function addHook(text: string, event: string, seconds: number, command: string): string {
+function addHook(text: string, event: string, seconds: number, command: HookCommand): string {
   const [own, ...others] = findOwnHooks(parseSettings(text)).filter((hook) => hook.event === event);
-  const group = { hooks: [{ type: 'command', command, timeout: seconds }] };
+  const group = { hooks: [{ type: 'command', ...command, timeout: seconds }] };
   if (!own) return setValue(text, ['hooks', event, Number.POSITIVE_INFINITY], group);
   const once = others.toReversed().reduce((rest, { path }) => removeHook(rest, path), text);
   // Another form of the hook may have had these.
-  const plain = ['args', 'shell', 'async'].reduce((rest, name) => removeValue(rest, [...own.path, name]), once);
-  const timeout = Math.max(seconds, own.timeout ?? 0);
-  return setValue(setValue(plain, [...own.path, 'command'], command), [...own.path, 'timeout'], timeout);
+  const fields = { ...command, timeout: Math.max(seconds, own.timeout ?? 0) };
+  const plain = ['args', 'shell', 'async']
+    .filter((name) => !(name in fields))
+    .reduce((rest, name) => removeValue(rest, [...own.path, name]), once);
+  return Object.entries(fields)
+    .filter(([name, value]) => !isDeepStrictEqual(getValue(plain, [...own.path, name]), value))
+    .reduce((rest, [name, value]) => setValue(rest, [...own.path, name], value), plain);
 }
 
 /** Removes a hook; then its group, its event's list and `hooks`, each only if nothing else is in it. */

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { checkHooksOff, readHookSetup } from '../../../src/commands/doctor/checks/hooks.js';
@@ -175,6 +175,8 @@ describe('in managed settings', () => {
 
 describe('the program that a hook starts', () => {
   test.each([
+    ['a launcher', `exec "/gone/hook.sh" Stop "${process.execPath}" # cc-langfuse`, '/gone/hook.sh'],
+    ['a launcher on the PATH', 'exec cc-langfuse-hook Stop', 'cc-langfuse-hook'],
     ['a program', `exec "${process.execPath}" "/gone/cli.cjs" hook # cc-langfuse`, '/gone/cli.cjs'],
     ['a node', 'exec "/gone/node" "/gone/cli.cjs" hook # cc-langfuse', '/gone/node'],
     ['a name', 'exec cc-langfuse hook', 'cc-langfuse'],
@@ -187,11 +189,11 @@ describe('the program that a hook starts', () => {
   });
 
   test('has to be on the PATH if a project’s settings name it, which are for everyone', async () => {
-    home.writeSettings(hooksOf('exec cc-langfuse hook'), 'project');
+    home.writeSettings(hooksOf('exec cc-langfuse-hook Stop'), 'project');
     expect((await home.check()).of('hook-program')).toEqual([
       {
         status: 'broken',
-        message: `${PROJECT_FILE} starts cc-langfuse, which does not exist`,
+        message: `${PROJECT_FILE} starts cc-langfuse-hook, which does not exist`,
         fix: 'npm install --global ~/cc-langfuse',
       },
     ]);
@@ -205,15 +207,15 @@ describe('the program that a hook starts', () => {
   test('may be found by its name, be another copy, or have another node', async () => {
     const bin = join(home.workplace.home, 'bin');
     mkdirSync(bin);
-    symlinkSync(home.program, join(bin, 'cc-langfuse'));
+    symlinkSync(home.launcher, join(bin, 'cc-langfuse-hook'));
     symlinkSync('/bin/sh', join(bin, 'node'));
-    const copy = join(bin, 'cli.cjs');
-    writeFileSync(copy, '');
+    const copy = join(bin, 'hook.sh');
+    writeFileSync(copy, 'cc-langfuse_open', { mode: 0o755 });
     const register = (command: string, event: string) => hooksOf(command, { [event]: 15 }).hooks;
     const hooks = {
-      ...register('exec cc-langfuse hook', 'SessionStart'),
-      ...register(`exec "${join(bin, 'node')}" "${home.program}" hook # cc-langfuse`, 'Stop'),
-      ...register(`exec node "${copy}" hook # cc-langfuse`, 'SessionEnd'),
+      ...register(`exec cc-langfuse-hook SessionStart "${process.execPath}"`, 'SessionStart'),
+      ...register(`exec "${home.launcher}" Stop "${join(bin, 'node')}"`, 'Stop'),
+      ...register(`exec "${copy}" SessionEnd # cc-langfuse`, 'SessionEnd'),
     };
     home.writeSettings({ hooks }, 'project');
     expect((await home.check({ PATH: `${bin}:${process.env.PATH}` })).of('hook-program')).toEqual([
@@ -221,8 +223,51 @@ describe('the program that a hook starts', () => {
       { status: 'ok', message: `${PROJECT_FILE} starts this program, with ${realpathSync('/bin/sh')}` },
       {
         status: 'warning',
-        message: `${PROJECT_FILE} starts another copy, ~/bin/cli.cjs`,
+        message: `${PROJECT_FILE} starts another copy, ~/bin/hook.sh`,
         fix: 'cc-langfuse install --scope project',
+      },
+    ]);
+  });
+
+  test.each([
+    ['by its name', () => 'exec cc-langfuse hook'],
+    ['by its path', () => `exec "${process.execPath}" "${home.program}" hook`],
+  ])('is a warning if Node is in front of it, as before there was a launcher: %s', async (_, command) => {
+    const bin = join(home.workplace.home, 'bin');
+    mkdirSync(bin);
+    symlinkSync(home.program, join(bin, 'cc-langfuse'));
+    home.writeSettings(hooksOf(command()));
+    expect((await home.check({ PATH: `${bin}:${process.env.PATH}` })).of('hook-program')).toEqual([
+      {
+        status: 'warning',
+        message: `${FILE} starts Node at every event, and Claude Code waits for it`,
+        fix: `${INSTALL} (replaces it by the launcher)`,
+      },
+    ]);
+  });
+
+  test('may have a Node that is gone if there is another one on the PATH', async () => {
+    home.writeSettings(hooksOf(`exec "${home.launcher}" Stop "/gone/node"`));
+    const bin = join(home.workplace.home, 'bin');
+    mkdirSync(bin);
+    const PATH = `${bin}:/bin`;
+    expect((await home.check({ PATH: bin })).of('hook-program')).toEqual([
+      { status: 'broken', message: `${FILE} starts /gone/node, which does not exist`, fix: INSTALL },
+    ]);
+    symlinkSync(process.execPath, join(bin, 'node'));
+    expect((await home.check({ PATH })).of('hook-program')).toEqual([
+      { status: 'ok', message: `${FILE} starts this program` },
+    ]);
+  });
+
+  test('is broken if nobody may execute the launcher', async () => {
+    chmodSync(home.launcher, 0o644);
+    home.writeSettings(hooksOf(`exec "${home.launcher}" Stop "${process.execPath}"`));
+    expect((await home.check()).of('hook-program')).toEqual([
+      {
+        status: 'broken',
+        message: `${FILE} starts ~/cc-langfuse/dist/hook.sh, which cannot be executed`,
+        fix: 'chmod +x ~/cc-langfuse/dist/hook.sh',
       },
     ]);
   });

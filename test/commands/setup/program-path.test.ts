@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { buildAbsoluteCommand, findLastingPath } from '../../../src/commands/setup/program-path.js';
+import { buildAbsoluteCommands, buildCommand, findLastingPath } from '../../../src/commands/setup/program-path.js';
 import { findOwnHooks } from '../../../src/config/claude-hooks.js';
 
 let folder: string;
@@ -48,19 +48,74 @@ describe('the path to node', () => {
 });
 
 describe('the command that install registers', () => {
-  test.each(['cc-langfuse', 'my code', "o'brien", 'a$HOME`id`"b\\c'])('starts a program below %s', (name) => {
-    const program = join(folder, name, 'cli.cjs');
-    mkdirSync(join(program, '..'));
-    writeFileSync(program, 'process.stdout.write(JSON.stringify(process.argv.slice(1)))');
-    const output = execFileSync('/bin/sh', ['-c', buildAbsoluteCommand(program, {})], { env: {}, encoding: 'utf8' });
-    expect(JSON.parse(output)).toEqual([program, 'hook']);
+  const stop = (program: string) => buildAbsoluteCommands(program, {})('Stop').command;
+
+  test.each(['cc-langfuse', 'my code', "o'brien", 'a$HOME`id`"b\\c', 'two\nlines'])(
+    'starts a launcher below %j',
+    (name) => {
+      const launcher = join(folder, name, 'hook.sh');
+      mkdirSync(join(launcher, '..'));
+      writeFileSync(launcher, '#!/bin/sh\nprintf "%s|" "$0" "$@"');
+      chmodSync(launcher, 0o755);
+      writeFileSync(join(folder, name, 'cli.cjs'), '');
+      const command = stop(join(folder, name, 'cli.cjs'));
+      expect(execFileSync('/bin/sh', ['-c', command], { env: {}, encoding: 'utf8' })).toBe(
+        [launcher, 'Stop', process.execPath, ''].join('|'),
+      );
+    },
+  );
+
+  test('starts the link that npm makes for the launcher, which a new version keeps', () => {
+    mkdirSync(join(folder, 'bin'));
+    const program = join(folder, 'bin', 'cc-langfuse');
+    for (const name of ['cc-langfuse', 'cc-langfuse-hook']) symlinkSync('/bin/sh', join(folder, 'bin', name));
+    expect(stop(program)).toBe(`exec "${program}-hook" Stop "${process.execPath}"`);
+    // As a link that somebody else made, without the other.
+    rmSync(`${program}-hook`);
+    rmSync(program);
+    mkdirSync(join(folder, 'dist'));
+    writeFileSync(join(folder, 'dist', 'cli.cjs'), '');
+    symlinkSync('../dist/cli.cjs', program);
+    expect(stop(program)).toBe(`exec "${join(folder, 'dist', 'hook.sh')}" Stop "${process.execPath}"`);
   });
 
   test('names cc-langfuse in a comment if its path does not', () => {
-    expect(buildAbsoluteCommand('/opt/cc-langfuse/dist/cli.cjs', {})).toBe(
-      `exec "${process.execPath}" "/opt/cc-langfuse/dist/cli.cjs" hook`,
+    expect(stop('/opt/cc-langfuse/dist/cli.cjs')).toBe(
+      `exec "/opt/cc-langfuse/dist/hook.sh" Stop "${process.execPath}"`,
     );
-    expect(buildAbsoluteCommand('/src/mine/dist/cli.cjs', {})).toMatch(/ hook # cc-langfuse$/);
+    expect(stop('/src/mine/dist/cli.cjs')).toMatch(/ # cc-langfuse$/);
+  });
+
+  const start = {
+    node: 'C:\\Program Files\\nodejs\\node.exe',
+    program: 'C:\\npm\\cc-langfuse\\dist\\cli.cjs',
+    launcher: '/opt/cc-langfuse/dist/hook.sh',
+  };
+
+  test.each(['2.1.139', '2.1.326', '3.0.0'])(
+    'is a list of arguments on Windows with Claude Code %s',
+    (claudeVersion) => {
+      expect(buildCommand('Stop', { ...start, platform: 'win32', claudeVersion })).toEqual({
+        command: start.node,
+        args: [start.program, 'hook'],
+      });
+    },
+  );
+
+  test.each(['2.1.138', '2.1.90', '1.0.128', undefined])(
+    'is a command for Git Bash on Windows with Claude Code %s, which ignores arguments, or may',
+    (claudeVersion) => {
+      expect(buildCommand('Stop', { ...start, platform: 'win32', claudeVersion })).toEqual({
+        command: 'exec "C:/Program Files/nodejs/node.exe" "C:/npm/cc-langfuse/dist/cli.cjs" hook',
+      });
+    },
+  );
+
+  test.each(['linux', 'darwin'] as const)('has no list of arguments on %s, whatever the version', (platform) => {
+    for (const claudeVersion of [undefined, '2.1.138', '2.1.326'])
+      expect(buildCommand('Stop', { ...start, node: '/bin/node', platform, claudeVersion })).toEqual({
+        command: 'exec "/opt/cc-langfuse/dist/hook.sh" Stop "/bin/node"',
+      });
   });
 
   test.each([
@@ -68,15 +123,15 @@ describe('the command that install registers', () => {
     '/home/me/.cache/pnpm/dlx/abc/node_modules/cc-langfuse/dist/cli.cjs',
     '/tmp/bunx-0-cc-langfuse@latest/node_modules/cc-langfuse/dist/cli.cjs',
   ])('cannot be built for %s, which is temporary', (program) => {
-    expect(() => buildAbsoluteCommand(program, {})).toThrow(/in a package runner's cache/);
+    expect(() => stop(program)).toThrow(/in a package runner's cache/);
   });
-});
 
-test.each(['my code', "o'brien", 'a"b', 'a\\b', 'a`id`', 'a$HOME', 'tools\\'])(
-  'the command that install writes for a program below %s is recognised as its own',
-  (name) => {
-    const program = `/opt/${name}/cc-langfuse/dist/cli.cjs`;
-    const [hook] = findOwnHooks({ hooks: { Stop: [{ hooks: [{ command: buildAbsoluteCommand(program, {}) }] }] } });
-    expect(hook?.words).toEqual(['exec', process.execPath, program, 'hook']);
-  },
-);
+  test.each(['my code', "o'brien", 'a"b', 'a\\b', 'a`id`', 'a$HOME', 'tools\\'])(
+    'is recognised as its own for a program below %s',
+    (name) => {
+      const command = stop(`/opt/${name}/cc-langfuse/dist/cli.cjs`);
+      const [hook] = findOwnHooks({ hooks: { Stop: [{ hooks: [{ command }] }] } });
+      expect(hook?.words).toEqual(['exec', `/opt/${name}/cc-langfuse/dist/hook.sh`, 'Stop', process.execPath]);
+    },
+  );
+});

@@ -3,9 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { addToSettings, removeFromSettings } from '../../../src/commands/setup/settings-change.js';
 import { findOwnHooks, HOOK_SECONDS } from '../../../src/config/claude-hooks.js';
 
-const command = 'exec "/opt/node/bin/node" "/opt/cc-langfuse/dist/cli.cjs" hook';
+const commandFor = (event: string) => ({
+  command: `exec "/opt/cc-langfuse/dist/hook.sh" ${event} "/opt/node/bin/node"`,
+});
+const withArgs = () => ({ command: 'C:\\node.exe', args: ['C:\\cc-langfuse\\dist\\cli.cjs', 'hook'] });
 const variables = { TRACE_TO_LANGFUSE: 'true', LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
-const installed = (text: string) => addToSettings(text, command, variables);
+const installed = (text: string) => addToSettings(text, commandFor, variables);
 const removed = (text: string) => removeFromSettings(text, Object.keys(variables));
 const group = (hook: object) => [{ hooks: [{ type: 'command', ...hook }] }];
 
@@ -29,22 +32,23 @@ describe('addToSettings', () => {
       model: 'opus',
       permissions: { allow: ['Bash(git *)', 'Read'] },
       hooks: {
-        Stop: [...group({ command: 'say done' }), ...group({ command, timeout: 15 })],
+        Stop: [...group({ command: 'say done' }), ...group({ ...commandFor('Stop'), timeout: 15 })],
         PreToolUse: [],
-        SessionStart: group({ command, timeout: 5 }),
-        StopFailure: group({ command, timeout: 15 }),
-        SessionEnd: group({ command, timeout: 15 }),
+        SessionStart: group({ ...commandFor('SessionStart'), timeout: 5 }),
+        StopFailure: group({ ...commandFor('StopFailure'), timeout: 15 }),
+        SessionEnd: group({ ...commandFor('SessionEnd'), timeout: 15 }),
       },
       env: { EDITOR: 'vi', ...variables },
     });
   });
 
   test('keeps every byte of the file and inserts between them', () => {
-    const own = (seconds: number, indent: string) =>
-      JSON.stringify(group({ command, timeout: seconds })[0], null, 2).replaceAll('\n', `\n${indent}`);
-    const event = (name: string, seconds: number) => `,\n    "${name}": [\n      ${own(seconds, '      ')}\n    ]`;
+    const own = (name: string, seconds: number, indent: string) =>
+      JSON.stringify(group({ ...commandFor(name), timeout: seconds })[0], null, 2).replaceAll('\n', `\n${indent}`);
+    const event = (name: string, seconds: number) =>
+      `,\n    "${name}": [\n      ${own(name, seconds, '      ')}\n    ]`;
     expect(installed(SETTINGS)).toBe(
-      SETTINGS.replace('done" }] }', `done" }] },\n      ${own(15, '      ')}`)
+      SETTINGS.replace('done" }] }', `done" }] },\n      ${own('Stop', 15, '      ')}`)
         .replace(
           '"PreToolUse": []',
           (line) => line + event('SessionStart', 5) + event('StopFailure', 15) + event('SessionEnd', 15),
@@ -56,6 +60,15 @@ describe('addToSettings', () => {
   test('changes nothing the second time', () => {
     for (const text of ['', '{}', SETTINGS, JSON.stringify({ hooks: { Stop: [] } })])
       expect(installed(installed(text))).toBe(installed(text));
+  });
+
+  test('replaces a command by one with arguments, and that one by a command', () => {
+    const install = (text: string, form: typeof commandFor) => addToSettings(text, form, {});
+    const once = install(install(SETTINGS, commandFor), withArgs);
+    expect(JSON.parse(once).hooks.SessionEnd).toEqual(group({ ...withArgs(), timeout: 15 }));
+    expect(install(once, withArgs)).toBe(once);
+    expect(JSON.parse(install(once, commandFor)).hooks).toEqual(JSON.parse(install(SETTINGS, commandFor)).hooks);
+    expect(removeFromSettings(once, [])).toBe(SETTINGS);
   });
 
   test('replaces an older form of a hook in its place, and removes repetitions', () => {
@@ -71,11 +84,11 @@ describe('addToSettings', () => {
     };
     const { hooks } = JSON.parse(installed(JSON.stringify(old)));
     expect(hooks.Stop).toEqual([
-      { matcher: '', hooks: [{ type: 'command', command, statusMessage: 'x', timeout: 15 }] },
+      { matcher: '', hooks: [{ type: 'command', ...commandFor('Stop'), statusMessage: 'x', timeout: 15 }] },
       ...group({ command: 'say done' }),
     ]);
     // Someone allowed more time on purpose.
-    expect(hooks.SessionEnd).toEqual(group({ command, timeout: 60 }));
+    expect(hooks.SessionEnd).toEqual(group({ ...commandFor('SessionEnd'), timeout: 60 }));
   });
 
   test.each([
@@ -101,7 +114,8 @@ describe('removeFromSettings', () => {
   test('removes every hook of its own, and what becomes empty by that', () => {
     const text = JSON.stringify({
       hooks: {
-        Stop: [{ hooks: [{ command: 'cc-langfuse hook' }, { command: 'say done' }, { command: 'cc-langfuse hook' }] }],
+        Stop: [{ hooks: [{ command: 'cc-langfuse hook' }, { command: 'say done' }, commandFor('Stop'), withArgs()] }],
+        StopFailure: group({ command: 'exec cc-langfuse-hook StopFailure' }),
         PreCompact: group({ command: 'cc-langfuse hook' }),
         PreToolUse: [],
       },

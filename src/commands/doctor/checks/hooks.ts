@@ -1,4 +1,4 @@
-import { accessSync, constants, realpathSync } from 'node:fs';
+import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { moveAsideCommand, quoteForShell } from '../../../cli/terminal.js';
 import {
@@ -6,7 +6,9 @@ import {
   expandHome,
   findOwnHooks,
   findOwnPlugins,
+  findOwnStart,
   HOOK_SECONDS,
+  type OwnStart,
 } from '../../../config/claude-hooks.js';
 import { type AcceptedSettings, acceptedSettings, type SettingsFile } from '../../../config/claude-settings.js';
 import { findOtherExporters } from '../../../config/other-exporters.js';
@@ -115,35 +117,58 @@ function checkRegistered({ hooks, plugins }: HookSetup): Finding {
     : registered.warning(`${gap}: what these would send is sent later or not at all`, fix);
 }
 
-/** Checks each command once, however many events it is registered for. */
+/** Checks each program once, however many events it is registered for. */
 function checkHookPrograms({ hooks, shell }: HookSetup & SettingsInForce): Finding[] {
-  const byCommand = new Map(hooks.map((hook) => [`${hook.file.path} ${hook.command}`, hook]));
-  return [...byCommand.values()].map((hook) => checkHookProgram(hook, shell.PATH ?? ''));
+  const starts = hooks.flatMap((hook) => {
+    const start = findOwnStart(hook);
+    return start ? [[JSON.stringify([hook.file.path, start]), { hook, start }] as const] : [];
+  });
+  return [...new Map(starts).values()].map(({ hook, start }) => checkHookProgram(hook, start, shell.PATH ?? ''));
 }
 
-function checkHookProgram({ file, command, words }: RegisteredHook, searchPath: string): Finding {
+function checkHookProgram({ file, command }: RegisteredHook, start: OwnStart, searchPath: string): Finding {
+  const { hasLauncher, named, before } = start;
   // The command may contain a key.
   const shown = showValue(command);
   const hookProgram = about('hook-program', { command: shown, path: file.path });
   const thisProgram = realpathSync(process.argv[1] ?? '');
-  const place = words.indexOf('hook') - 1;
-  const [named = '', before = ''] = [words[place], words[place - 1]];
-  const isFetched = words.slice(0, place).some((word) => /^(?:npx|pnpm|yarn|bunx)(?:\.cmd)?$/.test(basename(word)));
+  const isFetched = before.some((word) => /^(?:npx|pnpm|yarn|bunx)(?:\.cmd)?$/.test(basename(word)));
   const program = isFetched ? undefined : findExecutable(named, searchPath);
-  const node = /^node(?:\.exe)?$/.test(basename(before)) ? findExecutable(before, searchPath) : undefined;
+  const node = findNode(start, searchPath);
   const lost = [node, program].find((executable) => executable && executable.path === undefined);
+  if (lost && existsSync(expandHome(lost.named)))
+    return hookProgram.broken(
+      `${file.path} starts ${lost.named}, which cannot be executed`,
+      `chmod +x ${quoteForShell(lost.named)}`,
+    );
   if (lost) {
     // A project's settings are shared by people with different paths, so the hook uses the bare name.
-    const isOnPath = lost.named === 'cc-langfuse' && file.scope !== 'user' && file.scope !== 'local';
+    const isOnPath = /^cc-langfuse(?:-hook)?$/.test(lost.named) && file.scope !== 'user' && file.scope !== 'local';
     const installGlobally = `npm install --global ${quoteForShell(dirname(dirname(thisProgram)))}`;
     const fix = isOnPath ? installGlobally : installCommand(file);
     return hookProgram.broken(`${file.path} starts ${lost.named}, which does not exist`, fix);
   }
   if (!program) return hookProgram.none(`${file.path} starts "${shown}", which finds the program itself`);
-  if (program.path !== thisProgram)
+  if (program.path !== (hasLauncher ? join(dirname(thisProgram), 'hook.sh') : thisProgram))
     return hookProgram.warning(`${file.path} starts another copy, ${program.path}`, installCommand(file));
+  // Windows has no shell that could run the launcher.
+  if (!hasLauncher && process.platform !== 'win32')
+    return hookProgram.warning(
+      `${file.path} starts Node at every event, and Claude Code waits for it`,
+      `${installCommand(file)} (replaces it by the launcher)`,
+    );
   const isOtherNode = node && node.path !== realpathSync(process.execPath);
   return hookProgram.ok(`${file.path} starts this program${isOtherNode ? `, with ${node.path}` : ''}`);
+}
+
+/** The Node that the command names. The launcher looks for another one if that is gone. */
+function findNode({ hasLauncher, before, after }: OwnStart, searchPath: string) {
+  const isNode = (word = '') => /^node(?:\.exe)?$/.test(basename(word));
+  const given = hasLauncher ? after[0] : before.at(-1);
+  const node = isNode(given) ? findExecutable(given ?? '', searchPath) : undefined;
+  if (!hasLauncher || node?.path !== undefined) return node;
+  const onPath = findExecutable('node', searchPath);
+  return onPath?.path === undefined ? (node ?? onPath) : onPath;
 }
 
 /** Looks a command up as a shell would. Returns undefined if the name contains a variable that only the shell knows. */
@@ -153,8 +178,10 @@ function findExecutable(named: string, searchPath: string) {
   const isPath = /[/\\]/.test(expanded);
   const inFolder = (folder: string) => ['', ...WINDOWS_ENDINGS].map((ending) => join(folder, expanded + ending));
   const candidates = isPath ? [expanded] : searchPath.split(delimiter).flatMap(inFolder);
+  // Node only reads the program.
+  const needed = isPath && expanded.endsWith('.cjs') ? constants.R_OK : constants.X_OK;
   const find = (candidate: string) => {
-    accessSync(candidate, isPath ? constants.R_OK : constants.X_OK);
+    accessSync(candidate, needed);
     return realpathSync(candidate);
   };
   return { named, path: candidates.flatMap((candidate) => attempt(() => find(candidate)) ?? [])[0] };

@@ -52,6 +52,6 @@ function findLastSession(folder: string) {
     .find((session) => session?.version !== undefined);
 }
 
-function isOlder(version: string, other: string): boolean {
+export function isOlder(version: string, other: string): boolean {
   return version.localeCompare(other, 'en', { numeric: true }) < 0;
 }

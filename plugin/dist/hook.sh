@@ -1,0 +1,91 @@
+#!/bin/sh
+# hook.sh <event> [path of node]: what Claude Code starts for each event. Node takes many times as long to start as this script, so
+# it starts in the background, and outlives Claude Code. It is in front only if Claude Code has to wait for it.
+set -u
+# Claude Code shows any other exit code to the user.
+trap 'exit 0' EXIT
+
+event=${1:-}
+node=${2:-node}
+# An upgrade may have removed it.
+{ [ -f "$node" ] && [ -x "$node" ]; } || node=node
+
+case $0 in
+*/*) folder=${0%/*} ;;
+*) folder=. ;;
+esac
+program=$folder/cli.cjs
+# npm links the launcher and the program next to each other, without the other files.
+[ -f "$program" ] || program=$folder/cc-langfuse
+
+state=${CLAUDE_CONFIG_DIR:-${HOME:-}/.claude}/state
+session=${CLAUDE_CODE_SESSION_ID:-}
+
+is_blank() {
+  case $1 in
+  *[![:space:]]*) return 1 ;;
+  esac
+}
+
+# Whether Node has to say in the terminal why nothing can be sent, which it does once per session.
+has_notice() {
+  [ -n "$session" ] && [ -e "$state/cc-langfuse_told/$session" ] && return 1
+  [ -e "$state/cc-langfuse_refused" ] && return 0
+  is_blank "${CC_LANGFUSE_OTLP_URL:-}" || return 1
+  is_blank "${CC_LANGFUSE_PUBLIC_KEY:-}${LANGFUSE_PUBLIC_KEY:-}${CLAUDE_PLUGIN_OPTION_PUBLIC_KEY:-}" ||
+    is_blank "${CC_LANGFUSE_SECRET_KEY:-}${LANGFUSE_SECRET_KEY:-}${CLAUDE_PLUGIN_OPTION_SECRET_KEY:-}"
+}
+
+in_front() {
+  exec "$node" "$program" hook 2>/dev/null
+}
+
+# Prints how long the transcript is. The worker looks at it when the next prompt may already be in it.
+measure_transcript() {
+  path=${payload#*'"transcript_path":"'}
+  path=${path%%'"'*}
+  case $path in
+  *\\* | [!/]*) ;; # Escaped, or no path: the worker measures it.
+  *) if [ -f "$path" ]; then wc -c <"$path"; else echo 0; fi ;;
+  esac
+}
+
+in_background() {
+  # Claude Code waits for whoever keeps its pipes open.
+  exec >/dev/null 2>&1
+  # All of it: it can be larger than a pipe holds, and Claude Code closes its end when this script ends.
+  payload=$(cat)
+  exec </dev/null
+  bytes=
+  [ "$event" = SessionStart ] && bytes=$(measure_transcript)
+  # A session of its own is not stopped with Claude Code. Without setsid, as on macOS, a process group of its own has to do.
+  separately=
+  if command -v setsid; then separately=setsid; else set -m; fi
+  trap '' HUP INT TERM
+  # shellcheck disable=SC2086 # They may be empty.
+  printf '%s' "$payload" | $separately "$node" "$program" worker $bytes &
+  exit
+}
+
+if [ "${CC_TRACE_TO_LANGFUSE:-${TRACE_TO_LANGFUSE:-}}" != true ]; then
+  # If the session was traced before, the worker records that it no longer is. Older versions of Claude Code do not name the session.
+  [ -e "$state/cc-langfuse_open/$session" ] && in_background
+  exit
+fi
+
+case ${CLAUDE_CODE_ENTRYPOINT:-} in
+'' | sdk*) is_headless=true ;;
+*) is_headless=${CI:+true} ;;
+esac
+
+case $event in
+SessionStart) ;;
+SessionEnd)
+  # The container may end with Claude Code, so the last event waits until everything has been sent.
+  if [ "$is_headless" = true ] || [ "${CC_LANGFUSE_WAIT:-}" = 1 ]; then in_front; fi
+  ;;
+*) [ "${CC_LANGFUSE_WAIT:-}" = 1 ] && in_front ;;
+esac
+
+[ "$is_headless" != true ] && has_notice && in_front
+in_background

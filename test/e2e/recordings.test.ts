@@ -5,6 +5,12 @@ import { type Ended, Workplace } from '../support/program.js';
 import { play, recordings } from '../support/recording.js';
 import { describeTraces } from '../support/traces.js';
 
+/** When its session ended, an agent was sent as it was then, with the call that it waited for. It went on in the next session. */
+const WENT_ON: { readonly [name: string]: readonly string[] } = {
+  'q-branchbg': ['tool Bash', 'agent general-purpose'],
+  'q-clearbg': ['tool Bash', 'agent general-purpose'],
+};
+
 describe('the built hook, called as when the session was recorded,', () => {
   let awaitedAnswers = 0;
 
@@ -31,14 +37,14 @@ describe('the built hook, called as when the session was recorded,', () => {
         (each) =>
           each.parentId !== undefined && workplace.server.timesSent(each) > (each.name === 'compaction' ? 2 : 1),
       );
-      expect(sentAgain).toEqual([]);
+      expect(sentAgain.map(({ type, name }) => `${type} ${name}`)).toEqual(WENT_ON[recording.name] ?? []);
       expect({ lost, log: workplace.log }).toEqual({ lost: 0, log: [] });
     } finally {
       await workplace.close();
     }
   });
 
-  test('waits in 71 of all these calls for an answer that is not in the transcript yet', () => {
-    expect(awaitedAnswers).toBe(71);
+  test('waits in 89 of all these calls for an answer that is not in the transcript yet', () => {
+    expect(awaitedAnswers).toBe(89);
   });
 });

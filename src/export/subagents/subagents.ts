@@ -2,7 +2,13 @@ import { buildLostSubagent, buildSubagent } from '../../observations/build/agent
 import { type BuildOptions, buildAgentTrace } from '../../observations/build/trace.js';
 import type { Trace } from '../../observations/model.js';
 import type { AgentEntry, Entry } from '../../state/entry.js';
-import { type AgentFile, findLegacyAgentFiles, readAgent } from '../../transcript/agents/agent-files.js';
+import {
+  type AgentFile,
+  findLegacyAgentFiles,
+  isContinuation,
+  joinLines,
+  readAgent,
+} from '../../transcript/agents/agent-files.js';
 import type { Line } from '../../transcript/file/line.js';
 import { readLines } from '../../transcript/file/lines.js';
 import type { AgentThread, ToolCall, Turn } from '../../transcript/turns/turn.js';
@@ -11,6 +17,16 @@ import type { SessionRun } from '../session-run.js';
 import { Completion, isAsync } from './completion.js';
 import { AgentFiles } from './files.js';
 import { deserializeTrace, Placement, serializeTrace } from './placement.js';
+import { findProgress, measureParts } from './progress.js';
+
+/** The session that started an agent, and what the state knows of the agent there. */
+interface Starter {
+  readonly sessionId: string;
+  readonly entry: AgentEntry | undefined;
+}
+
+/** How deeply agents that start agents are followed. */
+const MAX_DEPTH = 20;
 
 /** The subagents of a session: which call started each, whether it is done, and what of it has not been sent yet. */
 export class Subagents {
@@ -25,7 +41,7 @@ export class Subagents {
 
   constructor(run: SessionRun) {
     this.#run = run;
-    this.#files = new AgentFiles(run.request.path);
+    this.#files = new AgentFiles(run);
     this.#placement = new Placement(run.start.agents);
     this.#completion = new Completion(run.request.agents);
   }
@@ -46,6 +62,21 @@ export class Subagents {
     return started;
   }
 
+  /** Calls and agents whose end has been recorded so far. */
+  get ended(): ReadonlySet<string> {
+    return this.#completion.ended;
+  }
+
+  /** Returns the sessions that started agents which went on in this one, as far as these have something new. */
+  findStarters(): Set<string> {
+    const starters = new Set<string>();
+    for (const file of this.#files.listOwn()) {
+      const starter = this.#findStarter(file);
+      if (starter && !this.#isSentBy(starter, file)) starters.add(starter.sessionId);
+    }
+    return starters;
+  }
+
   /** What the state is to keep of these agents. */
   collectEntries(agentIds: readonly string[]): Partial<Entry> {
     const entries = agentIds.flatMap((agentId) => {
@@ -61,12 +92,13 @@ export class Subagents {
       isMore = false;
       for (const [file, entry] of this.#findDone()) {
         const options = await this.#findOptions(entry);
-        if (!options) continue;
+        const progress = findProgress(entry, file, this.#files.session);
+        if (!options || !progress) continue;
         const thread = this.#read(file);
         this.#placement.entries.set(file.agentId, { ...entry, bytes: file.bytes });
         if (!thread) continue;
         isMore = true;
-        yield this.#buildItems(file, thread, entry, options);
+        yield this.#buildItems(file, thread, { ...entry, ...progress }, options);
       }
     }
     yield* this.#lost();
@@ -78,12 +110,14 @@ export class Subagents {
     // The first cc-langfuse has sent the agents before it was replaced.
     const ignoredBefore = Date.parse(start.agentsSince ?? '') || 0;
     const legacy = request.agents.includeLegacyFiles ? findLegacyAgentFiles(request.path, request.sessionId) : [];
-    for (const file of [...this.#files.list(), ...legacy]) {
+    for (const file of [...this.#files.listOwn(), ...legacy]) {
       const { agentId, meta, workflowRunId, changedAt } = file;
       // An agent that a call started is placed below that call, and waits until the call is known.
       const hasCall = meta.toolUseId !== undefined || meta.parentAgentId !== undefined || workflowRunId !== undefined;
       const isKnown = this.#placement.entries.has(agentId);
       if (hasCall || isKnown || changedAt < ignoredBefore || !this.#completion.isAbandoned(file)) continue;
+      // The session that started it sends it, if it may be sent at all.
+      if (isContinuation(file)) continue;
       const thread = this.#read(file);
       if (!thread) {
         this.#unanswered.add(agentId);
@@ -99,21 +133,58 @@ export class Subagents {
 
   /** The total size of all agents' files, if there are any and all of them have been sent. */
   settledBytes(): number | undefined {
-    const files = this.#files.list();
-    const isSettled = ({ agentId, bytes }: AgentFile) =>
-      this.#placement.entries.get(agentId)?.bytes === bytes ||
-      this.#unanswered.has(agentId) ||
-      this.#placement.isUnreadable(agentId);
-    const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
-    return total > 0 && files.every(isSettled) ? total : undefined;
+    const own = this.#files.listOwn();
+    const ids = new Set(own.map(({ agentId }) => agentId));
+    const total = own.reduce((sum, { bytes }) => sum + bytes, 0);
+    const files = this.#files.list().filter(({ agentId }) => ids.has(agentId));
+    return total > 0 && files.every((file) => this.#isSettled(file)) ? total : undefined;
+  }
+
+  #isSettled(file: AgentFile): boolean {
+    const { agentId, bytes } = file;
+    if (this.#placement.entries.get(agentId)?.bytes === bytes) return true;
+    if (this.#unanswered.has(agentId) || this.#placement.isUnreadable(agentId)) return true;
+    const starter = this.#findStarter(file);
+    return starter ? this.#isSentBy(starter, file) : isContinuation(file);
+  }
+
+  /** Finds the session that started an agent which went on in this one, or which was started by such an agent. */
+  #findStarter(file: AgentFile, depth = 0): Starter | undefined {
+    const { agentId, meta } = file;
+    if (this.#placement.entries.has(agentId) || depth > MAX_DEPTH) return undefined;
+    const { request, context } = this.#run;
+    const known = context.state.sessionsWithAgent(agentId, context.destinationId);
+    const [starter] = known.filter(([sessionId]) => sessionId !== request.sessionId);
+    if (starter) return { sessionId: starter[0], entry: starter[1].agents?.[agentId] };
+    const parent = this.#files.listOwn().find((each) => each.agentId === meta.parentAgentId);
+    const ofParent = parent && this.#findStarter(parent, depth + 1);
+    return ofParent && { sessionId: ofParent.sessionId, entry: undefined };
+  }
+
+  #isSentBy({ entry }: Starter, { parts }: AgentFile): boolean {
+    return parts.every(({ session, bytes }) => entry?.parts?.[session] === bytes);
   }
 
   *#findDone(): Generator<[AgentFile, AgentEntry], void, undefined> {
     for (const [agentId, entry] of this.#placement.entries) if (entry) this.#files.find(agentId);
+    this.#follow();
     for (const file of this.#files.list()) {
       const entry = this.#placement.find(file);
       const isSent = entry?.bytes === file.bytes || entry?.lost;
-      if (entry && !isSent && this.#completion.isDone(file, entry)) yield [file, entry];
+      if (entry && !isSent && this.#files.isWanted(file) && this.#completion.isDone(file, entry)) yield [file, entry];
+    }
+  }
+
+  /** Looks for the rest of agents that would be sent now, unless the transcript says that they ended in this session. */
+  #follow(): void {
+    const { occasion, agents } = this.#run.request;
+    const followsAll = occasion === 'backfill' || agents.continuedIn !== undefined;
+    for (const file of this.#files.list()) {
+      const entry = this.#placement.find(file);
+      if (!entry || file.workflowRunId !== undefined) continue;
+      const isDue = entry.bytes !== file.bytes && this.#completion.isDone(file, entry);
+      const isOpen = isDue && !this.#completion.hasEnded(file, entry.call);
+      if (isOpen || followsAll || entry.parts !== undefined) this.#files.follow(file.agentId);
     }
   }
 
@@ -152,7 +223,8 @@ export class Subagents {
     const built = buildSubagent(agent, { trace, parentId: parent }, options);
     const started = thread.turns.flatMap((turn) => this.recordTurn(turn, trace, options, promptLines));
     const last = built.root.line;
-    this.#placement.entries.set(agentId, { ...entry, lastLine: last, sentLine: last, bytes });
+    const parts = measureParts(file, this.#files.session);
+    this.#placement.entries.set(agentId, { ...entry, lastLine: last, sentLine: last, bytes, ...(parts && { parts }) });
     if (last <= lastLine) return [];
     const children = built.children.filter(({ line }) => line > sentLine);
     return [
@@ -162,8 +234,13 @@ export class Subagents {
   }
 
   #read(file: AgentFile): AgentThread | undefined {
-    const lines = this.#readLines(file.path);
-    return readAgent(file, this.#run.requests?.observeAgent(file.path, lines) ?? lines);
+    const { requests } = this.#run;
+    requests?.beginAgent();
+    const parts = file.parts.map(({ path }) => {
+      const lines = this.#readLines(path);
+      return requests?.observeAgent(path, lines) ?? lines;
+    });
+    return readAgent(file, joinLines(parts));
   }
 
   *#readLines(file: string): Generator<Line, void, undefined> {

@@ -3,7 +3,7 @@ import type { AgentFile } from '../../transcript/agents/agent-files.js';
 
 /**
  * Up to which of an agent's lines it has been sent. The lines of all its files are numbered in a row: so if a file has grown after
- * the next one was read, or was found later, everything is sent again. Undefined if a file that was read is gone: then the numbers
+ * a later one was read, or was found after it, everything is sent again. Undefined if a file that was read is gone: then the numbers
  * mean nothing any more, nor is it known when the agent began.
  */
 export function findProgress(entry: AgentEntry, { parts }: AgentFile, session: string) {

@@ -6,9 +6,9 @@ import {
   type AgentFile,
   findLegacyAgentFiles,
   isContinuation,
-  joinLines,
   readAgent,
 } from '../../transcript/agents/agent-files.js';
+import { joinLines } from '../../transcript/agents/join-lines.js';
 import type { Line } from '../../transcript/file/line.js';
 import { readLines } from '../../transcript/file/lines.js';
 import type { AgentThread, ToolCall, Turn } from '../../transcript/turns/turn.js';

@@ -8,6 +8,7 @@ import { AgentMeta } from '../file/schema.js';
 import { readAllTurns } from '../turns/read-all-turns.js';
 import { type AgentThread, type Turn, toThread } from '../turns/turn.js';
 import { ForkHead } from './fork.js';
+import { joinLines } from './join-lines.js';
 
 export interface AgentFile {
   readonly agentId: string;
@@ -98,19 +99,6 @@ export function joinAgentFiles(first: AgentFile, ...others: readonly AgentFile[]
       return files.find(({ meta }) => meta.toolUseId !== undefined)?.meta ?? oldest.meta;
     },
   };
-}
-
-/** Numbers the lines of an agent's parts as if they were one file. */
-export function* joinLines(parts: Iterable<Iterable<Line>>): Generator<Line, void, undefined> {
-  let before = 0;
-  for (const lines of parts) {
-    let last = before;
-    for (const line of lines) {
-      last = before + line.location.number;
-      yield before === 0 ? line : { ...line, location: { ...line.location, number: last } };
-    }
-    before = last;
-  }
 }
 
 /** What the agent did, as far as its files can be read; undefined if they contain no answer. */

@@ -451,6 +451,18 @@ describe('an agent that goes on after /clear', () => {
     expect(workplace.log).toEqual([]);
   });
 
+  test('loses nothing if a line of its first file lands after the second was read', async () => {
+    const a1 = await beginBoth();
+    const lateAt = tick();
+    finish(a1, NEW);
+    notify(NEW, 'a1');
+    await stop(NEW);
+    a1.add(OLD, { ...assistant('a1-m1', [toolUse('a1-t0')]), timestamp: lateAt });
+    chat(NEW, 1);
+    await stop(NEW);
+    expect(received('a1')).toEqual({ ...WHOLE, results: { 'a1-t0': undefined, ...WHOLE.results } });
+  });
+
   test('loses nothing if its first file grows after the second was read', async () => {
     const a1 = await beginBoth();
     finish(a1, NEW);
@@ -521,6 +533,25 @@ describe('what is left of an agent that went on after /clear', () => {
     chat(NEWER, 1);
     await stop(NEWER);
     expect(received('a1')).toEqual(WHOLE);
+  });
+
+  test('is sent with the turn that started it, if no hook of the old session came that far', async () => {
+    project = '-work';
+    const a1 = new Agent('a1');
+    await start(OLD);
+    launch(OLD, 'a1');
+    a1.begin(OLD);
+    await start(NEW, 'clear');
+    finish(a1, NEW);
+    notify(NEW, 'a1');
+    await stop(NEW);
+    await leave(NEW);
+    expect(received('a1')).toMatchObject({ observations: 0 });
+    workplace.letIdle();
+    chat(NEWER, 1);
+    await stop(NEWER);
+    expect(received('a1')).toEqual(WHOLE);
+    expectEachSentOnce(workplace.server);
   });
 
   test('is sent once by the old session, if its own end is handled last', async () => {

@@ -25,9 +25,9 @@ export const NOTHING_CONTINUED: Continued = { sent: NOTHING, failure: undefined 
  * as a part of the session that started it, under the settings of the run there.
  */
 export async function sendContinued(run: ExportRun): Promise<Continued> {
-  const { subagents, outbox, budget, ledger } = run;
+  const { subagents, outbox, budget } = run;
   let all = NOTHING_CONTINUED;
-  if (outbox.failure !== undefined || budget.check() || ledger.isMutedNow) return all;
+  if (outbox.failure !== undefined || budget.check()) return all;
   const starters = subagents.findStarters();
   // What the session itself has to send never waits for another session.
   if (starters.size > 0) await outbox.flush();

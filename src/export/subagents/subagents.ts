@@ -22,11 +22,8 @@ import { findProgress, measureParts } from './progress.js';
 /** The session that started an agent, and what the state knows of the agent there. */
 interface Starter {
   readonly sessionId: string;
-  readonly entry: AgentEntry | undefined;
+  readonly entry: AgentEntry;
 }
-
-/** How deeply agents that start agents are followed. */
-const MAX_DEPTH = 20;
 
 /** The subagents of a session: which call started each, whether it is done, and what of it has not been sent yet. */
 export class Subagents {
@@ -67,14 +64,14 @@ export class Subagents {
     return this.#completion.ended;
   }
 
-  /** Returns the sessions that started agents which went on in this one, as far as these have something new. */
+  /** Returns the sessions that started agents which went on in this one, if one of these is done and has something new. */
   findStarters(): Set<string> {
-    const starters = new Set<string>();
-    for (const file of this.#files.listOwn()) {
+    const starters = this.#files.listOwn().flatMap((file) => {
       const starter = this.#findStarter(file);
-      if (starter && !this.#isSentBy(starter, file)) starters.add(starter.sessionId);
-    }
-    return starters;
+      const isDue = starter && !isSentBy(starter, file) && this.#completion.isDone(file, starter.entry);
+      return isDue ? [starter.sessionId] : [];
+    });
+    return new Set(starters);
   }
 
   /** What the state is to keep of these agents. */
@@ -145,24 +142,19 @@ export class Subagents {
     if (this.#placement.entries.get(agentId)?.bytes === bytes) return true;
     if (this.#unanswered.has(agentId) || this.#placement.isUnreadable(agentId)) return true;
     const starter = this.#findStarter(file);
-    return starter ? this.#isSentBy(starter, file) : isContinuation(file);
+    return starter ? isSentBy(starter, file) : isContinuation(file);
   }
 
-  /** Finds the session that started an agent which went on in this one, or which was started by such an agent. */
-  #findStarter(file: AgentFile, depth = 0): Starter | undefined {
-    const { agentId, meta } = file;
-    if (this.#placement.entries.has(agentId) || depth > MAX_DEPTH) return undefined;
+  /** Finds the session that started an agent which went on in this one. */
+  #findStarter({ agentId }: AgentFile): Starter | undefined {
+    if (this.#placement.entries.has(agentId)) return undefined;
     const { request, context } = this.#run;
     const known = context.state.sessionsWithAgent(agentId, context.destinationId);
-    const [starter] = known.filter(([sessionId]) => sessionId !== request.sessionId);
-    if (starter) return { sessionId: starter[0], entry: starter[1].agents?.[agentId] };
-    const parent = this.#files.listOwn().find((each) => each.agentId === meta.parentAgentId);
-    const ofParent = parent && this.#findStarter(parent, depth + 1);
-    return ofParent && { sessionId: ofParent.sessionId, entry: undefined };
-  }
-
-  #isSentBy({ entry }: Starter, { parts }: AgentFile): boolean {
-    return parts.every(({ session, bytes }) => entry?.parts?.[session] === bytes);
+    const [starter] = known.flatMap(([sessionId, { agents }]) => {
+      const entry = agents?.[agentId];
+      return entry && sessionId !== request.sessionId ? [{ sessionId, entry }] : [];
+    });
+    return starter;
   }
 
   *#findDone(): Generator<[AgentFile, AgentEntry], void, undefined> {
@@ -256,4 +248,9 @@ export class Subagents {
       throw error;
     }
   }
+}
+
+/** Whether the session that started an agent has sent what is in this file. */
+function isSentBy({ entry }: Starter, { parts }: AgentFile): boolean {
+  return parts.every(({ session, bytes }) => entry.parts?.[session] === bytes);
 }

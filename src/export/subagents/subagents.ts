@@ -50,8 +50,10 @@ export class Subagents {
     for (const call of turn.responses.flatMap(({ calls }) => calls)) {
       if (call.id === undefined) continue;
       started.push(...this.#placement.addCall(call.id, call, trace, options, promptLines));
-      const { agentId } = call.result?.details ?? {};
-      if (agentId !== undefined && !isAsync(call)) this.#results.set(agentId, { call, trace });
+      const { agentId, status } = call.result?.details ?? {};
+      // A teammate has only begun to work.
+      const hasWorked = !isAsync(call) && status !== 'teammate_spawned';
+      if (agentId !== undefined && hasWorked) this.#results.set(agentId, { call, trace });
     }
     for (const { agentId, meta } of this.#files.list()) {
       if (meta.toolUseId !== undefined) started.push(...this.#placement.place(agentId, meta.toolUseId));

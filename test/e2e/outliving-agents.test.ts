@@ -407,6 +407,29 @@ describe('an agent that goes on after /clear', () => {
     await expectSameBackfilled();
   });
 
+  test('and is a fork of the main thread has none of the response that launched it', async () => {
+    project = '-work';
+    const a1 = new Agent('a1', { agentType: 'fork', isFork: true });
+    await start(OLD);
+    launch(OLD, 'a1');
+    a1.writeMeta(OLD);
+    appendLines(agentFile(OLD, 'a1'), { type: 'fork-context-ref', agentId: 'a1', parentSessionId: OLD });
+    a1.add(OLD, assistant('launch', [toolUse('call-a1', 'Agent')]));
+    a1.add(OLD, user([toolResult('call-a1', 'Fork started'), { type: 'text', text: 'do a1' }]));
+    a1.call(OLD, 1);
+    await stop(OLD, 'a1');
+    await clear(OLD, NEW);
+    a1.writeMeta(NEW);
+    finish(a1, NEW);
+    notify(NEW, 'a1');
+    await stop(NEW);
+    expect(received('a1')).toEqual({ ...WHOLE, lineage: ['fork', ...WHOLE.lineage.slice(1)] });
+    const call = workplace.server.observations.find(({ metadata }) => metadata.tool_id === 'call-a1');
+    expect(call?.output).toBe('Async agent launched successfully.');
+    expect(workplace.server.observations.filter(({ metadata }) => metadata.message_id === 'launch')).toHaveLength(1);
+    await expectSameBackfilled();
+  });
+
   test('whose session was moved to a worktree is found there', async () => {
     project = '-work';
     const a1 = new Agent('a1');

@@ -111,25 +111,50 @@ const BEYOND_THE_LINES: { readonly [name: string]: Tokens & { readonly cause: st
   },
 };
 
+/** What an agent used in the session after its own: it counts there, but is exported with the session that started it. */
+const BY_AGENTS_THAT_WENT_ON = [
+  {
+    startedIn: 'q-clearbg dc66bb22',
+    wentOnIn: 'q-clearbg eacdac11',
+    used: { input: 524, output: 122, read: 48_512, written: 600 },
+  },
+  {
+    startedIn: 'q-branchbg cfe0d04c',
+    wentOnIn: 'q-branchbg be6fe668',
+    used: { input: 520, output: 123, read: 48_508, written: 600 },
+  },
+];
+
+function add(a: Tokens, b: Tokens, sign = 1): Tokens {
+  return {
+    input: a.input + sign * b.input,
+    output: a.output + sign * b.output,
+    read: a.read + sign * b.read,
+    written: a.written + sign * b.written,
+  };
+}
+
+/** What an account has in addition to what is exported with its session. */
+function findDifference(name: string): Tokens {
+  let difference = BEYOND_THE_LINES[name] ?? { input: 0, output: 0, read: 0, written: 0 };
+  for (const { startedIn, wentOnIn, used } of BY_AGENTS_THAT_WENT_ON) {
+    if (name === wentOnIn) difference = add(difference, used);
+    if (name === startedIn) difference = add(difference, used, -1);
+  }
+  return difference;
+}
+
 describe("the exported tokens equal Claude Code's own account", () => {
   test.each(sessions)('of $name', async ({ name, recording, path, account }) => {
     const exported = await exportedOf(recording, basename(path, '.jsonl'));
-    const beyond = BEYOND_THE_LINES[name];
-    if (beyond) {
-      const [model = '', { input = 0, output = 0, read = 0, written = 0 } = {}] = [...exported][0] ?? [];
-      exported.set(model, {
-        input: input + beyond.input,
-        output: output + beyond.output,
-        read: read + beyond.read,
-        written: written + beyond.written,
-      });
-    }
+    const [first] = exported;
+    if (first) exported.set(first[0], add(first[1], findDifference(name)));
     expect(Object.fromEntries(exported)).toEqual(Object.fromEntries(account));
   });
 
-  test('of 51 sessions, in 8 of them together with known tokens that are on no line, in 2 without those of another process', () => {
+  test('of 56 sessions, in 8 of them together with known tokens that are on no line, in 2 without those of another process', () => {
     expect({ sessions: sessions.length, beyond: Object.keys(BEYOND_THE_LINES).length }).toEqual({
-      sessions: 51,
+      sessions: 56,
       beyond: 10,
     });
   });

@@ -12,16 +12,21 @@ export type ExactRequests = ReturnType<typeof openExactRequests>;
 export function openExactRequests(path: string) {
   const builders = new Map<TraceSettings, RequestInputBuilder>();
   const main = new RequestIndex(path);
-  let agent: RequestIndex | undefined;
+  let agent: RequestIndex[] = [];
   return {
     /** Takes the next line of the transcript. */
     observe: (line: Line) => main.addLine(line),
 
-    /** Takes the lines of an agent's file as they pass. Its requests are known until the next agent's file is read. */
+    /** Forgets the requests of the agent that was read last. */
+    beginAgent(): void {
+      for (const index of agent) index.close();
+      agent = [];
+    },
+
+    /** Takes the lines of a file of the agent as they pass. */
     *observeAgent(agentPath: string, lines: Iterable<Line>): Generator<Line, void, undefined> {
-      agent?.close();
       const index = new RequestIndex(agentPath);
-      agent = index;
+      agent.push(index);
       for (const line of lines) {
         index.addLine(line);
         yield line;
@@ -35,13 +40,13 @@ export function openExactRequests(path: string) {
       await yieldToEventLoop();
       const inputs = builders.get(settings) ?? new RequestInputBuilder(settings);
       builders.set(settings, inputs);
-      const request = main.find(observation.requestRef) ?? agent?.find(observation.requestRef);
+      const { requestRef } = observation;
+      const request = [main, ...agent].map((index) => index.find(requestRef)).find((found) => found !== undefined);
       return replaceInput(observation, request && buildInput(() => inputs.build(request)));
     },
 
     close() {
-      main.close();
-      agent?.close();
+      for (const index of [main, ...agent]) index.close();
     },
   };
 }

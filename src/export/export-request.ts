@@ -2,6 +2,7 @@ import type { Destination, Limits } from '../langfuse/destination.js';
 import type { Observation } from '../observations/model.js';
 import type { Log } from '../shared/log.js';
 import type { SessionState } from '../state/store.js';
+import type { AgentFolders } from '../transcript/agents/agent-files.js';
 import type { OwnRun } from './ledger.js';
 import type { Tally } from './tally.js';
 
@@ -26,6 +27,10 @@ export interface AgentStatus {
   readonly running: ReadonlySet<string>;
   /** The session has ended, so its agents will write nothing more. */
   readonly sessionEnded: boolean;
+  /** Calls and agents whose end another session's transcript has recorded. */
+  readonly ended?: ReadonlySet<string>;
+  /** The transcript of the session in which agents went on: no others are looked at. */
+  readonly continuedIn?: string;
   /** Whether to look beside the transcript for agents that no call names. All files there are opened for it. */
   readonly includeLegacyFiles: boolean;
 }
@@ -40,6 +45,8 @@ export interface ExportContext extends Limits {
   /** Environments that restrict every turn, whichever run it belongs to. */
   readonly restrictions?: readonly NodeJS.ProcessEnv[];
   readonly log: Log;
+  /** What several exports in a row need not look for again. */
+  readonly agentFolders?: AgentFolders;
   readonly observer?: ExportObserver;
 }
 

@@ -1,6 +1,7 @@
 import { type Entry, lastKnownLine } from '../state/entry.js';
 import {
   findGaps,
+  isMutedNow,
   isSameRun,
   type Mute,
   mergeByLine,
@@ -102,7 +103,7 @@ export class Ledger {
 
   /** Whether the user has muted the session and has not unmuted it since. */
   get isMutedNow(): boolean {
-    return this.#mutes.at(-1)?.toLine === undefined && this.#mutes.length > 0;
+    return isMutedNow(this.#mutes);
   }
 
   /** Whether no hook has recorded a run of the session yet. */

@@ -12,6 +12,8 @@ import type { ExportContext, ExportRequest } from './export-request.js';
 import type { Ledger } from './ledger.js';
 import type { Start } from './start-position.js';
 
+const BACKFILL_LOCK_WAIT_MS = 60_000;
+
 /** One run through a session. */
 export interface SessionRun {
   readonly request: ExportRequest;
@@ -23,6 +25,25 @@ export interface SessionRun {
   readonly budget: ReadingBudget;
   /** Undefined if the generations of all its turns show only what they answer. */
   readonly requests: ExactRequests | undefined;
+}
+
+/** Only one run at a time works on a session. */
+export function lockSession(
+  { sessionId, occasion }: Pick<ExportRequest, 'sessionId' | 'occasion'>,
+  { state, deadline, stop }: ExportContext,
+) {
+  const waits = { event: deadline, recovery: Date.now(), backfill: Date.now() + BACKFILL_LOCK_WAIT_MS };
+  return state.lock(sessionId, waits[occasion], stop).catch((error: Error) => {
+    // Without a place for the state, every run would send the same again.
+    throw new Error(`the state folder cannot be written: ${error.message}`);
+  });
+}
+
+/** Whole requests cost time, and much space in Langfuse: without the setting, their code is not even loaded. */
+export async function openRequests({ path }: ExportRequest, ledger: Ledger) {
+  if (!ledger.isGiven('CC_LANGFUSE_INPUT', 'request')) return undefined;
+  const { openExactRequests } = await import('./exact-requests.lazy.js');
+  return openExactRequests(path);
 }
 
 /** The time there is for reading. Once `check` has found it used up, it stays so, and what is unread is left to the next run. */

@@ -10,13 +10,12 @@ import { Ledger } from './ledger.js';
 import { Outbox } from './outbox.js';
 import { readTurns } from './read-turns.js';
 import { findNewRelatives } from './relatives.js';
-import { ReadingBudget, RunSettings } from './session-run.js';
+import { lockSession, openRequests, ReadingBudget, RunSettings } from './session-run.js';
 import { gapStart, type Start, startPositions } from './start-position.js';
+import { type Continued, NOTHING_CONTINUED, sendContinued } from './subagents/continued.js';
 import { Subagents } from './subagents/subagents.js';
 import { NOTHING, sumTallies } from './tally.js';
 import { addAgents, addTurns, type ExportRun, lastLineOf } from './turn.js';
-
-const BACKFILL_LOCK_WAIT_MS = 60_000;
 
 /** Exports a session: read, group, build, send, and advance the state as far as the server has acknowledged. */
 export async function exportSession(request: ExportRequest, context: ExportContext): Promise<ExportReport> {
@@ -66,15 +65,6 @@ async function exportLocked(request: ExportRequest, context: ExportContext, lock
   throw new Error('a transcript can always be read from the top');
 }
 
-/** Only one run at a time works on a session. */
-function lockSession({ sessionId, occasion }: ExportRequest, { state, deadline, stop }: ExportContext) {
-  const waits = { event: deadline, recovery: Date.now(), backfill: Date.now() + BACKFILL_LOCK_WAIT_MS };
-  return state.lock(sessionId, waits[occasion], stop).catch((error: Error) => {
-    // Without a place for the state, every run would send the same again.
-    throw new Error(`the state folder cannot be written: ${error.message}`);
-  });
-}
-
 /** Returns undefined, before anything is sent, if the last exported turn is not at the start position. */
 async function exportFrom(
   start: Start,
@@ -102,9 +92,12 @@ async function exportFrom(
     const run: ExportRun = { ...session, outbox: new Outbox(session), subagents: new Subagents(session) };
     const progress = await exportTurns(readTurns(reader, run), run);
     if (!progress) return undefined;
+    let continued = NOTHING_CONTINUED;
     await holdIfUnredacted(run, async () => {
       await addAgents(run.subagents.due(), run);
-      if (!start.isForGaps) await addAgents(run.subagents.unplaced(), run);
+      if (start.isForGaps) return;
+      await addAgents(run.subagents.unplaced(), run);
+      continued = await sendContinued(run);
     });
     if (!context.stop?.aborted) {
       const agentsBytes = run.subagents.settledBytes();
@@ -112,18 +105,11 @@ async function exportFrom(
         writer.reachEnd({ bytes: progress.openFrom ?? reader.offset, agentsBytes });
       await run.outbox.flush();
     }
-    return await finish(progress, reader.offset, run);
+    return await finish(progress, continued, reader.offset, run);
   } finally {
     reader.close();
     requests?.close();
   }
-}
-
-/** Whole requests cost time, and much space in Langfuse: without the setting, their code is not even loaded. */
-async function openRequests({ path }: ExportRequest, ledger: Ledger) {
-  if (!ledger.isGiven('CC_LANGFUSE_INPUT', 'request')) return undefined;
-  const { openExactRequests } = await import('./exact-requests.lazy.js');
-  return openExactRequests(path);
 }
 
 interface Progress {
@@ -196,16 +182,25 @@ function includesLastExported({ turns }: TurnGroup, { prompt, lastLine }: Start)
 }
 
 /** Sends due scores, and saves why something is still to be sent. */
-async function finish({ closedLine }: Progress, bytes: number, run: ExportRun): Promise<ExportReport> {
+async function finish(
+  { closedLine }: Progress,
+  continued: Continued,
+  bytes: number,
+  run: ExportRun,
+): Promise<ExportReport> {
   const { context, writer, ledger, outbox, budget, start } = run;
+  const sent = sumTallies([outbox.sent, continued.sent]);
   const failure =
-    outbox.failure ?? (budget.isUsedUp ? 'out of time while reading' : undefined) ?? (await outbox.sendScores());
+    outbox.failure ??
+    continued.failure ??
+    (budget.isUsedUp ? 'out of time while reading' : undefined) ??
+    (await outbox.sendScores());
   // What the user has stopped goes on when the user says so.
   const isWhole = writer.hasReachedEnd || start.isForGaps;
   if (context.stop?.aborted && (failure !== undefined || outbox.isWaiting || !isWhole))
-    return { sent: outbox.sent, failure: undefined, isStopped: true };
-  if (start.isForGaps && failure === undefined) return { sent: outbox.sent, failure, isStopped: false };
+    return { sent, failure: undefined, isStopped: true };
+  if (start.isForGaps && failure === undefined) return { sent, failure, isStopped: false };
   if (failure === undefined) ledger.fillGaps(closedLine ?? 0);
   await writer.finish(failure, closedLine, findNewRelatives(run, bytes));
-  return { sent: outbox.sent, failure, isStopped: false };
+  return { sent, failure, isStopped: false };
 }

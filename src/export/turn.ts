@@ -106,7 +106,10 @@ function buildIfNew(
 }
 
 /** Adds one agent after the other, as long as there is time to read them. */
-export async function addAgents(agents: AsyncIterable<OutboxItem[]>, { outbox, budget }: ExportRun): Promise<void> {
+export async function addAgents(
+  agents: AsyncIterable<OutboxItem[]>,
+  { outbox, budget }: Pick<ExportRun, 'outbox' | 'budget'>,
+): Promise<void> {
   if (budget.isUsedUp) return;
   for await (const items of agents) {
     await outbox.add(items);

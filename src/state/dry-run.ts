@@ -33,6 +33,14 @@ export class DryRunState implements SessionState {
     );
   }
 
+  sessionsWithAgent(agentId: string, destination: string): SessionEntry[] {
+    const stored: [string, Entry | undefined][] = this.#state.sessionsWithAgent(agentId, destination);
+    return [...new Map([...stored, ...this.#changed])].flatMap(([id, entry]): SessionEntry[] => {
+      const there = entry && withProgressAt(entry, destination);
+      return there?.agents?.[agentId] ? [[id, there]] : [];
+    });
+  }
+
   hasAcknowledged(destination: string): boolean {
     return this.#state.hasAcknowledged(destination);
   }

@@ -34,7 +34,7 @@ const Scores = z.object({
 const AgentEntry = z.object({
   lastLine: count,
   sentLine: optional(count),
-  /** The size of its file at that point: if the file has not grown, there is nothing new. */
+  /** The size of its files at that point: if they have not grown, there is nothing new. */
   bytes: optional(count),
   trace: z.string(),
   /** The span in the caller's trace below which the turn hangs. */
@@ -55,6 +55,8 @@ const AgentEntry = z.object({
   type: optional(z.string()),
   description: optional(z.string()),
   background: optional(z.boolean()),
+  /** If it outlived its session, the sizes of all its files at that point, by the session in whose folder each is. */
+  parts: optional(z.record(z.string(), count)),
   /** Its file was missing, so it was built from the result of its call. */
   lost: optional(z.boolean()),
 });

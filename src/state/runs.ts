@@ -32,6 +32,11 @@ export type RunIdentity = Omit<Run, 'fromLine' | 'toLine'>;
 export const Mute = z.object({ fromLine: z.number(), toLine: optional(z.number()) });
 export type Mute = z.infer<typeof Mute>;
 
+/** Whether the user has muted the session and has not unmuted it since. */
+export function isMutedNow(mutes: readonly Mute[] = []): boolean {
+  return mutes.length > 0 && mutes.at(-1)?.toLine === undefined;
+}
+
 /** Returns the run that a line belongs to. A run that goes on ends where the next one begins. */
 export function runAt(runs: readonly Run[], line: number): Run | undefined {
   const run = runs.findLast(({ fromLine }) => fromLine <= line);

@@ -56,7 +56,14 @@ export function locksFolder(folder: string): string {
 /** What an export needs of the state. */
 export type SessionState = Pick<
   StateStore,
-  'read' | 'update' | 'remove' | 'sessionsWithFirst' | 'hasAcknowledged' | 'checkWritable' | 'lock'
+  | 'read'
+  | 'update'
+  | 'remove'
+  | 'sessionsWithFirst'
+  | 'sessionsWithAgent'
+  | 'hasAcknowledged'
+  | 'checkWritable'
+  | 'lock'
 >;
 
 type Change = (lines: FileLines) => FileLines;
@@ -126,6 +133,15 @@ export class StateStore {
     const mark = toBytes(`"first":${JSON.stringify(first)}`);
     const candidates = this.#lines().filter((line) => line.includes(mark));
     return decodeLines(candidates).filter(([id, entry]) => id !== sessionId && entry.first === first);
+  }
+
+  /** Returns the sessions that know an agent, with their progress at a destination. */
+  sessionsWithAgent(agentId: string, destination: string): SessionEntry[] {
+    const mark = toBytes(`${JSON.stringify(agentId)}:`);
+    const candidates = decodeLines(this.#lines().filter((line) => line.includes(mark)));
+    return candidates
+      .map(([id, entry]): SessionEntry => [id, withProgressAt(entry, destination)])
+      .filter(([, { agents }]) => agents?.[agentId] !== undefined);
   }
 
   /**

@@ -213,6 +213,7 @@ test.skipIf(!hasProgram('bash'))(
 
 test('whenever the launcher is killed, no turn is lost or doubled once a later event has come', async () => {
   const kills: (string | null)[] = [];
+  await workplace.hook(describeEvent('SessionStart', { source: 'startup' }));
   for (let n = 1; n <= 24; n += 1) {
     appendTurn(path(), n, { promptId: `p${n}` });
     const { exitCode, signal, output } = await launch('Stop', {

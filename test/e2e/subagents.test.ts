@@ -163,6 +163,18 @@ describe('a background agent', () => {
   });
 });
 
+test('a teammate whose file appears after the turn that started it is sent once, with what it did', async () => {
+  const details = { status: 'teammate_spawned', agentId: 'a1' };
+  append(transcript(), ...start, user([toolResult('call', 'Spawned')], { timestamp: at(2), toolUseResult: details }));
+  append(transcript(), answer('m2', 3));
+  await stop();
+  append(agentPath('a1'), ...agentLines('a1'));
+  append(transcript(), user('a1 says', { uuid: 'u2', timestamp: at(20) }), answer('m3', 21));
+  await stop();
+  expect(agentNamed('a1')).toMatchObject({ output: { content: 'a1 is done' }, metadata: { tool_count: 1 } });
+  expectEachSentOnce(workplace.server);
+});
+
 describe('a foreground agent', () => {
   const result = (details: object = {}) =>
     user([toolResult('call', 'a1 is done')], {

@@ -7,6 +7,7 @@ import { NOTHING, sumTallies, type Tally } from '../../export/tally.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { attempt } from '../../shared/attempt.js';
 import type { Entry } from '../../state/entry.js';
+import { AgentFolders } from '../../transcript/agents/agent-files.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { findFirstPromptUuid } from '../../transcript/sessions/related-sessions.js';
 import type { ProgressReport } from './progress.js';
@@ -45,6 +46,7 @@ export async function backfill(
   const results = new Map<SessionOverview, SessionResult>();
   const waiting = groupRelated(sessions);
   const folders = new Map<string, Promise<FolderSettings>>();
+  const agentFolders = new AgentFolders();
   let failures = 0;
   const work = async () => {
     for (let group = waiting.shift(); group; group = waiting.shift()) {
@@ -54,7 +56,7 @@ export async function backfill(
         const folder = session.folders[0] ?? '';
         const settings = folders.get(folder) ?? readCommandSettings(context.shell, folder);
         folders.set(folder, settings);
-        const result = isOver ? notTried : await backfillSession(session, await settings, context);
+        const result = isOver ? notTried : await backfillSession(session, await settings, { ...context, agentFolders });
         if (result.outcome === 'failed' && !result.isLocal && !context.destination.isHealthy) failures += 1;
         else if (result.outcome === 'exported') failures = 0;
         results.set(session, result);

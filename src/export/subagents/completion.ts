@@ -11,10 +11,15 @@ export class Completion {
   readonly #status: AgentStatus;
   readonly #idleBefore = Date.now() - IDLE_MS;
   /** Calls and agents whose end the transcript has recorded. */
-  readonly #ended = new Set<string>();
+  readonly #ended: Set<string>;
 
   constructor(status: AgentStatus) {
     this.#status = status;
+    this.#ended = new Set(status.ended);
+  }
+
+  get ended(): ReadonlySet<string> {
+    return this.#ended;
   }
 
   recordTurn({ prompts, notes, responses }: Turn): void {
@@ -29,9 +34,14 @@ export class Completion {
     const { running, sessionEnded } = this.#status;
     if (sessionEnded) return true;
     if (running.has(file.agentId) || (task !== undefined && running.has(task))) return false;
+    return this.hasEnded(file, call) || this.#isIdle(file);
+  }
+
+  /** Whether the transcript has recorded the agent's end. */
+  hasEnded(file: AgentFile, call: string | undefined): boolean {
     const endsWithCall = file.meta.requestShape !== 'background' || file.workflowRunId !== undefined;
     const hasCallEnded = call !== undefined && this.#ended.has(call);
-    return this.#ended.has(file.agentId) || (endsWithCall && hasCallEnded) || this.#isIdle(file);
+    return this.#ended.has(file.agentId) || (endsWithCall && hasCallEnded);
   }
 
   /** An agent that no call started is done when its session is, or when nobody works on it any more. */

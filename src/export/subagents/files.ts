@@ -1,27 +1,86 @@
-import { type AgentFile, findAgentFiles, findLegacyAgentFile } from '../../transcript/agents/agent-files.js';
+import { basename, dirname, join } from 'node:path';
+import { isMutedNow } from '../../state/runs.js';
+import {
+  type AgentFile,
+  AgentFolders,
+  findAgentFiles,
+  findLegacyAgentFile,
+  joinAgentFiles,
+} from '../../transcript/agents/agent-files.js';
+import type { SessionRun } from '../session-run.js';
+
+type AgentFileOrNone = AgentFile | undefined;
 
 /** The files of a session's subagents, listed once. */
 export class AgentFiles {
-  readonly #transcriptPath: string;
-  #byId: Map<string, AgentFile | undefined> | undefined;
+  /** The session as its agents' folder names it. */
+  readonly session: string;
+  readonly #run: Pick<SessionRun, 'request' | 'context'>;
+  readonly #folders: AgentFolders;
+  #byId: Map<string, AgentFileOrNone> | undefined;
+  /** The agents' files of the sessions in which agents of this one went on, by session. */
+  readonly #elsewhere = new Map<string, readonly AgentFile[]>();
 
-  constructor(transcriptPath: string) {
-    this.#transcriptPath = transcriptPath;
+  constructor(run: Pick<SessionRun, 'request' | 'context'>) {
+    const { path, agents } = run.request;
+    this.session = basename(path, '.jsonl');
+    this.#run = run;
+    this.#folders = run.context.agentFolders ?? new AgentFolders();
+    if (agents.continuedIn !== undefined) this.#lookInto(agents.continuedIn);
   }
 
-  list(): AgentFile[] {
+  /** The files in the session's own folder, without what agents went on to write elsewhere. */
+  listOwn(): AgentFile[] {
     return [...this.#files().values()].filter((file) => file !== undefined);
+  }
+
+  /** All files of agents that are known, including those of other agents in the sessions in which agents of this one went on. */
+  list(): AgentFile[] {
+    const files = new Map<string, [AgentFile, ...AgentFile[]]>();
+    for (const file of [...this.listOwn(), ...[...this.#elsewhere.values()].flat()]) {
+      const known = files.get(file.agentId);
+      if (known) known.push(file);
+      else files.set(file.agentId, [file]);
+    }
+    return [...files.values()].map((parts) => joinAgentFiles(...parts));
   }
 
   /** Also looks where versions before 2.1 put an agent's file. */
   find(agentId: string): AgentFile | undefined {
     const files = this.#files();
-    if (!files.has(agentId)) files.set(agentId, findLegacyAgentFile(this.#transcriptPath, agentId));
+    if (!files.has(agentId)) files.set(agentId, findLegacyAgentFile(this.#run.request.path, agentId));
     return files.get(agentId);
   }
 
-  #files(): Map<string, AgentFile | undefined> {
-    this.#byId ??= new Map(findAgentFiles(this.#transcriptPath).map((file) => [file.agentId, file]));
+  /** Looks whether an agent went on in other sessions. */
+  follow(agentId: string): void {
+    const { path, agents } = this.#run.request;
+    for (const folder of new Set([path, agents.continuedIn ?? path].map(dirname)))
+      for (const session of this.#folders.findSessions(folder, agentId))
+        if (session !== this.session) this.#lookInto(join(folder, `${session}.jsonl`));
+  }
+
+  /** Whether the run is for this agent, or for all. */
+  isWanted({ parts }: AgentFile): boolean {
+    const { continuedIn } = this.#run.request.agents;
+    return continuedIn === undefined || parts.some(({ session }) => session === basename(continuedIn, '.jsonl'));
+  }
+
+  #lookInto(transcriptPath: string): void {
+    const session = basename(transcriptPath, '.jsonl');
+    if (!this.#elsewhere.has(session) && this.#mayRead(session))
+      this.#elsewhere.set(session, findAgentFiles(transcriptPath));
+  }
+
+  /** What was written in a session that is muted is not sent, nor unasked what was written with tracing off. */
+  #mayRead(session: string): boolean {
+    const { request, context } = this.#run;
+    const { mutes, runs = [] } = context.state.read(session) ?? {};
+    return !isMutedNow(mutes) && (runs.length > 0 || request.occasion === 'backfill');
+  }
+
+  #files(): Map<string, AgentFileOrNone> {
+    this.#byId ??= new Map(findAgentFiles(this.#run.request.path).map((file) => [file.agentId, file]));
     return this.#byId;
   }
 }

@@ -2,7 +2,13 @@ import { buildLostSubagent, buildSubagent } from '../../observations/build/agent
 import { type BuildOptions, buildAgentTrace } from '../../observations/build/trace.js';
 import type { Trace } from '../../observations/model.js';
 import type { AgentEntry, Entry } from '../../state/entry.js';
-import { type AgentFile, findLegacyAgentFiles, readAgent } from '../../transcript/agents/agent-files.js';
+import {
+  type AgentFile,
+  findLegacyAgentFiles,
+  isContinuation,
+  readAgent,
+} from '../../transcript/agents/agent-files.js';
+import { joinLines } from '../../transcript/agents/join-lines.js';
 import type { Line } from '../../transcript/file/line.js';
 import { readLines } from '../../transcript/file/lines.js';
 import type { AgentThread, ToolCall, Turn } from '../../transcript/turns/turn.js';
@@ -11,6 +17,13 @@ import type { SessionRun } from '../session-run.js';
 import { Completion, isAsync } from './completion.js';
 import { AgentFiles } from './files.js';
 import { deserializeTrace, Placement, serializeTrace } from './placement.js';
+import { findProgress, measureParts } from './progress.js';
+
+/** The session that started an agent, and what the state knows of the agent there. */
+interface Starter {
+  readonly sessionId: string;
+  readonly entry: AgentEntry;
+}
 
 /** The subagents of a session: which call started each, whether it is done, and what of it has not been sent yet. */
 export class Subagents {
@@ -25,7 +38,7 @@ export class Subagents {
 
   constructor(run: SessionRun) {
     this.#run = run;
-    this.#files = new AgentFiles(run.request.path);
+    this.#files = new AgentFiles(run);
     this.#placement = new Placement(run.start.agents);
     this.#completion = new Completion(run.request.agents);
   }
@@ -37,13 +50,30 @@ export class Subagents {
     for (const call of turn.responses.flatMap(({ calls }) => calls)) {
       if (call.id === undefined) continue;
       started.push(...this.#placement.addCall(call.id, call, trace, options, promptLines));
-      const { agentId } = call.result?.details ?? {};
-      if (agentId !== undefined && !isAsync(call)) this.#results.set(agentId, { call, trace });
+      const { agentId, status } = call.result?.details ?? {};
+      // A teammate has only begun to work.
+      const hasWorked = !isAsync(call) && status !== 'teammate_spawned';
+      if (agentId !== undefined && hasWorked) this.#results.set(agentId, { call, trace });
     }
     for (const { agentId, meta } of this.#files.list()) {
       if (meta.toolUseId !== undefined) started.push(...this.#placement.place(agentId, meta.toolUseId));
     }
     return started;
+  }
+
+  /** Calls and agents whose end has been recorded so far. */
+  get ended(): ReadonlySet<string> {
+    return this.#completion.ended;
+  }
+
+  /** Returns the sessions that started agents which went on in this one, if one of these is done and has something new. */
+  findStarters(): Set<string> {
+    const starters = this.#files.listOwn().flatMap((file) => {
+      const starter = this.#findStarter(file);
+      const isDue = starter && !isSentBy(starter, file) && this.#completion.isDone(file, starter.entry);
+      return isDue ? [starter.sessionId] : [];
+    });
+    return new Set(starters);
   }
 
   /** What the state is to keep of these agents. */
@@ -61,12 +91,13 @@ export class Subagents {
       isMore = false;
       for (const [file, entry] of this.#findDone()) {
         const options = await this.#findOptions(entry);
-        if (!options) continue;
+        const progress = findProgress(entry, file, this.#files.session);
+        if (!options || !progress) continue;
         const thread = this.#read(file);
         this.#placement.entries.set(file.agentId, { ...entry, bytes: file.bytes });
         if (!thread) continue;
         isMore = true;
-        yield this.#buildItems(file, thread, entry, options);
+        yield this.#buildItems(file, thread, { ...entry, ...progress }, options);
       }
     }
     yield* this.#lost();
@@ -78,12 +109,14 @@ export class Subagents {
     // The first cc-langfuse has sent the agents before it was replaced.
     const ignoredBefore = Date.parse(start.agentsSince ?? '') || 0;
     const legacy = request.agents.includeLegacyFiles ? findLegacyAgentFiles(request.path, request.sessionId) : [];
-    for (const file of [...this.#files.list(), ...legacy]) {
+    for (const file of [...this.#files.listOwn(), ...legacy]) {
       const { agentId, meta, workflowRunId, changedAt } = file;
       // An agent that a call started is placed below that call, and waits until the call is known.
       const hasCall = meta.toolUseId !== undefined || meta.parentAgentId !== undefined || workflowRunId !== undefined;
       const isKnown = this.#placement.entries.has(agentId);
       if (hasCall || isKnown || changedAt < ignoredBefore || !this.#completion.isAbandoned(file)) continue;
+      // The session that started it sends it, if it may be sent at all.
+      if (isContinuation(file)) continue;
       const thread = this.#read(file);
       if (!thread) {
         this.#unanswered.add(agentId);
@@ -99,21 +132,53 @@ export class Subagents {
 
   /** The total size of all agents' files, if there are any and all of them have been sent. */
   settledBytes(): number | undefined {
-    const files = this.#files.list();
-    const isSettled = ({ agentId, bytes }: AgentFile) =>
-      this.#placement.entries.get(agentId)?.bytes === bytes ||
-      this.#unanswered.has(agentId) ||
-      this.#placement.isUnreadable(agentId);
-    const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
-    return total > 0 && files.every(isSettled) ? total : undefined;
+    const own = this.#files.listOwn();
+    const ids = new Set(own.map(({ agentId }) => agentId));
+    const total = own.reduce((sum, { bytes }) => sum + bytes, 0);
+    const files = this.#files.list().filter(({ agentId }) => ids.has(agentId));
+    return total > 0 && files.every((file) => this.#isSettled(file)) ? total : undefined;
+  }
+
+  #isSettled(file: AgentFile): boolean {
+    const { agentId, bytes } = file;
+    if (this.#placement.entries.get(agentId)?.bytes === bytes) return true;
+    if (this.#unanswered.has(agentId) || this.#placement.isUnreadable(agentId)) return true;
+    const starter = this.#findStarter(file);
+    return starter ? isSentBy(starter, file) : isContinuation(file);
+  }
+
+  /** Finds the session that started an agent which went on in this one. */
+  #findStarter({ agentId }: AgentFile): Starter | undefined {
+    if (this.#placement.entries.has(agentId)) return undefined;
+    const { request, context } = this.#run;
+    const known = context.state.sessionsWithAgent(agentId, context.destinationId);
+    const [starter] = known.flatMap(([sessionId, { agents }]) => {
+      const entry = agents?.[agentId];
+      return entry && sessionId !== request.sessionId ? [{ sessionId, entry }] : [];
+    });
+    return starter;
   }
 
   *#findDone(): Generator<[AgentFile, AgentEntry], void, undefined> {
     for (const [agentId, entry] of this.#placement.entries) if (entry) this.#files.find(agentId);
+    this.#follow();
     for (const file of this.#files.list()) {
       const entry = this.#placement.find(file);
       const isSent = entry?.bytes === file.bytes || entry?.lost;
-      if (entry && !isSent && this.#completion.isDone(file, entry)) yield [file, entry];
+      if (entry && !isSent && this.#files.isWanted(file) && this.#completion.isDone(file, entry)) yield [file, entry];
+    }
+  }
+
+  /** Looks for the rest of agents that would be sent now, unless the transcript says that they ended in this session. */
+  #follow(): void {
+    const { occasion, agents } = this.#run.request;
+    const followsAll = occasion === 'backfill' || agents.continuedIn !== undefined;
+    for (const file of this.#files.list()) {
+      const entry = this.#placement.find(file);
+      if (!entry || file.workflowRunId !== undefined) continue;
+      const isDue = entry.bytes !== file.bytes && this.#completion.isDone(file, entry);
+      const isOpen = isDue && !this.#completion.hasEnded(file, entry.call);
+      if (isOpen || followsAll || entry.parts !== undefined) this.#files.follow(file.agentId);
     }
   }
 
@@ -152,7 +217,8 @@ export class Subagents {
     const built = buildSubagent(agent, { trace, parentId: parent }, options);
     const started = thread.turns.flatMap((turn) => this.recordTurn(turn, trace, options, promptLines));
     const last = built.root.line;
-    this.#placement.entries.set(agentId, { ...entry, lastLine: last, sentLine: last, bytes });
+    const parts = measureParts(file, this.#files.session);
+    this.#placement.entries.set(agentId, { ...entry, lastLine: last, sentLine: last, bytes, ...(parts && { parts }) });
     if (last <= lastLine) return [];
     const children = built.children
       .filter(({ line }) => line > sentLine)
@@ -164,8 +230,13 @@ export class Subagents {
   }
 
   #read(file: AgentFile): AgentThread | undefined {
-    const lines = this.#readLines(file.path);
-    return readAgent(file, this.#run.requests?.observeAgent(file.path, lines) ?? lines);
+    const { requests } = this.#run;
+    requests?.beginAgent();
+    const parts = file.parts.map(({ path }) => {
+      const lines = this.#readLines(path);
+      return requests?.observeAgent(path, lines) ?? lines;
+    });
+    return readAgent(file, joinLines(parts));
   }
 
   *#readLines(file: string): Generator<Line, void, undefined> {
@@ -181,4 +252,9 @@ export class Subagents {
       throw error;
     }
   }
+}
+
+/** Whether the session that started an agent has sent what is in this file. */
+function isSentBy({ entry }: Starter, { parts }: AgentFile): boolean {
+  return parts.every(({ session, bytes }) => entry.parts?.[session] === bytes);
 }

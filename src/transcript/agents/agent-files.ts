@@ -3,15 +3,18 @@ import { basename, dirname, join } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
 import { parseJson } from '../../shared/json.js';
 import type { Line } from '../file/line.js';
-import { readLines } from '../file/lines.js';
+import { readFirstTime, readLines } from '../file/lines.js';
 import { AgentMeta } from '../file/schema.js';
 import { readOverview } from '../sessions/overview.js';
 import { readAllTurns } from '../turns/read-all-turns.js';
 import { type AgentThread, type Turn, toThread } from '../turns/turn.js';
+import { ForkHead } from './fork.js';
+import { joinLines } from './join-lines.js';
 
 export interface AgentFile {
   readonly agentId: string;
-  readonly path: string;
+  /** More than one, in the order of their times, if the agent has outlived its session: it goes on in the folder of the next one. */
+  readonly parts: readonly [AgentPart, ...AgentPart[]];
   readonly bytes: number;
   readonly changedAt: number;
   /** Read on first access. */
@@ -20,20 +23,33 @@ export interface AgentFile {
   readonly workflowRunId: string | undefined;
 }
 
+export interface AgentPart {
+  /** The session in whose folder it is. */
+  readonly session: string;
+  readonly path: string;
+  readonly bytes: number;
+}
+
 const AGENT_FILE = /^agent-([\w-]+)\.jsonl$/;
 const MAX_DEPTH = 3;
 
 /** The files of a session's subagents, in the folder named after the session. Workflows have subfolders there. */
 export function findAgentFiles(transcriptPath: string): AgentFile[] {
-  return listAgentFiles(join(dirname(transcriptPath), basename(transcriptPath, '.jsonl'), 'subagents'), MAX_DEPTH);
+  const session = basename(transcriptPath, '.jsonl');
+  return listAgentFiles(agentsFolder(dirname(transcriptPath), session), MAX_DEPTH, session);
+}
+
+function agentsFolder(projectFolder: string, session: string): string {
+  return join(projectFolder, session, 'subagents');
 }
 
 /** An agent's file where versions before 2.1 put it: next to the transcript, or in one folder for all sessions. */
 export function findLegacyAgentFile(transcriptPath: string, agentId: string): AgentFile | undefined {
   const folder = dirname(transcriptPath);
+  const session = basename(transcriptPath, '.jsonl');
   const name = `agent-${agentId}.jsonl`;
   if (!AGENT_FILE.test(name)) return undefined;
-  return openAgentFile(join(folder, name)) ?? openAgentFile(join(folder, 'subagents', name));
+  return openAgentFile(join(folder, name), session) ?? openAgentFile(join(folder, 'subagents', name), session);
 }
 
 /**
@@ -43,15 +59,65 @@ export function findLegacyAgentFile(transcriptPath: string, agentId: string): Ag
 export function findLegacyAgentFiles(transcriptPath: string, sessionId: string): AgentFile[] {
   const { version } = attempt(() => readOverview(transcriptPath)) ?? {};
   if (version !== undefined && !isBeforeAgentFolders(version)) return [];
-  return listAgentFiles(dirname(transcriptPath), 0).filter((file) => findAgentSession(file) === sessionId);
+  return listAgentFiles(dirname(transcriptPath), 0, sessionId).filter((file) => findAgentSession(file) === sessionId);
 }
 
-/** What the agent did, as far as its file can be read; undefined if it contains no answer. */
-export function readAgent({ agentId, path }: AgentFile, lines?: Iterable<Line>): AgentThread | undefined {
+/** Which sessions of a project have a file of an agent. Only the names of files are read, once for each project. */
+export class AgentFolders {
+  readonly #byProject = new Map<string, ReadonlyMap<string, readonly string[]>>();
+
+  findSessions(projectFolder: string, agentId: string): readonly string[] {
+    const sessions = this.#byProject.get(projectFolder) ?? listSessionsOfAgents(projectFolder);
+    this.#byProject.set(projectFolder, sessions);
+    return sessions.get(agentId) ?? [];
+  }
+}
+
+function listSessionsOfAgents(projectFolder: string): Map<string, string[]> {
+  const sessions = new Map<string, string[]>();
+  const folders = attempt(() => readdirSync(projectFolder, { withFileTypes: true })) ?? [];
+  for (const { name: session } of folders.filter((entry) => entry.isDirectory())) {
+    for (const name of attempt(() => readdirSync(agentsFolder(projectFolder, session))) ?? []) {
+      const [, agentId] = AGENT_FILE.exec(name) ?? [];
+      if (agentId !== undefined) sessions.set(agentId, [...(sessions.get(agentId) ?? []), session]);
+    }
+  }
+  return sessions;
+}
+
+/** Joins the files that one agent has in the folders of several sessions. */
+export function joinAgentFiles(first: AgentFile, ...others: readonly AgentFile[]): AgentFile {
+  if (others.length === 0) return first;
+  const timeOf = ({ parts: [{ path }] }: AgentFile) => attempt(() => readFirstTime(path)) ?? 0;
+  const [oldest = first, ...later] = [first, ...others]
+    .map((file) => ({ file, at: timeOf(file) }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ file }) => file);
+  const files = [oldest, ...later];
+  return {
+    agentId: oldest.agentId,
+    parts: [...oldest.parts, ...later.flatMap(({ parts }) => parts)],
+    bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+    changedAt: Math.max(...files.map(({ changedAt }) => changedAt)),
+    workflowRunId: oldest.workflowRunId,
+    get meta() {
+      // Of a part, it can be missing.
+      return files.find(({ meta }) => meta.toolUseId !== undefined)?.meta ?? oldest.meta;
+    },
+  };
+}
+
+/** What the agent did, as far as its files can be read; undefined if they contain no answer. */
+export function readAgent(
+  { agentId, parts }: AgentFile,
+  lines: Iterable<Line> = joinLines(parts.map(({ path }) => readLines(path))),
+): AgentThread | undefined {
   const turns: Turn[] = [];
+  const head = new ForkHead();
   attempt(() => {
     // The agent's id names lines without a uuid, so that they do not get the same name as another agent's.
-    for (const turn of readAllTurns(path, 'agent', agentId, lines)) turns.push(turn);
+    for (const turn of readAllTurns(parts[0].path, 'agent', agentId, head.drop(lines)))
+      turns.push(turns.length === 0 ? head.startTurn(turn) : turn);
   });
   return toThread(turns, agentId, agentId);
 }
@@ -62,11 +128,22 @@ function isBeforeAgentFolders(version: string): boolean {
   return !(major > 2 || (major === 2 && minor >= 1));
 }
 
+/** Whether the file does not begin with the agent's beginning: its first line descends from a line of another file. */
+export function isContinuation({ parts: [{ path }] }: AgentFile): boolean {
+  return attempt(() => findFirstParent(path)) !== undefined;
+}
+
+function findFirstParent(path: string): string | undefined {
+  for (const line of readLines(path))
+    if ('fields' in line && 'uuid' in line.fields && line.fields.uuid !== undefined) return line.fields.parentUuid;
+  return undefined;
+}
+
 // A backfill asks for the agents next to a transcript once for each transcript in the folder.
 const sessionsOfAgents = new Map<string, string | undefined>();
 
 /** The session that an agent's answers name. Its first line can name one that was discarded. */
-function findAgentSession({ path }: AgentFile): string | undefined {
+function findAgentSession({ parts: [{ path }] }: AgentFile): string | undefined {
   const session = sessionsOfAgents.has(path) ? sessionsOfAgents.get(path) : attempt(() => readSessionId(path));
   sessionsOfAgents.set(path, session);
   return session;
@@ -78,18 +155,18 @@ function readSessionId(path: string): string | undefined {
 }
 
 /** Does not follow symlinks to folders, which can form a circle. */
-function listAgentFiles(folder: string, depth: number): AgentFile[] {
+function listAgentFiles(folder: string, depth: number, session: string): AgentFile[] {
   const entries = attempt(() => readdirSync(folder, { withFileTypes: true })) ?? [];
   return entries
     .toSorted((a, b) => a.name.localeCompare(b.name))
     .flatMap((entry) => {
       const path = join(folder, entry.name);
-      if (entry.isDirectory()) return depth > 0 ? listAgentFiles(path, depth - 1) : [];
-      return (entry.isFile() && openAgentFile(path)) || [];
+      if (entry.isDirectory()) return depth > 0 ? listAgentFiles(path, depth - 1, session) : [];
+      return (entry.isFile() && openAgentFile(path, session)) || [];
     });
 }
 
-function openAgentFile(path: string): AgentFile | undefined {
+function openAgentFile(path: string, session: string): AgentFile | undefined {
   const [, agentId] = AGENT_FILE.exec(basename(path)) ?? [];
   const status = attempt(() => lstatSync(path));
   if (agentId === undefined || !status?.isFile()) return undefined;
@@ -97,7 +174,7 @@ function openAgentFile(path: string): AgentFile | undefined {
   let meta: AgentMeta | undefined;
   return {
     agentId,
-    path,
+    parts: [{ session, path, bytes: status.size }],
     bytes: status.size,
     changedAt: status.mtimeMs,
     workflowRunId,

@@ -1,0 +1,87 @@
+import { dirname, join } from 'node:path';
+import { EntryWriter } from '../entry-writer.js';
+import type { ExportRequest } from '../export-request.js';
+import { Ledger } from '../ledger.js';
+import { Outbox } from '../outbox.js';
+import { lockSession, openRequests, RunSettings } from '../session-run.js';
+import { startPositions } from '../start-position.js';
+import { NOTHING, sumTallies, type Tally } from '../tally.js';
+import { addAgents, type ExportRun } from '../turn.js';
+import { Subagents } from './subagents.js';
+
+/** What was sent of agents that another session started, and why something of them is still to be sent. */
+export interface Continued {
+  readonly sent: Tally;
+  readonly failure: string | undefined;
+}
+
+/** A session that is still exported itself, as after `/clear`, is left to the next event. */
+const LOCK_WAIT_MS = 2_000;
+
+export const NOTHING_CONTINUED: Continued = { sent: NOTHING, failure: undefined };
+
+/**
+ * Sends what agents of other sessions did in this one: `/clear` and `/branch` begin a session, but do not end agents. Each is sent
+ * as a part of the session that started it, under the settings of the run there.
+ */
+export async function sendContinued(run: ExportRun): Promise<Continued> {
+  const { subagents, outbox, budget } = run;
+  let all = NOTHING_CONTINUED;
+  if (outbox.failure !== undefined || budget.check()) return all;
+  const starters = subagents.findStarters();
+  // What the session itself has to send never waits for another session.
+  if (starters.size > 0) await outbox.flush();
+  for (const starter of starters) {
+    if (outbox.failure !== undefined || all.failure !== undefined || budget.check()) break;
+    const { sent, failure } = await sendAsPartOf(starter, run);
+    all = { sent: sumTallies([all.sent, sent]), failure };
+  }
+  return all;
+}
+
+async function sendAsPartOf(sessionId: string, run: ExportRun): Promise<Continued> {
+  const { request, context, budget, subagents } = run;
+  const { running, sessionEnded } = request.agents;
+  const deadline = Math.min(context.deadline, Date.now() + LOCK_WAIT_MS);
+  const lock = await lockSession({ sessionId, occasion: request.occasion }, { ...context, deadline });
+  if (!lock) return { sent: NOTHING, failure: `another run was working all the time on session ${sessionId}` };
+  try {
+    const entry = context.state.read(sessionId, context.destinationId);
+    if (!entry) return NOTHING_CONTINUED;
+    const starter: ExportRequest = {
+      sessionId,
+      path: entry.path ?? join(dirname(request.path), `${sessionId}.jsonl`),
+      occasion: request.occasion,
+      closing: { kind: 'nothing' },
+      agents: {
+        running,
+        sessionEnded,
+        ended: subagents.ended,
+        includeLegacyFiles: false,
+        continuedIn: request.path,
+      },
+    };
+    const ledger = new Ledger(entry, context.destinationId, undefined);
+    const [start] = startPositions(entry);
+    const session = {
+      request: starter,
+      context,
+      writer: new EntryWriter(entry, starter, context, ledger, lock),
+      ledger,
+      settings: new RunSettings(context, starter, entry),
+      start,
+      budget,
+      requests: await openRequests(starter, ledger),
+    };
+    const outbox = new Outbox(session);
+    try {
+      await addAgents(new Subagents(session).due(), { outbox, budget });
+      await outbox.flush();
+    } finally {
+      session.requests?.close();
+    }
+    return { sent: outbox.sent, failure: outbox.failure };
+  } finally {
+    lock.release();
+  }
+}

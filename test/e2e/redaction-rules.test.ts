@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { appendLines, assistant, SESSION, text, toolUse, turnLines, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
@@ -35,6 +37,21 @@ describe('a rule of the user', () => {
     expect(logText()).toContain('CC_LANGFUSE_REDACT_EXTRA: rule 2 takes too long');
     expect(logText()).not.toContain(pattern.slice(0, 5));
     expect(logText()).not.toContain(nasty.slice(0, 20));
+  });
+
+  test('that holds turns back is named in the terminal, once per session, until it is fixed', async () => {
+    appendLines(workplace.transcriptOf(SESSION), ...turnLines(1));
+    await stop([{ pattern: '(question' }]);
+    const { env } = workplace;
+    workplace.env = { ...env, CLAUDE_CODE_ENTRYPOINT: 'cli' };
+    const systemMessage =
+      'cc-langfuse: CC_LANGFUSE_REDACT_EXTRA: rule 1 is not a valid regular expression. Nothing is exported. Run: cc-langfuse doctor';
+    expect(await stop([{ pattern: '(question' }])).toMatchObject({ stdout: `${JSON.stringify({ systemMessage })}\n` });
+    expect(await stop([{ pattern: '(question' }])).toMatchObject(quietly);
+    expect(await stop([{ pattern: 'question' }])).toMatchObject(quietly);
+    workplace.env = env;
+    await stop([{ pattern: 'question' }]);
+    expect(existsSync(join(workplace.stateFolder, 'cc-langfuse_refused'))).toBe(false);
   });
 
   test('that cannot be read holds the turns back, and they are sent once it is fixed', async () => {

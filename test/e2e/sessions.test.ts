@@ -1,4 +1,4 @@
-import { appendFileSync, cpSync, mkdirSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdirSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sessionIdOf, writeSession } from '../support/generated.js';
@@ -96,6 +96,33 @@ describe('sessions', () => {
       [sessionIdOf(3)]: ['pending', 0],
       [sessionIdOf(4)]: ['not', undefined],
     });
+  });
+
+  test('says that a session is exported even after a backfill that found nothing new in it', async () => {
+    const path = write(1);
+    const payload = { session_id: sessionIdOf(1), transcript_path: path };
+    await workplace.hook({ ...payload, hook_event_name: 'Stop' });
+    const states = async () => (await listed()).map(({ state }: { state: string }) => state);
+    expect(await states()).toEqual(['exported']);
+    const now = new Date();
+    utimesSync(path, now, now);
+    await run(['backfill', '--yes', '--all'], workplace.env);
+    expect(await states()).toEqual(['exported']);
+  });
+
+  test('says who excludes a session, and why one is pending', async () => {
+    write(1);
+    workplace.env = { ...workplace.env, CC_LANGFUSE_EXCLUDE: '/home/dev/*' };
+    const [excluded] = await listed();
+    expect(excluded).toMatchObject({
+      state: 'excluded',
+      reason: 'CC_LANGFUSE_EXCLUDE in the shell excludes /home/dev/*',
+    });
+    workplace.env = { ...workplace.env, CC_LANGFUSE_EXCLUDE: undefined };
+    workplace.server.misbehave = ({ method }) => (method === 'GET' ? undefined : { status: 418 });
+    await run(['backfill', '--yes', '--all'], workplace.env);
+    expect((await listed())[0]).toMatchObject({ state: 'pending', reason: 'the server answers 418' });
+    expect((await sessions()).stdout).toContain('pending (the server answers 418)');
   });
 
   test('lists the others, too, if a line of one has no end', async () => {

@@ -210,7 +210,8 @@ describe('a turn of a run for another project', () => {
 
   test.each([[[]], [['--force']]])('is not sent by a backfill for the second one %j', async (force) => {
     await pendingForFirst();
-    await backfill(toSecond, ...force);
+    const { stdout } = await backfill(toSecond, ...force);
+    if (force.length === 0) expect(stdout).toContain(`– ${session.id} has other turns, which are for another project`);
     expect(turns(second)).toEqual(['a Turn 3 with words']);
     await backfill({});
     expect(turns()).toEqual(['a Turn 1 with words', 'a Turn 2 with words']);

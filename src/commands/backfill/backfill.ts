@@ -154,12 +154,15 @@ function explainNothing(
   now: Entry | undefined,
   { isElsewhere, isOpen }: { isElsewhere: boolean; isOpen: boolean },
   destinationId: string,
-): [Outcome, string?] {
+): [Outcome, string | undefined] {
   if (now?.mutes?.some(({ toLine }) => toLine === undefined)) return ['skipped', 'is muted'];
   const runs = now?.runs ?? [];
   const isOwn = runs.some(({ destination }) => destination === destinationId);
   if (isElsewhere || (runs.length > 0 && !isOwn)) return ['skipped', 'is for another project'];
-  if ((before?.turnCount ?? 0) > 0) return ['already there'];
+  if ((before?.turnCount ?? 0) > 0) {
+    const hasOthers = runs.some(({ destination }) => destination !== destinationId);
+    return ['already there', hasOthers ? 'has other turns, which are for another project' : undefined];
+  }
   if (isOpen) return ['skipped', 'changed in the last 10 minutes; --include-open exports its last turn, too'];
   const hasCopiedTurns = (now?.turnCount ?? 0) > 0;
   return ['skipped', hasCopiedTurns ? 'has only turns that were copied from another session' : 'has no answered turn'];

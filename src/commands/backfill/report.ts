@@ -24,7 +24,7 @@ export function formatSummary(results: Results, { isDryRun, force }: BackfillReq
   return [
     ...rows.map(({ name, count }) => `${name.padEnd(nameColumns)}  ${count.padStart(countColumns)}`),
     ...formatFigures(sumTallies(results.map(({ sent }) => sent)), isDryRun),
-    ...listReasons(results, ['skipped', 'failed']),
+    ...listReasons(results, ['already there', 'skipped', 'failed']),
     ...(isUnfinished ? [force ? GO_ON_FORCED : GO_ON] : []),
     ...(page !== undefined && !isDryRun ? [page] : []),
   ];
@@ -50,7 +50,7 @@ const REASONS_SHOWN = 20;
 
 export function listReasons(results: Results, outcomes: readonly Outcome[]): string[] {
   const lines = results
-    .filter(({ outcome }) => outcomes.includes(outcome))
+    .filter(({ outcome, reason }) => reason !== undefined && outcomes.includes(outcome))
     .map(({ session: { sessionId }, outcome, reason }) => {
       const mark = outcome === 'failed' ? style('red', '✗') : '–';
       return `  ${mark} ${toOneLine(sessionId)} ${reason}`;

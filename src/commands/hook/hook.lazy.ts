@@ -2,10 +2,11 @@ import { existsSync, lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasNoTranscripts, NO_TRANSCRIPTS, stateFolder } from '../../config/claude-folder.js';
 import { readHookSettings } from '../../config/folder-settings.js';
-import { describingVariables, readSettings, type Settings } from '../../config/settings.js';
+import { type DestinationConfig, describingVariables, readSettings, type Settings } from '../../config/settings.js';
 import type { Closing, ExportContext, ExportRequest } from '../../export/export-request.js';
 import { IDLE_MS } from '../../export/read-turns.js';
 import { exportSession } from '../../export/session.js';
+import type { Destination } from '../../langfuse/destination.js';
 import { describeRefusal, fingerprint } from '../../langfuse/endpoint.js';
 import { openDestination } from '../../langfuse/open-destination.js';
 import { attempt } from '../../shared/attempt.js';
@@ -98,11 +99,23 @@ async function handleEvent(run: HookRun): Promise<void> {
     if (event === 'SessionEnd') await recordEnd({ sessionId, path }, state, identity);
     return;
   }
+  return exportEvent(run, { ...identity, destination: identity.destination }, config, state);
+}
+
+/** Exports the event's session, then what other sessions have left. */
+async function exportEvent(
+  run: HookRun,
+  identity: RunIdentity & { readonly destination: string },
+  config: DestinationConfig,
+  state: StateStore,
+): Promise<void> {
+  const { payload, env, folder, log } = run;
+  const { session_id: sessionId, transcript_path: path, hook_event_name: event } = payload;
   const destination = await openDestination(config, folder);
   const { destination: destinationId } = identity;
   const context: ExportContext = { state, destination, destinationId, env, deadline: findDeadline(run, state), log };
+  const end = async () => event === 'SessionEnd' && recordEnd({ sessionId, path }, state, identity);
   try {
-    const end = async () => event === 'SessionEnd' && recordEnd({ sessionId, path }, state, identity);
     await end();
     const isDone = await exportOwnSession(run, identity, context);
     // The export may have found that the run began without a SessionStart.
@@ -110,13 +123,21 @@ async function handleEvent(run: HookRun): Promise<void> {
     if (event === 'SessionEnd') markRunClosed(folder, sessionId);
     // If the server is at fault, the turns of other sessions will not get through either.
     if (isDone || destination.isHealthy) await recoverOthers(run, state, context);
-    const { lastStatus: status } = destination;
-    const isRefusal = status === 401 || status === 403;
-    if (settings.hold !== undefined) saveRefusal(folder, settings.hold, env);
-    else if (status !== undefined) saveRefusal(folder, isRefusal ? describeRefusal(config, status) : undefined, env);
+    const entry = attempt(() => state.read(sessionId, destinationId));
+    saveRefusalOf(run, config, destination, entry?.pending?.reason);
   } finally {
     await destination.close();
   }
+}
+
+/** Lets the next hook say in the terminal why nothing is sent: the rules for redaction, or the keys. */
+function saveRefusalOf(run: HookRun, config: DestinationConfig, { lastStatus }: Destination, reason = ''): void {
+  const { settings, folder, env } = run;
+  const hold = settings.hold ?? (reason.startsWith('CC_LANGFUSE_REDACT_EXTRA') ? reason : undefined);
+  const isRefusal = lastStatus === 401 || lastStatus === 403;
+  if (hold !== undefined) saveRefusal(folder, hold, env);
+  else if (lastStatus !== undefined)
+    saveRefusal(folder, isRefusal ? describeRefusal(config, lastStatus) : undefined, env);
 }
 
 function findDeadline({ payload, startedAt, deadline, worker }: HookRun, state: StateStore): number {

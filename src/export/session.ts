@@ -168,9 +168,9 @@ async function holdIfUnredacted<T>({ outbox }: ExportRun, add: () => Promise<T>)
   }
 }
 
-/** Whether Claude Code starts no Stop hook for a turn that ends like this. */
+/** Whether Claude Code starts neither a Stop nor a StopFailure hook for a turn that ends like this. */
 function hasNoStop(turn: Turn): boolean {
-  return ['interrupted', 'api_error', 'max_turns', 'unfinished'].includes(determineEnding(turn).outcome);
+  return determineEnding(turn).outcome === 'interrupted';
 }
 
 function firstPromptLineOf({ turns }: TurnGroup): number {

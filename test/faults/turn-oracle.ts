@@ -55,7 +55,7 @@ export class TurnOracle {
   ): void {
     const isTraced = config.tracing === 'on';
     const allowed = new Map<Place, Set<string>>();
-    if (isTraced && isUnseen) for (const place of PLACES) allowed.set(place, new Set([ANY_STYLE]));
+    if (isUnseen) for (const place of PLACES) allowed.set(place, new Set([ANY_STYLE]));
     for (const each of isTraced ? [config] : killedBefore)
       for (const place of each.goal === 'typo' || !this.#areProven ? PLACES : [each.goal])
         allowed.set(place, (allowed.get(place) ?? new Set()).add(`${each.capture} ${each.tag}`));

@@ -10,8 +10,8 @@ import type { Script } from './replies.js';
 export interface HomeOptions {
   /** Files in the project's folder, by path. */
   readonly files?: { readonly [path: string]: string | Buffer };
-  /** The command of another Stop hook. */
-  readonly stopHook?: string;
+  /** The commands of the user's own hooks, by event. */
+  readonly hooks?: { readonly [event: string]: string };
   /** Registers one more hook for each event, which keeps the payload. */
   readonly keepsPayloads?: boolean;
   /** Variables that the user has set. */
@@ -134,15 +134,15 @@ function atHome(work: string): object {
   };
 }
 
-function settings(payloads: string, { stopHook, keepsPayloads }: HomeOptions): object {
+function settings(payloads: string, { hooks: own = {}, keepsPayloads }: HomeOptions): object {
   const keepPayload = `cat > "$(mktemp "${payloads}/XXXXXXXX")"`;
-  const commandsAt = (event: string) => [
-    ...(keepsPayloads ? [keepPayload] : []),
-    ...(event === 'Stop' && stopHook !== undefined ? [stopHook] : []),
-  ];
-  const hooks = Object.keys(HOOK_SECONDS).flatMap((event) => {
-    const commands = commandsAt(event).map((command) => ({ type: 'command', command }));
-    return commands.length > 0 ? [[event, [{ hooks: commands }]]] : [];
+  const keptEvents = keepsPayloads ? Object.keys(HOOK_SECONDS) : [];
+  const events = new Set([...keptEvents, ...Object.keys(own)]);
+  const hooks = [...events].map((event) => {
+    const commands = [keptEvents.includes(event) ? keepPayload : undefined, own[event]].filter(
+      (command) => command !== undefined,
+    );
+    return [event, [{ hooks: commands.map((command) => ({ type: 'command', command })) }]];
   });
   return {
     // In the default mode a service checks the start of a subagent, and the scripted API has no such service.

@@ -5,7 +5,7 @@ import type { TranscriptContent } from './transcripts.js';
 /** Lists what a server does not have as it should: each response and each tool call once, and everything in its place. */
 export function differences(
   server: LangfuseServer,
-  { responses, toolCalls }: TranscriptContent,
+  { responses, toolCalls, states }: TranscriptContent,
   served: readonly Served[],
 ): string[] {
   const { observations, lost } = server;
@@ -13,7 +13,7 @@ export function differences(
     observations.filter((observation) => observation.type === type).map(({ metadata }) => String(metadata[field]));
   const responseIds = [...responses, ...served.map(({ id }) => id)];
   const toolCallIds = [...toolCalls, ...served.flatMap(({ toolUseIds }) => toolUseIds)];
-  const sentAgain = observations.filter((one) => server.timesSent(one) > timesAllowed(one));
+  const sentAgain = observations.filter((one) => server.timesSent(one) > timesAllowed(one, states));
   return [
     ...notOnce('response', responseIds, idsOf('generation', 'message_id')),
     ...notOnce('tool call', toolCallIds, idsOf('tool', 'tool_id')),
@@ -37,8 +37,12 @@ function orphansAmong(observations: readonly StoredObservation[]): StoredObserva
   return observations.filter(({ traceId, parentId }) => parentId !== undefined && !ids.has(`${traceId} ${parentId}`));
 }
 
-/** Turns and agents that continue are sent again with their new end, and a compaction once more when its cost is known. */
-function timesAllowed({ type, name }: StoredObservation): number {
+/**
+ * Turns and agents that continue are sent again with their new end, a compaction once more when its cost is known, and a
+ * tool call in each of its states.
+ */
+function timesAllowed({ type, name, metadata }: StoredObservation, states: TranscriptContent['states']): number {
   if (type === 'agent') return Number.POSITIVE_INFINITY;
+  if (type === 'tool') return states.get(String(metadata.tool_id)) ?? 1;
   return name === 'compaction' ? 2 : 1;
 }

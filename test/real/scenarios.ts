@@ -2,18 +2,39 @@ import type { HomeOptions } from './claude-home.js';
 import type { Expected } from './proof.js';
 import { bash, call, type Script, says, text, thinking } from './replies.js';
 
+export interface Run {
+  readonly prompt: string;
+  /** `$SESSION` is replaced by the id of the last session. */
+  readonly args?: readonly string[];
+  /** The prompt of a second process with the same arguments. It starts after the first answer to this one. */
+  readonly meanwhile?: string;
+}
+
 /** One or several sessions with `claude -p`. */
 export interface Scenario extends HomeOptions, Expected {
   readonly name: string;
   readonly script: Script;
-  /** The runs, one after the other. `$SESSION` is replaced by the id of the last session. */
-  readonly runs: readonly { readonly prompt: string; readonly args?: readonly string[] }[];
+  /** The runs, one after the other. */
+  readonly runs: readonly Run[];
   readonly exitCode?: number;
+  /** Why it is expected to fail. It is reported as soon as it passes. */
+  readonly failsBecause?: string;
 }
 
 const RESUME = ['--resume', '$SESSION'];
 const OVERLOADED = { status: 529, type: 'overloaded_error', message: 'Overloaded' };
 const INVALID = { status: 400, type: 'invalid_request_error', message: 'a scripted refusal' };
+/** What the user's own hooks say to the model, or end, by the words of what they are shown. */
+const OUTSPOKEN_HOOKS = {
+  UserPromptSubmit: `! grep -q 'Say the day' || echo '${JSON.stringify({
+    hookSpecificOutput: { hookEventName: 'UserPromptSubmit', additionalContext: 'It is Monday.' },
+  })}'`,
+  PreToolUse: `case "$(cat)" in *private*) echo 'That file is private.' >&2; exit 2;; *enough*) echo '${JSON.stringify({
+    continue: false,
+    stopReason: 'It is enough.',
+  })}';; esac`,
+  Stop: `! grep -q 'Nearly done' || echo '${JSON.stringify({ continue: false, stopReason: 'It is late.' })}'`,
+};
 const BLOCKS_ONCE = `grep -q '"stop_hook_active":true' || echo '{"decision":"block","reason":"Say more."}'`;
 
 function read(file: string) {
@@ -307,7 +328,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'another Stop hook that blocks',
     script: { 'Say hello': [says(text('Hello.')), says(text('Hello, and more.'))] },
     runs: [{ prompt: 'Say hello' }],
-    stopHook: BLOCKS_ONCE,
+    hooks: { Stop: BLOCKS_ONCE },
     shows: [
       'session',
       '  Turn 1, completed',
@@ -337,5 +358,132 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
     // Its account begins with that of the session that it was forked from.
     account: 'not to be compared',
+  },
+  {
+    name: 'two processes that resume one session at once',
+    script: {
+      'Say hello': [says(text('Hello there.'))],
+      'Take your time': [says(text('Slowly.'), bash('sleep 3')), says(read('a.txt')), says(text('Time taken.'))],
+      'Look around': [says(text('Looking.'), bash('sleep 0.5; ls'), read('b.txt')), says(text('All seen.'))],
+      'Say goodbye': [says(text('Goodbye.'))],
+    },
+    runs: [
+      { prompt: 'Say hello' },
+      { prompt: 'Take your time', args: RESUME, meanwhile: 'Look around' },
+      { prompt: 'Say goodbye', args: RESUME },
+    ],
+    shows: [
+      'session',
+      '  Turn 1, completed',
+      '    generation "Hello there."',
+      '  Turn 2, completed',
+      '    generation "Slowly."',
+      '      Bash',
+      '    generation',
+      '      Read',
+      '    generation "Time taken."',
+      '  Turn 3, completed',
+      '    generation "Looking."',
+      '      Bash',
+      '      Read',
+      '    generation "All seen."',
+      '  Turn 4, completed',
+      '    generation "Goodbye."',
+    ],
+    // Each process counts only its own responses.
+    account: 'not to be compared',
+  },
+  {
+    name: 'prompts that begin with pasted output',
+    script: {
+      'What failed?': [says(text('The build.'))],
+      'What changed?': [says(text('The cost.'))],
+      'What is this?': [says(text('A command.'))],
+    },
+    runs: [
+      { prompt: '<bash-stdout>error 1</bash-stdout><bash-stderr></bash-stderr>\nWhat failed?' },
+      { prompt: '<local-command-stdout>Total cost: 1</local-command-stdout>\nWhat changed?', args: RESUME },
+      { prompt: '<command-name>/clear</command-name>\nWhat is this?', args: RESUME },
+    ],
+    shows: [
+      'session',
+      '  Turn 1, completed',
+      '    generation "The build."',
+      '  Turn 2, completed',
+      '    generation "The cost."',
+      '  Turn 3, completed',
+      '    generation "A command."',
+    ],
+  },
+  {
+    name: "the user's own hooks that speak to the model",
+    script: {
+      'Say the day': [says(text('Monday.'))],
+      'Read on': [says(text('Reading.'), read('private.txt'), read('a.txt')), says(text('One was private.'))],
+    },
+    hooks: OUTSPOKEN_HOOKS,
+    runs: [{ prompt: 'Say the day' }, { prompt: 'Read on', args: RESUME }],
+    shows: [
+      'session',
+      '  Turn 1, completed',
+      '    hook context',
+      '    generation "Monday."',
+      '  Turn 2, completed',
+      '    generation "Reading."',
+      '      Read ERROR',
+      '      Read',
+      '    generation "One was private."',
+    ],
+  },
+  {
+    name: "the user's own hooks that end a turn",
+    script: {
+      'Go on': [says(text('Going on.'), bash('echo enough')), says(text('This is never asked for.'))],
+      'Answer me': [says(text('Nearly done.'))],
+      'Say hello': [says(text('Hello there.'))],
+    },
+    hooks: OUTSPOKEN_HOOKS,
+    runs: [{ prompt: 'Go on' }, { prompt: 'Answer me', args: RESUME }, { prompt: 'Say hello', args: RESUME }],
+    shows: [
+      'session',
+      '  Turn 1, stopped_by_hook WARNING',
+      '    generation "Going on."',
+      '      Bash',
+      '    stopped by hook WARNING',
+      '  Turn 2, stopped_by_hook WARNING',
+      '    generation "Nearly done."',
+      '    stopped by hook WARNING',
+      '  Turn 3, completed',
+      '    generation "Hello there."',
+    ],
+  },
+  {
+    name: 'a fork of an agent',
+    failsBecause: 'the response that launched it is sent twice, in the session and in the fork',
+    script: {
+      'Fork yourself': [
+        says(
+          text('Forking.'),
+          call('Agent', { description: 'Read', subagent_type: 'fork', prompt: 'Look into a.txt' }),
+        ),
+        says(text('It is under way.')),
+        says(text('It was alpha.')),
+      ],
+      'Look into a.txt': [says(read('a.txt')), says(text('alpha'))],
+    },
+    runs: [{ prompt: 'Fork yourself' }],
+    shows: [
+      'session',
+      '  Turn 1, completed',
+      '    generation "Forking."',
+      '      Agent',
+      '        fork, completed',
+      '          generation',
+      '            Read',
+      '          generation "alpha"',
+      '    generation "It is under way."',
+      '  Turn 2, completed',
+      '    generation "It was alpha."',
+    ],
   },
 ];

@@ -1,43 +1,7 @@
-import { describe, expect, type TestContext, test } from 'vitest';
-import { claudeProgram } from './claude-code.js';
-import { type Expected, proveArrival, proveExport } from './proof.js';
+import { describe, test } from 'vitest';
 import { bash, call, type Script, says, text } from './replies.js';
-import { hasTmux, Terminal } from './terminal.js';
-import { TracedHome } from './traced-home.js';
-
-interface Scenario extends Expected {
-  readonly args?: readonly string[];
-  /** What the user does at the keyboard, until the program ends. */
-  readonly typed: (user: User) => Promise<void>;
-}
-
-interface User {
-  readonly terminal: Terminal;
-  /** Waits for an answer and the end of its turn, and then finds it in Langfuse. */
-  readonly reads: (answer: string) => Promise<void>;
-  /** Finds in Langfuse everything that was answered until then. */
-  readonly finds: (readAt: number) => Promise<void>;
-}
-
-async function play({ task }: TestContext, { args, typed, ...expected }: Scenario): Promise<void> {
-  const traced = await TracedHome.open(TALK, { keepsPayloads: true });
-  const terminal = await Terminal.open(claudeProgram(), traced.claude, args);
-  try {
-    const finds = (readAt: number) => proveArrival(traced, readAt, task);
-    const reads = async (answer: string) => {
-      const readAt = await terminal.shows(answer);
-      await terminal.idle();
-      await finds(readAt);
-    };
-    await typed({ terminal, reads, finds });
-    expect(await terminal.ended()).toBe(0);
-    expect(await terminal.screen()).not.toMatch(/hook (error|failed|cancelled)/i);
-    await proveExport(traced, expected, task);
-  } finally {
-    await terminal.close();
-    await traced.close();
-  }
-}
+import { hasTmux } from './terminal.js';
+import { play } from './typed-scenario.js';
 
 const TALK: Script = {
   'Say hello': [says(text('Hello there.'))],
@@ -57,7 +21,7 @@ const TALK: Script = {
 
 describe.skipIf(!hasTmux())('Langfuse receives everything from Claude Code in the terminal (needs tmux)', () => {
   test('typed prompts', (context) =>
-    play(context, {
+    play(context, TALK, {
       typed: async ({ terminal, reads }) => {
         await terminal.type('Say hello');
         await reads('Hello there.');
@@ -78,7 +42,7 @@ describe.skipIf(!hasTmux())('Langfuse receives everything from Claude Code in th
     }));
 
   test('/exit right after the answer', (context) =>
-    play(context, {
+    play(context, TALK, {
       typed: async ({ terminal, finds }) => {
         await terminal.type('Take your time');
         await terminal.shows('Working.');
@@ -99,7 +63,7 @@ describe.skipIf(!hasTmux())('Langfuse receives everything from Claude Code in th
     }));
 
   test('Esc during the answer, and then another prompt', (context) =>
-    play(context, {
+    play(context, TALK, {
       typed: async ({ terminal, reads }) => {
         await terminal.type('Tell a story');
         await terminal.shows('there was a king');
@@ -121,7 +85,7 @@ describe.skipIf(!hasTmux())('Langfuse receives everything from Claude Code in th
     }));
 
   test('a prompt that is queued while a tool runs', (context) =>
-    play(context, {
+    play(context, TALK, {
       typed: async ({ terminal, reads }) => {
         await terminal.type('Take your time');
         await terminal.shows('Working.');
@@ -140,7 +104,7 @@ describe.skipIf(!hasTmux())('Langfuse receives everything from Claude Code in th
     }));
 
   test('a prompt that is queued during the answer', (context) =>
-    play(context, {
+    play(context, TALK, {
       typed: async ({ terminal, reads }) => {
         await terminal.type('Tell a story');
         await terminal.shows('there was a king');
@@ -158,7 +122,7 @@ describe.skipIf(!hasTmux())('Langfuse receives everything from Claude Code in th
     }));
 
   test('/clear between two prompts', (context) =>
-    play(context, {
+    play(context, TALK, {
       typed: async ({ terminal, reads }) => {
         await terminal.type('Say hello');
         await reads('Hello there.');
@@ -182,7 +146,7 @@ describe.skipIf(!hasTmux())('Langfuse receives everything from Claude Code in th
     }));
 
   test('/compact between two prompts', (context) =>
-    play(context, {
+    play(context, TALK, {
       typed: async ({ terminal, reads }) => {
         await terminal.type('Say hello');
         await reads('Hello there.');
@@ -209,7 +173,7 @@ describe.skipIf(!hasTmux())('Langfuse receives everything from Claude Code in th
     }));
 
   test('a plan that is accepted', (context) =>
-    play(context, {
+    play(context, TALK, {
       args: ['--permission-mode', 'plan'],
       typed: async ({ terminal, reads }) => {
         await terminal.type('Plan it');

@@ -67,9 +67,9 @@ export class Terminal {
   }
 
   /** Waits until the screen shows a text. Returns the time. */
-  async shows(text: string | RegExp): Promise<number> {
+  async shows(text: string | RegExp, timeoutMs = TIMEOUT_MS): Promise<number> {
     const isOn = (screen: string) => (typeof text === 'string' ? screen.includes(text) : text.test(screen));
-    await this.#until(String(text), POLL_MS, async () => isOn(await this.screen()));
+    await this.#until(String(text), POLL_MS, async () => isOn(await this.screen()), timeoutMs);
     return Date.now();
   }
 
@@ -113,8 +113,8 @@ export class Terminal {
     await this.#tmux('kill-server').catch(() => {});
   }
 
-  async #until(what: string, everyMs: number, isSo: () => Promise<boolean>): Promise<void> {
-    const deadline = Date.now() + TIMEOUT_MS;
+  async #until(what: string, everyMs: number, isSo: () => Promise<boolean>, timeoutMs = TIMEOUT_MS): Promise<void> {
+    const deadline = Date.now() + timeoutMs;
     while (!(await isSo())) {
       if (Date.now() > deadline) throw new Error(`${what} did not appear; the screen:\n${await this.screen()}`);
       await sleep(everyMs);

@@ -13,16 +13,28 @@ export interface Tokens {
 export interface TranscriptContent {
   readonly responses: ReadonlySet<string>;
   readonly toolCalls: ReadonlySet<string>;
+  /**
+   * How many states of each tool call a hook may have seen: each result, since another process can take a running call to be
+   * interrupted, and none yet if the turn of another process ended meanwhile.
+   */
+  readonly states: ReadonlyMap<string, number>;
   /** Claude Code's own account of each session that has one, the last in its file. */
   readonly accounts: ReadonlyMap<string, Tokens>;
 }
 
+interface Block {
+  readonly type: string;
+  readonly id?: string;
+  readonly tool_use_id?: string;
+}
+
 interface TranscriptLine {
   readonly type: string;
+  readonly subtype?: string;
   readonly message?: {
     readonly id: string;
     readonly model?: string;
-    readonly content: readonly { readonly type: string; readonly id?: string }[];
+    readonly content: string | readonly Block[];
   };
   readonly modelUsage?: {
     readonly [model: string]: {
@@ -41,16 +53,32 @@ interface TranscriptLine {
 export function readTranscripts(paths: readonly string[]): TranscriptContent {
   const responses = new Set<string>();
   const toolCalls = new Set<string>();
+  const states = new Map<string, number>();
+  const addState = (id: string) => states.set(id, (states.get(id) ?? 0) + 1);
   const accounts = new Map<string, Tokens>();
   for (const path of paths) {
-    for (const { type, message, modelUsage } of linesOf(path)) {
+    const running = new Set<string>();
+    for (const { type, subtype, message, modelUsage } of linesOf(path)) {
+      if (subtype === 'stop_hook_summary') running.forEach(addState);
       if (type === 'cost-state' && modelUsage) accounts.set(basename(path, '.jsonl'), accountOf(modelUsage));
-      if (type !== 'assistant' || !message || message.model === '<synthetic>') continue;
+      if (!message || typeof message.content === 'string') continue;
+      for (const { tool_use_id: id } of message.content) {
+        if (id === undefined) continue;
+        running.delete(id);
+        addState(id);
+      }
+      if (type !== 'assistant' || message.model === '<synthetic>') continue;
       responses.add(message.id);
-      for (const { type, id } of message.content) if (type === 'tool_use' && id !== undefined) toolCalls.add(id);
+      for (const { type, id } of message.content) {
+        if (type !== 'tool_use' || id === undefined) continue;
+        toolCalls.add(id);
+        running.add(id);
+      }
     }
+    // An agent that continues in another session has the result there.
+    running.forEach(addState);
   }
-  return { responses, toolCalls, accounts };
+  return { responses, toolCalls, states, accounts };
 }
 
 export function sum(all: Iterable<Tokens>): Tokens {

@@ -3,7 +3,7 @@ import type { Line } from '../../src/transcript/file/line.js';
 import { readLines } from '../../src/transcript/file/lines.js';
 import { findUnknownTypes } from '../../src/transcript/file/unknown.js';
 import type { HookPayload } from './claude-home.js';
-import { ATTACHMENTS, PAYLOAD_FIELDS, SYSTEM_SUBTYPES, USER_ORIGINS } from './known-shapes.js';
+import { ATTACHMENTS, HOOK_EVENTS, PAYLOAD_FIELDS, SYSTEM_SUBTYPES, USER_ORIGINS } from './known-shapes.js';
 
 /** Lists what neither the program's schemas nor known-shapes.ts contain, each once. */
 export function unknownShapes(transcripts: readonly string[], payloads: readonly HookPayload[]): string[] {
@@ -20,7 +20,10 @@ function unknownKind(line: Line): string[] {
     case 'system':
       return unlessKnown('system subtype', line.fields.subtype, SYSTEM_SUBTYPES);
     case 'attachment':
-      return unlessKnown('attachment', line.type, ATTACHMENTS);
+      return [
+        ...unlessKnown('attachment', line.type, ATTACHMENTS),
+        ...unlessKnown('event of a hook attachment', line.fields.attachment?.hookEvent, HOOK_EVENTS),
+      ];
     case 'user':
       return unlessKnown('origin of a user line', line.fields.origin?.kind, USER_ORIGINS);
     case 'unreadable':
@@ -32,7 +35,10 @@ function unknownKind(line: Line): string[] {
 
 function unknownFields({ hook_event_name: event, ...fields }: HookPayload): string[] {
   const known = [...Object.keys(KnownPayload.shape), ...(PAYLOAD_FIELDS[event] ?? [])];
-  return Object.keys(fields).flatMap((field) => unlessKnown(`field of ${event}'s payload`, field, known));
+  return [
+    ...unlessKnown('hook event', event, Object.keys(PAYLOAD_FIELDS)),
+    ...Object.keys(fields).flatMap((field) => unlessKnown(`field of ${event}'s payload`, field, known)),
+  ];
 }
 
 function unlessKnown(what: string, name: string | undefined, known: readonly string[]): string[] {

@@ -459,7 +459,6 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'a fork of an agent',
-    failsBecause: 'the response that launched it is sent twice, in the session and in the fork',
     script: {
       'Fork yourself': [
         says(

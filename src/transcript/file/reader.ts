@@ -23,6 +23,7 @@ const NEWLINE = 0x0a;
 const EMPTY = Buffer.alloc(0);
 const CHUNK_BYTES = 1 << 18;
 export const LONGEST_LINE_BYTES = 1 << 28;
+const HELD_BYTES = 1 << 20;
 // Windows has neither O_NOFOLLOW nor O_NONBLOCK.
 const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
@@ -103,7 +104,7 @@ export class TranscriptReader {
   /** What follows the last newline: a line that is still being written, or that never got its newline. */
   unfinishedLine(): SourceLine | undefined {
     if (this.#unfinishedBytes === 0) return undefined;
-    return this.#line(this.#unfinishedBytes, Buffer.concat(this.#unfinished));
+    return { ...this.#findBytes(), number: this.#number, start: this.#offset, end: this.offset };
   }
 
   close(): void {
@@ -114,8 +115,7 @@ export class TranscriptReader {
     let from = 0;
     for (let newline = chunk.indexOf(NEWLINE); newline >= 0; newline = chunk.indexOf(NEWLINE, from)) {
       this.#hold(chunk.subarray(from, newline));
-      const [bytes = EMPTY] = this.#unfinished.length > 1 ? [Buffer.concat(this.#unfinished)] : this.#unfinished;
-      const line = this.#line(this.#unfinishedBytes + 1, bytes);
+      const line = { ...this.#findBytes(), number: this.#number, start: this.#offset, end: this.offset + 1 };
       this.#unfinished = [];
       this.#unfinishedBytes = 0;
       this.#number += 1;
@@ -126,17 +126,17 @@ export class TranscriptReader {
     if (from < chunk.length) this.#hold(Buffer.from(chunk.subarray(from)));
   }
 
-  /** Keeps a part of the line that is being read. Of a line that is too long, only the length is kept. */
+  /** Keeps a part of the line that is being read. Of a long one only the length is kept, and its bytes are read again. */
   #hold(part: Buffer): void {
     this.#unfinishedBytes += part.length;
-    if (this.#unfinishedBytes > LONGEST_LINE_BYTES) this.#unfinished = [];
+    if (this.#unfinishedBytes > HELD_BYTES) this.#unfinished = [];
     else this.#unfinished.push(part);
   }
 
-  #line(length: number, bytes: Buffer): SourceLine {
-    const location = { number: this.#number, start: this.#offset, end: this.#offset + length };
-    return this.#unfinishedBytes > LONGEST_LINE_BYTES
-      ? { ...location, bytes: EMPTY, isTooLong: true }
-      : { ...location, bytes };
+  #findBytes(): Pick<SourceLine, 'bytes' | 'isTooLong'> {
+    if (this.#unfinishedBytes > LONGEST_LINE_BYTES) return { bytes: EMPTY, isTooLong: true };
+    if (this.#unfinishedBytes > HELD_BYTES) return { bytes: this.readBytes({ start: this.#offset, end: this.offset }) };
+    const [bytes = EMPTY, ...more] = this.#unfinished;
+    return { bytes: more.length > 0 ? Buffer.concat(this.#unfinished) : bytes };
   }
 }

@@ -54,7 +54,7 @@ describe('TranscriptReader', () => {
 
   test('reads lines that are longer than its buffer, and newlines at the edges of the buffer', () => {
     const long = 'x'.repeat(1 << 18);
-    const content = [long, 'a', long.slice(1), '', `${long}${long}b`, 'end'];
+    const content = [long, 'a', long.slice(1), '', `${long}${long}b`, `c${long.repeat(8)}d`, 'end'];
     const reader = TranscriptReader.open(fileWith(`${content.join('\n')}\n`));
     expect(texts(reader).map(([, , text]) => text)).toEqual(content);
     reader.close();

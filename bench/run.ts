@@ -4,6 +4,7 @@ import { hasTmux } from '../test/real/terminal.js';
 import { benchBackfill, benchList } from './backfill-bench.js';
 import { timePrint, timeTerminalTurn, type Waits } from './claude-code-bench.js';
 import { BARE_NODE, benchLauncher, benchWait, minimalPost, PROGRAM, prepare, withOtherSessions } from './hook-bench.js';
+import { benchHalves, benchLongLine, writeAgents, writeCalls } from './large-bench.js';
 import { measureUsage, timeCases } from './measure.js';
 import { benchHostileTexts, benchOwnRule } from './redaction-bench.js';
 import { startSink } from './sink.js';
@@ -87,6 +88,7 @@ row('uploaded per transcript byte', all.uploadShare, '', 0.12);
 if (!isShort) {
   const tenth = await benchBackfill(sink, files / 10, megabytesEach, 3);
   row('backfill of ten times the files', all.backfill / tenth.backfill, '×', undefined, ms('a tenth', tenth.backfill));
+  await benchLarge();
 }
 
 const count = isShort ? 2_000 : 15_000;
@@ -126,6 +128,18 @@ const worse = rows.filter(
 );
 for (const each of worse) say(`more than ${TOLERANCE} times worse than it should be: ${each.what}`);
 process.exitCode = isShort && worse.length > 0 ? 1 : 0;
+
+/** Measures what is far larger than usual: twice as much of it must not take much more than twice the time. */
+async function benchLarge(): Promise<void> {
+  const calls = await benchHalves(sink, 3, writeCalls, 50_000);
+  row('a turn of 50,000 calls', calls.whole / calls.half, '×', 2.4, ms('25,000', calls.half));
+  row('its memory', calls.rssMB, 'MB');
+  const agents = await benchHalves(sink, 3, writeAgents, 1_000);
+  row('1,000 agents in a turn', agents.whole / agents.half, '×', 2.4, ms('500', agents.half));
+  const line = await benchLongLine(sink, 3, 315);
+  row('a line of 315 MB', line.long / line.short, '×', undefined, ms('without it', line.short));
+  row('its memory', line.rssMB, 'MB', 200);
+}
 
 /** Measures how long the user of the real program waits. */
 async function benchClaudeCode(): Promise<void> {

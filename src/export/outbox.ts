@@ -65,13 +65,12 @@ export class Outbox {
     this.failure ??= reason;
   }
 
-  async add(items: readonly OutboxItem[]): Promise<void> {
+  async add(items: Iterable<OutboxItem>): Promise<void> {
     let together: EncodedItem[] = [];
     let bytes = 0;
-    for (let from = 0; from < items.length; from += PREPARED_AT_ONCE) {
+    for (const batch of inBatches(items, PREPARED_AT_ONCE)) {
       if (this.failure !== undefined) return;
-      const prepared = items.slice(from, from + PREPARED_AT_ONCE).map((item) => this.#prepare(item));
-      for (const item of await Promise.all(prepared)) {
+      for (const item of await Promise.all(batch.map((each) => this.#prepare(each)))) {
         const encoded = this.#encode(item);
         const itemBytes = encoded.span?.tally.bytes ?? 0;
         if (bytes > 0 && bytes + itemBytes > REQUEST_BYTES) {
@@ -192,15 +191,28 @@ export class Outbox {
  * Pairs observations with the change to save once they are acknowledged. Several may depend on the same line: only the last of
  * them completes it.
  */
-export function withStateChanges(
-  parts: readonly { readonly observation: Observation; readonly settings: TraceSettings }[],
+export function* withStateChanges(
+  parts: Iterable<{ readonly observation: Observation; readonly settings: TraceSettings }>,
   changeAt: (line: number) => Partial<Entry>,
-): OutboxItem[] {
-  return parts.map((part, place) => {
+): Generator<OutboxItem, void, undefined> {
+  let last: Required<Pick<OutboxItem, 'observation' | 'settings'>> | undefined;
+  for (const part of parts) {
     const { line } = part.observation;
-    const isLastOfLine = parts[place + 1]?.observation.line !== line;
-    return { ...part, change: isLastOfLine ? changeAt(line) : {} };
-  });
+    if (last) yield { ...last, change: last.observation.line === line ? {} : changeAt(last.observation.line) };
+    last = part;
+  }
+  if (last) yield { ...last, change: changeAt(last.observation.line) };
+}
+
+function* inBatches<T>(items: Iterable<T>, size: number): Generator<T[], void, undefined> {
+  let batch: T[] = [];
+  for (const item of items) {
+    batch.push(item);
+    if (batch.length < size) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
 }
 
 /** Merges the changes of all items before the first span that is not settled. */

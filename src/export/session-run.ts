@@ -46,19 +46,34 @@ export async function openRequests({ path }: ExportRequest, ledger: Ledger) {
   return openExactRequests(path);
 }
 
-/** The time there is for reading. Once `check` has found it used up, it stays so, and what is unread is left to the next run. */
+/** What is left of the time after reading is for sending. Reading a single long turn may take more than the usual half. */
+const USUAL_SHARE = 0.5;
+const LARGEST_SHARE = 0.9;
+
+/**
+ * The time there is for reading. It is longer until a new turn has been taken, since without one the next run would read the same
+ * lines again. Once `check` has found it used up, it stays so, and what is unread is left to the next run.
+ */
 export class ReadingBudget {
-  readonly #until: number;
+  readonly #startedAt = Date.now();
+  readonly #duration: number;
   readonly #stop: AbortSignal | undefined;
+  #share = LARGEST_SHARE;
   isUsedUp = false;
 
   constructor({ deadline, stop }: Limits) {
-    this.#until = (Date.now() + deadline) / 2;
+    this.#duration = deadline - this.#startedAt;
     this.#stop = stop;
   }
 
+  /** Call once a new turn has been taken: the next run will begin after it. */
+  limit(): void {
+    this.#share = USUAL_SHARE;
+  }
+
   check(): boolean {
-    this.isUsedUp ||= this.#stop?.aborted === true || Date.now() >= this.#until;
+    const until = this.#startedAt + this.#duration * this.#share;
+    this.isUsedUp ||= this.#stop?.aborted === true || Date.now() >= until;
     return this.isUsedUp;
   }
 }

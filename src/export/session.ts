@@ -149,6 +149,7 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
       skipped = isTaken ? undefined : each;
     }
     silent = isUnknown && group.turns.every(hasNoStop) ? [...silent, group] : [];
+    if (lastLineOf(group) > start.lastLine) budget.limit();
     if (budget.isUsedUp) break;
   }
   const last = skipped?.turns.at(-1);

@@ -33,7 +33,7 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
   // Something must not be sent as it is.
   if (outbox.failure !== undefined) return true;
   if (built.length === 0) return false;
-  const children = built.flatMap((each) => each.children).toSorted((a, b) => a.observation.line - b.observation.line);
+  const children = mergeByLine(built.map((each) => each.children));
   await outbox.add(withStateChanges(children, (line) => (start.isForGaps ? {} : { sentLine: line })));
   await addAgents(subagents.due(), run);
   if (run.budget.isUsedUp) return true;
@@ -48,9 +48,14 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
   return true;
 }
 
+interface Child {
+  readonly observation: Observation;
+  readonly settings: Settings;
+}
+
 /** What is to be sent of a turn. */
 interface BuiltTurn {
-  readonly children: readonly { readonly observation: Observation; readonly settings: Settings }[];
+  readonly children: Iterable<Child>;
   readonly root?: Pick<OutboxItem, 'observation' | 'settings' | 'isUntraced'>;
   /** A root that the server has acknowledged is not sent again if nothing of it has changed. */
   readonly rootHash?: string | undefined;
@@ -89,12 +94,11 @@ function buildIfNew(
   const started = subagents.recordTurn(turn, trace, options, promptLines);
   // Every run reads the last exported turn again, and seldom finds anything new in it.
   if (lineOfEnd(turn) <= start.lastLine) return { ...NOTHING_NEW, started };
-  const { children, root } = buildTurn(turn, options, trace);
   // What did not count when a later line was sent has not been sent at all.
   const sentLine = turn.countsFrom > start.sentLine ? 0 : start.sentLine;
-  const isNew = ({ line }: Observation) => line > sentLine;
+  const { children, root } = buildTurn(turn, options, trace, sentLine);
   return {
-    children: children.filter(isNew).map((observation) => ({ observation, settings })),
+    children: withSettings(children, settings),
     root: { observation: root, settings, isUntraced: taken !== undefined },
     rootHash: hashRoot(root),
     started,
@@ -103,6 +107,25 @@ function buildIfNew(
       ...(taken && { runs: [taken] }),
     },
   };
+}
+
+/** Each turn's children are in the order of their lines; the lines of several turns can interleave. */
+function* mergeByLine(all: readonly Iterable<Child>[]): Generator<Child, void, undefined> {
+  const iterators = all.map((children) => children[Symbol.iterator]());
+  const next = (children: Iterator<Child>) => {
+    const { value } = children.next();
+    return value ? [{ child: value as Child, children }] : [];
+  };
+  let heads = iterators.flatMap(next);
+  for (let [first] = heads; first; [first] = heads) {
+    const { child, children } = heads.reduce((a, b) => (b.child.observation.line < a.child.observation.line ? b : a));
+    yield child;
+    heads = heads.flatMap((head) => (head.children === children ? next(children) : [head]));
+  }
+}
+
+function* withSettings(observations: Iterable<Observation>, settings: Settings): Generator<Child, void, undefined> {
+  for (const observation of observations) yield { observation, settings };
 }
 
 /** Adds one agent after the other, as long as there is time to read them. */

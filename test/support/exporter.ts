@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { describingVariables } from '../../src/config/settings.js';
-import type { ExportReport } from '../../src/export/export-request.js';
+import type { ExportObserver, ExportReport } from '../../src/export/export-request.js';
 import { exportSession } from '../../src/export/session.js';
 import type { Destination } from '../../src/langfuse/destination.js';
 import { openDestination } from '../../src/langfuse/open-destination.js';
@@ -31,8 +31,13 @@ export class Exporter {
     return new Exporter(folder, server, await openDestination(langfuseAt(server.url), join(folder, 'state')));
   }
 
-  /** Exports a session as its SessionEnd would. */
-  async export(path: string, env: NodeJS.ProcessEnv = {}, caller: Caller = {}): Promise<ExportReport> {
+  /** Exports a session as its SessionEnd would, within some time. */
+  async export(
+    path: string,
+    env: NodeJS.ProcessEnv = {},
+    caller: Caller = {},
+    { ms = 20_000, observer = {} }: { readonly ms?: number; readonly observer?: ExportObserver } = {},
+  ): Promise<ExportReport> {
     const log = openLog(join(this.folder, 'state'), { debug: false });
     const report = await exportSession(
       {
@@ -48,8 +53,9 @@ export class Exporter {
         destination: this.#destination,
         destinationId: DESTINATION,
         env,
-        deadline: Date.now() + 20_000,
+        deadline: Date.now() + ms,
         log,
+        observer,
       },
     );
     await log.flush();

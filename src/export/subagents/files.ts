@@ -20,6 +20,7 @@ export class AgentFiles {
   #byId: Map<string, AgentFileOrNone> | undefined;
   /** The agents' files of the sessions in which agents of this one went on, by session. */
   readonly #elsewhere = new Map<string, readonly AgentFile[]>();
+  #byCall: ReadonlyMap<string, readonly string[]> | undefined;
 
   constructor(run: Pick<SessionRun, 'request' | 'context'>) {
     const { path, agents } = run.request;
@@ -79,8 +80,25 @@ export class AgentFiles {
     return !isMutedNow(mutes) && (runs.length > 0 || request.occasion === 'backfill');
   }
 
+  /** The agents whose files name this call as the one that started them. */
+  startedBy(callId: string): readonly string[] {
+    this.#byCall ??= groupByCall(this.list());
+    return this.#byCall.get(callId) ?? [];
+  }
+
   #files(): Map<string, AgentFileOrNone> {
     this.#byId ??= new Map(findAgentFiles(this.#run.request.path).map((file) => [file.agentId, file]));
     return this.#byId;
   }
+}
+
+function groupByCall(files: readonly AgentFile[]): Map<string, string[]> {
+  const byCall = new Map<string, string[]>();
+  for (const { agentId, meta } of files) {
+    if (meta.toolUseId === undefined) continue;
+    const known = byCall.get(meta.toolUseId);
+    if (known) known.push(agentId);
+    else byCall.set(meta.toolUseId, [agentId]);
+  }
+  return byCall;
 }

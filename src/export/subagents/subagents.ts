@@ -50,13 +50,11 @@ export class Subagents {
     for (const call of turn.responses.flatMap(({ calls }) => calls)) {
       if (call.id === undefined) continue;
       started.push(...this.#placement.addCall(call.id, call, trace, options, promptLines));
+      for (const agentId of this.#files.startedBy(call.id)) started.push(...this.#placement.place(agentId, call.id));
       const { agentId, status } = call.result?.details ?? {};
       // A teammate has only begun to work.
       const hasWorked = !isAsync(call) && status !== 'teammate_spawned';
       if (agentId !== undefined && hasWorked) this.#results.set(agentId, { call, trace });
-    }
-    for (const { agentId, meta } of this.#files.list()) {
-      if (meta.toolUseId !== undefined) started.push(...this.#placement.place(agentId, meta.toolUseId));
     }
     return started;
   }
@@ -214,15 +212,13 @@ export class Subagents {
     const trace = deserializeTrace(entry, options);
     const description = meta.description ?? entry.description;
     const agent = { thread, type: meta.agentType ?? entry.type, description, isBackground: background };
-    const built = buildSubagent(agent, { trace, parentId: parent }, options);
+    const built = buildSubagent(agent, { trace, parentId: parent }, options, sentLine);
     const started = thread.turns.flatMap((turn) => this.recordTurn(turn, trace, options, promptLines));
     const last = built.root.line;
     const parts = measureParts(file, this.#files.session);
     this.#placement.entries.set(agentId, { ...entry, lastLine: last, sentLine: last, bytes, ...(parts && { parts }) });
     if (last <= lastLine) return [];
-    const children = built.children
-      .filter(({ line }) => line > sentLine)
-      .map((observation) => ({ observation, settings: options }));
+    const children = [...built.children].map((observation) => ({ observation, settings: options }));
     return [
       ...withStateChanges(children, (line) => ({ agents: { [agentId]: { ...entry, sentLine: line } } })),
       { observation: built.root, settings: options, change: this.collectEntries([...started, agentId]) },

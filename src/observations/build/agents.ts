@@ -3,10 +3,10 @@ import { type AgentThread, findTextArgument, type ToolCall, type Turn } from '..
 import { answerText, buildUserMessage } from '../content/messages.js';
 import type { ContentSettings, Observation, ObservationDraft, Trace } from '../model.js';
 import { determineEnding } from './ending.js';
-import { buildEvent } from './events.js';
-import { buildGenerationWithTools } from './generation.js';
+import { listEvent } from './events.js';
+import { listGenerationWithTools } from './generation.js';
 import { deriveSpanId } from './ids.js';
-import { type BuildContext, buildObservation } from './observation.js';
+import { type BuildContext, buildObservation, type UnbuiltObservation } from './observation.js';
 
 interface Subagent {
   readonly thread: AgentThread;
@@ -20,18 +20,40 @@ type Place = Pick<Observation, 'trace' | 'parentId'>;
 
 /** What Langfuse shows of a turn or of a subagent: an agent observation and everything below it. */
 export interface AgentTree {
-  /** In the order of the lines that completed them. */
-  readonly children: readonly Observation[];
+  /** In the order of the lines that completed them. Each is built when it is asked for: all of them at once may be large. */
+  readonly children: Generator<Observation, void, undefined>;
   readonly root: Observation;
 }
 
-export function buildSubagent(agent: Subagent, place: Place, settings: ContentSettings): AgentTree {
+/** An agent observation, and what is to be built below it. */
+interface AgentPlan {
+  readonly parts: readonly UnbuiltObservation[];
+  readonly root: Observation;
+}
+
+/** Builds the children that lines after `after` completed. */
+export function buildSubagent(agent: Subagent, place: Place, settings: ContentSettings, after = 0): AgentTree {
+  const { parts, root } = planSubagent(agent, place, settings);
+  return { children: buildChildren(parts, after), root };
+}
+
+export function* buildChildren(
+  parts: readonly UnbuiltObservation[],
+  after: number,
+): Generator<Observation, void, undefined> {
+  for (const { line, build } of parts.toSorted((a, b) => a.line - b.line)) {
+    const observation = line > after ? build() : undefined;
+    if (observation) yield observation;
+  }
+}
+
+function planSubagent(agent: Subagent, place: Place, settings: ContentSettings): AgentPlan {
   const { thread, type, description, isBackground } = agent;
   const { parentId, trace } = place;
   const name = parentId === undefined ? trace.name : (type ?? 'agent');
   const metadata = { agent_id: thread.agentId, agent_type: type, description, background: isBackground };
   const context = subagentContext(thread.key, trace, settings);
-  return buildAgentTree(thread.turns, { parentId, name }, (figures) => ({ ...metadata, ...figures }), context);
+  return planAgent(thread.turns, { parentId, name }, (figures) => ({ ...metadata, ...figures }), context);
 }
 
 /** Builds a subagent whose file is gone from the result of its call, as far as that goes. */
@@ -68,13 +90,13 @@ function subagentContext(agentKey: string, trace: Trace, settings: ContentSettin
 
 type Metadata = ObservationDraft['metadata'];
 
-/** Builds a turn, or all turns of a subagent. `addMetadata` adds its own to the figures that both have. */
-export function buildAgentTree(
+/** Plans a turn, or all turns of a subagent. `addMetadata` adds its own to the figures that both have. */
+export function planAgent(
   turns: AgentThread['turns'],
   { parentId, name }: Pick<Observation, 'parentId' | 'name'>,
   addMetadata: (figures: Metadata) => Metadata,
   context: BuildContext,
-): AgentTree {
+): AgentPlan {
   const last = turns.at(-1) ?? turns[0];
   const { outcome, level, statusMessage } = determineEnding(last);
   const responses = turns.flatMap((turn) => turn.responses);
@@ -105,16 +127,16 @@ export function buildAgentTree(
     statusMessage,
     line: last.lineNumbers.at(-1) ?? last.prompts[0].line,
   });
-  const children = turns.flatMap((turn) => [
-    ...turn.notes.flatMap((note) => buildEvent(note, context) ?? []),
-    ...turn.responses.flatMap((response) => buildGenerationWithTools(response, context)),
-    ...buildSidechains(turn, context),
+  const parts = turns.flatMap((turn) => [
+    ...turn.notes.map((note) => listEvent(note, context)),
+    ...turn.responses.flatMap((response) => listGenerationWithTools(response, context)),
+    ...listSidechains(turn, context),
   ]);
-  return { root, children: children.toSorted((a, b) => a.line - b.line) };
+  return { root, parts };
 }
 
 /** In 1.0 a subagent's lines are in the main file. Only its prompt says which call started it. */
-function buildSidechains({ sidechains, responses }: Turn, context: BuildContext): Observation[] {
+function listSidechains({ sidechains, responses }: Turn, context: BuildContext): UnbuiltObservation[] {
   const { trace, agentSpanId } = context;
   const calls = responses.flatMap((response) => response.calls);
   return sidechains.flatMap((thread) => {
@@ -124,8 +146,8 @@ function buildSidechains({ sidechains, responses }: Turn, context: BuildContext)
     const parentId = call?.id === undefined ? agentSpanId : deriveSpanId(trace, 'tool', call.id);
     const description = call && findTextArgument(call, 'description');
     const agent = { thread, type: call && findAgentType(call), description, isBackground: false };
-    const { children, root } = buildSubagent(agent, { trace, parentId }, context);
-    return [...children, root];
+    const { parts, root } = planSubagent(agent, { trace, parentId }, context);
+    return [...parts.toSorted((a, b) => a.line - b.line), { line: root.line, build: () => root }];
   });
 }
 

@@ -3,10 +3,15 @@ import type { Note } from '../../transcript/turns/turn.js';
 import { buildHookMessage, buildUserMessage } from '../content/messages.js';
 import type { ContentSettings, Observation, ObservationDraft } from '../model.js';
 import { deriveSpanId } from './ids.js';
-import { type BuildContext, buildObservation } from './observation.js';
+import { type BuildContext, buildObservation, type UnbuiltObservation } from './observation.js';
 
-/** Builds the event of a note, if notes of its kind have one. */
-export function buildEvent(note: Note, context: BuildContext): Observation | undefined {
+export function listEvent(note: Note, context: BuildContext): UnbuiltObservation {
+  const line = note.kind === 'compaction' ? (note.cost?.line ?? note.line) : note.line;
+  return { line, build: () => buildEvent(note, line, context) };
+}
+
+/** Builds the event of a note, if notes of its kind have one. `endLine` is the last line about it. */
+function buildEvent(note: Note, endLine: number, context: BuildContext): Observation | undefined {
   const { line, at, uuid } = note;
   const event = describeEvent(note, context);
   if (!event) return undefined;
@@ -19,7 +24,7 @@ export function buildEvent(note: Note, context: BuildContext): Observation | und
     parentId: context.agentSpanId,
     startTime: at,
     endTime: at,
-    line: note.kind === 'compaction' ? (note.cost?.line ?? line) : line,
+    line: endLine,
   });
 }
 

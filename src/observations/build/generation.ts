@@ -4,21 +4,33 @@ import type { Response } from '../../transcript/turns/turn.js';
 import { buildInputMessages, buildOutputMessage } from '../content/messages.js';
 import type { Observation, Usage } from '../model.js';
 import { deriveSpanId } from './ids.js';
-import { type BuildContext, buildObservation } from './observation.js';
-import { buildTool } from './tool.js';
+import { type BuildContext, buildObservation, type UnbuiltObservation } from './observation.js';
+import { buildTool, findLastLine } from './tool.js';
 
-export function buildGenerationWithTools(response: Response, context: BuildContext): Observation[] {
-  const { request, usage: counts, firstBlockAt, firstBlockStartedAt, firstLine } = response;
-  const nativeId = response.id ?? response.uuid ?? `${context.fileId}:${firstLine}`;
+/** Lists the generation of a response and the tools that it called. */
+export function listGenerationWithTools(response: Response, context: BuildContext): UnbuiltObservation[] {
+  const nativeId = response.id ?? response.uuid ?? `${context.fileId}:${response.firstLine}`;
+  const id = deriveSpanId(context.trace, 'generation', nativeId);
+  return [
+    { line: response.lastLine, build: () => buildGeneration(response, id, context) },
+    ...response.calls.map((call, index) => ({
+      line: findLastLine(call),
+      build: () => buildTool(call, index, id, context),
+    })),
+  ];
+}
+
+function buildGeneration(response: Response, id: string, context: BuildContext): Observation {
+  const { request, usage: counts, firstBlockAt, firstBlockStartedAt } = response;
   const startTime = Math.min(request?.at ?? response.answeredAt ?? firstBlockAt, firstBlockAt);
   const isStartKnown =
     firstBlockStartedAt !== undefined && firstBlockStartedAt >= startTime && firstBlockStartedAt <= firstBlockAt;
   const model = response.model?.replace(/\[1m\]$/, '');
   const usage = countUsage(counts);
   const problem = describeProblem(response);
-  const generation = buildObservation(context, {
+  return buildObservation(context, {
     type: 'generation',
-    id: deriveSpanId(context.trace, 'generation', nativeId),
+    id,
     parentId: context.agentSpanId,
     name: model ?? 'generation',
     startTime,
@@ -49,7 +61,6 @@ export function buildGenerationWithTools(response: Response, context: BuildConte
     requestRef: request?.id,
     line: response.lastLine,
   });
-  return [generation, ...response.calls.map((call, index) => buildTool(call, index, generation.id, context))];
 }
 
 function describeProblem({ aborted, stopReason }: Response): string | undefined {

@@ -12,6 +12,14 @@ export interface BuildContext extends ContentSettings {
   readonly fileId: string;
 }
 
+/** An observation that is built when it is sent. */
+export interface UnbuiltObservation {
+  /** The line that completes it. */
+  readonly line: number;
+  /** Returns undefined if there is nothing to be sent. */
+  readonly build: () => Observation | undefined;
+}
+
 export const NAME_CHARS = 200;
 const STATUS_CHARS = 500;
 const METADATA_CHARS = 1_000;

@@ -30,8 +30,13 @@ export function buildTool(call: ToolCall, index: number, parentId: string, conte
     },
     level: result?.isError ? 'ERROR' : 'DEFAULT',
     statusMessage: result?.isError ? extractText(result.content) : undefined,
-    line: Math.max(line, result?.line ?? line),
+    line: findLastLine(call),
   });
+}
+
+/** The line of a call or of its result, whichever comes last. */
+export function findLastLine({ line, result }: ToolCall): number {
+  return Math.max(line, result?.line ?? line);
 }
 
 function buildOutput(content: unknown, context: BuildContext): unknown {

@@ -1,5 +1,5 @@
 import { isRecord, parseJson } from '../../shared/json.js';
-import type { LineLocation, SourceLine } from './reader.js';
+import { type LineLocation, LONGEST_LINE_BYTES, type SourceLine } from './reader.js';
 import { AssistantFields, AttachmentFields, OtherFields, RequestFields, SystemFields, UserFields } from './schema.js';
 import { parseSkippedLine } from './skipped-line.js';
 
@@ -23,8 +23,9 @@ export type ChainLine = UserLine | AssistantLine | SystemLine | AttachmentLine |
 export type Line = ChainLine | RequestLine | { kind: 'unreadable'; location: LineLocation; reason: string };
 
 /** Undefined for an empty line. */
-export function parseLine({ number, start, end, bytes }: SourceLine): Line | undefined {
+export function parseLine({ number, start, end, bytes, isTooLong }: SourceLine): Line | undefined {
   const location = { number, start, end };
+  if (isTooLong) return { kind: 'unreadable', location, reason: `longer than ${LONGEST_LINE_BYTES} bytes` };
   const skipped = parseSkippedLine(bytes);
   if (skipped) return { ...skipped, location, at: undefined };
   try {

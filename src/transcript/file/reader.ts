@@ -8,7 +8,9 @@ export interface LineLocation {
 }
 
 export interface SourceLine extends LineLocation {
+  /** Empty if the line is too long to be held in memory. */
   readonly bytes: Buffer;
+  readonly isTooLong?: boolean;
 }
 
 /** Where to read from: the number of a line and its first byte. */
@@ -18,8 +20,10 @@ export interface Position {
 }
 
 const NEWLINE = 0x0a;
+const EMPTY = Buffer.alloc(0);
 const CHUNK_BYTES = 1 << 18;
-const LONGEST_LINE_BYTES = 1 << 28;
+export const LONGEST_LINE_BYTES = 1 << 28;
+const HELD_BYTES = 1 << 20;
 // Windows has neither O_NOFOLLOW nor O_NONBLOCK.
 const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
@@ -100,8 +104,7 @@ export class TranscriptReader {
   /** What follows the last newline: a line that is still being written, or that never got its newline. */
   unfinishedLine(): SourceLine | undefined {
     if (this.#unfinishedBytes === 0) return undefined;
-    const bytes = Buffer.concat(this.#unfinished);
-    return { number: this.#number, start: this.#offset, end: this.#offset + bytes.length, bytes };
+    return { ...this.#findBytes(), number: this.#number, start: this.#offset, end: this.offset };
   }
 
   close(): void {
@@ -111,9 +114,8 @@ export class TranscriptReader {
   *#split(chunk: Buffer): Generator<SourceLine, void, undefined> {
     let from = 0;
     for (let newline = chunk.indexOf(NEWLINE); newline >= 0; newline = chunk.indexOf(NEWLINE, from)) {
-      const part = chunk.subarray(from, newline);
-      const bytes = this.#unfinishedBytes > 0 ? Buffer.concat([...this.#unfinished, part]) : part;
-      const line = { number: this.#number, start: this.#offset, end: this.#offset + bytes.length + 1, bytes };
+      this.#hold(chunk.subarray(from, newline));
+      const line = { ...this.#findBytes(), number: this.#number, start: this.#offset, end: this.offset + 1 };
       this.#unfinished = [];
       this.#unfinishedBytes = 0;
       this.#number += 1;
@@ -121,10 +123,20 @@ export class TranscriptReader {
       from = newline + 1;
       yield line;
     }
-    if (this.#unfinishedBytes > LONGEST_LINE_BYTES) throw new Error('a line has no end');
-    if (from < chunk.length) {
-      this.#unfinished.push(Buffer.from(chunk.subarray(from)));
-      this.#unfinishedBytes += chunk.length - from;
-    }
+    if (from < chunk.length) this.#hold(Buffer.from(chunk.subarray(from)));
+  }
+
+  /** Keeps a part of the line that is being read. Of a long one only the length is kept, and its bytes are read again. */
+  #hold(part: Buffer): void {
+    this.#unfinishedBytes += part.length;
+    if (this.#unfinishedBytes > HELD_BYTES) this.#unfinished = [];
+    else this.#unfinished.push(part);
+  }
+
+  #findBytes(): Pick<SourceLine, 'bytes' | 'isTooLong'> {
+    if (this.#unfinishedBytes > LONGEST_LINE_BYTES) return { bytes: EMPTY, isTooLong: true };
+    if (this.#unfinishedBytes > HELD_BYTES) return { bytes: this.readBytes({ start: this.#offset, end: this.offset }) };
+    const [bytes = EMPTY, ...more] = this.#unfinished;
+    return { bytes: more.length > 0 ? Buffer.concat(this.#unfinished) : bytes };
   }
 }

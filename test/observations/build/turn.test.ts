@@ -16,6 +16,28 @@ function build(lines: readonly (object | string)[], options: Partial<typeof OPTI
   return groupTurns(lines).all.flatMap((turn) => built(turn, options));
 }
 
+test('the children of a turn are built one by one, and only those that later lines completed', () => {
+  const calls = ['one', 'two', 'three'].flatMap((word, n) => [
+    assistant(`m${n}`, [toolUse(`t${n}`, word)]),
+    user([toolResult(`t${n}`, `result ${word}`)]),
+  ]);
+  const [turn] = groupTurns([user('go', { uuid: 'u' }), ...calls]).all;
+  const seen = new Set<string>();
+  const redact = (text: string) => {
+    seen.add(text);
+    return text;
+  };
+  const options = { ...OPTIONS, redact, sessionId: SESSION };
+  // The second call is in line 4, its result in line 5.
+  const { children } = buildTurn(turn as Turn, options, undefined, 4);
+  expect(children.next().value).toMatchObject({ type: 'tool', name: 'two', output: 'result two' });
+  expect([...seen].filter((text) => text.startsWith('result'))).toEqual(['result two']);
+  expect([...children].map(({ type, name }) => [type, name])).toEqual([
+    ['generation', 'claude-opus-5'],
+    ['tool', 'three'],
+  ]);
+});
+
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
 const LOOP = [

@@ -64,7 +64,7 @@ describe('what is captured', () => {
     const notification = { type: 'attachment', uuid: 'a', attachment: { type: 'queued_command', prompt } };
     const [turn] = groupTurns([user('go', { uuid: 'u' }), notification, assistant('m1', 'ok')]).all;
     const options = { ...OPTIONS, capture: 'no_tool_io', sessionId: SESSION } as const;
-    const { children } = buildTurn(turn as Turn, options);
+    const children = [...buildTurn(turn as Turn, options).children];
     const placeholder = { role: 'user', content: '[not captured]' };
     expect(children.map(({ name, input, media }) => ({ name, input, media }))).toEqual([
       { name: 'message while working', input: [placeholder], media: undefined },
@@ -87,7 +87,8 @@ describe('what is captured', () => {
     ];
     const [turn] = groupTurns(lines).all;
     const options = { ...OPTIONS, sessionId: SESSION };
-    const { children, root } = buildTurn(turn as Turn, { ...options, capture: 'no_tool_io' });
+    const built = buildTurn(turn as Turn, { ...options, capture: 'no_tool_io' });
+    const { root, children } = { ...built, children: [...built.children] };
     expect(JSON.stringify([root, children])).not.toContain('word-of');
     expect(root).toMatchObject({ metadata: { outcome: 'stopped_by_hook' }, statusMessage: 'stopped by a hook' });
     expect(children.filter(({ type }) => type === 'event').map(({ name, input }) => [name, input])).toEqual(
@@ -96,7 +97,8 @@ describe('what is captured', () => {
         [{ role: 'user', content: '[not captured]' }],
       ]),
     );
-    expect(JSON.stringify(buildTurn(turn as Turn, options)).match(/word-of-hook/g)).toHaveLength(10);
+    const whole = buildTurn(turn as Turn, options);
+    expect(JSON.stringify([whole.root, ...whole.children]).match(/word-of-hook/g)).toHaveLength(10);
   });
 
   test('with metadata is nothing that was said or done', () => {

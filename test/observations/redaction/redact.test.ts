@@ -250,7 +250,10 @@ describe('redaction of observations', () => {
       }),
     ];
     const options = { ...OPTIONS, tags: [secret], userId: secret, release: secret, metadata: { password: 'hunter2' } };
-    const sent = groupTurns(turn).all.map((each) => buildTurn(each, { ...options, redact, sessionId: SESSION }));
+    const sent = groupTurns(turn).all.map((each) => {
+      const { children, root } = buildTurn(each, { ...options, redact, sessionId: SESSION });
+      return [root, ...children];
+    });
     expect(JSON.stringify(sent)).toContain('[redacted]');
     expect(JSON.stringify(sent)).not.toContain(secret);
     expect(JSON.stringify(sent)).not.toContain('hunter2');
@@ -264,8 +267,8 @@ describe('redaction of observations', () => {
     '{"password": "a\\"b"}',
   ])('leaves the arguments of a call valid JSON: %s', (command) => {
     const [turn] = groupTurns([user('q'), assistant('m1', [toolUse('t1', 'Bash', { command })])]).all;
-    const { children } = buildTurn(turn as Turn, { ...OPTIONS, redact, sessionId: SESSION });
-    const output = children[0]?.output as { tool_calls: { function: { arguments: string } }[] };
+    const [generation] = buildTurn(turn as Turn, { ...OPTIONS, redact, sessionId: SESSION }).children;
+    const output = generation?.output as { tool_calls: { function: { arguments: string } }[] };
     expect(JSON.parse(output.tool_calls[0]?.function.arguments ?? '')).toEqual({ command: redact(command) });
   });
 

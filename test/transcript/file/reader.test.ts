@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -54,9 +54,29 @@ describe('TranscriptReader', () => {
 
   test('reads lines that are longer than its buffer, and newlines at the edges of the buffer', () => {
     const long = 'x'.repeat(1 << 18);
-    const content = [long, 'a', long.slice(1), '', `${long}${long}b`, 'end'];
+    const content = [long, 'a', long.slice(1), '', `${long}${long}b`, `c${long.repeat(8)}d`, 'end'];
     const reader = TranscriptReader.open(fileWith(`${content.join('\n')}\n`));
     expect(texts(reader).map(([, , text]) => text)).toEqual(content);
+    reader.close();
+  });
+
+  test('skips the bytes of a line that is longer than 256 MB, finished or not, and goes on with the next', () => {
+    const path = fileWith('one\n');
+    // A hole takes no space on the disk.
+    const tooLong = (1 << 28) + 5;
+    truncateSync(path, 4 + tooLong);
+    const reader = TranscriptReader.open(path);
+    expect(texts(reader)).toEqual([[1, 0, 'one']]);
+    const skipped = { number: 2, start: 4, bytes: Buffer.alloc(0), isTooLong: true };
+    expect(reader.unfinishedLine()).toEqual({ ...skipped, end: 4 + tooLong });
+    appendFileSync(path, '\nthree\n');
+    const lines = [...reader.lines()];
+    expect(lines).toMatchObject([
+      { ...skipped, end: 5 + tooLong },
+      { number: 3, start: 5 + tooLong, bytes: Buffer.from('three') },
+    ]);
+    expect(lines.map(parseLine)[0]).toMatchObject({ kind: 'unreadable', reason: 'longer than 268435456 bytes' });
+    expect(reader.unfinishedLine()).toBeUndefined();
     reader.close();
   });
 

@@ -22,13 +22,15 @@ function linesOf(observation: StoredObservation, all: readonly StoredObservation
   ];
 }
 
-function describe({ type, name, level, metadata, output }: StoredObservation): string {
+function describe({ type, name, level, metadata, input, output }: StoredObservation): string {
   const mark = level === undefined || level === 'DEFAULT' ? '' : ` ${level}`;
   switch (type) {
     case 'generation':
       return `generation${wordsOf(output)}${mark}`;
     case 'agent':
       return `${name}, ${metadata.outcome}${mark}`;
+    case 'event':
+      return `${name}${messagesOf(input)}${mark}`;
     default:
       return `${name}${mark}`;
   }
@@ -45,6 +47,12 @@ function wordsOf(output: unknown): string {
     ...thinking.map((thought) => ` thinking ${quoted(thought.content)}`),
     content ? ` ${quoted(content)}` : '',
   ].join('');
+}
+
+/** What the user or a hook said to the model. */
+function messagesOf(input: unknown): string {
+  const messages = (input ?? []) as readonly { readonly content: string }[];
+  return messages.map(({ content }) => ` ${quoted(content)}`).join('');
 }
 
 function quoted(text: string): string {

@@ -98,7 +98,7 @@ describe.skipIf(!hasTmux())('Langfuse receives everything from Claude Code in th
         '  Turn 1, completed',
         '    generation "Working."',
         '      Bash',
-        '    message while working',
+        '    message while working "Say hello"',
         '    generation "Hello there."',
       ],
     }));

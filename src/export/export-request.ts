@@ -3,6 +3,7 @@ import type { Observation } from '../observations/model.js';
 import type { Log } from '../shared/log.js';
 import type { SessionState } from '../state/store.js';
 import type { AgentFolders } from '../transcript/agents/agent-files.js';
+import type { AwaitedAnswer } from '../transcript/turns/answer-watcher.js';
 import type { OwnRun } from './ledger.js';
 import type { Tally } from './tally.js';
 
@@ -72,9 +73,7 @@ export type Closing =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'everything' }
   /** The turn with this answer is over, and all before it. The answer may not have reached the file yet. */
-  | {
+  | ({
       readonly kind: 'answer';
-      readonly text: string;
-      readonly promptId: string | undefined;
       readonly waitUntil: number;
-    };
+    } & AwaitedAnswer);

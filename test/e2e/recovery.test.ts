@@ -193,14 +193,13 @@ describe('after an outage', () => {
     expect(workplace.server.requests.length - before).toBe(2);
   });
 
-  test('a session whose file cannot be read does not keep the others from being sent', async () => {
+  test('a session in which a line has no end does not keep the others from being sent', async () => {
     await failOnMany(2);
     rmSync(pathOf(A));
     writeFileSync(pathOf(A), jsonLines([{ type: 'mode', mode: 'default', sessionId: A }]));
     truncateSync(pathOf(A), 300_000_000);
     await hook(B, 'SessionEnd');
     expect(roots()).toEqual([0, 1].map((n) => `cccccccc-cccc-4ccc-8ccc-00000000000${n} Turn 1`));
-    expect(workplace.log.map(({ msg }) => msg)).toContain('a line has no end');
   });
 
   test('a session that is refused each time does not keep one that was killed from being sent', async () => {

@@ -229,7 +229,7 @@ function chooseClosing(payload: HookPayload, startedAt: number, deadline: number
   if (!isStop(event) && event !== 'SessionEnd' && event !== undefined) return { kind: 'nothing' };
   if (!isStop(event) || text === undefined) return { kind: 'everything' };
   const waitUntil = Math.min(startedAt + ANSWER_WAIT_MS, (startedAt + deadline) / 2);
-  return { kind: 'answer', text, promptId, waitUntil };
+  return { kind: 'answer', text, promptId, isAfterFeedback: payload.stop_hook_active ?? false, waitUntil };
 }
 
 /** Exports what other sessions still have to be sent, under the settings of their own runs. */

@@ -15,6 +15,8 @@ export const HookPayload = z.object(
     source: optional(z.string()),
     prompt_id: optional(z.string()),
     background_tasks: optional(z.array(z.object({ id: z.string(), status: z.optional(z.string()) }))),
+    /** Whether a Stop hook has blocked the turn's end before. */
+    stop_hook_active: optional(z.boolean()),
     /** The text of the answer, trimmed. Missing if the answer is empty, and before 2.1.50. */
     last_assistant_message: optional(z.string()),
   },

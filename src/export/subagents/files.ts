@@ -69,8 +69,9 @@ export class AgentFiles {
 
   #lookInto(transcriptPath: string): void {
     const session = basename(transcriptPath, '.jsonl');
-    if (!this.#elsewhere.has(session) && this.#mayRead(session))
-      this.#elsewhere.set(session, findAgentFiles(transcriptPath));
+    if (this.#elsewhere.has(session) || !this.#mayRead(session)) return;
+    this.#elsewhere.set(session, findAgentFiles(transcriptPath));
+    this.#byCall = undefined;
   }
 
   /** What was written in a session that is muted is not sent, nor unasked what was written with tracing off. */

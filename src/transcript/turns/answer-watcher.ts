@@ -1,5 +1,14 @@
 import { parseBlocks } from '../file/content.js';
-import type { ChainLine, Line } from '../file/line.js';
+import type { ChainLine, Line, UserLine } from '../file/line.js';
+import { classifyLine } from './classify-line.js';
+
+/** What a Stop's payload says about the answer. */
+export interface AwaitedAnswer {
+  readonly text: string;
+  readonly promptId: string | undefined;
+  /** Whether a Stop hook has blocked before, so that this is the answer to what it said. */
+  readonly isAfterFeedback: boolean;
+}
 
 /**
  * Watches for the line of an answer. When Claude Code starts its Stop hooks, that line is not in the file yet; the hook's
@@ -9,15 +18,15 @@ import type { ChainLine, Line } from '../file/line.js';
 export class AnswerWatcher {
   /** The number of the answer's line; undefined until it has come. */
   line: number | undefined;
-  readonly #answer: { readonly text: string; readonly promptId: string | undefined };
+  readonly #answer: AwaitedAnswer;
   readonly #after: number;
   #isPromptSeen = false;
   /** The prompt that each line descends from: the turns of two processes can interleave. */
   readonly #promptIds = new Map<string, string>();
 
   /** As long as the prompt has not been seen, an answer counts only after the line `after`. */
-  constructor({ text, promptId }: { text: string; promptId: string | undefined }, after: number) {
-    this.#answer = { text: text.trim(), promptId };
+  constructor(answer: AwaitedAnswer, after: number) {
+    this.#answer = { ...answer, text: answer.text.trim() };
     this.#after = after;
   }
 
@@ -26,12 +35,19 @@ export class AnswerWatcher {
     const promptId = this.#findPromptId(line);
     if (line.kind === 'user') {
       // A line of another prompt does not mean that the answer was not the last one.
-      if (this.#isWanted(promptId)) this.line = undefined;
+      if (this.#isWanted(promptId) && !this.#isLaterFeedback(line)) this.line = undefined;
     } else if (line.kind === 'assistant' && this.#isWanted(promptId)) {
       const isNew = this.#isPromptSeen || line.location.number > this.#after;
       const last = parseBlocks(line.content).findLast((block) => block.kind === 'text');
       if (isNew && last?.text.trim() === this.#answer.text) this.line = line.location.number;
     }
+  }
+
+  /** A hook that runs beside this one may block before this one looks. What it says is in the file then, after the answer. */
+  #isLaterFeedback(line: UserLine): boolean {
+    const classified = classifyLine(line);
+    const isFeedback = classified.role === 'note' && classified.note.kind === 'stop-hook-feedback';
+    return isFeedback && !this.#answer.isAfterFeedback;
   }
 
   /** If nothing has the wanted prompt's id, any answer may be the one. */

@@ -7,8 +7,8 @@ const answer = (name: string, parentUuid: string) => assistant(`m-${name}`, 'Don
 const feedback = user('Stop hook feedback:\nagain', { uuid: 'f', parentUuid: 'a1', promptId: 'id-a', isMeta: true });
 
 /** Returns the line that is found to be the answer to prompt `a`, if lines up to `after` were sent before. */
-function found(lines: readonly object[], after = 0): number | undefined {
-  const watcher = new AnswerWatcher({ text: 'Done.', promptId: 'id-a' }, after);
+function found(lines: readonly object[], after = 0, isAfterFeedback = false): number | undefined {
+  const watcher = new AnswerWatcher({ text: 'Done.', promptId: 'id-a', isAfterFeedback }, after);
   for (const line of linesOf(lines)) watcher.observe(line);
   return watcher.line;
 }
@@ -25,8 +25,12 @@ describe('the answer that a Stop hook waits for', () => {
   });
 
   test('is not the one to which a Stop hook has objected', () => {
-    expect(found([prompt('a'), answer('a1', 'a'), feedback])).toBeUndefined();
-    expect(found([prompt('a'), answer('a1', 'a'), feedback, answer('a2', 'f')])).toBe(4);
+    expect(found([prompt('a'), answer('a1', 'a'), feedback], 0, true)).toBeUndefined();
+    expect(found([prompt('a'), answer('a1', 'a'), feedback, answer('a2', 'f')], 0, true)).toBe(4);
+  });
+
+  test('is found even if another Stop hook has objected to it before this one looks', () => {
+    expect(found([prompt('a'), answer('a1', 'a'), feedback])).toBe(2);
   });
 
   test('is a new line with its text, as long as the prompt has not been seen', () => {

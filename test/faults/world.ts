@@ -44,6 +44,8 @@ interface Session {
   process: Process | undefined;
   /** The traced processes that were killed, as long as nothing has told the program that they are gone. */
   killed: Config[];
+  /** Another session took over from it. That one's first Stop ends it, even if it has been resumed since. */
+  isLeft: boolean;
   promptId: string;
   answer: string;
 }
@@ -99,6 +101,7 @@ export class World {
     else {
       // Leaving plan mode ends the session without an event; in early versions the new one began with a line of the old one.
       this.#kill(session);
+      session.isLeft = true;
       appendLines(next.path, {
         ...user('carry out the plan', { uuid: `${next.id}-plan`, timestamp: at(this.#seconds) }),
         sessionId: session.id,
@@ -139,7 +142,7 @@ export class World {
     this.#seconds += 10;
     const n = this.#seconds;
     this.#oracle.add(session.id, ms(n), own, session.killed, {
-      isUnseen: ending === 'esc' && !this.#hasStart,
+      isUnseen: ending === 'esc' && (!this.#hasStart || session.isLeft),
       isTried: ending !== 'esc',
     });
     session.promptId = `${session.id}-p${n}`;
@@ -267,7 +270,15 @@ export class World {
     );
     const config = { tracing: 'on', goal, capture: 'metadata', tag: 'x' } as const;
     const process = { config, hasAsked: true };
-    const helper = { id: HELPER, path, process, killed: [], promptId: `h${this.#seconds}`, answer: 'done' };
+    const helper = {
+      id: HELPER,
+      path,
+      process,
+      killed: [],
+      isLeft: false,
+      promptId: `h${this.#seconds}`,
+      answer: 'done',
+    };
     await this.#callStart(helper, 'resume');
     await this.#callStop(helper, 'Stop');
   }
@@ -275,7 +286,15 @@ export class World {
   #addSession(): Session {
     const digit = String(this.#sessions.length + 1);
     const id = `${digit.repeat(8)}-${digit.repeat(4)}-4${digit.repeat(3)}-8${digit.repeat(3)}-${digit.repeat(12)}`;
-    const added: Session = { id, path: this.#pathOf(id), process: undefined, killed: [], promptId: '', answer: '' };
+    const added: Session = {
+      id,
+      path: this.#pathOf(id),
+      process: undefined,
+      killed: [],
+      isLeft: false,
+      promptId: '',
+      answer: '',
+    };
     this.#sessions.push(added);
     return added;
   }

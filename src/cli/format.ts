@@ -33,7 +33,7 @@ export function formatElapsed(ms: number): string {
   return ms < 59_950 ? `${(ms / 1_000).toFixed(1)} s` : formatDuration(ms);
 }
 
-/** Local time, to the minute, as it is written in Sweden: `2026-11-01 14:05`. */
+/** Local time, to the minute: `2026-11-01 14:05`, which is the Swedish format. */
 export function formatMoment(ms: number): string {
   return new Date(ms).toLocaleString('sv').slice(0, '2026-11-01 14:05'.length);
 }

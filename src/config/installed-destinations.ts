@@ -11,7 +11,7 @@ const FILE_NAME = 'cc-langfuse_installed.json';
 
 /**
  * Whether the user has installed exactly this destination into a settings file. Commands then take it from the file, although it
- * is a project's: whoever else changes it there is not believed.
+ * is a project's. If anyone else changes it there, it no longer counts.
  */
 export function isInstalledDestination(stateFolder: string, path: string, env: NodeJS.ProcessEnv): boolean {
   return readInstalled(stateFolder)[path] === hashDestination(env);

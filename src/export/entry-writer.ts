@@ -54,9 +54,8 @@ export class EntryWriter {
       await this.save({ pending: { since, attempts: attempts + 1, reason: failure, closedLine } });
       return;
     }
-    if (relatives) return this.save({ pending: undefined, relatives });
-    const isUnchanged = !this.#ledger.hasChanged && isDeepStrictEqual({ bytes, agentsBytes }, { ...this.#end });
-    if (pending || (!this.#isEndSaved && !isUnchanged) || this.#ledger.hasChanged)
-      await this.save({ pending: undefined });
+    const isEndNew = !this.#isEndSaved && !isDeepStrictEqual({ bytes, agentsBytes }, { ...this.#end });
+    if (pending || relatives || isEndNew || this.#ledger.hasChanged)
+      await this.save({ pending: undefined, ...(relatives && { relatives }) });
   }
 }

@@ -80,34 +80,37 @@ export class ReadingBudget {
 
 const RULES = 'CC_LANGFUSE_REDACT_EXTRA';
 
+/** Whether turns wait for this reason: rules of the user's that cannot be applied. */
+export function isHeldByRules(reason = ''): boolean {
+  return reason.startsWith(RULES);
+}
+
 /** The settings under which turns are sent: those of their own runs, restricted by what their folder says now. */
 export class RunSettings {
   readonly #env: NodeJS.ProcessEnv;
   readonly #restrictions: readonly NodeJS.ProcessEnv[];
   /** The rules for redaction that replace those because of which turns are held. */
   readonly #rules: string | undefined;
+  /** Whether an earlier export has held turns because of their rules. */
+  readonly #areHeld: boolean;
   readonly #known = new Map<string, Promise<Settings | undefined>>();
   readonly #gitFacts = new Map<string, Pick<BuildOptions, 'userId' | 'repository'>>();
-
-  /** Whether turns are held since an earlier export. */
-  readonly #areHeld: boolean;
 
   constructor({ env, restrictions = [] }: ExportContext, { run }: ExportRequest, { pending }: Entry) {
     this.#env = env;
     this.#restrictions = restrictions;
     this.#rules = run?.identity.given?.[RULES];
-    this.#areHeld = pending?.reason.startsWith(RULES) ?? false;
+    this.#areHeld = isHeldByRules(pending?.reason);
   }
 
   /** Undefined if nothing of the runs may be sent any more. */
   async find(runs: readonly [Run, ...Run[]]): Promise<Settings | undefined> {
     const [{ folder, given = {} }, ...others] = runs;
     const all = restrict(given, [...others.map((run) => run.given ?? {}), ...this.#restrictions]);
-    const settings = this.#areHeld ? undefined : await this.#readOnce(all, folder);
-    const isHeld = this.#areHeld || settings?.hold !== undefined;
-    if (!isHeld || this.#rules === undefined) return settings ?? this.#readOnce(all, folder);
-    // The rules of that time cannot be applied, so those of this run replace them.
-    return this.#readOnce({ ...all, [RULES]: this.#rules }, folder);
+    const isHeld = this.#areHeld || (await this.#readOnce(all, folder))?.hold !== undefined;
+    // If the rules of that time cannot be applied, those of this run replace them.
+    const rules = isHeld && this.#rules !== undefined ? { [RULES]: this.#rules } : {};
+    return this.#readOnce({ ...all, ...rules }, folder);
   }
 
   /** What a turn or an agent is built with, by its run and by the folder that it worked in. */

@@ -1,6 +1,6 @@
 import { determineEnding } from '../observations/build/ending.js';
 import { isRedactionError } from '../observations/redaction/redact.js';
-import { hasFailedAt, lastKnownLine, NEW_ENTRY, NOT_EXPORTED } from '../state/entry.js';
+import { lastKnownLine, NEW_ENTRY, NOT_EXPORTED } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
 import type { Turn, TurnGroup } from '../transcript/turns/turn.js';
@@ -49,9 +49,7 @@ async function exportLocked(request: ExportRequest, context: ExportContext, lock
   const { state, destinationId, log } = context;
   const known = state.read(sessionId, destinationId) ?? NEW_ENTRY;
   const ledger = new Ledger(known, destinationId, run);
-  // If sending failed, and nothing has ever arrived there, then its URL or its key was wrong.
-  const isWrong = (destination: string) => hasFailedAt(known, destination) && !state.hasAcknowledged(destination);
-  if (adopts) ledger.adopt(isWrong);
+  if (adopts) ledger.adopt((destination) => state.isMistaken(destination, known));
   const writer = new EntryWriter(known, request, context, ledger, lock);
   const hasGaps = run?.claims === 'all' && ledger.gapsUpTo(known.lastLine).length > 0;
   const early = hasGaps ? await exportFrom(gapStart(known), request, context, writer, ledger) : undefined;
@@ -153,7 +151,8 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
     if (budget.isUsedUp) break;
   }
   const last = skipped?.turns.at(-1);
-  if (skipped && last && !budget.isUsedUp && ledger.claimLast(last)) await addTurns(skipped, run);
+  if (skipped && last && !budget.isUsedUp && ledger.claimLast(last))
+    await holdIfUnredacted(run, () => addTurns(skipped, run));
   return isVerified || budget.isUsedUp ? { closedLine, openFrom } : undefined;
 }
 

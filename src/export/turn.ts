@@ -33,7 +33,7 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
   // Something must not be sent as it is.
   if (outbox.failure !== undefined) return true;
   if (built.length === 0) return false;
-  const children = mergeByLine(built.map((each) => each.children));
+  const children = interleaveByLine(built.map((each) => each.children));
   await outbox.add(withStateChanges(children, (line) => (start.isForGaps ? {} : { sentLine: line })));
   await addAgents(subagents.due(), run);
   if (run.budget.isUsedUp) return true;
@@ -110,7 +110,7 @@ function buildIfNew(
 }
 
 /** Each turn's children are in the order of their lines; the lines of several turns can interleave. */
-function* mergeByLine(all: readonly Iterable<Child>[]): Generator<Child, void, undefined> {
+function* interleaveByLine(all: readonly Iterable<Child>[]): Generator<Child, void, undefined> {
   const iterators = all.map((children) => children[Symbol.iterator]());
   const next = (children: Iterator<Child>) => {
     const { value } = children.next();

@@ -41,8 +41,8 @@ export class DryRunState implements SessionState {
     });
   }
 
-  hasAcknowledged(destination: string): boolean {
-    return this.#state.hasAcknowledged(destination);
+  isMistaken(destination: string, entry: Entry): boolean {
+    return this.#state.isMistaken(destination, entry);
   }
 
   async checkWritable(): Promise<void> {}

@@ -175,15 +175,17 @@ function listProgress({ elsewhere = {}, ...progress }: Entry): Progress[] {
 }
 
 /** Whether sending to a destination has failed for the session. */
-export function hasFailedAt({ destination, pending, elsewhere = {} }: Entry, id: string): boolean {
-  const there = destination === id ? pending : elsewhere[id]?.pending;
-  return there !== undefined && there.attempts > 0;
+export function hasFailedAt(entry: Entry, destination: string): boolean {
+  return (findProgress(entry, destination)?.pending?.attempts ?? 0) > 0;
 }
 
 /** Whether a destination has acknowledged anything of the session. */
-export function isAcknowledgedBy({ destination, elsewhere = {}, ...progress }: Entry, id: string): boolean {
-  const there = destination === id ? progress : elsewhere[id];
-  return there?.acknowledged === true;
+export function isAcknowledgedBy(entry: Entry, destination: string): boolean {
+  return findProgress(entry, destination)?.acknowledged === true;
+}
+
+function findProgress({ destination: last, elsewhere = {}, ...progress }: Entry, destination: string) {
+  return last === destination ? progress : elsewhere[destination];
 }
 
 /** Whether the session has nothing that a later run must look for. */

@@ -19,6 +19,7 @@ import {
   changeEntryText,
   decodeEntry,
   type Entry,
+  hasFailedAt,
   isAcknowledgedBy,
   type SessionEntry,
   withProgressAt,
@@ -56,14 +57,7 @@ export function locksFolder(folder: string): string {
 /** What an export needs of the state. */
 export type SessionState = Pick<
   StateStore,
-  | 'read'
-  | 'update'
-  | 'remove'
-  | 'sessionsWithFirst'
-  | 'sessionsWithAgent'
-  | 'hasAcknowledged'
-  | 'checkWritable'
-  | 'lock'
+  'read' | 'update' | 'remove' | 'sessionsWithFirst' | 'sessionsWithAgent' | 'isMistaken' | 'checkWritable' | 'lock'
 >;
 
 type Change = (lines: FileLines) => FileLines;
@@ -113,6 +107,11 @@ export class StateStore {
   /** Returns the sessions that a later run has to look at. */
   unsettled(): SessionEntry[] {
     return decodeLines(this.#lines().filter((line) => !isSettledLine(line)));
+  }
+
+  /** Whether a destination's URL or key is wrong: sending to it failed for the session, and nothing has ever arrived there. */
+  isMistaken(destination: string, entry: Entry): boolean {
+    return hasFailedAt(entry, destination) && !this.hasAcknowledged(destination);
   }
 
   /** Whether a destination has acknowledged anything of any session. */

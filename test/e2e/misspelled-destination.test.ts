@@ -4,6 +4,7 @@ import { ClaudeSession } from '../support/claude-session.js';
 import { LangfuseServer } from '../support/langfuse-server.js';
 import { type Environment, run, Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
+import { actionsIn } from '../support/traced-runs.js';
 
 let workplace: Workplace;
 let session: ClaudeSession;
@@ -19,40 +20,9 @@ beforeEach(async () => {
 
 afterEach(() => workplace.close());
 
-/** A hook of a run of Claude Code that was started with these variables. */
-const hook = (payload: object, env: Environment = {}) =>
-  run(['hook'], { ...workplace.env, ...env }, JSON.stringify(payload));
-const backfill = (env: Environment, ...args: string[]) => {
-  workplace.letIdle();
-  return run(['backfill', '--yes', '--all', ...args], { ...workplace.env, TRACE_TO_LANGFUSE: undefined, ...env });
-};
+const { hook, backfill, turns, whileRefusing, runOnce } = actionsIn(() => ({ workplace, session }));
 const METADATA = { CC_LANGFUSE_CAPTURE: 'metadata' };
 const OFF = { TRACE_TO_LANGFUSE: 'false' };
-
-/** What a server has of each turn: whose it is, its name, and whether its words are there. */
-const turns = (server = workplace.server) =>
-  server.roots.map(
-    ({ trace, name, input }) => `${String(trace.sessionId)[0]} ${name}${input === undefined ? '' : ' with words'}`,
-  );
-
-async function whileRefusing<T>(work: () => Promise<T>, server = workplace.server): Promise<T> {
-  server.misbehave = () => ({ status: 401 });
-  const result = await work();
-  server.misbehave = () => undefined;
-  return result;
-}
-
-/** `claude -p`: one turn, with the hooks of a run with these variables. */
-async function runOnce(
-  source: 'startup' | 'resume',
-  { env = {}, hasStart = true }: { env?: Environment; hasStart?: boolean } = {},
-  one = session,
-): Promise<void> {
-  if (hasStart) await hook(one.startPayload(source), env);
-  one.addTurn();
-  await hook(one.payload('Stop'), env);
-  await hook(one.payload('SessionEnd', { reason: 'other' }), env);
-}
 
 describe('a destination that was misspelled', () => {
   const typos: [string, () => Environment][] = [

@@ -7,6 +7,7 @@ import { NOTHING, sumTallies, type Tally } from '../../export/tally.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { attempt } from '../../shared/attempt.js';
 import type { Entry } from '../../state/entry.js';
+import { isMutedNow } from '../../state/runs.js';
 import { AgentFolders } from '../../transcript/agents/agent-files.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { findFirstPromptUuid } from '../../transcript/sessions/related-sessions.js';
@@ -155,7 +156,7 @@ function explainNothing(
   { isElsewhere, isOpen }: { isElsewhere: boolean; isOpen: boolean },
   destinationId: string,
 ): [Outcome, string | undefined] {
-  if (now?.mutes?.some(({ toLine }) => toLine === undefined)) return ['skipped', 'is muted'];
+  if (isMutedNow(now?.mutes)) return ['skipped', 'is muted'];
   const runs = now?.runs ?? [];
   const isOwn = runs.some(({ destination }) => destination === destinationId);
   if (isElsewhere || (runs.length > 0 && !isOwn)) return ['skipped', 'is for another project'];

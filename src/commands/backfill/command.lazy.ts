@@ -26,7 +26,7 @@ export { HELP } from './request.js';
 const FORCE_WARNING =
   'observations are sent again under the same ids: until Langfuse merges them (minutes, or longer), its lists and its sums of tokens and cost count them twice';
 
-/** Stands for the destination of a dry run without keys. */
+/** The destination id of a dry run without keys. */
 const NO_DESTINATION = 'none';
 
 export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {

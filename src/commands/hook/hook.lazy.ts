@@ -6,8 +6,10 @@ import { type DestinationConfig, describingVariables, readSettings, type Setting
 import type { Closing, ExportContext, ExportRequest } from '../../export/export-request.js';
 import { IDLE_MS } from '../../export/read-turns.js';
 import { exportSession } from '../../export/session.js';
+import { isHeldByRules } from '../../export/session-run.js';
 import type { Destination } from '../../langfuse/destination.js';
 import { describeRefusal, fingerprint } from '../../langfuse/endpoint.js';
+import { isRefusal } from '../../langfuse/http/client.js';
 import { openDestination } from '../../langfuse/open-destination.js';
 import { attempt } from '../../shared/attempt.js';
 import { type Log, openLog } from '../../shared/log.js';
@@ -31,7 +33,7 @@ const FILE_POLL_MS = 10;
 const AFTER_FAILURE_MS = 1_500;
 const JUST_NOW_MS = 15_000;
 
-/** What a run in the background is told. */
+/** What a run in the background knows, besides the payload. */
 export interface Worker {
   readonly forMs: number;
   /** How long the transcript was when the event came. It may have grown since. */
@@ -133,11 +135,10 @@ async function exportEvent(
 /** Lets the next hook say in the terminal why nothing is sent: the rules for redaction, or the keys. */
 function saveRefusalOf(run: HookRun, config: DestinationConfig, { lastStatus }: Destination, reason = ''): void {
   const { settings, folder, env } = run;
-  const hold = settings.hold ?? (reason.startsWith('CC_LANGFUSE_REDACT_EXTRA') ? reason : undefined);
-  const isRefusal = lastStatus === 401 || lastStatus === 403;
+  const hold = settings.hold ?? (isHeldByRules(reason) ? reason : undefined);
   if (hold !== undefined) saveRefusal(folder, hold, env);
   else if (lastStatus !== undefined)
-    saveRefusal(folder, isRefusal ? describeRefusal(config, lastStatus) : undefined, env);
+    saveRefusal(folder, isRefusal(lastStatus) ? describeRefusal(config, lastStatus) : undefined, env);
 }
 
 function findDeadline({ payload, startedAt, deadline, worker }: HookRun, state: StateStore): number {
@@ -192,8 +193,8 @@ function isStop(event: string | undefined): boolean {
 }
 
 /**
- * Exports the session that the transcript says it continues, unless this session has been exported before. If no hook has told of
- * either, its last turn was traced if this session continues it without a pause, since then it was the same process.
+ * Exports the session that the transcript says it continues, unless this session has been exported before. If no hook has
+ * recorded either, its last turn was traced if this session continues it without a pause, since then it was the same process.
  */
 async function exportPrevious(
   { session_id: sessionId, transcript_path: path }: HookPayload,

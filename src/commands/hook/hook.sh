@@ -51,7 +51,7 @@ measure_transcript() {
 }
 
 in_background() {
-  # Claude Code waits for whoever keeps its pipes open.
+  # Claude Code waits for any process that keeps its pipes open.
   exec >/dev/null 2>&1
   # All of it: it can be larger than a pipe holds, and Claude Code closes its end when this script ends.
   payload=$(cat)

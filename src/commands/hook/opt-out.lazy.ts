@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { stateFolder } from '../../config/claude-folder.js';
 import { StateStore } from '../../state/store.js';
 import { hasOpenRun, markRunClosed } from './open-runs.js';
@@ -12,7 +11,7 @@ const STDIN_WAIT_MS = 5_000;
 export async function optOut(env: NodeJS.ProcessEnv, transcriptBytes?: number): Promise<void> {
   const folder = stateFolder(env);
   const payload = parsePayload(await readStdin(Date.now() + STDIN_WAIT_MS));
-  if (!existsSync(folder) || !hasOpenRun(folder, payload.session_id)) return;
+  if (!hasOpenRun(folder, payload.session_id)) return;
   await recordOptOut(payload, new StateStore(folder, () => {}), transcriptBytes);
   markRunClosed(folder, payload.session_id);
 }

@@ -2,15 +2,15 @@ import { lstatSync } from 'node:fs';
 import { type Entry, lastKnownLine, withProgressAt } from '../../state/entry.js';
 import { isSameRun, openRun, type Run, type RunIdentity } from '../../state/runs.js';
 import type { SessionState } from '../../state/store.js';
-import { withReader } from '../../transcript/file/lines.js';
+import { countLines } from '../../transcript/file/lines.js';
 import type { HookPayload } from './payload.js';
 
 /** Sources of sessions that had no run before. */
 const NEW_SESSION = ['startup', 'clear', 'fork'];
 
 /**
- * Records that a run begins. SessionStart comes before its prompts: the lines that exist by then belong to earlier runs. A worker
- * is told how many bytes of them there were.
+ * Records that a run begins. SessionStart comes before its prompts: the lines that exist by then belong to earlier runs. `bytes` is
+ * the size of the transcript at that time, if it was measured before this process started.
  */
 export async function recordStart(
   payload: HookPayload,
@@ -80,16 +80,8 @@ function endAt(lastLine: number, open: Run, known: Entry, path: string): Pick<En
 }
 
 /** Counts the lines of a transcript, or of its first bytes, from the last turn that was exported. */
-function countKnownLines(path: string, known: Entry | undefined, bytes = Number.POSITIVE_INFINITY): number {
+function countKnownLines(path: string, known: Entry | undefined, bytes?: number): number {
   if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) return 0;
   const { turnLine: line = 1, offset = 0 } = known ?? {};
-  return withReader(path, (reader) => {
-    const start = offset > 0 && offset <= bytes ? reader.moveTo({ line, offset }) : undefined;
-    let count = (start?.line ?? 1) - 1;
-    for (const { number, end } of reader.lines()) {
-      if (end > bytes) break;
-      count = number;
-    }
-    return count;
-  });
+  return countLines(path, { from: offset > 0 ? { line, offset } : undefined, bytes });
 }

@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
-import { type Entry, hasFailedAt, withProgressAt } from '../../state/entry.js';
+import { type Entry, withProgressAt } from '../../state/entry.js';
 import type { StateStore } from '../../state/store.js';
 import { findAgentFiles } from '../../transcript/agents/agent-files.js';
 import { SESSION_ID } from '../../transcript/sessions/related-sessions.js';
@@ -32,7 +32,8 @@ export function* findRecoverable(
     if (sessionId === own.sessionId || path === undefined) return [];
     // In the same folder the same settings apply: if those of the other session were wrong, these correct them.
     const isSameFolder = dirname(path) === dirname(own.path);
-    const adopts = isSameFolder && runs.some(({ destination }) => isWrong(destination, entry, state));
+    const isWrong = (id: string | undefined) => id === undefined || state.isMistaken(id, entry);
+    const adopts = isSameFolder && runs.some(({ destination }) => isWrong(destination));
     if (!adopts && !runs.some(({ destination }) => destination === destinationId)) return [];
     return [{ sessionId, path, adopts, entry: withProgressAt(entry, destinationId) }];
   });
@@ -52,10 +53,6 @@ export function* findRecoverable(
     const found = locateTranscript(path, sessionId);
     if (found !== undefined) yield { sessionId, path: found, adopts };
   }
-}
-
-function isWrong(destination: string | undefined, entry: Entry, state: StateStore): boolean {
-  return destination === undefined || (hasFailedAt(entry, destination) && !state.hasAcknowledged(destination));
 }
 
 /** Finds sessions that have not changed for a week and whose transcript is gone: Claude Code deletes old transcripts. */

@@ -4,6 +4,7 @@ import { selectSessions } from '../../cli/session-selection.js';
 import { printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
+import { isMutedNow } from '../../state/runs.js';
 import { StateStore } from '../../state/store.js';
 import { countLines } from '../../transcript/file/lines.js';
 
@@ -24,8 +25,8 @@ export async function changeMute(
   if (command === 'mute' && !mayOptOut) throw new Error('managed settings do not allow it (CC_LANGFUSE_ALLOW_OPT_OUT)');
 
   const state = new StateStore(stateFolder(env), () => {});
-  const last = state.read(sessionId)?.mutes?.at(-1);
-  const open = last && last.toLine === undefined ? last : undefined;
+  const mutes = state.read(sessionId)?.mutes;
+  const open = isMutedNow(mutes) ? mutes?.at(-1) : undefined;
   const isMuted = open !== undefined;
   const shown = `${toOneLine(title) || '(no prompt)'} (${toOneLine(sessionId)})`;
   if (isMuted === (command === 'mute')) {

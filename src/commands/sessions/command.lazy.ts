@@ -10,6 +10,7 @@ import { fingerprint } from '../../langfuse/endpoint.js';
 import { createRedactor, type Redact } from '../../observations/redaction/redact.js';
 import { attempt } from '../../shared/attempt.js';
 import { type Entry, withProgressAt } from '../../state/entry.js';
+import { isMutedNow } from '../../state/runs.js';
 import { StateStore } from '../../state/store.js';
 import { hasMessagesAfter, type SessionOverview } from '../../transcript/sessions/overview.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
@@ -96,7 +97,7 @@ function findExportState(
   destination: string | undefined,
 ): ExportState {
   const entry = known && destination !== undefined ? withProgressAt(known, destination) : known;
-  if (entry?.mutes?.some(({ toLine }) => toLine === undefined)) return { state: 'muted' };
+  if (isMutedNow(entry?.mutes)) return { state: 'muted' };
   if (entry?.pending) return { state: 'pending', reason: entry.pending.reason };
   const { turnCount = 0, runs = [], bytes: exportedTo = entry?.offset ?? 0 } = entry ?? {};
   // A file that cannot be read to its end may contain more.

@@ -27,11 +27,18 @@ export function parseUnfinishedLine(reader: TranscriptReader): Line | undefined 
   return line?.kind === 'unreadable' ? undefined : line;
 }
 
-/** Counts the lines that end in a newline. Those before a known position need not be read. */
-export function countLines(path: string, from: Position = { line: 1, offset: 0 }): number {
+/** Counts the lines that end in a newline, in the whole file or its first bytes. Those before a known position are not read. */
+export function countLines(
+  path: string,
+  { from, bytes = Number.POSITIVE_INFINITY }: { from?: Position | undefined; bytes?: number | undefined } = {},
+): number {
   return withReader(path, (reader) => {
-    let count = (reader.moveTo(from)?.line ?? 1) - 1;
-    for (const { number } of reader.lines()) count = number;
+    const start = from && from.offset <= bytes ? reader.moveTo(from) : undefined;
+    let count = (start?.line ?? 1) - 1;
+    for (const { number, end } of reader.lines()) {
+      if (end > bytes) break;
+      count = number;
+    }
     return count;
   });
 }

@@ -1,6 +1,7 @@
 import { formatDuration, formatMoment, plural } from '../../../cli/format.js';
 import { fingerprint } from '../../../langfuse/endpoint.js';
 import { attempt } from '../../../shared/attempt.js';
+import { isMutedNow } from '../../../state/runs.js';
 import { about, type Finding } from '../finding.js';
 import type { StateFiles } from './files.js';
 import type { SettingsInForce } from './settings.js';
@@ -50,7 +51,7 @@ function* checkPending({ store, now, settings }: StateFiles & SettingsInForce): 
 }
 
 function* checkMuted({ store }: StateFiles): Generator<Finding> {
-  const muted = readEntries(store).filter(([, { mutes = [] }]) => mutes.some(({ toLine }) => toLine === undefined));
+  const muted = readEntries(store).filter(([, { mutes }]) => isMutedNow(mutes));
   for (const [sessionId] of muted.slice(0, SHOWN))
     yield about('muted', { sessionId }).none(`${sessionId} is muted; cc-langfuse unmute ${sessionId} ends that`);
 }

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { buildCommand } from '../../src/commands/setup/program-path.js';
 import { appendLines, appendTurn, at, SESSION, user } from '../support/lines.js';
-import { type Environment, LAUNCHER, POLL, PROGRAM, Workplace } from '../support/program.js';
+import { type Environment, LAUNCHER, POLL, PROGRAM, run, Workplace } from '../support/program.js';
 import { removeFolder } from '../support/remove-folder.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
 
@@ -213,7 +213,13 @@ test.skipIf(!hasProgram('bash'))(
 
 test('whenever the launcher is killed, no turn is lost or doubled once a later event has come', async () => {
   const kills: (string | null)[] = [];
-  await workplace.hook(describeEvent('SessionStart', { source: 'startup' }));
+  // Not in the background: it must be recorded before the first Stop.
+  await run(
+    ['hook'],
+    { ...workplace.env, ...HEADLESS },
+    JSON.stringify(describeEvent('SessionStart', { source: 'startup' })),
+  );
+  expect(workplace.state[SESSION]).toMatchObject({ runs: [{ from_line: 1 }] });
   for (let n = 1; n <= 24; n += 1) {
     appendTurn(path(), n, { promptId: `p${n}` });
     const { exitCode, signal, output } = await launch('Stop', {

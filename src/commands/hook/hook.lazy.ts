@@ -8,7 +8,7 @@ import { IDLE_MS } from '../../export/read-turns.js';
 import { exportSession } from '../../export/session.js';
 import { isHeldByRules } from '../../export/session-run.js';
 import type { Destination } from '../../langfuse/destination.js';
-import { describeRefusal, fingerprint } from '../../langfuse/endpoint.js';
+import { describeRefusal, describeTrouble, fingerprint } from '../../langfuse/endpoint.js';
 import { isRefusal } from '../../langfuse/http/client.js';
 import { openDestination } from '../../langfuse/open-destination.js';
 import { attempt } from '../../shared/attempt.js';
@@ -21,6 +21,7 @@ import { markRunClosed, markRunOpen } from './open-runs.js';
 import { type HookPayload, parsePayload } from './payload.js';
 import { recordEnd, recordOptOut, recordStart } from './record-run.js';
 import { findDeleted, findRecoverable } from './recovery.js';
+import { findDeadline, isWrongUrl, ServerHealth } from './server-health.js';
 import { readStdin } from './stdin.js';
 
 /** How long to wait for the answer's last line; it is written 7 to 154 ms after Stop hooks start. */
@@ -28,10 +29,6 @@ const ANSWER_WAIT_MS = 2_000;
 /** How long to wait for the transcript itself: after a quick first answer Stop starts before the file exists. */
 const FILE_WAIT_MS = 300;
 const FILE_POLL_MS = 10;
-
-/** With `claude -p`, SessionEnd follows Stop at once: if Stop has just failed, SessionEnd must not take as long again. */
-const AFTER_FAILURE_MS = 1_500;
-const JUST_NOW_MS = 15_000;
 
 /** What a run in the background knows, besides the payload. */
 export interface Worker {
@@ -115,38 +112,39 @@ async function exportEvent(
   const { session_id: sessionId, transcript_path: path, hook_event_name: event } = payload;
   const destination = await openDestination(config, folder);
   const { destination: destinationId } = identity;
-  const context: ExportContext = { state, destination, destinationId, env, deadline: findDeadline(run, state), log };
+  const deadline = findDeadline(run, destinationId);
+  const context: ExportContext = { state, destination, destinationId, env, deadline, log };
+  const health = new ServerHealth(run, destination, destinationId);
   const end = async () => event === 'SessionEnd' && recordEnd({ sessionId, path }, state, identity);
   try {
     await end();
     const isDone = await exportOwnSession(run, identity, context);
+    health.save();
     // The export may have found that the run began without a SessionStart.
     await end();
     if (event === 'SessionEnd') markRunClosed(folder, sessionId);
     // If the server is at fault, the turns of other sessions will not get through either.
     if (isDone || destination.isHealthy) await recoverOthers(run, state, context);
+    health.save();
     const entry = attempt(() => state.read(sessionId, destinationId));
-    saveRefusalOf(run, config, destination, entry?.pending?.reason);
+    saveNotice(run, config, destination, state, entry?.pending?.reason);
   } finally {
+    health.close();
     await destination.close();
   }
 }
 
-/** Lets the next hook say in the terminal why nothing is sent: the rules for redaction, or the keys. */
-function saveRefusalOf(run: HookRun, config: DestinationConfig, { lastStatus }: Destination, reason = ''): void {
+/** Lets the next hook say in the terminal why nothing is sent: the rules for redaction, the keys, or the URL. */
+function saveNotice(run: HookRun, config: DestinationConfig, destination: Destination, state: StateStore, reason = '') {
   const { settings, folder, env } = run;
+  const { lastStatus, trouble } = destination;
   const hold = settings.hold ?? (isHeldByRules(reason) ? reason : undefined);
   if (hold !== undefined) saveRefusal(folder, hold, env);
-  else if (lastStatus !== undefined)
-    saveRefusal(folder, isRefusal(lastStatus) ? describeRefusal(config, lastStatus) : undefined, env);
-}
-
-function findDeadline({ payload, startedAt, deadline, worker }: HookRun, state: StateStore): number {
-  if (payload.hook_event_name !== 'SessionEnd' || worker) return deadline;
-  const known = state.read(payload.session_id);
-  const hasFailed = known?.pending !== undefined && known.pending.attempts > 0;
-  const hasJustFailed = hasFailed && Date.now() - Date.parse(known.updated) < JUST_NOW_MS;
-  return hasJustFailed ? Math.min(deadline, startedAt + AFTER_FAILURE_MS) : deadline;
+  else if (lastStatus !== undefined && isRefusal(lastStatus))
+    saveRefusal(folder, describeRefusal(config, lastStatus), env);
+  else if (trouble && isWrongUrl(folder, fingerprint(config), state))
+    saveRefusal(folder, describeTrouble(config, trouble), env);
+  else if (lastStatus !== undefined) saveRefusal(folder, undefined, env);
 }
 
 /** Exports the session that this one took over from, then the session itself; returns whether nothing is left to be sent. */

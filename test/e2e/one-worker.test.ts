@@ -1,42 +1,29 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { appendLines, appendTurn, assistant, at, SESSION, user } from '../support/lines.js';
 import { type Environment, LAUNCHER, POLL, Workplace } from '../support/program.js';
-import { removeFolder } from '../support/remove-folder.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
+import { StartedNodes } from '../support/started-nodes.js';
 
 let workplace: Workplace;
-/** Has a `node` that writes down its process id and whether it is a worker. */
-let tools: string;
+let nodes: StartedNodes;
 
 beforeEach(async () => {
   workplace = await Workplace.open();
   workplace.env = { ...workplace.env, CLAUDE_CODE_ENTRYPOINT: 'cli' };
-  tools = mkdtempSync(join(tmpdir(), 'cc-langfuse-tools-'));
-  const node = `#!/bin/sh\necho "$2 $$" >> "${tools}/started"\nexec "${process.execPath}" "$@"\n`;
-  writeFileSync(join(tools, 'node'), node, { mode: 0o755 });
+  nodes = new StartedNodes();
 });
 
 afterEach(async () => {
-  for (const pid of findAlive()) process.kill(pid, 'SIGKILL');
+  await nodes.remove();
   await workplace.close();
-  await removeFolder(tools);
 });
 
-const started = () => {
-  const path = join(tools, 'started');
-  return existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : [];
-};
-const findAlive = () =>
-  started()
-    .map((line) => Number(line.split(' ')[1]))
-    .filter(
-      (pid) => existsSync(`/proc/${pid}/stat`) && !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8')),
-    );
+const findAlive = () => nodes.findAlive();
+const countStarted = (command: string) => nodes.commands.filter((each) => each === command).length;
 const left = () => {
   const folder = join(workplace.stateFolder, 'cc-langfuse_left');
   // A worker that was killed while it wrote has left a part of another name.
@@ -59,7 +46,7 @@ function launch(event: string, { session = SESSION, env, more, onStart = () => {
   const payload = { session_id: session, transcript_path: workplace.transcriptOf(session), hook_event_name: event };
   return new Promise((resolve) => {
     const all = { PATH: process.env.PATH, ...workplace.env, CLAUDE_CODE_SESSION_ID: session, ...env };
-    const launcher = spawn(LAUNCHER, [event, join(tools, 'node')], { env: all, detached: true });
+    const launcher = spawn(LAUNCHER, [event, nodes.path], { env: all, detached: true });
     let output = '';
     launcher.stdout.on('data', (chunk: Buffer) => {
       output += chunk;
@@ -184,7 +171,7 @@ describe('while the server hangs', () => {
     const ended = launch('SessionEnd', { env: HEADLESS }).then(() => {
       hasEnded = true;
     });
-    await expect.poll(() => started().filter((line) => line.startsWith('hook')).length, POLL).toBe(1);
+    await expect.poll(() => countStarted('hook'), POLL).toBe(1);
     await sleep(300);
     expect(hasEnded).toBe(false);
     hanging.release();
@@ -244,7 +231,7 @@ describe('a turn that was left', () => {
     await stop(1);
     await expect.poll(() => hanging.count, POLL).toBe(1);
     await stop(2, { env: { LANGFUSE_TAGS: 'another', CC_LANGFUSE_CAPTURE: 'metadata' } });
-    await expect.poll(() => started().filter((line) => line.startsWith('worker')).length, POLL).toBe(3);
+    await expect.poll(() => countStarted('worker'), POLL).toBe(3);
     hanging.release();
     await expect.poll(() => turns().length, POLL).toBe(2);
     await expect.poll(findAlive, POLL).toEqual([]);
@@ -280,7 +267,7 @@ describe('a turn that was left', () => {
     for (const n of [2, 3]) await stop(n);
     await expect.poll(() => left().length, POLL).toBe(2);
     await expect.poll(findAlive, POLL).toHaveLength(1);
-    for (const pid of findAlive()) process.kill(pid, 'SIGKILL');
+    for (const pid of findAlive()) nodes.kill(pid);
     await expect.poll(findAlive, POLL).toEqual([]);
     const { length: before } = workplace.server.requests;
     hanging.release();
@@ -317,7 +304,7 @@ test('whenever launchers and workers are killed, the next event completes what t
   workplace.server.misbehave = (_, number) => ({ delayMs: (number % 3) * 40 });
   const killed = { launchers: 0, workers: 0 };
   for (let n = 1; n <= 40; n += 1) {
-    const { length: before } = started();
+    const before = countStarted('worker');
     await stop(n, {
       onStart: async (launcher) => {
         if (n % 4 !== 0) return;
@@ -328,14 +315,8 @@ test('whenever launchers and workers are killed, the next event completes what t
     if (n % 2 === 0) await sleep((n * 7) % 60);
     // The one that has just started, which may leave its turn, or any other, which may be at work.
     const alive = findAlive();
-    const victim = n % 3 === 0 ? alive.at(-1) : n % 3 === 1 && started().length > before ? alive[0] : undefined;
-    if (victim === undefined) continue;
-    try {
-      process.kill(victim, 'SIGKILL');
-      killed.workers += 1;
-    } catch {
-      // It has just ended.
-    }
+    const victim = n % 3 === 0 ? alive.at(-1) : n % 3 === 1 && countStarted('worker') > before ? alive[0] : undefined;
+    if (victim !== undefined && nodes.kill(victim)) killed.workers += 1;
   }
   expect(killed.launchers).toBeGreaterThan(0);
   expect(killed.workers).toBeGreaterThan(5);

@@ -66,6 +66,8 @@ export interface ExportReport {
   /** Why something is still to be sent. */
   readonly failure: string | undefined;
   readonly isStopped: boolean;
+  /** Another run was working on the session, so nothing was done. */
+  readonly isBusy?: boolean;
 }
 
 /** Which turns are over. A turn that another one follows always is; this is about the last one. */
@@ -76,4 +78,6 @@ export type Closing =
   | ({
       readonly kind: 'answer';
       readonly waitUntil: number;
+      /** The turn may have been sent already. Then the one that is open now is another one. */
+      readonly mayBeSent?: boolean;
     } & AwaitedAnswer);

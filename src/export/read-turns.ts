@@ -52,10 +52,11 @@ export async function* readTurns(
   oddLines.logRest();
   const group = grouper.open();
   if (!group) return;
+  const isSent = closing.kind === 'answer' && closing.mayBeSent === true && watch?.isPromptSeen === false;
   const promptLine = Math.min(...group.turns.map(({ prompts }) => prompts[0].line));
   const isClosed =
     closing.kind === 'everything' ||
-    (closing.kind === 'answer' && promptLine <= (watch?.line ?? readUpTo)) ||
+    (closing.kind === 'answer' && !isSent && promptLine <= (watch?.line ?? readUpTo)) ||
     promptLine <= start.closedLine ||
     run.ledger.hasEnded(promptLine) ||
     Date.now() - reader.status.changedAt > IDLE_MS;

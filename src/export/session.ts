@@ -24,7 +24,7 @@ export async function exportSession(request: ExportRequest, context: ExportConte
   if (!lock) {
     // The run that has the lock sends what a recovery would.
     const failure = occasion === 'recovery' ? undefined : 'another run was working on it all the time';
-    return { sent: NOTHING, failure, isStopped: context.stop?.aborted ?? false };
+    return { sent: NOTHING, failure, isStopped: context.stop?.aborted ?? false, isBusy: true };
   }
   try {
     if (request.force) await forget(sessionId, context);

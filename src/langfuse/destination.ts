@@ -52,6 +52,13 @@ export interface ScoreReport {
   readonly failure: string | undefined;
 }
 
+/** Why a server does not take what it is sent. */
+export interface Trouble {
+  readonly reason: string;
+  /** Whether the server is down or does not answer in time, so that it may work later. */
+  readonly isOutage: boolean;
+}
+
 /**
  * Where observations are sent. An export knows nothing else of it. To add a destination, implement this in a file of its own
  * and choose it in `open-destination.ts`.
@@ -67,6 +74,10 @@ export interface Destination {
   sendScores(turns: readonly TurnScores[], limits: Limits): Promise<ScoreReport>;
   /** Whether the server accepts what it is sent, or refuses it because of its content: other sessions may get through. */
   readonly isHealthy: boolean;
+  /** Why the last request failed; undefined if it did not, or if the server only asked to wait. */
+  readonly trouble: Trouble | undefined;
+  /** Since when a request has been waiting for its answer, in ms since 1970. */
+  readonly waitingSince: number | undefined;
   /** The HTTP status of the last answer; undefined if there was none. */
   readonly lastStatus: number | undefined;
   /** Until when the server has asked to wait, in ms since 1970. */

@@ -5,6 +5,8 @@ import { encodeSpan } from './otlp/span.js';
 /** Acknowledges everything and sends nothing: a dry run and a preview only want to know what would be sent. */
 export class DryRunDestination implements Destination {
   readonly isHealthy = true;
+  readonly trouble = undefined;
+  readonly waitingSince = undefined;
   readonly lastStatus = undefined;
   readonly pausedUntil = 0;
 

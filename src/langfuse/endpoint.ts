@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { CollectorConfig, DestinationConfig, LangfuseConfig } from '../config/settings.js';
 import { version } from '../shared/version.js';
+import type { Trouble } from './destination.js';
 import type { HttpRequest } from './http/client.js';
 
 /** Where requests go, and the headers that they carry. */
@@ -58,8 +59,18 @@ function describeDestination(config: DestinationConfig): string {
   return `${origin}${pathname}${search}`;
 }
 
+function hostOf(config: DestinationConfig): string {
+  return (config.kind === 'langfuse' ? config.baseUrl : config.url).host;
+}
+
+/** Says for the user what went wrong with a server. */
+export function describeTrouble(config: DestinationConfig, { reason }: Trouble): string {
+  const host = hostOf(config);
+  return reason.startsWith(host) ? reason : `sending to ${host} fails: ${reason}`;
+}
+
 export function describeRefusal(config: DestinationConfig, status: number): string {
   return config.kind === 'langfuse'
-    ? `Langfuse refused the keys (${status}) at ${config.baseUrl.host}`
-    : `${config.url.host} refused CC_LANGFUSE_OTLP_HEADERS (${status})`;
+    ? `Langfuse refused the keys (${status}) at ${hostOf(config)}`
+    : `${hostOf(config)} refused CC_LANGFUSE_OTLP_HEADERS (${status})`;
 }

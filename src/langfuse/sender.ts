@@ -1,7 +1,7 @@
 import type { Observation } from '../observations/model.js';
 import { cutOutgoing } from './cut-outgoing.js';
-import type { Limits, Outgoing, Rejected, SendReport } from './destination.js';
-import { isSuccess } from './http/client.js';
+import type { Limits, Outgoing, Rejected, SendReport, Trouble } from './destination.js';
+import { isSuccess, NoResponseError } from './http/client.js';
 import { isRetryable, nextAttemptAt, type RetryingHttpClient, waitUntil } from './http/retry.js';
 import { encodeSpan } from './otlp/span.js';
 import { isAccepted, type Reply, type Transport } from './transport.js';
@@ -27,6 +27,8 @@ export class Sender {
   protected readonly http: RetryingHttpClient;
   readonly #transport: Transport;
   #last: Reply | undefined;
+  #trouble: Trouble | undefined;
+  #waitingSince: number | undefined;
 
   constructor(transport: Transport, http: RetryingHttpClient) {
     this.#transport = transport;
@@ -57,14 +59,20 @@ export class Sender {
     return { settled, dropped: select(refused), ...(cut.size > 0 && { cut: select(cut) }), rejected, failure };
   }
 
+  get trouble(): Trouble | undefined {
+    return this.#trouble;
+  }
+
+  get waitingSince(): number | undefined {
+    return this.#waitingSince;
+  }
+
   get lastStatus(): number | undefined {
     return this.#last?.status;
   }
 
   get isHealthy(): boolean {
-    if (this.#last === undefined || this.#last.problem !== undefined) return false;
-    const { status } = this.#last;
-    return isSuccess(status) || status === 400 || status === 413;
+    return this.#last !== undefined && this.#last.status !== 429 && this.#trouble === undefined;
   }
 
   get pausedUntil(): number {
@@ -118,8 +126,13 @@ export class Sender {
   }
 
   async #postRequest(request: readonly Outgoing[], limits: Limits): Promise<Reply> {
+    this.#waitingSince = Date.now();
     const reply = await this.#transport.post(request, limits).catch((error: Error) => error);
+    this.#waitingSince = undefined;
     this.#last = reply instanceof Error ? undefined : reply;
+    if (!(reply instanceof Error)) this.#trouble = findTrouble(reply);
+    // Any other error, as that there was no time left, says nothing about the server.
+    else if (reply instanceof NoResponseError) this.#trouble = { reason: reply.message, isOutage: isFair(reply) };
     if (reply instanceof Error) throw reply;
     return reply;
   }
@@ -159,6 +172,19 @@ export class Sender {
 
 function describeRefusal({ refusal }: Delivery): string {
   return `the server refuses every span (${refusal})`;
+}
+
+/** A server that had less time to answer than this may be well. */
+const FAIR_WAIT_MS = 1_000;
+
+function isFair({ waitedMs = FAIR_WAIT_MS }: NoResponseError): boolean {
+  return waitedMs >= FAIR_WAIT_MS;
+}
+
+function findTrouble({ status, problem }: Reply): Trouble | undefined {
+  if (problem === undefined && (isSuccess(status) || status === 400 || status === 413 || status === 429))
+    return undefined;
+  return { reason: problem ?? describeStatus(status), isOutage: status === 408 || status >= 500 };
 }
 
 function describeStatus(status: number): string {

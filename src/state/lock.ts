@@ -129,10 +129,16 @@ function isStale(path: string, owner: string): boolean {
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
+    return !isZombie(pid);
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== 'ESRCH';
   }
+}
+
+/** A process that was killed keeps its pid until its parent notices; in some containers that is never. Only Linux says so here. */
+function isZombie(pid: number): boolean {
+  const status = attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  return status !== undefined && /^\d+ \(.*\) [ZX]/s.test(status);
 }
 
 function readOwner(path: string): string | undefined {

@@ -300,10 +300,10 @@ describe('the session that this one continues', () => {
   });
 });
 
-test('SessionEnd stops waiting early for a server that hangs if the Stop just before it has failed', async () => {
+test('SessionEnd stops waiting early for a server that hangs if the Stop before it has found the server down', async () => {
   write(turnLines(1));
   workplace.env = { ...workplace.env, CC_LANGFUSE_TIMEOUT: '25000' };
-  workplace.server.misbehave = () => ({ status: 401 });
+  workplace.server.misbehave = () => ({ status: 503 });
   await workplace.hook(payload());
   const { length: answered } = workplace.server.requests;
   workplace.server.misbehave = () => ({ delayMs: 15_000 });

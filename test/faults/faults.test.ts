@@ -14,10 +14,13 @@ test('hooks that are killed at random lose and duplicate nothing, even if the se
     lost: 0,
     duplicates: 0,
     imagesMissing: 0,
+    left: 0,
     exitsOtherThanZero: 0,
     bytesOnStdout: 0,
   });
   expect(figures.kills).toBeGreaterThanOrEqual(60);
+  expect(figures.launchersKilled).toBeGreaterThan(0);
+  expect(figures.workersKilled).toBeGreaterThan(0);
   expect(figures.faults).toBeGreaterThan(0);
   expect(figures.turns).toBeGreaterThan(0);
 }, 120_000);

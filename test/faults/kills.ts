@@ -1,14 +1,19 @@
 import { spawn } from 'node:child_process';
-import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Misbehaviour, StoredObservation } from '../support/langfuse-server.js';
 import { LAUNCHER, PROGRAM, Workplace } from '../support/program.js';
 import { recording, transcriptsOf } from '../support/recording.js';
+import { StartedNodes } from '../support/started-nodes.js';
 import { describeTraces } from '../support/traces.js';
 import { numbersFrom } from './random.js';
 
 export interface Figures {
   readonly kills: number;
+  /** Kills of launchers and of their workers among them. */
+  readonly launchersKilled: number;
+  readonly workersKilled: number;
   readonly faults: number;
   readonly turns: number;
   readonly lost: number;
@@ -16,6 +21,8 @@ export interface Figures {
   readonly duplicates: number;
   /** References to images that were not uploaded. */
   readonly imagesMissing: number;
+  /** Events that were left to another worker and are still there in the end. */
+  readonly left: number;
   /** Rows that arrived again: of turns that continued, and of requests whose answer did not arrive. */
   readonly resent: number;
   readonly exitsOtherThanZero: number;
@@ -25,8 +32,9 @@ export interface Figures {
 const SOURCES = ['i-simple', 'i-queue', 'p-toolloop', 'h-block1', 'p-streamjson', 'i-interrupt', 'p-media'];
 /** Kills come within this many times the time that a run with little to send takes. Later it has ended by itself. */
 const KILLED_WITHIN_RUNS = 2;
-/** The launcher has ended by then. Its worker goes on, and meets the next run. */
+/** The launcher has ended by then. Its worker goes on, and meets the next run, unless it is killed, too. */
 const LAUNCHER_KILLED_WITHIN_MS = 10;
+const LONGEST_PAUSE_MS = 60;
 
 /**
  * Exports recorded sessions while their hooks are killed at random moments and the server fails at random, and then once
@@ -36,11 +44,14 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
   const random = numbersFrom(seed);
   const sum = {
     kills: 0,
+    launchersKilled: 0,
+    workersKilled: 0,
     faults: 0,
     turns: 0,
     lost: 0,
     duplicates: 0,
     imagesMissing: 0,
+    left: 0,
     resent: 0,
     exitsOtherThanZero: 0,
     bytesOnStdout: 0,
@@ -49,6 +60,7 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
   for (let round = 0; sum.kills < kills; round += 1) {
     const source = recording(SOURCES[round % SOURCES.length] ?? '');
     const workplace = await Workplace.open();
+    const nodes = new StartedNodes();
     try {
       workplace.server.misbehave = ({ url = '' }) => {
         // If an image cannot be uploaded, a placeholder replaces it for good.
@@ -64,27 +76,30 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
         hook_event_name: 'Stop',
       });
       mkdirSync(dirname(path), { recursive: true });
+      // An event may be left to another worker only if its run is recorded.
+      if (random() < 0.7)
+        await workplace.hook({ ...JSON.parse(payload), hook_event_name: 'SessionStart', source: 'startup' });
       for (const part of split(readFileSync(from, 'utf8'), random)) {
         appendFileSync(path, part);
-        const ended =
-          random() < 0.5
-            ? await runAndKill(
-                workplace.env,
-                payload,
-                [LAUNCHER, 'Stop', process.execPath],
-                random() * LAUNCHER_KILLED_WITHIN_MS,
-              )
-            : await runAndKill(
-                workplace.env,
-                payload,
-                [process.execPath, PROGRAM, 'hook'],
-                random() * KILLED_WITHIN_RUNS * runMs,
-              );
+        const isLaunched = random() < 0.7;
+        const [command, killAfterMs] = isLaunched
+          ? [[LAUNCHER, 'Stop', nodes.path], random() * LAUNCHER_KILLED_WITHIN_MS]
+          : [[process.execPath, PROGRAM, 'hook'], random() * KILLED_WITHIN_RUNS * runMs];
+        const ended = await runAndKill(workplace.env, payload, command, killAfterMs);
         if (ended.isKilled) sum.kills += 1;
-        else if (ended.exitCode !== 0) sum.exitsOtherThanZero += 1;
+        if (ended.isKilled && isLaunched) sum.launchersKilled += 1;
+        if (!ended.isKilled && ended.exitCode !== 0) sum.exitsOtherThanZero += 1;
         sum.bytesOnStdout += ended.stdoutBytes;
+        if (random() < 0.5) await sleep(random() * LONGEST_PAUSE_MS);
+        // The oldest is at work, and the newest is about to leave its event to it.
+        const alive = nodes.findAlive();
+        const victim = random() < 0.5 ? alive[0] : alive.at(-1);
+        if (victim === undefined || random() < 0.5 || !nodes.kill(victim)) continue;
+        sum.kills += 1;
+        sum.workersKilled += 1;
       }
       workplace.server.misbehave = () => undefined;
+      while (nodes.findAlive().length > 0) await sleep(10);
       const { exitCode, stdout, ms } = await workplace.hook(payload);
       // It depends on what else the machine does at the moment.
       runMs = ms;
@@ -104,7 +119,11 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
       ).length;
       sum.resent += [...arrivals.values()].reduce((times, one) => times + one - 1, 0);
       if (describeTraces(observations) !== readFileSync(join(source.folder, 'expected.json'), 'utf8')) sum.lost += 1;
+      // A launcher that was killed may have started a worker only just now.
+      for (let n = 0; n < 200 && countLeft(workplace) > 0; n += 1) await sleep(10);
+      sum.left += countLeft(workplace);
     } finally {
+      await nodes.remove();
       await workplace.close();
     }
   }
@@ -122,6 +141,11 @@ async function timeRun(): Promise<number> {
   }
 }
 
+function countLeft({ stateFolder }: Workplace): number {
+  const folder = join(stateFolder, 'cc-langfuse_left');
+  return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')).length : 0;
+}
+
 function findReferences(observations: readonly StoredObservation[]): string[] {
   return [...JSON.stringify(observations).matchAll(/@@@langfuseMedia:[^@]*\|id=([^|]+)/g)].map(([, id = '']) => id);
 }
@@ -132,7 +156,8 @@ function faultFor(part: number): Misbehaviour | undefined {
   if (part < 0.2) return { status: 429, headers: { 'retry-after': '0' } };
   if (part < 0.25) return { disconnect: 'before taking' };
   if (part < 0.3) return { disconnect: 'after taking' };
-  return part < 0.4 ? { delayMs: 50 } : undefined;
+  // Long enough for the next event to come while a worker waits.
+  return part < 0.45 ? { delayMs: part < 0.35 ? 50 : 400 } : undefined;
 }
 
 /** Splits a text at random places, also in the middle of lines. */
@@ -149,7 +174,7 @@ function split(text: string, random: () => number): string[] {
 function runAndKill(
   env: Workplace['env'],
   payload: string,
-  [command, ...args]: readonly [string, ...string[]],
+  [command = '', ...args]: readonly string[],
   afterMs: number,
 ) {
   return new Promise<{ isKilled: boolean; exitCode: number | null; stdoutBytes: number }>((resolve) => {

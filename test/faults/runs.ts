@@ -38,11 +38,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-const circumstances: fc.Arbitrary<Circumstances> = fc.record({ hasStart: fc.boolean(), areProven: fc.boolean() });
-
 /** Tries random sequences of runs, and returns how many. Throws with the shortest one after which a turn is not where it should be. */
-export async function tryRuns(sequences: number, seed: number): Promise<number> {
+export async function tryRuns(sequences: number, seed: number, areLaunched = false): Promise<number> {
   let tried = 0;
+  const circumstances: fc.Arbitrary<Circumstances> = fc.record({
+    hasStart: fc.boolean(),
+    areProven: fc.boolean(),
+    areLaunched: fc.constant(areLaunched),
+  });
   const property = fc.asyncProperty(
     fc.array(step, { minLength: 2, maxLength: 14 }),
     circumstances,

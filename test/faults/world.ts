@@ -1,12 +1,16 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { hook } from '../../src/commands/hook/hook.lazy.js';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
 import { appendLines, assistant, at, jsonLines, ms, toolResult, toolUse, user } from '../support/lines.js';
-import { type Environment, letIdle, run } from '../support/program.js';
+import { type Environment, LAUNCHER, letIdle, run } from '../support/program.js';
 import { removeFolder } from '../support/remove-folder.js';
+import { StartedNodes } from '../support/started-nodes.js';
 import { type Capture, type Config, describeArrived, type Place, TurnOracle } from './turn-oracle.js';
 
 /** What happens to a session, or to everything. A session is given by its place among those that exist. */
@@ -30,6 +34,8 @@ export interface Circumstances {
   readonly hasStart: boolean;
   /** Whether both places have acknowledged something before. */
   readonly areProven: boolean;
+  /** Whether hooks are called as Claude Code does: by the launcher, whose workers may overlap. Otherwise in this process, in front. */
+  readonly areLaunched: boolean;
 }
 
 /** A process of Claude Code. */
@@ -60,10 +66,15 @@ export class World {
   readonly #sessions: Session[] = [];
   readonly #oracle: TurnOracle;
   readonly #hasStart: boolean;
+  readonly #nodes: StartedNodes | undefined;
   #seconds = 0;
 
-  private constructor(servers: { readonly [place in Place]: LangfuseServer }, { hasStart, areProven }: Circumstances) {
+  private constructor(
+    servers: { readonly [place in Place]: LangfuseServer },
+    { hasStart, areProven, areLaunched }: Circumstances,
+  ) {
     this.#servers = servers;
+    this.#nodes = areLaunched ? new StartedNodes() : undefined;
     this.#oracle = new TurnOracle(areProven);
     this.#hasStart = hasStart;
     mkdirSync(this.#projects, { recursive: true });
@@ -79,6 +90,7 @@ export class World {
   }
 
   async take(step: Step): Promise<void> {
+    if (step.kind !== 'turn' || step.before !== 'go on') await this.#letWorkersEnd();
     if (step.kind === 'wait') return letIdle(this.#projects);
     if (step.kind === 'switch') return this.#switch(step.place);
     if (step.kind === 'backfill') return this.#backfill(step);
@@ -113,10 +125,14 @@ export class World {
 
   /** Lets everything that can still be sent arrive. */
   async settle(): Promise<void> {
+    await this.#letWorkersEnd();
     for (const each of [...this.#isDown]) this.#switch(each);
     for (const each of this.#sessions) each.process = undefined;
     letIdle(this.#projects);
-    for (const goal of ['A', 'B', 'A', 'B'] as const) await this.#useHelper(goal);
+    for (const goal of ['A', 'B', 'A', 'B'] as const) {
+      await this.#useHelper(goal);
+      await this.#letWorkersEnd();
+    }
   }
 
   judge(): string[] {
@@ -129,6 +145,7 @@ export class World {
   }
 
   async close(): Promise<void> {
+    await this.#nodes?.remove();
     await Promise.all([this.#servers.A.stop(), this.#servers.B.stop()]);
     await removeFolder(this.#home);
   }
@@ -251,7 +268,14 @@ export class World {
       CC_LANGFUSE_CAPTURE: capture,
       LANGFUSE_TAGS: tag,
     };
-    await callHook(payload, env);
+    if (!this.#nodes) return callHook(payload, env);
+    await launchHook(event, payload, env, this.#nodes);
+    // What follows a start or an end was written after it. Stops may overlap.
+    if (event.startsWith('Session')) await this.#letWorkersEnd();
+  }
+
+  async #letWorkersEnd(): Promise<void> {
+    while (this.#nodes?.findAlive().length) await sleep(10);
   }
 
   /** A session that goes on all the time, in the same folder. Its hooks recover what others have left. */
@@ -323,6 +347,16 @@ export class World {
 }
 
 const HELPER = 'ffffffff-ffff-4fff-8fff-ffffffffffff';
+
+/** Starts the launcher as Claude Code does. Resolves once its worker has started, or the hook in front has ended. */
+async function launchHook(event: string, payload: { session_id: string }, env: Environment, nodes: StartedNodes) {
+  const { length: before } = nodes.commands;
+  const session = { TRACE_TO_LANGFUSE: 'true', CLAUDE_CODE_SESSION_ID: payload.session_id };
+  const launcher = spawn(LAUNCHER, [event, nodes.path], { env: { PATH: process.env.PATH, ...env, ...session } });
+  launcher.stdin.end(JSON.stringify(payload));
+  await once(launcher, 'close');
+  while (nodes.commands.length === before) await sleep(5);
+}
 
 /** Calls the hook in this process: a process of its own would take ten times as long. */
 async function callHook(payload: object, env: Environment): Promise<void> {

@@ -1,5 +1,15 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname, tmpdir, uptime } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -275,6 +285,26 @@ describe('a lock', () => {
     writeFileSync(path(), `${pid} ${hostname()} 1.1`);
     expect(await takeLock(path(), Date.now() + 50)).toBeDefined();
   });
+
+  test.skipIf(!existsSync('/proc/self/stat'))(
+    'of a process that was killed is free, even if its parent has not noticed',
+    async () => {
+      await store.update('a', {});
+      // The shell becomes a program that waits for nobody.
+      const parent = spawn('/bin/sh', ['-c', 'sleep 60 & echo $!; exec sleep 60'], {
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      try {
+        const [pid] = await once(parent.stdout, 'data');
+        writeFileSync(path(), `${String(pid).trim()} ${hostname()} 1.1`);
+        expect(await takeLock(path(), Date.now())).toBeUndefined();
+        process.kill(Number(pid), 'SIGKILL');
+        expect(await takeLock(path(), Date.now() + 1_000)).toBeDefined();
+      } finally {
+        parent.kill('SIGKILL');
+      }
+    },
+  );
 
   test('of another host is held as long as its file is touched, since its process id means nothing here', async () => {
     await store.update('a', {});

@@ -3,12 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { hasNoTranscripts, NO_TRANSCRIPTS, stateFolder } from '../../config/claude-folder.js';
 import { readHookSettings } from '../../config/folder-settings.js';
 import { type DestinationConfig, describingVariables, readSettings, type Settings } from '../../config/settings.js';
-import type { Closing, ExportContext, ExportRequest } from '../../export/export-request.js';
+import type { ExportContext } from '../../export/export-request.js';
 import { IDLE_MS } from '../../export/read-turns.js';
-import { exportSession } from '../../export/session.js';
 import { isHeldByRules } from '../../export/session-run.js';
 import type { Destination } from '../../langfuse/destination.js';
-import { describeRefusal, fingerprint } from '../../langfuse/endpoint.js';
+import { describeRefusal, describeTrouble, fingerprint } from '../../langfuse/endpoint.js';
 import { isRefusal } from '../../langfuse/http/client.js';
 import { openDestination } from '../../langfuse/open-destination.js';
 import { attempt } from '../../shared/attempt.js';
@@ -17,21 +16,20 @@ import type { RunIdentity } from '../../state/runs.js';
 import { StateStore } from '../../state/store.js';
 import { findPreviousSession } from '../../transcript/sessions/related-sessions.js';
 import { saveRefusal } from './credential-notice.js';
+import { exportAndLog, exportEvents, exportLeft } from './export-events.js';
+import { describeEvent, isRecorded, isStop } from './hook-event.js';
+import { findLeft, type LeftEvent, leaveEvent, removeLeft } from './left-events.js';
 import { markRunClosed, markRunOpen } from './open-runs.js';
 import { type HookPayload, parsePayload } from './payload.js';
 import { recordEnd, recordOptOut, recordStart } from './record-run.js';
 import { findDeleted, findRecoverable } from './recovery.js';
+import { findDeadline, isWrongUrl, ServerHealth } from './server-health.js';
 import { readStdin } from './stdin.js';
+import { enter, exportLeftMeanwhile } from './workers.js';
 
-/** How long to wait for the answer's last line; it is written 7 to 154 ms after Stop hooks start. */
-const ANSWER_WAIT_MS = 2_000;
 /** How long to wait for the transcript itself: after a quick first answer Stop starts before the file exists. */
 const FILE_WAIT_MS = 300;
 const FILE_POLL_MS = 10;
-
-/** With `claude -p`, SessionEnd follows Stop at once: if Stop has just failed, SessionEnd must not take as long again. */
-const AFTER_FAILURE_MS = 1_500;
-const JUST_NOW_MS = 15_000;
 
 /** What a run in the background knows, besides the payload. */
 export interface Worker {
@@ -104,72 +102,92 @@ async function handleEvent(run: HookRun): Promise<void> {
   return exportEvent(run, { ...identity, destination: identity.destination }, config, state);
 }
 
-/** Exports the event's session, then what other sessions have left. */
+/** Exports the event's session, then what other sessions have left. A worker leaves it to another one that is at work already. */
 async function exportEvent(
   run: HookRun,
   identity: RunIdentity & { readonly destination: string },
   config: DestinationConfig,
   state: StateStore,
 ): Promise<void> {
-  const { payload, env, folder, log } = run;
-  const { session_id: sessionId, transcript_path: path, hook_event_name: event } = payload;
+  const { payload, folder, log, startedAt, worker } = run;
+  const { session_id: sessionId, transcript_path: path, hook_event_name: name } = payload;
+  const event = describeEvent(payload, identity, startedAt);
+  const mayBeLeft = isRecorded(
+    event,
+    attempt(() => state.read(sessionId)),
+  );
+  const end = async () => name === 'SessionEnd' && recordEnd({ sessionId, path }, state, identity);
+  await end();
+  const entrance = worker ? await enter(folder, event, mayBeLeft) : { isLeft: false };
+  if (entrance.isLeft) {
+    log.debug('left to a worker that is at work', { session: sessionId });
+    if (name === 'SessionEnd') markRunClosed(folder, sessionId);
+    return;
+  }
   const destination = await openDestination(config, folder);
   const { destination: destinationId } = identity;
-  const context: ExportContext = { state, destination, destinationId, env, deadline: findDeadline(run, state), log };
-  const end = async () => event === 'SessionEnd' && recordEnd({ sessionId, path }, state, identity);
+  const deadline = findDeadline(run, destinationId);
+  const context: ExportContext = { state, destination, destinationId, env: run.env, deadline, log };
+  const health = new ServerHealth(run, destination, destinationId);
   try {
-    await end();
-    const isDone = await exportOwnSession(run, identity, context);
+    const own = { event, file: entrance.file, mayBeLeft };
+    const isDone = await exportOwnSession(run, own, context);
+    entrance.post?.session.release();
+    health.save();
     // The export may have found that the run began without a SessionStart.
     await end();
-    if (event === 'SessionEnd') markRunClosed(folder, sessionId);
+    if (name === 'SessionEnd') markRunClosed(folder, sessionId);
     // If the server is at fault, the turns of other sessions will not get through either.
-    if (isDone || destination.isHealthy) await recoverOthers(run, state, context);
+    const isUseful = isDone || destination.isHealthy;
+    if (isUseful) await recoverOthers(run, state, context);
+    entrance.post?.slot.release();
+    if (entrance.post && isUseful) await exportLeftMeanwhile(folder, context);
+    health.save();
     const entry = attempt(() => state.read(sessionId, destinationId));
-    saveRefusalOf(run, config, destination, entry?.pending?.reason);
+    saveNotice(run, config, destination, state, entry?.pending?.reason);
   } finally {
+    entrance.post?.session.release();
+    entrance.post?.slot.release();
+    health.close();
     await destination.close();
   }
 }
 
-/** Lets the next hook say in the terminal why nothing is sent: the rules for redaction, or the keys. */
-function saveRefusalOf(run: HookRun, config: DestinationConfig, { lastStatus }: Destination, reason = ''): void {
+/** Lets the next hook say in the terminal why nothing is sent: the rules for redaction, the keys, or the URL. */
+function saveNotice(run: HookRun, config: DestinationConfig, destination: Destination, state: StateStore, reason = '') {
   const { settings, folder, env } = run;
+  const { lastStatus, trouble } = destination;
   const hold = settings.hold ?? (isHeldByRules(reason) ? reason : undefined);
   if (hold !== undefined) saveRefusal(folder, hold, env);
-  else if (lastStatus !== undefined)
-    saveRefusal(folder, isRefusal(lastStatus) ? describeRefusal(config, lastStatus) : undefined, env);
+  else if (lastStatus !== undefined && isRefusal(lastStatus))
+    saveRefusal(folder, describeRefusal(config, lastStatus), env);
+  else if (trouble && isWrongUrl(folder, fingerprint(config), state))
+    saveRefusal(folder, describeTrouble(config, trouble), env);
+  else if (lastStatus !== undefined) saveRefusal(folder, undefined, env);
 }
 
-function findDeadline({ payload, startedAt, deadline, worker }: HookRun, state: StateStore): number {
-  if (payload.hook_event_name !== 'SessionEnd' || worker) return deadline;
-  const known = state.read(payload.session_id);
-  const hasFailed = known?.pending !== undefined && known.pending.attempts > 0;
-  const hasJustFailed = hasFailed && Date.now() - Date.parse(known.updated) < JUST_NOW_MS;
-  return hasJustFailed ? Math.min(deadline, startedAt + AFTER_FAILURE_MS) : deadline;
-}
-
-/** Exports the session that this one took over from, then the session itself; returns whether nothing is left to be sent. */
+/**
+ * Exports the session that this one took over from, then the session itself, with what other workers have left of it; returns whether
+ * nothing is left to be sent.
+ */
 async function exportOwnSession(
-  { payload, startedAt }: HookRun,
-  identity: RunIdentity,
+  { payload, folder, startedAt }: HookRun,
+  own: LeftEvent & { readonly mayBeLeft: boolean },
   context: ExportContext,
 ): Promise<boolean> {
-  const { session_id: sessionId, transcript_path: path, hook_event_name: event, prompt_id: promptId } = payload;
-  if (!(await hasTranscript(path, isStop(event) ? startedAt + FILE_WAIT_MS : startedAt))) {
+  const { session_id: sessionId, transcript_path: path, hook_event_name: name } = payload;
+  if (!(await hasTranscript(path, isStop(name) ? startedAt + FILE_WAIT_MS : startedAt))) {
     // A session that ended before its first prompt has no transcript.
-    if (event !== 'SessionEnd') context.log.warn(explainNoTranscript(path, context.env), { file: path });
+    if (name !== 'SessionEnd') context.log.warn(explainNoTranscript(path, context.env), { file: path });
+    if (own.file !== undefined) removeLeft(own.file);
     return true;
   }
-  await exportPrevious(payload, identity, { ...context, deadline: (startedAt + context.deadline) / 2 });
-  const sessionEnded = event === 'SessionEnd';
-  const tasks = payload.background_tasks ?? [];
-  const running = new Set(tasks.filter(({ status }) => status === 'running').map(({ id }) => id));
-  const agents = { running, sessionEnded, includeLegacyFiles: sessionEnded };
-  const closing = chooseClosing(payload, startedAt, context.deadline);
-  const run = { identity, promptId, claims: 'own turn' } as const;
-  const own = { sessionId, path, occasion: 'event', closing, agents, run, adopts: true } as const;
-  return (await exportAndLog(own, context)) === 'done';
+  await exportPrevious(payload, own.event.identity, { ...context, deadline: (startedAt + context.deadline) / 2 });
+  const left = findLeft(folder, context.destinationId, sessionId).filter(({ file }) => file !== own.file);
+  const { isDone, isOwnSaved } = await exportEvents(left, context, own);
+  // The next run exports it.
+  if (!isOwnSaved && own.mayBeLeft && own.file === undefined) attempt(() => leaveEvent(folder, own.event));
+  return isDone;
 }
 
 async function hasTranscript(path: string, waitUntil: number): Promise<boolean> {
@@ -186,10 +204,6 @@ function explainNoTranscript(path: string, env: NodeJS.ProcessEnv): string {
   return hasNoTranscripts(env)
     ? `nothing is sent, because with ${NO_TRANSCRIPTS} Claude Code writes no transcript`
     : 'nothing is sent, because there is no transcript; with --no-session-persistence Claude Code writes none';
-}
-
-function isStop(event: string | undefined): boolean {
-  return event === 'Stop' || event === 'StopFailure';
 }
 
 /**
@@ -225,19 +239,12 @@ function wasInterrupted(previousPath: string, path: string): boolean {
   return before.mtimeMs >= (now.birthtimeMs || now.mtimeMs) - IDLE_MS;
 }
 
-function chooseClosing(payload: HookPayload, startedAt: number, deadline: number): Closing {
-  const { hook_event_name: event, last_assistant_message: text, prompt_id: promptId } = payload;
-  if (!isStop(event) && event !== 'SessionEnd' && event !== undefined) return { kind: 'nothing' };
-  if (!isStop(event) || text === undefined) return { kind: 'everything' };
-  const waitUntil = Math.min(startedAt + ANSWER_WAIT_MS, (startedAt + deadline) / 2);
-  return { kind: 'answer', text, promptId, isAfterFeedback: payload.stop_hook_active ?? false, waitUntil };
-}
-
 /** Exports what other sessions still have to be sent, under the settings of their own runs. */
-async function recoverOthers({ payload }: HookRun, state: StateStore, context: ExportContext): Promise<void> {
+async function recoverOthers({ payload, folder }: HookRun, state: StateStore, context: ExportContext): Promise<void> {
   const { destination, destinationId, deadline, log } = context;
   const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: false };
   const own = { sessionId: payload.session_id, path: payload.transcript_path };
+  await exportLeft(folder, context);
   for (const session of findRecoverable(state, own, destinationId, Date.now() - IDLE_MS)) {
     if (Date.now() >= deadline) return;
     log.debug('recovering', { session: session.sessionId });
@@ -245,6 +252,8 @@ async function recoverOthers({ payload }: HookRun, state: StateStore, context: E
     const result = await exportAndLog(request, context);
     // If the server is at fault, it will not accept the others either.
     if (result === 'unsent' && !destination.isHealthy) return;
+    // What has just been left is newer.
+    await exportLeft(folder, context);
   }
   const deleted = findDeleted(state, Date.now());
   if (deleted.length > 0) await state.remove(deleted);
@@ -255,19 +264,4 @@ async function recoverOthers({ payload }: HookRun, state: StateStore, context: E
 function saveProblem({ settings, folder, env }: HookRun): void {
   const problem = settings.problems.find((each) => /^\w*(?:URL|HOST|HEADERS): /.test(each));
   if (problem !== undefined) saveRefusal(folder, problem, env);
-}
-
-/** A failure is logged and never holds up Claude Code. What is `unsent`, the state keeps; what is `broken` is on this machine. */
-async function exportAndLog(request: ExportRequest, context: ExportContext): Promise<'done' | 'unsent' | 'broken'> {
-  const { sessionId: session, path: file } = request;
-  const { log } = context;
-  try {
-    const { sent, failure } = await exportSession(request, context);
-    if (failure !== undefined) log.warn(failure, { session, file });
-    log.debug('exported', { session, observations: sent.observations });
-    return failure === undefined ? 'done' : 'unsent';
-  } catch (error) {
-    log.error((error as Error).message, { session, file });
-    return 'broken';
-  }
 }

@@ -60,8 +60,9 @@ export class HttpClient implements Http {
       const body = await (isBodyOptional ? readEarlyBody(incoming) : readBody(incoming));
       return { status, headers, isPage, body };
     } catch (error) {
+      if (!signal.aborted) throw new NoResponseError(url, error as Error);
       const seconds = Number((timeoutMs / 1_000).toPrecision(2));
-      throw new NoResponseError(url, signal.aborted ? { message: `no answer within ${seconds} s` } : (error as Error));
+      throw new NoResponseError(url, { message: `no answer within ${seconds} s` }, timeoutMs);
     }
   }
 
@@ -74,9 +75,12 @@ export class HttpClient implements Http {
 export class NoResponseError extends Error {
   readonly code: string | undefined;
   readonly reason: string;
+  /** How long it had time to answer, if that was not enough. */
+  readonly waitedMs: number | undefined;
 
-  constructor({ host }: URL, { code, message }: Pick<NodeJS.ErrnoException, 'code' | 'message'>) {
+  constructor({ host }: URL, { code, message }: Pick<NodeJS.ErrnoException, 'code' | 'message'>, waitedMs?: number) {
     super(`${host} cannot be reached: ${code ?? message}`);
+    this.waitedMs = waitedMs;
     this.code = code;
     this.reason = code ?? message;
   }

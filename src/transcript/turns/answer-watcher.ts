@@ -1,13 +1,20 @@
+import { createHash } from 'node:crypto';
 import { parseBlocks } from '../file/content.js';
 import type { ChainLine, Line, UserLine } from '../file/line.js';
 import { classifyLine } from './classify-line.js';
 
 /** What a Stop's payload says about the answer. */
 export interface AwaitedAnswer {
-  readonly text: string;
+  /** Instead of its text, so that what is awaited may be written down. */
+  readonly hash: string;
   readonly promptId: string | undefined;
   /** Whether a Stop hook has blocked before, so that this is the answer to what it said. */
   readonly isAfterFeedback: boolean;
+}
+
+/** Payloads have the text trimmed, transcripts as it was. */
+export function hashAnswer(text: string): string {
+  return createHash('sha256').update(text.trim()).digest('hex');
 }
 
 /**
@@ -20,13 +27,14 @@ export class AnswerWatcher {
   line: number | undefined;
   readonly #answer: AwaitedAnswer;
   readonly #after: number;
-  #isPromptSeen = false;
+  /** Whether a line of the prompt has come. */
+  isPromptSeen = false;
   /** The prompt that each line descends from: the turns of two processes can interleave. */
   readonly #promptIds = new Map<string, string>();
 
   /** As long as the prompt has not been seen, an answer counts only after the line `after`. */
   constructor(answer: AwaitedAnswer, after: number) {
-    this.#answer = { ...answer, text: answer.text.trim() };
+    this.#answer = answer;
     this.#after = after;
   }
 
@@ -37,9 +45,9 @@ export class AnswerWatcher {
       // A line of another prompt does not mean that the answer was not the last one.
       if (this.#isWanted(promptId) && !this.#isLaterFeedback(line)) this.line = undefined;
     } else if (line.kind === 'assistant' && this.#isWanted(promptId)) {
-      const isNew = this.#isPromptSeen || line.location.number > this.#after;
+      const isNew = this.isPromptSeen || line.location.number > this.#after;
       const last = parseBlocks(line.content).findLast((block) => block.kind === 'text');
-      if (isNew && last?.text.trim() === this.#answer.text) this.line = line.location.number;
+      if (isNew && last && hashAnswer(last.text) === this.#answer.hash) this.line = line.location.number;
     }
   }
 
@@ -53,8 +61,8 @@ export class AnswerWatcher {
   /** If nothing has the wanted prompt's id, any answer may be the one. */
   #isWanted(promptId: string | undefined): boolean {
     const { promptId: wanted } = this.#answer;
-    this.#isPromptSeen ||= wanted !== undefined && promptId === wanted;
-    return promptId === undefined || promptId === wanted || !this.#isPromptSeen;
+    this.isPromptSeen ||= wanted !== undefined && promptId === wanted;
+    return promptId === undefined || promptId === wanted || !this.isPromptSeen;
   }
 
   #findPromptId(line: ChainLine): string | undefined {

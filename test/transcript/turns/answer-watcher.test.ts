@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { AnswerWatcher } from '../../../src/transcript/turns/answer-watcher.js';
+import { AnswerWatcher, hashAnswer } from '../../../src/transcript/turns/answer-watcher.js';
 import { assistant, linesOf, user } from '../../support/lines.js';
 
 const prompt = (name: string) => user(`prompt ${name}`, { uuid: name, parentUuid: 'root', promptId: `id-${name}` });
@@ -8,7 +8,7 @@ const feedback = user('Stop hook feedback:\nagain', { uuid: 'f', parentUuid: 'a1
 
 /** Returns the line that is found to be the answer to prompt `a`, if lines up to `after` were sent before. */
 function found(lines: readonly object[], after = 0, isAfterFeedback = false): number | undefined {
-  const watcher = new AnswerWatcher({ text: 'Done.', promptId: 'id-a', isAfterFeedback }, after);
+  const watcher = new AnswerWatcher({ hash: hashAnswer('Done.'), promptId: 'id-a', isAfterFeedback }, after);
   for (const line of linesOf(lines)) watcher.observe(line);
   return watcher.line;
 }

@@ -1,0 +1,67 @@
+import type { Destination } from '../../langfuse/destination.js';
+import { forgetOutage, isOngoing, readOutage, rememberOutage } from '../../state/outages.js';
+import type { StateStore } from '../../state/store.js';
+
+/** During an outage somebody waits no longer than this. It is enough to find that the server works again. */
+const DURING_OUTAGE_MS = 1_500;
+/** A request without an answer for this long is taken for a hanging one, once a run in front would have given up. */
+const HANGING_MS = 1_000;
+/** A destination that worked before is said to be wrong only after this long: until then, waiting is all that the user could do. */
+const LONG_OUTAGE_MS = 24 * 60 * 60_000;
+
+/** What a hook knows of its own time. Nobody waits for a worker. */
+interface Timing {
+  readonly folder: string;
+  readonly startedAt: number;
+  readonly deadline: number;
+  readonly worker: object | undefined;
+  readonly settings: { readonly timeoutMs: number };
+}
+
+/** When to give up, in ms since 1970: a server that is down costs whoever waits the whole time only once. */
+export function findDeadline({ folder, startedAt, deadline, worker }: Timing, destinationId: string): number {
+  const isDown = !worker && isOngoing(readOutage(folder, destinationId), startedAt);
+  return isDown ? Math.min(deadline, startedAt + DURING_OUTAGE_MS) : deadline;
+}
+
+/** Whether a server that takes nothing is the wrong one: nothing has ever arrived there, or for a day nothing has any more. */
+export function isWrongUrl(folder: string, destinationId: string, state: StateStore): boolean {
+  const since = readOutage(folder, destinationId)?.since ?? Date.now();
+  return Date.now() - since > LONG_OUTAGE_MS || !state.hasAcknowledged(destinationId);
+}
+
+/** Remembers whether the server works, for later runs. */
+export class ServerHealth {
+  readonly #folder: string;
+  readonly #destination: Destination;
+  readonly #id: string;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor({ folder, startedAt, worker, settings }: Timing, destination: Destination, id: string) {
+    this.#folder = folder;
+    this.#destination = destination;
+    this.#id = id;
+    // A run in front may be waiting for this worker to let go of the session, and cannot know why it does not.
+    if (worker) this.#watchIn(startedAt + settings.timeoutMs - Date.now());
+  }
+
+  save(): void {
+    const { trouble, isHealthy } = this.#destination;
+    if (isHealthy) forgetOutage(this.#folder, this.#id);
+    else if (trouble?.isOutage) rememberOutage(this.#folder, this.#id, Date.now());
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #watchIn(ms: number): void {
+    this.#timer = setTimeout(() => {
+      const now = Date.now();
+      const { waitingSince = now, pausedUntil } = this.#destination;
+      // A server that has asked to wait works.
+      if (now - waitingSince < HANGING_MS || pausedUntil > now) this.#watchIn(HANGING_MS);
+      else rememberOutage(this.#folder, this.#id, now);
+    }, ms).unref();
+  }
+}

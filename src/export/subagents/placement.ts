@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { findAgentType } from '../../observations/build/agents.js';
 import { deriveSpanId } from '../../observations/build/ids.js';
 import { NAME_CHARS } from '../../observations/build/observation.js';
 import { assembleTrace, type BuildOptions } from '../../observations/build/trace.js';
@@ -7,7 +6,7 @@ import { sanitizeText } from '../../observations/content/sanitize.js';
 import type { Trace } from '../../observations/model.js';
 import type { AgentEntry, Entry } from '../../state/entry.js';
 import type { AgentFile } from '../../transcript/agents/agent-files.js';
-import type { ToolCall } from '../../transcript/turns/turn.js';
+import { findAgentType, type ToolCall } from '../../transcript/turns/turn.js';
 import { isAsync } from './completion.js';
 
 /** What is kept of a call that may have started an agent. */

@@ -1,22 +1,16 @@
 import { extractText, type MediaBlock, parseBlocks } from '../file/content.js';
-import type { AssistantLine, AttachmentLine, ChainLine, OtherLine, UserLine } from '../file/line.js';
+import type { AssistantLine, AttachmentLine, ChainLine, Line, OtherLine, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
-import type { ClassifiedLine, ConversationLine } from './classify-line.js';
+import { type ClassifiedLine, type ConversationLine, classifyLine } from './classify-line.js';
+import { OpenNotes } from './open-notes.js';
 import { type OpenPrompt, openPrompt } from './prompt.js';
 import { ResponseCollector } from './responses.js';
-import { addCompaction, addFacts, addResponses } from './session-facts.js';
+import type { OwnPoint } from './resume-point.js';
+import { addCompaction, addFacts, addResponses, mayShowCompaction } from './session-facts.js';
 import type { ThreadContext } from './thread-context.js';
-import type {
-  AgentThread,
-  AnsweredMessage,
-  Note,
-  NoteContent,
-  Response,
-  SessionFacts,
-  Turn,
-  TurnStart,
-} from './turn.js';
-import { isOver, tellsEnd } from './turn-end.js';
+import type { AgentThread, Note, NoteContent, Response, SessionFacts, Turn, TurnStart } from './turn.js';
+import { isOver } from './turn-end.js';
+import { WaitingMessages } from './waiting-messages.js';
 
 /** What was known when a turn began, and the notes of earlier turns that were never answered. */
 interface Before {
@@ -24,6 +18,13 @@ interface Before {
   readonly session: SessionFacts;
   readonly turnCount: number;
   readonly notes: readonly Note[];
+}
+
+/** What is final of a turn that goes on. */
+interface SettledTurn {
+  /** The turn with only these responses and notes. */
+  readonly turn: Turn;
+  readonly drop: () => OwnPoint;
 }
 
 /** Nobody waits longer than this for a request or a tool of a turn, if another turn has begun. */
@@ -38,24 +39,26 @@ export class OpenTurn {
   number: number | undefined;
   readonly #thread: ThreadContext;
   readonly #responses: ResponseCollector;
+  readonly #notes: OpenNotes;
+  readonly #messages = new WaitingMessages();
   readonly #before: Before;
-  #notes: Note[] = [];
   #start: Position;
   #lineNumbers: number[] = [];
   #session: SessionFacts;
   #inheritedTime: number | undefined;
   #hasCopiedResponse = false;
   #hasSkillBody = false;
-  /** Messages to the model that no response has answered yet. */
-  #messages: AnsweredMessage[] = [];
-  #lastMessageAt: number | undefined;
   #lastLineAt: number | undefined;
   #countsFrom = 0;
   #endLine = 0;
+  /** Where its first response begins, and up to where its responses were dropped, since they are settled. */
+  #firstResponse: Position | undefined;
+  #settledTo: Position | undefined;
 
   constructor(thread: ThreadContext, start: Position, before: Before) {
     this.#thread = thread;
     this.#responses = new ResponseCollector(thread.idOwners);
+    this.#notes = new OpenNotes(before.notes);
     this.#before = before;
     this.#session = thread.session;
     this.#start = start;
@@ -90,7 +93,7 @@ export class OpenTurn {
     if (this.#hasCopiedResponse) return false;
     return !isOver({
       response: this.#responses.last,
-      notes: this.#notes,
+      notes: this.#notes.own,
       endLine: this.#endLine,
       isFollowed: this.isFollowed,
     });
@@ -114,9 +117,7 @@ export class OpenTurn {
 
   /** The notes that the next turn takes over if this one does not count, except how this one ended. */
   takeNotes(): Note[] {
-    const taken = [...this.#before.notes, ...this.#notes.filter((note) => !tellsEnd(note))];
-    this.#notes = this.#notes.filter(tellsEnd);
-    return taken;
+    return this.#notes.take();
   }
 
   addPrompt(line: UserLine): void {
@@ -124,7 +125,7 @@ export class OpenTurn {
     const { number, start } = line.location;
     if (number < this.#start.line) this.#start = { line: number, offset: start };
     this.prompts.push(prompt);
-    this.#pushMessage({ role: 'user', content: prompt.content, media: prompt.media }, prompt.at);
+    this.#messages.push({ role: 'user', content: prompt.content, media: prompt.media }, prompt.at);
   }
 
   /** Moves prompts into a turn of their own, in case they are answered after all. */
@@ -139,8 +140,9 @@ export class OpenTurn {
   keepPrompts(prompts: OpenPrompt[], start: Position): void {
     this.prompts = prompts;
     this.#lineNumbers = prompts.map(({ line }) => line);
-    this.#messages = prompts.map(({ content, media }) => ({ role: 'user', content, media }));
-    this.#lastMessageAt = prompts.at(-1)?.at;
+    this.#messages.clear();
+    for (const { content, media, at } of prompts) this.#messages.push({ role: 'user', content, media }, at);
+    this.#messages.lastAt = prompts.at(-1)?.at;
     if (prompts.length === 0) this.#start = start;
   }
 
@@ -158,7 +160,7 @@ export class OpenTurn {
       case 'resume':
         if (classified.role === 'resume' && classified.content.includes('cut off mid-stream'))
           this.#responses.abortLast(line.location.number);
-        this.#pushMessage({ role: 'user', content: classified.content }, this.#timeOf(line));
+        this.#messages.push({ role: 'user', content: classified.content }, this.#timeOf(line), line.location);
         return classified.role === 'resume';
       case 'skill-body':
         this.#hasSkillBody ||= this.#responses.isEmpty;
@@ -179,11 +181,7 @@ export class OpenTurn {
   addSessionFacts(line: OtherLine, responses: () => readonly Response[]): boolean {
     const { facts, compaction } = addFacts(this.#thread.session, line, responses);
     this.#thread.session = facts;
-    const last = this.#notes.findLastIndex(({ kind }) => kind === 'compaction');
-    const note = this.#notes[last];
-    if (!compaction || note?.kind !== 'compaction') return false;
-    this.#notes[last] = { ...note, cost: { tokens: compaction, line: line.location.number } };
-    return true;
+    return compaction !== undefined && this.#notes.addCost(compaction, line.location);
   }
 
   /** Makes a line part of the turn. */
@@ -205,6 +203,12 @@ export class OpenTurn {
     for (const { uuid } of this.prompts) if (uuid !== undefined) this.#thread.seen.add(uuid);
   }
 
+  /** Identifies the turn, once it has a prompt. */
+  get key(): string {
+    const [first] = this.prompts;
+    return first?.uuid ?? `${this.#thread.start.sessionId}:${first?.line}`;
+  }
+
   toTurn(sidechains: readonly AgentThread[]): Turn {
     const [first, ...more] = this.prompts;
     if (!first || this.number === undefined) throw new Error('the turn does not count');
@@ -212,7 +216,7 @@ export class OpenTurn {
     return {
       number: this.number,
       countsFrom: this.#countsFrom,
-      key: first.uuid ?? `${this.#thread.start.sessionId}:${first.line}`,
+      key: this.key,
       start: this.#start,
       inheritedTime: this.#inheritedTime,
       sessionBefore: this.#before.session,
@@ -221,11 +225,81 @@ export class OpenTurn {
       skill: this.#hasSkillBody ? this.prompts.findLast(({ command }) => command !== undefined)?.command : undefined,
       prompts: [first, ...more],
       responses,
-      notes: [...this.#before.notes, ...this.#notes],
+      notes: this.#notes.all,
       sidechains,
       copied: first.copied || (this.#hasCopiedResponse && responses.length === 0),
       lineNumbers: [...this.#lineNumbers],
+      ...(this.#firstResponse && this.#settledTo && { settled: { from: this.#firstResponse, to: this.#settledTo } }),
     };
+  }
+
+  /**
+   * What is final of the turn: all before the response that begins with this line. A response is once its calls have their
+   * results and another one has begun, unless something may still be taken back, or be added to what was before.
+   */
+  settledBefore({ location: { number: line, start: offset } }: ChainLine): SettledTurn | undefined {
+    if (this.#responses.last?.firstLine !== line || this.#hasCopiedResponse) return undefined;
+    const responses = this.#responses.collectSettled();
+    if (responses.length === 0 || this.prompts.some(({ copied }) => copied)) return undefined;
+    const to = { line, offset };
+    const session = addResponses(this.#thread.session, responses);
+    if (this.#notes.hasOpenCompaction && mayShowCompaction(session)) return undefined;
+    const whole = this.toTurn([]);
+    const notes = whole.notes.filter((note) => note.line < line);
+    const lineNumbers = this.#lineNumbers.filter((number) => number < line);
+    const part = { ...whole, responses, notes, lineNumbers };
+    return { turn: part, drop: () => this.#drop(part, session, this.#firstResponse ?? to, to) };
+  }
+
+  /** Forgets what was handed on, and returns how a later run can go on from there. */
+  #drop({ key, number, responses, lineNumbers }: Turn, session: SessionFacts, from: Position, to: Position): OwnPoint {
+    const lastStart = responses.at(-1)?.firstLine ?? to.line;
+    const waiting = [...this.#thread.requestsFrom(lastStart), ...this.#messages.taken];
+    this.#thread.session = session;
+    this.#thread.forgetRequestsBefore(lastStart);
+    this.#responses.dropSettled();
+    this.#notes.dropBefore(to.line);
+    this.#lineNumbers = [...lineNumbers.slice(0, 1), ...this.#lineNumbers.filter((line) => line >= to.line)];
+    this.#settledTo = to;
+    return {
+      key,
+      number,
+      countsFrom: this.#countsFrom,
+      from,
+      to,
+      waiting: waiting.filter(({ number: line }) => line < to.line),
+      lastLine: lineNumbers.at(-1) ?? to.line,
+      lastLineAt: this.#lastLineAt,
+      lastMessageAt: this.#messages.lastAt,
+      inheritedTime: this.#inheritedTime,
+      endLine: this.#endLine,
+      lastTime: this.#thread.lastTime,
+      session,
+      ...this.#responses.settled,
+    };
+  }
+
+  /** Goes on at a point that an earlier run has reached, of which `waiting` are the lines. */
+  resume(point: OwnPoint, waiting: Iterable<Line>): void {
+    this.#responses.resume(point.ids, point.answer);
+    this.#messages.clear();
+    for (const line of waiting) {
+      if (line.kind === 'request') this.#thread.addRequest(line);
+      else if (line.kind !== 'other' && line.kind !== 'unreadable') this.add(classifyLine(line), line);
+    }
+    this.#messages.lastAt = point.lastMessageAt;
+    this.#notes.dropBefore(point.to.line);
+    this.#thread.session = point.session;
+    this.#session = point.session;
+    this.#thread.lastTime = point.lastTime;
+    this.#inheritedTime = point.inheritedTime;
+    this.#lineNumbers.push(point.lastLine);
+    this.#lastLineAt = point.lastLineAt;
+    this.#endLine = point.endLine;
+    this.number = point.number;
+    this.#countsFrom = point.countsFrom;
+    this.#firstResponse = point.from;
+    this.#settledTo = point.to;
   }
 
   #addResponse(line: AssistantLine): boolean {
@@ -238,11 +312,12 @@ export class OpenTurn {
     if (isApiErrorMessage)
       return this.#addNote(line, { kind: 'api-error', content: extractText(line.content), status });
     if (message?.model === '<synthetic>') return false;
-    return this.#responses.add(line, this.#timeOf(line), () => ({
-      answered: this.#messages.splice(0),
-      answeredAt: this.#lastMessageAt,
-      request: this.#thread.findRequest(requestRef),
-    }));
+    const { number, start: offset } = line.location;
+    return this.#responses.add(line, this.#timeOf(line), () => {
+      this.#firstResponse ??= { line: number, offset };
+      const request = this.#thread.findRequest(requestRef);
+      return { answered: this.#messages.take(), answeredAt: this.#messages.lastAt, request };
+    });
   }
 
   #addToolResults(line: UserLine): boolean {
@@ -260,12 +335,9 @@ export class OpenTurn {
       if (block.kind !== 'tool_result') continue;
       const { toolUseId, content, isError } = block;
       const result = { content, isError: isError || isFailure, denied, details, line: line.location.number, at };
-      if (!isAssumed && this.#responses.hasAssumedResult(toolUseId))
-        this.#messages = this.#messages.filter(
-          (message) => message.role === 'user' || message.toolCallId !== toolUseId,
-        );
+      if (!isAssumed && this.#responses.hasAssumedResult(toolUseId)) this.#messages.dropResult(toolUseId);
       if (!this.#responses.addResult(toolUseId, result, isAssumed)) continue;
-      this.#pushMessage({ role: 'tool', toolCallId: toolUseId, content }, at);
+      this.#messages.push({ role: 'tool', toolCallId: toolUseId, content }, at, line.location);
       isPart = true;
     }
     return isPart;
@@ -274,12 +346,16 @@ export class OpenTurn {
   #addNote(line: ConversationLine, note: NoteContent): boolean {
     const at = this.#timeOf(line);
     if (note.kind === 'absorbed-message' || note.kind === 'nudge')
-      this.#pushMessage({ role: 'user', content: note.content, media: 'media' in note ? note.media : [] }, at);
+      this.#messages.push(
+        { role: 'user', content: note.content, media: 'media' in note ? note.media : [] },
+        at,
+        line.location,
+      );
     if (note.kind === 'stop-hook-feedback' || note.kind === 'hook-feedback' || note.kind === 'hook-context')
-      this.#pushMessage({ role: 'user', content: note.content, isFromHook: true }, at);
+      this.#messages.push({ role: 'user', content: note.content, isFromHook: true }, at, line.location);
     if (this.#thread.isRepeated(line)) return false;
     if (note.kind === 'compaction') this.#thread.session = addCompaction(this.#thread.session);
-    this.#notes.push({ ...note, line: line.location.number, at, uuid: line.fields.uuid });
+    this.#notes.add({ ...note, line: line.location.number, at, uuid: line.fields.uuid });
     return true;
   }
 
@@ -289,7 +365,11 @@ export class OpenTurn {
     if (this.#responses.isEmpty) this.prompts.at(-1)?.media.push(...media);
     // A tool's result can name a PDF that it has read; the PDF itself follows in a line of its own.
     else if (line.kind === 'user')
-      this.#pushMessage({ role: 'tool', toolCallId: undefined, content: line.content }, this.#timeOf(line));
+      this.#messages.push(
+        { role: 'tool', toolCallId: undefined, content: line.content },
+        this.#timeOf(line),
+        line.location,
+      );
   }
 
   /** A line without a time takes that of the nearest line before it that has one. */
@@ -300,14 +380,9 @@ export class OpenTurn {
     return this.#thread.lastTime;
   }
 
-  #pushMessage(message: AnsweredMessage, at: number): void {
-    this.#messages.push(message);
-    this.#lastMessageAt = Math.max(this.#lastMessageAt ?? at, at);
-  }
-
   /** Whether there is more than prompts: a response, the turn's end, or a note of one of these kinds. */
   #isAnsweredOr(...kinds: readonly Note['kind'][]): boolean {
     const isAnswered = !this.#responses.isEmpty || this.#endLine > 0 || this.#hasCopiedResponse;
-    return isAnswered || this.#notes.some(({ kind }) => kinds.includes(kind));
+    return isAnswered || this.#notes.has(kinds);
   }
 }

@@ -2,7 +2,9 @@ import { attempt } from '../../shared/attempt.js';
 import { isRecord } from '../../shared/json.js';
 import { type Block, parseBlocks } from '../file/content.js';
 import type { AssistantLine } from '../file/line.js';
+import type { LineLocation } from '../file/reader.js';
 import type { TokenCounts } from '../file/schema.js';
+import { soFar } from './resume-point.js';
 import type { Response, ToolCall, ToolResult } from './turn.js';
 
 /** What a response answers: the messages before it, and the request that sent them. */
@@ -18,6 +20,8 @@ interface OpenResponse extends Mutable<Omit<Response, 'blocks' | 'calls'>> {
   /** By what is the same if a block is written twice. */
   readonly blocks: Map<string, { readonly index: number | undefined; readonly block: Block }>;
   readonly calls: Mutable<ToolCall>[];
+  /** The bytes from its first line to its last. */
+  place: LineLocation;
 }
 
 /** Collects the responses of a turn. A response is one line per content block, all with the same message id and usage. */
@@ -31,22 +35,26 @@ export class ResponseCollector {
   /** Calls with a result that another prompt's process has made up: it took the call to be interrupted. */
   readonly #assumed = new Set<string>();
   readonly #earlyResults = new Map<string, ToolResult>();
+  #openCalls = 0;
   #hasRunEnded = true;
+  /** The ids of the responses that were dropped, and of their calls. */
+  readonly #settled = new Set<string>();
+  #answer: LineLocation | undefined;
 
   constructor(owners: IdOwners) {
     this.#owners = owners;
   }
 
   get isEmpty(): boolean {
-    return this.#responses.length === 0;
+    return this.#responses.length === 0 && this.#settled.size === 0;
   }
 
-  get last(): Pick<Response, 'stopReason' | 'calls' | 'lastLine'> | undefined {
+  get last(): Pick<Response, 'stopReason' | 'calls' | 'firstLine' | 'lastLine'> | undefined {
     return this.#responses.at(-1);
   }
 
   hasCall(id: string | undefined): boolean {
-    return id !== undefined && this.#calls.has(id);
+    return id !== undefined && (this.#calls.has(id) || this.#settled.has(id));
   }
 
   hasAssumedResult(id: string | undefined): boolean {
@@ -54,7 +62,44 @@ export class ResponseCollector {
   }
 
   collect(): Response[] {
-    return this.#responses.map((response) => ({ ...response, blocks: listBlocks(response) }));
+    return this.#responses.map(({ place: _, ...response }) => ({ ...response, blocks: listBlocks(response) }));
+  }
+
+  /** All responses but the last, if nothing that follows adds to them. Call when the last one has just begun. */
+  collectSettled(): Response[] {
+    const previous = this.#responses.at(-2);
+    const ids = this.#responses.slice(0, -1).map(({ id }) => id);
+    if (!previous || this.#openCalls > this.#countOpenCalls(this.#responses.at(-1))) return [];
+    if (this.#assumed.size > 0 || ids.includes(undefined)) return [];
+    // The call may be in the last response, or in the next.
+    if ([...this.#earlyResults.values()].some(({ line }) => line > previous.firstLine)) return [];
+    return this.collect().slice(0, -1);
+  }
+
+  /** Forgets all responses but the last, except for their ids: a line can be written twice. */
+  dropSettled(): void {
+    const dropped = this.#responses.splice(0, this.#responses.length - 1);
+    this.#answer = dropped.findLast(hasText)?.place ?? this.#answer;
+    for (const { id, calls } of dropped) {
+      for (const key of [id, ...calls.map((call) => call.id)]) if (key !== undefined) this.#settled.add(key);
+      if (id !== undefined) this.#byId.delete(id);
+      for (const call of calls) if (call.id !== undefined) this.#calls.delete(call.id);
+    }
+    this.#earlyResults.clear();
+  }
+
+  /** The ids of what was dropped, and where the last of these responses is that has a text. */
+  get settled() {
+    return { ids: soFar(this.#settled), answer: this.#answer };
+  }
+
+  /** Takes responses for dropped that an earlier run has read. */
+  resume(ids: Iterable<string>, answer: LineLocation | undefined): void {
+    for (const id of ids) {
+      this.#take(id);
+      this.#settled.add(id);
+    }
+    this.#answer = answer;
   }
 
   /** Lines without a message id are one response only if no user line comes between them. */
@@ -67,9 +112,11 @@ export class ResponseCollector {
     const { message, effort, isAbortedMidStream } = line.fields;
     const { id, stop_reason, usage } = message ?? {};
     if (id !== undefined && !this.#take(id)) return false;
+    if (id !== undefined && this.#settled.has(id)) return true;
     const response = this.#find(line) ?? this.#open(line, at, answered());
     this.#hasRunEnded = false;
     response.lastLine = line.location.number;
+    response.place = { ...response.place, end: line.location.end };
     response.lastBlockAt = Math.max(response.lastBlockAt, at);
     response.stopReason = stop_reason ?? response.stopReason;
     response.effort ??= effort;
@@ -88,6 +135,7 @@ export class ResponseCollector {
   /** Returns whether the turn has the call that the result belongs to. A result can come before its call. */
   addResult(toolUseId: string | undefined, result: ToolResult, isAssumed = false): boolean {
     if (toolUseId === undefined) return false;
+    if (this.#settled.has(toolUseId)) return true;
     const call = this.#calls.get(toolUseId);
     if (!call) {
       this.#earlyResults.set(toolUseId, result);
@@ -95,8 +143,13 @@ export class ResponseCollector {
     }
     const isReplaced = !isAssumed && this.#assumed.delete(toolUseId);
     if (isAssumed && !call.result) this.#assumed.add(toolUseId);
+    if (!call.result) this.#openCalls -= 1;
     call.result = isReplaced ? result : (call.result ?? result);
     return true;
+  }
+
+  #countOpenCalls(response: OpenResponse | undefined): number {
+    return response?.calls.filter(({ result }) => result === undefined).length ?? 0;
   }
 
   #take(id: string): boolean {
@@ -132,6 +185,7 @@ export class ResponseCollector {
       aborted: false,
       lastLine: location.number,
       lastBlockAt: at,
+      place: location,
     };
     this.#responses.push(response);
     const key = response.id ?? response.uuid;
@@ -158,9 +212,11 @@ export class ResponseCollector {
 
   #addCall({ calls }: OpenResponse, block: Extract<Block, { kind: 'tool_use' }>, line: number, at: number): void {
     const { id, name, input } = block;
-    if (id !== undefined && (this.#calls.has(id) || !this.#take(id))) return;
+    if (id !== undefined && (this.hasCall(id) || !this.#take(id))) return;
     const call = { id, name, input, line, at, result: id === undefined ? undefined : this.#earlyResults.get(id) };
+    if (id !== undefined) this.#earlyResults.delete(id);
     calls.push(call);
+    if (!call.result) this.#openCalls += 1;
     if (id !== undefined) this.#calls.set(id, call);
   }
 }
@@ -174,7 +230,11 @@ function blockKey(block: Block, index: number | undefined, blockCount: number): 
   return attempt(() => JSON.stringify(block)) ?? `place:${blockCount}`;
 }
 
-function listBlocks({ blocks }: OpenResponse): Block[] {
+function hasText({ blocks }: OpenResponse): boolean {
+  return [...blocks.values()].some(({ block }) => block.kind === 'text' && block.text !== '');
+}
+
+function listBlocks({ blocks }: Pick<OpenResponse, 'blocks'>): Block[] {
   const indexed = [...blocks.values()];
   // Otherwise they stay in the order of their lines.
   if (indexed.every(({ index }) => index !== undefined)) indexed.sort((a, b) => (a.index ?? 0) - (b.index ?? 0));

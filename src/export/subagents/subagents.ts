@@ -64,6 +64,17 @@ export class Subagents {
     return this.#completion.ended;
   }
 
+  /** Returns of the ends those that are needed to know whether agents are done. */
+  listEnded(): string[] {
+    const ids = [...this.#placement.entries].flatMap(([agentId, entry]) => [agentId, entry?.call, entry?.task]);
+    return ids.filter((id) => id !== undefined && this.ended.has(id)) as string[];
+  }
+
+  /** Takes note of ends that an earlier run has read. */
+  recordEnded(ids: readonly string[]): void {
+    this.#completion.recordEnded(ids);
+  }
+
   /** Returns the sessions that started agents which went on in this one, if one of these is done and has something new. */
   findStarters(): Set<string> {
     const starters = this.#files.listOwn().flatMap((file) => {

@@ -15,13 +15,13 @@ export function collectTags(turn: Turn, kinds: readonly TagKind[], earlier: Used
 }
 
 /** The skills, types of subagents and MCP servers, by the kind of their tags. */
-export type Used = { readonly [kind in TagKind]?: readonly (string | undefined)[] | undefined };
+export type Used = { readonly [kind in Exclude<TagKind, 'claude-code'>]?: readonly string[] | undefined };
 
 /** Adds what a turn used, or a part of it, to what the parts before did. */
 export function listUsed({ skill, responses }: Pick<Turn, 'skill' | 'responses'>, earlier: Used): Used {
   const calls = responses.flatMap((response) => response.calls);
   const skills = calls.map((call) => (call.name === 'Skill' ? findTextArgument(call, 'skill') : undefined));
-  const merge = (before: Used[TagKind], names: readonly (string | undefined)[]) =>
+  const merge = (before: readonly string[] | undefined, names: readonly (string | undefined)[]) =>
     [...new Set([...(before ?? []), ...names])].filter((name) => name !== undefined);
   return {
     skill: merge(earlier.skill, [skill, ...skills]),
@@ -33,7 +33,9 @@ export function listUsed({ skill, responses }: Pick<Turn, 'skill' | 'responses'>
   };
 }
 
-export function buildTags(kinds: readonly TagKind[], used: Used): string[] {
+type Names = { readonly [kind in TagKind]?: readonly (string | undefined)[] | undefined };
+
+export function buildTags(kinds: readonly TagKind[], used: Names): string[] {
   return kinds.flatMap((kind) => {
     if (kind === 'claude-code') return [kind];
     const names = [...new Set(used[kind])].filter((name) => name !== undefined);

@@ -90,7 +90,7 @@ export class TranscriptReader {
 
   /**
    * The complete lines that have not been read yet. The bytes of one are valid until the next one is requested. Can be
-   * called again when the file has grown.
+   * called again when the file has grown. If the reader is moved meanwhile, they go on from there.
    */
   *lines(): Generator<SourceLine, void, undefined> {
     this.#chunk ??= Buffer.allocUnsafe(CHUNK_BYTES);
@@ -122,6 +122,8 @@ export class TranscriptReader {
       this.#offset = line.end;
       from = newline + 1;
       yield line;
+      // The reader was moved meanwhile.
+      if (this.#offset !== line.end) return;
     }
     if (from < chunk.length) this.#hold(Buffer.from(chunk.subarray(from)));
   }

@@ -1,7 +1,7 @@
 import { attempt } from '../../shared/attempt.js';
 import { isRecord } from '../../shared/json.js';
 import { type Block, parseBlocks } from '../file/content.js';
-import type { AssistantLine } from '../file/line.js';
+import type { AssistantLine, Line } from '../file/line.js';
 import type { LineLocation } from '../file/reader.js';
 import type { TokenCounts } from '../file/schema.js';
 import { soFar } from './resume-point.js';
@@ -219,6 +219,19 @@ export class ResponseCollector {
     if (!call.result) this.#openCalls += 1;
     if (id !== undefined) this.#calls.set(id, call);
   }
+}
+
+/** Collects a single response from its lines, and others between them. */
+export function collectResponse(lines: Iterable<Line>): Response | undefined {
+  const collector = new ResponseCollector(new Map());
+  let id: string | undefined;
+  for (const line of lines) {
+    if (line.kind !== 'assistant') continue;
+    id ??= line.fields.message?.id;
+    const isOther = line.fields.message?.id !== id;
+    if (!isOther) collector.add(line, 0, () => ({ answered: [], answeredAt: undefined, request: undefined }));
+  }
+  return collector.collect()[0];
 }
 
 /** A block with the same key as another in its response is the same block, written twice. */

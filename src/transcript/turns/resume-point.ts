@@ -16,15 +16,15 @@ export interface ResumePoint {
   /** The lines before it that this response answers, and that ask for it. */
   readonly waiting: readonly LineLocation[];
   /** The last settled response that has a text. */
-  readonly answer: LineLocation | undefined;
+  readonly answer?: LineLocation | undefined;
   /** The last line of the turn up to there, and its time. */
   readonly lastLine: number;
-  readonly lastLineAt: number | undefined;
-  readonly lastMessageAt: number | undefined;
-  readonly inheritedTime: number | undefined;
+  readonly lastLineAt?: number | undefined;
+  readonly lastMessageAt?: number | undefined;
+  readonly inheritedTime?: number | undefined;
   readonly endLine: number;
   /** The time of the last line that had one. */
-  readonly lastTime: number | undefined;
+  readonly lastTime?: number | undefined;
   readonly session: SessionFacts;
   /** The ids of its responses and calls, and the uuids of its lines, and of those among them that must not be added twice. */
   readonly ids: Iterable<string>;

@@ -66,11 +66,10 @@ export class TurnGrouper {
     return settled && { ...settled, drop: () => ({ ...settled.drop(), uuids, seen: soFar(this.#thread.seen) }) };
   }
 
-  /** Whether the next line is the one from which an earlier run has gone on to a point. */
-  canResume({ key, from }: ResumePoint, next: Position): boolean {
-    if (from.line !== next.line || from.offset !== next.offset) return false;
+  /** Whether the open turn is that of the point, which no response has been read of yet. */
+  canResume({ key }: ResumePoint): boolean {
     const isAlone = this.#earlier.length === 0 && !this.#undecidedCommand && this.#sidechains.size === 0;
-    return isAlone && this.#turn.prompts.length > 0 && this.#turn.key === key;
+    return isAlone && this.#turn.prompts.length > 0 && this.#turn.key === key && this.#turn.responses.length === 0;
   }
 
   /** Goes on at the point, as if all lines up to there had been read. */

@@ -37,7 +37,7 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
   const watch = closing.kind === 'answer' ? new AnswerWatcher(closing, start.sentLine) : undefined;
   const oddLines = new OddLines(run);
   let readUpTo = 0;
-  let partFrom = start.offset;
+  let nextPartAt = start.offset + parts.firstBytes;
   const take = (line: Line | undefined): TurnGroup | undefined => {
     if (!line) return undefined;
     readUpTo = line.location.number;
@@ -51,7 +51,7 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
       const checkpoint = parts.findFrom(source);
       if (checkpoint && grouper.canResume(checkpoint.point)) {
         grouper.resume(checkpoint.point, parts.resume(checkpoint));
-        partFrom = checkpoint.point.to.offset;
+        nextPartAt = checkpoint.point.to.offset + parts.bytes;
         reader.moveTo(checkpoint.point.to);
         yield { kind: 'resumed', checkpoint };
         continue;
@@ -59,11 +59,11 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
       const line = parseLine(source);
       const group = take(line);
       if (group) yield { kind: 'turns', group, isClosed: true };
-      if (group) partFrom = source.start;
-      const part = line && source.end - partFrom >= parts.partBytes ? grouper.settledBefore(line) : undefined;
+      if (group) nextPartAt = source.start + parts.firstBytes;
+      const part = line && source.end >= nextPartAt ? grouper.settledBefore(line) : undefined;
       if (part) {
         yield { kind: 'part', ...part };
-        partFrom = source.start;
+        nextPartAt = source.start + parts.bytes;
       }
       if (source.number % LINES_BETWEEN_CHECKS !== 0) continue;
       run.context.observer?.onRead?.(source.end);

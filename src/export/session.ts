@@ -3,6 +3,7 @@ import { isRedactionError } from '../observations/redaction/redact.js';
 import { lastKnownLine, NEW_ENTRY, NOT_EXPORTED } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
+import type { SettledPart } from '../transcript/turns/resume-point.js';
 import { includesLine, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
 import { EntryWriter } from './entry-writer.js';
 import type { ExportContext, ExportReport, ExportRequest } from './export-request.js';
@@ -123,29 +124,14 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
   /** The turns right before that had no event which could have recorded their run. */
   let silent: TurnGroup[] = [];
   for await (const read of turns) {
-    if (read.kind === 'resumed') {
-      run.subagents.recordEnded(read.checkpoint.ended);
-      continue;
-    }
+    if (read.kind === 'resumed') run.subagents.recordEnded(read.checkpoint.ended);
     if (read.kind === 'part') {
-      const isLastExported = read.turn.key === start.prompt && lineOfEnd(read.turn) <= start.lastLine;
-      if (!isVerified && !isLastExported) continue;
-      const [{ line: promptLine }] = read.turn.prompts;
-      if (start.isForGaps && promptLine > writer.known.lastLine) break;
-      if (
-        isVerified &&
-        ledger.claim(
-          read.turn,
-          silent.flatMap(({ turns: earlier }) => earlier),
-        )
-      ) {
-        for (const each of silent) await holdIfUnredacted(run, () => addTurns(each, run));
-        silent = [];
-      }
-      await holdIfUnredacted(run, () => addPart(read, run));
+      if (start.isForGaps && read.turn.prompts[0].line > writer.known.lastLine) break;
+      if (isVerified) silent = await takePart(read, silent, run);
+      else if (isPartOfLastExported(read.turn, start)) await addPart(read, run);
       if (budget.isUsedUp) break;
-      continue;
     }
+    if (read.kind !== 'turns') continue;
     const { group, isClosed } = read;
     isVerified ||= includesLastExported(group, start);
     // If turns interleave, those that were exported earlier can come first.
@@ -177,6 +163,15 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
   return isVerified || budget.isUsedUp ? { closedLine, openFrom } : undefined;
 }
 
+/** Sends a part of a turn, and the turns right before it if it claims them. Returns those of them that have not been sent. */
+async function takePart(part: SettledPart, silent: TurnGroup[], run: ExportRun): Promise<TurnGroup[]> {
+  const before = silent.flatMap(({ turns }) => turns);
+  const isClaimed = run.ledger.claim(part.turn, before);
+  for (const each of isClaimed ? silent : []) await holdIfUnredacted(run, () => addTurns(each, run));
+  await holdIfUnredacted(run, () => addPart(part, run));
+  return isClaimed ? [] : silent;
+}
+
 /** Sends what could be redacted; what could not be, and all after it, stays pending. */
 async function holdIfUnredacted<T>({ outbox }: ExportRun, add: () => Promise<T>): Promise<T | true> {
   try {
@@ -200,6 +195,11 @@ function firstPromptLineOf({ turns }: TurnGroup): number {
 
 function includesLastExported({ turns }: TurnGroup, { prompt, lastLine }: Start): boolean {
   return turns.some((turn) => turn.key === prompt && includesLine(turn, lastLine));
+}
+
+/** Whether nothing of a part can be new, although the line by which its turn is recognized comes after it. */
+function isPartOfLastExported(turn: Turn, { prompt, lastLine }: Start): boolean {
+  return turn.key === prompt && lineOfEnd(turn) <= lastLine;
 }
 
 /** Sends due scores, and saves why something is still to be sent. */

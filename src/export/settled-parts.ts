@@ -9,8 +9,9 @@ import type { ResumePoint } from '../transcript/turns/resume-point.js';
 import type { Turn } from '../transcript/turns/turn.js';
 import type { SessionRun } from './session-run.js';
 
-/** How much of a file is read before what is settled of a turn is sent. Few turns have as much. */
-const PART_BYTES = 4_000_000;
+/** How much of a turn is read before its first part is sent, and each later one. Few turns have as much. */
+const FIRST_PART_BYTES = 4_000_000;
+const PART_BYTES = 1_000_000;
 const HASHED_BYTES = 1 << 16;
 
 /**
@@ -18,7 +19,8 @@ const HASHED_BYTES = 1 << 16;
  * responses are sent as it is read, and only their figures are kept. The next run goes on reading after them.
  */
 export class SettledParts {
-  readonly partBytes: number;
+  readonly firstBytes: number;
+  readonly bytes: number;
   readonly #run: Pick<SessionRun, 'request' | 'context' | 'start' | 'requests'>;
   readonly #reader: TranscriptReader;
   /** Those that earlier runs have reached, and those of this one. */
@@ -29,7 +31,8 @@ export class SettledParts {
   constructor(run: Pick<SessionRun, 'request' | 'context' | 'start' | 'requests'>, reader: TranscriptReader) {
     this.#run = run;
     this.#reader = reader;
-    this.partBytes = run.context.partBytes ?? PART_BYTES;
+    this.firstBytes = run.context.partBytes ?? FIRST_PART_BYTES;
+    this.bytes = run.context.partBytes ?? PART_BYTES;
     this.#known = this.#readCheckpoints();
   }
 

@@ -52,8 +52,8 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
 }
 
 /**
- * Sends what is settled of a turn that goes on, without its root: its children, then the subagents that are over. Returns whether
- * it may be dropped; otherwise the rest of the turn decides how it is sent.
+ * Sends what is settled of a turn that goes on, without its root: its children, then the subagents that are over. Then it is dropped,
+ * and so is what will not be sent, unless the rest of the turn decides that.
  */
 export async function addPart({ turn, drop }: SettledPart, run: ExportRun): Promise<void> {
   const { ledger, outbox, parts, subagents, start } = run;
@@ -69,7 +69,6 @@ export async function addPart({ turn, drop }: SettledPart, run: ExportRun): Prom
     await addAgents(subagents.due(), run);
     await outbox.add([{ change: subagents.collectEntries(built.started) }]);
   }
-  if (process.env.DBG) console.error("PART", turn.key, turn.responses.length, turn.notes.length, start.sentLine);
   parts.add(turn);
   const point = drop();
   const isReached = outbox.failure === undefined && !run.budget.isUsedUp;

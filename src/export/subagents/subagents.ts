@@ -49,8 +49,8 @@ export class Subagents {
     const started: string[] = [];
     for (const call of turn.responses.flatMap(({ calls }) => calls)) {
       if (call.id === undefined) continue;
-      started.push(...this.#placement.addCall(call.id, call, trace, options, promptLines));
-      for (const agentId of this.#files.startedBy(call.id)) started.push(...this.#placement.place(agentId, call.id));
+      const agentIds = this.#files.startedBy(call.id);
+      started.push(...this.#placement.addCall(call.id, call, agentIds, { trace, options, promptLines }));
       const { agentId, status } = call.result?.details ?? {};
       // A teammate has only begun to work.
       const hasWorked = !isAsync(call) && status !== 'teammate_spawned';

@@ -4,6 +4,8 @@ import { type Http, HttpClient, type HttpRequest, type HttpResponse } from './cl
 
 const MAX_ATTEMPTS = 4;
 const TOO_MANY_REQUESTS = 429;
+/** A request that is cut off may have arrived, and would be sent again: it does not begin with less time than this. */
+const LEAST_REQUEST_MS = 200;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 30_000;
 
@@ -30,7 +32,7 @@ export class RetryingHttpClient implements Http {
     for (let attempt = 1; ; attempt += 1) {
       if (this.#pause && this.#pause.until >= deadline) return this.#pause.response;
       await waitUntil(this.pausedUntil, stop);
-      if (Date.now() >= deadline) throw new Error('out of time');
+      if (deadline - Date.now() < LEAST_REQUEST_MS) throw new Error('out of time');
       const result = await this.client.request(request, limits).catch((error: Error) => error);
       const response = result instanceof Error ? undefined : result;
       if (response && !isRetryable(response.status)) return response;

@@ -37,8 +37,10 @@ export class ResponseCollector {
   readonly #earlyResults = new Map<string, ToolResult>();
   #openCalls = 0;
   #hasRunEnded = true;
-  /** The ids of the responses that were dropped, and of their calls. */
-  readonly #settled = new Set<string>();
+  /** The ids of the responses that were dropped, and of their calls, and who has them then. */
+  readonly #settledIds: string[] = [];
+  readonly #settledOwner = Symbol();
+  #hasUnnamed = false;
   #answer: LineLocation | undefined;
 
   constructor(owners: IdOwners) {
@@ -46,7 +48,7 @@ export class ResponseCollector {
   }
 
   get isEmpty(): boolean {
-    return this.#responses.length === 0 && this.#settled.size === 0;
+    return this.#responses.length === 0 && this.#settledIds.length === 0;
   }
 
   get last(): Pick<Response, 'stopReason' | 'calls' | 'firstLine' | 'lastLine'> | undefined {
@@ -54,7 +56,7 @@ export class ResponseCollector {
   }
 
   hasCall(id: string | undefined): boolean {
-    return id !== undefined && (this.#calls.has(id) || this.#settled.has(id));
+    return id !== undefined && (this.#calls.has(id) || this.#isSettled(id));
   }
 
   hasAssumedResult(id: string | undefined): boolean {
@@ -68,9 +70,8 @@ export class ResponseCollector {
   /** All responses but the last, if nothing that follows adds to them. Call when the last one has just begun. */
   collectSettled(): Response[] {
     const previous = this.#responses.at(-2);
-    const ids = this.#responses.slice(0, -1).map(({ id }) => id);
-    if (!previous || this.#openCalls > this.#countOpenCalls(this.#responses.at(-1))) return [];
-    if (this.#assumed.size > 0 || ids.includes(undefined)) return [];
+    if (!previous || this.#assumed.size > 0 || this.#hasUnnamed) return [];
+    if (this.#openCalls > countOpenCalls(this.#responses.at(-1))) return [];
     // The call may be in the last response, or in the next.
     if ([...this.#earlyResults.values()].some(({ line }) => line > previous.firstLine)) return [];
     return this.collect().slice(0, -1);
@@ -81,7 +82,7 @@ export class ResponseCollector {
     const dropped = this.#responses.splice(0, this.#responses.length - 1);
     this.#answer = dropped.findLast(hasText)?.place ?? this.#answer;
     for (const { id, calls } of dropped) {
-      for (const key of [id, ...calls.map((call) => call.id)]) if (key !== undefined) this.#settled.add(key);
+      for (const key of [id, ...calls.map((call) => call.id)]) if (key !== undefined) this.#settle(key);
       if (id !== undefined) this.#byId.delete(id);
       for (const call of calls) if (call.id !== undefined) this.#calls.delete(call.id);
     }
@@ -90,15 +91,12 @@ export class ResponseCollector {
 
   /** The ids of what was dropped, and where the last of these responses is that has a text. */
   get settled() {
-    return { ids: soFar(this.#settled), answer: this.#answer };
+    return { ids: soFar(this.#settledIds), answer: this.#answer };
   }
 
   /** Takes responses for dropped that an earlier run has read. */
   resume(ids: Iterable<string>, answer: LineLocation | undefined): void {
-    for (const id of ids) {
-      this.#take(id);
-      this.#settled.add(id);
-    }
+    for (const id of ids) this.#settle(id);
     this.#answer = answer;
   }
 
@@ -111,8 +109,8 @@ export class ResponseCollector {
   add(line: AssistantLine, at: number, answered: () => Answered): boolean {
     const { message, effort, isAbortedMidStream } = line.fields;
     const { id, stop_reason, usage } = message ?? {};
+    if (id !== undefined && this.#isSettled(id)) return true;
     if (id !== undefined && !this.#take(id)) return false;
-    if (id !== undefined && this.#settled.has(id)) return true;
     const response = this.#find(line) ?? this.#open(line, at, answered());
     this.#hasRunEnded = false;
     response.lastLine = line.location.number;
@@ -135,7 +133,7 @@ export class ResponseCollector {
   /** Returns whether the turn has the call that the result belongs to. A result can come before its call. */
   addResult(toolUseId: string | undefined, result: ToolResult, isAssumed = false): boolean {
     if (toolUseId === undefined) return false;
-    if (this.#settled.has(toolUseId)) return true;
+    if (this.#isSettled(toolUseId)) return true;
     const call = this.#calls.get(toolUseId);
     if (!call) {
       this.#earlyResults.set(toolUseId, result);
@@ -148,8 +146,13 @@ export class ResponseCollector {
     return true;
   }
 
-  #countOpenCalls(response: OpenResponse | undefined): number {
-    return response?.calls.filter(({ result }) => result === undefined).length ?? 0;
+  #settle(id: string): void {
+    this.#settledIds.push(id);
+    this.#owners.set(id, this.#settledOwner);
+  }
+
+  #isSettled(id: string): boolean {
+    return this.#owners.get(id) === this.#settledOwner;
   }
 
   #take(id: string): boolean {
@@ -188,6 +191,7 @@ export class ResponseCollector {
       place: location,
     };
     this.#responses.push(response);
+    this.#hasUnnamed ||= response.id === undefined;
     const key = response.id ?? response.uuid;
     if (key !== undefined) this.#byId.set(key, response);
     return response;
@@ -241,6 +245,10 @@ function blockKey(block: Block, index: number | undefined, blockCount: number): 
   if (block.kind === 'text' || block.kind === 'thinking') return `${block.kind}:${block.text}`;
   // A block that is nested too deeply cannot be written.
   return attempt(() => JSON.stringify(block)) ?? `place:${blockCount}`;
+}
+
+function countOpenCalls(response: OpenResponse | undefined): number {
+  return response?.calls.filter(({ result }) => result === undefined).length ?? 0;
 }
 
 function hasText({ blocks }: OpenResponse): boolean {

@@ -36,7 +36,7 @@ export class Exporter {
     path: string,
     env: NodeJS.ProcessEnv = {},
     caller: Caller = {},
-    { ms = 20_000, ...more }: { readonly ms?: number } & Pick<ExportContext, 'observer' | 'partBytes'> = {},
+    { ms = 20_000, ...more }: { readonly ms?: number } & Pick<ExportContext, 'observer' | 'partBytes' | 'stop'> = {},
   ): Promise<ExportReport> {
     const log = openLog(join(this.folder, 'state'), { debug: false });
     const report = await exportSession(

@@ -19,7 +19,7 @@ const UNREADABLE_LOGGED = 10;
 
 type ReadRun = SessionRun & { readonly parts: SettledParts };
 
-/** Turns that end together, what is final of a turn that goes on, or that reading goes on at a checkpoint. */
+/** Turns that end together, what is final of a turn that goes on, or where reading goes on after lines that are not read. */
 type ReadTurns =
   | { readonly kind: 'turns'; readonly group: TurnGroup; readonly isClosed: boolean }
   | ({ readonly kind: 'part' } & SettledPart)

@@ -128,7 +128,7 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
     if (read.kind === 'part') {
       if (start.isForGaps && read.turn.prompts[0].line > writer.known.lastLine) break;
       if (isVerified) silent = await takePart(read, silent, run);
-      else if (isPartOfLastExported(read.turn, start)) await addPart(read, run);
+      else if (isPartOfLastExported(read.turn, start)) await holdIfUnredacted(run, () => addPart(read, run));
       if (budget.isUsedUp) break;
     }
     if (read.kind !== 'turns') continue;

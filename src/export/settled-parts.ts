@@ -9,16 +9,17 @@ import type { ResumePoint } from '../transcript/turns/resume-point.js';
 import type { Turn } from '../transcript/turns/turn.js';
 import type { SessionRun } from './session-run.js';
 
-/** How much of a turn is read before its first part is sent, and each later one. Few turns have as much. */
+// Few turns have as much.
 const FIRST_PART_BYTES = 4_000_000;
 const PART_BYTES = 1_000_000;
 const HASHED_BYTES = 1 << 16;
 
 /**
- * What has been sent of turns before their end. A turn can be too long to be held in memory, or to be read in one run: so its settled
- * responses are sent as it is read, and only their figures are kept. The next run goes on reading after them.
+ * What has been sent of turns before their end. A turn can be too long to be held in memory, or to be read in one run: so its
+ * settled responses are sent as it is read, and only their figures are kept. The next run goes on reading after them.
  */
 export class SettledParts {
+  /** How much is read of a turn before its first part, and before each later one. */
   readonly firstBytes: number;
   readonly bytes: number;
   readonly #run: Pick<SessionRun, 'request' | 'context' | 'start' | 'requests'>;
@@ -46,7 +47,7 @@ export class SettledParts {
     this.#figures.set(part.key, addFigures(this.figuresOf(part), part));
   }
 
-  /** Records that everything up to a point has been given to the outbox; `sentLine` is the last line of what depends on a line. */
+  /** Records that the outbox has everything up to a point; `sentLine` is the last line that any of it depends on. */
   reach(point: ResumePoint, sentLine: number, ended: readonly string[]): void {
     const { answer: _, ...figures } = this.figuresOf(point);
     const hash = this.#hash(point);
@@ -67,7 +68,7 @@ export class SettledParts {
     return point.waiting.flatMap((location) => [...this.#readLines(location)]);
   }
 
-  /** Keeps for the next run how far this one has come in each turn. `isAllSent` is whether nothing waits to be acknowledged. */
+  /** Keeps for the next run how far this one has come. `isAllSent` is whether nothing waits to be acknowledged. */
   save(isAllSent: boolean): void {
     const { request, context, start } = this.#run;
     if (start.isForGaps) return;

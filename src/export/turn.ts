@@ -52,8 +52,8 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
 }
 
 /**
- * Sends what is settled of a turn that goes on, without its root: its children, then the subagents that are over. Then it is dropped,
- * and so is what will not be sent, unless the rest of the turn decides that.
+ * Sends what is settled of a turn that goes on, without its root: its children, then the subagents that are over. Then it is
+ * dropped, and so is what will not be sent, unless the rest of the turn decides that.
  */
 export async function addPart({ turn, drop }: SettledPart, run: ExportRun): Promise<void> {
   const { ledger, outbox, parts, subagents, start } = run;

@@ -55,7 +55,7 @@ export interface Checkpoint {
   readonly point: ResumePoint;
   /** What was counted up to there. */
   readonly figures: Omit<Figures, 'answer'>;
-  /** The last line that an observation before the point depends on: it holds only if the state says that this is acknowledged. */
+  /** The last line that an observation before the point depends on: the state must say that it is acknowledged. */
   readonly sentLine: number;
   /** Agents, and the calls that started them, whose end was recorded before the point. */
   readonly ended: readonly string[];

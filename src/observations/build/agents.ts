@@ -98,8 +98,8 @@ function subagentContext(agentKey: string, trace: Trace, settings: ContentSettin
 type Metadata = ObservationDraft['metadata'];
 
 /**
- * Plans a turn, or all turns of a subagent. `addMetadata` adds its own to the figures that both have; `earlier` are those of what is not
- * in the turn any more.
+ * Plans a turn, or all turns of a subagent. `addMetadata` adds its own to the figures that both have; `earlier` are those of what
+ * is not in the turn any more.
  */
 export function planAgent(
   turns: AgentThread['turns'],

@@ -18,7 +18,10 @@ type Outcome =
 
 type Ending = { readonly outcome: Outcome } & Pick<Observation, 'level' | 'statusMessage'>;
 
-/** Determines how a turn ended: the last response decides, unless a note after it does. `earlier` is of what is not in it any more. */
+/**
+ * Determines how a turn ended: the last response decides, unless a note after it does. `earlier` is of what is not in the turn
+ * any more.
+ */
 export function determineEnding(
   { responses, notes }: Pick<Turn, 'responses' | 'notes'>,
   earlier: Pick<Figures, 'answer'> = NO_FIGURES,

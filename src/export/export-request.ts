@@ -49,6 +49,8 @@ export interface ExportContext extends Limits {
   /** What several exports in a row need not look for again. */
   readonly agentFolders?: AgentFolders;
   readonly observer?: ExportObserver;
+  /** How many bytes of a turn are read before what is settled of it is sent, if not as many as usual. */
+  readonly partBytes?: number;
 }
 
 /** What may be watched of an export. */

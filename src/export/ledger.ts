@@ -28,6 +28,8 @@ export class Ledger {
   readonly #mutes: readonly Mute[];
   #runs: readonly Run[];
   #changed: readonly Run[] = [];
+  /** By the first lines of the turns that this export has taken. */
+  readonly #taken = new Map<number, Run>();
 
   constructor(entry: Entry, destination: string, own: OwnRun | undefined) {
     const { runs, mutes = [] } = entry;
@@ -130,8 +132,19 @@ export class Ledger {
   /** Takes a turn of no run, if this export may. Returns the run that has it then, to be saved once the turn is acknowledged. */
   take({ prompts, lineNumbers }: Turn): Run | undefined {
     const [{ line: fromLine }] = prompts;
-    if (this.#own?.claims !== 'all' || runAt(this.#runs, fromLine)) return undefined;
-    return this.#cover(fromLine, lineNumbers.at(-1) ?? fromLine, this.#own.identity);
+    const toLine = lineNumbers.at(-1) ?? fromLine;
+    const known = this.#taken.get(fromLine);
+    if (this.#own?.claims !== 'all' || (!known && runAt(this.#runs, fromLine))) return undefined;
+    const run = known ? this.#extend(known, toLine) : this.#cover(fromLine, toLine, this.#own.identity);
+    this.#taken.set(fromLine, run);
+    return run;
+  }
+
+  /** Whether the rest of a turn can decide how it is sent, or whether it is. */
+  isUndecided({ prompts, lineNumbers }: Turn): boolean {
+    const last = lineNumbers.at(-1) ?? 0;
+    const isOpen = this.#own?.claims !== 'all' && prompts.some(({ line }) => !runAt(this.#runs, line));
+    return isOpen || this.#mutes.some(({ fromLine }) => fromLine > last);
   }
 
   /** Records that the last turn belongs to this export's own run, since its event has ended that turn. */
@@ -156,6 +169,13 @@ export class Ledger {
     const run = before ? { ...before, toLine } : { ...identity, fromLine: start, toLine };
     this.#runs = mergeByLine(this.#runs, [run]);
     return run;
+  }
+
+  /** Lets a run that this export has added go on to a line. */
+  #extend(run: Run, toLine: number): Run {
+    const longer = { ...run, toLine };
+    this.#runs = mergeByLine(this.#runs, [longer]);
+    return longer;
   }
 
   #change(run: Run): void {

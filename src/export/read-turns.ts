@@ -1,12 +1,15 @@
 import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import type { Checkpoint } from '../state/checkpoints.js';
 import { type Line, parseLine } from '../transcript/file/line.js';
 import { findFirstTime, parseUnfinishedLine } from '../transcript/file/lines.js';
 import type { TranscriptReader } from '../transcript/file/reader.js';
 import { findUnknownTypes } from '../transcript/file/unknown.js';
 import { AnswerWatcher } from '../transcript/turns/answer-watcher.js';
+import type { SettledPart } from '../transcript/turns/resume-point.js';
 import type { TurnGroup } from '../transcript/turns/turn.js';
 import { TurnGrouper } from '../transcript/turns/turn-grouper.js';
 import type { SessionRun } from './session-run.js';
+import type { SettledParts } from './settled-parts.js';
 
 const POLL_MS = 6;
 /** Nobody works in a session whose file has not changed for this long. */
@@ -14,18 +17,27 @@ export const IDLE_MS = 10 * 60_000;
 const LINES_BETWEEN_CHECKS = 256;
 const UNREADABLE_LOGGED = 10;
 
-/** Reads turns from the start position on, each as soon as it ends, and finally the one that is still open. */
-export async function* readTurns(
-  reader: TranscriptReader,
-  run: SessionRun,
-): AsyncGenerator<{ group: TurnGroup; isClosed: boolean }> {
-  const { start, budget, requests } = run;
+type ReadRun = SessionRun & { readonly parts: SettledParts };
+
+/** Turns that end together, what is final of a turn that goes on, or where reading goes on after lines that are not read. */
+type ReadTurns =
+  | { readonly kind: 'turns'; readonly group: TurnGroup; readonly isClosed: boolean }
+  | ({ readonly kind: 'part' } & SettledPart)
+  | { readonly kind: 'resumed'; readonly checkpoint: Checkpoint };
+
+/**
+ * Reads turns from the start position on, each as soon as it ends, and finally the one that is still open. Of a turn that is long,
+ * parts come before its end, and those that an earlier run has sent are not read.
+ */
+export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncGenerator<ReadTurns> {
+  const { start, budget, requests, parts } = run;
   const { sessionId, closing } = run.request;
   const time = () => start.time ?? findFirstTime(reader);
   const grouper = new TurnGrouper({ ...start, thread: 'main', sessionId, time });
   const watch = closing.kind === 'answer' ? new AnswerWatcher(closing, start.sentLine) : undefined;
   const oddLines = new OddLines(run);
   let readUpTo = 0;
+  let nextPartAt = start.offset + parts.firstBytes;
   const take = (line: Line | undefined): TurnGroup | undefined => {
     if (!line) return undefined;
     readUpTo = line.location.number;
@@ -35,11 +47,26 @@ export async function* readTurns(
     return grouper.push(line);
   };
   for (;;) {
-    for (const line of reader.lines()) {
-      const group = take(parseLine(line));
-      if (group) yield { group, isClosed: true };
-      if (line.number % LINES_BETWEEN_CHECKS !== 0) continue;
-      run.context.observer?.onRead?.(line.end);
+    for (const source of reader.lines()) {
+      const checkpoint = parts.findFrom(source);
+      if (checkpoint && grouper.canResume(checkpoint.point)) {
+        grouper.resume(checkpoint.point, parts.resume(checkpoint));
+        nextPartAt = checkpoint.point.to.offset + parts.bytes;
+        reader.moveTo(checkpoint.point.to);
+        yield { kind: 'resumed', checkpoint };
+        continue;
+      }
+      const line = parseLine(source);
+      const group = take(line);
+      if (group) yield { kind: 'turns', group, isClosed: true };
+      if (group) nextPartAt = source.start + parts.firstBytes;
+      const part = line && source.end >= nextPartAt ? grouper.settledBefore(line) : undefined;
+      if (part) {
+        yield { kind: 'part', ...part };
+        nextPartAt = source.start + parts.bytes;
+      }
+      if (source.number % LINES_BETWEEN_CHECKS !== 0) continue;
+      run.context.observer?.onRead?.(source.end);
       if (budget.check()) return;
       // Reading a long file must not hold up requests and the heartbeats of locks.
       await yieldToEventLoop();
@@ -48,7 +75,7 @@ export async function* readTurns(
     await sleep(POLL_MS);
   }
   const ended = take(parseUnfinishedLine(reader));
-  if (ended) yield { group: ended, isClosed: true };
+  if (ended) yield { kind: 'turns', group: ended, isClosed: true };
   oddLines.logRest();
   const group = grouper.open();
   if (!group) return;
@@ -61,7 +88,7 @@ export async function* readTurns(
     run.ledger.hasEnded(promptLine) ||
     Date.now() - reader.status.changedAt > IDLE_MS;
   // If one of several turns is over, all are sent as far as they have come, and the others grow in place.
-  yield { group, isClosed };
+  yield { kind: 'turns', group, isClosed };
 }
 
 /** Logs lines that cannot be read, and in debug mode what this version does not know. */

@@ -3,7 +3,8 @@ import { isRedactionError } from '../observations/redaction/redact.js';
 import { lastKnownLine, NEW_ENTRY, NOT_EXPORTED } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
-import type { Turn, TurnGroup } from '../transcript/turns/turn.js';
+import type { SettledPart } from '../transcript/turns/resume-point.js';
+import { includesLine, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
 import { EntryWriter } from './entry-writer.js';
 import type { ExportContext, ExportReport, ExportRequest } from './export-request.js';
 import { Ledger } from './ledger.js';
@@ -11,11 +12,12 @@ import { Outbox } from './outbox.js';
 import { readTurns } from './read-turns.js';
 import { findNewRelatives } from './relatives.js';
 import { lockSession, openRequests, ReadingBudget, RunSettings } from './session-run.js';
+import { SettledParts } from './settled-parts.js';
 import { gapStart, type Start, startPositions } from './start-position.js';
 import { type Continued, NOTHING_CONTINUED, sendContinued } from './subagents/continued.js';
 import { Subagents } from './subagents/subagents.js';
 import { NOTHING, sumTallies } from './tally.js';
-import { addAgents, addTurns, type ExportRun, lastLineOf } from './turn.js';
+import { addAgents, addPart, addTurns, type ExportRun, lastLineOf, lineOfEnd } from './turn.js';
 
 /** Exports a session: read, group, build, send, and advance the state as far as the server has acknowledged. */
 export async function exportSession(request: ExportRequest, context: ExportContext): Promise<ExportReport> {
@@ -77,17 +79,11 @@ async function exportFrom(
     const position = reader.moveTo(start);
     if (!position) return undefined;
     const budget = new ReadingBudget(context);
-    const session = {
-      request,
-      context,
-      writer,
-      ledger,
-      settings: new RunSettings(context, request, writer.known),
-      start: { ...start, ...position },
-      budget,
-      requests,
-    };
-    const run: ExportRun = { ...session, outbox: new Outbox(session), subagents: new Subagents(session) };
+    const own = { request, context, start: { ...start, ...position }, requests };
+    const parts = new SettledParts(own, reader);
+    const settings = new RunSettings(context, request, writer.known);
+    const session = { ...own, writer, ledger, settings, budget };
+    const run: ExportRun = { ...session, outbox: new Outbox(session), subagents: new Subagents(session), parts };
     const progress = await exportTurns(readTurns(reader, run), run);
     if (!progress) return undefined;
     let continued = NOTHING_CONTINUED;
@@ -103,7 +99,9 @@ async function exportFrom(
         writer.reachEnd({ bytes: progress.openFrom ?? reader.offset, agentsBytes });
       await run.outbox.flush();
     }
-    return await finish(progress, continued, reader.offset, run);
+    const report = await finish(progress, continued, reader.offset, run);
+    parts.save(run.outbox.failure === undefined && !run.outbox.isWaiting);
+    return report;
   } finally {
     reader.close();
     requests?.close();
@@ -125,7 +123,16 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
   let skipped: TurnGroup | undefined;
   /** The turns right before that had no event which could have recorded their run. */
   let silent: TurnGroup[] = [];
-  for await (const { group, isClosed } of turns) {
+  for await (const read of turns) {
+    if (read.kind === 'resumed') run.subagents.recordEnded(read.checkpoint.ended);
+    if (read.kind === 'part') {
+      if (start.isForGaps && read.turn.prompts[0].line > writer.known.lastLine) break;
+      if (isVerified) silent = await takePart(read, silent, run);
+      else if (isPartOfLastExported(read.turn, start)) await holdIfUnredacted(run, () => addPart(read, run));
+      if (budget.isUsedUp) break;
+    }
+    if (read.kind !== 'turns') continue;
+    const { group, isClosed } = read;
     isVerified ||= includesLastExported(group, start);
     // If turns interleave, those that were exported earlier can come first.
     if (!isVerified && lastLineOf(group) < start.lastLine) continue;
@@ -156,6 +163,15 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
   return isVerified || budget.isUsedUp ? { closedLine, openFrom } : undefined;
 }
 
+/** Sends a part of a turn, and the turns right before it if it claims them. Returns those of them that have not been sent. */
+async function takePart(part: SettledPart, silent: TurnGroup[], run: ExportRun): Promise<TurnGroup[]> {
+  const before = silent.flatMap(({ turns }) => turns);
+  const isClaimed = run.ledger.claim(part.turn, before);
+  for (const each of isClaimed ? silent : []) await holdIfUnredacted(run, () => addTurns(each, run));
+  await holdIfUnredacted(run, () => addPart(part, run));
+  return isClaimed ? [] : silent;
+}
+
 /** Sends what could be redacted; what could not be, and all after it, stays pending. */
 async function holdIfUnredacted<T>({ outbox }: ExportRun, add: () => Promise<T>): Promise<T | true> {
   try {
@@ -178,7 +194,12 @@ function firstPromptLineOf({ turns }: TurnGroup): number {
 }
 
 function includesLastExported({ turns }: TurnGroup, { prompt, lastLine }: Start): boolean {
-  return turns.some(({ key, lineNumbers }) => key === prompt && lineNumbers.includes(lastLine));
+  return turns.some((turn) => turn.key === prompt && includesLine(turn, lastLine));
+}
+
+/** Whether nothing of a part can be new, although the line by which its turn is recognized comes after it. */
+function isPartOfLastExported(turn: Turn, { prompt, lastLine }: Start): boolean {
+  return turn.key === prompt && lineOfEnd(turn) <= lastLine;
 }
 
 /** Sends due scores, and saves why something is still to be sent. */

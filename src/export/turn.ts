@@ -3,20 +3,23 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Settings } from '../config/settings.js';
 import { computeScores } from '../observations/build/scores.js';
 import { buildTrace } from '../observations/build/trace.js';
-import { buildTurn } from '../observations/build/turn.js';
+import { buildPart, buildTurn } from '../observations/build/turn.js';
 import type { Observation } from '../observations/model.js';
 import { type Entry, mergeEntry } from '../state/entry.js';
 import type { Run } from '../state/runs.js';
+import type { SettledPart } from '../transcript/turns/resume-point.js';
 import { NO_SESSION_FACTS, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
 import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
 import { isExportedByRelative, type Relative } from './relatives.js';
 import type { SessionRun } from './session-run.js';
+import type { SettledParts } from './settled-parts.js';
 import type { Subagents } from './subagents/subagents.js';
 
 /** A run through a session, with what it has found and sent so far. */
 export interface ExportRun extends SessionRun {
   readonly outbox: Outbox;
   readonly subagents: Subagents;
+  readonly parts: SettledParts;
   /** Sessions that turns of this one may be in, too; found when the first turn is known. */
   relatives?: readonly Relative[];
 }
@@ -48,6 +51,30 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
   return true;
 }
 
+/**
+ * Sends what is settled of a turn that goes on, without its root: its children, then the subagents that are over. Then it is
+ * dropped, and so is what will not be sent, unless the rest of the turn decides that.
+ */
+export async function addPart({ turn, drop }: SettledPart, run: ExportRun): Promise<void> {
+  const { ledger, outbox, parts, subagents, start } = run;
+  if (ledger.isUndecided(turn)) return;
+  const [built] = outbox.failure === undefined ? await buildOwnTurn(turn, run, buildPartIfNew) : [];
+  let { sentLine } = start;
+  const changeAt = (line: number) => {
+    sentLine = Math.max(sentLine, line);
+    return start.isForGaps ? {} : { sentLine: line };
+  };
+  if (built) {
+    await outbox.add(withStateChanges(built.children, changeAt));
+    await addAgents(subagents.due(), run);
+    await outbox.add([{ change: subagents.collectEntries(built.started) }]);
+  }
+  parts.add(turn);
+  const point = drop();
+  const isReached = outbox.failure === undefined && !run.budget.isUsedUp;
+  if (built && isReached) parts.reach(point, sentLine, subagents.listEnded());
+}
+
 interface Child {
   readonly observation: Observation;
   readonly settings: Settings;
@@ -67,7 +94,7 @@ interface BuiltTurn {
 const NOTHING_NEW: BuiltTurn = { children: [], started: [], change: {} };
 
 /** Builds a turn under the settings of its run. Of a turn that another session exports there is nothing to be sent. */
-async function buildOwnTurn(turn: Turn, run: ExportRun): Promise<BuiltTurn[]> {
+async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Promise<BuiltTurn[]> {
   const { start, ledger, outbox } = run;
   if (turn.copied || isExportedByRelative(turn, run)) return start.isForGaps ? [] : [NOTHING_NEW];
   if (ledger.isMuted(turn)) return [];
@@ -76,7 +103,7 @@ async function buildOwnTurn(turn: Turn, run: ExportRun): Promise<BuiltTurn[]> {
   const settings = runs && (!start.isForGaps || taken) ? await run.settings.find(runs) : undefined;
   if (!runs || !settings) return [];
   if (settings.hold !== undefined) outbox.hold(settings.hold);
-  return settings.hold === undefined ? [buildIfNew(turn, runs, settings, taken, run)] : [];
+  return settings.hold === undefined ? [build(turn, runs, settings, taken, run)] : [];
 }
 
 function buildIfNew(
@@ -86,27 +113,44 @@ function buildIfNew(
   taken: Run | undefined,
   run: ExportRun,
 ): BuiltTurn {
-  const { start, request, subagents } = run;
-  const own = run.settings.buildOptions(runs, settings, turn.context.cwd);
-  const options = { ...own, sessionId: request.sessionId };
-  const trace = buildTrace(turn, options);
-  const promptLines = turn.prompts.map(({ line }) => line);
-  const started = subagents.recordTurn(turn, trace, options, promptLines);
+  const { options, trace, started, sentLine } = recordTurn(turn, runs, settings, run);
   // Every run reads the last exported turn again, and seldom finds anything new in it.
-  if (lineOfEnd(turn) <= start.lastLine) return { ...NOTHING_NEW, started };
-  // What did not count when a later line was sent has not been sent at all.
-  const sentLine = turn.countsFrom > start.sentLine ? 0 : start.sentLine;
-  const { children, root } = buildTurn(turn, options, trace, sentLine);
+  if (lineOfEnd(turn) <= run.start.lastLine) return { ...NOTHING_NEW, started };
+  const figures = run.parts.figuresOf(turn);
+  const { children, root } = buildTurn(turn, options, trace, sentLine, figures);
   return {
     children: withSettings(children, settings),
     root: { observation: root, settings, isUntraced: taken !== undefined },
     rootHash: hashRoot(root),
     started,
     change: {
-      ...(options.scores && { scores: { [root.id]: computeScores(turn, root) } }),
+      ...(options.scores && { scores: { [root.id]: computeScores(turn, root, figures) } }),
       ...(taken && { runs: [taken] }),
     },
   };
+}
+
+function buildPartIfNew(
+  turn: Turn,
+  runs: readonly [Run, ...Run[]],
+  settings: Settings,
+  _taken: Run | undefined,
+  run: ExportRun,
+): BuiltTurn {
+  const { options, trace, started, sentLine } = recordTurn(turn, runs, settings, run);
+  return { ...NOTHING_NEW, started, children: withSettings(buildPart(turn, options, trace, sentLine), settings) };
+}
+
+function recordTurn(turn: Turn, runs: readonly [Run, ...Run[]], settings: Settings, run: ExportRun) {
+  const { start, request, subagents, parts } = run;
+  const own = run.settings.buildOptions(runs, settings, turn.context.cwd);
+  const options = { ...own, sessionId: request.sessionId };
+  const trace = buildTrace(turn, options, parts.figuresOf(turn));
+  const promptLines = turn.prompts.map(({ line }) => line);
+  const started = subagents.recordTurn(turn, trace, options, promptLines);
+  // What did not count when a later line was sent has not been sent at all.
+  const sentLine = turn.countsFrom > start.sentLine ? 0 : start.sentLine;
+  return { options, trace, started, sentLine };
 }
 
 /** Each turn's children are in the order of their lines; the lines of several turns can interleave. */
@@ -145,7 +189,7 @@ function hashRoot({ line: _, media = [], ...root }: Observation): string | undef
   return media.length > 0 ? undefined : createHash('sha256').update(JSON.stringify(root)).digest('hex').slice(0, 16);
 }
 
-function lineOfEnd({ lineNumbers }: Turn): number {
+export function lineOfEnd({ lineNumbers }: Turn): number {
   return lineNumbers.at(-1) ?? 0;
 }
 

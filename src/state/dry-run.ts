@@ -47,6 +47,12 @@ export class DryRunState implements SessionState {
 
   async checkWritable(): Promise<void> {}
 
+  readCheckpoints(): [] {
+    return [];
+  }
+
+  keepCheckpoints(): void {}
+
   async lock(): Promise<Lock> {
     return { isHeld: () => true, release() {} };
   }

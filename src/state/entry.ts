@@ -7,7 +7,7 @@ const count = z.number().check(z.int(), z.nonnegative());
 
 const Tokens = z.object({ input: z.number(), output: z.number(), cacheRead: z.number(), cacheWritten: z.number() });
 
-const Facts = z.object({
+export const Facts = z.object({
   titles: z.object({
     'custom-title': optional(z.string()),
     'ai-title': optional(z.string()),

@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
+import { type Checkpoint, readCheckpoints, writeCheckpoints } from './checkpoints.js';
 import {
   changeEntryText,
   decodeEntry,
@@ -57,7 +58,16 @@ export function locksFolder(folder: string): string {
 /** What an export needs of the state. */
 export type SessionState = Pick<
   StateStore,
-  'read' | 'update' | 'remove' | 'sessionsWithFirst' | 'sessionsWithAgent' | 'isMistaken' | 'checkWritable' | 'lock'
+  | 'read'
+  | 'update'
+  | 'remove'
+  | 'sessionsWithFirst'
+  | 'sessionsWithAgent'
+  | 'isMistaken'
+  | 'checkWritable'
+  | 'lock'
+  | 'readCheckpoints'
+  | 'keepCheckpoints'
 >;
 
 type Change = (lines: FileLines) => FileLines;
@@ -153,7 +163,17 @@ export class StateStore {
     );
   }
 
+  /** Returns how far an earlier run has come in turns that are too long for one run. */
+  readCheckpoints(sessionId: string, destination: string): Checkpoint[] {
+    return readCheckpoints(this.#checkpointsPath(sessionId), destination);
+  }
+
+  keepCheckpoints(sessionId: string, destination: string, checkpoints: readonly Checkpoint[]): void {
+    writeCheckpoints(this.#checkpointsPath(sessionId), destination, checkpoints);
+  }
+
   remove(sessionIds: readonly string[]): Promise<void> {
+    for (const sessionId of sessionIds) writeCheckpoints(this.#checkpointsPath(sessionId), '', []);
     return this.#change((lines) => sessionIds.reduce(withoutEntry, lines));
   }
 
@@ -178,6 +198,10 @@ export class StateStore {
   /** Waits until the deadline (ms since 1970) for the right to work on a session; undefined if another run keeps it. */
   lock(sessionId: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined> {
     return takeLock(join(locksFolder(this.#folder), `${sessionFileName(sessionId)}.lock`), deadline, stop);
+  }
+
+  #checkpointsPath(sessionId: string): string {
+    return join(this.#folder, 'cc-langfuse_parts', `${sessionFileName(sessionId)}.json`);
   }
 
   #change(change: Change): Promise<void> {

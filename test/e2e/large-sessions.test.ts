@@ -15,7 +15,7 @@ afterEach(() => workplace.close());
 const transcript = () => workplace.transcriptOf(SESSION);
 const names = () => workplace.server.observations.map(({ name }) => name).toSorted();
 
-describe('a line that is longer than 256 MB', () => {
+describe('a line that is longer than 32 MB', () => {
   const GENERATION = 'claude-opus-5';
   const ALL = ['Turn 1', 'Turn 2', GENERATION, GENERATION];
   const isSkipped = { level: 'warn', msg: 'skipped a line that cannot be read', line: 3 };
@@ -23,7 +23,7 @@ describe('a line that is longer than 256 MB', () => {
   beforeEach(() => {
     appendTurn(transcript(), 1);
     // A hole takes no space on the disk.
-    truncateSync(transcript(), statSync(transcript()).size + (1 << 28) + 1);
+    truncateSync(transcript(), statSync(transcript()).size + (1 << 25) + 1);
     appendFileSync(transcript(), '\n');
     appendTurn(transcript(), 2);
   });
@@ -33,7 +33,7 @@ describe('a line that is longer than 256 MB', () => {
     await workplace.hook({ ...payload, hook_event_name: 'Stop' });
     await workplace.hook({ ...payload, hook_event_name: 'SessionEnd' });
     expect(names()).toEqual(ALL);
-    expect(workplace.log).toMatchObject([{ ...isSkipped, file: transcript(), reason: 'longer than 268435456 bytes' }]);
+    expect(workplace.log).toMatchObject([{ ...isSkipped, file: transcript(), reason: 'longer than 33554432 bytes' }]);
     expectEachSentOnce(workplace.server);
   });
 

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { describingVariables } from '../../src/config/settings.js';
-import type { ExportObserver, ExportReport } from '../../src/export/export-request.js';
+import type { ExportContext, ExportReport } from '../../src/export/export-request.js';
 import { exportSession } from '../../src/export/session.js';
 import type { Destination } from '../../src/langfuse/destination.js';
 import { openDestination } from '../../src/langfuse/open-destination.js';
@@ -36,7 +36,7 @@ export class Exporter {
     path: string,
     env: NodeJS.ProcessEnv = {},
     caller: Caller = {},
-    { ms = 20_000, observer = {} }: { readonly ms?: number; readonly observer?: ExportObserver } = {},
+    { ms = 20_000, ...more }: { readonly ms?: number } & Pick<ExportContext, 'observer' | 'partBytes' | 'stop'> = {},
   ): Promise<ExportReport> {
     const log = openLog(join(this.folder, 'state'), { debug: false });
     const report = await exportSession(
@@ -55,7 +55,7 @@ export class Exporter {
         env,
         deadline: Date.now() + ms,
         log,
-        observer,
+        ...more,
       },
     );
     await log.flush();

@@ -30,6 +30,10 @@ export class Completion {
       if (call.id !== undefined && call.result && !isAsync(call)) this.#ended.add(call.id);
   }
 
+  recordEnded(ids: readonly string[]): void {
+    for (const id of ids) this.#ended.add(id);
+  }
+
   isDone(file: AgentFile, { task, call }: AgentEntry): boolean {
     const { running, sessionEnded } = this.#status;
     if (sessionEnded) return true;

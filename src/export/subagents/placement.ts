@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { findAgentType } from '../../observations/build/agents.js';
 import { deriveSpanId } from '../../observations/build/ids.js';
 import { NAME_CHARS } from '../../observations/build/observation.js';
 import { assembleTrace, type BuildOptions } from '../../observations/build/trace.js';
@@ -7,17 +6,23 @@ import { sanitizeText } from '../../observations/content/sanitize.js';
 import type { Trace } from '../../observations/model.js';
 import type { AgentEntry, Entry } from '../../state/entry.js';
 import type { AgentFile } from '../../transcript/agents/agent-files.js';
-import type { ToolCall } from '../../transcript/turns/turn.js';
+import { findAgentType, type ToolCall } from '../../transcript/turns/turn.js';
 import { isAsync } from './completion.js';
 
-/** What is kept of a call that may have started an agent. */
+/** The turn or agent that made a call. */
+interface Launcher {
+  readonly trace: Trace;
+  readonly options: BuildOptions;
+  readonly promptLines: number[] | undefined;
+}
+
+/** What is kept of a call that started an agent. */
 type Launch = Pick<AgentEntry, 'type' | 'description' | 'background' | 'task' | 'promptLines'> & { trace: Trace };
 
 /** Knows below which call each subagent belongs. The state keeps it, since an agent may end long after its turn. */
 export class Placement {
   /** The entry of an agent is undefined if it cannot be read: the agent may have been sent already. */
   readonly entries: Map<string, AgentEntry | undefined>;
-  readonly #launches = new Map<string, Launch>();
 
   constructor(known: Entry['agents'] = {}) {
     this.entries = new Map(Object.entries(known));
@@ -34,20 +39,21 @@ export class Placement {
     return workflow && { ...workflow, type: meta.agentType };
   }
 
-  /** Records a call, and places the agent or workflow that its result names; returns what it placed. */
-  addCall(callId: string, call: ToolCall, trace: Trace, options: BuildOptions, promptLines?: number[]): string[] {
-    this.#launches.set(callId, { ...describeLaunch(call, trace, options), promptLines });
+  /**
+   * Places below a call the agent or workflow that its result names, and the agents whose files name the call; returns what is
+   * news for the state.
+   */
+  addCall(callId: string, call: ToolCall, agentIds: readonly string[], by: Launcher): string[] {
     const { agentId, runId } = call.result?.details ?? {};
-    return [
-      ...(agentId === undefined ? [] : this.place(agentId, callId)),
-      ...(runId === undefined ? [] : this.place(workflowKey(runId), callId)),
-    ];
+    const workflow = runId === undefined ? undefined : workflowKey(runId);
+    const keys = [agentId, workflow, ...agentIds].filter((key) => key !== undefined);
+    if (keys.length === 0) return [];
+    const launch = { ...describeLaunch(call, by.trace, by.options), promptLines: by.promptLines };
+    return keys.flatMap((key) => this.#place(key, callId, launch));
   }
 
-  /** Places an agent, or a workflow, below the call that started it; returns it if that is news for the state. */
-  place(key: string, callId: string): string[] {
-    const launch = this.#launches.get(callId);
-    if (!launch || this.isUnreadable(key)) return [];
+  #place(key: string, callId: string, launch: Launch): string[] {
+    if (this.isUnreadable(key)) return [];
     const known = this.entries.get(key);
     const { trace, ...details } = launch;
     if (!known) {

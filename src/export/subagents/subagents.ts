@@ -49,8 +49,8 @@ export class Subagents {
     const started: string[] = [];
     for (const call of turn.responses.flatMap(({ calls }) => calls)) {
       if (call.id === undefined) continue;
-      started.push(...this.#placement.addCall(call.id, call, trace, options, promptLines));
-      for (const agentId of this.#files.startedBy(call.id)) started.push(...this.#placement.place(agentId, call.id));
+      const agentIds = this.#files.startedBy(call.id);
+      started.push(...this.#placement.addCall(call.id, call, agentIds, { trace, options, promptLines }));
       const { agentId, status } = call.result?.details ?? {};
       // A teammate has only begun to work.
       const hasWorked = !isAsync(call) && status !== 'teammate_spawned';
@@ -62,6 +62,17 @@ export class Subagents {
   /** Calls and agents whose end has been recorded so far. */
   get ended(): ReadonlySet<string> {
     return this.#completion.ended;
+  }
+
+  /** Returns of the ends those that are needed to know whether agents are done. */
+  listEnded(): string[] {
+    const ids = [...this.#placement.entries].flatMap(([agentId, entry]) => [agentId, entry?.call, entry?.task]);
+    return ids.filter((id) => id !== undefined && this.ended.has(id)) as string[];
+  }
+
+  /** Takes note of ends that an earlier run has read. */
+  recordEnded(ids: readonly string[]): void {
+    this.#completion.recordEnded(ids);
   }
 
   /** Returns the sessions that started agents which went on in this one, if one of these is done and has something new. */

@@ -4,6 +4,7 @@ import { type Http, HttpClient, type HttpRequest, type HttpResponse } from './cl
 
 const MAX_ATTEMPTS = 4;
 const TOO_MANY_REQUESTS = 429;
+const LEAST_REQUEST_MS = 200;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 30_000;
 
@@ -14,6 +15,8 @@ const LONGEST_WAIT_MS = 30_000;
 export class RetryingHttpClient implements Http {
   /** For requests that are not to be repeated. */
   readonly client: HttpClient;
+  /** A request that is cut off may have arrived, and would be sent again: none begins with less time than the longest took. */
+  #longestMs = LEAST_REQUEST_MS;
   #pause: { readonly until: number; readonly response: HttpResponse } | undefined;
 
   constructor(client = new HttpClient()) {
@@ -30,9 +33,11 @@ export class RetryingHttpClient implements Http {
     for (let attempt = 1; ; attempt += 1) {
       if (this.#pause && this.#pause.until >= deadline) return this.#pause.response;
       await waitUntil(this.pausedUntil, stop);
-      if (Date.now() >= deadline) throw new Error('out of time');
+      const startedAt = Date.now();
+      if (deadline - startedAt < this.#longestMs) throw new Error('out of time');
       const result = await this.client.request(request, limits).catch((error: Error) => error);
       const response = result instanceof Error ? undefined : result;
+      if (response) this.#longestMs = Math.max(this.#longestMs, Date.now() - startedAt);
       if (response && !isRetryable(response.status)) return response;
       const until = nextAttemptAt(attempt, response);
       if (response?.status === TOO_MANY_REQUESTS) this.#pause = { until: Math.max(until, this.pausedUntil), response };

@@ -1,9 +1,16 @@
 import { extractText } from '../../transcript/file/content.js';
-import { type AgentThread, findTextArgument, type ToolCall, type Turn } from '../../transcript/turns/turn.js';
-import { answerText, buildUserMessage } from '../content/messages.js';
+import {
+  type AgentThread,
+  findAgentType,
+  findTextArgument,
+  type ToolCall,
+  type Turn,
+} from '../../transcript/turns/turn.js';
+import { buildUserMessage } from '../content/messages.js';
 import type { ContentSettings, Observation, ObservationDraft, Trace } from '../model.js';
 import { determineEnding } from './ending.js';
 import { listEvent } from './events.js';
+import { addFigures, NO_FIGURES } from './figures.js';
 import { listGenerationWithTools } from './generation.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation, type UnbuiltObservation } from './observation.js';
@@ -90,49 +97,49 @@ function subagentContext(agentKey: string, trace: Trace, settings: ContentSettin
 
 type Metadata = ObservationDraft['metadata'];
 
-/** Plans a turn, or all turns of a subagent. `addMetadata` adds its own to the figures that both have. */
+/**
+ * Plans a turn, or all turns of a subagent. `addMetadata` adds its own to the figures that both have; `earlier` are those of what
+ * is not in the turn any more.
+ */
 export function planAgent(
   turns: AgentThread['turns'],
   { parentId, name }: Pick<Observation, 'parentId' | 'name'>,
   addMetadata: (figures: Metadata) => Metadata,
   context: BuildContext,
+  earlier = NO_FIGURES,
 ): AgentPlan {
   const last = turns.at(-1) ?? turns[0];
-  const { outcome, level, statusMessage } = determineEnding(last);
-  const responses = turns.flatMap((turn) => turn.responses);
-  const calls = responses.flatMap((response) => response.calls);
-  const errors = turns.flatMap(({ notes }) => notes.filter(({ kind }) => kind === 'api-error'));
-  const answer = responses.map(answerText).findLast((text) => text !== '');
+  const { calls, failedCalls, apiErrors, answer, endTime } = turns.reduce(addFigures, earlier);
+  const { outcome, level, statusMessage } = determineEnding(last, earlier);
   const startTime = turns[0].prompts[0].at;
-  const times = [
-    ...responses.map(({ lastBlockAt }) => lastBlockAt),
-    ...calls.map(({ at, result }) => result?.at ?? at),
-    ...errors.map(({ at }) => at),
-  ];
   const root = buildObservation(context, {
     type: 'agent',
     id: context.agentSpanId,
     parentId,
     name,
     startTime,
-    endTime: times.reduce((latest, time) => Math.max(latest, time), startTime),
+    endTime: Math.max(startTime, endTime),
     input: turns.flatMap(({ prompts }) => prompts.map((prompt) => buildUserMessage(prompt, context))),
     output: answer === undefined ? null : { role: 'assistant', content: answer },
     metadata: addMetadata({
       outcome,
-      tool_count: calls.length,
-      error_count: calls.filter(({ result }) => result?.isError).length + errors.length,
+      tool_count: calls,
+      error_count: failedCalls + apiErrors,
     }),
     level,
     statusMessage,
     line: last.lineNumbers.at(-1) ?? last.prompts[0].line,
   });
-  const parts = turns.flatMap((turn) => [
+  return { root, parts: turns.flatMap((turn) => listParts(turn, context)) };
+}
+
+/** Lists what is to be built below the agent observation of a turn. */
+export function listParts(turn: Turn, context: BuildContext): UnbuiltObservation[] {
+  return [
     ...turn.notes.map((note) => listEvent(note, context)),
     ...turn.responses.flatMap((response) => listGenerationWithTools(response, context)),
     ...listSidechains(turn, context),
-  ]);
-  return { root, parts };
+  ];
 }
 
 /** In 1.0 a subagent's lines are in the main file. Only its prompt says which call started it. */
@@ -149,9 +156,4 @@ function listSidechains({ sidechains, responses }: Turn, context: BuildContext):
     const { parts, root } = planSubagent(agent, { trace, parentId }, context);
     return [...parts.toSorted((a, b) => a.line - b.line), { line: root.line, build: () => root }];
   });
-}
-
-/** Returns the type of the agent that a call started: what the result says or, if it does not, what was asked for. */
-export function findAgentType(call: ToolCall): string | undefined {
-  return call.result?.details?.agentType ?? (findTextArgument(call, 'subagent_type') || undefined);
 }

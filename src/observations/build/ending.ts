@@ -2,6 +2,7 @@ import type { Note, Response, Turn } from '../../transcript/turns/turn.js';
 import { STOPPED_BY_HOOK } from '../content/capture.js';
 import { answerText } from '../content/messages.js';
 import type { Observation } from '../model.js';
+import { type Figures, NO_FIGURES } from './figures.js';
 
 type Outcome =
   | 'completed'
@@ -17,11 +18,18 @@ type Outcome =
 
 type Ending = { readonly outcome: Outcome } & Pick<Observation, 'level' | 'statusMessage'>;
 
-/** Determines how a turn ended: the last response decides, unless a note after it does. */
-export function determineEnding({ responses, notes }: Pick<Turn, 'responses' | 'notes'>): Ending {
+/**
+ * Determines how a turn ended: the last response decides, unless a note after it does. `earlier` is of what is not in the turn
+ * any more.
+ */
+export function determineEnding(
+  { responses, notes }: Pick<Turn, 'responses' | 'notes'>,
+  earlier: Pick<Figures, 'answer'> = NO_FIGURES,
+): Ending {
+  const isAnswered = earlier.answer !== undefined || responses.some((response) => answerText(response) !== '');
   const last = responses.toSorted((a, b) => a.lastLine - b.lastLine).at(-1);
   const laterNotes = notes.filter(({ line }) => line > (last?.lastLine ?? 0));
-  return laterNotes.map(endingByNote).findLast((ending) => ending !== undefined) ?? endingByResponse(last, responses);
+  return laterNotes.map(endingByNote).findLast((ending) => ending !== undefined) ?? endingByResponse(last, isAnswered);
 }
 
 function endingByNote(note: Note): Ending | undefined {
@@ -41,14 +49,13 @@ function endingByNote(note: Note): Ending | undefined {
   }
 }
 
-function endingByResponse(last: Response | undefined, all: readonly Response[]): Ending {
+function endingByResponse(last: Response | undefined, isAnswered: boolean): Ending {
   if (last?.aborted) return warning('cut', 'the answer was cut while it streamed');
   if (last?.stopReason === 'max_tokens') return warning('max_tokens', 'the answer was cut at max_tokens');
   if (last?.stopReason === 'refusal') return warning('refused', 'the model refused');
   // Up to 2.1.90 there is no stop reason. A response that calls tools is never the last of a finished turn.
   if (last?.stopReason === 'tool_use' || (last && last.stopReason === undefined && last.calls.length > 0))
     return warning('unfinished', 'it ended after a tool call, without an answer');
-  const isAnswered = all.some((response) => answerText(response) !== '');
   if (!isAnswered) return warning('empty', 'the answer was empty');
   return { outcome: 'completed', level: 'DEFAULT', statusMessage: undefined };
 }

@@ -1,5 +1,4 @@
-import { findTextArgument, type Turn } from '../../transcript/turns/turn.js';
-import { findAgentType } from './agents.js';
+import { findAgentType, findTextArgument, type Turn } from '../../transcript/turns/turn.js';
 
 /** The kinds of tags that are added to the user's own. */
 export const TAG_KINDS = ['claude-code', 'skill', 'agent', 'mcp'] as const;
@@ -11,18 +10,32 @@ export type TagKind = (typeof TAG_KINDS)[number];
  * those of one request come in in any order. What a turn uses after a part of it was sent is on its later spans, of
  * which the root is one.
  */
-export function collectTags({ skill, responses }: Turn, kinds: readonly TagKind[]): string[] {
-  const calls = responses.flatMap((response) => response.calls);
-  return buildTags(kinds, {
-    skill: [skill, ...calls.map((call) => (call.name === 'Skill' ? findTextArgument(call, 'skill') : undefined))],
-    agent: calls.map(findAgentType),
-    mcp: calls.map(({ name }) => /^mcp__(.+?)__/.exec(name)?.[1]),
-  });
+export function collectTags(turn: Turn, kinds: readonly TagKind[], earlier: Used = {}): string[] {
+  return buildTags(kinds, listUsed(turn, earlier));
 }
 
-type Used = { readonly [kind in TagKind]?: readonly (string | undefined)[] };
+/** The skills, types of subagents and MCP servers, by the kind of their tags. */
+export type Used = { readonly [kind in Exclude<TagKind, 'claude-code'>]?: readonly string[] | undefined };
 
-export function buildTags(kinds: readonly TagKind[], used: Used): string[] {
+/** Adds what a turn used, or a part of it, to what the parts before did. */
+export function listUsed({ skill, responses }: Pick<Turn, 'skill' | 'responses'>, earlier: Used): Used {
+  const calls = responses.flatMap((response) => response.calls);
+  const skills = calls.map((call) => (call.name === 'Skill' ? findTextArgument(call, 'skill') : undefined));
+  const merge = (before: readonly string[] | undefined, names: readonly (string | undefined)[]) =>
+    [...new Set([...(before ?? []), ...names])].filter((name) => name !== undefined);
+  return {
+    skill: merge(earlier.skill, [skill, ...skills]),
+    agent: merge(earlier.agent, calls.map(findAgentType)),
+    mcp: merge(
+      earlier.mcp,
+      calls.map(({ name }) => /^mcp__(.+?)__/.exec(name)?.[1]),
+    ),
+  };
+}
+
+type Names = { readonly [kind in TagKind]?: readonly (string | undefined)[] | undefined };
+
+export function buildTags(kinds: readonly TagKind[], used: Names): string[] {
   return kinds.flatMap((kind) => {
     if (kind === 'claude-code') return [kind];
     const names = [...new Set(used[kind])].filter((name) => name !== undefined);

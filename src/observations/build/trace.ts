@@ -2,6 +2,7 @@ import { type Json, withoutUndefined } from '../../shared/json.js';
 import type { AgentThread, PromptContext, Turn } from '../../transcript/turns/turn.js';
 import { sanitizeText, sanitizeValue } from '../content/sanitize.js';
 import type { Caller, ContentSettings, Trace } from '../model.js';
+import { NO_FIGURES } from './figures.js';
 import { deriveTraceId } from './ids.js';
 import { buildTags, collectTags, type TagKind } from './tags.js';
 
@@ -30,7 +31,8 @@ export interface BuildOptions extends TraceSettings {
 /** Every observation carries the trace's texts, so they are short. */
 const TRACE_TEXT_CHARS = 1_000;
 
-export function buildTrace(turn: Turn, options: BuildOptions): Trace {
+/** `earlier` are the figures of what is not in the turn any more. */
+export function buildTrace(turn: Turn, options: BuildOptions, earlier = NO_FIGURES): Trace {
   const { number, key, context } = turn;
   const { parent, seed, metadata } = options.caller;
   const scope = deriveTraceId(seed === undefined || parent ? key : `${seed}:${number}`);
@@ -39,7 +41,7 @@ export function buildTrace(turn: Turn, options: BuildOptions): Trace {
     parentId: parent?.span,
     scope,
     name: `Turn ${number}`,
-    tags: collectTags(turn, options.autoTags),
+    tags: collectTags(turn, options.autoTags, earlier.used),
     metadata: { ...describeContext(context, options), ...metadata, turn_number: number, trigger: context.trigger },
   });
 }

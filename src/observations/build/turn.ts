@@ -1,22 +1,41 @@
 import { findTitle } from '../../transcript/turns/session-facts.js';
 import type { Turn } from '../../transcript/turns/turn.js';
-import { type AgentTree, buildChildren, planAgent } from './agents.js';
+import type { Observation, Trace } from '../model.js';
+import { type AgentTree, buildChildren, listParts, planAgent } from './agents.js';
+import { NO_FIGURES } from './figures.js';
 import { deriveSpanId } from './ids.js';
+import type { BuildContext } from './observation.js';
 import { type BuildOptions, buildTrace } from './trace.js';
 
 /**
  * Builds what Langfuse shows of a turn: its root, and the children that lines after `after` completed. The same turn always
- * becomes the same observations.
+ * becomes the same observations, whether or not parts of it were built before, of which `earlier` are the figures.
  */
-export function buildTurn(turn: Turn, options: BuildOptions, trace = buildTrace(turn, options), after = 0): AgentTree {
+export function buildTurn(
+  turn: Turn,
+  options: BuildOptions,
+  trace = buildTrace(turn, options),
+  after = 0,
+  earlier = NO_FIGURES,
+): AgentTree {
   const { titles, pullRequest } = turn.session;
   const { parts, root } = planAgent(
     [turn],
     trace,
     (figures) => ({ ...figures, session_title: findTitle(titles), pr: pullRequest }),
-    { ...options, trace, agentSpanId: deriveSpanId(trace, 'agent', turn.key), fileId: trace.sessionId },
+    turnContext(turn, options, trace),
+    earlier,
   );
   // In a caller's trace only the root carries the turn's metadata: the trace's own is the caller's.
   const metadata = trace.parentId === undefined ? root.metadata : { ...trace.metadata, ...root.metadata };
   return { children: buildChildren(parts, after), root: { ...root, metadata } };
+}
+
+/** Builds the children of a part of a turn that goes on. */
+export function buildPart(turn: Turn, options: BuildOptions, trace: Trace, after: number): Iterable<Observation> {
+  return buildChildren(listParts(turn, turnContext(turn, options, trace)), after);
+}
+
+function turnContext({ key }: Turn, options: BuildOptions, trace: Trace): BuildContext {
+  return { ...options, trace, agentSpanId: deriveSpanId(trace, 'agent', key), fileId: trace.sessionId };
 }

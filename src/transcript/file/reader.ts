@@ -22,7 +22,8 @@ export interface Position {
 const NEWLINE = 0x0a;
 const EMPTY = Buffer.alloc(0);
 const CHUNK_BYTES = 1 << 18;
-export const LONGEST_LINE_BYTES = 1 << 28;
+// As much as a request to the API can be. A line takes up to four times its size in memory while it is read.
+export const LONGEST_LINE_BYTES = 1 << 25;
 const HELD_BYTES = 1 << 20;
 // Windows has neither O_NOFOLLOW nor O_NONBLOCK.
 const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
@@ -90,7 +91,7 @@ export class TranscriptReader {
 
   /**
    * The complete lines that have not been read yet. The bytes of one are valid until the next one is requested. Can be
-   * called again when the file has grown.
+   * called again when the file has grown. If the reader is moved meanwhile, they go on from there.
    */
   *lines(): Generator<SourceLine, void, undefined> {
     this.#chunk ??= Buffer.allocUnsafe(CHUNK_BYTES);
@@ -122,6 +123,8 @@ export class TranscriptReader {
       this.#offset = line.end;
       from = newline + 1;
       yield line;
+      // The reader was moved meanwhile.
+      if (this.#offset !== line.end) return;
     }
     if (from < chunk.length) this.#hold(Buffer.from(chunk.subarray(from)));
   }

@@ -1,4 +1,5 @@
 import type { OpenTurn } from './open-turn.js';
+import { soFar } from './resume-point.js';
 
 /** A prompt, or a command that may become one, and the lines that descend from it up to the next. */
 export interface Branch {
@@ -15,6 +16,7 @@ export interface Branch {
  */
 export class Branches {
   readonly #byUuid = new Map<string, Branch>();
+  #added: string[] = [];
 
   /** Starts a branch at the line of a prompt or of a command. */
   start(uuid: string | undefined, parent: string | undefined, turn?: OpenTurn): Branch {
@@ -26,7 +28,14 @@ export class Branches {
   /** Adds a line to the branch from which it descends. */
   add(uuid: string | undefined, parent: string | undefined): void {
     const branch = parent === undefined ? undefined : this.#byUuid.get(parent);
-    if (uuid !== undefined && branch && !this.#byUuid.has(uuid)) this.#byUuid.set(uuid, branch);
+    if (uuid === undefined || !branch || this.#byUuid.has(uuid)) return;
+    this.#byUuid.set(uuid, branch);
+    this.#added.push(uuid);
+  }
+
+  /** The lines that are known now, of all branches. */
+  get uuids(): Iterable<string> {
+    return soFar(this.#added);
   }
 
   /** The branch of a turn to which a line belongs; undefined if that is not known. */
@@ -67,6 +76,7 @@ export class Branches {
       if (branch.turn) this.#byUuid.delete(uuid);
       else branch.before = undefined;
     }
+    this.#added = [...this.#byUuid.keys()];
   }
 }
 

@@ -1,22 +1,14 @@
-import { extractText, type MediaBlock, parseBlocks } from '../file/content.js';
-import type { AssistantLine, AttachmentLine, ChainLine, OtherLine, UserLine } from '../file/line.js';
+import { parseBlocks } from '../file/content.js';
+import type { ChainLine, Line, OtherLine, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
-import type { ClassifiedLine, ConversationLine } from './classify-line.js';
-import { type OpenPrompt, openPrompt } from './prompt.js';
-import { ResponseCollector } from './responses.js';
-import { addCompaction, addFacts, addResponses } from './session-facts.js';
+import { type ClassifiedLine, type ConversationLine, classifyLine } from './classify-line.js';
+import type { OpenPrompt } from './prompt.js';
+import type { OwnPoint } from './resume-point.js';
+import { addFacts, addResponses, mayShowCompaction } from './session-facts.js';
 import type { ThreadContext } from './thread-context.js';
-import type {
-  AgentThread,
-  AnsweredMessage,
-  Note,
-  NoteContent,
-  Response,
-  SessionFacts,
-  Turn,
-  TurnStart,
-} from './turn.js';
-import { isOver, tellsEnd } from './turn-end.js';
+import type { AgentThread, Note, Response, SessionFacts, Turn, TurnStart } from './turn.js';
+import { TurnContent } from './turn-content.js';
+import { isOver } from './turn-end.js';
 
 /** What was known when a turn began, and the notes of earlier turns that were never answered. */
 interface Before {
@@ -26,36 +18,37 @@ interface Before {
   readonly notes: readonly Note[];
 }
 
+/** What is final of a turn that goes on. */
+interface SettledTurn {
+  /** The turn with only these responses and notes. */
+  readonly turn: Turn;
+  readonly drop: () => OwnPoint;
+}
+
 /** Nobody waits longer than this for a request or a tool of a turn, if another turn has begun. */
 const LONGEST_PAUSE_MS = 60 * 60_000;
 
 /** A turn to which lines are still added. Which lines belong to it is for the grouper to decide. */
 export class OpenTurn {
-  prompts: OpenPrompt[] = [];
   /** Whether its own conversation goes on with another prompt. */
   isFollowed = false;
   /** Turns are numbered in the order in which they begin to count. */
   number: number | undefined;
   readonly #thread: ThreadContext;
-  readonly #responses: ResponseCollector;
+  readonly #content: TurnContent;
   readonly #before: Before;
-  #notes: Note[] = [];
   #start: Position;
   #lineNumbers: number[] = [];
   #session: SessionFacts;
-  #inheritedTime: number | undefined;
-  #hasCopiedResponse = false;
-  #hasSkillBody = false;
-  /** Messages to the model that no response has answered yet. */
-  #messages: AnsweredMessage[] = [];
-  #lastMessageAt: number | undefined;
   #lastLineAt: number | undefined;
   #countsFrom = 0;
   #endLine = 0;
+  /** Up to where its responses were dropped, since they are settled. */
+  #settledTo: Position | undefined;
 
   constructor(thread: ThreadContext, start: Position, before: Before) {
     this.#thread = thread;
-    this.#responses = new ResponseCollector(thread.idOwners);
+    this.#content = new TurnContent(thread, before);
     this.#before = before;
     this.#session = thread.session;
     this.#start = start;
@@ -64,11 +57,15 @@ export class OpenTurn {
   /** Where reading has to start for the turn to be the same again. */
   get from(): TurnStart {
     const { session, turnCount } = this.#before;
-    return { ...this.#start, time: this.#inheritedTime, session, turnCount };
+    return { ...this.#start, time: this.#content.inheritedTime, session, turnCount };
+  }
+
+  get prompts(): OpenPrompt[] {
+    return this.#content.prompts;
   }
 
   get responses(): Response[] {
-    return this.#responses.collect();
+    return this.#content.responses.collect();
   }
 
   /** As long as there is nothing but prompts, the next prompt joins them. */
@@ -87,10 +84,10 @@ export class OpenTurn {
    */
   isExpectedAt(time: number): boolean {
     if (this.prompts.length === 0 || time - (this.#lastLineAt ?? time) > LONGEST_PAUSE_MS) return false;
-    if (this.#hasCopiedResponse) return false;
+    if (this.#content.hasCopiedResponse) return false;
     return !isOver({
-      response: this.#responses.last,
-      notes: this.#notes,
+      response: this.#content.responses.last,
+      notes: this.#content.notes.own,
       endLine: this.#endLine,
       isFollowed: this.isFollowed,
     });
@@ -104,7 +101,7 @@ export class OpenTurn {
   /** Whether a line has the result of one of its calls. */
   hasCallOf({ content }: UserLine): boolean {
     return parseBlocks(content).some(
-      (block) => block.kind === 'tool_result' && this.#responses.hasCall(block.toolUseId),
+      (block) => block.kind === 'tool_result' && this.#content.responses.hasCall(block.toolUseId),
     );
   }
 
@@ -114,17 +111,13 @@ export class OpenTurn {
 
   /** The notes that the next turn takes over if this one does not count, except how this one ended. */
   takeNotes(): Note[] {
-    const taken = [...this.#before.notes, ...this.#notes.filter((note) => !tellsEnd(note))];
-    this.#notes = this.#notes.filter(tellsEnd);
-    return taken;
+    return this.#content.notes.take();
   }
 
   addPrompt(line: UserLine): void {
-    const prompt = openPrompt(line, this.#timeOf(line), this.#thread.isCopied(line));
     const { number, start } = line.location;
     if (number < this.#start.line) this.#start = { line: number, offset: start };
-    this.prompts.push(prompt);
-    this.#pushMessage({ role: 'user', content: prompt.content, media: prompt.media }, prompt.at);
+    this.#content.addPrompt(line);
   }
 
   /** Moves prompts into a turn of their own, in case they are answered after all. */
@@ -137,39 +130,14 @@ export class OpenTurn {
 
   /** Forgets all prompts but these. If none is left, the turn starts at `start`. */
   keepPrompts(prompts: OpenPrompt[], start: Position): void {
-    this.prompts = prompts;
+    this.#content.keepPrompts(prompts);
     this.#lineNumbers = prompts.map(({ line }) => line);
-    this.#messages = prompts.map(({ content, media }) => ({ role: 'user', content, media }));
-    this.#lastMessageAt = prompts.at(-1)?.at;
     if (prompts.length === 0) this.#start = start;
   }
 
   /** Adds what a line of the turn says. Returns whether the line becomes part of the turn. */
   add(classified: ClassifiedLine, line: ConversationLine): boolean {
-    if (line.kind === 'user' && classified.role !== 'meta') this.#responses.endRun();
-    switch (classified.role) {
-      case 'response':
-        return this.#addResponse(classified.line);
-      case 'tool-results':
-        return this.#addToolResults(classified.line);
-      case 'note':
-        return this.#addNote(classified.line, classified.note);
-      case 'bash-output':
-      case 'resume':
-        if (classified.role === 'resume' && classified.content.includes('cut off mid-stream'))
-          this.#responses.abortLast(line.location.number);
-        this.#pushMessage({ role: 'user', content: classified.content }, this.#timeOf(line));
-        return classified.role === 'resume';
-      case 'skill-body':
-        this.#hasSkillBody ||= this.#responses.isEmpty;
-        return false;
-      case 'meta':
-      case 'attached-image':
-        this.#addMedia(classified.line, classified.media);
-        return false;
-      default:
-        return false;
-    }
+    return this.#content.add(classified, line);
   }
 
   /**
@@ -179,11 +147,7 @@ export class OpenTurn {
   addSessionFacts(line: OtherLine, responses: () => readonly Response[]): boolean {
     const { facts, compaction } = addFacts(this.#thread.session, line, responses);
     this.#thread.session = facts;
-    const last = this.#notes.findLastIndex(({ kind }) => kind === 'compaction');
-    const note = this.#notes[last];
-    if (!compaction || note?.kind !== 'compaction') return false;
-    this.#notes[last] = { ...note, cost: { tokens: compaction, line: line.location.number } };
-    return true;
+    return compaction !== undefined && this.#content.notes.addCost(compaction, line.location);
   }
 
   /** Makes a line part of the turn. */
@@ -201,113 +165,115 @@ export class OpenTurn {
 
   /** Tells the thread what no later turn may take again, and what the session has used. */
   close(): void {
-    this.#thread.session = addResponses(this.#thread.session, this.#responses.collect());
+    this.#thread.session = addResponses(this.#thread.session, this.#content.responses.collect());
     for (const { uuid } of this.prompts) if (uuid !== undefined) this.#thread.seen.add(uuid);
+  }
+
+  /** Identifies the turn, once it has a prompt. */
+  get key(): string {
+    const [first] = this.prompts;
+    return first?.uuid ?? `${this.#thread.start.sessionId}:${first?.line}`;
   }
 
   toTurn(sidechains: readonly AgentThread[]): Turn {
     const [first, ...more] = this.prompts;
     if (!first || this.number === undefined) throw new Error('the turn does not count');
-    const responses = this.#responses.collect();
+    const responses = this.#content.responses.collect();
     return {
       number: this.number,
       countsFrom: this.#countsFrom,
-      key: first.uuid ?? `${this.#thread.start.sessionId}:${first.line}`,
+      key: this.key,
       start: this.#start,
-      inheritedTime: this.#inheritedTime,
+      inheritedTime: this.#content.inheritedTime,
       sessionBefore: this.#before.session,
       session: this.#session,
       context: first.context,
-      skill: this.#hasSkillBody ? this.prompts.findLast(({ command }) => command !== undefined)?.command : undefined,
+      skill: this.#content.hasSkillBody
+        ? this.prompts.findLast(({ command }) => command !== undefined)?.command
+        : undefined,
       prompts: [first, ...more],
       responses,
-      notes: [...this.#before.notes, ...this.#notes],
+      notes: this.#content.notes.all,
       sidechains,
-      copied: first.copied || (this.#hasCopiedResponse && responses.length === 0),
+      copied: first.copied || (this.#content.hasCopiedResponse && responses.length === 0),
       lineNumbers: [...this.#lineNumbers],
+      ...(this.#content.firstResponse &&
+        this.#settledTo && { settled: { from: this.#content.firstResponse, to: this.#settledTo } }),
     };
   }
 
-  #addResponse(line: AssistantLine): boolean {
-    const { message, requestRef, isApiErrorMessage, apiErrorStatus: status } = line.fields;
-    if (this.prompts.length === 0) return false;
-    if (this.#thread.isCopied(line)) {
-      this.#hasCopiedResponse = true;
-      return true;
+  /**
+   * What is final of the turn: all before the response that begins with this line. A response is once its calls have their
+   * results and another one has begun, unless something may still be taken back, or be added to what was before.
+   */
+  settledBefore({ location: { number: line, start: offset } }: ChainLine): SettledTurn | undefined {
+    if (this.#content.responses.last?.firstLine !== line || this.#content.hasCopiedResponse) return undefined;
+    if (this.#content.notes.hasOpenCompaction && mayShowCompaction(this.#thread.session)) return undefined;
+    const responses = this.#content.responses.collectSettled();
+    if (responses.length === 0 || this.prompts.some(({ copied }) => copied)) return undefined;
+    const to = { line, offset };
+    const session = addResponses(this.#thread.session, responses);
+    const whole = this.toTurn([]);
+    const notes = whole.notes.filter((note) => note.line < line);
+    const lineNumbers = this.#lineNumbers.filter((number) => number < line);
+    const part = { ...whole, responses, notes, lineNumbers };
+    return { turn: part, drop: () => this.#drop(part, session, this.#content.firstResponse ?? to, to) };
+  }
+
+  /** Forgets what was handed on, and returns how a later run can go on from there. */
+  #drop({ key, number, responses, lineNumbers }: Turn, session: SessionFacts, from: Position, to: Position): OwnPoint {
+    const lastStart = responses.at(-1)?.firstLine ?? to.line;
+    const waiting = [...this.#thread.requestsFrom(lastStart), ...this.#content.messages.taken];
+    this.#thread.session = session;
+    this.#thread.forgetRequestsBefore(lastStart);
+    this.#content.responses.dropSettled();
+    this.#content.notes.dropBefore(to.line);
+    this.#lineNumbers = [...lineNumbers.slice(0, 1), ...this.#lineNumbers.filter((line) => line >= to.line)];
+    this.#settledTo = to;
+    return {
+      key,
+      number,
+      countsFrom: this.#countsFrom,
+      from,
+      to,
+      waiting: waiting.filter(({ number: line }) => line < to.line),
+      lastLine: lineNumbers.at(-1) ?? to.line,
+      lastLineAt: this.#lastLineAt,
+      lastMessageAt: this.#content.messages.lastAt,
+      inheritedTime: this.#content.inheritedTime,
+      endLine: this.#endLine,
+      lastTime: this.#thread.lastTime,
+      session,
+      ...this.#content.responses.settled,
+    };
+  }
+
+  /** Goes on at a point that an earlier run has reached, of which `waiting` are the lines. */
+  resume(point: OwnPoint, waiting: Iterable<Line>): void {
+    this.#content.responses.resume(point.ids, point.answer);
+    this.#content.messages.clear();
+    for (const line of waiting) {
+      if (line.kind === 'request') this.#thread.addRequest(line);
+      else if (line.kind !== 'other' && line.kind !== 'unreadable') this.add(classifyLine(line), line);
     }
-    if (isApiErrorMessage)
-      return this.#addNote(line, { kind: 'api-error', content: extractText(line.content), status });
-    if (message?.model === '<synthetic>') return false;
-    return this.#responses.add(line, this.#timeOf(line), () => ({
-      answered: this.#messages.splice(0),
-      answeredAt: this.#lastMessageAt,
-      request: this.#thread.findRequest(requestRef),
-    }));
-  }
-
-  #addToolResults(line: UserLine): boolean {
-    const at = this.#timeOf(line);
-    const { toolUseResult, toolDenialKind: denied, promptId } = line.fields;
-    // Some failures are reported only next to the result, as a text.
-    const isFailure = typeof toolUseResult === 'string' && toolUseResult.startsWith('Error: ');
-    const details = typeof toolUseResult === 'object' ? toolUseResult : undefined;
-    // A process that resumes a session takes a call without a result to be interrupted, even if it still runs in another one.
-    const isAssumed = this.prompts.every(
-      ({ context: { promptId: id } }) => id !== undefined && id !== (promptId ?? id),
-    );
-    let isPart = false;
-    for (const block of parseBlocks(line.content)) {
-      if (block.kind !== 'tool_result') continue;
-      const { toolUseId, content, isError } = block;
-      const result = { content, isError: isError || isFailure, denied, details, line: line.location.number, at };
-      if (!isAssumed && this.#responses.hasAssumedResult(toolUseId))
-        this.#messages = this.#messages.filter(
-          (message) => message.role === 'user' || message.toolCallId !== toolUseId,
-        );
-      if (!this.#responses.addResult(toolUseId, result, isAssumed)) continue;
-      this.#pushMessage({ role: 'tool', toolCallId: toolUseId, content }, at);
-      isPart = true;
-    }
-    return isPart;
-  }
-
-  #addNote(line: ConversationLine, note: NoteContent): boolean {
-    const at = this.#timeOf(line);
-    if (note.kind === 'absorbed-message' || note.kind === 'nudge')
-      this.#pushMessage({ role: 'user', content: note.content, media: 'media' in note ? note.media : [] }, at);
-    if (note.kind === 'stop-hook-feedback' || note.kind === 'hook-feedback' || note.kind === 'hook-context')
-      this.#pushMessage({ role: 'user', content: note.content, isFromHook: true }, at);
-    if (this.#thread.isRepeated(line)) return false;
-    if (note.kind === 'compaction') this.#thread.session = addCompaction(this.#thread.session);
-    this.#notes.push({ ...note, line: line.location.number, at, uuid: line.fields.uuid });
-    return true;
-  }
-
-  /** Before the first response, images and documents belong to the prompt, or to the command in it. */
-  #addMedia(line: UserLine | AttachmentLine, media: readonly MediaBlock[]): void {
-    if (media.length === 0 || this.#thread.isRepeated(line)) return;
-    if (this.#responses.isEmpty) this.prompts.at(-1)?.media.push(...media);
-    // A tool's result can name a PDF that it has read; the PDF itself follows in a line of its own.
-    else if (line.kind === 'user')
-      this.#pushMessage({ role: 'tool', toolCallId: undefined, content: line.content }, this.#timeOf(line));
-  }
-
-  /** A line without a time takes that of the nearest line before it that has one. */
-  #timeOf({ at }: ChainLine): number {
-    if (at !== undefined) return at;
-    this.#thread.lastTime ??= this.#thread.start.time();
-    this.#inheritedTime ??= this.#before.time ?? this.#thread.lastTime;
-    return this.#thread.lastTime;
-  }
-
-  #pushMessage(message: AnsweredMessage, at: number): void {
-    this.#messages.push(message);
-    this.#lastMessageAt = Math.max(this.#lastMessageAt ?? at, at);
+    this.#content.messages.lastAt = point.lastMessageAt;
+    this.#content.notes.dropBefore(point.to.line);
+    this.#thread.session = point.session;
+    this.#session = point.session;
+    this.#thread.lastTime = point.lastTime;
+    this.#content.inheritedTime = point.inheritedTime;
+    this.#lineNumbers.push(point.lastLine);
+    this.#lastLineAt = point.lastLineAt;
+    this.#endLine = point.endLine;
+    this.number = point.number;
+    this.#countsFrom = point.countsFrom;
+    this.#content.firstResponse = point.from;
+    this.#settledTo = point.to;
   }
 
   /** Whether there is more than prompts: a response, the turn's end, or a note of one of these kinds. */
   #isAnsweredOr(...kinds: readonly Note['kind'][]): boolean {
-    const isAnswered = !this.#responses.isEmpty || this.#endLine > 0 || this.#hasCopiedResponse;
-    return isAnswered || this.#notes.some(({ kind }) => kinds.includes(kind));
+    const isAnswered = !this.#content.responses.isEmpty || this.#endLine > 0 || this.#content.hasCopiedResponse;
+    return isAnswered || this.#content.notes.has(kinds);
   }
 }

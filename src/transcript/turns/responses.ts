@@ -1,8 +1,10 @@
 import { attempt } from '../../shared/attempt.js';
 import { isRecord } from '../../shared/json.js';
 import { type Block, parseBlocks } from '../file/content.js';
-import type { AssistantLine } from '../file/line.js';
+import type { AssistantLine, Line } from '../file/line.js';
+import type { LineLocation } from '../file/reader.js';
 import type { TokenCounts } from '../file/schema.js';
+import { soFar } from './resume-point.js';
 import type { Response, ToolCall, ToolResult } from './turn.js';
 
 /** What a response answers: the messages before it, and the request that sent them. */
@@ -18,6 +20,8 @@ interface OpenResponse extends Mutable<Omit<Response, 'blocks' | 'calls'>> {
   /** By what is the same if a block is written twice. */
   readonly blocks: Map<string, { readonly index: number | undefined; readonly block: Block }>;
   readonly calls: Mutable<ToolCall>[];
+  /** The bytes from its first line to its last. */
+  place: LineLocation;
 }
 
 /** Collects the responses of a turn. A response is one line per content block, all with the same message id and usage. */
@@ -31,22 +35,28 @@ export class ResponseCollector {
   /** Calls with a result that another prompt's process has made up: it took the call to be interrupted. */
   readonly #assumed = new Set<string>();
   readonly #earlyResults = new Map<string, ToolResult>();
+  #openCalls = 0;
   #hasRunEnded = true;
+  /** The ids of the responses that were dropped, and of their calls, and who has them then. */
+  readonly #settledIds: string[] = [];
+  readonly #settledOwner = Symbol();
+  #hasUnnamed = false;
+  #answer: LineLocation | undefined;
 
   constructor(owners: IdOwners) {
     this.#owners = owners;
   }
 
   get isEmpty(): boolean {
-    return this.#responses.length === 0;
+    return this.#responses.length === 0 && this.#settledIds.length === 0;
   }
 
-  get last(): Pick<Response, 'stopReason' | 'calls' | 'lastLine'> | undefined {
+  get last(): Pick<Response, 'stopReason' | 'calls' | 'firstLine' | 'lastLine'> | undefined {
     return this.#responses.at(-1);
   }
 
   hasCall(id: string | undefined): boolean {
-    return id !== undefined && this.#calls.has(id);
+    return id !== undefined && (this.#calls.has(id) || this.#isSettled(id));
   }
 
   hasAssumedResult(id: string | undefined): boolean {
@@ -54,7 +64,40 @@ export class ResponseCollector {
   }
 
   collect(): Response[] {
-    return this.#responses.map((response) => ({ ...response, blocks: listBlocks(response) }));
+    return this.#responses.map(({ place: _, ...response }) => ({ ...response, blocks: listBlocks(response) }));
+  }
+
+  /** All responses but the last, if nothing that follows adds to them. Call when the last one has just begun. */
+  collectSettled(): Response[] {
+    const previous = this.#responses.at(-2);
+    if (!previous || this.#assumed.size > 0 || this.#hasUnnamed) return [];
+    if (this.#openCalls > countOpenCalls(this.#responses.at(-1))) return [];
+    // The call may be in the last response, or in the next.
+    if ([...this.#earlyResults.values()].some(({ line }) => line > previous.firstLine)) return [];
+    return this.collect().slice(0, -1);
+  }
+
+  /** Forgets all responses but the last, except for their ids: a line can be written twice. */
+  dropSettled(): void {
+    const dropped = this.#responses.splice(0, this.#responses.length - 1);
+    this.#answer = dropped.findLast(hasText)?.place ?? this.#answer;
+    for (const { id, calls } of dropped) {
+      for (const key of [id, ...calls.map((call) => call.id)]) if (key !== undefined) this.#settle(key);
+      if (id !== undefined) this.#byId.delete(id);
+      for (const call of calls) if (call.id !== undefined) this.#calls.delete(call.id);
+    }
+    this.#earlyResults.clear();
+  }
+
+  /** The ids of what was dropped, and where the last of these responses is that has a text. */
+  get settled() {
+    return { ids: soFar(this.#settledIds), answer: this.#answer };
+  }
+
+  /** Takes responses for dropped that an earlier run has read. */
+  resume(ids: Iterable<string>, answer: LineLocation | undefined): void {
+    for (const id of ids) this.#settle(id);
+    this.#answer = answer;
   }
 
   /** Lines without a message id are one response only if no user line comes between them. */
@@ -66,10 +109,12 @@ export class ResponseCollector {
   add(line: AssistantLine, at: number, answered: () => Answered): boolean {
     const { message, effort, isAbortedMidStream } = line.fields;
     const { id, stop_reason, usage } = message ?? {};
+    if (id !== undefined && this.#isSettled(id)) return true;
     if (id !== undefined && !this.#take(id)) return false;
     const response = this.#find(line) ?? this.#open(line, at, answered());
     this.#hasRunEnded = false;
     response.lastLine = line.location.number;
+    response.place = { ...response.place, end: line.location.end };
     response.lastBlockAt = Math.max(response.lastBlockAt, at);
     response.stopReason = stop_reason ?? response.stopReason;
     response.effort ??= effort;
@@ -88,6 +133,7 @@ export class ResponseCollector {
   /** Returns whether the turn has the call that the result belongs to. A result can come before its call. */
   addResult(toolUseId: string | undefined, result: ToolResult, isAssumed = false): boolean {
     if (toolUseId === undefined) return false;
+    if (this.#isSettled(toolUseId)) return true;
     const call = this.#calls.get(toolUseId);
     if (!call) {
       this.#earlyResults.set(toolUseId, result);
@@ -95,8 +141,18 @@ export class ResponseCollector {
     }
     const isReplaced = !isAssumed && this.#assumed.delete(toolUseId);
     if (isAssumed && !call.result) this.#assumed.add(toolUseId);
+    if (!call.result) this.#openCalls -= 1;
     call.result = isReplaced ? result : (call.result ?? result);
     return true;
+  }
+
+  #settle(id: string): void {
+    this.#settledIds.push(id);
+    this.#owners.set(id, this.#settledOwner);
+  }
+
+  #isSettled(id: string): boolean {
+    return this.#owners.get(id) === this.#settledOwner;
   }
 
   #take(id: string): boolean {
@@ -132,8 +188,10 @@ export class ResponseCollector {
       aborted: false,
       lastLine: location.number,
       lastBlockAt: at,
+      place: location,
     };
     this.#responses.push(response);
+    this.#hasUnnamed ||= response.id === undefined;
     const key = response.id ?? response.uuid;
     if (key !== undefined) this.#byId.set(key, response);
     return response;
@@ -158,11 +216,26 @@ export class ResponseCollector {
 
   #addCall({ calls }: OpenResponse, block: Extract<Block, { kind: 'tool_use' }>, line: number, at: number): void {
     const { id, name, input } = block;
-    if (id !== undefined && (this.#calls.has(id) || !this.#take(id))) return;
+    if (id !== undefined && (this.hasCall(id) || !this.#take(id))) return;
     const call = { id, name, input, line, at, result: id === undefined ? undefined : this.#earlyResults.get(id) };
+    if (id !== undefined) this.#earlyResults.delete(id);
     calls.push(call);
+    if (!call.result) this.#openCalls += 1;
     if (id !== undefined) this.#calls.set(id, call);
   }
+}
+
+/** Collects a single response from its lines, and others between them. */
+export function collectResponse(lines: Iterable<Line>): Response | undefined {
+  const collector = new ResponseCollector(new Map());
+  let id: string | undefined;
+  for (const line of lines) {
+    if (line.kind !== 'assistant') continue;
+    id ??= line.fields.message?.id;
+    const isOther = line.fields.message?.id !== id;
+    if (!isOther) collector.add(line, 0, () => ({ answered: [], answeredAt: undefined, request: undefined }));
+  }
+  return collector.collect()[0];
 }
 
 /** A block with the same key as another in its response is the same block, written twice. */
@@ -174,7 +247,15 @@ function blockKey(block: Block, index: number | undefined, blockCount: number): 
   return attempt(() => JSON.stringify(block)) ?? `place:${blockCount}`;
 }
 
-function listBlocks({ blocks }: OpenResponse): Block[] {
+function countOpenCalls(response: OpenResponse | undefined): number {
+  return response?.calls.filter(({ result }) => result === undefined).length ?? 0;
+}
+
+function hasText({ blocks }: OpenResponse): boolean {
+  return [...blocks.values()].some(({ block }) => block.kind === 'text' && block.text !== '');
+}
+
+function listBlocks({ blocks }: Pick<OpenResponse, 'blocks'>): Block[] {
   const indexed = [...blocks.values()];
   // Otherwise they stay in the order of their lines.
   if (indexed.every(({ index }) => index !== undefined)) indexed.sort((a, b) => (a.index ?? 0) - (b.index ?? 0));

@@ -61,6 +61,11 @@ function compactionCost({ told, since, compactions, hasAgents }: Account, now: T
   return Object.values(cost).every((count) => count >= 0) ? cost : undefined;
 }
 
+/** Whether a later account may show what the last compaction used. */
+export function mayShowCompaction({ account: { told, compactions, hasAgents } }: SessionFacts): boolean {
+  return told !== undefined && compactions === 1 && !hasAgents;
+}
+
 function usedByModel(used: ModelAccount): Tokens {
   return {
     input: used.inputTokens ?? 0,

@@ -1,5 +1,5 @@
 import type { AssistantLine, ChainLine, RequestLine, UserLine } from '../file/line.js';
-import type { Position } from '../file/reader.js';
+import type { LineLocation, Position } from '../file/reader.js';
 import type { IdOwners } from './responses.js';
 import type { ModelRequest, SessionFacts } from './turn.js';
 
@@ -26,7 +26,7 @@ export class ThreadContext {
   lastTime: number | undefined;
   /** The uuids of the prompts of earlier turns, and of lines that must not be added twice. */
   readonly seen = new Set<string>();
-  readonly #requests = new Map<string, ModelRequest>();
+  readonly #requests = new Map<string, { readonly request: ModelRequest; readonly location: LineLocation }>();
 
   constructor(start: ThreadStart) {
     this.start = start;
@@ -52,14 +52,19 @@ export class ThreadContext {
   }
 
   addRequest({ fields: { id, params }, at, location }: RequestLine): void {
-    if (id !== undefined) this.#requests.set(id, { id, at, params, line: location.number });
+    if (id !== undefined) this.#requests.set(id, { request: { id, at, params, line: location.number }, location });
   }
 
   findRequest(id: string | undefined): ModelRequest | undefined {
-    return id === undefined ? undefined : this.#requests.get(id);
+    return id === undefined ? undefined : this.#requests.get(id)?.request;
+  }
+
+  /** Where the requests are from a line on. */
+  requestsFrom(lineNumber: number): LineLocation[] {
+    return [...this.#requests.values()].flatMap(({ location }) => (location.number >= lineNumber ? [location] : []));
   }
 
   forgetRequestsBefore(lineNumber: number): void {
-    for (const [id, { line }] of this.#requests) if (line < lineNumber) this.#requests.delete(id);
+    for (const [id, { location }] of this.#requests) if (location.number < lineNumber) this.#requests.delete(id);
   }
 }

@@ -3,6 +3,7 @@ import type { Position } from '../file/reader.js';
 import { type Branch, Branches } from './branches.js';
 import { type ClassifiedLine, type ConversationLine, classifyLine } from './classify-line.js';
 import { OpenTurn } from './open-turn.js';
+import { type ResumePoint, type SettledPart, soFar } from './resume-point.js';
 import { markAccountAsShared } from './session-facts.js';
 import { ThreadContext, type ThreadStart } from './thread-context.js';
 import { type Note, type Turn, type TurnGroup, toThread } from './turn.js';
@@ -50,6 +51,34 @@ export class TurnGrouper {
       open.filter(({ counts }) => counts),
       open.filter(({ prompts }) => prompts.length > 0),
     );
+  }
+
+  /**
+   * What is final of the open turn, if a response begins with this line. Lines of interleaved turns, of agents in the main file and
+   * after a command that may be a prompt can still move, so that nothing is then.
+   */
+  settledBefore(line: Line): SettledPart | undefined {
+    if (line.kind !== 'assistant' || this.#earlier.length > 0 || this.#undecidedCommand) return undefined;
+    if (line.fields.isSidechain || [...this.#sidechains.values()].some(({ turn }) => turn === this.#turn))
+      return undefined;
+    const settled = this.#turn.settledBefore(line);
+    const { uuids } = this.#branches;
+    return settled && { ...settled, drop: () => ({ ...settled.drop(), uuids, seen: soFar(this.#thread.seen) }) };
+  }
+
+  /** Whether the open turn is that of the point, which no response has been read of yet. */
+  canResume({ key }: ResumePoint): boolean {
+    const isAlone = this.#earlier.length === 0 && !this.#undecidedCommand && this.#sidechains.size === 0;
+    return isAlone && this.#turn.prompts.length > 0 && this.#turn.key === key && this.#turn.responses.length === 0;
+  }
+
+  /** Goes on at the point, as if all lines up to there had been read. */
+  resume(point: ResumePoint, waiting: Iterable<Line>): void {
+    this.#turn.resume(point, waiting);
+    for (const uuid of point.uuids) this.#branches.add(uuid, this.#turn.prompts[0]?.uuid);
+    for (const uuid of point.seen) this.#thread.seen.add(uuid);
+    this.#turnCount = point.number;
+    this.#nextStart = point.to;
   }
 
   #addSidechainLine(line: ChainLine): undefined {

@@ -27,7 +27,15 @@ export interface Turn {
   readonly sidechains: readonly AgentThread[];
   /** History copied from another session: the turn is numbered here, but exported there. */
   readonly copied: boolean;
+  /** Its lines; of those that are settled only the first. */
   readonly lineNumbers: readonly number[];
+  /** Its responses and notes between these lines were handed on before the turn's end, and are not in it any more. */
+  readonly settled?: { readonly from: Position; readonly to: Position };
+}
+
+/** Whether a line is one of a turn, as far as that is known of those that are settled. */
+export function includesLine({ lineNumbers, settled }: Turn, line: number): boolean {
+  return lineNumbers.includes(line) || (settled !== undefined && settled.from.line <= line && line < settled.to.line);
 }
 
 /** Turns that end together, because their lines interleave; nearly always there is only one. In the order of their numbers. */
@@ -117,6 +125,11 @@ export interface ToolCall {
 export function findTextArgument({ input }: ToolCall, name: string): string | undefined {
   const value = isRecord(input) ? input[name] : undefined;
   return typeof value === 'string' ? value : undefined;
+}
+
+/** Returns the type of the agent that a call started: what the result says or, if it does not, what was asked for. */
+export function findAgentType(call: ToolCall): string | undefined {
+  return call.result?.details?.agentType ?? (findTextArgument(call, 'subagent_type') || undefined);
 }
 
 export interface ToolResult {

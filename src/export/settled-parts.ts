@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+import { addFigures, type Figures, NO_FIGURES } from '../observations/build/figures.js';
+import { answerText } from '../observations/content/messages.js';
+import type { Checkpoint } from '../state/checkpoints.js';
+import { type Line, parseLine } from '../transcript/file/line.js';
+import type { LineLocation, TranscriptReader } from '../transcript/file/reader.js';
+import { collectResponse } from '../transcript/turns/responses.js';
+import type { ResumePoint } from '../transcript/turns/resume-point.js';
+import type { Turn } from '../transcript/turns/turn.js';
+import type { SessionRun } from './session-run.js';
+
+// Few turns have as much.
+const FIRST_PART_BYTES = 4_000_000;
+const PART_BYTES = 1_000_000;
+const HASHED_BYTES = 1 << 16;
+
+/**
+ * What has been sent of turns before their end. A turn can be too long to be held in memory, or to be read in one run: so its
+ * settled responses are sent as it is read, and only their figures are kept. The next run goes on reading after them.
+ */
+export class SettledParts {
+  /** How much is read of a turn before its first part, and before each later one. */
+  readonly firstBytes: number;
+  readonly bytes: number;
+  readonly #run: Pick<SessionRun, 'request' | 'context' | 'start' | 'requests'>;
+  readonly #reader: TranscriptReader;
+  /** Those that earlier runs have reached, and those of this one. */
+  readonly #known: readonly Checkpoint[];
+  readonly #reached: Checkpoint[] = [];
+  readonly #figures = new Map<string, Figures>();
+
+  constructor(run: Pick<SessionRun, 'request' | 'context' | 'start' | 'requests'>, reader: TranscriptReader) {
+    this.#run = run;
+    this.#reader = reader;
+    this.firstBytes = run.context.partBytes ?? FIRST_PART_BYTES;
+    this.bytes = run.context.partBytes ?? PART_BYTES;
+    this.#known = this.#readCheckpoints();
+  }
+
+  /** The figures of what has been sent of a turn and is not in it any more. */
+  figuresOf({ key }: Pick<Turn, 'key'>): Figures {
+    return this.#figures.get(key) ?? NO_FIGURES;
+  }
+
+  /** Adds the figures of a part that is dropped now. */
+  add(part: Turn): void {
+    this.#figures.set(part.key, addFigures(this.figuresOf(part), part));
+  }
+
+  /** Records that the outbox has everything up to a point; `sentLine` is the last line that any of it depends on. */
+  reach(point: ResumePoint, sentLine: number, ended: readonly string[]): void {
+    const { answer: _, ...figures } = this.figuresOf(point);
+    const hash = this.#hash(point);
+    this.#reached.push({ point, figures, sentLine, ended, hash });
+  }
+
+  /** Where reading can go on instead of at this line, for an earlier run has sent what is in between. */
+  findFrom({ number, start }: Pick<LineLocation, 'number' | 'start'>): Checkpoint | undefined {
+    const found = this.#known.findLast(({ point: { from } }) => from.line === number && from.offset === start);
+    return found && this.#hash(found.point) === found.hash ? found : undefined;
+  }
+
+  /** Takes up the figures of what is not read. Returns the lines that are read again. */
+  resume({ point, figures }: Checkpoint): Line[] {
+    const { answer } = point;
+    const response = answer && collectResponse(this.#readLines(answer));
+    this.#figures.set(point.key, { ...figures, answer: response && answerText(response) });
+    return point.waiting.flatMap((location) => [...this.#readLines(location)]);
+  }
+
+  /** Keeps for the next run how far this one has come. `isAllSent` is whether nothing waits to be acknowledged. */
+  save(isAllSent: boolean): void {
+    const { request, context, start } = this.#run;
+    if (start.isForGaps) return;
+    const { turnLine = 1, sentLine = 0 } = context.state.read(request.sessionId, context.destinationId) ?? {};
+    // Agents follow the lines of their calls: if a later line is acknowledged, so are they.
+    const sent = this.#reached.filter((each) => each.sentLine < sentLine || (isAllSent && each.sentLine === sentLine));
+    const needed = [...this.#known, ...sent].filter(({ point }) => point.from.line >= turnLine);
+    const kept = [...new Map(needed.map((each) => [each.point.key, each])).values()];
+    const isSame = kept.length === this.#known.length && kept.every((each) => this.#known.includes(each));
+    if (!isSame) context.state.keepCheckpoints(request.sessionId, context.destinationId, kept);
+  }
+
+  #readCheckpoints(): Checkpoint[] {
+    const { request, context, start, requests } = this.#run;
+    // Whole requests are built from all lines before them.
+    if (start.isForGaps || requests || start.sentLine === 0) return [];
+    const all = context.state.readCheckpoints(request.sessionId, context.destinationId);
+    return all.filter(({ sentLine }) => sentLine <= start.sentLine);
+  }
+
+  *#readLines(location: LineLocation): Generator<Line, void, undefined> {
+    const bytes = this.#reader.readBytes(location);
+    let { start, number } = location;
+    while (start < location.end) {
+      const newline = bytes.indexOf(0x0a, start - location.start);
+      const end = newline < 0 ? location.end : location.start + newline + 1;
+      const line = parseLine({
+        number,
+        start,
+        end,
+        bytes: bytes.subarray(start - location.start, end - location.start),
+      });
+      if (line) yield line;
+      start = end;
+      number += 1;
+    }
+  }
+
+  /** A hash of what is at both ends of the part that is not read: a transcript can be written anew. */
+  #hash({ from, to }: ResumePoint): string {
+    const ends = [
+      { start: from.offset, end: Math.min(from.offset + HASHED_BYTES, to.offset) },
+      { start: Math.max(from.offset, to.offset - HASHED_BYTES), end: to.offset },
+    ];
+    const hash = createHash('sha256');
+    for (const end of ends) hash.update(this.#reader.readBytes(end));
+    return hash.digest('hex');
+  }
+}

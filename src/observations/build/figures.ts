@@ -1,0 +1,52 @@
+import type { Turn } from '../../transcript/turns/turn.js';
+import { answerText } from '../content/messages.js';
+import { countChangedLines } from './changed-lines.js';
+import { listUsed, type Used } from './tags.js';
+
+/** What roots, tags and scores need of all responses and notes of a turn, or of several. */
+export interface Figures {
+  readonly calls: number;
+  readonly failedCalls: number;
+  readonly apiErrors: number;
+  readonly linesAdded: number;
+  readonly linesRemoved: number;
+  /** The latest time of a response, a call or an error. */
+  readonly endTime: number;
+  /** The last text of the model. */
+  readonly answer: string | undefined;
+  readonly used: Used;
+}
+
+export const NO_FIGURES: Figures = {
+  calls: 0,
+  failedCalls: 0,
+  apiErrors: 0,
+  linesAdded: 0,
+  linesRemoved: 0,
+  endTime: 0,
+  answer: undefined,
+  used: {},
+};
+
+/** Adds those of a turn, or of a part of it, to those of the parts before. */
+export function addFigures(before: Figures, turn: Pick<Turn, 'responses' | 'notes' | 'skill'>): Figures {
+  const { responses, notes } = turn;
+  const calls = responses.flatMap((response) => response.calls);
+  const errors = notes.filter(({ kind }) => kind === 'api-error');
+  const changed = calls.map(countChangedLines);
+  const times = [
+    ...responses.map(({ lastBlockAt }) => lastBlockAt),
+    ...calls.map(({ at, result }) => result?.at ?? at),
+    ...errors.map(({ at }) => at),
+  ];
+  return {
+    calls: before.calls + calls.length,
+    failedCalls: before.failedCalls + calls.filter(({ result }) => result?.isError).length,
+    apiErrors: before.apiErrors + errors.length,
+    linesAdded: changed.reduce((sum, { added }) => sum + added, before.linesAdded),
+    linesRemoved: changed.reduce((sum, { removed }) => sum + removed, before.linesRemoved),
+    endTime: times.reduce((latest, time) => Math.max(latest, time), before.endTime),
+    answer: responses.map(answerText).findLast((text) => text !== '') ?? before.answer,
+    used: listUsed(turn, before.used),
+  };
+}

@@ -1,0 +1,85 @@
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import * as z from 'zod/mini';
+import type { Figures } from '../observations/build/figures.js';
+import { writeFileAtomically } from '../shared/atomic-write.js';
+import { attempt } from '../shared/attempt.js';
+import { parseJson } from '../shared/json.js';
+import { optional } from '../shared/schema.js';
+import type { ResumePoint } from '../transcript/turns/resume-point.js';
+import { Facts } from './entry.js';
+
+const count = z.number().check(z.int(), z.nonnegative());
+const Position = z.object({ line: count, offset: count });
+const Location = z.object({ number: count, start: count, end: count });
+const names = z.array(z.string());
+
+const Point = z.object({
+  key: z.string(),
+  number: count,
+  countsFrom: count,
+  from: Position,
+  to: Position,
+  waiting: z.array(Location),
+  answer: optional(Location),
+  lastLine: count,
+  lastLineAt: optional(z.number()),
+  lastMessageAt: optional(z.number()),
+  inheritedTime: optional(z.number()),
+  endLine: count,
+  lastTime: optional(z.number()),
+  session: Facts,
+  ids: names,
+  uuids: names,
+  seen: names,
+});
+
+const Checkpoint = z.object({
+  point: Point,
+  figures: z.object({
+    calls: count,
+    failedCalls: count,
+    apiErrors: count,
+    linesAdded: count,
+    linesRemoved: count,
+    endTime: z.number(),
+    used: z.object({ skill: optional(names), agent: optional(names), mcp: optional(names) }),
+  }),
+  sentLine: count,
+  ended: names,
+  hash: z.string(),
+});
+
+/** How far a turn has been sent that is too long for one run, and what later lines of it still need of what was read. */
+export interface Checkpoint {
+  readonly point: ResumePoint;
+  /** What was counted up to there. */
+  readonly figures: Omit<Figures, 'answer'>;
+  /** The last line that an observation before the point depends on: the state must say that it is acknowledged. */
+  readonly sentLine: number;
+  /** Agents, and the calls that started them, whose end was recorded before the point. */
+  readonly ended: readonly string[];
+  /** Of the bytes at both ends of what is not read again. */
+  readonly hash: string;
+}
+
+const CheckpointFile = z.object({ destination: z.string(), checkpoints: z.array(Checkpoint) });
+
+/** Returns those of a destination. A file that cannot be read is as good as none: then turns are read from their beginning. */
+export function readCheckpoints(path: string, destination: string): Checkpoint[] {
+  const file = CheckpointFile.safeParse(parseJson(attempt(() => readFileSync(path, 'utf8')) ?? ''));
+  return file.success && file.data.destination === destination ? file.data.checkpoints : [];
+}
+
+/** Replaces the file, or removes it if there are none. That it could not be written only costs time. */
+export function writeCheckpoints(path: string, destination: string, checkpoints: readonly Checkpoint[]): void {
+  const listed = checkpoints.map(({ point, ...rest }) => {
+    const { ids, uuids, seen } = point;
+    return { ...rest, point: { ...point, ids: [...ids], uuids: [...uuids], seen: [...seen] } };
+  });
+  attempt(() => {
+    if (listed.length === 0) return rmSync(path, { force: true });
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    writeFileAtomically(path, JSON.stringify({ destination, checkpoints: listed }), 0o600);
+  });
+}

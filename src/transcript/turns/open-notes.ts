@@ -1,0 +1,58 @@
+import type { LineLocation } from '../file/reader.js';
+import type { Note, Tokens } from './turn.js';
+import { tellsEnd } from './turn-end.js';
+
+/** The notes of a turn that is still open. */
+export class OpenNotes {
+  /** Those of earlier turns that were never answered. */
+  #inherited: readonly Note[];
+  #own: Note[] = [];
+
+  constructor(inherited: readonly Note[]) {
+    this.#inherited = inherited;
+  }
+
+  get own(): readonly Note[] {
+    return this.#own;
+  }
+
+  get all(): Note[] {
+    return [...this.#inherited, ...this.#own];
+  }
+
+  add(note: Note): void {
+    this.#own.push(note);
+  }
+
+  has(kinds: readonly Note['kind'][]): boolean {
+    return this.#own.some(({ kind }) => kinds.includes(kind));
+  }
+
+  /** Takes what the next turn takes over if this one does not count: all but how this one ended. */
+  take(): Note[] {
+    const taken = [...this.#inherited, ...this.#own.filter((note) => !tellsEnd(note))];
+    this.#own = this.#own.filter(tellsEnd);
+    return taken;
+  }
+
+  /** Whether the last compaction has no cost yet. */
+  get hasOpenCompaction(): boolean {
+    const last = this.#own.findLast((note) => note.kind === 'compaction');
+    return last !== undefined && last.cost === undefined;
+  }
+
+  /** Adds what the last compaction used. Returns whether there is one. */
+  addCost(tokens: Tokens, { number: line }: LineLocation): boolean {
+    const last = this.#own.findLastIndex(({ kind }) => kind === 'compaction');
+    const note = this.#own[last];
+    if (note?.kind !== 'compaction') return false;
+    this.#own[last] = { ...note, cost: { tokens, line } };
+    return true;
+  }
+
+  /** Forgets those before a line. */
+  dropBefore(line: number): void {
+    this.#inherited = [];
+    this.#own = this.#own.filter((note) => note.line >= line);
+  }
+}

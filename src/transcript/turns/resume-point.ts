@@ -1,0 +1,59 @@
+import type { LineLocation, Position } from '../file/reader.js';
+import type { SessionFacts, Turn } from './turn.js';
+
+/**
+ * Where reading can go on in the middle of a turn, instead of at its beginning: what the lines from `from` to `to` have said that
+ * is still needed after them. It has nothing of what was said in the conversation, only places, ids, times and counts.
+ */
+export interface ResumePoint {
+  /** The turn, to be found again by reading up to its first response. */
+  readonly key: string;
+  readonly number: number;
+  readonly countsFrom: number;
+  /** The line of its first response, and the first line of the first response that is not settled. */
+  readonly from: Position;
+  readonly to: Position;
+  /** The lines before it that this response answers, and that ask for it. */
+  readonly waiting: readonly LineLocation[];
+  /** The last settled response that has a text. */
+  readonly answer?: LineLocation | undefined;
+  /** The last line of the turn up to there, and its time. */
+  readonly lastLine: number;
+  readonly lastLineAt?: number | undefined;
+  readonly lastMessageAt?: number | undefined;
+  readonly inheritedTime?: number | undefined;
+  readonly endLine: number;
+  /** The time of the last line that had one. */
+  readonly lastTime?: number | undefined;
+  readonly session: SessionFacts;
+  /** The ids of its responses and calls, and the uuids of its lines, and of those among them that must not be added twice. */
+  readonly ids: Iterable<string>;
+  readonly uuids: Iterable<string>;
+  readonly seen: Iterable<string>;
+}
+
+/** What the turn itself has to know. */
+export type OwnPoint = Omit<ResumePoint, 'uuids' | 'seen'>;
+
+/** What is final of a turn that goes on. */
+export interface SettledPart {
+  /** The turn with only these responses and notes. */
+  readonly turn: Turn;
+  /** Forgets them, and returns how a later run can go on from there, once they are sent. */
+  readonly drop: () => ResumePoint;
+}
+
+/** What a list that only grows contains so far, without copying it. */
+export function soFar(all: ReadonlySet<string> | readonly string[]): Iterable<string> {
+  const count = 'size' in all ? all.size : all.length;
+  return {
+    *[Symbol.iterator]() {
+      let left = count;
+      for (const item of all) {
+        if (left === 0) return;
+        left -= 1;
+        yield item;
+      }
+    },
+  };
+}

@@ -1,0 +1,154 @@
+import { extractText, type MediaBlock, parseBlocks } from '../file/content.js';
+import type { AssistantLine, AttachmentLine, ChainLine, UserLine } from '../file/line.js';
+import type { Position } from '../file/reader.js';
+import type { ClassifiedLine, ConversationLine } from './classify-line.js';
+import { OpenNotes } from './open-notes.js';
+import { type OpenPrompt, openPrompt } from './prompt.js';
+import { ResponseCollector } from './responses.js';
+import { addCompaction } from './session-facts.js';
+import type { ThreadContext } from './thread-context.js';
+import type { Note, NoteContent } from './turn.js';
+import { WaitingMessages } from './waiting-messages.js';
+
+/** What the lines of a turn contain that is still open: prompts, responses, notes, and what the model has not answered yet. */
+export class TurnContent {
+  prompts: OpenPrompt[] = [];
+  readonly responses: ResponseCollector;
+  readonly notes: OpenNotes;
+  readonly messages = new WaitingMessages();
+  /** The time that lines without one take from the lines before the turn; undefined if none of them needs it. */
+  inheritedTime: number | undefined;
+  hasCopiedResponse = false;
+  hasSkillBody = false;
+  /** Where its first response begins. */
+  firstResponse: Position | undefined;
+  readonly #thread: ThreadContext;
+  readonly #timeBefore: number | undefined;
+
+  constructor(thread: ThreadContext, before: { readonly time: number | undefined; readonly notes: readonly Note[] }) {
+    this.#thread = thread;
+    this.#timeBefore = before.time;
+    this.responses = new ResponseCollector(thread.idOwners);
+    this.notes = new OpenNotes(before.notes);
+  }
+
+  addPrompt(line: UserLine): void {
+    const prompt = openPrompt(line, this.#timeOf(line), this.#thread.isCopied(line));
+    this.prompts.push(prompt);
+    this.messages.push({ role: 'user', content: prompt.content, media: prompt.media }, prompt.at);
+  }
+
+  /** Forgets all prompts but these. */
+  keepPrompts(prompts: OpenPrompt[]): void {
+    this.prompts = prompts;
+    this.messages.clear();
+    for (const { content, media, at } of prompts) this.messages.push({ role: 'user', content, media }, at);
+    this.messages.lastAt = prompts.at(-1)?.at;
+  }
+
+  /** Adds what a line of the turn says. Returns whether the line becomes part of the turn. */
+  add(classified: ClassifiedLine, line: ConversationLine): boolean {
+    if (line.kind === 'user' && classified.role !== 'meta') this.responses.endRun();
+    switch (classified.role) {
+      case 'response':
+        return this.#addResponse(classified.line);
+      case 'tool-results':
+        return this.#addToolResults(classified.line);
+      case 'note':
+        return this.#addNote(classified.line, classified.note);
+      case 'bash-output':
+      case 'resume':
+        if (classified.role === 'resume' && classified.content.includes('cut off mid-stream'))
+          this.responses.abortLast(line.location.number);
+        this.messages.push({ role: 'user', content: classified.content }, this.#timeOf(line), line.location);
+        return classified.role === 'resume';
+      case 'skill-body':
+        this.hasSkillBody ||= this.responses.isEmpty;
+        return false;
+      case 'meta':
+      case 'attached-image':
+        this.#addMedia(classified.line, classified.media);
+        return false;
+      default:
+        return false;
+    }
+  }
+
+  #addResponse(line: AssistantLine): boolean {
+    const { message, requestRef, isApiErrorMessage, apiErrorStatus: status } = line.fields;
+    if (this.prompts.length === 0) return false;
+    if (this.#thread.isCopied(line)) {
+      this.hasCopiedResponse = true;
+      return true;
+    }
+    if (isApiErrorMessage)
+      return this.#addNote(line, { kind: 'api-error', content: extractText(line.content), status });
+    if (message?.model === '<synthetic>') return false;
+    const { number, start: offset } = line.location;
+    return this.responses.add(line, this.#timeOf(line), () => {
+      this.firstResponse ??= { line: number, offset };
+      const request = this.#thread.findRequest(requestRef);
+      return { answered: this.messages.take(), answeredAt: this.messages.lastAt, request };
+    });
+  }
+
+  #addToolResults(line: UserLine): boolean {
+    const at = this.#timeOf(line);
+    const { toolUseResult, toolDenialKind: denied, promptId } = line.fields;
+    // Some failures are reported only next to the result, as a text.
+    const isFailure = typeof toolUseResult === 'string' && toolUseResult.startsWith('Error: ');
+    const details = typeof toolUseResult === 'object' ? toolUseResult : undefined;
+    // A process that resumes a session takes a call without a result to be interrupted, even if it still runs in another one.
+    const isAssumed = this.prompts.every(
+      ({ context: { promptId: id } }) => id !== undefined && id !== (promptId ?? id),
+    );
+    let isPart = false;
+    for (const block of parseBlocks(line.content)) {
+      if (block.kind !== 'tool_result') continue;
+      const { toolUseId, content, isError } = block;
+      const result = { content, isError: isError || isFailure, denied, details, line: line.location.number, at };
+      if (!isAssumed && this.responses.hasAssumedResult(toolUseId)) this.messages.dropResult(toolUseId);
+      if (!this.responses.addResult(toolUseId, result, isAssumed)) continue;
+      this.messages.push({ role: 'tool', toolCallId: toolUseId, content }, at, line.location);
+      isPart = true;
+    }
+    return isPart;
+  }
+
+  #addNote(line: ConversationLine, note: NoteContent): boolean {
+    const at = this.#timeOf(line);
+    if (note.kind === 'absorbed-message' || note.kind === 'nudge')
+      this.messages.push(
+        { role: 'user', content: note.content, media: 'media' in note ? note.media : [] },
+        at,
+        line.location,
+      );
+    if (note.kind === 'stop-hook-feedback' || note.kind === 'hook-feedback' || note.kind === 'hook-context')
+      this.messages.push({ role: 'user', content: note.content, isFromHook: true }, at, line.location);
+    if (this.#thread.isRepeated(line)) return false;
+    if (note.kind === 'compaction') this.#thread.session = addCompaction(this.#thread.session);
+    this.notes.add({ ...note, line: line.location.number, at, uuid: line.fields.uuid });
+    return true;
+  }
+
+  /** Before the first response, images and documents belong to the prompt, or to the command in it. */
+  #addMedia(line: UserLine | AttachmentLine, media: readonly MediaBlock[]): void {
+    if (media.length === 0 || this.#thread.isRepeated(line)) return;
+    if (this.responses.isEmpty) this.prompts.at(-1)?.media.push(...media);
+    // A tool's result can name a PDF that it has read; the PDF itself follows in a line of its own.
+    else if (line.kind === 'user')
+      this.messages.push(
+        { role: 'tool', toolCallId: undefined, content: line.content },
+        this.#timeOf(line),
+        line.location,
+      );
+  }
+
+  /** A line without a time takes that of the nearest line before it that has one. */
+  #timeOf({ at }: ChainLine): number {
+    if (at !== undefined) return at;
+    this.#thread.lastTime ??= this.#thread.start.time();
+    this.inheritedTime ??= this.#timeBefore ?? this.#thread.lastTime;
+    return this.#thread.lastTime;
+  }
+}

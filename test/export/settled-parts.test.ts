@@ -1,0 +1,66 @@
+import { copyFileSync, cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { Exporter } from '../support/exporter.js';
+import type { StoredObservation } from '../support/langfuse-server.js';
+import { recordings, transcriptsOf } from '../support/recording.js';
+
+/** Parts of a turn are sent at every response after which something is settled. */
+const SMALLEST_PARTS = { partBytes: 0 };
+const NO_PARTS = { partBytes: Number.POSITIVE_INFINITY };
+
+/** Without tags: what a turn uses after a part of it was sent is on its later observations only. */
+function withoutTags(observations: readonly StoredObservation[]) {
+  return observations
+    .map(({ trace: { tags: _, ...trace }, ...rest }) => ({ ...rest, trace }))
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+async function withTwo(use: (whole: Exporter, inParts: Exporter) => Promise<void>): Promise<void> {
+  const [whole, inParts] = [await Exporter.open(), await Exporter.open()];
+  try {
+    await use(whole, inParts);
+    expect(withoutTags(inParts.server.observations)).toEqual(withoutTags(whole.server.observations));
+    expect(inParts.server.lost).toBe(0);
+  } finally {
+    await whole.close();
+    await inParts.close();
+  }
+}
+
+test.each(recordings())(
+  '$name becomes the same observations if each turn is sent in as many parts as possible',
+  (recording) =>
+    withTwo(async (whole, inParts) => {
+      for (const path of transcriptsOf(recording)) {
+        await whole.export(path, {}, {}, NO_PARTS);
+        await inParts.export(path, {}, {}, SMALLEST_PARTS);
+      }
+    }),
+);
+
+test.each(recordings())('$name becomes the same observations if runs go on in the middle of its turns', (recording) =>
+  withTwo(async (whole, inParts) => {
+    for (const path of transcriptsOf(recording)) {
+      const lines = readFileSync(path, 'utf8').split('\n');
+      const step = Math.max(1, Math.ceil(lines.length / 12));
+      for (const exporter of [whole, inParts]) {
+        const copy = join(exporter.folder, basename(path));
+        const agents = path.replace(/\.jsonl$/, '');
+        if (existsSync(agents)) cpSync(agents, copy.replace(/\.jsonl$/, ''), { recursive: true });
+        for (let count = step; count < lines.length; count += step) {
+          writeFileSync(
+            copy,
+            lines
+              .slice(0, count)
+              .map((line) => `${line}\n`)
+              .join(''),
+          );
+          await exporter.export(copy, {}, {}, exporter === whole ? NO_PARTS : SMALLEST_PARTS);
+        }
+        copyFileSync(path, copy);
+        await exporter.export(copy, {}, {}, exporter === whole ? NO_PARTS : SMALLEST_PARTS);
+      }
+    }
+  }),
+);

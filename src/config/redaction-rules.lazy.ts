@@ -1,15 +1,11 @@
 import { createContext, Script } from 'node:vm';
-import * as z from 'zod/mini';
 import { REDACTED } from '../observations/redaction/mark.js';
 import { type Redact, RedactionError } from '../observations/redaction/redact.js';
 import { attempt } from '../shared/attempt.js';
-import { parseJson } from '../shared/json.js';
+import { isRecord, parseJson } from '../shared/json.js';
 
-const Rule = z.strictObject({
-  pattern: z.string(),
-  replace: z._default(z.string(), REDACTED),
-  flags: z._default(z.string().check(z.regex(/^(?!.*(.).*\1)[imsu]*$/)), ''),
-});
+/** Each of them once. */
+const FLAGS = /^(?!.*(.).*\1)[imsu]*$/;
 
 interface RedactionRule {
   readonly number: number;
@@ -46,9 +42,10 @@ function prepareRules(text: string): OwnRules {
 
 /** Returns the rule, or what is wrong with it. */
 function parseRule(item: unknown, number: number): RedactionRule | string {
-  const parsed = Rule.safeParse(item);
-  if (!parsed.success) return `rule ${number} is not {"pattern", "replace", "flags"}, with flags of i, m, s and u`;
-  const { pattern: source, replace, flags } = parsed.data;
+  const { pattern: source, replace = REDACTED, flags = '', ...others } = isRecord(item) ? item : {};
+  const isRule = typeof source === 'string' && typeof replace === 'string' && typeof flags === 'string';
+  if (!isRule || !FLAGS.test(flags) || Object.keys(others).length > 0)
+    return `rule ${number} is not {"pattern", "replace", "flags"}, with flags of i, m, s and u`;
   const pattern = attempt(() => new RegExp(source, `g${flags}`));
   return pattern ? { number, pattern, replace } : `rule ${number} is not a valid regular expression`;
 }

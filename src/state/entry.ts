@@ -1,21 +1,20 @@
-import * as z from 'zod/mini';
 import { isRecord, type Json, mapValues, parseJson } from '../shared/json.js';
-import { optional } from '../shared/schema.js';
+import * as z from '../shared/schema.js';
 import { Mute, mergeByLine, openRun, Run } from './runs.js';
 
-const count = z.number().check(z.int(), z.nonnegative());
+const count = z.count();
 
 const Tokens = z.object({ input: z.number(), output: z.number(), cacheRead: z.number(), cacheWritten: z.number() });
 
 const Facts = z.object({
   titles: z.object({
-    'custom-title': optional(z.string()),
-    'ai-title': optional(z.string()),
-    summary: optional(z.string()),
+    'custom-title': z.optional(z.string()),
+    'ai-title': z.optional(z.string()),
+    summary: z.optional(z.string()),
   }),
-  pullRequest: optional(z.string()),
+  pullRequest: z.optional(z.string()),
   account: z.object({
-    told: optional(Tokens),
+    told: z.optional(Tokens),
     line: count,
     since: Tokens,
     compactions: count,
@@ -25,40 +24,40 @@ const Facts = z.object({
 
 const Scores = z.object({
   traceId: z.string(),
-  observationId: optional(z.string()),
-  environment: optional(z.string()),
-  figures: z.record(z.string(), z.number()),
+  observationId: z.optional(z.string()),
+  environment: z.optional(z.string()),
+  figures: z.record(z.number()),
 });
 
 /** How far a subagent has been exported, and where it belongs: it may end long after the turn that started it. */
 const AgentEntry = z.object({
   lastLine: count,
-  sentLine: optional(count),
+  sentLine: z.optional(count),
   /** The size of its files at that point: if they have not grown, there is nothing new. */
-  bytes: optional(count),
+  bytes: z.optional(count),
   trace: z.string(),
   /** The span in the caller's trace below which the turn hangs. */
-  traceParent: optional(z.string()),
+  traceParent: z.optional(z.string()),
   /** What the span ids are derived from, if that is not the trace id. */
-  traceScope: optional(z.string()),
+  traceScope: z.optional(z.string()),
   traceName: z.string(),
   traceMetadata: z.custom<{ readonly [key: string]: Json }>(isRecord),
-  traceTags: optional(z.array(z.string())),
-  traceUser: optional(z.string()),
+  traceTags: z.optional(z.array(z.string())),
+  traceUser: z.optional(z.string()),
   /** The span of the call that started it; undefined if no call did. */
-  parent: optional(z.string()),
+  parent: z.optional(z.string()),
   /** The lines of the prompts of the turn that started it: it is sent as that turn is. */
-  promptLines: optional(z.array(count)),
+  promptLines: z.optional(z.array(count)),
   /** The id of that call, and the task id that a workflow has while it runs. */
-  call: optional(z.string()),
-  task: optional(z.string()),
-  type: optional(z.string()),
-  description: optional(z.string()),
-  background: optional(z.boolean()),
+  call: z.optional(z.string()),
+  task: z.optional(z.string()),
+  type: z.optional(z.string()),
+  description: z.optional(z.string()),
+  background: z.optional(z.boolean()),
   /** If it outlived its session, the sizes of all its files at that point, by the session in whose folder each is. */
-  parts: optional(z.record(z.string(), count)),
+  parts: z.optional(z.record(count)),
   /** Its file was missing, so it was built from the result of its call. */
-  lost: optional(z.boolean()),
+  lost: z.optional(z.boolean()),
 });
 export type AgentEntry = z.infer<typeof AgentEntry>;
 
@@ -68,40 +67,42 @@ const progressFields = {
   lastLine: count,
   turnCount: count,
   /** Where that turn starts, by line and by byte: the next run reads it again, since it may have grown. So may earlier ones. */
-  turnLine: optional(count),
-  offset: optional(count),
+  turnLine: z.optional(count),
+  offset: z.optional(count),
   /** How many turns come before that place, if it is not all but one. */
-  turnsBefore: optional(count),
+  turnsBefore: z.optional(count),
   /** Its first prompt, to check that it is still the same turn. */
-  prompt: optional(z.string()),
+  prompt: z.optional(z.string()),
   /** Hashes of what was acknowledged as its root: it is sent again only if it has changed. */
-  roots: optional(z.array(z.string())),
+  roots: z.optional(z.array(z.string())),
   /** Up to which line the session was copied from another one, which exports those lines. */
-  copiedLine: optional(count),
+  copiedLine: z.optional(count),
   /** Sessions with the same first prompt that were there when this one had so many bytes: what follows is not copied from or to them. */
-  relatives: optional(z.object({ sessions: z.array(z.string()), bytes: count })),
+  relatives: z.optional(z.object({ sessions: z.array(z.string()), bytes: count })),
   /** The time that its lines without a timestamp inherited from the lines before. */
-  time: optional(count),
+  time: z.optional(count),
   /** Up to which line observations are acknowledged; greater than `lastLine` if a turn was sent in part. */
-  sentLine: optional(count),
+  sentLine: z.optional(count),
   /** Whether the destination has acknowledged anything of the session. */
-  acknowledged: optional(z.boolean()),
+  acknowledged: z.optional(z.boolean()),
   /** Up to which byte everything in its transcript has been sent. */
-  bytes: optional(count),
+  bytes: z.optional(count),
   /** What identifies its transcript as it was when nothing of it was left to be sent: as long as it is the same, nothing has changed. */
-  file: optional(z.string()),
+  file: z.optional(z.string()),
   /** The total size of its agents' files when everything in them had been sent. */
-  agentsBytes: optional(count),
+  agentsBytes: z.optional(count),
   /** Scores that have not been acknowledged yet, by the root span of their turn. */
-  scores: optional(z.record(z.string(), optional(Scores))),
+  scores: z.optional(z.record(z.optional(Scores))),
   /** What the lines before that turn said about the whole session. */
-  session: optional(Facts),
+  session: z.optional(Facts),
   /** When the session was taken over from the first cc-langfuse, which exported the agents before that. */
-  agentsSince: optional(z.string()),
+  agentsSince: z.optional(z.string()),
   /** By agent id; `workflow <run id>` is where the steps of a workflow belong. */
-  agents: optional(z.record(z.string(), optional(AgentEntry))),
+  agents: z.optional(z.record(z.optional(AgentEntry))),
   /** Why something is still to be sent. Without an attempt, a run was about to send it. */
-  pending: optional(z.object({ since: z.string(), attempts: count, reason: z.string(), closedLine: optional(count) })),
+  pending: z.optional(
+    z.object({ since: z.string(), attempts: count, reason: z.string(), closedLine: z.optional(count) }),
+  ),
 };
 
 const Progress = z.object(progressFields);
@@ -110,19 +111,19 @@ type Progress = z.infer<typeof Progress>;
 /** What is known of a session, and how far it has been exported to its last destination. */
 export const Entry = z.object({
   ...progressFields,
-  updated: z.catch(z.string(), ''),
-  path: optional(z.string()),
+  updated: z.withDefault(z.string(), ''),
+  path: z.optional(z.string()),
   /** The first prompt of the session: a session that begins with the same prompt is a fork of it. */
-  first: optional(z.string()),
+  first: z.optional(z.string()),
   /** In the order of their lines. */
-  runs: z.catch(z.array(Run), []),
-  mutes: optional(z.array(Mute)),
+  runs: z.withDefault(z.array(Run), []),
+  mutes: z.optional(z.array(Mute)),
   /** The last line that was known before all of it was to be sent again. */
-  knownLine: optional(count),
+  knownLine: z.optional(count),
   /** Where it was last exported; the first cc-langfuse did not record it. */
-  destination: optional(z.string()),
+  destination: z.optional(z.string()),
   /** How far it has been exported to others. */
-  elsewhere: optional(z.record(z.string(), Progress)),
+  elsewhere: z.optional(z.record(Progress)),
 });
 export type Entry = z.infer<typeof Entry>;
 export type SessionEntry = [sessionId: string, entry: Entry];
@@ -150,7 +151,7 @@ export function withProgressAt(entry: Entry, destination: string): Entry {
   const { destination: last = destination, elsewhere = {} } = entry;
   if (last === destination) return { ...entry, destination };
   const { [destination]: progress = NO_PROGRESS, ...others } = elsewhere;
-  const { data: left = NO_PROGRESS } = Progress.safeParse(entry);
+  const left = Progress.find(entry) ?? NO_PROGRESS;
   const isWorthKeeping = left.acknowledged !== false || left.lastLine > 0 || left.pending !== undefined;
   return {
     ...entry,
@@ -203,8 +204,7 @@ type Fields = Record<string, unknown>;
 /** Reads an entry from the state file; undefined if it is not one. */
 export function decodeEntry(text: string): Entry | undefined {
   const fields = decodeFields(text);
-  const entry = fields && Entry.safeParse(fields);
-  return entry?.success ? entry.data : undefined;
+  return fields && Entry.find(fields);
 }
 
 /** Applies a change to an entry's text, at a destination if the change is about one. Fields that this version does not know are kept. */

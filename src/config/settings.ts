@@ -187,17 +187,13 @@ export function hasDestination(env: NodeJS.ProcessEnv): boolean {
 /** Adds the restrictions of other environments: the strictest win. */
 export function restrict(env: NodeJS.ProcessEnv, others: readonly NodeJS.ProcessEnv[]): NodeJS.ProcessEnv {
   const restricted = { ...env };
-  for (const [name, combine] of COMBINED) {
+  for (const name of SETTING_NAMES) {
+    const { combine }: SettingDefinition = SETTINGS[name];
     const values = [env, ...others].flatMap((each) => (isSet(each[name]) ? [each[name] ?? ''] : []));
-    if (values.length > 0) restricted[name] = values.reduce(combine);
+    if (combine && values.length > 0) restricted[name] = values.reduce(combine);
   }
   return restricted;
 }
-
-const COMBINED = SETTING_NAMES.flatMap((name) => {
-  const { combine }: SettingDefinition = SETTINGS[name];
-  return combine ? [[name, combine] as const] : [];
-});
 
 /**
  * Returns the variables that decide what of a run's turns is sent, and what is said about them. They are kept with the run, since

@@ -92,18 +92,15 @@ type Flat<T> = { [K in keyof T]: T[K] };
 
 /** An object with these fields; others are left out. */
 export function object<S extends Shape>(shape: S, expected = 'expected an object'): Schema<Fields<S>> {
-  // Most fields of most lines are missing, so what that means is found out once.
-  const fields = Object.entries(shape).map(([name, { check }]) => ({ name, check, missing: check(undefined) }));
+  const fields = Object.entries(shape);
   const mismatch = new Mismatch(expected);
   return new Schema((value) => {
     if (!isRecord(value)) return mismatch;
     const result: { [name: string]: unknown } = {};
-    for (const { name, check, missing } of fields) {
-      const given = value[name];
-      if (given === undefined && missing === undefined) continue;
-      const field = given === undefined ? missing : check(given);
+    for (const [name, { check }] of fields) {
+      const field = check(value[name]);
       if (field instanceof Mismatch) return new Mismatch(field.message, [name, ...field.path]);
-      result[name] = field;
+      if (field !== undefined || name in value) result[name] = field;
     }
     return result as Fields<S>;
   });

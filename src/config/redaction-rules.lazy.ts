@@ -1,11 +1,15 @@
 import { createContext, Script } from 'node:vm';
+import * as z from 'zod/mini';
 import { REDACTED } from '../observations/redaction/mark.js';
 import { type Redact, RedactionError } from '../observations/redaction/redact.js';
 import { attempt } from '../shared/attempt.js';
-import { isRecord, parseJson } from '../shared/json.js';
+import { parseJson } from '../shared/json.js';
 
-/** Each of them once. */
-const FLAGS = /^(?!.*(.).*\1)[imsu]*$/;
+const Rule = z.strictObject({
+  pattern: z.string(),
+  replace: z._default(z.string(), REDACTED),
+  flags: z._default(z.string().check(z.regex(/^(?!.*(.).*\1)[imsu]*$/)), ''),
+});
 
 interface RedactionRule {
   readonly number: number;
@@ -42,10 +46,9 @@ function prepareRules(text: string): OwnRules {
 
 /** Returns the rule, or what is wrong with it. */
 function parseRule(item: unknown, number: number): RedactionRule | string {
-  const { pattern: source, replace = REDACTED, flags = '', ...others } = isRecord(item) ? item : {};
-  const isRule = typeof source === 'string' && typeof replace === 'string' && typeof flags === 'string';
-  if (!isRule || !FLAGS.test(flags) || Object.keys(others).length > 0)
-    return `rule ${number} is not {"pattern", "replace", "flags"}, with flags of i, m, s and u`;
+  const parsed = Rule.safeParse(item);
+  if (!parsed.success) return `rule ${number} is not {"pattern", "replace", "flags"}, with flags of i, m, s and u`;
+  const { pattern: source, replace, flags } = parsed.data;
   const pattern = attempt(() => new RegExp(source, `g${flags}`));
   return pattern ? { number, pattern, replace } : `rule ${number} is not a valid regular expression`;
 }

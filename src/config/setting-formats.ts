@@ -1,15 +1,23 @@
+import * as z from 'zod/mini';
 import { TAG_KINDS, type TagKind } from '../observations/build/tags.js';
 import { attempt } from '../shared/attempt.js';
 import { isRecord, type Json, parseJson } from '../shared/json.js';
-import { Mismatch, NO_WHOLE_NUMBER, Schema, string, WHOLE_NUMBER } from '../shared/schema.js';
+import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from '../shared/schema.js';
 
 /** Makes a schema of a function that returns undefined for a bad value; `expected` is the message then. */
 function format<T>(expected: string, parse: (value: string) => T | undefined) {
-  const mismatch = new Mismatch(expected);
-  return new Schema((value) => (typeof value === 'string' ? parse(value) : undefined) ?? mismatch);
+  return z.pipe(
+    z.string(),
+    z.transform((value, { issues }): T => {
+      const parsed = parse(value);
+      if (parsed !== undefined) return parsed;
+      issues.push({ code: 'custom', input: value, message: expected });
+      return z.NEVER;
+    }),
+  );
 }
 
-export const text = string();
+export const text = z.string();
 
 export const matching = (pattern: RegExp, expected: string) =>
   format(expected, (value) => (pattern.test(value) ? value : undefined));
@@ -21,10 +29,10 @@ export const oneOf = <const T extends string>(...values: readonly T[]) =>
     values.find((each) => each === value.toLowerCase()),
   );
 
-export const toggle = format('expected true or false', (value) => {
-  const isOn = value.toLowerCase() === 'true';
-  return isOn || value.toLowerCase() === 'false' ? isOn : undefined;
-});
+export const toggle = z.pipe(
+  oneOf('true', 'false'),
+  z.transform((value) => value === 'true'),
+);
 
 export const list = format('', splitList);
 

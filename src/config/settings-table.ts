@@ -1,5 +1,5 @@
+import type * as z from 'zod/mini';
 import { TAG_KINDS } from '../observations/build/tags.js';
-import type * as z from '../shared/schema.js';
 import * as restrictions from './restrictions.js';
 import * as formats from './setting-formats.js';
 
@@ -13,7 +13,7 @@ export interface SettingDefinition {
   readonly kind: SettingKind;
   /** For a person, in docs/settings.md. */
   readonly help: string;
-  readonly schema: z.Schema<unknown>;
+  readonly schema: z.ZodMiniType<unknown, string>;
   /** As one would write it. */
   readonly default?: string;
   /** Replaces a bad value where the default would send more than the user meant to. */
@@ -183,7 +183,7 @@ type Table = typeof SETTINGS;
 export type SettingName = keyof Table;
 export type SettingValues = {
   readonly [name in SettingName]:
-    | z.infer<Table[name]['schema']>
+    | z.output<Table[name]['schema']>
     | (Table[name] extends { readonly default: string } ? never : undefined);
 };
 

@@ -2,7 +2,6 @@ import { type GitIdentity, IDENTITY_VARIABLES, readGitIdentity } from '../git/id
 import type { TraceSettings } from '../observations/build/trace.js';
 import type { Caller } from '../observations/model.js';
 import { createRedactor } from '../observations/redaction/redact.js';
-import { Mismatch } from '../shared/schema.js';
 import { githubMetadata } from './github-actions.js';
 import type { OwnRules } from './redaction-rules.lazy.js';
 import {
@@ -95,16 +94,16 @@ function parseSettings(env: NodeJS.ProcessEnv) {
   for (const name of SETTING_NAMES) {
     const { schema, default: usual, fallback }: SettingDefinition = SETTINGS[name];
     const variable = variableFor(name, env);
-    const parsed = variable === undefined ? undefined : schema.check(env[variable]?.trim());
-    const isBad = parsed instanceof Mismatch;
-    if (variable !== undefined && !isBad) values[name] = parsed;
+    const parsed = variable === undefined ? undefined : schema.safeParse(env[variable]?.trim());
+    if (parsed?.success) values[name] = parsed.data;
     else {
-      const replacement = isBad && fallback !== undefined ? fallback : usual;
+      const replacement = parsed && fallback !== undefined ? fallback : usual;
       values[name] = replacement === undefined ? undefined : schema.parse(replacement);
     }
-    if (isBad) {
+    if (parsed?.success === false) {
       bad.add(name);
-      problems.push(`${variable}: ${parsed.message}${fallback === undefined ? '' : `; using ${fallback}`}`);
+      const [issue] = parsed.error.issues;
+      problems.push(`${variable}: ${issue?.message}${fallback === undefined ? '' : `; using ${fallback}`}`);
     }
   }
   return { values: values as SettingValues, bad, problems };

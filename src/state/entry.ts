@@ -1,20 +1,21 @@
+import * as z from 'zod/mini';
 import { isRecord, type Json, mapValues, parseJson } from '../shared/json.js';
-import * as z from '../shared/schema.js';
+import { optional } from '../shared/schema.js';
 import { Mute, mergeByLine, openRun, Run } from './runs.js';
 
-const count = z.count();
+const count = z.number().check(z.int(), z.nonnegative());
 
 const Tokens = z.object({ input: z.number(), output: z.number(), cacheRead: z.number(), cacheWritten: z.number() });
 
 const Facts = z.object({
   titles: z.object({
-    'custom-title': z.optional(z.string()),
-    'ai-title': z.optional(z.string()),
-    summary: z.optional(z.string()),
+    'custom-title': optional(z.string()),
+    'ai-title': optional(z.string()),
+    summary: optional(z.string()),
   }),
-  pullRequest: z.optional(z.string()),
+  pullRequest: optional(z.string()),
   account: z.object({
-    told: z.optional(Tokens),
+    told: optional(Tokens),
     line: count,
     since: Tokens,
     compactions: count,
@@ -24,40 +25,40 @@ const Facts = z.object({
 
 const Scores = z.object({
   traceId: z.string(),
-  observationId: z.optional(z.string()),
-  environment: z.optional(z.string()),
-  figures: z.record(z.number()),
+  observationId: optional(z.string()),
+  environment: optional(z.string()),
+  figures: z.record(z.string(), z.number()),
 });
 
 /** How far a subagent has been exported, and where it belongs: it may end long after the turn that started it. */
 const AgentEntry = z.object({
   lastLine: count,
-  sentLine: z.optional(count),
+  sentLine: optional(count),
   /** The size of its files at that point: if they have not grown, there is nothing new. */
-  bytes: z.optional(count),
+  bytes: optional(count),
   trace: z.string(),
   /** The span in the caller's trace below which the turn hangs. */
-  traceParent: z.optional(z.string()),
+  traceParent: optional(z.string()),
   /** What the span ids are derived from, if that is not the trace id. */
-  traceScope: z.optional(z.string()),
+  traceScope: optional(z.string()),
   traceName: z.string(),
   traceMetadata: z.custom<{ readonly [key: string]: Json }>(isRecord),
-  traceTags: z.optional(z.array(z.string())),
-  traceUser: z.optional(z.string()),
+  traceTags: optional(z.array(z.string())),
+  traceUser: optional(z.string()),
   /** The span of the call that started it; undefined if no call did. */
-  parent: z.optional(z.string()),
+  parent: optional(z.string()),
   /** The lines of the prompts of the turn that started it: it is sent as that turn is. */
-  promptLines: z.optional(z.array(count)),
+  promptLines: optional(z.array(count)),
   /** The id of that call, and the task id that a workflow has while it runs. */
-  call: z.optional(z.string()),
-  task: z.optional(z.string()),
-  type: z.optional(z.string()),
-  description: z.optional(z.string()),
-  background: z.optional(z.boolean()),
+  call: optional(z.string()),
+  task: optional(z.string()),
+  type: optional(z.string()),
+  description: optional(z.string()),
+  background: optional(z.boolean()),
   /** If it outlived its session, the sizes of all its files at that point, by the session in whose folder each is. */
-  parts: z.optional(z.record(count)),
+  parts: optional(z.record(z.string(), count)),
   /** Its file was missing, so it was built from the result of its call. */
-  lost: z.optional(z.boolean()),
+  lost: optional(z.boolean()),
 });
 export type AgentEntry = z.infer<typeof AgentEntry>;
 
@@ -67,42 +68,40 @@ const progressFields = {
   lastLine: count,
   turnCount: count,
   /** Where that turn starts, by line and by byte: the next run reads it again, since it may have grown. So may earlier ones. */
-  turnLine: z.optional(count),
-  offset: z.optional(count),
+  turnLine: optional(count),
+  offset: optional(count),
   /** How many turns come before that place, if it is not all but one. */
-  turnsBefore: z.optional(count),
+  turnsBefore: optional(count),
   /** Its first prompt, to check that it is still the same turn. */
-  prompt: z.optional(z.string()),
+  prompt: optional(z.string()),
   /** Hashes of what was acknowledged as its root: it is sent again only if it has changed. */
-  roots: z.optional(z.array(z.string())),
+  roots: optional(z.array(z.string())),
   /** Up to which line the session was copied from another one, which exports those lines. */
-  copiedLine: z.optional(count),
+  copiedLine: optional(count),
   /** Sessions with the same first prompt that were there when this one had so many bytes: what follows is not copied from or to them. */
-  relatives: z.optional(z.object({ sessions: z.array(z.string()), bytes: count })),
+  relatives: optional(z.object({ sessions: z.array(z.string()), bytes: count })),
   /** The time that its lines without a timestamp inherited from the lines before. */
-  time: z.optional(count),
+  time: optional(count),
   /** Up to which line observations are acknowledged; greater than `lastLine` if a turn was sent in part. */
-  sentLine: z.optional(count),
+  sentLine: optional(count),
   /** Whether the destination has acknowledged anything of the session. */
-  acknowledged: z.optional(z.boolean()),
+  acknowledged: optional(z.boolean()),
   /** Up to which byte everything in its transcript has been sent. */
-  bytes: z.optional(count),
+  bytes: optional(count),
   /** What identifies its transcript as it was when nothing of it was left to be sent: as long as it is the same, nothing has changed. */
-  file: z.optional(z.string()),
+  file: optional(z.string()),
   /** The total size of its agents' files when everything in them had been sent. */
-  agentsBytes: z.optional(count),
+  agentsBytes: optional(count),
   /** Scores that have not been acknowledged yet, by the root span of their turn. */
-  scores: z.optional(z.record(z.optional(Scores))),
+  scores: optional(z.record(z.string(), optional(Scores))),
   /** What the lines before that turn said about the whole session. */
-  session: z.optional(Facts),
+  session: optional(Facts),
   /** When the session was taken over from the first cc-langfuse, which exported the agents before that. */
-  agentsSince: z.optional(z.string()),
+  agentsSince: optional(z.string()),
   /** By agent id; `workflow <run id>` is where the steps of a workflow belong. */
-  agents: z.optional(z.record(z.optional(AgentEntry))),
+  agents: optional(z.record(z.string(), optional(AgentEntry))),
   /** Why something is still to be sent. Without an attempt, a run was about to send it. */
-  pending: z.optional(
-    z.object({ since: z.string(), attempts: count, reason: z.string(), closedLine: z.optional(count) }),
-  ),
+  pending: optional(z.object({ since: z.string(), attempts: count, reason: z.string(), closedLine: optional(count) })),
 };
 
 const Progress = z.object(progressFields);
@@ -111,19 +110,19 @@ type Progress = z.infer<typeof Progress>;
 /** What is known of a session, and how far it has been exported to its last destination. */
 export const Entry = z.object({
   ...progressFields,
-  updated: z.withDefault(z.string(), ''),
-  path: z.optional(z.string()),
+  updated: z.catch(z.string(), ''),
+  path: optional(z.string()),
   /** The first prompt of the session: a session that begins with the same prompt is a fork of it. */
-  first: z.optional(z.string()),
+  first: optional(z.string()),
   /** In the order of their lines. */
-  runs: z.withDefault(z.array(Run), []),
-  mutes: z.optional(z.array(Mute)),
+  runs: z.catch(z.array(Run), []),
+  mutes: optional(z.array(Mute)),
   /** The last line that was known before all of it was to be sent again. */
-  knownLine: z.optional(count),
+  knownLine: optional(count),
   /** Where it was last exported; the first cc-langfuse did not record it. */
-  destination: z.optional(z.string()),
+  destination: optional(z.string()),
   /** How far it has been exported to others. */
-  elsewhere: z.optional(z.record(Progress)),
+  elsewhere: optional(z.record(z.string(), Progress)),
 });
 export type Entry = z.infer<typeof Entry>;
 export type SessionEntry = [sessionId: string, entry: Entry];
@@ -151,7 +150,7 @@ export function withProgressAt(entry: Entry, destination: string): Entry {
   const { destination: last = destination, elsewhere = {} } = entry;
   if (last === destination) return { ...entry, destination };
   const { [destination]: progress = NO_PROGRESS, ...others } = elsewhere;
-  const left = Progress.find(entry) ?? NO_PROGRESS;
+  const { data: left = NO_PROGRESS } = Progress.safeParse(entry);
   const isWorthKeeping = left.acknowledged !== false || left.lastLine > 0 || left.pending !== undefined;
   return {
     ...entry,
@@ -204,7 +203,8 @@ type Fields = Record<string, unknown>;
 /** Reads an entry from the state file; undefined if it is not one. */
 export function decodeEntry(text: string): Entry | undefined {
   const fields = decodeFields(text);
-  return fields && Entry.find(fields);
+  const entry = fields && Entry.safeParse(fields);
+  return entry?.success ? entry.data : undefined;
 }
 
 /** Applies a change to an entry's text, at a destination if the change is about one. Fields that this version does not know are kept. */

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import * as z from '../shared/schema.js';
+import * as z from 'zod/mini';
+import { optional } from '../shared/schema.js';
 
 /**
  * A run of Claude Code in a session, or a backfill: from which line on, where its turns are sent, under which settings, and what
@@ -9,18 +10,18 @@ import * as z from '../shared/schema.js';
 export const Run = z.object({
   fromLine: z.number(),
   /** Its last line; undefined as long as the run may go on. */
-  toLine: z.optional(z.number()),
+  toLine: optional(z.number()),
   /** Undefined if its settings named no destination. */
-  destination: z.optional(z.string()),
+  destination: optional(z.string()),
   /** What its settings named if that was wrong, and `destination` has replaced it; empty if they named none. */
-  namedDestination: z.optional(z.string()),
+  namedDestination: optional(z.string()),
   /** The variables that describe its turns or restrict what of them is sent; undefined if an older version did not save them. */
-  given: z.optional(z.record(z.string())),
+  given: optional(z.record(z.string(), z.string())),
   /** The folder that Claude Code was started in. */
-  folder: z.optional(z.string()),
-  parent: z.optional(z.object({ trace: z.string(), span: z.string() })),
-  seed: z.optional(z.string()),
-  metadata: z.optional(z.record(z.string())),
+  folder: optional(z.string()),
+  parent: optional(z.object({ trace: z.string(), span: z.string() })),
+  seed: optional(z.string()),
+  metadata: optional(z.record(z.string(), z.string())),
 });
 export type Run = z.infer<typeof Run>;
 
@@ -28,7 +29,7 @@ export type Run = z.infer<typeof Run>;
 export type RunIdentity = Omit<Run, 'fromLine' | 'toLine'>;
 
 /** Lines in which the user has muted a session. */
-export const Mute = z.object({ fromLine: z.number(), toLine: z.optional(z.number()) });
+export const Mute = z.object({ fromLine: z.number(), toLine: optional(z.number()) });
 export type Mute = z.infer<typeof Mute>;
 
 /** Whether the user has muted the session and has not unmuted it since. */

@@ -1,4 +1,4 @@
-import { PAYLOAD_FIELDS as READ_FIELDS } from '../../src/commands/hook/payload.js';
+import { HookPayload as KnownPayload } from '../../src/commands/hook/payload.js';
 import type { Line } from '../../src/transcript/file/line.js';
 import { readLines } from '../../src/transcript/file/lines.js';
 import { findUnknownTypes } from '../../src/transcript/file/unknown.js';
@@ -34,7 +34,7 @@ function unknownKind(line: Line): string[] {
 }
 
 function unknownFields({ hook_event_name: event, ...fields }: HookPayload): string[] {
-  const known = [...READ_FIELDS, ...(PAYLOAD_FIELDS[event] ?? [])];
+  const known = [...Object.keys(KnownPayload.shape), ...(PAYLOAD_FIELDS[event] ?? [])];
   return [
     ...unlessKnown('hook event', event, Object.keys(PAYLOAD_FIELDS)),
     ...Object.keys(fields).flatMap((field) => unlessKnown(`field of ${event}'s payload`, field, known)),

@@ -66,9 +66,9 @@ export function hasToolResult(content: unknown): boolean {
 
 function parseMedia(block: unknown): MediaBlock | undefined {
   const { type, source } = isRecord(block) ? block : {};
-  const parsed = MediaSource.find(source);
-  if (typeof type !== 'string' || !parsed) return undefined;
-  const { type: encoding, media_type: mediaType, data } = parsed;
+  const parsed = MediaSource.safeParse(source);
+  if (typeof type !== 'string' || !parsed.success) return undefined;
+  const { type: encoding, media_type: mediaType, data } = parsed.data;
   return { kind: 'media', type, mediaType, encoding, data };
 }
 

@@ -1,15 +1,16 @@
-import * as z from '../../shared/schema.js';
+import * as z from 'zod/mini';
+import { optional } from '../../shared/schema.js';
 
 /**
  * The fields of transcript lines that are used here. Each is optional, and counts as missing if it has the wrong type or is
  * an empty string: Claude Code's files change weekly, and one odd field must not cost a turn.
  */
-const text = z.optional(z.filledString());
-const flag = z.optional(z.boolean());
-const number = z.optional(z.number());
-const { anything } = z;
+const text = optional(z.string().check(z.minLength(1)));
+const flag = optional(z.boolean());
+const number = optional(z.number());
+const anything = z.optional(z.unknown());
 /** Where a prompt came from: one word. */
-const source = z.optional(z.matching(/^[\w-]{1,40}$/));
+const source = optional(z.string().check(z.regex(/^[\w-]{1,40}$/)));
 
 const envelope = {
   uuid: text,
@@ -37,12 +38,12 @@ export const OtherFields = z.object({
   aiTitle: text,
   summary: text,
   prUrl: text,
-  modelUsage: z.optional(z.record(ModelAccount)),
+  modelUsage: optional(z.record(z.string(), ModelAccount)),
 });
 export type OtherFields = z.infer<typeof OtherFields>;
 
 /** One place of a change to a file, with the lines as in a unified diff. */
-const Patch = z.optional(z.array(z.object({ lines: z.optional(z.array(z.string())) })));
+const Patch = optional(z.array(z.object({ lines: optional(z.array(z.string())) })));
 
 /** What a tool's result says in addition to what the model sees. For a failure it may be just a text. */
 const ToolUseResult = z.object({
@@ -64,7 +65,7 @@ const ToolUseResult = z.object({
   persistedOutputSize: number,
   type: text,
   structuredPatch: Patch,
-  bashEditDiff: z.optional(z.object({ files: z.optional(z.array(z.object({ hunks: Patch }))) })),
+  bashEditDiff: optional(z.object({ files: optional(z.array(z.object({ hunks: Patch }))) })),
 });
 export type ToolUseResult = z.infer<typeof ToolUseResult>;
 
@@ -75,14 +76,14 @@ export const UserFields = z.object({
   promptSource: text,
   turnOrigin: source,
   turnCompanion: flag,
-  origin: z.optional(z.object({ kind: source })),
+  origin: optional(z.object({ kind: source })),
   permissionMode: text,
   gitBranch: text,
   version: text,
   slug: text,
   entrypoint: text,
   toolDenialKind: text,
-  toolUseResult: z.optional(z.union(z.string(), ToolUseResult)),
+  toolUseResult: optional(z.union([z.string(), ToolUseResult])),
 });
 export type UserFields = z.infer<typeof UserFields>;
 
@@ -91,16 +92,16 @@ const TokenCounts = z.object({
   output_tokens: number,
   cache_read_input_tokens: number,
   cache_creation_input_tokens: number,
-  cache_creation: z.optional(z.object({ ephemeral_5m_input_tokens: number, ephemeral_1h_input_tokens: number })),
+  cache_creation: optional(z.object({ ephemeral_5m_input_tokens: number, ephemeral_1h_input_tokens: number })),
   service_tier: text,
   speed: text,
-  server_tool_use: z.optional(z.object({ web_search_requests: number })),
+  server_tool_use: optional(z.object({ web_search_requests: number })),
 });
 export type TokenCounts = z.infer<typeof TokenCounts>;
 
 export const AssistantFields = z.object({
   ...envelope,
-  message: z.optional(z.object({ id: text, model: text, stop_reason: text, usage: z.optional(TokenCounts) })),
+  message: optional(z.object({ id: text, model: text, stop_reason: text, usage: optional(TokenCounts) })),
   requestId: text,
   requestRef: text,
   requestSessionId: text,
@@ -119,8 +120,8 @@ export const SystemFields = z.object({
   subtype: text,
   content: anything,
   logicalParentUuid: text,
-  compactMetadata: z.optional(z.object({ trigger: text, preTokens: number })),
-  error: z.optional(z.object({ formatted: text })),
+  compactMetadata: optional(z.object({ trigger: text, preTokens: number })),
+  error: optional(z.object({ formatted: text })),
   retryInMs: number,
   retryAttempt: number,
   maxRetries: number,
@@ -131,20 +132,20 @@ export const SystemFields = z.object({
 export type SystemFields = z.infer<typeof SystemFields>;
 
 /** A file that a prompt mentions. */
-const AttachedContent = z.object({ type: text, file: z.optional(z.object({ base64: text, type: text })) });
+const AttachedContent = z.object({ type: text, file: optional(z.object({ base64: text, type: text })) });
 
 export const AttachmentFields = z.object({
   ...envelope,
-  attachment: z.optional(
+  attachment: optional(
     z.object({
       type: text,
       prompt: anything,
-      content: z.optional(z.union(z.string(), z.array(z.string()), AttachedContent)),
+      content: optional(z.union([z.string(), z.array(z.string()), AttachedContent])),
       hookEvent: text,
       hookName: text,
       toolUseID: text,
       message: text,
-      blockingError: z.optional(z.object({ blockingError: text })),
+      blockingError: optional(z.object({ blockingError: text })),
     }),
   ),
 });
@@ -157,11 +158,11 @@ export const RequestFields = z.object({
   // Thousands of hashes, which most readers of the line do not need: checked where they are used.
   tail: anything,
   shapeHash: text,
-  params: z.optional(
+  params: optional(
     z.object({
       max_tokens: number,
-      thinking: z.optional(z.object({ type: text })),
-      output_config: z.optional(z.object({ effort: text })),
+      thinking: optional(z.object({ type: text })),
+      output_config: optional(z.object({ effort: text })),
     }),
   ),
 });
@@ -170,12 +171,12 @@ export type RequestFields = z.infer<typeof RequestFields>;
 const RequestMessage = z.looseObject({ role: z.string(), content: anything });
 export type RequestMessage = z.infer<typeof RequestMessage>;
 
-export const BlobLine = z.withDefault(z.object({ message: z.optional(RequestMessage) }), {});
+export const BlobLine = z.catch(z.object({ message: optional(RequestMessage) }), {});
 
 const RequestShape = z.object({ system: anything, tools: anything });
 export type RequestShape = z.infer<typeof RequestShape>;
 
-export const ShapeLine = z.withDefault(z.object({ shape: z.optional(RequestShape) }), {});
+export const ShapeLine = z.catch(z.object({ shape: optional(RequestShape) }), {});
 
 /** The content of `agent-<id>.meta.json`, next to an agent's file. */
 export const AgentMeta = z.object({
@@ -189,10 +190,10 @@ export type AgentMeta = z.infer<typeof AgentMeta>;
 
 /** An image's or a document's bytes, or its text. A source may also be a URL, which is not read. */
 export const MediaSource = z.object({
-  type: z.oneOf('base64', 'text'),
-  media_type: z.matching(/^[\w.+-]{1,60}\/[\w.+-]{1,60}$/),
+  type: z.enum(['base64', 'text']),
+  media_type: z.string().check(z.regex(/^[\w.+-]{1,60}\/[\w.+-]{1,60}$/)),
   data: z.string(),
 });
 
-export const ToolUseBlock = z.object({ id: text, name: z.withDefault(z.string(), 'tool'), input: anything });
+export const ToolUseBlock = z.object({ id: text, name: z.catch(z.string(), 'tool'), input: anything });
 export const ToolResultBlock = z.object({ tool_use_id: text, content: anything, is_error: flag });

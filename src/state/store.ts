@@ -10,9 +10,10 @@ import {
   rmSync,
   statfsSync,
   statSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { writeFileAtomically, writeFileAtomicallyMeanwhile } from '../shared/atomic-write.js';
+import writeFileAtomic from 'write-file-atomic';
 import { identifyFile } from '../shared/file-identity.js';
 import {
   changeEntryText,
@@ -196,8 +197,10 @@ export class StateStore {
       if (loaded.isCorrupt) this.#setAside();
       const lines = changes.reduce((before, change) => change(before), loaded.lines);
       const bytes = formatFile(lines);
-      if (this.#writes === 'sync') writeFileAtomically(this.#path, bytes, 0o600);
-      else await writeFileAtomicallyMeanwhile(this.#path, bytes, 0o600);
+      // We write the temporary file ourselves: the library takes a write that a full disk cut short for a complete one.
+      const options = { mode: 0o600, tmpfileCreated: (temporary: string) => writeFileSync(temporary, bytes) };
+      if (this.#writes === 'sync') writeFileAtomic.sync(this.#path, '', options);
+      else await writeFileAtomic(this.#path, '', options);
       this.#cached = { id: identifyFile(statSync(this.#path, { bigint: true })), lines, isCorrupt: false };
     } finally {
       lock.release();

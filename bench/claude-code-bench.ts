@@ -1,9 +1,14 @@
+import { spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { ClaudeHome } from '../test/real/claude-home.js';
 import { print } from '../test/real/headless.js';
 import { type Script, says, text } from '../test/real/replies.js';
 import { Terminal } from '../test/real/terminal.js';
 import { TracedHome } from '../test/real/traced-home.js';
-import { alternate } from './measure.js';
+import { withSilentServer } from '../test/support/silent-server.js';
+import { alternate, median } from './measure.js';
 
 /** How long the user waits, in ms. */
 export interface Waits {
@@ -17,17 +22,84 @@ const REST_MS = 400;
 /** Times `claude -p` with an API that answers at once. */
 export async function timePrint(claude: string, runs: number): Promise<Waits> {
   const homes = await openHomes(1);
-  const timed = (home: ClaudeHome) => async () => {
-    const startedAt = performance.now();
-    await print(claude, home, promptOf(0));
-    return performance.now() - startedAt;
-  };
   try {
     const { traced, untraced } = homes;
-    return await alternate({ withHook: timed(traced.claude), without: timed(untraced) }, runs, REST_MS);
+    return await alternate(
+      { withHook: () => timeOnePrint(claude, traced.claude), without: () => timeOnePrint(claude, untraced) },
+      runs,
+      REST_MS,
+    );
   } finally {
     await homes.close();
   }
+}
+
+/** Times `claude -p` while the Langfuse server accepts connections and never answers: the first run, and those after it. */
+export async function timeHangingServer(claude: string, timeoutMs: number, runs: number) {
+  const homes = await openHomes(1, { CC_LANGFUSE_TIMEOUT: String(timeoutMs) });
+  const { traced, untraced } = homes;
+  const waits = { first: Number.NaN, later: [] as number[], without: [] as number[] };
+  try {
+    await withSilentServer(async (url) => {
+      const settings = join(traced.claude.home, '.claude', 'settings.json');
+      writeFileSync(settings, readFileSync(settings, 'utf8').replaceAll(traced.server.url, url));
+      await timeOnePrint(claude, untraced);
+      waits.first = await timeOnePrint(claude, traced.claude);
+      for (let run = 0; run < runs; run += 1) {
+        waits.without.push(await timeOnePrint(claude, untraced));
+        waits.later.push(await timeOnePrint(claude, traced.claude));
+      }
+    });
+    return { first: waits.first, later: median(waits.later), without: median(waits.without) };
+  } finally {
+    await homes.close();
+  }
+}
+
+async function timeOnePrint(claude: string, home: ClaudeHome): Promise<number> {
+  const startedAt = performance.now();
+  await print(claude, home, promptOf(0));
+  return performance.now() - startedAt;
+}
+
+/** Times a session whose prompts are streamed to `claude -p`, each as soon as the one before has been answered. */
+export async function timeStream(claude: string, turns: number, runs: number): Promise<Waits> {
+  const homes = await openHomes(turns);
+  try {
+    const { traced, untraced } = homes;
+    return await alternate(
+      {
+        withHook: () => timeOneStream(claude, traced.claude, turns),
+        without: () => timeOneStream(claude, untraced, turns),
+      },
+      runs,
+      REST_MS,
+    );
+  } finally {
+    await homes.close();
+  }
+}
+
+async function timeOneStream(claude: string, { work: cwd, env }: ClaudeHome, turns: number): Promise<number> {
+  const startedAt = performance.now();
+  const format = ['--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose'];
+  const child = spawn(claude, ['-p', ...format], { cwd, env, stdio: ['pipe', 'pipe', 'ignore'] });
+  const ended = new Promise((resolve, reject) => child.on('close', resolve).on('error', reject));
+  let answered = 0;
+  const ask = () => {
+    const message = { role: 'user', content: promptOf(answered) };
+    child.stdin.write(`${JSON.stringify({ type: 'user', message })}\n`);
+  };
+  ask();
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (JSON.parse(line).type !== 'result') continue;
+    answered += 1;
+    if (answered < turns) ask();
+    else child.stdin.end();
+  }
+  await ended;
+  if (answered < turns) throw new Error(`Claude Code answered ${answered} of ${turns} prompts`);
+  return performance.now() - startedAt;
 }
 
 /** Times a turn in the terminal with an API that answers at once, from Enter until the next prompt can be typed. */
@@ -55,11 +127,11 @@ export async function timeTerminalTurn(claude: string, runs: number): Promise<Wa
   }
 }
 
-async function openHomes(turns: number) {
+async function openHomes(turns: number, env: { readonly [name: string]: string } = {}) {
   const script: Script = Object.fromEntries(
     Array.from({ length: turns }, (_, turn) => [promptOf(turn), [says(text(answerOf(turn)))]]),
   );
-  const traced = await TracedHome.open(script);
+  const traced = await TracedHome.open(script, { env });
   const untraced = await ClaudeHome.open(script);
   const close = () => Promise.all([traced.close(), untraced.close()]);
   return { traced, untraced, close };

@@ -15,7 +15,7 @@ import { gunzipSync } from 'node:zlib';
 import { buildAbsoluteCommands } from '../src/commands/setup/program-path.js';
 import { AS_RECORDED, sessionIdOf, writeSession } from '../test/support/generated.js';
 import { removeFolder } from '../test/support/remove-folder.js';
-import { type Case, measureUsage, median, time, timeCases } from './measure.js';
+import { alternate, type Case, measureUsage, median, time, timeCases } from './measure.js';
 import type { Sink } from './sink.js';
 
 export const PROGRAM = new URL('../dist/cli.cjs', import.meta.url).pathname;
@@ -150,6 +150,28 @@ export async function benchLauncher(runs: number) {
   } finally {
     await removeFolder(home);
   }
+}
+
+/** Measures how long after Stop the server gets the first byte, with the start of Node, if the answer is in the file already. */
+export async function benchArrival({ hook }: Prepared, sink: Sink, runs: number) {
+  const stop: Case = {
+    ...hook,
+    name: 'Stop in the terminal',
+    program: '/bin/sh',
+    args: ['-c', buildAbsoluteCommands(PROGRAM, { PATH: process.env.PATH })('Stop').command],
+    env: { ...hook.env, CLAUDE_CODE_ENTRYPOINT: 'cli' },
+  };
+  // The worker must have ended before the next run is timed.
+  const restMs = Math.max(400, 8 * (await time(BARE_NODE)));
+  const arrive = async () => {
+    const arrival = sink.nextRequest();
+    const startedAt = performance.now();
+    const ended = time(stop);
+    const delay = (await arrival) - startedAt;
+    await ended;
+    return delay;
+  };
+  return alternate({ arrive, bare: () => time(BARE_NODE) }, runs, restMs);
 }
 
 /** Measures how long after the answer is written the server gets the first byte, and how much CPU the wait uses. */

@@ -1,9 +1,18 @@
 import { writeFileSync } from 'node:fs';
 import { install, wantedVersion } from '../test/real/claude-code.js';
 import { hasTmux } from '../test/real/terminal.js';
-import { benchBackfill, benchList } from './backfill-bench.js';
-import { timePrint, timeTerminalTurn, type Waits } from './claude-code-bench.js';
-import { BARE_NODE, benchLauncher, benchWait, minimalPost, PROGRAM, prepare, withOtherSessions } from './hook-bench.js';
+import { benchBackfill, benchList, benchUnchanged } from './backfill-bench.js';
+import { timeHangingServer, timePrint, timeStream, timeTerminalTurn, type Waits } from './claude-code-bench.js';
+import {
+  BARE_NODE,
+  benchArrival,
+  benchLauncher,
+  benchWait,
+  minimalPost,
+  PROGRAM,
+  prepare,
+  withOtherSessions,
+} from './hook-bench.js';
 import { benchHalves, benchLongLine, writeAgents, writeCalls } from './large-bench.js';
 import { measureUsage, timeCases } from './measure.js';
 import { benchHostileTexts, benchOwnRule } from './redaction-bench.js';
@@ -23,6 +32,8 @@ interface Row {
 const isShort = process.argv.includes('--short');
 const RUNS = isShort ? 9 : 21;
 const CLAUDE_CODE_RUNS = 10;
+/** The hook's own limit while the server hangs: the usual one would only take longer. */
+const HANGING_TIMEOUT_MS = 4_000;
 /** A shared machine is never quiet, so CI fails only if a figure is much worse. */
 const TOLERANCE = 1.5;
 
@@ -50,6 +61,8 @@ row('tracing off, without launcher', first.off / first.bare, '×', 1.1, ms('node
 row('one turn, in the foreground', first.hook / first.minimal, '×', 1.6, ms('minimal post', first.minimal), 2);
 row('one turn, in the foreground', first.hook / first.bare, '×', undefined, ms('node -e 0', first.bare));
 row('memory of the hook', (await measureUsage(small.hook)).rssMB, 'MB', 70);
+const { arrive, bare } = await benchArrival(small, sink, isShort ? 7 : 15);
+row('answer in the file → at the server', arrive, 'ms', 60, `with the start of Node; ${ms('node -e 0', bare)}`);
 const { delayMs, cpuShare } = await benchWait(small, sink, isShort ? 7 : 15);
 row('answer written → at the server', delayMs, 'ms', 15);
 row('CPU while waiting for the answer', cpuShare * 100, '%', 2);
@@ -90,6 +103,14 @@ if (!isShort) {
   row('backfill of ten times the files', all.backfill / tenth.backfill, '×', undefined, ms('a tenth', tenth.backfill));
   await benchLarge();
 }
+
+const unchangedFiles = isShort ? 500 : 2_000;
+const unchanged = await benchUnchanged(sink, unchangedFiles, isShort ? 3 : 9);
+const unchangedName = `${unchangedFiles.toLocaleString('en')} files, nothing new`;
+const both = ms('reading both ends of each file', unchanged.minimal);
+row(`backfill of ${unchangedName}`, unchanged.backfill, 'ms', isShort ? undefined : 300);
+row(`backfill of ${unchangedName}`, unchanged.backfill / unchanged.minimal, '×', undefined, both);
+row(`dry run of ${unchangedName}`, unchanged.dryRun / unchanged.minimal, '×', undefined, both);
 
 const count = isShort ? 2_000 : 15_000;
 const list = await benchList(count, isShort ? 3 : 5);
@@ -145,10 +166,15 @@ async function benchLarge(): Promise<void> {
 async function benchClaudeCode(): Promise<void> {
   const claude = install(wantedVersion(process.env));
   if ('missing' in claude) return say(`skipped: Claude Code ${claude.version}, because ${claude.missing}`);
-  const addRow = (what: string, { withHook, without }: Waits) =>
-    row(what, withHook / without, '×', undefined, ms('without the hook', without));
-  addRow('claude -p', await timePrint(claude.program, CLAUDE_CODE_RUNS));
-  if (hasTmux()) addRow('a turn in the terminal', await timeTerminalTurn(claude.program, CLAUDE_CODE_RUNS));
+  const addRow = (what: string, target: number, { withHook, without }: Waits) =>
+    row(what, withHook / without, '×', target, ms('without the hook', without));
+  addRow('claude -p', 1.15, await timePrint(claude.program, CLAUDE_CODE_RUNS));
+  addRow('claude -p, 10 streamed turns', 1.1, await timeStream(claude.program, 10, CLAUDE_CODE_RUNS / 2));
+  const { first: once, later, without } = await timeHangingServer(claude.program, HANGING_TIMEOUT_MS, 3);
+  const against = ms('more than without the hook', without);
+  row('claude -p, the server hangs', once - without, 'ms', HANGING_TIMEOUT_MS, against);
+  row('the same again', later - without, 'ms', 1_600, against);
+  if (hasTmux()) addRow('a turn in the terminal', 1.1, await timeTerminalTurn(claude.program, CLAUDE_CODE_RUNS));
   else say('skipped: a turn in the terminal, which needs tmux');
 }
 

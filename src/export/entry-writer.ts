@@ -5,6 +5,8 @@ import { mergeByLine } from '../state/runs.js';
 import type { ExportContext, ExportRequest } from './export-request.js';
 import type { Ledger } from './ledger.js';
 
+type End = Pick<Entry, 'bytes' | 'file' | 'agentsBytes'>;
+
 /** Writes a session's entry while it is exported. Each change also carries what this run knows about the session itself. */
 export class EntryWriter {
   /** The entry as it was when the run began. */
@@ -13,7 +15,7 @@ export class EntryWriter {
   readonly #context: ExportContext;
   readonly #ledger: Ledger;
   readonly #lock: Lock;
-  #end: Pick<Entry, 'bytes' | 'agentsBytes'> | undefined;
+  #end: End | undefined;
   #isEndSaved = false;
 
   constructor(known: Entry, request: ExportRequest, context: ExportContext, ledger: Ledger, lock: Lock) {
@@ -25,7 +27,7 @@ export class EntryWriter {
   }
 
   /** Call once the file has been read to its end: up to there nothing needs to be looked for again. */
-  reachEnd(end: Pick<Entry, 'bytes' | 'agentsBytes'>): void {
+  reachEnd(end: End): void {
     this.#end = end;
   }
 
@@ -48,13 +50,13 @@ export class EntryWriter {
     closedLine: number | undefined,
     relatives: Entry['relatives'],
   ): Promise<void> {
-    const { pending, bytes, agentsBytes } = this.known;
+    const { pending, bytes, file, agentsBytes } = this.known;
     if (failure !== undefined) {
       const { since = new Date().toISOString(), attempts = 0 } = pending ?? {};
-      await this.save({ pending: { since, attempts: attempts + 1, reason: failure, closedLine } });
+      await this.save({ pending: { since, attempts: attempts + 1, reason: failure, closedLine }, file: undefined });
       return;
     }
-    const isEndNew = !this.#isEndSaved && !isDeepStrictEqual({ bytes, agentsBytes }, { ...this.#end });
+    const isEndNew = !this.#isEndSaved && !isDeepStrictEqual({ bytes, file, agentsBytes }, { ...this.#end });
     if (pending || relatives || isEndNew || this.#ledger.hasChanged)
       await this.save({ pending: undefined, ...(relatives && { relatives }) });
   }

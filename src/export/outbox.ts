@@ -92,7 +92,8 @@ export class Outbox {
     if (this.#isRefused || items.length === 0) return;
     const settled = await this.#send(items.flatMap(({ span }) => span ?? []));
     const change = changeUpTo(items, settled);
-    if (change) await this.#run.writer.save({ ...change, ...(settled > 0 && { acknowledged: true }) });
+    const isLeft = this.failure !== undefined && { file: undefined };
+    if (change) await this.#run.writer.save({ ...change, ...(settled > 0 && { acknowledged: true }), ...isLeft });
   }
 
   /**

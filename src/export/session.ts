@@ -94,9 +94,14 @@ async function exportFrom(
       continued = await sendContinued(run);
     });
     if (!context.stop?.aborted) {
-      const agentsBytes = run.subagents.settledBytes();
+      const { openFrom, isLastTaken } = progress;
+      const isWhole = openFrom === undefined && isLastTaken && run.outbox.failure === undefined;
       if (!budget.isUsedUp && !start.isForGaps)
-        writer.reachEnd({ bytes: progress.openFrom ?? reader.offset, agentsBytes });
+        writer.reachEnd({
+          bytes: openFrom ?? reader.offset,
+          file: isWhole ? reader.identifyRead() : undefined,
+          agentsBytes: run.subagents.settledBytes(),
+        });
       await run.outbox.flush();
     }
     const report = await finish(progress, continued, reader.offset, run);
@@ -113,6 +118,8 @@ interface Progress {
   readonly closedLine: number | undefined;
   /** Where the turn begins that is still open. */
   readonly openFrom: number | undefined;
+  /** Whether the last turn was sent, or another session sends it. */
+  readonly isLastTaken: boolean;
 }
 
 async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun): Promise<Progress | undefined> {
@@ -158,9 +165,10 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
     if (budget.isUsedUp) break;
   }
   const last = skipped?.turns.at(-1);
+  let isLastTaken = skipped === undefined;
   if (skipped && last && !budget.isUsedUp && ledger.claimLast(last))
-    await holdIfUnredacted(run, () => addTurns(skipped, run));
-  return isVerified || budget.isUsedUp ? { closedLine, openFrom } : undefined;
+    isLastTaken = await holdIfUnredacted(run, () => addTurns(skipped, run));
+  return isVerified || budget.isUsedUp ? { closedLine, openFrom, isLastTaken } : undefined;
 }
 
 /** Sends a part of a turn, and the turns right before it if it claims them. Returns those of them that have not been sent. */

@@ -88,6 +88,8 @@ const progressFields = {
   acknowledged: optional(z.boolean()),
   /** Up to which byte everything in its transcript has been sent. */
   bytes: optional(count),
+  /** What identifies its transcript as it was when nothing of it was left to be sent: as long as it is the same, nothing has changed. */
+  file: optional(z.string()),
   /** The total size of its agents' files when everything in them had been sent. */
   agentsBytes: optional(count),
   /** Scores that have not been acknowledged yet, by the root span of their turn. */

@@ -1,5 +1,4 @@
 import {
-  type BigIntStats,
   closeSync,
   constants,
   existsSync,
@@ -15,6 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
+import { identifyFile } from '../shared/file-identity.js';
 import { type Checkpoint, readCheckpoints, writeCheckpoints } from './checkpoints.js';
 import {
   changeEntryText,
@@ -225,7 +225,7 @@ export class StateStore {
       const options = { mode: 0o600, tmpfileCreated: (temporary: string) => writeFileSync(temporary, bytes) };
       if (this.#writes === 'sync') writeFileAtomic.sync(this.#path, '', options);
       else await writeFileAtomic(this.#path, '', options);
-      this.#cached = { id: identify(statSync(this.#path, { bigint: true })), lines, isCorrupt: false };
+      this.#cached = { id: identifyFile(statSync(this.#path, { bigint: true })), lines, isCorrupt: false };
     } finally {
       lock.release();
     }
@@ -248,7 +248,7 @@ export class StateStore {
       file = openSync(this.#path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
       const status = fstatSync(file, { bigint: true });
       if (!status.isFile()) throw Object.assign(new Error(), { code: 'not a regular file' });
-      const id = identify(status);
+      const id = identifyFile(status);
       if (this.#cached?.id === id) return this.#cached;
       const bytes = readFileSync(file);
       const lines = parseFile(bytes);
@@ -268,8 +268,4 @@ export class StateStore {
     renameSync(this.#path, keptAs);
     this.#onCorrupt(keptAs);
   }
-}
-
-function identify({ ino, size, mtimeNs }: BigIntStats): string {
-  return `${ino} ${size} ${mtimeNs}`;
 }

@@ -76,6 +76,7 @@ describe('one hook after another', () => {
       roots: [expect.stringMatching(/^[0-9a-f]{16}$/)],
       first: 'u1',
       bytes: statSync(transcript()).size,
+      file: expect.stringMatching(new RegExp(`^\\d+ ${statSync(transcript()).size} \\d+$`)),
       acknowledged: true,
       settled: true,
       runs: [{ from_line: 1, to_line: 6, destination: workplace.state[SESSION]?.destination, given: {} }],

@@ -4,6 +4,7 @@ import type { ExportContext } from '../../export/export-request.js';
 import { IDLE_MS } from '../../export/read-turns.js';
 import { exportSession } from '../../export/session.js';
 import { NOTHING, sumTallies, type Tally } from '../../export/tally.js';
+import { isUnchanged } from '../../export/unchanged.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { attempt } from '../../shared/attempt.js';
 import type { Entry } from '../../state/entry.js';
@@ -30,6 +31,8 @@ export interface SessionResult {
 
 interface BackfillContext extends Omit<ExportContext, 'deadline' | 'observer'> {
   readonly request: BackfillRequest;
+  /** The state when the backfill began. Reading it once for each of thousands of sessions would take longer than all the rest. */
+  readonly before: ReadonlyMap<string, Entry>;
   /** The environment of the shell. */
   readonly shell: NodeJS.ProcessEnv;
   readonly stop: AbortSignal;
@@ -90,16 +93,19 @@ function groupRelated(sessions: readonly SessionOverview[]): SessionOverview[][]
 async function backfillSession(
   session: SessionOverview,
   there: FolderSettings,
-  context: BackfillContext,
+  context: BackfillContext & { readonly agentFolders: AgentFolders },
 ): Promise<SessionResult> {
   const { sessionId, path } = session;
-  const { state, log, destinationId, progress, shell } = context;
+  const { state, log, destinationId, progress, shell, agentFolders } = context;
   const { force, includeOpen } = context.request;
   let sent = NOTHING;
   const end = (outcome: Outcome, reason?: string): SessionResult => ({ session, outcome, reason, sent });
   if (there.optOut !== undefined) return end('skipped', there.optOut);
-  const known = state.read(sessionId, destinationId);
-  progress?.begin(session, force ? 0 : (known?.offset ?? 0));
+  const before = force ? undefined : context.before.get(sessionId);
+  const isDone = before !== undefined && isUnchanged(before, path, destinationId, agentFolders);
+  const known = isDone ? before : state.read(sessionId, destinationId);
+  const startsAt = isDone ? session.bytes : (known?.offset ?? 0);
+  progress?.begin(session, force ? 0 : startsAt);
   const isIdle = Date.now() - session.changedAt > IDLE_MS;
   const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: isIdle };
   const closing = { kind: includeOpen ? 'everything' : 'nothing' } as const;
@@ -112,6 +118,9 @@ async function backfillSession(
   };
   try {
     const isElsewhere = await sendsElsewhere(there, destinationId);
+    const explain = (now: Entry | undefined) =>
+      end(...explainNothing(known, now, { isElsewhere, isOpen: !isIdle && !includeOpen }, destinationId));
+    if (isDone) return explain(known);
     const identity = {
       destination: destinationId,
       given: describingVariables(there.env),
@@ -134,8 +143,7 @@ async function backfillSession(
     if (isStopped) return end('stopped');
     if (failure !== undefined) return end('failed', failure);
     if (sent.observations > 0) return end('exported');
-    const now = state.read(sessionId, destinationId);
-    return end(...explainNothing(known, now, { isElsewhere, isOpen: !isIdle && !includeOpen }, destinationId));
+    return explain(state.read(sessionId, destinationId));
   } catch (error) {
     const { message } = error as Error;
     log.error(message, { session: sessionId, file: path });

@@ -89,6 +89,7 @@ async function exportAll(
   try {
     const results = await backfill(sessions, {
       request,
+      before: new Map(store.all()),
       shell,
       env,
       state: isSending ? store : new DryRunState(store),

@@ -64,12 +64,21 @@ export function findLegacyAgentFiles(transcriptPath: string, sessionId: string):
 
 /** Which sessions of a project have a file of an agent. Only the names of files are read, once for each project. */
 export class AgentFolders {
+  readonly #withLegacyFiles = new Map<string, boolean>();
   readonly #byProject = new Map<string, ReadonlyMap<string, readonly string[]>>();
 
   findSessions(projectFolder: string, agentId: string): readonly string[] {
     const sessions = this.#byProject.get(projectFolder) ?? listSessionsOfAgents(projectFolder);
     this.#byProject.set(projectFolder, sessions);
     return sessions.get(agentId) ?? [];
+  }
+
+  /** Whether agents' files are next to the transcripts. */
+  hasLegacyFiles(projectFolder: string): boolean {
+    const names = () => attempt(() => readdirSync(projectFolder)) ?? [];
+    const hasSome = this.#withLegacyFiles.get(projectFolder) ?? names().some((name) => AGENT_FILE.test(name));
+    this.#withLegacyFiles.set(projectFolder, hasSome);
+    return hasSome;
   }
 }
 

@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { identifyFile } from '../../shared/file-identity.js';
 
 /** Where a line is in its file: its number, counted from 1, and its bytes, the newline included. */
 export interface LineLocation {
@@ -54,6 +55,12 @@ export class TranscriptReader {
   get status() {
     const { size, mtimeMs, birthtimeMs } = fstatSync(this.#file);
     return { bytes: size, changedAt: mtimeMs, bornAt: Math.trunc(birthtimeMs || mtimeMs) };
+  }
+
+  /** Identifies the file if all of it has been read; undefined if it has grown since. */
+  identifyRead(): string | undefined {
+    const status = fstatSync(this.#file, { bigint: true });
+    return status.size === BigInt(this.offset) ? identifyFile(status) : undefined;
   }
 
   /** How many bytes have been read, an unfinished line included. */

@@ -172,6 +172,16 @@ describe('readSettings', () => {
     },
   );
 
+  test('leaves out keys of LANGFUSE_METADATA that the traces have themselves, and names them', async () => {
+    const mine = JSON.stringify({ team: 'x', summary: 'secret', cwd: 'secret', scope: 'secret', constructor: 1 });
+    for (const variable of ['LANGFUSE_METADATA', 'CC_LANGFUSE_METADATA']) {
+      expect(await readSettings({ ...KEYS, [variable]: mine })).toMatchObject({
+        metadata: { team: 'x', constructor: 1 },
+        problems: [`${variable}: the traces have these keys already, yours are left out: summary, cwd, scope`],
+      });
+    }
+  });
+
   test.each(['http', 'otlp,ingestion'])('CC_LANGFUSE_TRANSPORT=%s is a problem, and auto is used', async (value) => {
     expect(await readSettings({ ...KEYS, CC_LANGFUSE_TRANSPORT: value })).toMatchObject({
       destination: { transport: 'auto' },

@@ -284,6 +284,7 @@ export function stored(span: OtlpSpan): StoredObservation {
         key.startsWith(prefix) ? [[key.slice(prefix.length), parseIfJson(value)]] : [],
       ),
     );
+  const traceMetadata = under('langfuse.trace.metadata.');
   return {
     traceId: span.traceId,
     id: span.spanId,
@@ -300,7 +301,8 @@ export function stored(span: OtlpSpan): StoredObservation {
     usage: json('langfuse.observation.usage_details') as StoredObservation['usage'],
     input: json('langfuse.observation.input'),
     output: json('langfuse.observation.output'),
-    metadata: under('langfuse.observation.metadata.'),
+    // packages/shared/src/server/otel/OtelIngestionProcessor.ts lays the trace's metadata over the span's.
+    metadata: { ...under('langfuse.observation.metadata.'), ...traceMetadata },
     trace: {
       name: text('langfuse.trace.name'),
       sessionId: text('session.id'),
@@ -308,7 +310,7 @@ export function stored(span: OtlpSpan): StoredObservation {
       tags: attributes.get('langfuse.trace.tags'),
       environment: text('langfuse.environment'),
       release: text('langfuse.release'),
-      metadata: under('langfuse.trace.metadata.'),
+      metadata: traceMetadata,
     },
   };
 }

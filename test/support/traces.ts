@@ -81,10 +81,16 @@ export function describeTraces(observations: readonly StoredObservation[]): stri
   )}\n`;
 }
 
-function describe({ traceId: _, trace: __, startTime, endTime, ...rest }: StoredObservation) {
-  const { id, parentId, type, name, ...more } = rest;
+function describe({ traceId: _, trace, startTime, endTime, ...rest }: StoredObservation) {
+  const { id, parentId, type, name, metadata, ...more } = rest;
   const time = (ms: number) => new Date(ms).toISOString();
-  return { type, name, id, parentId, start: time(startTime), end: time(endTime), ...more };
+  const own = { metadata: withoutShared(metadata, trace.metadata) };
+  return { type, name, id, parentId, start: time(startTime), end: time(endTime), ...more, ...own };
+}
+
+/** What an observation's metadata says besides the trace's, which Langfuse lays over it. */
+export function withoutShared(metadata: StoredObservation['metadata'], shared: StoredObservation['metadata']) {
+  return Object.fromEntries(Object.entries(metadata).filter(([key]) => !(key in shared)));
 }
 
 function startOf({ observations: [first] }: { observations: readonly { start: string }[] }): string {

@@ -44,7 +44,7 @@ function describeEvent(note: Note, settings: ContentSettings): EventDescription 
       return {
         name: 'compaction',
         metadata: {
-          trigger: note.fields.compactMetadata?.trigger,
+          compaction_trigger: note.fields.compactMetadata?.trigger,
           tokens_before: note.fields.compactMetadata?.preTokens,
           input_tokens: note.cost?.tokens.input,
           output_tokens: note.cost?.tokens.output,
@@ -71,9 +71,10 @@ function describeEvent(note: Note, settings: ContentSettings): EventDescription 
         metadata: { hook: note.hook.name, hook_tool_id: note.hook.toolUseId },
       };
     case 'model-fallback': {
-      const { trigger, originalModel: from_model, fallbackModel: to_model, content } = note.fields;
+      const { trigger: fallback_trigger, originalModel: from_model, fallbackModel: to_model, content } = note.fields;
       const statusMessage = extractText(content) || undefined;
-      return { name: 'model fallback', level: 'WARNING', statusMessage, metadata: { trigger, from_model, to_model } };
+      const metadata = { fallback_trigger, from_model, to_model };
+      return { name: 'model fallback', level: 'WARNING', statusMessage, metadata };
     }
     case 'api-error':
       return { name: 'api error', level: 'ERROR', statusMessage: note.content, metadata: { status: note.status } };

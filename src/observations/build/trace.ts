@@ -1,6 +1,7 @@
 import { type Json, withoutUndefined } from '../../shared/json.js';
 import type { AgentThread, PromptContext, Turn } from '../../transcript/turns/turn.js';
 import { sanitizeText, sanitizeValue } from '../content/sanitize.js';
+import type { TraceKey } from '../metadata-keys.js';
 import type { Caller, ContentSettings, Trace } from '../model.js';
 import { deriveTraceId } from './ids.js';
 import { buildTags, collectTags, type TagKind } from './tags.js';
@@ -73,12 +74,12 @@ function describeContext(context: PromptContext, { sessionId, repository, captur
     entrypoint: context.entrypoint,
     // What is selected in the editor is content.
     ide: capture === 'metadata' ? undefined : context.ide,
-  });
+  } satisfies { [key in TraceKey]?: Json | undefined });
 }
 
 type OwnFields = Omit<Trace, 'sessionId' | 'environment' | 'release'>;
 
-/** Adds the user's own tags and metadata. The facts win over the user's metadata. */
+/** Adds the user's own tags and metadata. */
 function createTrace(options: BuildOptions, { tags, metadata, ...place }: Omit<OwnFields, 'userId'>): Trace {
   const sanitized = Object.entries({ ...options.metadata, ...metadata }).map(
     // Together with its name, which may say that the value is a secret.

@@ -1,9 +1,15 @@
 import { isRecord } from '../../shared/json.js';
 import { isNotification } from '../../transcript/turns/notification.js';
+import type { ObservationKey } from '../metadata-keys.js';
 import type { Capture, ObservationDraft } from '../model.js';
 
 /** Metadata that repeats content. A new key that does must be added here. */
-const CONTENT_METADATA = ['summary', 'stored_path', 'session_title', 'description'];
+const CONTENT_METADATA: readonly string[] = [
+  'summary',
+  'stored_path',
+  'session_title',
+  'description',
+] satisfies ObservationKey[];
 
 export const NOT_CAPTURED = '[not captured]';
 /** How the status message of a turn begins that a hook ended. The hook's reason follows. */

@@ -369,7 +369,7 @@ describe('retries, compactions, messages while Claude works, and feedback of Sto
         name: 'compaction',
         level: 'DEFAULT',
         statusMessage: undefined,
-        metadata: { trigger: 'auto', tokens_before: 990_126 },
+        metadata: { compaction_trigger: 'auto', tokens_before: 990_126 },
         input: undefined,
       },
       {
@@ -465,7 +465,7 @@ describe('a fallback to another model', () => {
       name: 'model fallback',
       level: 'WARNING',
       statusMessage: 'Switched to Haiku',
-      metadata: { trigger: 'overloaded', from_model: 'claude-opus-5', to_model: 'claude-haiku-4-5' },
+      metadata: { fallback_trigger: 'overloaded', from_model: 'claude-opus-5', to_model: 'claude-haiku-4-5' },
     });
   });
 });

@@ -78,6 +78,8 @@ export type ObservationDraft = Omit<Observation, 'trace' | 'input' | 'output' | 
   readonly output?: unknown;
   readonly metadata: { readonly [key in ObservationKey]?: Json | undefined };
   readonly modelParameters?: { readonly [name: string]: string | number | undefined };
+  /** How it ended, if without an answer: in words that repeat no content. It gets an output that says so. */
+  readonly unanswered?: string | undefined;
 };
 
 /** An image or a document. Its bytes are uploaded beside the observation, never within. */

@@ -62,7 +62,8 @@ export function buildLostSubagent(call: ToolCall, place: Place, settings: Conten
   const { details } = result ?? {};
   if (!result || details?.agentId === undefined) return undefined;
   const context = subagentContext(details.agentId, place.trace, settings);
-  const output = extractText(details.content) || (details.result ?? '');
+  const answer = extractText(details.content) || (details.result ?? '');
+  const prompt = details.prompt ?? findTextArgument(call, 'prompt');
   return buildObservation(context, {
     type: 'agent',
     id: context.agentSpanId,
@@ -70,8 +71,9 @@ export function buildLostSubagent(call: ToolCall, place: Place, settings: Conten
     name: findAgentType(call) ?? details.commandName ?? 'agent',
     startTime: at,
     endTime: Math.max(at, result.at),
-    input: details.prompt === undefined ? undefined : [{ role: 'user', content: details.prompt }],
-    output: output === '' ? null : { role: 'assistant', content: output },
+    input: prompt === undefined ? undefined : [{ role: 'user', content: prompt }],
+    output: answer === '' ? undefined : { role: 'assistant', content: answer },
+    unanswered: answer === '' ? 'its answer was not recorded' : undefined,
     metadata: {
       agent_id: details.agentId,
       agent_type: details.agentType,
@@ -98,7 +100,7 @@ export function planAgent(
   context: BuildContext,
 ): AgentPlan {
   const last = turns.at(-1) ?? turns[0];
-  const { outcome, level, statusMessage } = determineEnding(last);
+  const { outcome, level, statusMessage, words } = determineEnding(last);
   const responses = turns.flatMap((turn) => turn.responses);
   const calls = responses.flatMap((response) => response.calls);
   const errors = turns.flatMap(({ notes }) => notes.filter(({ kind }) => kind === 'api-error'));
@@ -117,7 +119,8 @@ export function planAgent(
     startTime,
     endTime: times.reduce((latest, time) => Math.max(latest, time), startTime),
     input: turns.flatMap(({ prompts }) => prompts.map((prompt) => buildUserMessage(prompt, context))),
-    output: answer === undefined ? null : { role: 'assistant', content: answer },
+    output: answer === undefined ? undefined : { role: 'assistant', content: answer },
+    unanswered: answer === undefined ? words : undefined,
     metadata: addMetadata({
       outcome,
       tool_count: calls.length,

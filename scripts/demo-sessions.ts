@@ -3,6 +3,7 @@ import { groupSessions, type SentObservation, type ShownSession } from '../src/c
 import type { StoredObservation } from '../test/support/langfuse-server.js';
 import { Workplace } from '../test/support/program.js';
 import { play, type Recording } from '../test/support/recording.js';
+import { withoutShared } from '../test/support/traces.js';
 
 /** A session that was written by hand, since the texts of the recordings are synthetic. */
 export const DEMO: Recording = { name: 'demo', folder: fileURLToPath(new URL('../fixtures/demo', import.meta.url)) };
@@ -41,8 +42,9 @@ async function playRecording(recording: Recording): Promise<ShownSession[]> {
   }
 }
 
-/** Langfuse stores the trace's id separately, and times as text. */
-function toTraced({ traceId, trace, completionStartTime, ...rest }: StoredObservation): SentObservation {
+/** Langfuse stores the trace's id separately, its metadata also with the observation's, and times as text. */
+function toTraced({ traceId, trace, completionStartTime, isAppRoot: _, ...rest }: StoredObservation): SentObservation {
   const times = completionStartTime === undefined ? {} : { completionStartTime: Date.parse(completionStartTime) };
-  return { ...rest, ...times, trace: { ...trace, id: traceId } } as SentObservation;
+  const metadata = withoutShared(rest.metadata, trace.metadata);
+  return { ...rest, ...times, metadata, trace: { ...trace, id: traceId } } as SentObservation;
 }

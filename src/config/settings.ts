@@ -68,6 +68,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     metadata: withoutReservedKeys(values.LANGFUSE_METADATA),
     environment: values.LANGFUSE_TRACING_ENVIRONMENT,
     release: values.LANGFUSE_RELEASE,
+    traceName: values.CC_LANGFUSE_TRACE_NAME,
     maxChars: values.CC_LANGFUSE_MAX_CHARS,
     redact: values.CC_LANGFUSE_REDACT ? createRedactor(ownRules.map((rules) => rules.redact)) : undefined,
     capture,

@@ -42,6 +42,8 @@ export interface Trace {
   readonly tags: readonly string[];
   readonly environment: string | undefined;
   readonly release: string | undefined;
+  /** Claude Code's. */
+  readonly version: string | undefined;
   readonly metadata: { readonly [key: string]: Json };
 }
 

@@ -26,6 +26,8 @@ export interface StoredObservation {
   readonly input: unknown;
   readonly output: unknown;
   readonly metadata: { readonly [key: string]: unknown };
+  /** Whether it counts as a root although it has a parent. */
+  readonly isAppRoot: true | undefined;
   readonly trace: {
     readonly name: unknown;
     readonly sessionId: unknown;
@@ -33,6 +35,8 @@ export interface StoredObservation {
     readonly tags: unknown;
     readonly environment: unknown;
     readonly release: unknown;
+    /** Each observation has its own, which is that of the trace. */
+    readonly version: unknown;
     readonly metadata: { readonly [key: string]: unknown };
   };
 }
@@ -303,6 +307,8 @@ export function stored(span: OtlpSpan): StoredObservation {
     output: json('langfuse.observation.output'),
     // packages/shared/src/server/otel/OtelIngestionProcessor.ts lays the trace's metadata over the span's.
     metadata: { ...under('langfuse.observation.metadata.'), ...traceMetadata },
+    // extractIsAppRoot in OtelIngestionProcessor.ts; packages/shared/src/eventsTable.ts reads it.
+    isAppRoot: text('langfuse.internal.is_app_root') === 'true' || undefined,
     trace: {
       name: text('langfuse.trace.name'),
       sessionId: text('session.id'),
@@ -310,6 +316,7 @@ export function stored(span: OtlpSpan): StoredObservation {
       tags: attributes.get('langfuse.trace.tags'),
       environment: text('langfuse.environment'),
       release: text('langfuse.release'),
+      version: text('langfuse.version'),
       metadata: traceMetadata,
     },
   };

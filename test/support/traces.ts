@@ -17,6 +17,7 @@ export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {
   metadata: {},
   environment: undefined,
   release: undefined,
+  traceName: 'Turn {n}',
   maxChars: 200_000,
   redact: undefined,
   capture: 'full',

@@ -132,6 +132,8 @@ function buildAttributes(observation: Observation): Attributes {
     'langfuse.observation.model.parameters': serialize(observation.modelParameters),
     ...flattenMetadata(METADATA, observation.metadata),
     ...(parentId === undefined && { [TRACE_INPUT]: input, [TRACE_OUTPUT]: output }),
+    // Below a span of the caller a turn's root counts as a root, too (Langfuse's packages/shared/src/eventsTable.ts).
+    'langfuse.internal.is_app_root': parentId !== undefined && parentId === trace.parentId ? 'true' : undefined,
   };
 }
 
@@ -144,6 +146,7 @@ function buildTraceAttributes(trace: Trace): Attributes {
     'user.id': trace.userId,
     'langfuse.trace.tags': trace.tags.length > 0 ? trace.tags : undefined,
     'langfuse.release': trace.release,
+    'langfuse.version': trace.version,
     ...(isOwn && flattenMetadata('langfuse.trace.metadata', trace.metadata)),
   };
 }

@@ -12,7 +12,7 @@ export function buildTurn(turn: Turn, options: BuildOptions, trace = buildTrace(
   const { titles, pullRequest } = turn.session;
   const { parts, root } = planAgent(
     [turn],
-    trace,
+    { parentId: trace.parentId, name: `Turn ${turn.number}` },
     (figures) => ({ ...figures, session_title: findTitle(titles), pr: pullRequest }),
     { ...options, trace, agentSpanId: deriveSpanId(trace, 'agent', turn.key), fileId: trace.sessionId },
   );

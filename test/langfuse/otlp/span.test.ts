@@ -59,11 +59,13 @@ function theirAttributes(observation: Observation): Attributes {
       ...(completionStartTime !== undefined && { completionStartTime: new Date(completionStartTime) }),
     }),
     ...(parentId === undefined && createTraceAttributes({ input, output })),
+    [names.IS_APP_ROOT]: parentId !== undefined && parentId === trace.parentId ? 'true' : undefined,
     [names.TRACE_NAME]: trace.name,
     [names.TRACE_SESSION_ID]: trace.sessionId,
     [names.TRACE_USER_ID]: trace.userId,
     [names.TRACE_TAGS]: trace.tags.length > 0 ? [...trace.tags] : undefined,
     [names.RELEASE]: trace.release,
+    [names.VERSION]: trace.version,
     ...Object.fromEntries(prefixed),
   };
   return all as Attributes;

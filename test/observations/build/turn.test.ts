@@ -83,6 +83,7 @@ describe('the trace of a turn', () => {
       tags: ['claude-code'],
       environment: undefined,
       release: undefined,
+      version: '2.1.326',
       metadata: {
         source: 'claude-code',
         turn_number: 1,

@@ -265,7 +265,8 @@ export class OpenTurn {
           (message) => message.role === 'user' || message.toolCallId !== toolUseId,
         );
       if (!this.#responses.addResult(toolUseId, result, isAssumed)) continue;
-      this.#pushMessage({ role: 'tool', toolCallId: toolUseId, content }, at);
+      const toolName = this.#responses.findCallName(toolUseId);
+      this.#pushMessage({ role: 'tool', toolCallId: toolUseId, toolName, content }, at);
       isPart = true;
     }
     return isPart;
@@ -288,8 +289,11 @@ export class OpenTurn {
     if (media.length === 0 || this.#thread.isRepeated(line)) return;
     if (this.#responses.isEmpty) this.prompts.at(-1)?.media.push(...media);
     // A tool's result can name a PDF that it has read; the PDF itself follows in a line of its own.
-    else if (line.kind === 'user')
-      this.#pushMessage({ role: 'tool', toolCallId: undefined, content: line.content }, this.#timeOf(line));
+    else if (line.kind === 'user') {
+      const result = this.#messages.at(-1);
+      const toolName = result?.role === 'tool' ? result.toolName : undefined;
+      this.#pushMessage({ role: 'tool', toolCallId: undefined, toolName, content: line.content }, this.#timeOf(line));
+    }
   }
 
   /** A line without a time takes that of the nearest line before it that has one. */

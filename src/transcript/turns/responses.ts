@@ -49,6 +49,10 @@ export class ResponseCollector {
     return id !== undefined && this.#calls.has(id);
   }
 
+  findCallName(id: string | undefined): string | undefined {
+    return id === undefined ? undefined : this.#calls.get(id)?.name;
+  }
+
   hasAssumedResult(id: string | undefined): boolean {
     return id !== undefined && this.#assumed.has(id);
   }

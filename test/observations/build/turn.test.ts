@@ -114,7 +114,7 @@ describe('the trace of a turn', () => {
     });
     expect({ input: tool?.input, output: tool?.output }).toEqual({ input: { path: '/x' }, output: 'file data' });
     expect({ input: second?.input, output: second?.output }).toEqual({
-      input: [{ role: 'tool', tool_call_id: 't1', content: 'file data' }],
+      input: [{ role: 'tool', name: 'Read', tool_call_id: 't1', content: 'file data' }],
       output: { role: 'assistant', content: 'done' },
     });
   });
@@ -430,7 +430,7 @@ describe('retries, compactions, messages while Claude works, and feedback of Sto
     expect(generations.map(({ input }) => input)).toEqual([
       [{ role: 'user', content: 'go' }],
       [
-        { role: 'tool', tool_call_id: 't1', content: 'done' },
+        { role: 'tool', name: 'Read', tool_call_id: 't1', content: 'done' },
         { role: 'user', content: 'and this' },
       ],
       [{ role: 'user', content: 'Stop hook feedback:\nmore' }],
@@ -469,7 +469,7 @@ describe('what hooks of the user told the model', () => {
     const generations = observations.filter(({ type }) => type === 'generation');
     expect(generations.map(({ input }) => input)).toEqual([
       [said('go'), said('plain output')],
-      [{ role: 'tool', tool_call_id: 't1', content: 'done' }, said('one\ntwo'), said('too long')],
+      [{ role: 'tool', name: 'Read', tool_call_id: 't1', content: 'done' }, said('one\ntwo'), said('too long')],
     ]);
   });
 

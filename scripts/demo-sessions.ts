@@ -36,15 +36,20 @@ async function playRecording(recording: Recording): Promise<ShownSession[]> {
       const { exitCode, stderr } = await workplace.hook(payload);
       if (exitCode !== 0) throw new Error(`${recording.name}: the hook exited with ${exitCode}: ${stderr}`);
     });
-    return groupSessions(workplace.server.observations.map(toTraced));
+    const { observations, roots } = workplace.server;
+    const traces = new Map(roots.map(({ traceId, trace }) => [traceId, trace]));
+    return groupSessions(observations.map((each) => toTraced(each, traces.get(each.traceId) ?? each.trace)));
   } finally {
     await workplace.close();
   }
 }
 
-/** Langfuse stores the trace's id separately, its metadata also with the observation's, and times as text. */
-function toTraced({ traceId, trace, completionStartTime, isAppRoot: _, ...rest }: StoredObservation): SentObservation {
+/** Langfuse stores the trace's id separately, its metadata with the root and also with the observation's, and times as text. */
+function toTraced(
+  { traceId, trace: { metadata: shared }, completionStartTime, isAppRoot: _, ...rest }: StoredObservation,
+  trace: StoredObservation['trace'],
+): SentObservation {
   const times = completionStartTime === undefined ? {} : { completionStartTime: Date.parse(completionStartTime) };
-  const metadata = withoutShared(rest.metadata, trace.metadata);
-  return { ...rest, ...times, metadata, trace: { ...trace, id: traceId } } as SentObservation;
+  const metadata = withoutShared(rest.metadata, shared);
+  return { ...rest, ...times, metadata, trace: { ...trace, id: traceId, scope: traceId } } as SentObservation;
 }

@@ -81,6 +81,13 @@ export const TRACE_KEYS = [
 ] as const;
 export type TraceKey = (typeof TRACE_KEYS)[number];
 
+const TRACE_KEY_SET: ReadonlySet<string> = new Set(TRACE_KEYS);
+
+/** Returns what the user has added to the metadata of a trace. */
+export function selectOwnMetadata<T>(metadata: { readonly [key: string]: T }): { [key: string]: T } {
+  return Object.fromEntries(Object.entries(metadata).filter(([key]) => !TRACE_KEY_SET.has(key)));
+}
+
 /** What Langfuse itself adds to the metadata of an observation (packages/shared/src/server/otel/OtelIngestionProcessor.ts). */
 const SERVER_KEYS = ['resourceAttributes', 'scope'];
 

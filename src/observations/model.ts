@@ -44,6 +44,7 @@ export interface Trace {
   readonly release: string | undefined;
   /** Claude Code's. */
   readonly version: string | undefined;
+  /** Sent with the root. What the user has added is sent with every observation. */
   readonly metadata: { readonly [key: string]: Json };
 }
 

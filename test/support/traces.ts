@@ -69,10 +69,11 @@ export function describeTraces(observations: readonly StoredObservation[]): stri
     traces.set(observation.traceId, [...(traces.get(observation.traceId) ?? []), observation]);
   }
   const described = [...traces].map(([id, members]) => {
-    const shared = new Set(members.map(({ trace }) => JSON.stringify(trace)));
+    // A newer server reads the trace's metadata from the root, which alone has all of it.
+    const shared = new Set(members.map(({ trace: { metadata: _, ...trace } }) => JSON.stringify(trace)));
     if (shared.size > 1)
       throw new Error(`the observations of trace ${id} do not agree on it: ${[...shared].join('\n')}`);
-    const [first] = members;
+    const first = members.find(({ parentId }) => parentId === undefined) ?? members[0];
     return { id, ...first?.trace, observations: members.toSorted(byPlace).map(describe) };
   });
   return `${JSON.stringify(

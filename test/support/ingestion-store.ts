@@ -65,8 +65,8 @@ export class IngestionStore {
   /** The accepted events, repetitions included. */
   readonly events: IngestedEvent[] = [];
 
-  /** Returns the body of the answer, which accepts or refuses each event. */
-  take(events: readonly unknown[], acceptsTraces: boolean): string {
+  /** Accepts or refuses each event. */
+  take(events: readonly unknown[], acceptsTraces: boolean): { successes: object[]; errors: object[] } {
     const successes: object[] = [];
     const errors: object[] = [];
     for (const sent of events) {
@@ -82,7 +82,7 @@ export class IngestionStore {
         this.events.push(event);
       }
     }
-    return JSON.stringify({ successes, errors });
+    return { successes, errors };
   }
 
   get observations(): StoredObservation[] {

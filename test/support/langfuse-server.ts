@@ -158,7 +158,7 @@ export class LangfuseServer {
       const isTaken = status < 300 && misbehaviour.disconnect !== 'before taking';
       if (isTaken) this.#keep(taken.spans);
       if (isTaken) taken.keep?.();
-      const verdicts = taken.events && isTaken ? this.ingested.take(taken.events, this.isOlder) : undefined;
+      const verdicts = taken.events && isTaken ? this.#takeEvents(taken.events) : undefined;
       if (misbehaviour.disconnect) {
         request.socket.destroy();
         return;
@@ -170,6 +170,17 @@ export class LangfuseServer {
     if (after) after.then(answer);
     else if (delayMs !== undefined) setTimeout(answer, delayMs);
     else answer();
+  }
+
+  /** A newer server accepts scores, but no traces (EVENTS_ONLY_ALLOWED_TYPES in web/src/pages/api/public/ingestion.ts). */
+  #takeEvents(events: readonly unknown[]): string {
+    const isScore = (event: unknown) => (event as { type?: unknown }).type === 'score-create';
+    const scores = this.api.takeScoreEvents(events.filter(isScore)).map((id) => ({ id, status: 201 }));
+    const others = this.ingested.take(
+      events.filter((event) => !isScore(event)),
+      this.isOlder,
+    );
+    return JSON.stringify({ ...others, successes: [...others.successes, ...scores] });
   }
 
   #read(request: IncomingMessage, body: Buffer): Taken {

@@ -1,7 +1,9 @@
 import { isRecord } from '../../shared/json.js';
 import type { ToolCall, Turn } from '../../transcript/turns/turn.js';
 import type { Observation } from '../model.js';
-import { determineEnding } from './ending.js';
+
+/** Langfuse bills each score. What it knows itself, such as a turn's duration, is not repeated in one. */
+export const SCORE_NAMES = ['tool_error_rate', 'lines_added', 'lines_removed'] as const;
 
 /** The figures of a turn that are sent as scores of its trace. */
 export interface TurnScores {
@@ -9,11 +11,16 @@ export interface TurnScores {
   /** The turn's root in a caller's trace, which may hold several turns. */
   readonly observationId?: string | undefined;
   readonly environment?: string | undefined;
+  /**
+   * When the turn ended, which is the scores' time. It grows with the turn: of two scores with the same id Langfuse keeps the
+   * later one, if they are of the same day (scores.up.sql). The state of older versions does not have it.
+   */
+  readonly endTime?: number | undefined;
   readonly figures: { readonly [name: string]: number };
 }
 
 /** Computes them from the turn's own calls: what its subagents did may be known only much later. */
-export function computeScores(turn: Turn, { id, trace, startTime, endTime }: Observation): TurnScores {
+export function computeScores(turn: Turn, { id, trace, endTime }: Observation): TurnScores {
   const calls = turn.responses.flatMap((response) => response.calls);
   const failed = calls.filter(({ result }) => result?.isError);
   const changes = calls.flatMap(listChanges);
@@ -21,12 +28,11 @@ export function computeScores(turn: Turn, { id, trace, startTime, endTime }: Obs
     traceId: trace.id,
     observationId: trace.parentId === undefined ? undefined : id,
     environment: trace.environment,
+    endTime,
     figures: {
       ...(calls.length > 0 && { tool_error_rate: failed.length / calls.length }),
-      interrupted: determineEnding(turn).outcome === 'interrupted' ? 1 : 0,
       lines_added: changes.reduce((sum, { added }) => sum + added, 0),
       lines_removed: changes.reduce((sum, { removed }) => sum + removed, 0),
-      turn_seconds: (endTime - startTime) / 1_000,
     },
   };
 }

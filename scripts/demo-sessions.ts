@@ -3,6 +3,7 @@ import { groupSessions, type SentObservation, type ShownSession } from '../src/c
 import type { StoredObservation } from '../test/support/langfuse-server.js';
 import { Workplace } from '../test/support/program.js';
 import { play, type Recording } from '../test/support/recording.js';
+import { withoutShared } from '../test/support/traces.js';
 
 /** A session that was written by hand, since the texts of the recordings are synthetic. */
 export const DEMO: Recording = { name: 'demo', folder: fileURLToPath(new URL('../fixtures/demo', import.meta.url)) };
@@ -35,14 +36,20 @@ async function playRecording(recording: Recording): Promise<ShownSession[]> {
       const { exitCode, stderr } = await workplace.hook(payload);
       if (exitCode !== 0) throw new Error(`${recording.name}: the hook exited with ${exitCode}: ${stderr}`);
     });
-    return groupSessions(workplace.server.observations.map(toTraced));
+    const { observations, roots } = workplace.server;
+    const traces = new Map(roots.map(({ traceId, trace }) => [traceId, trace]));
+    return groupSessions(observations.map((each) => toTraced(each, traces.get(each.traceId) ?? each.trace)));
   } finally {
     await workplace.close();
   }
 }
 
-/** Langfuse stores the trace's id separately, and times as text. */
-function toTraced({ traceId, trace, completionStartTime, ...rest }: StoredObservation): SentObservation {
+/** Langfuse stores the trace's id separately, its metadata with the root and also with the observation's, and times as text. */
+function toTraced(
+  { traceId, trace: { metadata: shared }, completionStartTime, isAppRoot: _, ...rest }: StoredObservation,
+  trace: StoredObservation['trace'],
+): SentObservation {
   const times = completionStartTime === undefined ? {} : { completionStartTime: Date.parse(completionStartTime) };
-  return { ...rest, ...times, trace: { ...trace, id: traceId } } as SentObservation;
+  const metadata = withoutShared(rest.metadata, shared);
+  return { ...rest, ...times, metadata, trace: { ...trace, id: traceId, scope: traceId } } as SentObservation;
 }

@@ -1,3 +1,4 @@
+import type { TraceKey } from '../observations/metadata-keys.js';
 import { withoutUndefined } from '../shared/json.js';
 
 /** Returns what GitHub Actions says about the job that it runs; undefined outside of a job. */
@@ -15,5 +16,5 @@ export function githubMetadata(env: NodeJS.ProcessEnv): { [name: string]: string
     github_actor: env.GITHUB_ACTOR || undefined,
     github_workflow: env.GITHUB_WORKFLOW || undefined,
     github_sha: env.GITHUB_SHA || undefined,
-  });
+  } satisfies { [key in TraceKey]?: string | undefined });
 }

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { TAG_KINDS, type TagKind } from '../observations/build/tags.js';
+import { isTraceNameTemplate, TRACE_NAME_FIELDS } from '../observations/build/trace-name.js';
 import { attempt } from '../shared/attempt.js';
 import { isRecord, type Json, parseJson } from '../shared/json.js';
 import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from '../shared/schema.js';
@@ -40,6 +41,10 @@ export const tagKinds = format(`expected none, or a list of ${TAG_KINDS.join(', 
   const kinds = splitList(value.toLowerCase()).filter((name) => name !== 'none');
   return kinds.every(isTagKind) ? kinds : undefined;
 });
+
+export const traceName = format(`expected no other fields than ${TRACE_NAME_FIELDS.join(', ')}`, (value) =>
+  isTraceNameTemplate(value) ? value : undefined,
+);
 
 export const jsonObject = format('expected a JSON object', (value) => {
   const parsed = parseJson(value);

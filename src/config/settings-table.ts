@@ -138,6 +138,12 @@ export const SETTINGS = {
     ),
   },
   LANGFUSE_RELEASE: { kind: 'describes', help: 'Release of the traces.', schema: formats.text },
+  CC_LANGFUSE_TRACE_NAME: {
+    kind: 'describes',
+    help: 'Name of the traces, with `{n}`, `{project}`, `{repository}`, `{title}` and `{prompt}` filled in.',
+    schema: formats.traceName,
+    default: 'Turn {n}',
+  },
   CC_LANGFUSE_SCORES: {
     kind: 'describes',
     help: '`true` adds scores to each turn. A Collector never gets any.',

@@ -1,5 +1,6 @@
 import { type GitIdentity, IDENTITY_VARIABLES, readGitIdentity } from '../git/identity.js';
 import type { TraceSettings } from '../observations/build/trace.js';
+import { RESERVED_KEYS } from '../observations/metadata-keys.js';
 import type { Caller } from '../observations/model.js';
 import { createRedactor } from '../observations/redaction/redact.js';
 import { githubMetadata } from './github-actions.js';
@@ -64,9 +65,10 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     gitIdentity: isFromGit ? readGitIdentity(env) : undefined,
     tags: values.LANGFUSE_TAGS,
     autoTags: values.CC_LANGFUSE_AUTO_TAGS,
-    metadata: values.LANGFUSE_METADATA,
+    metadata: withoutReservedKeys(values.LANGFUSE_METADATA),
     environment: values.LANGFUSE_TRACING_ENVIRONMENT,
     release: values.LANGFUSE_RELEASE,
+    traceName: values.CC_LANGFUSE_TRACE_NAME,
     maxChars: values.CC_LANGFUSE_MAX_CHARS,
     redact: values.CC_LANGFUSE_REDACT ? createRedactor(ownRules.map((rules) => rules.redact)) : undefined,
     capture,
@@ -82,7 +84,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     },
     timeoutMs: values.CC_LANGFUSE_TIMEOUT,
     debug: values.CC_LANGFUSE_DEBUG,
-    problems: [...problems, ...badRules, ...findContradictions(values, bad)],
+    problems: [...problems, ...badRules, ...findReservedKeys(values, env), ...findContradictions(values, bad)],
     hold: values.CC_LANGFUSE_REDACT ? badRules[0] : undefined,
   };
 }
@@ -117,6 +119,18 @@ function findDestination(values: SettingValues, bad: ReadonlySet<SettingName>): 
   const { LANGFUSE_PUBLIC_KEY: publicKey, LANGFUSE_SECRET_KEY: secretKey, LANGFUSE_BASE_URL: baseUrl } = values;
   if (publicKey === undefined || secretKey === undefined || bad.has('LANGFUSE_BASE_URL')) return undefined;
   return { kind: 'langfuse', baseUrl, publicKey, secretKey, transport: values.CC_LANGFUSE_TRANSPORT };
+}
+
+/** The user's own metadata must not take the place of what the traces say themselves. */
+function withoutReservedKeys(metadata: SettingValues['LANGFUSE_METADATA']) {
+  return Object.fromEntries(Object.entries(metadata).filter(([key]) => !RESERVED_KEYS.has(key)));
+}
+
+function* findReservedKeys({ LANGFUSE_METADATA: metadata }: SettingValues, env: NodeJS.ProcessEnv) {
+  const reserved = Object.keys(metadata).filter((key) => RESERVED_KEYS.has(key));
+  const variable = variableFor('LANGFUSE_METADATA', env);
+  if (reserved.length > 0)
+    yield `${variable}: the traces have these keys already, yours are left out: ${reserved.join(', ')}`;
 }
 
 /** Yields what is missing for the destination, and the settings that have no effect beside others. */

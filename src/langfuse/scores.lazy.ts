@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import type { LangfuseConfig } from '../config/settings.js';
 import { deriveScoreId } from '../observations/build/ids.js';
-import type { TurnScores } from '../observations/build/scores.js';
+import { SCORE_NAMES, type TurnScores } from '../observations/build/scores.js';
+import { isRecord, parseJson } from '../shared/json.js';
 import type { Limits, ScoreReport } from './destination.js';
 import { apiRequest } from './endpoint.js';
 import { type Http, isSuccess } from './http/client.js';
@@ -8,9 +10,10 @@ import { type Http, isSuccess } from './http/client.js';
 const TIMEOUT_MS = 10_000;
 
 /**
- * Sends the scores of turns. POST /api/public/scores is the one endpoint that accepts them on every server: v2, v3, v4 and
- * Langfuse Cloud, where the ingestion API, which accepts several at a time, ended on 2026-11-16. v2/scores and v3/scores
- * only read. They are not compressed: Next.js, which answers there, does not unpack them.
+ * Sends the scores of turns, by the ingestion API: only its events have a time, which is the score's. Version 4, which refuses
+ * all its other events, accepts them in every write mode (Langfuse's web/src/pages/api/public/ingestion.ts). What that API does
+ * not accept is sent to POST /api/public/scores, which every server has, and gets the time at which it arrives. Neither is
+ * compressed: Next.js, which answers there, does not unpack it.
  */
 export async function sendScores(
   turns: readonly TurnScores[],
@@ -24,7 +27,8 @@ export async function sendScores(
     if (stop?.aborted) return { settled, refused, failure: 'stopped' };
     const limits = { deadline: Math.min(deadline, Date.now() + TIMEOUT_MS) };
     try {
-      const labels = await Promise.all(buildScores(turn).map((score) => sendScore(score, config, http, limits)));
+      const left = await sendEvents(buildScores(turn), turn.endTime, config, http, limits);
+      const labels = await Promise.all(left.map((score) => sendScore(score, config, http, limits)));
       refused.push(...labels.filter((label) => label !== undefined));
     } catch (error) {
       return { settled, refused, failure: (error as Error).message };
@@ -36,22 +40,66 @@ export async function sendScores(
 export type Score = ReturnType<typeof buildScores>[number];
 
 /** Builds the scores as Langfuse accepts them. Sent again, a score has the same id and replaces itself. */
-export function buildScores({ figures, ...place }: TurnScores) {
-  return Object.entries(figures).map(([name, value]) => ({
-    ...place,
-    id: deriveScoreId(place.observationId ?? place.traceId, name),
-    name,
-    value,
-    dataType: name === 'interrupted' ? 'BOOLEAN' : 'NUMERIC',
-  }));
+export function buildScores({ traceId, observationId, environment, figures }: TurnScores) {
+  // The state can have figures that are no longer sent.
+  return SCORE_NAMES.flatMap((name) => {
+    const { [name]: value } = figures;
+    const id = deriveScoreId(observationId ?? traceId, name);
+    const score = { traceId, observationId, environment, id, name, value, dataType: 'NUMERIC' };
+    return value === undefined ? [] : [{ ...score, value }];
+  });
+}
+
+/** Returns the scores that were not accepted; throws if they may be sent again. */
+async function sendEvents(
+  scores: readonly Score[],
+  time: number | undefined,
+  config: LangfuseConfig,
+  http: Http,
+  limits: Limits,
+): Promise<readonly Score[]> {
+  if (time === undefined) return scores;
+  const events = scores.map((score) => buildEvent(score, new Date(time).toISOString()));
+  const request = apiRequest(config, 'POST', '/api/public/ingestion', { batch: events });
+  const { status, isPage, body } = await http.request(request, limits);
+  // A page that says 404 is also Langfuse's, of a version without this API.
+  if (isPage && isSuccess(status)) throw new Error(NO_PAGE);
+  if (!isSuccess(status)) {
+    if (isTemporary(status)) throw new Error(describeStatus(status));
+    return scores;
+  }
+  const answer = parseJson(body);
+  if (!isRecord(answer) || !Array.isArray(answer.successes)) return scores;
+  const accepted = new Set(answer.successes.filter(isRecord).map(({ id }) => id));
+  return scores.filter((_, index) => !accepted.has(events[index]?.id));
+}
+
+/** The server distinguishes events by their ids: what is sent again unchanged has the same. */
+function buildEvent(body: Score, timestamp: string) {
+  const hash = createHash('sha256')
+    .update(`${timestamp} ${JSON.stringify(body)}`)
+    .digest('hex')
+    .slice(0, 16);
+  return { id: `${body.id}-${hash}`, type: 'score-create', timestamp, body };
 }
 
 /** Returns the score's label if the server refuses it because of its content; throws if it may be sent again. */
 async function sendScore(score: Score, config: LangfuseConfig, http: Http, limits: Limits) {
   const request = apiRequest(config, 'POST', '/api/public/scores', score);
   const { status, isPage } = await http.request({ ...request, isBodyOptional: true }, limits);
-  if (isPage) throw new Error('this is not Langfuse: it answered a score with a web page');
+  if (isPage) throw new Error(NO_PAGE);
   if (isSuccess(status)) return undefined;
-  if (status !== 400 && status !== 413) throw new Error(`the server answers ${status} to scores`);
+  if (status !== 400 && status !== 413) throw new Error(describeStatus(status));
   return `score ${score.name} of trace ${score.traceId}`;
+}
+
+const NO_PAGE = 'this is not Langfuse: it answered a score with a web page';
+
+/** Another endpoint would say the same. */
+function isTemporary(status: number): boolean {
+  return status === 401 || status === 403 || status === 408 || status === 429 || status >= 500;
+}
+
+function describeStatus(status: number): string {
+  return `the server answers ${status} to scores`;
 }

@@ -1,4 +1,5 @@
 import type { Json } from '../shared/json.js';
+import type { ObservationKey } from './metadata-keys.js';
 import type { Redact } from './redaction/redact.js';
 
 /** How much of what was said and done leaves the machine. */
@@ -41,6 +42,9 @@ export interface Trace {
   readonly tags: readonly string[];
   readonly environment: string | undefined;
   readonly release: string | undefined;
+  /** Claude Code's. */
+  readonly version: string | undefined;
+  /** Sent with the root. What the user has added is sent with every observation. */
   readonly metadata: { readonly [key: string]: Json };
 }
 
@@ -56,7 +60,7 @@ export interface Observation {
   readonly completionStartTime?: number | undefined;
   readonly input?: Json | undefined;
   readonly output?: Json | undefined;
-  /** Keys are added where the type is built (build/generation.ts, tool.ts, …), those of the whole trace in build/trace.ts. */
+  /** Those of the type (metadata-keys.ts), and in a caller's trace, at a turn's root, also those of the turn's trace. */
   readonly metadata: { readonly [key: string]: Json };
   readonly level: 'DEFAULT' | 'WARNING' | 'ERROR';
   readonly statusMessage?: string | undefined;
@@ -75,8 +79,10 @@ export interface Observation {
 export type ObservationDraft = Omit<Observation, 'trace' | 'input' | 'output' | 'metadata' | 'modelParameters'> & {
   readonly input?: unknown;
   readonly output?: unknown;
-  readonly metadata: { readonly [key: string]: Json | undefined };
+  readonly metadata: { readonly [key in ObservationKey]?: Json | undefined };
   readonly modelParameters?: { readonly [name: string]: string | number | undefined };
+  /** How it ended, if without an answer: in words that repeat no content. It gets an output that says so. */
+  readonly unanswered?: string | undefined;
 };
 
 /** An image or a document. Its bytes are uploaded beside the observation, never within. */

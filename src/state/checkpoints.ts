@@ -29,7 +29,7 @@ const Point = z.object({
   endLine: count,
   lastTime: optional(z.number()),
   session: Facts,
-  ids: names,
+  ids: z.array(z.tuple([z.string(), z.nullable(z.string())])),
   uuids: names,
   seen: names,
 });

@@ -27,6 +27,7 @@ const Scores = z.object({
   traceId: z.string(),
   observationId: optional(z.string()),
   environment: optional(z.string()),
+  endTime: optional(z.number()),
   figures: z.record(z.string(), z.number()),
 });
 

@@ -18,10 +18,11 @@ describe('readSettings', () => {
       userId: undefined,
       gitIdentity: undefined,
       tags: [],
-      autoTags: ['claude-code', 'skill', 'agent', 'mcp'],
+      autoTags: ['claude-code', 'skill', 'agent', 'mcp', 'repo'],
       metadata: {},
       environment: undefined,
       release: undefined,
+      traceName: 'Turn {n}',
       timeoutMs: 10_000,
       maxChars: 200_000,
       redact: expect.any(Function),
@@ -46,6 +47,7 @@ describe('readSettings', () => {
       LANGFUSE_METADATA: '{"team":"x"}',
       LANGFUSE_TRACING_ENVIRONMENT: 'ci',
       LANGFUSE_RELEASE: 'v1',
+      CC_LANGFUSE_TRACE_NAME: '{repository}',
       CC_LANGFUSE_TIMEOUT: '2500',
       CC_LANGFUSE_MAX_CHARS: '1000',
       CC_LANGFUSE_DEBUG: 'TRUE',
@@ -73,6 +75,7 @@ describe('readSettings', () => {
       metadata: { team: 'x' },
       environment: 'ci',
       release: 'v1',
+      traceName: '{repository}',
       timeoutMs: 2_500,
       maxChars: 1_000,
       redact: undefined,
@@ -152,13 +155,15 @@ describe('readSettings', () => {
     ['CC_LANGFUSE_MEDIA', 'constructor', 'media', false],
     ['CC_LANGFUSE_INPUT', 'all', 'input', 'answered'],
     ['CC_LANGFUSE_CAPTURE', 'some', 'capture', 'metadata'],
-    ['CC_LANGFUSE_AUTO_TAGS', 'skill,all', 'autoTags', ['claude-code', 'skill', 'agent', 'mcp']],
+    ['CC_LANGFUSE_AUTO_TAGS', 'skill,all', 'autoTags', ['claude-code', 'skill', 'agent', 'mcp', 'repo']],
     ['CC_LANGFUSE_TRACEPARENT', `00-${'0'.repeat(32)}-${'b'.repeat(16)}-01`, 'caller', {}],
     ['CC_LANGFUSE_TRACEPARENT', `00-${'a'.repeat(32)}-${'0'.repeat(16)}-01`, 'caller', {}],
     ['CC_LANGFUSE_TRACEPARENT', `ff-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, 'caller', {}],
     ['CC_LANGFUSE_TRACEPARENT', `00-${'A'.repeat(32)}-${'b'.repeat(16)}-01`, 'caller', {}],
     ['CC_LANGFUSE_TRACEPARENT', `00-${'a'.repeat(32)}-${'b'.repeat(16)}`, 'caller', {}],
     ['CC_LANGFUSE_TRACEPARENT', 'a'.repeat(32), 'caller', {}],
+    ['CC_LANGFUSE_TRACE_NAME', '{prompt} {cwd}', 'traceName', 'Turn {n}'],
+    ['CC_LANGFUSE_TRACE_NAME', '{}', 'traceName', 'Turn {n}'],
     ['LANGFUSE_METADATA', '[1]', 'metadata', {}],
     ['LANGFUSE_METADATA', '{', 'metadata', {}],
     ['LANGFUSE_TRACING_ENVIRONMENT', 'Not Allowed!', 'environment', undefined],
@@ -171,6 +176,16 @@ describe('readSettings', () => {
       expect(settings.destination).toMatchObject({ kind: 'langfuse', publicKey: 'pk' });
     },
   );
+
+  test('leaves out keys of LANGFUSE_METADATA that the traces have themselves, and names them', async () => {
+    const mine = JSON.stringify({ team: 'x', summary: 'secret', cwd: 'secret', scope: 'secret', constructor: 1 });
+    for (const variable of ['LANGFUSE_METADATA', 'CC_LANGFUSE_METADATA']) {
+      expect(await readSettings({ ...KEYS, [variable]: mine })).toMatchObject({
+        metadata: { team: 'x', constructor: 1 },
+        problems: [`${variable}: the traces have these keys already, yours are left out: summary, cwd, scope`],
+      });
+    }
+  });
 
   test.each(['http', 'otlp,ingestion'])('CC_LANGFUSE_TRANSPORT=%s is a problem, and auto is used', async (value) => {
     expect(await readSettings({ ...KEYS, CC_LANGFUSE_TRANSPORT: value })).toMatchObject({

@@ -59,6 +59,12 @@ describe('CC_LANGFUSE_TRACEPARENT', () => {
     expect(places()).toEqual(['Turn 1 cccccc cccccc', 'Turn 2 cccccc cccccc']);
     for (const { trace } of workplace.server.observations)
       expect(trace).toMatchObject({ name: undefined, metadata: {}, sessionId: A, tags: ['claude-code'] });
+    expect(
+      workplace.server.observations
+        .filter(({ isAppRoot }) => isAppRoot)
+        .map(({ name }) => name)
+        .toSorted(),
+    ).toEqual(['Turn 1', 'Turn 2']);
     expect(roots()[1]?.metadata).toMatchObject({ team: 'x', turn_number: 2, cwd: '/gone', outcome: 'completed' });
     expect([...attributes].filter((name) => name.startsWith('langfuse.trace.'))).toEqual(['langfuse.trace.tags']);
     expect(workplace.server.observations).toHaveLength(4);

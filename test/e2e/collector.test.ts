@@ -196,7 +196,7 @@ test('scores that Langfuse refused do not keep a session pending once a Collecto
   const { CC_LANGFUSE_OTLP_URL: _, ...env } = workplace.env;
   const { server } = workplace;
   const keys = { LANGFUSE_PUBLIC_KEY: PUBLIC_KEY, LANGFUSE_SECRET_KEY: SECRET_KEY, LANGFUSE_BASE_URL: server.url };
-  server.misbehave = ({ url }) => (url === '/api/public/scores' ? { status: 503 } : undefined);
+  server.misbehave = ({ url }) => (/\/(?:scores|ingestion)$/.test(url ?? '') ? { status: 503 } : undefined);
   const { env: toCollector } = workplace;
   workplace.env = { ...env, ...keys, CC_LANGFUSE_SCORES: 'true' };
   await hook();

@@ -72,8 +72,8 @@ test('each generation of a session that is resumed several times has its whole r
   const turn = (n: number) => [
     user(`question ${n}`),
     { ...said('I look.'), tool_calls: calls(n) },
-    { role: 'tool', tool_call_id: `a${n}`, content: 'alpha' },
-    { role: 'tool', tool_call_id: `b${n}`, content: 'beta' },
+    { role: 'tool', name: 'Read', tool_call_id: `a${n}`, content: 'alpha' },
+    { role: 'tool', name: 'Read', tool_call_id: `b${n}`, content: 'beta' },
   ];
   expect(generations().at(-1)?.input).toEqual([
     SYSTEM,
@@ -118,7 +118,7 @@ test('an image in a tool result is shown in each request that contains it, and i
   const [first, second, third] = generations();
   expect(JSON.stringify(first?.input)).not.toContain('langfuseMedia');
   const shown = [{ type: 'image_url', image_url: { url: expect.stringContaining(`|id=${media?.id}|`) } }];
-  const result = { role: 'tool', tool_call_id: 't1', content: shown };
+  const result = { role: 'tool', name: 'Read', tool_call_id: 't1', content: shown };
   const inputs = [second, third].map((each) => each?.input as unknown[] | undefined);
   expect(inputs.map((input) => input?.[3])).toEqual([result, result]);
   const fields = [second, third].map((each) => `${each?.traceId} ${each?.id} input`);

@@ -38,12 +38,12 @@ describe('the metadata of a turn', () => {
     appendTurn(A, 1);
     appendTurn(A, 2, join(workplace.home, 'gone'));
     await hook(A);
-    expect(tracesOf(A).map(({ metadata }) => [metadata.git_branch, metadata.git_repository])).toEqual([
+    expect(workplace.server.roots.map(({ metadata }) => [metadata.git_branch, metadata.git_repository])).toEqual([
       ['main', 'github.com/owner/name'],
-      ['main', 'github.com/owner/name'],
-      ['main', undefined],
       ['main', undefined],
     ]);
+    const tagged = ['claude-code', 'repo:owner/name'];
+    expect(tracesOf(A).map(({ tags }) => tags)).toEqual([tagged, tagged, ['claude-code'], ['claude-code']]);
     expect(JSON.stringify([workplace.state, workplace.server.observations])).not.toContain('secret');
   });
 

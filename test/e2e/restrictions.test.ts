@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ClaudeSession, writeFolderSettings } from '../support/claude-session.js';
+import { appendLines, assistant, at, toolResult, toolUse, user } from '../support/lines.js';
 import { type Environment, run, Workplace } from '../support/program.js';
 
 let workplace: Workplace;
@@ -108,6 +109,37 @@ test('a restriction that came after a turn had failed holds for its recovery', a
   expect(roots()).toEqual(['b Turn 1', 'a Turn 1']);
   expect(inputs()[1]).not.toContain(session.question);
   expect(inputs()[0]).toContain(other.question);
+});
+
+test('a restriction that came after an agent had started holds for the name of its trace', async () => {
+  const env = { CC_LANGFUSE_TRACE_NAME: '{project}: {prompt}' };
+  const common = { cwd: session.folder, sessionId: session.id };
+  session.addTurn();
+  appendLines(
+    session.path,
+    assistant('m1', [toolUse('call', 'Agent', {})], { ...common, timestamp: at(16) }),
+    user([toolResult('call', 'launched')], {
+      ...common,
+      timestamp: at(17),
+      toolUseResult: { isAsync: true, status: 'async_launched', agentId: 'a1' },
+    }),
+    assistant('m2', 'wait', { ...common, timestamp: at(18) }),
+  );
+  const names = () => new Set(workplace.server.observations.map(({ trace }) => trace.name));
+  await hook(session.payload('Stop', { background_tasks: [{ id: 'a1', status: 'running' }] }), env);
+  expect(names()).toEqual(new Set([`app: ${session.question}`]));
+  writeFolderSettings(session.folder, { CC_LANGFUSE_CAPTURE: 'metadata' });
+  const agent = { ...common, agentId: 'a1' };
+  appendLines(
+    session.path.replace('.jsonl', '/subagents/agent-a1.jsonl'),
+    user('look', { ...agent, uuid: 'p', timestamp: at(19) }),
+    assistant('m3', 'seen', { ...agent, timestamp: at(20) }),
+  );
+  await hook(session.payload('SessionEnd'), env);
+  expect(workplace.server.observations.filter(({ trace }) => trace.name === 'app').map(({ type }) => type)).toEqual([
+    'generation',
+    'agent',
+  ]);
 });
 
 test("a project's server and keys are not used by a backfill", async () => {

@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Misbehaviour } from '../support/langfuse-server.js';
 import { appendLines, appendTurn as appendTurnTo, assistant, at } from '../support/lines.js';
@@ -21,23 +23,28 @@ const appendTurn = (session: string, n: number) => appendTurnTo(pathOf(session),
 const hook = (session: string, event = 'Stop') =>
   workplace.hook({ session_id: session, transcript_path: pathOf(session), hook_event_name: event });
 const scores = () => [...workplace.server.api.scores.values()];
-const valuesOf = (name: string) => scores().flatMap((score) => (score.name === name ? [score.value] : []));
+const times = () =>
+  scores()
+    .map(({ name, timestamp }) => `${name} ${timestamp}`)
+    .toSorted();
 const roots = () => workplace.server.observations.filter(({ parentId }) => parentId === undefined);
 const messages = () => workplace.log.map(({ msg }) => msg);
 
 function misbehaveWithScores(misbehaviour: Misbehaviour | undefined): void {
-  workplace.server.misbehave = ({ url }) => (url === '/api/public/scores' ? misbehaviour : undefined);
+  workplace.server.misbehave = ({ url }) => (/\/(?:scores|ingestion)$/.test(url ?? '') ? misbehaviour : undefined);
 }
 
 describe('scores', () => {
-  test('are sent once if CC_LANGFUSE_SCORES is true', async () => {
+  test('are sent once if CC_LANGFUSE_SCORES is true, with the times at which their turns ended', async () => {
     appendTurn(A, 1);
     appendTurn(A, 2);
     await hook(A);
     await hook(A, 'SessionEnd');
-    expect(valuesOf('turn_seconds')).toEqual([5, 5]);
+    expect(times()).toEqual(
+      ['lines_added', 'lines_removed'].flatMap((name) => [`${name} ${at(15)}`, `${name} ${at(25)}`]),
+    );
     expect(new Set(scores().map(({ traceId }) => traceId))).toEqual(new Set(roots().map(({ traceId }) => traceId)));
-    expect(workplace.server.api.scoresTaken).toBe(8);
+    expect(workplace.server.api.scoresTaken).toBe(4);
     expect(workplace.state[A]).toMatchObject({ turn_count: 2, scores: {} });
     expect(workplace.log).toEqual([]);
   });
@@ -47,8 +54,42 @@ describe('scores', () => {
     await hook(A);
     appendLines(pathOf(A), assistant('more', 'more', { timestamp: at(19) }));
     await hook(A);
-    expect(valuesOf('turn_seconds')).toEqual([9]);
-    expect(workplace.server.api.scoresTaken).toBe(8);
+    expect(times()).toEqual([`lines_added ${at(19)}`, `lines_removed ${at(19)}`]);
+    expect(workplace.server.api.scoresTaken).toBe(4);
+  });
+
+  test.each([
+    ['has no ingestion API', { status: 404, headers: { 'content-type': 'text/html' } }],
+    ['accepts no events there', { status: 207, body: '{"successes":[],"errors":[{"status":400}]}' }],
+  ])('are sent by the other API, with the time at which they arrive, if the server %s', async (_, answer) => {
+    workplace.server.misbehave = ({ url }) => (url === '/api/public/ingestion' ? answer : undefined);
+    appendTurn(A, 1);
+    const before = new Date().toISOString();
+    await hook(A);
+    const arrived = scores().filter(({ timestamp }) => timestamp >= before);
+    expect(arrived.map(({ name, value }) => [name, value])).toEqual([
+      ['lines_added', 0],
+      ['lines_removed', 0],
+    ]);
+    expect(workplace.state[A]).toMatchObject({ scores: {} });
+    expect(workplace.log).toEqual([]);
+  });
+
+  test('that an older version has left in the state are sent, except for those that are no longer sent', async () => {
+    misbehaveWithScores({ status: 500 });
+    appendTurn(A, 1);
+    await hook(A);
+    const path = join(workplace.home, '.claude', 'state', 'cc-langfuse_state.json');
+    const figures = '"figures":{"interrupted":0,"lines_added":3,"lines_removed":1,"turn_seconds":5}';
+    const text = readFileSync(path, 'utf8').replace(/"endTime":\d+,"figures":\{[^}]*\}/, figures);
+    expect(text).toContain(figures);
+    writeFileSync(path, text);
+    misbehaveWithScores(undefined);
+    await hook(A, 'SessionEnd');
+    expect(scores().map(({ name, value }) => [name, value])).toEqual([
+      ['lines_added', 3],
+      ['lines_removed', 1],
+    ]);
   });
 
   test('are not sent by default', async () => {
@@ -82,7 +123,7 @@ describe('scores', () => {
     misbehaveWithScores(undefined);
     appendTurn(B, 1);
     await hook(B);
-    expect(valuesOf('turn_seconds')).toEqual([5, 5, 5]);
+    expect(scores()).toHaveLength(6);
     expect(workplace.state[A]).not.toHaveProperty('pending');
     expectEachSentOnce(workplace.server);
   });
@@ -93,8 +134,8 @@ describe('scores', () => {
     await hook(A);
     expect(workplace.state[A]).toMatchObject({ turn_count: 1, scores: {} });
     expect(workplace.state[A]).not.toHaveProperty('pending');
-    expect(messages()).toEqual(Array(4).fill('the server refuses a score, it is skipped'));
-    expect(workplace.log[0]).toMatchObject({ score: `score interrupted of trace ${roots()[0]?.traceId}` });
+    expect(messages()).toEqual(Array(2).fill('the server refuses a score, it is skipped'));
+    expect(workplace.log[0]).toMatchObject({ score: `score lines_added of trace ${roots()[0]?.traceId}` });
   });
 
   test('do not wait longer for a silent server than CC_LANGFUSE_TIMEOUT', async () => {
@@ -127,7 +168,7 @@ describe('scores', () => {
     expect(await backfill('--dry-run')).toMatchObject({ exitCode: 0 });
     expect(scores()).toEqual([]);
     expect(await backfill()).toMatchObject({ exitCode: 0 });
-    expect(valuesOf('turn_seconds')).toEqual([5]);
+    expect(times()).toEqual([`lines_added ${at(15)}`, `lines_removed ${at(15)}`]);
     misbehaveWithScores({ status: 503 });
     const again = await backfill('--force');
     expect(again).toMatchObject({ exitCode: 1, stdout: expect.stringContaining('scores were not sent') });

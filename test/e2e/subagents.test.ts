@@ -438,6 +438,7 @@ describe('an agent', () => {
 
 test('an agent that ends later has the same trace attributes as its turn, even if they were cut', async () => {
   const long = `<ide_selection>${'x'.repeat(3_000)}</ide_selection>\ngo`;
+  workplace.env = { ...workplace.env, LANGFUSE_METADATA: JSON.stringify({ note: 'x'.repeat(3_000) }) };
   const skill = { origin: { kind: 'human' } };
   const command = '<command-message>s</command-message>\n<command-name>/s</command-name>';
   append(
@@ -454,7 +455,11 @@ test('an agent that ends later has the same trace attributes as its turn, even i
   await stop(running());
   const ofTurn1 = workplace.server.observations.filter(({ trace }) => trace.name === 'Turn 1');
   expect(ofTurn1).toHaveLength(8);
-  expect(new Set(ofTurn1.map(({ trace }) => JSON.stringify(trace))).size).toBe(1);
+  const { note } = ofTurn1[0]?.trace.metadata ?? {};
+  expect(note).toMatch(/^x+… \[\d+ more characters\]$/);
+  // The rest of the trace's metadata is with its root.
+  const shared = ofTurn1.map(({ parentId, trace }) => ({ ...trace, metadata: parentId ? trace.metadata : { note } }));
+  expect(shared).toEqual(Array(8).fill({ ...shared[0], metadata: { note } }));
   expect(ofTurn1[0]?.trace.tags).toEqual(['claude-code', 'skill:s', 'agent:Explore']);
 });
 

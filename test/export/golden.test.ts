@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Exporter } from '../support/exporter.js';
+import type { StoredObservation } from '../support/langfuse-server.js';
 import { recordings, transcriptsOf } from '../support/recording.js';
 import { describeTraces } from '../support/traces.js';
 
@@ -19,6 +21,20 @@ describe('a recorded session becomes the observations in its expected.json', () 
     }
   });
 });
+
+test.each(recordings())(
+  'each turn, agent and event of $name has an input and an output, as the default view of sessions requires',
+  ({ folder }) => {
+    const traces: { observations: StoredObservation[] }[] = JSON.parse(
+      readFileSync(join(folder, 'expected.json'), 'utf8'),
+    );
+    const shown = traces
+      .flatMap(({ observations }) => observations)
+      .filter(({ type }) => /agent|event/.test(`${type}`));
+    expect(shown.length).toBeGreaterThan(0);
+    expect(shown.filter(({ input, output }) => !input || !output)).toEqual([]);
+  },
+);
 
 test('the session in fixtures/handmade, with what no recording has, becomes the observations in its expected.json', async () => {
   const folder = new URL('../../fixtures/handmade/', import.meta.url).pathname;

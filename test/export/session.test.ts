@@ -6,7 +6,7 @@ import { Exporter } from '../support/exporter.js';
 import { assistant, at, jsonLines, toolUse, user } from '../support/lines.js';
 import { recording, recordings, transcriptsOf } from '../support/recording.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
-import { describeTraces } from '../support/traces.js';
+import { describeTraces, withoutShared } from '../support/traces.js';
 
 let exporter: Exporter;
 
@@ -109,7 +109,11 @@ describe('the cost of a compaction', () => {
       }
       const { server } = own;
       const event = server.observations.find(({ name }) => name === 'compaction');
-      return { metadata: event?.metadata, server, all: describeTraces(server.observations) };
+      return {
+        metadata: withoutShared(event?.metadata ?? {}, event?.trace.metadata ?? {}),
+        server,
+        all: describeTraces(server.observations),
+      };
     } finally {
       await own.close();
     }
@@ -125,7 +129,7 @@ describe('the cost of a compaction', () => {
     const live = await exported(pieces);
     const late = await exported([pieces.flat(), turn(5)]);
     expect(live.metadata).toEqual({
-      trigger: 'manual',
+      compaction_trigger: 'manual',
       input_tokens: 100,
       output_tokens: 5,
       cache_read_tokens: 0,
@@ -138,9 +142,9 @@ describe('the cost of a compaction', () => {
 
   test('is left out if the account includes an agent or another compaction', async () => {
     const withAgent = [...turn(1), account(10, 1), ...turn(2), agentCall, compaction, account(500, 9)];
-    expect((await exported([withAgent])).metadata).toEqual({ trigger: 'manual' });
+    expect((await exported([withAgent])).metadata).toEqual({ compaction_trigger: 'manual' });
     const two = [...turn(1), account(10, 1), ...turn(2), compaction, { ...compaction, uuid: 'd' }, account(500, 9)];
-    expect((await exported([two])).metadata).toEqual({ trigger: 'manual' });
+    expect((await exported([two])).metadata).toEqual({ compaction_trigger: 'manual' });
   });
 });
 

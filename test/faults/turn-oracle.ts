@@ -137,7 +137,9 @@ export function describeArrived(
     .map((root) => {
       const rows = observations.filter(({ traceId }) => traceId === root.traceId);
       const tools = rows.filter(({ type }) => type === 'tool');
-      const hasWords = rows.some(({ type, input, output }) => type !== 'tool' && (input ?? output) !== undefined);
+      // At every level a turn without an answer has an output that says how it ended.
+      const words = rows.map(({ type, input, output }) => (type === 'agent' ? input : (input ?? output)));
+      const hasWords = rows.some(({ type }, place) => type !== 'tool' && words[place] !== undefined);
       const hasToolIo = tools.some(({ input, output }) => (input ?? output) !== undefined);
       const capture: Capture = hasToolIo ? 'full' : hasWords ? 'no_tool_io' : 'metadata';
       const [tag = '-'] = (root.trace.tags as string[]).filter((each) => each.length === 1);

@@ -17,13 +17,21 @@ export function proveRequests({ claude, server }: TracedHome): void {
 function drawn({ system = [], tools = [], messages }: MessagesRequest): object[] {
   const prompt = system.filter(({ text }) => !text?.startsWith('x-anthropic-billing-header'));
   const offered = tools.map(({ input_schema: parameters, cache_control: _, ...rest }) => ({ ...rest, parameters }));
-  return [{ role: 'system', content: wordsIn(prompt), tools: offered }, ...messages.flatMap(drawnMessage)];
+  const called = messages.flatMap(({ content }) => (typeof content === 'string' ? [] : content));
+  const names = new Map(called.flatMap(({ type, id, name }) => (type === 'tool_use' ? [[id, name]] : [])));
+  const drawnMessages = messages.flatMap((message) => drawnMessage(message, names));
+  return [{ role: 'system', content: wordsIn(prompt), tools: offered }, ...drawnMessages];
 }
 
-function drawnMessage({ role, content }: Message): object[] {
+function drawnMessage(
+  { role, content }: Message,
+  names: ReadonlyMap<string | undefined, string | undefined>,
+): object[] {
   const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
   const results = blocks.flatMap(({ type, tool_use_id, content = [] }) =>
-    type === 'tool_result' ? [{ role: 'tool', tool_call_id: tool_use_id, content: wordsIn(content) }] : [],
+    type === 'tool_result'
+      ? [{ role: 'tool', name: names.get(tool_use_id), tool_call_id: tool_use_id, content: wordsIn(content) }]
+      : [],
   );
   const thinking = blocks.flatMap(({ type, thinking }) => (type === 'thinking' ? [{ type, content: thinking }] : []));
   const calls = blocks.flatMap(({ type, id, name, input }) =>

@@ -22,6 +22,7 @@ const Trace = z.strictObject({
   tags: z.array(z.string()).optional(),
   environment,
   release: z.string().optional(),
+  version: z.string().optional(),
   metadata: json,
 });
 const Event = z.strictObject({
@@ -33,6 +34,7 @@ const Event = z.strictObject({
   level: z.enum(['DEBUG', 'DEFAULT', 'WARNING', 'ERROR']),
   statusMessage: z.string().optional(),
   environment,
+  version: z.string().optional(),
   input: json.optional(),
   output: json.optional(),
   metadata: z.record(z.string(), json),
@@ -63,8 +65,8 @@ export class IngestionStore {
   /** The accepted events, repetitions included. */
   readonly events: IngestedEvent[] = [];
 
-  /** Returns the body of the answer, which accepts or refuses each event. */
-  take(events: readonly unknown[], acceptsTraces: boolean): string {
+  /** Accepts or refuses each event. */
+  take(events: readonly unknown[], acceptsTraces: boolean): { successes: object[]; errors: object[] } {
     const successes: object[] = [];
     const errors: object[] = [];
     for (const sent of events) {
@@ -80,7 +82,7 @@ export class IngestionStore {
         this.events.push(event);
       }
     }
-    return JSON.stringify({ successes, errors });
+    return { successes, errors };
   }
 
   get observations(): StoredObservation[] {
@@ -121,6 +123,7 @@ function storedEvent({ type, body }: ObservationEvent, trace: z.infer<typeof Tra
     input: parseIfJson(body.input),
     output: parseIfJson(body.output),
     metadata: under(body.metadata),
+    isAppRoot: undefined,
     trace: {
       name: trace?.name,
       sessionId: trace?.sessionId,
@@ -128,6 +131,7 @@ function storedEvent({ type, body }: ObservationEvent, trace: z.infer<typeof Tra
       tags: trace?.tags,
       environment: trace?.environment,
       release: trace?.release,
+      version: body.version,
       metadata: under(trace?.metadata),
     },
   };

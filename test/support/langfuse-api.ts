@@ -17,7 +17,16 @@ const Score = z.object({
   value: z.number(),
   dataType: z.enum(['NUMERIC', 'BOOLEAN']),
 });
-export type StoredScore = z.infer<typeof Score>;
+export interface StoredScore extends z.infer<typeof Score> {
+  readonly timestamp: string;
+}
+
+const ScoreEvent = z.object({
+  id: z.string(),
+  type: z.literal('score-create'),
+  timestamp: z.iso.datetime(),
+  body: Score,
+});
 
 const RunItem = z.object({ runName: z.string(), datasetItemId: z.string(), traceId: z.string() });
 export type StoredRunItem = z.infer<typeof RunItem>;
@@ -39,7 +48,9 @@ export class LangfuseApi {
     switch (path) {
       case 'POST /api/public/scores': {
         const { data: score } = Score.safeParse(value);
-        return score ? this.#taking({ id: score.id }, () => this.#keep(score)) : { status: 400 };
+        // Its own time, whatever the body says: createScore in web/src/features/public-api/server/scores-api-service.ts.
+        const timestamp = new Date().toISOString();
+        return score ? this.#taking({ id: score.id }, () => this.#keep({ ...score, timestamp })) : { status: 400 };
       }
       case 'POST /api/public/dataset-run-items': {
         const { data: item } = RunItem.safeParse(value);
@@ -52,6 +63,16 @@ export class LangfuseApi {
       default:
         return undefined;
     }
+  }
+
+  /** Keeps the scores among the events of the ingestion API; returns their ids. */
+  takeScoreEvents(events: readonly unknown[]): string[] {
+    return events.flatMap((event) => {
+      const { data } = ScoreEvent.safeParse(event);
+      if (!data) return [];
+      this.#keep({ ...data.body, timestamp: data.timestamp });
+      return [data.id];
+    });
   }
 
   #keep(score: StoredScore): void {

@@ -26,6 +26,8 @@ export interface StoredObservation {
   readonly input: unknown;
   readonly output: unknown;
   readonly metadata: { readonly [key: string]: unknown };
+  /** Whether it counts as a root although it has a parent. */
+  readonly isAppRoot: true | undefined;
   readonly trace: {
     readonly name: unknown;
     readonly sessionId: unknown;
@@ -33,6 +35,8 @@ export interface StoredObservation {
     readonly tags: unknown;
     readonly environment: unknown;
     readonly release: unknown;
+    /** Each observation has its own, which is that of the trace. */
+    readonly version: unknown;
     readonly metadata: { readonly [key: string]: unknown };
   };
 }
@@ -154,7 +158,7 @@ export class LangfuseServer {
       const isTaken = status < 300 && misbehaviour.disconnect !== 'before taking';
       if (isTaken) this.#keep(taken.spans);
       if (isTaken) taken.keep?.();
-      const verdicts = taken.events && isTaken ? this.ingested.take(taken.events, this.isOlder) : undefined;
+      const verdicts = taken.events && isTaken ? this.#takeEvents(taken.events) : undefined;
       if (misbehaviour.disconnect) {
         request.socket.destroy();
         return;
@@ -166,6 +170,17 @@ export class LangfuseServer {
     if (after) after.then(answer);
     else if (delayMs !== undefined) setTimeout(answer, delayMs);
     else answer();
+  }
+
+  /** A newer server accepts scores, but no traces (EVENTS_ONLY_ALLOWED_TYPES in web/src/pages/api/public/ingestion.ts). */
+  #takeEvents(events: readonly unknown[]): string {
+    const isScore = (event: unknown) => (event as { type?: unknown }).type === 'score-create';
+    const scores = this.api.takeScoreEvents(events.filter(isScore)).map((id) => ({ id, status: 201 }));
+    const others = this.ingested.take(
+      events.filter((event) => !isScore(event)),
+      this.isOlder,
+    );
+    return JSON.stringify({ ...others, successes: [...others.successes, ...scores] });
   }
 
   #read(request: IncomingMessage, body: Buffer): Taken {
@@ -284,6 +299,7 @@ export function stored(span: OtlpSpan): StoredObservation {
         key.startsWith(prefix) ? [[key.slice(prefix.length), parseIfJson(value)]] : [],
       ),
     );
+  const traceMetadata = under('langfuse.trace.metadata.');
   return {
     traceId: span.traceId,
     id: span.spanId,
@@ -300,7 +316,10 @@ export function stored(span: OtlpSpan): StoredObservation {
     usage: json('langfuse.observation.usage_details') as StoredObservation['usage'],
     input: json('langfuse.observation.input'),
     output: json('langfuse.observation.output'),
-    metadata: under('langfuse.observation.metadata.'),
+    // packages/shared/src/server/otel/OtelIngestionProcessor.ts lays the trace's metadata over the span's.
+    metadata: { ...under('langfuse.observation.metadata.'), ...traceMetadata },
+    // extractIsAppRoot in OtelIngestionProcessor.ts; packages/shared/src/eventsTable.ts reads it.
+    isAppRoot: text('langfuse.internal.is_app_root') === 'true' || undefined,
     trace: {
       name: text('langfuse.trace.name'),
       sessionId: text('session.id'),
@@ -308,7 +327,8 @@ export function stored(span: OtlpSpan): StoredObservation {
       tags: attributes.get('langfuse.trace.tags'),
       environment: text('langfuse.environment'),
       release: text('langfuse.release'),
-      metadata: under('langfuse.trace.metadata.'),
+      version: text('langfuse.version'),
+      metadata: traceMetadata,
     },
   };
 }

@@ -17,6 +17,7 @@ export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {
   metadata: {},
   environment: undefined,
   release: undefined,
+  traceName: 'Turn {n}',
   maxChars: 200_000,
   redact: undefined,
   capture: 'full',
@@ -68,10 +69,11 @@ export function describeTraces(observations: readonly StoredObservation[]): stri
     traces.set(observation.traceId, [...(traces.get(observation.traceId) ?? []), observation]);
   }
   const described = [...traces].map(([id, members]) => {
-    const shared = new Set(members.map(({ trace }) => JSON.stringify(trace)));
+    // A newer server reads the trace's metadata from the root, which alone has all of it.
+    const shared = new Set(members.map(({ trace: { metadata: _, ...trace } }) => JSON.stringify(trace)));
     if (shared.size > 1)
       throw new Error(`the observations of trace ${id} do not agree on it: ${[...shared].join('\n')}`);
-    const [first] = members;
+    const first = members.find(({ parentId }) => parentId === undefined) ?? members[0];
     return { id, ...first?.trace, observations: members.toSorted(byPlace).map(describe) };
   });
   return `${JSON.stringify(
@@ -81,10 +83,16 @@ export function describeTraces(observations: readonly StoredObservation[]): stri
   )}\n`;
 }
 
-function describe({ traceId: _, trace: __, startTime, endTime, ...rest }: StoredObservation) {
-  const { id, parentId, type, name, ...more } = rest;
+function describe({ traceId: _, trace, startTime, endTime, ...rest }: StoredObservation) {
+  const { id, parentId, type, name, metadata, ...more } = rest;
   const time = (ms: number) => new Date(ms).toISOString();
-  return { type, name, id, parentId, start: time(startTime), end: time(endTime), ...more };
+  const own = { metadata: withoutShared(metadata, trace.metadata) };
+  return { type, name, id, parentId, start: time(startTime), end: time(endTime), ...more, ...own };
+}
+
+/** What an observation's metadata says besides the trace's, which Langfuse lays over it. */
+export function withoutShared(metadata: StoredObservation['metadata'], shared: StoredObservation['metadata']) {
+  return Object.fromEntries(Object.entries(metadata).filter(([key]) => !(key in shared)));
 }
 
 function startOf({ observations: [first] }: { observations: readonly { start: string }[] }): string {

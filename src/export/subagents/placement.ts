@@ -2,8 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { deriveSpanId } from '../../observations/build/ids.js';
 import { NAME_CHARS } from '../../observations/build/observation.js';
 import { assembleTrace, type BuildOptions } from '../../observations/build/trace.js';
+import { nameTrace } from '../../observations/build/trace-name.js';
 import { sanitizeText } from '../../observations/content/sanitize.js';
 import type { Trace } from '../../observations/model.js';
+import type { Json } from '../../shared/json.js';
 import type { AgentEntry, Entry } from '../../state/entry.js';
 import type { AgentFile } from '../../transcript/agents/agent-files.js';
 import { findAgentType, type ToolCall } from '../../transcript/turns/turn.js';
@@ -99,7 +101,17 @@ export function serializeTrace({ id, parentId, scope, name, metadata, tags, user
 }
 
 export function deserializeTrace(entry: AgentEntry, options: BuildOptions): Trace {
-  const { trace: id, traceParent: parentId, traceScope: scope = id, traceName: name, traceMetadata: metadata } = entry;
+  const { trace: id, traceParent: parentId, traceScope: scope = id } = entry;
   const { traceTags: tags = options.tags, traceUser: userId = options.userId } = entry;
-  return assembleTrace({ id, parentId, scope, name, metadata, tags, userId }, options);
+  return assembleTrace({ id, parentId, scope, tags, userId, ...restrictStored(entry, options) }, options);
+}
+
+/** More may be forbidden by now than when the turn was built, whose name can contain its prompt. */
+function restrictStored({ traceName: name, traceMetadata: metadata }: AgentEntry, options: BuildOptions) {
+  if (options.capture !== 'metadata') return { name, metadata };
+  const { ide: _, ...rest } = metadata;
+  const { turn_number: number, cwd, git_repository: repository } = rest;
+  const text = (value: Json | undefined) => (typeof value === 'string' ? value : undefined);
+  const turn = { number: Number(number), cwd: text(cwd), repository: text(repository) };
+  return { name: number === undefined ? name : nameTrace(options.traceName, turn), metadata: rest };
 }

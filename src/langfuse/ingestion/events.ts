@@ -41,7 +41,7 @@ function buildEvent(type: ApiIngestionEvent['type'], body: { readonly id: string
 const TRACE_NAME_CHARS = 1_000;
 
 function buildTraceBody({ trace, startTime, input, output }: Observation) {
-  const { id, name, sessionId, userId, tags, environment, release, metadata } = trace;
+  const { id, name, sessionId, userId, tags, environment, release, version, metadata } = trace;
   return {
     id,
     timestamp: isoTime(startTime),
@@ -53,6 +53,7 @@ function buildTraceBody({ trace, startTime, input, output }: Observation) {
     tags: tags.length > 0 ? tags : undefined,
     environment,
     release,
+    version,
     metadata,
   };
 }
@@ -70,6 +71,7 @@ function buildBody({ trace, type, parentId, input, output, ...own }: Observation
     level,
     statusMessage,
     environment: trace.environment,
+    version: trace.version,
     input: input ?? undefined,
     output: output ?? undefined,
     // This API has only spans, generations and events.

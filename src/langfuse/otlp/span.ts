@@ -1,4 +1,5 @@
 import { cutContent } from '../../observations/content/cut.js';
+import { selectOwnMetadata } from '../../observations/metadata-keys.js';
 import type { Observation, Trace } from '../../observations/model.js';
 import { isRecord, type Json, parseJson } from '../../shared/json.js';
 import { version } from '../../shared/version.js';
@@ -23,7 +24,7 @@ export function encodeSpan(observation: Observation): string {
     startTimeUnixNano: formatNanoseconds(startTime),
     endTimeUnixNano: formatNanoseconds(endTime),
   });
-  const attributes = [...encodeAttributes(buildAttributes(observation)), ...encodeTrace(trace)];
+  const attributes = [...encodeAttributes(buildAttributes(observation)), ...encodeTrace(trace, parentId === undefined)];
   return `${head.slice(0, -1)},"attributes":[${attributes.join(',')}],${SPAN_TAIL}`;
 }
 
@@ -40,8 +41,10 @@ const SPAN_TAIL = JSON.stringify({
 // Every observation of a trace carries the trace's attributes, which are a third of its bytes.
 const encodedTraces = new WeakMap<Trace, readonly string[]>();
 
-function encodeTrace(trace: Trace): readonly string[] {
-  const known = encodedTraces.get(trace) ?? encodeAttributes(buildTraceAttributes(trace));
+function encodeTrace(trace: Trace, isRoot: boolean): readonly string[] {
+  if (isRoot) return encodeAttributes(buildTraceAttributes(trace, trace.metadata));
+  const known =
+    encodedTraces.get(trace) ?? encodeAttributes(buildTraceAttributes(trace, selectOwnMetadata(trace.metadata)));
   encodedTraces.set(trace, known);
   return known;
 }
@@ -132,10 +135,16 @@ function buildAttributes(observation: Observation): Attributes {
     'langfuse.observation.model.parameters': serialize(observation.modelParameters),
     ...flattenMetadata(METADATA, observation.metadata),
     ...(parentId === undefined && { [TRACE_INPUT]: input, [TRACE_OUTPUT]: output }),
+    // Below a span of the caller a turn's root counts as a root, too (Langfuse's packages/shared/src/eventsTable.ts).
+    'langfuse.internal.is_app_root': parentId !== undefined && parentId === trace.parentId ? 'true' : undefined,
   };
 }
 
-function buildTraceAttributes(trace: Trace): Attributes {
+/**
+ * Langfuse reads a trace's metadata from its root, and shows what any other observation says of the trace above that one's own
+ * metadata, which it would bury. So only the root says all of it, and the others what the user has added, to be filtered by.
+ */
+function buildTraceAttributes(trace: Trace, metadata: Trace['metadata']): Attributes {
   // A trace of which another program has the root is described there.
   const isOwn = trace.parentId === undefined;
   return {
@@ -144,7 +153,8 @@ function buildTraceAttributes(trace: Trace): Attributes {
     'user.id': trace.userId,
     'langfuse.trace.tags': trace.tags.length > 0 ? trace.tags : undefined,
     'langfuse.release': trace.release,
-    ...(isOwn && flattenMetadata('langfuse.trace.metadata', trace.metadata)),
+    'langfuse.version': trace.version,
+    ...(isOwn && flattenMetadata('langfuse.trace.metadata', metadata)),
   };
 }
 

@@ -69,7 +69,8 @@ export function buildLostSubagent(call: ToolCall, place: Place, settings: Conten
   const { details } = result ?? {};
   if (!result || details?.agentId === undefined) return undefined;
   const context = subagentContext(details.agentId, place.trace, settings);
-  const output = extractText(details.content) || (details.result ?? '');
+  const answer = extractText(details.content) || (details.result ?? '');
+  const prompt = details.prompt ?? findTextArgument(call, 'prompt');
   return buildObservation(context, {
     type: 'agent',
     id: context.agentSpanId,
@@ -77,8 +78,9 @@ export function buildLostSubagent(call: ToolCall, place: Place, settings: Conten
     name: findAgentType(call) ?? details.commandName ?? 'agent',
     startTime: at,
     endTime: Math.max(at, result.at),
-    input: details.prompt === undefined ? undefined : [{ role: 'user', content: details.prompt }],
-    output: output === '' ? null : { role: 'assistant', content: output },
+    input: prompt === undefined ? undefined : [{ role: 'user', content: prompt }],
+    output: answer === '' ? undefined : { role: 'assistant', content: answer },
+    unanswered: answer === '' ? 'its answer was not recorded' : undefined,
     metadata: {
       agent_id: details.agentId,
       agent_type: details.agentType,
@@ -110,7 +112,7 @@ export function planAgent(
 ): AgentPlan {
   const last = turns.at(-1) ?? turns[0];
   const { calls, failedCalls, apiErrors, answer, endTime } = turns.reduce(addFigures, earlier);
-  const { outcome, level, statusMessage } = determineEnding(last, earlier);
+  const { outcome, level, statusMessage, words } = determineEnding(last, earlier);
   const startTime = turns[0].prompts[0].at;
   const root = buildObservation(context, {
     type: 'agent',
@@ -120,7 +122,8 @@ export function planAgent(
     startTime,
     endTime: Math.max(startTime, endTime),
     input: turns.flatMap(({ prompts }) => prompts.map((prompt) => buildUserMessage(prompt, context))),
-    output: answer === undefined ? null : { role: 'assistant', content: answer },
+    output: answer === undefined ? undefined : { role: 'assistant', content: answer },
+    unanswered: answer === undefined ? words : undefined,
     metadata: addMetadata({
       outcome,
       tool_count: calls,

@@ -16,7 +16,11 @@ type Outcome =
   | 'empty'
   | 'unfinished';
 
-type Ending = { readonly outcome: Outcome } & Pick<Observation, 'level' | 'statusMessage'>;
+interface Ending extends Pick<Observation, 'level' | 'statusMessage'> {
+  readonly outcome: Outcome;
+  /** In words that repeat no content. */
+  readonly words: string;
+}
 
 /**
  * Determines how a turn ended: the last response decides, unless a note after it does. `earlier` is of what is not in the turn
@@ -35,13 +39,13 @@ export function determineEnding(
 function endingByNote(note: Note): Ending | undefined {
   switch (note.kind) {
     case 'api-error':
-      return { outcome: 'api_error', level: 'ERROR', statusMessage: note.content };
+      return { outcome: 'api_error', level: 'ERROR', statusMessage: note.content, words: 'API error' };
     case 'interrupt':
-      return warning('interrupted', note.content);
+      return warning('interrupted', note.content, 'interrupted');
     case 'max-turns':
       return warning('max_turns', 'stopped at the limit of turns');
     case 'hook-stop':
-      return warning('stopped_by_hook', `${STOPPED_BY_HOOK}: ${note.content}`);
+      return warning('stopped_by_hook', `${STOPPED_BY_HOOK}: ${note.content}`, STOPPED_BY_HOOK);
     case 'nudge':
       return warning('empty', 'the answer was empty, also when asked again');
     default:
@@ -57,9 +61,9 @@ function endingByResponse(last: Response | undefined, isAnswered: boolean): Endi
   if (last?.stopReason === 'tool_use' || (last && last.stopReason === undefined && last.calls.length > 0))
     return warning('unfinished', 'it ended after a tool call, without an answer');
   if (!isAnswered) return warning('empty', 'the answer was empty');
-  return { outcome: 'completed', level: 'DEFAULT', statusMessage: undefined };
+  return { outcome: 'completed', level: 'DEFAULT', statusMessage: undefined, words: 'completed' };
 }
 
-function warning(outcome: Outcome, statusMessage: string): Ending {
-  return { outcome, level: 'WARNING', statusMessage };
+function warning(outcome: Outcome, statusMessage: string, words = statusMessage): Ending {
+  return { outcome, level: 'WARNING', statusMessage, words };
 }

@@ -35,32 +35,47 @@ const HOOK_EVENTS = {
 };
 
 type EventDescription = Pick<ObservationDraft, 'name'> &
-  Partial<Pick<ObservationDraft, 'level' | 'statusMessage' | 'input' | 'metadata'>>;
+  Required<Pick<ObservationDraft, 'input' | 'output'>> &
+  Partial<Pick<ObservationDraft, 'level' | 'statusMessage' | 'metadata'>>;
 
-/** Returns what Langfuse shows of each kind of note; undefined for those that only say how the turn ended. */
+const PASSED_ON = describeAction('Passed on to the model.');
+
+/**
+ * Returns what Langfuse shows of each kind of note; undefined for those that only say how the turn ended. The default view of
+ * its session page shows only what has an input and an output.
+ */
 function describeEvent(note: Note, settings: ContentSettings): EventDescription | undefined {
   switch (note.kind) {
-    case 'compaction':
+    case 'compaction': {
+      const { trigger, preTokens } = note.fields.compactMetadata ?? {};
+      const size = preTokens === undefined ? '' : `, which had ${preTokens.toLocaleString('en-US')} tokens`;
       return {
         name: 'compaction',
+        input: [describeRequest(`Compact the conversation${trigger ? ` (${trigger})` : ''}.`)],
+        output: describeAction(`Compacted the conversation${size}.`),
         metadata: {
-          trigger: note.fields.compactMetadata?.trigger,
-          tokens_before: note.fields.compactMetadata?.preTokens,
+          compaction_trigger: trigger,
+          tokens_before: preTokens,
           input_tokens: note.cost?.tokens.input,
           output_tokens: note.cost?.tokens.output,
           cache_read_tokens: note.cost?.tokens.cacheRead,
           cache_write_tokens: note.cost?.tokens.cacheWritten,
         },
       };
+    }
     case 'retry': {
       const { retryAttempt: attempt, maxRetries: max_attempts, retryInMs: wait_ms, error } = note.fields;
       const metadata = { attempt, max_attempts, wait_ms };
-      return { name: 'api retry', level: 'WARNING', statusMessage: error?.formatted, metadata };
+      const input = [describeRequest(`A request to the API failed: ${error?.formatted ?? 'no reason is recorded'}`)];
+      const wait = wait_ms === undefined ? '' : ` after ${(wait_ms / 1_000).toFixed(1)} s`;
+      const count = attempt === undefined ? '' : `, attempt ${attempt}${max_attempts ? ` of ${max_attempts}` : ''}`;
+      const output = describeAction(`Tried again${wait}${count}.`);
+      return { name: 'api retry', level: 'WARNING', statusMessage: error?.formatted, input, output, metadata };
     }
     case 'absorbed-message':
-      return { name: 'message while working', input: [buildUserMessage(note, settings)] };
+      return { name: 'message while working', input: [buildUserMessage(note, settings)], output: PASSED_ON };
     case 'stop-hook-feedback':
-      return { name: 'stop hook feedback', input: [buildHookMessage(note.content, settings)] };
+      return { name: 'stop hook feedback', input: [buildHookMessage(note.content, settings)], output: PASSED_ON };
     case 'hook-feedback':
     case 'hook-context':
     case 'hook-stop':
@@ -68,16 +83,37 @@ function describeEvent(note: Note, settings: ContentSettings): EventDescription 
         name: HOOK_EVENTS[note.kind],
         level: note.kind === 'hook-stop' ? 'WARNING' : 'DEFAULT',
         input: [buildHookMessage(note.content, settings)],
+        output: note.kind === 'hook-stop' ? describeAction('Stopped the turn.') : PASSED_ON,
         metadata: { hook: note.hook.name, hook_tool_id: note.hook.toolUseId },
       };
     case 'model-fallback': {
-      const { trigger, originalModel: from_model, fallbackModel: to_model, content } = note.fields;
+      const { trigger: fallback_trigger, originalModel: from_model, fallbackModel: to_model, content } = note.fields;
       const statusMessage = extractText(content) || undefined;
-      return { name: 'model fallback', level: 'WARNING', statusMessage, metadata: { trigger, from_model, to_model } };
+      const metadata = { fallback_trigger, from_model, to_model };
+      const reason = fallback_trigger ? ` (${fallback_trigger})` : '';
+      const input = [describeRequest(`${from_model ?? 'The model'} could not be used${reason}.`)];
+      const output = describeAction(statusMessage ?? `Went on with ${to_model ?? 'another model'}.`);
+      return { name: 'model fallback', level: 'WARNING', statusMessage, input, output, metadata };
     }
     case 'api-error':
-      return { name: 'api error', level: 'ERROR', statusMessage: note.content, metadata: { status: note.status } };
+      return {
+        name: 'api error',
+        level: 'ERROR',
+        statusMessage: note.content,
+        input: [describeRequest('A request to the API failed.')],
+        output: describeAction(note.content || 'API error'),
+        metadata: { status: note.status },
+      };
     default:
       return undefined;
   }
+}
+
+function describeRequest(content: string) {
+  return { role: 'user', content };
+}
+
+/** What Claude Code did. Langfuse shows a message's name as its title. */
+function describeAction(content: string) {
+  return { role: 'assistant', name: 'Claude Code', content };
 }

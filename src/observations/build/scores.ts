@@ -1,7 +1,9 @@
 import type { Turn } from '../../transcript/turns/turn.js';
 import type { Observation } from '../model.js';
-import { determineEnding } from './ending.js';
 import { addFigures, NO_FIGURES } from './figures.js';
+
+/** Langfuse bills each score. What it knows itself, such as a turn's duration, is not repeated in one. */
+export const SCORE_NAMES = ['tool_error_rate', 'lines_added', 'lines_removed'] as const;
 
 /** The figures of a turn that are sent as scores of its trace. */
 export interface TurnScores {
@@ -9,23 +11,26 @@ export interface TurnScores {
   /** The turn's root in a caller's trace, which may hold several turns. */
   readonly observationId?: string | undefined;
   readonly environment?: string | undefined;
+  /**
+   * When the turn ended, which is the scores' time. It grows with the turn: of two scores with the same id Langfuse keeps the
+   * later one, if they are of the same day (scores.up.sql). The state of older versions does not have it.
+   */
+  readonly endTime?: number | undefined;
   readonly figures: { readonly [name: string]: number };
 }
 
 /** Computes them from the turn's own calls: what its subagents did may be known only much later. */
-export function computeScores(turn: Turn, root: Observation, earlier = NO_FIGURES): TurnScores {
-  const { id, trace, startTime, endTime } = root;
+export function computeScores(turn: Turn, { id, trace, endTime }: Observation, earlier = NO_FIGURES): TurnScores {
   const { calls, failedCalls, linesAdded, linesRemoved } = addFigures(earlier, turn);
   return {
     traceId: trace.id,
     observationId: trace.parentId === undefined ? undefined : id,
     environment: trace.environment,
+    endTime,
     figures: {
       ...(calls > 0 && { tool_error_rate: failedCalls / calls }),
-      interrupted: determineEnding(turn, earlier).outcome === 'interrupted' ? 1 : 0,
       lines_added: linesAdded,
       lines_removed: linesRemoved,
-      turn_seconds: (endTime - startTime) / 1_000,
     },
   };
 }

@@ -1,21 +1,26 @@
 import { findAgentType, findTextArgument, type Turn } from '../../transcript/turns/turn.js';
 
 /** The kinds of tags that are added to the user's own. */
-export const TAG_KINDS = ['claude-code', 'skill', 'agent', 'mcp'] as const;
+export const TAG_KINDS = ['claude-code', 'skill', 'agent', 'mcp', 'repo'] as const;
 export type TagKind = (typeof TAG_KINDS)[number];
 
 /**
- * Collects the tags of a turn: `claude-code`, and the skills, types of subagents and MCP servers that it used. All
+ * Collects the tags of a turn: `claude-code`, the skills, types of subagents and MCP servers that it used, and its repository. All
  * observations that are sent together have the same tags: in v4 a trace has the tags of the span that came in last, and
  * those of one request come in in any order. What a turn uses after a part of it was sent is on its later spans, of
  * which the root is one.
  */
-export function collectTags(turn: Turn, kinds: readonly TagKind[], earlier: Used = {}): string[] {
-  return buildTags(kinds, listUsed(turn, earlier));
+export function collectTags(
+  turn: Turn,
+  kinds: readonly TagKind[],
+  repository: string | undefined,
+  earlier: Used = {},
+): string[] {
+  return buildTags(kinds, { ...listUsed(turn, earlier), repo: [repository] });
 }
 
 /** The skills, types of subagents and MCP servers, by the kind of their tags. */
-export type Used = { readonly [kind in Exclude<TagKind, 'claude-code'>]?: readonly string[] | undefined };
+export type Used = { readonly [kind in Exclude<TagKind, 'claude-code' | 'repo'>]?: readonly string[] | undefined };
 
 /** Adds what a turn used, or a part of it, to what the parts before did. */
 export function listUsed({ skill, responses }: Pick<Turn, 'skill' | 'responses'>, earlier: Used): Used {

@@ -23,10 +23,11 @@ export function buildTool(call: ToolCall, index: number, parentId: string, conte
     metadata: {
       tool_name: name,
       tool_id: id,
-      summary: sanitizeText(summarizeCall(call), context.redact, SUMMARY_CHARS),
       denied: result?.denied,
       stored_path: result?.details?.persistedOutputPath,
       stored_size: result?.details?.persistedOutputSize,
+      // Version 4 shows the last key first.
+      summary: sanitizeText(summarizeCall(call), context.redact, SUMMARY_CHARS),
     },
     level: result?.isError ? 'ERROR' : 'DEFAULT',
     statusMessage: result?.isError ? extractText(result.content) : undefined,

@@ -1,10 +1,14 @@
 import { type Json, withoutUndefined } from '../../shared/json.js';
+import { isNotification } from '../../transcript/turns/notification.js';
+import { findTitle } from '../../transcript/turns/session-facts.js';
 import type { AgentThread, PromptContext, Turn } from '../../transcript/turns/turn.js';
 import { sanitizeText, sanitizeValue } from '../content/sanitize.js';
+import type { TraceKey } from '../metadata-keys.js';
 import type { Caller, ContentSettings, Trace } from '../model.js';
 import { NO_FIGURES } from './figures.js';
 import { deriveTraceId } from './ids.js';
 import { buildTags, collectTags, type TagKind } from './tags.js';
+import { nameTrace, shortenRepository } from './trace-name.js';
 
 /** The settings that describe traces and restrict what they contain. */
 export interface TraceSettings extends ContentSettings {
@@ -14,6 +18,8 @@ export interface TraceSettings extends ContentSettings {
   readonly metadata: { readonly [key: string]: Json };
   readonly environment: string | undefined;
   readonly release: string | undefined;
+  /** A template (trace-name.ts). */
+  readonly traceName: string;
   /** Whether a turn's figures are sent as scores. */
   readonly scores: boolean;
   /** Whether a generation's input is only what is new since the last response, or the whole request. */
@@ -40,9 +46,29 @@ export function buildTrace(turn: Turn, options: BuildOptions, earlier = NO_FIGUR
     id: parent?.trace ?? scope,
     parentId: parent?.span,
     scope,
-    name: `Turn ${number}`,
-    tags: collectTags(turn, options.autoTags, earlier.used),
+    name: nameTurn(turn, options),
+    tags: collectTags(turn, options.autoTags, shortenRepository(options.repository), earlier.used),
     metadata: { ...describeContext(context, options), ...metadata, turn_number: number, trigger: context.trigger },
+  });
+}
+
+/** The texts are redacted whole: a rule may need what comes after the part that is shown. */
+function nameTurn(
+  { number, context, prompts, session }: Turn,
+  { traceName, repository, capture, redact }: BuildOptions,
+) {
+  const sanitize = (text: string) => sanitizeText(text, redact);
+  const title = findTitle(session.titles);
+  const [{ content }] = prompts;
+  return nameTrace(traceName, {
+    number,
+    cwd: context.cwd,
+    repository,
+    ...(capture !== 'metadata' && {
+      title: () => title && sanitize(title),
+      // What a background task returned can be a tool's output.
+      prompt: () => (isNotification(content) ? 'background task done' : sanitize(content)),
+    }),
   });
 }
 
@@ -55,7 +81,7 @@ export function buildAgentTrace(thread: AgentThread, type: string | undefined, o
     parentId: undefined,
     scope: id,
     name: `Agent ${type ?? ''}`.trim(),
-    tags: buildTags(options.autoTags, { agent: [type] }),
+    tags: buildTags(options.autoTags, { agent: [type], repo: [shortenRepository(options.repository)] }),
     metadata: describeContext(context, options),
   });
 }
@@ -75,12 +101,12 @@ function describeContext(context: PromptContext, { sessionId, repository, captur
     entrypoint: context.entrypoint,
     // What is selected in the editor is content.
     ide: capture === 'metadata' ? undefined : context.ide,
-  });
+  } satisfies { [key in TraceKey]?: Json | undefined });
 }
 
-type OwnFields = Omit<Trace, 'sessionId' | 'environment' | 'release'>;
+type OwnFields = Omit<Trace, 'sessionId' | 'environment' | 'release' | 'version'>;
 
-/** Adds the user's own tags and metadata. The facts win over the user's metadata. */
+/** Adds the user's own tags and metadata. */
 function createTrace(options: BuildOptions, { tags, metadata, ...place }: Omit<OwnFields, 'userId'>): Trace {
   const sanitized = Object.entries({ ...options.metadata, ...metadata }).map(
     // Together with its name, which may say that the value is a secret.
@@ -93,6 +119,7 @@ function createTrace(options: BuildOptions, { tags, metadata, ...place }: Omit<O
 /** Adds what all traces of a run share. The metadata must be sanitized already. */
 export function assembleTrace(own: OwnFields, { sessionId, environment, release, redact }: BuildOptions): Trace {
   const shorten = (text: string) => sanitizeText(text, redact, TRACE_TEXT_CHARS);
+  const { version } = own.metadata;
   return {
     ...own,
     name: shorten(own.name),
@@ -101,5 +128,6 @@ export function assembleTrace(own: OwnFields, { sessionId, environment, release,
     tags: [...new Set(own.tags.map(shorten))],
     environment,
     release: release && shorten(release),
+    version: typeof version === 'string' ? version : undefined,
   };
 }

@@ -21,7 +21,7 @@ export function buildTurn(
   const { titles, pullRequest } = turn.session;
   const { parts, root } = planAgent(
     [turn],
-    trace,
+    { parentId: trace.parentId, name: `Turn ${turn.number}` },
     (figures) => ({ ...figures, session_title: findTitle(titles), pr: pullRequest }),
     turnContext(turn, options, trace),
     earlier,

@@ -1,16 +1,33 @@
 import { isRecord } from '../../shared/json.js';
 import { isNotification } from '../../transcript/turns/notification.js';
+import type { ObservationKey } from '../metadata-keys.js';
 import type { Capture, ObservationDraft } from '../model.js';
 
 /** Metadata that repeats content. A new key that does must be added here. */
-const CONTENT_METADATA = ['summary', 'stored_path', 'session_title', 'description'];
+const CONTENT_METADATA: readonly string[] = [
+  'summary',
+  'stored_path',
+  'session_title',
+  'description',
+] satisfies ObservationKey[];
 
 export const NOT_CAPTURED = '[not captured]';
 /** How the status message of a turn begins that a hook ended. The hook's reason follows. */
 export const STOPPED_BY_HOOK = 'stopped by a hook';
 
-/** Removes what the capture level forbids. Names, times, tokens and outcomes always stay. */
-export function applyCapture(draft: ObservationDraft, capture: Capture): ObservationDraft {
+/**
+ * Removes what the capture level forbids. Names, times, tokens and outcomes always stay. What ended without an answer gets an
+ * output that says how, as far as the level allows: the default view of Langfuse's session page shows nothing without one.
+ */
+export function applyCapture({ unanswered, ...draft }: ObservationDraft, capture: Capture): Captured {
+  const captured = withoutForbidden(draft, capture);
+  if (unanswered === undefined) return captured;
+  return { ...captured, output: { role: 'assistant', content: captured.statusMessage || unanswered } };
+}
+
+type Captured = Omit<ObservationDraft, 'unanswered'>;
+
+function withoutForbidden(draft: Captured, capture: Capture): Captured {
   if (capture === 'full') return draft;
   if (capture === 'metadata' || draft.type === 'tool') {
     const { input: _, output: __, statusMessage: ___, metadata, ...rest } = draft;

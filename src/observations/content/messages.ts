@@ -19,7 +19,8 @@ export function buildInputMessages(answered: readonly AnsweredMessage[], setting
       return { role: 'user', content: buildBeginning(parts, settings) };
     }
     const content = buildBeginning(extractParts(message.content), settings);
-    return { role: 'tool', tool_call_id: message.toolCallId, content };
+    // Langfuse shows the name as the message's title (getMessageTitle in its chatMessageUtils.ts).
+    return { role: 'tool', name: message.toolName, tool_call_id: message.toolCallId, content };
   });
 }
 

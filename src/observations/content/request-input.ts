@@ -58,7 +58,7 @@ export class RequestInputBuilder {
       input: [
         ...(system?.messages ?? []),
         ...(leftOut > 0 ? [buildMark(leftOut, 'older message', 'left out')] : []),
-        ...joinMessages(newestFirst.toReversed()),
+        ...nameToolMessages(joinMessages(newestFirst.toReversed())),
       ],
       media: found.flatMap(({ media }) => media),
       metadata: withoutUndefined<Json>({
@@ -170,6 +170,20 @@ function joinMessages(parts: readonly (RequestPart | MissingMessages)[]): Json[]
     }
   }
   return messages;
+}
+
+/** A result does not say which tool it is from, but the call does, in a message before it. */
+function nameToolMessages(messages: readonly Json[]): Json[] {
+  const names = new Map<Json | undefined, string>();
+  return messages.map((message) => {
+    if (!isRecord(message)) return message;
+    const calls = Array.isArray(message.tool_calls) ? message.tool_calls.filter(isRecord) : [];
+    for (const { id, function: called } of calls)
+      if (typeof id === 'string' && isRecord(called)) names.set(id, String(called.name));
+    const { role, ...rest } = message;
+    const name = role === 'tool' && typeof rest.tool_call_id === 'string' ? names.get(rest.tool_call_id) : undefined;
+    return name === undefined ? message : ({ role, name, ...rest } as Json);
+  });
 }
 
 function buildMark(count: number, what: string, happened: string): Json {

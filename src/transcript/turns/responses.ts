@@ -4,7 +4,7 @@ import { type Block, parseBlocks } from '../file/content.js';
 import type { AssistantLine, Line } from '../file/line.js';
 import type { LineLocation } from '../file/reader.js';
 import type { TokenCounts } from '../file/schema.js';
-import { soFar } from './resume-point.js';
+import { type SettledIds, soFar } from './resume-point.js';
 import type { Response, ToolCall, ToolResult } from './turn.js';
 
 /** What a response answers: the messages before it, and the request that sent them. */
@@ -37,8 +37,8 @@ export class ResponseCollector {
   readonly #earlyResults = new Map<string, ToolResult>();
   #openCalls = 0;
   #hasRunEnded = true;
-  /** The ids of the responses that were dropped, and of their calls, and who has them then. */
-  readonly #settledIds: string[] = [];
+  /** The ids of the responses that were dropped, and of their calls with the tools' names, and who has them then. */
+  readonly #settledIds = new Map<string, string | null>();
   readonly #settledOwner = Symbol();
   #hasUnnamed = false;
   #answer: LineLocation | undefined;
@@ -48,7 +48,7 @@ export class ResponseCollector {
   }
 
   get isEmpty(): boolean {
-    return this.#responses.length === 0 && this.#settledIds.length === 0;
+    return this.#responses.length === 0 && this.#settledIds.size === 0;
   }
 
   get last(): Pick<Response, 'stopReason' | 'calls' | 'firstLine' | 'lastLine'> | undefined {
@@ -57,6 +57,10 @@ export class ResponseCollector {
 
   hasCall(id: string | undefined): boolean {
     return id !== undefined && (this.#calls.has(id) || this.#isSettled(id));
+  }
+
+  findCallName(id: string | undefined): string | undefined {
+    return id === undefined ? undefined : (this.#calls.get(id)?.name ?? this.#settledIds.get(id) ?? undefined);
   }
 
   hasAssumedResult(id: string | undefined): boolean {
@@ -82,9 +86,13 @@ export class ResponseCollector {
     const dropped = this.#responses.splice(0, this.#responses.length - 1);
     this.#answer = dropped.findLast(hasText)?.place ?? this.#answer;
     for (const { id, calls } of dropped) {
-      for (const key of [id, ...calls.map((call) => call.id)]) if (key !== undefined) this.#settle(key);
+      if (id !== undefined) this.#settle(id, null);
       if (id !== undefined) this.#byId.delete(id);
-      for (const call of calls) if (call.id !== undefined) this.#calls.delete(call.id);
+      for (const call of calls) {
+        if (call.id === undefined) continue;
+        this.#settle(call.id, call.name);
+        this.#calls.delete(call.id);
+      }
     }
     this.#earlyResults.clear();
   }
@@ -95,8 +103,8 @@ export class ResponseCollector {
   }
 
   /** Takes responses for dropped that an earlier run has read. */
-  resume(ids: Iterable<string>, answer: LineLocation | undefined): void {
-    for (const id of ids) this.#settle(id);
+  resume(ids: SettledIds, answer: LineLocation | undefined): void {
+    for (const [id, name] of ids) this.#settle(id, name);
     this.#answer = answer;
   }
 
@@ -146,8 +154,8 @@ export class ResponseCollector {
     return true;
   }
 
-  #settle(id: string): void {
-    this.#settledIds.push(id);
+  #settle(id: string, name: string | null): void {
+    this.#settledIds.set(id, name);
     this.#owners.set(id, this.#settledOwner);
   }
 

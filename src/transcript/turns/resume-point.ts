@@ -3,7 +3,7 @@ import type { SessionFacts, Turn } from './turn.js';
 
 /**
  * Where reading can go on in the middle of a turn, instead of at its beginning: what the lines from `from` to `to` have said that
- * is still needed after them. It has nothing of what was said in the conversation, only places, ids, times and counts.
+ * is still needed after them. It has nothing of what was said in the conversation, only places, ids, tools' names, times and counts.
  */
 export interface ResumePoint {
   /** The turn, to be found again by reading up to its first response. */
@@ -26,11 +26,14 @@ export interface ResumePoint {
   /** The time of the last line that had one. */
   readonly lastTime?: number | undefined;
   readonly session: SessionFacts;
-  /** The ids of its responses and calls, and the uuids of its lines, and of those among them that must not be added twice. */
-  readonly ids: Iterable<string>;
+  readonly ids: SettledIds;
+  /** The uuids of its lines, and of those among them that must not be added twice. */
   readonly uuids: Iterable<string>;
   readonly seen: Iterable<string>;
 }
+
+/** The ids of its responses, and of their calls with the tools' names. */
+export type SettledIds = Iterable<readonly [id: string, tool: string | null]>;
 
 /** What the turn itself has to know. */
 export type OwnPoint = Omit<ResumePoint, 'uuids' | 'seen'>;
@@ -44,7 +47,7 @@ export interface SettledPart {
 }
 
 /** What a list that only grows contains so far, without copying it. */
-export function soFar(all: ReadonlySet<string> | readonly string[]): Iterable<string> {
+export function soFar<T>(all: Iterable<T> & ({ readonly size: number } | { readonly length: number })): Iterable<T> {
   const count = 'size' in all ? all.size : all.length;
   return {
     *[Symbol.iterator]() {

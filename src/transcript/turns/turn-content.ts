@@ -109,7 +109,8 @@ export class TurnContent {
       const result = { content, isError: isError || isFailure, denied, details, line: line.location.number, at };
       if (!isAssumed && this.responses.hasAssumedResult(toolUseId)) this.messages.dropResult(toolUseId);
       if (!this.responses.addResult(toolUseId, result, isAssumed)) continue;
-      this.messages.push({ role: 'tool', toolCallId: toolUseId, content }, at, line.location);
+      const toolName = this.responses.findCallName(toolUseId);
+      this.messages.push({ role: 'tool', toolCallId: toolUseId, toolName, content }, at, line.location);
       isPart = true;
     }
     return isPart;
@@ -138,7 +139,7 @@ export class TurnContent {
     // A tool's result can name a PDF that it has read; the PDF itself follows in a line of its own.
     else if (line.kind === 'user')
       this.messages.push(
-        { role: 'tool', toolCallId: undefined, content: line.content },
+        { role: 'tool', toolCallId: undefined, toolName: this.messages.lastToolName, content: line.content },
         this.#timeOf(line),
         line.location,
       );

@@ -103,7 +103,12 @@ export type AnsweredMessage =
       readonly media?: readonly MediaBlock[];
       readonly isFromHook?: boolean;
     }
-  | { readonly role: 'tool'; readonly toolCallId: string | undefined; readonly content: unknown };
+  | {
+      readonly role: 'tool';
+      readonly toolCallId: string | undefined;
+      readonly toolName?: string | undefined;
+      readonly content: unknown;
+    };
 
 export interface ModelRequest {
   readonly id: string;

@@ -8,6 +8,12 @@ export class WaitingMessages {
   taken: readonly LineLocation[] = [];
   lastAt: number | undefined;
 
+  /** The tool whose result is the last message, if it is one. */
+  get lastToolName(): string | undefined {
+    const last = this.#waiting.at(-1)?.message;
+    return last?.role === 'tool' ? last.toolName : undefined;
+  }
+
   push(message: AnsweredMessage, at: number, location?: LineLocation): void {
     this.#waiting.push({ message, location });
     this.lastAt = Math.max(this.lastAt ?? at, at);

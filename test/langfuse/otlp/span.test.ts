@@ -7,9 +7,10 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '
 import { describe, expect, test } from 'vitest';
 import { encodeRequest, encodeSpan, resourceAttributes, scope } from '../../../src/langfuse/otlp/span.js';
 import { buildTurn } from '../../../src/observations/build/turn.js';
+import { TRACE_KEYS } from '../../../src/observations/metadata-keys.js';
 import type { Observation } from '../../../src/observations/model.js';
 import { type OtlpSpan, stored } from '../../support/langfuse-server.js';
-import { recordings, transcriptsOf } from '../../support/recording.js';
+import { recording, recordings, transcriptsOf } from '../../support/recording.js';
 import { OPTIONS, turnsOf } from '../../support/traces.js';
 
 /** Encodes observations with the packages of Langfuse and OpenTelemetry. */
@@ -38,7 +39,9 @@ function theirAttributes(observation: Observation): Attributes {
   const { type, trace, parentId, completionStartTime, usage, ...content } = observation;
   const { level, statusMessage, input, output, model, modelParameters, metadata } = content;
   // `@langfuse/tracing` flattens metadata like this, but does not export the function.
+  const facts: readonly string[] = TRACE_KEYS;
   const prefixed = Object.entries(trace.metadata)
+    .filter(([key]) => parentId === undefined || !facts.includes(key))
     .map(([key, value]) => [
       `${names.TRACE_METADATA}.${key}`,
       typeof value === 'string' ? value : JSON.stringify(value),
@@ -59,11 +62,13 @@ function theirAttributes(observation: Observation): Attributes {
       ...(completionStartTime !== undefined && { completionStartTime: new Date(completionStartTime) }),
     }),
     ...(parentId === undefined && createTraceAttributes({ input, output })),
+    [names.IS_APP_ROOT]: parentId !== undefined && parentId === trace.parentId ? 'true' : undefined,
     [names.TRACE_NAME]: trace.name,
     [names.TRACE_SESSION_ID]: trace.sessionId,
     [names.TRACE_USER_ID]: trace.userId,
     [names.TRACE_TAGS]: trace.tags.length > 0 ? [...trace.tags] : undefined,
     [names.RELEASE]: trace.release,
+    [names.VERSION]: trace.version,
     ...Object.fromEntries(prefixed),
   };
   return all as Attributes;
@@ -110,6 +115,20 @@ describe('encodeSpan', () => {
       statusMessage: '\uFFFDb',
       metadata: { '\uFFFD': 'c\uFFFD' },
     });
+  });
+
+  test('writes the metadata of the trace to its root only, but that of the user to every observation', () => {
+    const [path = ''] = transcriptsOf(recording('p-toolloop'));
+    const [turn] = turnsOf(path);
+    if (!turn) throw new Error('no turn');
+    const { root, children } = buildTurn(turn, { ...OPTIONS, metadata: { team: 'x' }, sessionId: 'a session' });
+    const [agent, ...others] = [root, ...children].map((each) => stored(JSON.parse(encodeSpan(each))));
+    expect(agent?.trace.metadata).toMatchObject({ source: 'claude-code', turn_number: 1, team: 'x' });
+    expect(others.length).toBeGreaterThan(10);
+    for (const { trace } of others) expect(trace.metadata).toEqual({ team: 'x' });
+    // Version 4 shows metadata in the reverse order: the summary comes first.
+    const tool = others.find(({ type }) => type === 'tool');
+    expect(Object.keys(tool?.metadata ?? {})).toEqual(['tool_name', 'tool_id', 'summary', 'team']);
   });
 
   test('writes no attribute without a value', () => {

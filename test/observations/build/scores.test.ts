@@ -3,7 +3,7 @@ import { buildScores, type Score } from '../../../src/langfuse/scores.lazy.js';
 import { computeScores } from '../../../src/observations/build/scores.js';
 import { buildTurn } from '../../../src/observations/build/turn.js';
 import type { Turn } from '../../../src/transcript/turns/turn.js';
-import { assistant, at, groupTurns, SESSION, text, toolResult, toolUse, user } from '../../support/lines.js';
+import { assistant, at, groupTurns, SESSION, toolResult, toolUse, user } from '../../support/lines.js';
 import { recording, transcriptsOf } from '../../support/recording.js';
 import { OPTIONS, turnsOf } from '../../support/traces.js';
 
@@ -28,25 +28,17 @@ function changedBy(name: string, input: object, toolUseResult?: unknown, isError
 
 describe('the scores of a turn', () => {
   test.each([
-    ['p-toolloop', { tool_error_rate: 4 / 9, interrupted: 0, lines_added: 3, lines_removed: 1, turn_seconds: 1.969 }],
-    [
-      'v1.0.128-toolloop',
-      { tool_error_rate: 1 / 9, interrupted: 0, lines_added: 3, lines_removed: 1, turn_seconds: 1.962 },
-    ],
-    ['i-interrupt', { interrupted: 1, lines_added: 0, lines_removed: 0, turn_seconds: 3.039 }],
-    ['q-bashedit', { tool_error_rate: 0, interrupted: 0, lines_added: 1, lines_removed: 1, turn_seconds: 0.447 }],
+    ['p-toolloop', { tool_error_rate: 4 / 9, lines_added: 3, lines_removed: 1 }],
+    ['v1.0.128-toolloop', { tool_error_rate: 1 / 9, lines_added: 3, lines_removed: 1 }],
+    ['i-interrupt', { lines_added: 0, lines_removed: 0 }],
+    ['q-bashedit', { tool_error_rate: 0, lines_added: 1, lines_removed: 1 }],
   ])('are right for the recording %s', (name, expected) => {
     const [first] = transcriptsOf(recording(name)).flatMap((path) => turnsOf(path));
     expect(valuesOf(scoresOf(first))).toEqual(expected);
   });
 
   test('include no tool_error_rate if no tool was used', () => {
-    expect(scoreLines(...SIMPLE)).toEqual({ interrupted: 0, lines_added: 0, lines_removed: 0, turn_seconds: 2 });
-  });
-
-  test('say whether it was interrupted', () => {
-    const interrupt = user([text('[Request interrupted by user]')], { timestamp: at(3) });
-    expect(scoreLines(...SIMPLE, interrupt)).toMatchObject({ interrupted: 1 });
+    expect(scoreLines(...SIMPLE)).toEqual({ lines_added: 0, lines_removed: 0 });
   });
 });
 
@@ -115,20 +107,20 @@ describe('the lines that a call changed', () => {
 describe('a score', () => {
   test('belongs to the trace of its turn, and has the same id each time', () => {
     const [turn] = groupTurns(SIMPLE).all;
-    const [interrupted, ...others] = scoresOf(turn, { environment: 'ci' });
-    expect(interrupted).toEqual({
+    const [added, ...others] = scoresOf(turn, { environment: 'ci' });
+    expect(added).toEqual({
       id: expect.stringMatching(/^[0-9a-f]{32}$/),
       traceId: turn && buildTurn(turn, { ...OPTIONS, sessionId: SESSION }).root.trace.id,
       environment: 'ci',
-      name: 'interrupted',
+      name: 'lines_added',
       value: 0,
-      dataType: 'BOOLEAN',
+      dataType: 'NUMERIC',
     });
-    expect(others.map(({ dataType }) => dataType)).toEqual(['NUMERIC', 'NUMERIC', 'NUMERIC']);
+    expect(others.map(({ name }) => name)).toEqual(['lines_removed']);
     const grown = groupTurns([...SIMPLE, assistant('m2', 'more', { timestamp: at(9) })]).all[0];
     const ids = (scores: readonly Score[]) => scores.map(({ id }) => id);
     expect(ids(scoresOf(grown))).toEqual(ids(scoresOf(turn)));
-    expect(new Set(ids(scoresOf(turn))).size).toBe(4);
+    expect(new Set(ids(scoresOf(turn))).size).toBe(2);
   });
 
   test("belongs to the turn's root if the trace is another program's", () => {

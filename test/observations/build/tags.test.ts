@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { TAG_KINDS, type TagKind } from '../../../src/observations/build/tags.js';
+import { TAG_KINDS } from '../../../src/observations/build/tags.js';
 import { buildTurn } from '../../../src/observations/build/turn.js';
 import { assistant, groupTurns, SESSION, text, toolResult, toolUse, user } from '../../support/lines.js';
 import { OPTIONS } from '../../support/traces.js';
@@ -24,7 +24,7 @@ const TURN = [
 ];
 
 /** Returns the tags of a turn, which must be those of all its observations. */
-function tagsOf(lines: readonly object[], options: { autoTags?: readonly TagKind[]; tags?: readonly string[] } = {}) {
+function tagsOf(lines: readonly object[], options: Partial<typeof OPTIONS> = {}) {
   const all = groupTurns(lines).all.flatMap((turn) => {
     const { root, children } = buildTurn(turn, { ...OPTIONS, ...options, sessionId: SESSION });
     return [root, ...children];
@@ -44,6 +44,12 @@ describe('a turn is tagged', () => {
       'mcp:tracker',
       'mcp:plugin_docs_search',
     ]);
+  });
+
+  test('with its repository, without the host', () => {
+    const turn = [user('hi'), ...TURN.slice(-1)];
+    expect(tagsOf(turn, { repository: 'github.com/owner/name' })).toEqual(['claude-code', 'repo:owner/name']);
+    expect(tagsOf(turn, { repository: 'gitlab.com/a/b/c' })).toEqual(['claude-code', 'repo:a/b/c']);
   });
 
   test("after the user's own tags", () => {

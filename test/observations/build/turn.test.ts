@@ -83,6 +83,7 @@ describe('the trace of a turn', () => {
       tags: ['claude-code'],
       environment: undefined,
       release: undefined,
+      version: '2.1.326',
       metadata: {
         source: 'claude-code',
         turn_number: 1,
@@ -113,7 +114,7 @@ describe('the trace of a turn', () => {
     });
     expect({ input: tool?.input, output: tool?.output }).toEqual({ input: { path: '/x' }, output: 'file data' });
     expect({ input: second?.input, output: second?.output }).toEqual({
-      input: [{ role: 'tool', tool_call_id: 't1', content: 'file data' }],
+      input: [{ role: 'tool', name: 'Read', tool_call_id: 't1', content: 'file data' }],
       output: { role: 'assistant', content: 'done' },
     });
   });
@@ -245,7 +246,7 @@ describe('the summary of a call', () => {
 });
 
 describe('a turn that ends', () => {
-  const root = (lines: readonly object[]) => build(lines)[0];
+  const root = (lines: readonly object[], options: Partial<typeof OPTIONS> = {}) => build(lines, options)[0];
 
   test('normally is completed, and its output is the last text', () => {
     expect(root([user('go'), assistant('m1', 'first words'), assistant('m2', 'last words')])).toMatchObject({
@@ -282,7 +283,7 @@ describe('a turn that ends', () => {
     const nudge = user('[Your previous response had no visible output. Please continue]', { isMeta: true });
     expect(root([user('go'), assistant('m1', [toolUse('t1')]), user([toolResult('t1')]), nudge])).toMatchObject({
       level: 'WARNING',
-      output: null,
+      output: { role: 'assistant', content: 'the answer was empty, also when asked again' },
       metadata: { outcome: 'empty' },
     });
   });
@@ -303,12 +304,18 @@ describe('a turn that ends', () => {
       user('go'),
       assistant('x', 'API Error: 529 Overloaded', { isApiErrorMessage: true, apiErrorStatus: 529, timestamp: at(2) }),
     ]);
-    expect(agent).toMatchObject({ level: 'ERROR', output: null, metadata: { outcome: 'api_error', error_count: 1 } });
+    expect(agent).toMatchObject({
+      level: 'ERROR',
+      output: { role: 'assistant', content: 'API Error: 529 Overloaded' },
+      metadata: { outcome: 'api_error', error_count: 1 },
+    });
     expect(event).toMatchObject({
       type: 'event',
       name: 'api error',
       level: 'ERROR',
       statusMessage: 'API Error: 529 Overloaded',
+      input: [{ role: 'user', content: 'A request to the API failed.' }],
+      output: { role: 'assistant', name: 'Claude Code', content: 'API Error: 529 Overloaded' },
       metadata: { status: 529 },
       startTime: ms(2),
     });
@@ -324,7 +331,33 @@ describe('a turn that ends', () => {
   test('without any response has only a root', () => {
     const observations = build([user('go'), { type: 'system', subtype: 'turn_duration', durationMs: 9 }]);
     expect(observations).toHaveLength(1);
-    expect(observations[0]).toMatchObject({ output: null, metadata: { outcome: 'empty' } });
+    expect(observations[0]).toMatchObject({
+      output: { role: 'assistant', content: 'the answer was empty' },
+      metadata: { outcome: 'empty' },
+    });
+  });
+
+  test.each([
+    ['an interrupt', user('[Request interrupted by user]'), '[Request interrupted by user]', 'interrupted'],
+    [
+      'a hook',
+      { type: 'attachment', attachment: { type: 'hook_stopped_continuation', hookEvent: 'Stop', message: 'enough' } },
+      'stopped by a hook: enough',
+      'stopped by a hook',
+    ],
+    [
+      'an API error',
+      assistant('x', 'API Error: 400 no', { isApiErrorMessage: true }),
+      'API Error: 400 no',
+      'API error',
+    ],
+  ])('by %s, and without an answer, says so in its output as far as is captured', (_, line, words, ownWords) => {
+    const lines = [user('go'), assistant('m1', [toolUse('t1')]), user([toolResult('t1')]), line];
+    const said = (content: string) => ({ role: 'assistant', content });
+    expect(root(lines)?.output).toEqual(said(words));
+    expect(root(lines, { capture: 'metadata' })?.output).toEqual(said(ownWords));
+    const withheld = words.startsWith('stopped by a hook') ? ownWords : words;
+    expect(root(lines, { capture: 'no_tool_io' })?.output).toEqual(said(withheld));
   });
 });
 
@@ -349,13 +382,15 @@ describe('retries, compactions, messages while Claude works, and feedback of Sto
       assistant('m3', 'more', { timestamp: at(6) }),
     ]);
     const events = observations.filter(({ type }) => type === 'event');
+    const by = (content: string) => ({ role: 'assistant', name: 'Claude Code', content });
     expect(
-      events.map(({ name, level, statusMessage, metadata, input }) => ({
+      events.map(({ name, level, statusMessage, metadata, input, output }) => ({
         name,
         level,
         statusMessage,
         metadata,
         input,
+        output,
       })),
     ).toEqual([
       {
@@ -363,14 +398,16 @@ describe('retries, compactions, messages while Claude works, and feedback of Sto
         level: 'WARNING',
         statusMessage: '500 oops',
         metadata: { attempt: 1, max_attempts: 10, wait_ms: 551 },
-        input: undefined,
+        input: [{ role: 'user', content: 'A request to the API failed: 500 oops' }],
+        output: by('Tried again after 0.6 s, attempt 1 of 10.'),
       },
       {
         name: 'compaction',
         level: 'DEFAULT',
         statusMessage: undefined,
-        metadata: { trigger: 'auto', tokens_before: 990_126 },
-        input: undefined,
+        metadata: { compaction_trigger: 'auto', tokens_before: 990_126 },
+        input: [{ role: 'user', content: 'Compact the conversation (auto).' }],
+        output: by('Compacted the conversation, which had 990,126 tokens.'),
       },
       {
         name: 'message while working',
@@ -378,6 +415,7 @@ describe('retries, compactions, messages while Claude works, and feedback of Sto
         statusMessage: undefined,
         metadata: {},
         input: [{ role: 'user', content: 'and this' }],
+        output: by('Passed on to the model.'),
       },
       {
         name: 'stop hook feedback',
@@ -385,13 +423,14 @@ describe('retries, compactions, messages while Claude works, and feedback of Sto
         statusMessage: undefined,
         metadata: {},
         input: [{ role: 'user', content: 'Stop hook feedback:\nmore' }],
+        output: by('Passed on to the model.'),
       },
     ]);
     const generations = observations.filter(({ type }) => type === 'generation');
     expect(generations.map(({ input }) => input)).toEqual([
       [{ role: 'user', content: 'go' }],
       [
-        { role: 'tool', tool_call_id: 't1', content: 'done' },
+        { role: 'tool', name: 'Read', tool_call_id: 't1', content: 'done' },
         { role: 'user', content: 'and this' },
       ],
       [{ role: 'user', content: 'Stop hook feedback:\nmore' }],
@@ -430,7 +469,7 @@ describe('what hooks of the user told the model', () => {
     const generations = observations.filter(({ type }) => type === 'generation');
     expect(generations.map(({ input }) => input)).toEqual([
       [said('go'), said('plain output')],
-      [{ role: 'tool', tool_call_id: 't1', content: 'done' }, said('one\ntwo'), said('too long')],
+      [{ role: 'tool', name: 'Read', tool_call_id: 't1', content: 'done' }, said('one\ntwo'), said('too long')],
     ]);
   });
 
@@ -465,7 +504,9 @@ describe('a fallback to another model', () => {
       name: 'model fallback',
       level: 'WARNING',
       statusMessage: 'Switched to Haiku',
-      metadata: { trigger: 'overloaded', from_model: 'claude-opus-5', to_model: 'claude-haiku-4-5' },
+      input: [{ role: 'user', content: 'claude-opus-5 could not be used (overloaded).' }],
+      output: { role: 'assistant', name: 'Claude Code', content: 'Switched to Haiku' },
+      metadata: { fallback_trigger: 'overloaded', from_model: 'claude-opus-5', to_model: 'claude-haiku-4-5' },
     });
   });
 });

@@ -75,7 +75,7 @@ describe('an image or a document', () => {
     const [, , tool, next] = build(read([text('before'), image(), text('after'), text('that')]));
     const output = [text('before'), shownImage, text('after\nthat')];
     expect(tool?.output).toEqual(output);
-    expect(next?.input).toEqual([{ role: 'tool', tool_call_id: 't1', content: output }]);
+    expect(next?.input).toEqual([{ role: 'tool', name: 'Read', tool_call_id: 't1', content: output }]);
   });
 
   test('that is the whole tool result becomes a reference, too', () => {
@@ -92,8 +92,8 @@ describe('an image or a document', () => {
       ],
     ];
     const [root, , , next] = build(lines);
-    const result = { role: 'tool', tool_call_id: 't1', content: 'PDF file read: /x/a.pdf (7 bytes)' };
-    expect(next?.input).toEqual([result, { role: 'tool', content: [shownPdf] }]);
+    const result = { role: 'tool', name: 'Read', tool_call_id: 't1', content: 'PDF file read: /x/a.pdf (7 bytes)' };
+    expect(next?.input).toEqual([result, { role: 'tool', name: 'Read', content: [shownPdf] }]);
     expect(root?.input).toEqual([{ role: 'user', content: 'go' }]);
     expect(mediaCounts(build(lines))).toEqual([0, 0, 0, 1]);
     expect(mediaCounts(build(lines, { capture: 'no_tool_io' }))).toEqual([0, 0, 0, 0]);
@@ -209,7 +209,9 @@ describe('a placeholder with type, size and hash', () => {
     ]);
     const [, , tool, next] = build(read([text('a'), pdf, text('b')]), options);
     expect(tool).toMatchObject({ output: `a\n${pdfPlaceholder}\nb` });
-    expect(next?.input).toEqual([{ role: 'tool', tool_call_id: 't1', content: `a\n${pdfPlaceholder}\nb` }]);
+    expect(next?.input).toEqual([
+      { role: 'tool', name: 'Read', tool_call_id: 't1', content: `a\n${pdfPlaceholder}\nb` },
+    ]);
     expect(tool).not.toHaveProperty('media');
   });
 

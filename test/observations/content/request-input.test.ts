@@ -65,8 +65,8 @@ describe('the input that is built from a request', () => {
             { id: 't2', type: 'function', function: { name: 'Read', arguments: '{"file_path":"b.txt"}' } },
           ],
         },
-        { role: 'tool', tool_call_id: 't1', content: 'alpha' },
-        { role: 'tool', tool_call_id: 't2', content: 'be\nta' },
+        { role: 'tool', name: 'Read', tool_call_id: 't1', content: 'alpha' },
+        { role: 'tool', name: 'Read', tool_call_id: 't2', content: 'be\nta' },
         user('And be quick.'),
       ],
       media: [],
@@ -89,7 +89,7 @@ describe('the input that is built from a request', () => {
         content: '',
         tool_calls: [{ id: 's', type: 'function', function: { name: 'web_search', arguments: '{"query":"x"}' } }],
       },
-      { role: 'tool', tool_call_id: 's', content: 'X https://x.test' },
+      { role: 'tool', name: 'web_search', tool_call_id: 's', content: 'X https://x.test' },
     ]);
   });
 

@@ -681,7 +681,9 @@ describe('turns of two processes in one session', () => {
     });
     const [one] = groupTurns([...BOTH.slice(0, 2), assumed, typed('two', 'b', 'x', 1), ...BOTH.slice(3)]).all;
     expect(one && summarize(one)).toEqual(ONE);
-    expect(one?.responses[1]?.answered).toEqual([{ role: 'tool', toolCallId: 't1', content: 'late' }]);
+    expect(one?.responses[1]?.answered).toEqual([
+      { role: 'tool', toolCallId: 't1', toolName: 'Read', content: 'late' },
+    ]);
     const [killed] = groupTurns([...BOTH.slice(0, 2), assumed, typed('two', 'b', 'x', 1), ...BOTH.slice(3, 4)]).all;
     expect(killed?.responses[0]?.calls[0]?.result).toMatchObject({ content: 'interrupted', isError: true });
   });

@@ -24,6 +24,7 @@ const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   preview: () => import('./commands/preview/command.lazy.js'),
   backfill: () => import('./commands/backfill/command.lazy.js'),
   sessions: () => import('./commands/sessions/command.lazy.js'),
+  prices: () => import('./commands/prices/command.lazy.js'),
   mute: () => import('./commands/mute/mute.lazy.js'),
   unmute: () => import('./commands/mute/unmute.lazy.js'),
 };
@@ -37,6 +38,7 @@ const HELP = `usage: cc-langfuse <command>
   preview     shows what would be sent of a session, as a tree or a page
   backfill    exports sessions that are already on disk
   sessions    lists sessions and how much of each is in Langfuse
+  prices      learns what models cost that Langfuse has no price for
   mute        keeps a session on this machine from now on
   unmute      ends that
 

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { parseJson } from '../../src/shared/json.js';
+import { ModelStore } from './model-store.js';
 
 export interface ApiAnswer {
   readonly status: number;
@@ -29,6 +30,7 @@ export class LangfuseApi {
   /** How many scores have arrived, repetitions included. */
   scoresTaken = 0;
   readonly runItems: StoredRunItem[] = [];
+  readonly models = new ModelStore();
   /** The items of the one dataset. */
   datasetItems: readonly { readonly id: string; readonly [field: string]: unknown }[] = [];
 
@@ -50,7 +52,7 @@ export class LangfuseApi {
       case 'GET /api/public/dataset-items':
         return { status: 200, body: JSON.stringify({ data: this.datasetItems, meta: { totalPages: 1 } }) };
       default:
-        return undefined;
+        return this.models.answer(request, value);
     }
   }
 

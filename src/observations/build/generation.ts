@@ -4,6 +4,7 @@ import type { Response } from '../../transcript/turns/turn.js';
 import { buildInputMessages, buildOutputMessage } from '../content/messages.js';
 import type { Observation, Usage } from '../model.js';
 import { deriveSpanId } from './ids.js';
+import { nameModel } from './model-name.js';
 import { type BuildContext, buildObservation, type UnbuiltObservation } from './observation.js';
 import { buildTool, findLastLine } from './tool.js';
 
@@ -25,7 +26,7 @@ function buildGeneration(response: Response, id: string, context: BuildContext):
   const startTime = Math.min(request?.at ?? response.answeredAt ?? firstBlockAt, firstBlockAt);
   const isStartKnown =
     firstBlockStartedAt !== undefined && firstBlockStartedAt >= startTime && firstBlockStartedAt <= firstBlockAt;
-  const model = response.model?.replace(/\[1m\]$/, '');
+  const model = response.model && nameModel(response.model);
   const usage = countUsage(counts);
   const problem = describeProblem(response);
   return buildObservation(context, {

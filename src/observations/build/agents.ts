@@ -2,8 +2,8 @@ import { extractText } from '../../transcript/file/content.js';
 import { type AgentThread, findTextArgument, type ToolCall, type Turn } from '../../transcript/turns/turn.js';
 import { answerText, buildUserMessage } from '../content/messages.js';
 import type { ContentSettings, Observation, ObservationDraft, Trace } from '../model.js';
+import { listNote } from './compaction.js';
 import { determineEnding } from './ending.js';
-import { listEvent } from './events.js';
 import { listGenerationWithTools } from './generation.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation, type UnbuiltObservation } from './observation.js';
@@ -128,7 +128,7 @@ export function planAgent(
     line: last.lineNumbers.at(-1) ?? last.prompts[0].line,
   });
   const parts = turns.flatMap((turn) => [
-    ...turn.notes.map((note) => listEvent(note, context)),
+    ...turn.notes.flatMap((note) => listNote(note, context)),
     ...turn.responses.flatMap((response) => listGenerationWithTools(response, context)),
     ...listSidechains(turn, context),
   ]);

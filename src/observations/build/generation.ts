@@ -75,7 +75,7 @@ function describeProblem({ aborted, stopReason }: Response): string | undefined 
  * `total` is all kinds together. Cache writes are priced by how long they live, so they are split if the transcript
  * splits them; with both the split and the sum they would be counted twice.
  */
-function countUsage(counts: TokenCounts | undefined): Usage | undefined {
+export function countUsage(counts: TokenCounts | undefined): Usage | undefined {
   if (!counts) return undefined;
   const { ephemeral_5m_input_tokens: for5m, ephemeral_1h_input_tokens: for1h } = counts.cache_creation ?? {};
   const { cache_creation_input_tokens: written } = counts;

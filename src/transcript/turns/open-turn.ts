@@ -2,6 +2,7 @@ import { extractText, type MediaBlock, parseBlocks } from '../file/content.js';
 import type { AssistantLine, AttachmentLine, ChainLine, OtherLine, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
 import type { ClassifiedLine, ConversationLine } from './classify-line.js';
+import { findCompactionUsage } from './compaction-usage.js';
 import { type OpenPrompt, openPrompt } from './prompt.js';
 import { ResponseCollector } from './responses.js';
 import { addCompaction, addFacts, addResponses } from './session-facts.js';
@@ -182,7 +183,14 @@ export class OpenTurn {
     const last = this.#notes.findLastIndex(({ kind }) => kind === 'compaction');
     const note = this.#notes[last];
     if (!compaction || note?.kind !== 'compaction') return false;
-    this.#notes[last] = { ...note, cost: { tokens: compaction, line: line.location.number } };
+    const exact = findCompactionUsage({
+      before: this.#before.session.account,
+      now: line.fields.modelUsage ?? {},
+      responses: this.responses,
+      notes: this.#notes,
+      entrypoint: this.prompts[0]?.context.entrypoint,
+    });
+    this.#notes[last] = { ...note, cost: { tokens: compaction, line: line.location.number, exact } };
     return true;
   }
 

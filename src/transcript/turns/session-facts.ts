@@ -1,5 +1,6 @@
 import type { OtherLine } from '../file/line.js';
 import type { ModelAccount } from '../file/schema.js';
+import { readModels } from './compaction-usage.js';
 import { NO_SESSION_FACTS, NO_TOKENS, type Response, type SessionFacts, TITLE_KINDS, type Tokens } from './turn.js';
 
 type Account = SessionFacts['account'];
@@ -17,7 +18,8 @@ export function addFacts(
   if (type !== 'cost-state' || !fields.modelUsage) return { facts };
   const { account: before } = addResponses(facts, responses());
   const told = Object.values(fields.modelUsage).map(usedByModel).reduce(plus, NO_TOKENS);
-  const account = { ...NO_SESSION_FACTS.account, told, line: location.number, hasAgents: before.hasAgents };
+  const models = readModels(fields.modelUsage);
+  const account = { ...NO_SESSION_FACTS.account, told, models, line: location.number, hasAgents: before.hasAgents };
   return { facts: { ...facts, account }, compaction: compactionCost(before, told) };
 }
 

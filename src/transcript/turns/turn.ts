@@ -161,6 +161,8 @@ export interface Hook {
 interface CompactionCost {
   readonly tokens: Tokens;
   readonly line: number;
+  /** The model and its tokens by kind, if the account says for sure that they are the compaction's. */
+  readonly exact?: { readonly model: string; readonly usage: TokenCounts } | undefined;
 }
 
 /** What one subagent did: a turn for its prompt, and one for each message that continued it. */
@@ -192,6 +194,8 @@ export interface SessionFacts {
     readonly compactions: number;
     /** Agents use tokens too, but no line says when. */
     readonly hasAgents: boolean;
+    /** What its last line said of each model: input, output, cache read, and cache writes for 5 minutes and for 1 hour. */
+    readonly models?: { readonly [model: string]: readonly [number, number, number, number, number] } | undefined;
   };
 }
 

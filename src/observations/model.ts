@@ -63,6 +63,8 @@ export interface Observation {
   readonly model?: string | undefined;
   readonly modelParameters?: { readonly [name: string]: string | number } | undefined;
   readonly usage?: Usage | undefined;
+  /** In dollars, by kind. Langfuse computes no others for an observation that has any. */
+  readonly cost?: { readonly [kind: string]: number } | undefined;
   /** The images and documents that its input and output refer to. */
   readonly media?: readonly Media[];
   /** Claude Code's id of the request that a generation answers. */

@@ -128,6 +128,7 @@ function buildAttributes(observation: Observation): Attributes {
     [OUTPUT]: output,
     'langfuse.observation.model.name': observation.model,
     'langfuse.observation.usage_details': serialize(observation.usage),
+    'langfuse.observation.cost_details': serialize(observation.cost),
     'langfuse.observation.completion_start_time': formatTime(observation.completionStartTime),
     'langfuse.observation.model.parameters': serialize(observation.modelParameters),
     ...flattenMetadata(METADATA, observation.metadata),

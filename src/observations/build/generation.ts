@@ -7,6 +7,7 @@ import { deriveSpanId } from './ids.js';
 import { nameModel } from './model-name.js';
 import { type BuildContext, buildObservation, type UnbuiltObservation } from './observation.js';
 import { buildTool, findLastLine } from './tool.js';
+import { listWebSearchFee } from './web-search.js';
 
 /** Lists the generation of a response and the tools that it called. */
 export function listGenerationWithTools(response: Response, context: BuildContext): UnbuiltObservation[] {
@@ -18,6 +19,7 @@ export function listGenerationWithTools(response: Response, context: BuildContex
       line: findLastLine(call),
       build: () => buildTool(call, index, id, context),
     })),
+    ...listWebSearchFee(response, id, context),
   ];
 }
 

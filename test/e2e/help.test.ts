@@ -12,6 +12,7 @@ const COMMANDS = [
   'backfill',
   'sessions',
   'prices',
+  'dashboard',
   'mute',
   'unmute',
 ];

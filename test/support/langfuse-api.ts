@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { parseJson } from '../../src/shared/json.js';
+import { DashboardStore } from './dashboard-store.js';
 import { ModelStore } from './model-store.js';
 
 export interface ApiAnswer {
@@ -31,6 +32,7 @@ export class LangfuseApi {
   scoresTaken = 0;
   readonly runItems: StoredRunItem[] = [];
   readonly models = new ModelStore();
+  readonly dashboards = new DashboardStore();
   /** The items of the one dataset. */
   datasetItems: readonly { readonly id: string; readonly [field: string]: unknown }[] = [];
 
@@ -52,7 +54,7 @@ export class LangfuseApi {
       case 'GET /api/public/dataset-items':
         return { status: 200, body: JSON.stringify({ data: this.datasetItems, meta: { totalPages: 1 } }) };
       default:
-        return this.models.answer(request, value);
+        return this.models.answer(request, value) ?? this.dashboards.answer(request, value);
     }
   }
 

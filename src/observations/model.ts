@@ -19,6 +19,8 @@ export interface Caller {
   readonly parent?: { readonly trace: string; readonly span: string } | undefined;
   /** Trace ids are derived from it, so that the caller knows them in advance. */
   readonly seed?: string | undefined;
+  /** The experiment that this run is an item of, by the ends of Langfuse's attributes. */
+  readonly experiment?: { readonly [attribute: string]: string } | undefined;
   /** Describes the CI job. */
   readonly metadata?: { readonly [name: string]: string } | undefined;
 }
@@ -30,6 +32,9 @@ export interface Trace {
   readonly id: string;
   /** The caller's span above its root. If it has one, the trace's name, input and metadata are the caller's. */
   readonly parentId: string | undefined;
+  /** The name of the caller's trace, if the caller has said it. */
+  readonly callerName?: string | undefined;
+  readonly experiment?: { readonly [attribute: string]: string } | undefined;
   /**
    * Span ids are derived from it. It is the trace's id; in a caller's trace, which may hold several turns, it is the id
    * that the turn's own trace would have: some gateways count tool calls from 1 in each turn.

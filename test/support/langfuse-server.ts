@@ -91,7 +91,7 @@ export class LangfuseServer {
   readonly arrivals = new Map<string, number>();
   /** Observations that arrived again although nothing of them had changed. */
   readonly repeated: StoredObservation[] = [];
-  readonly api = new LangfuseApi();
+  readonly api = new LangfuseApi(() => this.isOlder);
   readonly events = new EventStore(this.api.models);
   readonly media = new MediaStore(() => this.url);
   readonly #rows = new Map<string, StoredObservation>();

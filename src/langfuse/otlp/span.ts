@@ -140,12 +140,14 @@ function buildTraceAttributes(trace: Trace): Attributes {
   // A trace of which another program has the root is described there.
   const isOwn = trace.parentId === undefined;
   return {
-    'langfuse.trace.name': isOwn ? trace.name : undefined,
+    'langfuse.trace.name': isOwn ? trace.name : trace.callerName,
     'session.id': trace.sessionId,
     'user.id': trace.userId,
     'langfuse.trace.tags': trace.tags.length > 0 ? trace.tags : undefined,
     'langfuse.release': trace.release,
     ...(isOwn && flattenMetadata('langfuse.trace.metadata', trace.metadata)),
+    // The cost of an experiment is the sum over the spans that name it themselves.
+    ...flattenMetadata('langfuse.experiment', trace.experiment ?? {}),
   };
 }
 

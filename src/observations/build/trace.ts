@@ -1,4 +1,4 @@
-import { type Json, withoutUndefined } from '../../shared/json.js';
+import { type Json, mapValues, withoutUndefined } from '../../shared/json.js';
 import type { AgentThread, PromptContext, Turn } from '../../transcript/turns/turn.js';
 import { sanitizeText, sanitizeValue } from '../content/sanitize.js';
 import type { Caller, ContentSettings, Trace } from '../model.js';
@@ -76,7 +76,7 @@ function describeContext(context: PromptContext, { sessionId, repository, captur
   });
 }
 
-type OwnFields = Omit<Trace, 'sessionId' | 'environment' | 'release'>;
+type OwnFields = Omit<Trace, 'sessionId' | 'environment' | 'release' | 'callerName' | 'experiment'>;
 
 /** Adds the user's own tags and metadata. The facts win over the user's metadata. */
 function createTrace(options: BuildOptions, { tags, metadata, ...place }: Omit<OwnFields, 'userId'>): Trace {
@@ -89,8 +89,12 @@ function createTrace(options: BuildOptions, { tags, metadata, ...place }: Omit<O
 }
 
 /** Adds what all traces of a run share. The metadata must be sanitized already. */
-export function assembleTrace(own: OwnFields, { sessionId, environment, release, redact }: BuildOptions): Trace {
+export function assembleTrace(own: OwnFields, options: BuildOptions): Trace {
+  const { sessionId, environment, release, redact, capture, caller } = options;
   const shorten = (text: string) => sanitizeText(text, redact, TRACE_TEXT_CHARS);
+  const { 'item.expected_output': expected, ...experiment } = caller.experiment ?? {};
+  // What the answer should be is content.
+  const isExpectedSent = expected !== undefined && capture !== 'metadata';
   return {
     ...own,
     name: shorten(own.name),
@@ -99,5 +103,10 @@ export function assembleTrace(own: OwnFields, { sessionId, environment, release,
     tags: [...new Set(own.tags.map(shorten))],
     environment,
     release: release && shorten(release),
+    // Below a span the trace has no id for a seed to decide about.
+    callerName: caller.parent && caller.seed && shorten(caller.seed),
+    experiment:
+      caller.experiment &&
+      mapValues({ ...experiment, ...(isExpectedSent && { 'item.expected_output': expected }) }, shorten),
   };
 }

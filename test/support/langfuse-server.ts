@@ -134,6 +134,11 @@ export class LangfuseServer {
     return this.arrivals.get(rowKey(observation)) ?? 0;
   }
 
+  /** Its worker is killed with SIGKILL: what was answered with 200 and not yet written is lost. */
+  loseWhatIsNotWritten(): void {
+    this.#rows.clear();
+  }
+
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));

@@ -264,7 +264,8 @@ async function exportAndLog(request: ExportRequest, context: ExportContext): Pro
   try {
     const { sent, failure } = await exportSession(request, context);
     if (failure !== undefined) log.warn(failure, { session, file });
-    log.debug('exported', { session, observations: sent.observations });
+    if (failure === undefined || sent.observations > 0)
+      log.debug('exported', { session, observations: sent.observations });
     return failure === undefined ? 'done' : 'unsent';
   } catch (error) {
     log.error((error as Error).message, { session, file });

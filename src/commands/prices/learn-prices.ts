@@ -54,10 +54,13 @@ function learnModel(model: string, steps: readonly AccountStep[]): LearnedModel 
   return { model, steps: all, misfits, deviation, prices: prices as LearnedModel['prices'] };
 }
 
-/** A step that was copied into a fork would seem to confirm itself. */
+/** What a fork repeats of its parent's account would seem to confirm itself. */
 function removeRepeated(steps: readonly AccountStep[]): Equation[] {
   const equations = new Map<string, Equation>();
-  for (const { counts, dollars, sum } of steps) {
+  const points = new Set<string>();
+  for (const { counts, dollars, sum, point } of steps) {
+    if (points.has(point)) continue;
+    points.add(point);
     const equation = { counts: COUNTED_KINDS.map((kind) => counts[kind]), value: dollars, error: sum * ROUNDING };
     const key = equation.counts.join(' ');
     const known = equations.get(key);

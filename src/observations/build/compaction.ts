@@ -5,6 +5,9 @@ import { deriveSpanId } from './ids.js';
 import { nameModel } from './model-name.js';
 import { type BuildContext, buildObservation, type UnbuiltObservation } from './observation.js';
 
+/** No request takes longer. */
+const LONGEST_MS = 3_600_000;
+
 /** Lists the event of a note, and of a compaction the generation that made it, if its tokens are known. */
 export function listNote(note: Note, context: BuildContext): UnbuiltObservation[] {
   const event = listEvent(note, context);
@@ -17,7 +20,7 @@ export function listNote(note: Note, context: BuildContext): UnbuiltObservation[
       id: deriveSpanId(context.trace, 'generation', `compaction:${uuid ?? `${context.fileId}:${line}`}`),
       parentId: context.agentSpanId,
       name: 'compaction',
-      startTime: at - Math.max(0, fields.compactMetadata?.durationMs ?? 0),
+      startTime: at - findDuration(fields.compactMetadata?.durationMs),
       endTime: at,
       metadata: { trigger: fields.compactMetadata?.trigger },
       level: 'DEFAULT',
@@ -26,4 +29,8 @@ export function listNote(note: Note, context: BuildContext): UnbuiltObservation[
       line: cost?.line ?? line,
     });
   return [event, { line: event.line, build }];
+}
+
+function findDuration(ms = 0): number {
+  return Number.isSafeInteger(ms) && ms >= 0 && ms <= LONGEST_MS ? ms : 0;
 }

@@ -19,6 +19,7 @@ const ModelCost = z.object({
 const CostState = z.object({
   modelUsage: z.record(z.string(), z.unknown()),
   hasUnknownModelCost: optional(z.boolean()),
+  startTime: optional(z.number()),
 });
 
 /** What an account counts, by the names that Langfuse has for these kinds of usage. */
@@ -39,6 +40,8 @@ export interface AccountStep {
   readonly dollars: number;
   /** The account's sum at the later line: the rounding errors in `dollars` grow with it. */
   readonly sum: number;
+  /** Identifies what the account said at the later line. A fork goes on with the account of its parent, and may repeat it. */
+  readonly point: string;
 }
 
 const ACCOUNT_LINE = Buffer.from('{"type":"cost-state"');
@@ -61,9 +64,10 @@ export function readAccountSteps(path: string): AccountStep[] {
       for (const [model, value] of Object.entries(account?.modelUsage ?? {})) {
         const { data: cost } = ModelCost.safeParse(value);
         if (!cost || !isSplit(cost)) continue;
-        const step = subtract(model, cost, last.get(model));
+        const step = subtract(cost, last.get(model));
         last.set(model, cost);
-        if (step) steps.push(step);
+        const point = [model, account?.startTime, ...Object.values(toCounts(cost))].join(' ');
+        if (step) steps.push({ ...step, model, point });
       }
     }
     return true;
@@ -78,16 +82,15 @@ function isSplit(cost: z.infer<typeof ModelCost>): boolean {
 }
 
 function subtract(
-  model: string,
   now: z.infer<typeof ModelCost>,
   before: z.infer<typeof ModelCost> | undefined,
-): AccountStep | undefined {
+): Omit<AccountStep, 'model' | 'point'> | undefined {
   const counts = toCounts(now);
   const earlier = before && toCounts(before);
   const isGrown =
     earlier && COUNTED_KINDS.every((kind) => counts[kind] >= earlier[kind]) && now.costUSD >= before.costUSD;
   // An account that has become smaller is another process's, or has begun again.
-  const step = { model, counts, dollars: now.costUSD, sum: now.costUSD };
+  const step = { counts, dollars: now.costUSD, sum: now.costUSD };
   if (!isGrown) return hasCounts(counts) ? step : undefined;
   const grown = Object.fromEntries(COUNTED_KINDS.map((kind) => [kind, counts[kind] - earlier[kind]]));
   const difference = { ...step, counts: grown as AccountStep['counts'], dollars: now.costUSD - before.costUSD };

@@ -117,6 +117,16 @@ describe('nothing is guessed', () => {
     expect(learn()).toMatchObject({ steps: 5, prices: { output: UNCONFIRMED } });
   });
 
+  test('because a fork that did nothing repeats the sum of what its parent says', () => {
+    const upTo = (n: number) => Array.from({ length: n }, (_, index) => variedCounts(index + 1));
+    const line = (n: number) => accountLine({ 'claude-new-9': account(upTo(n)) }, { startTime: 7 });
+    writeLines(...[1, 2, 3, 4, 5].map(line));
+    writeLines(line(5));
+    expect(learn()).toMatchObject({ steps: 5, prices: { output: UNCONFIRMED } });
+    writeLines(line(6));
+    expect(learn()).toMatchObject({ steps: 6, prices: PRICES });
+  });
+
   test.each([
     ['had fast mode', '{"message":{"usage":{"speed":"fast"}}}', {}],
     ['had a model that Claude Code has no price for', '{}', { hasUnknownModelCost: true }],

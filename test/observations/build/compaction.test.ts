@@ -79,6 +79,13 @@ describe('a compaction', () => {
     expect(ids(prompt(), boundary, answer('m1'))).toEqual(known);
   });
 
+  test.each([-1, 0.5, 1e300])('has no duration if the line says %d ms', (durationMs) => {
+    const odd = { ...boundary, compactMetadata: { durationMs } };
+    expect(compactions(BEFORE, prompt(), odd, answer('m1'), AFTER)).toMatchObject([
+      { startTime: ms(5), endTime: ms(5) },
+    ]);
+  });
+
   test.each<[string, object[]]>([
     ['the account comes later', [BEFORE, prompt(), boundary, answer('m1')]],
     ['there was no account before', [prompt(), boundary, answer('m1'), AFTER]],

@@ -1,8 +1,10 @@
 #!/usr/bin/env node
 // Runs `claude -p` for each item of a Langfuse dataset, and links what it did to the item.
 //
-//   node examples/dataset-run.mjs <dataset> <run name>                 Langfuse 2 and 3: a dataset run
-//   node examples/dataset-run.mjs <dataset> <run name> --experiment    Langfuse 4, Langfuse Cloud: an experiment
+//   node examples/dataset-run.mjs <dataset> <run name> [--dataset-run | --experiment]
+//
+// Langfuse 4 and Langfuse Cloud have experiments, older servers have dataset runs: unless you choose, the server's version does.
+// Langfuse 4 answers 200 to a dataset run and stores nothing.
 //
 // It needs the hooks of cc-langfuse in Claude Code's settings, and LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY and
 // LANGFUSE_BASE_URL in the environment. Copy it and adapt it: it needs only Node.
@@ -11,8 +13,8 @@ import { createHash, randomBytes } from 'node:crypto';
 
 const { LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY, LANGFUSE_BASE_URL = 'https://cloud.langfuse.com' } = process.env;
 const [dataset, runName, mode] = process.argv.slice(2);
-if (!dataset || !runName || (mode !== undefined && mode !== '--experiment')) {
-  console.error('usage: dataset-run.mjs <dataset> <run name> [--experiment]');
+if (!dataset || !runName || ![undefined, '--dataset-run', '--experiment'].includes(mode)) {
+  console.error('usage: dataset-run.mjs <dataset> <run name> [--dataset-run | --experiment]');
   process.exit(2);
 }
 if (!LANGFUSE_PUBLIC_KEY || !LANGFUSE_SECRET_KEY) {
@@ -26,9 +28,10 @@ await main().catch((error) => {
 });
 
 async function main() {
+  const isExperiment = mode === undefined ? (await readMajorVersion()) >= 4 : mode === '--experiment';
   for await (const item of listItems(dataset)) {
     try {
-      const traceId = await (mode === '--experiment' ? runBelowSpan(item) : runWithSeed(item));
+      const traceId = await (isExperiment ? runBelowSpan(item) : runWithSeed(item));
       console.log(`${item.id} ${traceId}`);
     } catch (error) {
       process.exitCode = 1;
@@ -48,21 +51,32 @@ async function runWithSeed(item) {
   return traceId;
 }
 
-/** Langfuse 4 reads an experiment's items from spans: this script sends one, and the turns become its children. */
+/**
+ * Langfuse 4 reads an experiment's items from spans: this script sends one, and the turns become its children. The cost of an item
+ * is the sum over the spans that have the attributes themselves, so the hook sets them, too. The seed is the name of the trace.
+ */
 async function runBelowSpan(item) {
   const [traceId, spanId] = [randomBytes(16).toString('hex'), randomBytes(8).toString('hex')];
   const startedAt = Date.now();
-  const answer = await runClaude(item.input, { CC_LANGFUSE_TRACEPARENT: `00-${traceId}-${spanId}-01` });
+  const experiment = {
+    id: createHash('sha256').update(`${dataset}/${runName}`).digest('hex').slice(0, 16),
+    name: runName,
+    'dataset.id': item.datasetId,
+    'item.id': item.id,
+    'item.root_observation_id': spanId,
+    // An empty value is none. JSON leaves undefined out.
+    'item.expected_output': toText(item.expectedOutput ?? undefined) || undefined,
+  };
+  const answer = await runClaude(item.input, {
+    CC_LANGFUSE_TRACEPARENT: `00-${traceId}-${spanId}-01`,
+    CC_LANGFUSE_TRACE_SEED: runName,
+    CC_LANGFUSE_EXPERIMENT: JSON.stringify(experiment),
+  });
   const attributes = {
     'langfuse.trace.name': runName,
     'langfuse.observation.input': toText(item.input),
     'langfuse.observation.output': answer,
-    'langfuse.experiment.id': createHash('sha256').update(`${dataset}/${runName}`).digest('hex').slice(0, 16),
-    'langfuse.experiment.name': runName,
-    'langfuse.experiment.dataset.id': item.datasetId,
-    'langfuse.experiment.item.id': item.id,
-    'langfuse.experiment.item.root_observation_id': spanId,
-    'langfuse.experiment.item.expected_output': toText(item.expectedOutput),
+    ...Object.fromEntries(Object.entries(experiment).map(([name, value]) => [`langfuse.experiment.${name}`, value])),
   };
   const span = {
     traceId,
@@ -94,6 +108,13 @@ function runClaude(input, env) {
   });
 }
 
+async function readMajorVersion() {
+  const { version } = await callLangfuse('GET', '/api/public/health');
+  const major = Number.parseInt(version, 10);
+  if (Number.isNaN(major)) throw new Error('the server does not say its version: use --dataset-run or --experiment');
+  return major;
+}
+
 async function* listItems(name) {
   for (let page = 1, totalPages = 1; page <= totalPages; page += 1) {
     const query = new URLSearchParams({ datasetName: name, page: String(page) });
@@ -114,7 +135,7 @@ async function callLangfuse(method, path, body) {
     body: body && JSON.stringify(body),
   });
   if (response.ok) return response.json();
-  const advice = path.endsWith('run-items') ? ' (Langfuse 4 has no dataset runs: --experiment)' : '';
+  const advice = path.endsWith('run-items') ? ' (use --experiment if it has no dataset runs)' : '';
   throw new Error(`${path.split('?')[0]} answers ${response.status}${advice}`);
 }
 

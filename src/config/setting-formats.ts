@@ -51,6 +51,27 @@ export const jsonObject = format('expected a JSON object', (value) => {
   return isRecord(parsed) ? (parsed as { [key: string]: Json }) : undefined;
 });
 
+/** The ends of Langfuse's attributes `langfuse.experiment.…`. Without the first two, an observation belongs to no item. */
+const EXPERIMENT_ATTRIBUTES = [
+  'id',
+  'item.id',
+  'name',
+  'dataset.id',
+  'item.root_observation_id',
+  'item.expected_output',
+];
+
+export const experiment = format(
+  `expected a JSON object of texts with id, item.id and, if wanted, ${EXPERIMENT_ATTRIBUTES.slice(2).join(', ')}`,
+  (value) => {
+    const parsed = parseJson(value);
+    if (!isRecord(parsed) || !parsed.id || !parsed['item.id']) return undefined;
+    const isValid = ([name, text]: [string, unknown]) =>
+      EXPERIMENT_ATTRIBUTES.includes(name) && typeof text === 'string' && text !== '';
+    return Object.entries(parsed).every(isValid) ? (parsed as { [attribute: string]: string }) : undefined;
+  },
+);
+
 export const NO_WEB_URL = 'expected an http or https URL';
 export const webUrl = format(NO_WEB_URL, parseWebUrl);
 

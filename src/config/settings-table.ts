@@ -160,6 +160,11 @@ export const SETTINGS = {
     help: 'Makes trace ids predictable: "Turn N" of this run\'s session gets `createTraceId("seed:N")` of the Langfuse SDKs.',
     schema: formats.text,
   },
+  CC_LANGFUSE_EXPERIMENT: {
+    kind: 'caller',
+    help: 'The item of a Langfuse experiment that this run works on: a JSON object, see [embedding](embedding.md#datasets-and-experiments).',
+    schema: formats.experiment,
+  },
   CC_LANGFUSE_ALLOW_OPT_OUT: {
     kind: 'run',
     help: 'In managed settings only: `false` keeps users and projects from turning tracing off, excluding folders and muting sessions.',
@@ -168,7 +173,7 @@ export const SETTINGS = {
   },
   CC_LANGFUSE_TIMEOUT: {
     kind: 'run',
-    help: 'Milliseconds after which a run in the foreground gives up; the next run continues.',
+    help: 'Milliseconds after which a run in the foreground gives up; the next run continues. While the server is known to be down, 1,500 at most.',
     schema: formats.wholeNumber,
     default: '10000',
   },

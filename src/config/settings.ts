@@ -80,6 +80,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     caller: {
       parent: values.CC_LANGFUSE_TRACEPARENT,
       seed: values.CC_LANGFUSE_TRACE_SEED,
+      experiment: values.CC_LANGFUSE_EXPERIMENT,
       metadata: githubMetadata(env),
     },
     timeoutMs: values.CC_LANGFUSE_TIMEOUT,

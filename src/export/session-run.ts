@@ -114,11 +114,12 @@ export class RunSettings {
   }
 
   /** What a turn or an agent is built with, by its run and by the folder that it worked in. */
-  buildOptions([{ parent, seed, metadata }]: readonly [Run, ...Run[]], settings: Settings, folder?: string) {
+  buildOptions([run]: readonly [Run, ...Run[]], settings: Settings, folder?: string) {
+    const { parent, seed, metadata, experiment } = run;
     const key = JSON.stringify([folder, settings.userId, settings.gitIdentity]);
     const facts = this.#gitFacts.get(key) ?? readGitFacts(folder, settings);
     this.#gitFacts.set(key, facts);
-    return { ...settings, ...facts, caller: { parent, seed, metadata } };
+    return { ...settings, ...facts, caller: { parent, seed, metadata, experiment } };
   }
 
   #readOnce(given: NodeJS.ProcessEnv, folder: string | undefined): Promise<Settings | undefined> {

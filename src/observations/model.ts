@@ -20,6 +20,8 @@ export interface Caller {
   readonly parent?: { readonly trace: string; readonly span: string } | undefined;
   /** Trace ids are derived from it, so that the caller knows them in advance. */
   readonly seed?: string | undefined;
+  /** The experiment that this run is an item of, by the ends of Langfuse's attributes. */
+  readonly experiment?: { readonly [attribute: string]: string } | undefined;
   /** Describes the CI job. */
   readonly metadata?: { readonly [name: string]: string } | undefined;
 }
@@ -31,6 +33,9 @@ export interface Trace {
   readonly id: string;
   /** The caller's span above its root. If it has one, the trace's name, input and metadata are the caller's. */
   readonly parentId: string | undefined;
+  /** The name of the caller's trace, if the caller has said it. */
+  readonly callerName?: string | undefined;
+  readonly experiment?: { readonly [attribute: string]: string } | undefined;
   /**
    * Span ids are derived from it. It is the trace's id; in a caller's trace, which may hold several turns, it is the id
    * that the turn's own trace would have: some gateways count tool calls from 1 in each turn.
@@ -67,6 +72,8 @@ export interface Observation {
   readonly model?: string | undefined;
   readonly modelParameters?: { readonly [name: string]: string | number } | undefined;
   readonly usage?: Usage | undefined;
+  /** In dollars, by kind. Langfuse computes no others for an observation that has any. */
+  readonly cost?: { readonly [kind: string]: number } | undefined;
   /** The images and documents that its input and output refer to. */
   readonly media?: readonly Media[];
   /** Claude Code's id of the request that a generation answers. */

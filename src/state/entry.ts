@@ -6,6 +6,8 @@ import { Mute, mergeByLine, openRun, Run } from './runs.js';
 const count = z.number().check(z.int(), z.nonnegative());
 
 const Tokens = z.object({ input: z.number(), output: z.number(), cacheRead: z.number(), cacheWritten: z.number() });
+/** Input, output, cache read, and cache writes for 5 minutes and for 1 hour. */
+const ExactTokens = z.readonly(z.tuple([z.number(), z.number(), z.number(), z.number(), z.number()]));
 
 export const Facts = z.object({
   titles: z.object({
@@ -20,6 +22,9 @@ export const Facts = z.object({
     since: Tokens,
     compactions: count,
     hasAgents: z.boolean(),
+    models: optional(z.record(z.string(), ExactTokens)),
+    usedByModel: optional(z.record(z.string(), ExactTokens)),
+    isUnclear: optional(z.boolean()),
   }),
 });
 

@@ -22,6 +22,7 @@ export const Run = z.object({
   parent: optional(z.object({ trace: z.string(), span: z.string() })),
   seed: optional(z.string()),
   metadata: optional(z.record(z.string(), z.string())),
+  experiment: optional(z.record(z.string(), z.string())),
 });
 export type Run = z.infer<typeof Run>;
 
@@ -55,8 +56,8 @@ export function isSameRun(run: RunIdentity, other: RunIdentity): boolean {
   return isDeepStrictEqual(describe(run), describe(isReplaced ? { ...other, destination: run.destination } : other));
 }
 
-function describe({ destination, given, parent, seed, metadata }: RunIdentity) {
-  return { destination, given, parent, seed, metadata };
+function describe({ destination, given, parent, seed, metadata, experiment }: RunIdentity) {
+  return { destination, given, parent, seed, metadata, experiment };
 }
 
 /** Adds runs or mutes in the order of their lines; one that begins at the same line is replaced. */

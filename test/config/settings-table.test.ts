@@ -55,6 +55,7 @@ const EFFECTS: {
   CC_LANGFUSE_SCORES: [KEYS, 'true'],
   CC_LANGFUSE_TRACEPARENT: [KEYS, `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`],
   CC_LANGFUSE_TRACE_SEED: [KEYS, 'seed'],
+  CC_LANGFUSE_EXPERIMENT: [KEYS, '{"id":"e","item.id":"i"}'],
   CC_LANGFUSE_TIMEOUT: [KEYS, '1'],
   CC_LANGFUSE_DEBUG: [KEYS, 'true'],
 };

@@ -58,6 +58,7 @@ describe('readSettings', () => {
       CC_LANGFUSE_INPUT: 'Request',
       CC_LANGFUSE_TRACEPARENT: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
       CC_LANGFUSE_TRACE_SEED: 'a seed',
+      CC_LANGFUSE_EXPERIMENT: '{"id":"e","item.id":"i","name":"n"}',
       CC_LANGFUSE_TRANSPORT: 'Ingestion',
     });
     expect(settings).toEqual({
@@ -83,7 +84,11 @@ describe('readSettings', () => {
       scores: true,
       media: false,
       input: 'request',
-      caller: { parent: { trace: 'a'.repeat(32), span: 'b'.repeat(16) }, seed: 'a seed' },
+      caller: {
+        parent: { trace: 'a'.repeat(32), span: 'b'.repeat(16) },
+        seed: 'a seed',
+        experiment: { id: 'e', 'item.id': 'i', name: 'n' },
+      },
       debug: true,
       problems: [],
     });

@@ -69,6 +69,17 @@ describe('a session that was exported before', () => {
     expectEachSent(workplace.server, 2);
   });
 
+  test('is sent again by --force alone if the server has lost it after it had answered 200', async () => {
+    write(1);
+    await workplace.backfill('--all');
+    const sent = workplace.server.observations;
+    workplace.server.loseWhatIsNotWritten();
+    await workplace.backfill('--all');
+    expect(workplace.server.observations).toEqual([]);
+    await workplace.backfill('--all', '--force');
+    expect(workplace.server.observations).toEqual(sent);
+  });
+
   test('to another project is skipped, even with --force', async () => {
     write(1);
     await workplace.backfill('--all');

@@ -118,10 +118,64 @@ describe('CC_LANGFUSE_TRACE_SEED', () => {
     expect(roots()[0]?.trace.name).toBe('Turn 1');
   });
 
-  test('is ignored if CC_LANGFUSE_TRACEPARENT is set', async () => {
+  test('sets no id if CC_LANGFUSE_TRACEPARENT is set, but the name of the trace, on every span', async () => {
     appendTurn(A, 1);
-    await hook(A, { ...seeded('s'), ...below('c') });
+    await hook(A, { ...seeded('nightly'), ...below('c') });
     expect(places()).toEqual(['Turn 1 cccccc cccccc']);
+    expect(workplace.server.observations.map(({ trace }) => trace.name)).toEqual(['nightly', 'nightly']);
+  });
+});
+
+describe('CC_LANGFUSE_EXPERIMENT', () => {
+  const experiment = (item: string, more: object = {}) => ({
+    CC_LANGFUSE_EXPERIMENT: JSON.stringify({ id: 'e1', 'item.id': item, name: 'nightly', ...more }),
+  });
+  const experiments = () => workplace.server.events.events.map(({ experiment: found }) => found);
+
+  test('puts its attributes on every span of the run, an expected output without secrets', async () => {
+    appendTurn(A, 1);
+    const more = { 'dataset.id': 'd', 'item.root_observation_id': 'r', 'item.expected_output': 'password=hunter22' };
+    await hook(A, { ...below('c'), ...experiment('i1', more) });
+    const attributes = { id: 'e1', 'item.id': 'i1', name: 'nightly', ...more };
+    const expected = { ...attributes, 'item.expected_output': 'password=[redacted]' };
+    expect(experiments()).toEqual([expected, expected]);
+  });
+
+  test('keeps the expected output on the machine with CC_LANGFUSE_CAPTURE=metadata', async () => {
+    appendTurn(A, 1);
+    await hook(A, { ...experiment('i1', { 'item.expected_output': 'x' }), CC_LANGFUSE_CAPTURE: 'metadata' });
+    expect(experiments()).toEqual([
+      { id: 'e1', 'item.id': 'i1', name: 'nightly' },
+      { id: 'e1', 'item.id': 'i1', name: 'nightly' },
+    ]);
+  });
+
+  test('is that of the run in which the turn began, and of no other session', async () => {
+    appendTurn(A, 1);
+    await failing(() => hook(A, experiment('i1')));
+    appendTurn(A, 2);
+    await hook(A);
+    appendTurn(B, 1);
+    await failing(() => hook(B));
+    appendTurn(A, 3);
+    utimesSync(pathOf(B), new Date(0), new Date(0));
+    await hook(A, experiment('i3'));
+    const items = workplace.server.events.events.map(({ sessionId, startTime, experiment: found }) =>
+      [sessionId === A ? 'A' : 'B', startTime.slice(17, 19), found['item.id'] ?? '-'].join(' '),
+    );
+    expect(new Set(items)).toEqual(new Set(['A 10 i1', 'A 20 -', 'A 30 i3', 'B 10 -']));
+  });
+
+  test.each([
+    ['no JSON', 'e1'],
+    ['without an item', '{"id":"e1"}'],
+    ['with an attribute that Langfuse does not have', '{"id":"e1","item.id":"i","dataset":"d"}'],
+    ['with a number', '{"id":"e1","item.id":7}'],
+  ])('is named in the log and ignored if it is %s', async (_, value) => {
+    appendTurn(A, 1);
+    await hook(A, { CC_LANGFUSE_EXPERIMENT: value });
+    expect(experiments()).toEqual([{}, {}]);
+    expect(JSON.stringify(workplace.log)).toContain('CC_LANGFUSE_EXPERIMENT: expected a JSON object');
   });
 });
 

@@ -70,6 +70,7 @@ describe('doctor', () => {
         ✓ clock           differs from the server's by 1 s
         - proxy           not used
         - certificates    only Node's own
+        ✓ prices          Langfuse has prices for claude-opus-5
 
       Sessions
         ✓ last-export     2026-10-01 12:00, 1 s ago: session 00000001-0000-4000-8000-000000000000, 2 turns

@@ -46,7 +46,8 @@ function example(args: readonly string[], env: Environment = {}) {
 const turns = () => workplace.server.observations.filter(({ name }) => name === 'Turn 1');
 
 describe('examples/dataset-run.mjs', () => {
-  test('runs claude -p for each item of a dataset, and links the item to the trace', async () => {
+  test('links the items of a dataset to the traces on an older server', async () => {
+    workplace.server.isOlder = true;
     const { exitCode, stdout, stderr } = await example(['questions', 'nightly']);
     const [one, two] = turns().map(({ traceId }) => traceId);
     expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: `item-1 ${one}\nitem-2 ${two}\n`, stderr: '' });
@@ -55,6 +56,37 @@ describe('examples/dataset-run.mjs', () => {
       { runName: 'nightly', datasetItemId: 'item-2', traceId: two },
     ]);
     expect(new Set(turns().map(({ trace }) => trace.sessionId)).size).toBe(2);
+  });
+
+  test('makes an experiment on a newer server, whose items cost what the turns cost', async () => {
+    workplace.server.api.models.models.push({
+      modelName: 'claude-opus-5-5',
+      matchPattern: '^claude-opus-5-5$',
+      isLangfuseManaged: false,
+      prices: { input: 4.4e-6, output: 22e-6 },
+    });
+    const { exitCode, stderr } = await example(['questions', 'nightly']);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    const { events, observations } = workplace.server;
+    const [one, two, ...more] = events.experimentItems;
+    expect(more).toEqual([]);
+    expect(one).toMatchObject({
+      root: 'item item-1',
+      experiment: { name: 'nightly', 'dataset.id': 'd1', 'item.id': 'item-1', 'item.expected_output': '{"text":"x"}' },
+    });
+    expect(two).toMatchObject({ root: 'item item-2', experiment: { id: one?.experiment?.id, 'item.id': 'item-2' } });
+    expect(Math.min(one?.totalCost ?? 0, two?.totalCost ?? 0)).toBeGreaterThan(0);
+    const total = events.events.reduce((sum, { totalCost = 0 }) => sum + totalCost, 0);
+    expect((one?.totalCost ?? 0) + (two?.totalCost ?? 0)).toBeCloseTo(total, 12);
+    expect((one?.observations ?? 0) + (two?.observations ?? 0)).toBe(observations.length);
+    expect(new Set(observations.map(({ trace }) => trace.name))).toEqual(new Set(['nightly']));
+    expect(workplace.server.api.runItems).toEqual([]);
+  });
+
+  test('links nothing on a newer server with --dataset-run: it answers 200, and stores nothing', async () => {
+    expect(await example(['questions', 'nightly', '--dataset-run'])).toMatchObject({ exitCode: 0 });
+    expect(workplace.server.api.runItems).toEqual([]);
+    expect(workplace.server.events.experimentItems).toEqual([]);
   });
 
   test('puts the turns below the spans of the items with --experiment', async () => {
@@ -81,10 +113,10 @@ describe('examples/dataset-run.mjs', () => {
       'langfuse.experiment.item.root_observation_id': first?.spanId,
       'langfuse.experiment.item.expected_output': '{"text":"x"}',
     });
-    expect(workplace.server.observations.filter(({ trace }) => trace.name !== undefined)).toHaveLength(2);
   });
 
   test('reports an item that fails, and runs the others', async () => {
+    workplace.server.isOlder = true;
     workplace.server.api.datasetItems = [
       { id: 'bad', input: 'nothing' },
       ...workplace.server.api.datasetItems.slice(0, 1),
@@ -96,10 +128,11 @@ describe('examples/dataset-run.mjs', () => {
 
   test('says what to do if the server has no dataset runs', async () => {
     workplace.server.misbehave = ({ url }) => (url?.endsWith('run-items') ? { status: 404 } : undefined);
+    workplace.server.isOlder = true;
     workplace.server.api.datasetItems = workplace.server.api.datasetItems.slice(0, 1);
     expect(await example(['questions', 'nightly'])).toMatchObject({
       exitCode: 1,
-      stderr: 'item-1: /api/public/dataset-run-items answers 404 (Langfuse 4 has no dataset runs: --experiment)\n',
+      stderr: 'item-1: /api/public/dataset-run-items answers 404 (use --experiment if it has no dataset runs)\n',
     });
   });
 

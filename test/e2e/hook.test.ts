@@ -555,6 +555,13 @@ describe('with CC_LANGFUSE_DEBUG=true', () => {
       { level: 'debug', msg: 'exported', session: SESSION, observations: 2 },
     ]);
   });
+
+  test('the log does not call a session exported of which nothing was accepted', async () => {
+    write(turnLines(1));
+    workplace.env = { ...workplace.env, CC_LANGFUSE_DEBUG: 'true', LANGFUSE_SECRET_KEY: 'wrong' };
+    expect(await workplace.hook(payload())).toMatchObject(quietly);
+    expect(workplace.log).toMatchObject([{ level: 'warn', msg: 'the server refuses the keys (401)' }]);
+  });
 });
 
 describe('no request is sent', () => {

@@ -46,7 +46,16 @@ const Generation = z.strictObject({
   modelParameters: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
   completionStartTime: time.optional(),
   usageDetails: z.record(z.string(), z.int().nonnegative()).optional(),
-  usage: z.strictObject({ input: tokens, output: tokens, total: tokens, unit: z.literal('TOKENS') }).optional(),
+  costDetails: z.record(z.string(), z.number().nonnegative()).optional(),
+  usage: z
+    .strictObject({
+      input: tokens,
+      output: tokens,
+      total: tokens,
+      totalCost: z.number().nonnegative().optional(),
+      unit: z.literal('TOKENS'),
+    })
+    .optional(),
 });
 const envelope = { id: z.string().regex(/^[\w-]+$/), timestamp: time };
 const IngestedEvent = z.discriminatedUnion('type', [

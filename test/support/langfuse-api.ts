@@ -1,5 +1,7 @@
 import * as z from 'zod/mini';
 import { parseJson } from '../../src/shared/json.js';
+import { DashboardStore } from './dashboard-store.js';
+import { ModelStore } from './model-store.js';
 
 export interface ApiAnswer {
   readonly status: number;
@@ -28,7 +30,8 @@ const ScoreEvent = z.object({
   body: Score,
 });
 
-const RunItem = z.object({ runName: z.string(), datasetItemId: z.string(), traceId: z.string() });
+// Langfuse 4.16.0: web/src/features/public-api/types/datasets.ts, PostDatasetRunItemsV1Body.
+const RunItem = z.strictObject({ runName: z.string(), datasetItemId: z.string(), traceId: z.string() });
 export type StoredRunItem = z.infer<typeof RunItem>;
 
 /** Langfuse's API for what is not a span: scores and datasets, as uncompressed JSON. */
@@ -37,9 +40,18 @@ export class LangfuseApi {
   readonly scores = new Map<string, StoredScore>();
   /** How many scores have arrived, repetitions included. */
   scoresTaken = 0;
+  /** Those that an older server has stored. */
   readonly runItems: StoredRunItem[] = [];
+  readonly models = new ModelStore();
+  readonly dashboards = new DashboardStore();
   /** The items of the one dataset. */
   datasetItems: readonly { readonly id: string; readonly [field: string]: unknown }[] = [];
+
+  readonly #isOlder: () => boolean;
+
+  constructor(isOlder: () => boolean) {
+    this.#isOlder = isOlder;
+  }
 
   /** Returns undefined for requests that are not part of this API. */
   answer(request: string, body: Buffer): ApiAnswer | undefined {
@@ -56,12 +68,13 @@ export class LangfuseApi {
         const { data: item } = RunItem.safeParse(value);
         const isKnown = this.datasetItems.some(({ id }) => id === item?.datasetItemId);
         if (!item) return { status: 400 };
-        return isKnown ? this.#taking(item, () => this.runItems.push(item)) : { status: 404 };
+        // web/src/pages/api/public/dataset-run-items.ts: with `events_only`, the default of version 4, nothing is stored.
+        return isKnown ? this.#taking(item, () => this.#isOlder() && this.runItems.push(item)) : { status: 404 };
       }
       case 'GET /api/public/dataset-items':
         return { status: 200, body: JSON.stringify({ data: this.datasetItems, meta: { totalPages: 1 } }) };
       default:
-        return undefined;
+        return this.models.answer(request, value) ?? this.dashboards.answer(request, value);
     }
   }
 

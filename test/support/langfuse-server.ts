@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import type { LangfuseConfig } from '../../src/config/settings.js';
+import { EventStore } from './event-store.js';
 import { IngestionStore } from './ingestion-store.js';
 import { type ApiAnswer, LangfuseApi } from './langfuse-api.js';
 import { MediaStore } from './media-store.js';
@@ -94,7 +95,8 @@ export class LangfuseServer {
   readonly arrivals = new Map<string, number>();
   /** Observations that arrived again although nothing of them had changed. */
   readonly repeated: StoredObservation[] = [];
-  readonly api = new LangfuseApi();
+  readonly api = new LangfuseApi(() => this.isOlder);
+  readonly events = new EventStore(this.api.models);
   readonly media = new MediaStore(() => this.url);
   readonly #rows = new Map<string, StoredObservation>();
   readonly #server: Server;
@@ -134,6 +136,11 @@ export class LangfuseServer {
   /** How many times an observation has arrived. */
   timesSent(observation: StoredObservation): number {
     return this.arrivals.get(rowKey(observation)) ?? 0;
+  }
+
+  /** Its worker is killed with SIGKILL: what was answered with 200 and not yet written is lost. */
+  loseWhatIsNotWritten(): void {
+    this.#rows.clear();
   }
 
   async stop(): Promise<void> {
@@ -197,7 +204,7 @@ export class LangfuseServer {
     if (request.headers.authorization !== `Basic ${credentials}`) return { status: 401, spans: [] };
     if (request.method === 'GET' && request.url === '/api/public/projects')
       return { status: 200, spans: [], body: JSON.stringify({ data: [PROJECT] }) };
-    const answer = this.api.answer(name, body) ?? this.media.answer(name, body);
+    const answer = this.api.answer(name, body) ?? this.events.answer(name) ?? this.media.answer(name, body);
     if (answer) return { spans: [], ...answer };
     if (request.method === 'POST' && request.url === '/api/public/ingestion') return parseEvents(request, body);
     const isOtlp = request.method === 'POST' && request.url === '/api/public/otel/v1/traces';
@@ -217,6 +224,7 @@ export class LangfuseServer {
       return;
     }
     for (const span of spans) {
+      this.events.keep(span);
       const row = stored(span);
       const key = rowKey(row);
       this.arrivals.set(key, (this.arrivals.get(key) ?? 0) + 1);

@@ -3,6 +3,7 @@ import { commandEnvironment, readSettingsFiles } from '../../config/claude-setti
 import { StateStore } from '../../state/store.js';
 import { FILE_CHECKS, type StateFiles } from './checks/files.js';
 import { HOOK_CHECKS, type HookSetup, readHookSetup } from './checks/hooks.js';
+import { MODEL_CHECKS } from './checks/models.js';
 import { PROGRAM_CHECKS } from './checks/program.js';
 import { SERVER_CHECKS } from './checks/server.js';
 import { SESSION_CHECKS } from './checks/sessions.js';
@@ -19,7 +20,7 @@ const CHECKS: { readonly [part: string]: readonly Check[] } = {
   Hooks: HOOK_CHECKS,
   Settings: SETTING_CHECKS,
   Files: FILE_CHECKS,
-  Server: SERVER_CHECKS,
+  Server: [...SERVER_CHECKS, ...MODEL_CHECKS],
   Sessions: SESSION_CHECKS,
 };
 

@@ -20,7 +20,8 @@ export async function exportAndLog(request: ExportRequest, context: ExportContex
   try {
     const { sent, failure, isBusy } = await exportSession(request, context);
     if (failure !== undefined) log.warn(failure, { session, file });
-    log.debug('exported', { session, observations: sent.observations });
+    if (failure === undefined || sent.observations > 0)
+      log.debug('exported', { session, observations: sent.observations });
     if (isBusy) return 'busy';
     return failure === undefined ? 'done' : 'unsent';
   } catch (error) {

@@ -227,7 +227,7 @@ async function exportPrevious(
   const agents = { running: new Set<string>(), sessionEnded: true, includeLegacyFiles: true };
   const whole = { ...previous, occasion: 'event', closing: { kind: 'everything' }, agents, adopts: true } as const;
   // What started this run holds for its own session alone.
-  const { parent: _, seed: __, metadata: ___, ...shared } = identity;
+  const { parent: _, seed: __, metadata: ___, experiment: ____, ...shared } = identity;
   const run = { identity: shared, claims: 'last turn' } as const;
   await exportAndLog(isKnown ? whole : { ...whole, run }, context);
   if (!isKnown) await recordEnd(previous, state);

@@ -6,7 +6,7 @@ import { version } from '../../shared/version.js';
 import type { Limits } from '../destination.js';
 
 export interface HttpRequest {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly url: URL;
   readonly headers?: { readonly [name: string]: string };
   readonly body?: string | Uint8Array | undefined;

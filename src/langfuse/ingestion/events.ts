@@ -60,7 +60,7 @@ function buildTraceBody({ trace, startTime, input, output }: Observation) {
 
 function buildBody({ trace, type, parentId, input, output, ...own }: Observation) {
   const { id, name, startTime, endTime, level, statusMessage, metadata } = own;
-  const { model, modelParameters, usage, completionStartTime } = own;
+  const { model, modelParameters, usage, cost, completionStartTime } = own;
   const isSpan = type === 'agent' || type === 'tool';
   return {
     id,
@@ -82,10 +82,16 @@ function buildBody({ trace, type, parentId, input, output, ...own }: Observation
       modelParameters,
       completionStartTime: completionStartTime === undefined ? undefined : isoTime(completionStartTime),
       usageDetails: usage,
+      costDetails: cost,
       // Version 2 has only these kinds.
-      usage: usage && { input: usage.input, output: usage.output, total: usage.total, unit: 'TOKENS' },
+      usage: describeUsage(usage, cost),
     }),
   };
+}
+
+function describeUsage(usage: Observation['usage'], cost: Observation['cost']) {
+  if (cost) return { totalCost: cost.total, unit: 'TOKENS' };
+  return usage && { input: usage.input, output: usage.output, total: usage.total, unit: 'TOKENS' };
 }
 
 function isoTime(ms: number): string {

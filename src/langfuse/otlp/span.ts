@@ -131,6 +131,7 @@ function buildAttributes(observation: Observation): Attributes {
     [OUTPUT]: output,
     'langfuse.observation.model.name': observation.model,
     'langfuse.observation.usage_details': serialize(observation.usage),
+    'langfuse.observation.cost_details': serialize(observation.cost),
     'langfuse.observation.completion_start_time': formatTime(observation.completionStartTime),
     'langfuse.observation.model.parameters': serialize(observation.modelParameters),
     ...flattenMetadata(METADATA, observation.metadata),
@@ -148,13 +149,15 @@ function buildTraceAttributes(trace: Trace, metadata: Trace['metadata']): Attrib
   // A trace of which another program has the root is described there.
   const isOwn = trace.parentId === undefined;
   return {
-    'langfuse.trace.name': isOwn ? trace.name : undefined,
+    'langfuse.trace.name': isOwn ? trace.name : trace.callerName,
     'session.id': trace.sessionId,
     'user.id': trace.userId,
     'langfuse.trace.tags': trace.tags.length > 0 ? trace.tags : undefined,
     'langfuse.release': trace.release,
     'langfuse.version': trace.version,
     ...(isOwn && flattenMetadata('langfuse.trace.metadata', metadata)),
+    // The cost of an experiment is the sum over the spans that name it themselves.
+    ...flattenMetadata('langfuse.experiment', trace.experiment ?? {}),
   };
 }
 

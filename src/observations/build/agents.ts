@@ -8,8 +8,8 @@ import {
 } from '../../transcript/turns/turn.js';
 import { buildUserMessage } from '../content/messages.js';
 import type { ContentSettings, Observation, ObservationDraft, Trace } from '../model.js';
+import { listNote } from './compaction.js';
 import { determineEnding } from './ending.js';
-import { listEvent } from './events.js';
 import { addFigures, NO_FIGURES } from './figures.js';
 import { listGenerationWithTools } from './generation.js';
 import { deriveSpanId } from './ids.js';
@@ -139,7 +139,7 @@ export function planAgent(
 /** Lists what is to be built below the agent observation of a turn. */
 export function listParts(turn: Turn, context: BuildContext): UnbuiltObservation[] {
   return [
-    ...turn.notes.map((note) => listEvent(note, context)),
+    ...turn.notes.flatMap((note) => listNote(note, context)),
     ...turn.responses.flatMap((response) => listGenerationWithTools(response, context)),
     ...listSidechains(turn, context),
   ];

@@ -4,8 +4,10 @@ import type { Response } from '../../transcript/turns/turn.js';
 import { buildInputMessages, buildOutputMessage } from '../content/messages.js';
 import type { Observation, Usage } from '../model.js';
 import { deriveSpanId } from './ids.js';
+import { nameModel } from './model-name.js';
 import { type BuildContext, buildObservation, type UnbuiltObservation } from './observation.js';
 import { buildTool, findLastLine } from './tool.js';
+import { listWebSearchFee } from './web-search.js';
 
 /** Lists the generation of a response and the tools that it called. */
 export function listGenerationWithTools(response: Response, context: BuildContext): UnbuiltObservation[] {
@@ -17,6 +19,7 @@ export function listGenerationWithTools(response: Response, context: BuildContex
       line: findLastLine(call),
       build: () => buildTool(call, index, id, context),
     })),
+    ...listWebSearchFee(response, id, context),
   ];
 }
 
@@ -25,7 +28,7 @@ function buildGeneration(response: Response, id: string, context: BuildContext):
   const startTime = Math.min(request?.at ?? response.answeredAt ?? firstBlockAt, firstBlockAt);
   const isStartKnown =
     firstBlockStartedAt !== undefined && firstBlockStartedAt >= startTime && firstBlockStartedAt <= firstBlockAt;
-  const model = response.model?.replace(/\[1m\]$/, '');
+  const model = response.model && nameModel(response.model);
   const usage = countUsage(counts);
   const problem = describeProblem(response);
   return buildObservation(context, {
@@ -74,7 +77,7 @@ function describeProblem({ aborted, stopReason }: Response): string | undefined 
  * `total` is all kinds together. Cache writes are priced by how long they live, so they are split if the transcript
  * splits them; with both the split and the sum they would be counted twice.
  */
-function countUsage(counts: TokenCounts | undefined): Usage | undefined {
+export function countUsage(counts: TokenCounts | undefined): Usage | undefined {
   if (!counts) return undefined;
   const { ephemeral_5m_input_tokens: for5m, ephemeral_1h_input_tokens: for1h } = counts.cache_creation ?? {};
   const { cache_creation_input_tokens: written } = counts;

@@ -1,4 +1,4 @@
-import { type Json, withoutUndefined } from '../../shared/json.js';
+import { type Json, mapValues, withoutUndefined } from '../../shared/json.js';
 import { isNotification } from '../../transcript/turns/notification.js';
 import { findTitle } from '../../transcript/turns/session-facts.js';
 import type { AgentThread, PromptContext, Turn } from '../../transcript/turns/turn.js';
@@ -104,7 +104,7 @@ function describeContext(context: PromptContext, { sessionId, repository, captur
   } satisfies { [key in TraceKey]?: Json | undefined });
 }
 
-type OwnFields = Omit<Trace, 'sessionId' | 'environment' | 'release' | 'version'>;
+type OwnFields = Omit<Trace, 'sessionId' | 'environment' | 'release' | 'version' | 'callerName' | 'experiment'>;
 
 /** Adds the user's own tags and metadata. */
 function createTrace(options: BuildOptions, { tags, metadata, ...place }: Omit<OwnFields, 'userId'>): Trace {
@@ -117,9 +117,13 @@ function createTrace(options: BuildOptions, { tags, metadata, ...place }: Omit<O
 }
 
 /** Adds what all traces of a run share. The metadata must be sanitized already. */
-export function assembleTrace(own: OwnFields, { sessionId, environment, release, redact }: BuildOptions): Trace {
+export function assembleTrace(own: OwnFields, options: BuildOptions): Trace {
+  const { sessionId, environment, release, redact, capture, caller } = options;
   const shorten = (text: string) => sanitizeText(text, redact, TRACE_TEXT_CHARS);
   const { version } = own.metadata;
+  const { 'item.expected_output': expected, ...experiment } = caller.experiment ?? {};
+  // What the answer should be is content.
+  const isExpectedSent = expected !== undefined && capture !== 'metadata';
   return {
     ...own,
     name: shorten(own.name),
@@ -129,5 +133,10 @@ export function assembleTrace(own: OwnFields, { sessionId, environment, release,
     environment,
     release: release && shorten(release),
     version: typeof version === 'string' ? version : undefined,
+    // Below a span the trace has no id for a seed to decide about.
+    callerName: caller.parent && caller.seed && shorten(caller.seed),
+    experiment:
+      caller.experiment &&
+      mapValues({ ...experiment, ...(isExpectedSent && { 'item.expected_output': expected }) }, shorten),
   };
 }

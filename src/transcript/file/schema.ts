@@ -28,6 +28,8 @@ const ModelAccount = z.object({
   outputTokens: number,
   cacheReadInputTokens: number,
   cacheCreationInputTokens: number,
+  cacheCreationEphemeral5mInputTokens: number,
+  cacheCreationEphemeral1hInputTokens: number,
 });
 export type ModelAccount = z.infer<typeof ModelAccount>;
 
@@ -120,7 +122,7 @@ export const SystemFields = z.object({
   subtype: text,
   content: anything,
   logicalParentUuid: text,
-  compactMetadata: optional(z.object({ trigger: text, preTokens: number })),
+  compactMetadata: optional(z.object({ trigger: text, preTokens: number, durationMs: number })),
   error: optional(z.object({ formatted: text })),
   retryInMs: number,
   retryAttempt: number,

@@ -1,5 +1,4 @@
-import type { LineLocation } from '../file/reader.js';
-import type { Note, Tokens } from './turn.js';
+import type { CompactionCost, Note } from './turn.js';
 import { tellsEnd } from './turn-end.js';
 
 /** The notes of a turn that is still open. */
@@ -42,11 +41,11 @@ export class OpenNotes {
   }
 
   /** Adds what the last compaction used. Returns whether there is one. */
-  addCost(tokens: Tokens, { number: line }: LineLocation): boolean {
+  addCost(cost: CompactionCost): boolean {
     const last = this.#own.findLastIndex(({ kind }) => kind === 'compaction');
     const note = this.#own[last];
     if (note?.kind !== 'compaction') return false;
-    this.#own[last] = { ...note, cost: { tokens, line } };
+    this.#own[last] = { ...note, cost };
     return true;
   }
 

@@ -147,7 +147,10 @@ export class OpenTurn {
   addSessionFacts(line: OtherLine, responses: () => readonly Response[]): boolean {
     const { facts, compaction } = addFacts(this.#thread.session, line, responses);
     this.#thread.session = facts;
-    return compaction !== undefined && this.#content.notes.addCost(compaction, line.location);
+    if (!compaction) return false;
+    // In the terminal Claude Code also asks models for its own purposes.
+    const { exact } = this.prompts[0]?.context.entrypoint?.startsWith('sdk') ? compaction : {};
+    return this.#content.notes.addCost({ tokens: compaction.tokens, exact, line: line.location.number });
   }
 
   /** Makes a line part of the turn. */

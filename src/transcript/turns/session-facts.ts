@@ -1,6 +1,21 @@
 import type { OtherLine } from '../file/line.js';
 import type { ModelAccount } from '../file/schema.js';
-import { NO_SESSION_FACTS, NO_TOKENS, type Response, type SessionFacts, TITLE_KINDS, type Tokens } from './turn.js';
+import {
+  addExactUsage,
+  type CompactionUsage,
+  findCompactionUsage,
+  mayHideUsage,
+  readModels,
+} from './compaction-usage.js';
+import {
+  NO_SESSION_FACTS,
+  NO_TOKENS,
+  type NoteContent,
+  type Response,
+  type SessionFacts,
+  TITLE_KINDS,
+  type Tokens,
+} from './turn.js';
 
 type Account = SessionFacts['account'];
 
@@ -9,7 +24,7 @@ export function addFacts(
   facts: SessionFacts,
   line: OtherLine,
   responses: () => readonly Response[],
-): { facts: SessionFacts; compaction?: Tokens | undefined } {
+): { facts: SessionFacts; compaction?: { tokens: Tokens; exact: CompactionUsage | undefined } | undefined } {
   const { type, fields, location } = line;
   if (type === 'pr-link') return { facts: { ...facts, pullRequest: fields.prUrl ?? facts.pullRequest } };
   if (TITLE_KINDS.some((kind) => kind === type))
@@ -17,8 +32,11 @@ export function addFacts(
   if (type !== 'cost-state' || !fields.modelUsage) return { facts };
   const { account: before } = addResponses(facts, responses());
   const told = Object.values(fields.modelUsage).map(usedByModel).reduce(plus, NO_TOKENS);
-  const account = { ...NO_SESSION_FACTS.account, told, line: location.number, hasAgents: before.hasAgents };
-  return { facts: { ...facts, account }, compaction: compactionCost(before, told) };
+  const models = readModels(fields.modelUsage);
+  const account = { ...NO_SESSION_FACTS.account, told, models, line: location.number, hasAgents: before.hasAgents };
+  const tokens = compactionCost(before, told);
+  const compaction = tokens && { tokens, exact: findCompactionUsage(before, fields.modelUsage) };
+  return { facts: { ...facts, account }, compaction };
 }
 
 /** The title that a line of one of the `TITLE_KINDS` gives the session. */
@@ -31,8 +49,11 @@ export function findTitle(titles: SessionFacts['titles']): string | undefined {
   return TITLE_KINDS.map((kind) => titles[kind]).find((title) => title !== undefined);
 }
 
-export function addCompaction(facts: SessionFacts): SessionFacts {
-  return { ...facts, account: { ...facts.account, compactions: facts.account.compactions + 1 } };
+/** Adds what a note says about the account. */
+export function addNote(facts: SessionFacts, note: NoteContent): SessionFacts {
+  const { account } = facts;
+  if (note.kind === 'compaction') return { ...facts, account: { ...account, compactions: account.compactions + 1 } };
+  return account.models && mayHideUsage(note) ? { ...facts, account: { ...account, isUnclear: true } } : facts;
 }
 
 const STARTS_AGENTS = new Set(['Agent', 'Task', 'Workflow', 'Skill', 'SendMessage']);
@@ -43,7 +64,8 @@ export function addResponses(facts: SessionFacts, responses: readonly Response[]
   const later = responses.filter(({ firstLine }) => firstLine > account.line);
   const since = later.map(usedBy).reduce(plus, account.since);
   const hasAgents = later.some(({ calls }) => calls.some(({ name }) => STARTS_AGENTS.has(name)));
-  return { ...facts, account: { ...account, since, hasAgents: account.hasAgents || hasAgents } };
+  const exact = addExactUsage(account, later);
+  return { ...facts, account: { ...account, since, hasAgents: account.hasAgents || hasAgents, ...exact } };
 }
 
 /** Another process uses tokens, too, and keeps an account of its own. */

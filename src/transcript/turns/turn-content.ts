@@ -5,7 +5,7 @@ import type { ClassifiedLine, ConversationLine } from './classify-line.js';
 import { OpenNotes } from './open-notes.js';
 import { type OpenPrompt, openPrompt } from './prompt.js';
 import { ResponseCollector } from './responses.js';
-import { addCompaction } from './session-facts.js';
+import { addNote } from './session-facts.js';
 import type { ThreadContext } from './thread-context.js';
 import type { Note, NoteContent } from './turn.js';
 import { WaitingMessages } from './waiting-messages.js';
@@ -127,7 +127,7 @@ export class TurnContent {
     if (note.kind === 'stop-hook-feedback' || note.kind === 'hook-feedback' || note.kind === 'hook-context')
       this.messages.push({ role: 'user', content: note.content, isFromHook: true }, at, line.location);
     if (this.#thread.isRepeated(line)) return false;
-    if (note.kind === 'compaction') this.#thread.session = addCompaction(this.#thread.session);
+    this.#thread.session = addNote(this.#thread.session, note);
     this.notes.add({ ...note, line: line.location.number, at, uuid: line.fields.uuid });
     return true;
   }

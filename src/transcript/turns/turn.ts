@@ -176,9 +176,11 @@ export interface Hook {
 }
 
 /** What the compaction call itself used, and the line that shows it. */
-interface CompactionCost {
+export interface CompactionCost {
   readonly tokens: Tokens;
   readonly line: number;
+  /** The model and its tokens by kind, if the account says for sure that they are the compaction's. */
+  readonly exact?: { readonly model: string; readonly usage: TokenCounts } | undefined;
 }
 
 /** What one subagent did: a turn for its prompt, and one for each message that continued it. */
@@ -210,8 +212,17 @@ export interface SessionFacts {
     readonly compactions: number;
     /** Agents use tokens too, but no line says when. */
     readonly hasAgents: boolean;
+    /** What its last line said of each model, and what responses of each have used since then. */
+    readonly models?: TokensByModel | undefined;
+    readonly usedByModel?: TokensByModel | undefined;
+    /** Whether something may have used tokens since then of which no line says how many. */
+    readonly isUnclear?: boolean | undefined;
   };
 }
+
+/** Input, output, cache read, and cache writes for 5 minutes and for 1 hour. */
+export type ExactTokens = readonly [number, number, number, number, number];
+export type TokensByModel = { readonly [model: string]: ExactTokens };
 
 export const TITLE_KINDS = ['custom-title', 'ai-title', 'summary'] as const;
 export type TitleKind = (typeof TITLE_KINDS)[number];

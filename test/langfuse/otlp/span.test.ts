@@ -36,7 +36,7 @@ async function theirRequest(observations: readonly Observation[]): Promise<strin
 }
 
 function theirAttributes(observation: Observation): Attributes {
-  const { type, trace, parentId, completionStartTime, usage, ...content } = observation;
+  const { type, trace, parentId, completionStartTime, usage, cost, ...content } = observation;
   const { level, statusMessage, input, output, model, modelParameters, metadata } = content;
   // `@langfuse/tracing` flattens metadata like this, but does not export the function.
   const facts: readonly string[] = TRACE_KEYS;
@@ -59,6 +59,7 @@ function theirAttributes(observation: Observation): Attributes {
       ...(model !== undefined && { model }),
       ...(modelParameters && { modelParameters }),
       ...(usage && { usageDetails: usage }),
+      ...(cost && { costDetails: cost }),
       ...(completionStartTime !== undefined && { completionStartTime: new Date(completionStartTime) }),
     }),
     ...(parentId === undefined && createTraceAttributes({ input, output })),
@@ -104,6 +105,12 @@ describe('encodeSpan and encodeRequest write the same bytes as the packages of L
 
 describe('encodeSpan', () => {
   const [some] = observationsOf({});
+
+  test('writes a cost as the package of Langfuse does', async () => {
+    if (!some) throw new Error('no observation');
+    const observation: Observation = { ...some, type: 'generation', cost: { web_search_requests: 0.03, total: 0.03 } };
+    expect(encodeRequest([encodeSpan(observation)])).toBe(await theirRequest([observation]));
+  });
 
   test('replaces a lone surrogate in a name, a status message or metadata', () => {
     if (!some) throw new Error('no observation');

@@ -1,0 +1,65 @@
+import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { toOneLine } from '../../cli/format.js';
+import { canAsk, confirm } from '../../cli/questions.js';
+import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
+import { readCommandSettings } from '../../config/folder-settings.js';
+import { readSettings } from '../../config/settings.js';
+import { DashboardApi } from '../../langfuse/dashboards.js';
+import { langfuseUrl } from '../../langfuse/endpoint.js';
+import { checkKeys } from '../../langfuse/server.js';
+import { listFilters, listWidgets, MARK, NAME } from './charts.js';
+import { findOwn, makeDashboard } from './make-dashboard.js';
+
+export const HELP = `usage: cc-langfuse dashboard [options]
+
+Makes the dashboard "${NAME}" in your Langfuse project: cost, sessions,
+turns and tokens; cost by model, user and trace name; tokens by kind; tool calls
+and their errors; the time that turns take; versions of Claude Code.
+Run again, it replaces the charts that it made, and no others. It needs Langfuse
+4 of July 2026 or newer.
+
+  --dry-run   print the JSON that would be sent, and send nothing
+  --yes       do not ask
+  --help
+
+Exit code: 0, 1 if it failed, 2 for a usage error.
+`;
+
+const OPTIONS = { 'dry-run': { type: 'boolean' }, yes: { type: 'boolean' } } as const;
+const TIMEOUT_MS = 60_000;
+
+export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
+  const { values, positionals } = parseCommandLine(args, OPTIONS);
+  if (positionals.length > 0) throw new UsageError(`${positionals[0]}: dashboard takes no operands`);
+  const { env } = await readCommandSettings(shell, process.cwd());
+  const { destination, autoTags } = await readSettings(env);
+  const filters = listFilters(autoTags);
+  if (values['dry-run']) {
+    const widgets = listWidgets().map(({ widget, place }, index) => ({
+      widget,
+      placement: place(`(chart ${index + 1})`),
+    }));
+    await printJson({ dashboard: { name: NAME, description: MARK, filters }, widgets });
+    return 0;
+  }
+  if (destination?.kind !== 'langfuse')
+    throw new UsageError(
+      'dashboard needs a Langfuse server and its keys: run cc-langfuse install, or set them in the shell',
+    );
+  if (!values.yes && !canAsk())
+    throw new UsageError('there is no terminal to ask in: use --yes; --dry-run shows what would be sent');
+  const check = await checkKeys(destination);
+  if (check.kind !== 'accepted') throw new Error(check.problem);
+  const api = new DashboardApi(destination, { deadline: Date.now() + TIMEOUT_MS });
+  const known = findOwn(await api.listDashboards());
+  const goal = `in project "${toOneLine(check.project.name)}" at ${destination.baseUrl.host}`;
+  const question = `${known ? 'Replace the charts of' : 'Make'} the dashboard "${NAME}" ${goal}?`;
+  if (!values.yes && !(await confirm(question))) {
+    printStderr('nothing was sent');
+    return 0;
+  }
+  const id = await makeDashboard(api, known, filters);
+  const page = `/project/${encodeURIComponent(check.project.id)}/dashboards/${encodeURIComponent(id)}`;
+  await printStdout(langfuseUrl(destination, page).href);
+  return 0;
+}

@@ -1,0 +1,90 @@
+import type { ModelAccount, TokenCounts } from '../file/schema.js';
+import type { ExactTokens, NoteContent, Response, SessionFacts, TokensByModel } from './turn.js';
+
+type Account = SessionFacts['account'];
+
+/** What a compaction used, and the model that was asked for it. */
+export interface CompactionUsage {
+  readonly model: string;
+  readonly usage: TokenCounts;
+}
+
+/** These let Claude Code ask a model without writing a line about it. */
+const MAY_ASK_MODELS = new Set(['WebSearch', 'WebFetch', 'Skill', 'Agent', 'Task', 'Workflow', 'SendMessage']);
+const MAY_LEAVE_NO_LINE = new Set<NoteContent['kind']>(['interrupt', 'nudge', 'api-error', 'retry', 'model-fallback']);
+
+/**
+ * Returns what the only compaction since the account's last line used, if the account says so for sure: one model's part of it has
+ * grown by more than the responses used, and nothing else can have contributed.
+ */
+export function findCompactionUsage(
+  { models, usedByModel = {}, isUnclear = false, compactions }: Account,
+  now: { readonly [model: string]: ModelAccount },
+): CompactionUsage | undefined {
+  const told = readModels(now);
+  if (!told || !models || isUnclear || compactions !== 1) return undefined;
+  const left = subtractModels(subtractModels(told, models), usedByModel);
+  const [[model, tokens] = [], ...others] = Object.entries(left).filter(([, used]) => used.some((n) => n !== 0));
+  if (model === undefined || !tokens || others.length > 0 || tokens.some((count) => count < 0)) return undefined;
+  if (!(model in usedByModel)) return undefined;
+  const [input, output, read, for5m, for1h] = tokens;
+  const usage = {
+    input_tokens: input,
+    output_tokens: output,
+    cache_read_input_tokens: read,
+    cache_creation_input_tokens: for5m + for1h,
+    cache_creation: { ephemeral_5m_input_tokens: for5m, ephemeral_1h_input_tokens: for1h },
+  };
+  return output > 0 ? { model, usage } : undefined;
+}
+
+/** Adds to an account that has a part for each model what responses have used, and whether something else may have. */
+export function addExactUsage(account: Account, responses: readonly Response[]): Partial<Account> {
+  if (!account.models || responses.length === 0) return {};
+  const isUnclear = responses.some(
+    ({ aborted, calls }) => aborted || calls.some(({ name }) => MAY_ASK_MODELS.has(name)),
+  );
+  return {
+    usedByModel: responses.reduce(addResponse, account.usedByModel ?? {}),
+    ...((isUnclear || account.isUnclear) && { isUnclear: true }),
+  };
+}
+
+/** Whether what a note says may have used tokens of which no line says how many. */
+export function mayHideUsage({ kind }: NoteContent): boolean {
+  return MAY_LEAVE_NO_LINE.has(kind);
+}
+
+/** Reads what an account says of each model; undefined if it does not say how long cache writes live. */
+export function readModels(account: { readonly [model: string]: ModelAccount }): TokensByModel | undefined {
+  const models: { [model: string]: ExactTokens } = {};
+  for (const [name, used] of Object.entries(account)) {
+    const { cacheCreationEphemeral5mInputTokens: for5m, cacheCreationEphemeral1hInputTokens: for1h } = used;
+    if (for5m === undefined || for1h === undefined || for5m + for1h !== used.cacheCreationInputTokens) return undefined;
+    const { inputTokens = 0, outputTokens = 0, cacheReadInputTokens = 0 } = used;
+    models[nameInAccount(name)] = [inputTokens, outputTokens, cacheReadInputTokens, for5m, for1h];
+  }
+  return models;
+}
+
+function nameInAccount(model = ''): string {
+  return model.replace(/\[1m\]$/, '');
+}
+
+function addResponse(models: TokensByModel, { model, usage }: Response): TokensByModel {
+  const { ephemeral_5m_input_tokens: for5m = 0, ephemeral_1h_input_tokens: for1h = 0 } = usage?.cache_creation ?? {};
+  const { input_tokens: input = 0, output_tokens: output = 0, cache_read_input_tokens: read = 0 } = usage ?? {};
+  return addTokens(models, nameInAccount(model), [input, output, read, for5m, for1h]);
+}
+
+function subtractModels(models: TokensByModel, others: TokensByModel): TokensByModel {
+  return Object.entries(others).reduce(
+    (left, [model, [a, b, c, d, e]]) => addTokens(left, model, [-a, -b, -c, -d, -e]),
+    models,
+  );
+}
+
+function addTokens(models: TokensByModel, model: string, [a, b, c, d, e]: ExactTokens): TokensByModel {
+  const [input, output, read, for5m, for1h] = models[model] ?? [0, 0, 0, 0, 0];
+  return { ...models, [model]: [input + a, output + b, read + c, for5m + d, for1h + e] };
+}

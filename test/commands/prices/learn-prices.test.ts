@@ -1,0 +1,152 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type LearnedModel, learnPrices } from '../../../src/commands/prices/learn-prices.js';
+import { readAccountSteps } from '../../../src/transcript/sessions/cost-account.js';
+import { type AccountCounts, account, accountLine, variedCounts } from '../../support/cost-account.js';
+import { recordings, transcriptsOf } from '../../support/recording.js';
+import { removeFolder } from '../../support/remove-folder.js';
+
+let folder: string;
+let files: string[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-prices-'));
+  files = [];
+});
+
+afterEach(() => removeFolder(folder));
+
+function writeLines(...lines: string[]): void {
+  const path = join(folder, `${files.length}.jsonl`);
+  writeFileSync(path, `${lines.join('\n')}\n`);
+  files.push(path);
+}
+
+/** A session of one response, which costs so many times what it should. */
+const writeSession = (counts: AccountCounts, costsTimes = 1) =>
+  writeLines(accountLine({ 'claude-new-9': account([counts], costsTimes) }));
+
+function learn(): LearnedModel | undefined {
+  const models = learnPrices(files.flatMap(readAccountSteps), (name) => name);
+  expect(models.length).toBeLessThan(2);
+  return models[0];
+}
+
+const known = (price: number) => ({ state: 'known', price });
+const unknown = (reason: string) => ({ state: 'unknown', reason });
+const PRICES = {
+  input: known(0.0000044),
+  output: known(0.000022),
+  cache_read_input_tokens: known(0.00000022),
+  input_cache_creation_5m: known(0.0000055),
+  input_cache_creation_1h: known(0.0000088),
+  web_search_requests: { state: 'unused' },
+};
+const UNCONFIRMED = unknown('nothing confirms it yet');
+
+describe('prices are learned', () => {
+  test('from sessions in which every kind of token varies', () => {
+    for (let n = 1; n <= 8; n += 1) writeSession(variedCounts(n));
+    expect(learn()).toMatchObject({ model: 'claude-new-9', steps: 8, misfits: 0, prices: PRICES });
+    expect(learn()?.deviation).toBeLessThan(1e-13);
+  });
+
+  test('from the steps within one session', () => {
+    const lines = Array.from({ length: 8 }, (_, index) => {
+      const responses = Array.from({ length: index + 1 }, (_each, n) => variedCounts(n + 1));
+      return accountLine({ 'claude-new-9': account(responses) });
+    });
+    writeLines(...lines);
+    expect(learn()).toMatchObject({ steps: 8, prices: PRICES });
+  });
+
+  test('for each web search, too', () => {
+    for (let n = 1; n <= 9; n += 1) writeSession({ ...variedCounts(n), webSearchRequests: n % 4 });
+    expect(learn()?.prices).toEqual({ ...PRICES, web_search_requests: known(0.01) });
+  });
+
+  test('although a few steps cost more, such as long prompts', () => {
+    for (let n = 1; n <= 40; n += 1) writeSession(variedCounts(n), n === 7 || n === 23 ? 1.5 : 1);
+    expect(learn()).toMatchObject({ steps: 40, misfits: 2, prices: PRICES });
+  });
+});
+
+describe('nothing is guessed', () => {
+  test('if no session confirms what the others say', () => {
+    for (let n = 1; n <= 5; n += 1) writeSession(variedCounts(n));
+    expect(learn()?.prices).toEqual({
+      input: UNCONFIRMED,
+      output: UNCONFIRMED,
+      cache_read_input_tokens: UNCONFIRMED,
+      input_cache_creation_5m: UNCONFIRMED,
+      input_cache_creation_1h: UNCONFIRMED,
+      web_search_requests: { state: 'unused' },
+    });
+  });
+
+  test('about a kind that only one session has', () => {
+    for (let n = 1; n <= 8; n += 1) writeSession({ ...variedCounts(n), webSearchRequests: n === 3 ? 2 : 0 });
+    expect(learn()?.prices).toEqual({ ...PRICES, web_search_requests: UNCONFIRMED });
+  });
+
+  test('about kinds that never vary apart', () => {
+    for (let n = 1; n <= 9; n += 1) {
+      const for1h = (n * 59) % 211;
+      writeSession({
+        ...variedCounts(n),
+        cacheCreationEphemeral5mInputTokens: 2 * for1h,
+        cacheCreationEphemeral1hInputTokens: for1h,
+      });
+    }
+    expect(learn()?.prices).toEqual({
+      ...PRICES,
+      input_cache_creation_5m: unknown('not told apart from cache write, 1 hour'),
+      input_cache_creation_1h: unknown('not told apart from cache write, 5 minutes'),
+    });
+  });
+
+  test('if the cost does not follow from the tokens', () => {
+    for (let n = 1; n <= 40; n += 1) writeSession(variedCounts(n), n % 4 === 0 ? 1 + n / 10 : 1);
+    expect(learn()).toMatchObject({ steps: 40, prices: undefined });
+  });
+
+  test('because a fork repeats what its parent says', () => {
+    for (let n = 1; n <= 5; n += 1) for (let copy = 0; copy < 3; copy += 1) writeSession(variedCounts(n));
+    expect(learn()).toMatchObject({ steps: 5, prices: { output: UNCONFIRMED } });
+  });
+
+  test('because a fork that did nothing repeats the sum of what its parent says', () => {
+    const upTo = (n: number) => Array.from({ length: n }, (_, index) => variedCounts(index + 1));
+    const line = (n: number) => accountLine({ 'claude-new-9': account(upTo(n)) }, { startTime: 7 });
+    writeLines(...[1, 2, 3, 4, 5].map(line));
+    writeLines(line(5));
+    expect(learn()).toMatchObject({ steps: 5, prices: { output: UNCONFIRMED } });
+    writeLines(line(6));
+    expect(learn()).toMatchObject({ steps: 6, prices: PRICES });
+  });
+
+  test.each([
+    ['had fast mode', '{"message":{"usage":{"speed":"fast"}}}', {}],
+    ['had a model that Claude Code has no price for', '{}', { hasUnknownModelCost: true }],
+  ])('from a session that %s', (_, line, more) => {
+    for (let n = 1; n <= 8; n += 1) writeLines(line, accountLine({ 'claude-new-9': account([variedCounts(n)]) }, more));
+    expect(learn()).toBeUndefined();
+  });
+
+  test('from an account that does not say how long cache writes live', () => {
+    const { cacheCreationEphemeral5mInputTokens: _, ...older } = account([variedCounts(1)]);
+    writeLines(accountLine({ 'claude-new-9': older }));
+    expect(learn()).toBeUndefined();
+  });
+});
+
+test('the recordings tell the price of output to the last digit, and no other: the other kinds do not vary apart', () => {
+  const steps = recordings().flatMap((recording) => transcriptsOf(recording).flatMap(readAccountSteps));
+  const opus = learnPrices(steps, (name) => name).find(({ model }) => model === 'claude-opus-5-5');
+  // In `p-media` the responses do not say `inference_geo: "us"`, which costs a tenth more.
+  expect(opus).toMatchObject({ misfits: 3, prices: { output: known(0.000022) } });
+  expect(opus?.deviation).toBeLessThan(1e-14);
+  expect(Object.values(opus?.prices ?? {}).filter(({ state }) => state === 'known')).toHaveLength(1);
+});

@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Exporter } from '../support/exporter.js';
+import { appendLines, assistant, at, user } from '../support/lines.js';
+import { recording, transcriptsOf } from '../support/recording.js';
+
+let exporter: Exporter;
+
+beforeEach(async () => {
+  exporter = await Exporter.open();
+});
+
+afterEach(() => exporter.close());
+
+/** With the list prices, and the tenth that these recordings' `inference_geo` costs. */
+const PRICES = {
+  input: 4.4e-6,
+  output: 22e-6,
+  cache_read_input_tokens: 0.22e-6,
+  input_cache_creation_5m: 5.5e-6,
+  input_cache_creation_1h: 8.8e-6,
+};
+
+describe("the costs that Langfuse computes equal the dollars of Claude Code's own account", () => {
+  test.each(['p-simple', 'p-toolloop', 'p-agentfg', 'p-think', 'p-streamjson', 'q-hooks', 'q-loop'])(
+    'of %s',
+    async (name) => {
+      exporter.server.api.models.models.push({
+        modelName: 'claude-opus-5-5',
+        matchPattern: '(?i)^claude-opus-5-5$',
+        isLangfuseManaged: false,
+        prices: PRICES,
+      });
+      const [path = '', ...others] = transcriptsOf(recording(name));
+      expect(others).toEqual([]);
+      await exporter.export(path);
+      const costs = exporter.server.events.events.map(({ totalCost = 0 }) => totalCost);
+      const accounts = readFileSync(path, 'utf8').match(/^\{"type":"cost-state".*$/gm) ?? [];
+      const { totalCostUSD } = JSON.parse(accounts.at(-1) ?? '');
+      expect(totalCostUSD).toBeGreaterThan(0);
+      expect(costs.reduce((sum, cost) => sum + cost, 0)).toBeCloseTo(totalCostUSD, 12);
+    },
+  );
+});
+
+describe('the fee for web searches', () => {
+  const usage = { input_tokens: 100, output_tokens: 10, server_tool_use: { web_search_requests: 3 } };
+  const line = assistant('m1', 'found', { timestamp: at(5) }) as { message: object };
+  const write = (path: string, counts: object = usage) =>
+    appendLines(path, user('search', { uuid: 'u', timestamp: at(1) }), {
+      ...line,
+      message: { ...line.message, usage: counts },
+    });
+  const pathOf = () => join(exporter.folder, 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa.jsonl');
+
+  test('is a cost of its own, beside the cost of the tokens', async () => {
+    write(pathOf());
+    await exporter.export(pathOf());
+    const { url } = exporter.server;
+    const keys = btoa('pk-lf-embedded:sk-lf-embedded');
+    const response = await fetch(`${url}/api/public/v2/observations?type=GENERATION`, {
+      headers: { authorization: `Basic ${keys}` },
+    });
+    const { data } = (await response.json()) as { data: { id: string; [field: string]: unknown }[] };
+    const [generation, fee, ...more] = data;
+    expect(more).toEqual([]);
+    expect(generation?.costDetails).toEqual({ input: 0.0005, output: 0.00025, total: 0.00075 });
+    expect(fee).toMatchObject({
+      name: 'web search fee',
+      parentObservationId: generation?.id,
+      usageDetails: {},
+      costDetails: { web_search_requests: 0.03, total: 0.03 },
+      totalCost: 0.03,
+    });
+  });
+
+  test('is accepted by an older server', async () => {
+    exporter.server.isOlder = true;
+    write(pathOf());
+    expect(await exporter.export(pathOf())).toMatchObject({ failure: undefined });
+    const fee = exporter.server.observations.find(({ name }) => name === 'web search fee');
+    expect(fee).toMatchObject({ model: undefined, metadata: { web_search_requests: 3 } });
+  });
+
+  test.each([0, -1, 0.5])('is not there for %d searches', async (count) => {
+    write(pathOf(), { ...usage, server_tool_use: { web_search_requests: count } });
+    await exporter.export(pathOf());
+    expect(exporter.server.observations.filter(({ name }) => name === 'web search fee')).toEqual([]);
+  });
+});

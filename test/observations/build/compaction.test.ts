@@ -59,7 +59,7 @@ describe('a compaction', () => {
       model: MODEL,
       startTime: ms(5) - 1_500,
       endTime: ms(5),
-      metadata: { trigger: 'auto' },
+      metadata: { compaction_trigger: 'auto' },
       usage: {
         input: 3,
         output: 4,

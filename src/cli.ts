@@ -55,7 +55,8 @@ part of the session is exported. The hooks that install registers start a
 launcher, cc-langfuse-hook, which starts this command in the background unless
 Claude Code has to wait for it. The exit code is always 0. Nothing is printed
 except, once per session, a message for Claude Code to show if keys are missing
-or were refused, or if the URL is wrong. Errors are logged to ~/.claude/state/cc-langfuse_hook.log
+or were refused, or if the URL is wrong. Errors are logged to
+~/.claude/state/cc-langfuse_hook.log
 `;
 
 async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {

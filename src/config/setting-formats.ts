@@ -55,6 +55,18 @@ export const tracesUrl = format(NO_WEB_URL, (value) => {
   return url?.pathname === '/' ? new URL('/v1/traces', url) : url;
 });
 
+/** Those that the program sets itself: with another Authorization the keys would not be sent. */
+const OWN_HEADERS =
+  /^(?:authorization|connection|content-(?:encoding|length|type)|expect|host|te|trailer|transfer-encoding|upgrade|user-agent|x-langfuse-.*)$/;
+
+export const gatewayHeaders = format(
+  'expected name=value,name=value with percent-encoded values, and no header that cc-langfuse sets itself, such as authorization',
+  (value) => {
+    const headers = parseOtlpHeaders(value);
+    return headers && !Object.keys(headers).some((name) => OWN_HEADERS.test(name)) ? headers : undefined;
+  },
+);
+
 export const otlpHeaders = format('expected name=value,name=value with percent-encoded values', parseOtlpHeaders);
 
 /** As in W3C Trace Context: ids of nothing but zeros and version ff are invalid. */

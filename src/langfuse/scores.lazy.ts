@@ -48,7 +48,7 @@ export function buildScores({ figures, ...place }: TurnScores) {
 
 /** Returns the score's label if the server refuses it because of its content; throws if it may be sent again. */
 async function sendScore(score: Score, config: LangfuseConfig, http: Http, limits: Limits) {
-  const request = apiRequest(config, 'POST', '/api/public/scores', score);
+  const request = await apiRequest(config, limits, 'POST', '/api/public/scores', score);
   const { status, isPage } = await http.request({ ...request, isBodyOptional: true }, limits);
   if (isPage) throw new Error('this is not Langfuse: it answered a score with a web page');
   if (isSuccess(status)) return undefined;

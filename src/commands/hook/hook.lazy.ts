@@ -2,6 +2,7 @@ import { existsSync, lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasNoTranscripts, NO_TRANSCRIPTS, stateFolder } from '../../config/claude-folder.js';
 import { readHookSettings } from '../../config/folder-settings.js';
+import type { OwnVariables } from '../../config/own-variables.lazy.js';
 import { type DestinationConfig, describingVariables, readSettings, type Settings } from '../../config/settings.js';
 import type { Closing, ExportContext, ExportRequest } from '../../export/export-request.js';
 import { IDLE_MS } from '../../export/read-turns.js';
@@ -52,9 +53,10 @@ interface HookRun {
 }
 
 /** Exports what Langfuse does not have yet of the session that stdin names. Never fails and prints nothing. */
-export async function hook(env: NodeJS.ProcessEnv, worker?: Worker): Promise<void> {
+export async function hook({ env, ignored }: OwnVariables, worker?: Worker): Promise<void> {
   const startedAt = Date.now();
-  const settings = await readSettings(env);
+  const read = await readSettings(env);
+  const settings = { ...read, problems: [...ignored, ...read.problems] };
   const folder = stateFolder(env);
   const log = openLog(folder, settings);
   try {
@@ -132,10 +134,11 @@ async function exportEvent(
   }
 }
 
-/** Lets the next hook say in the terminal why nothing is sent: the rules for redaction, or the keys. */
+/** Lets the next hook say in the terminal why nothing is sent: the rules for redaction, or the keys, or what prints them. */
 function saveRefusalOf(run: HookRun, config: DestinationConfig, { lastStatus }: Destination, reason = ''): void {
   const { settings, folder, env } = run;
-  const hold = settings.hold ?? (isHeldByRules(reason) ? reason : undefined);
+  const isHeld = isHeldByRules(reason) || reason.startsWith('CC_LANGFUSE_SECRET_KEY_COMMAND');
+  const hold = settings.hold ?? (isHeld ? reason : undefined);
   if (hold !== undefined) saveRefusal(folder, hold, env);
   else if (lastStatus !== undefined)
     saveRefusal(folder, isRefusal(lastStatus) ? describeRefusal(config, lastStatus) : undefined, env);
@@ -253,7 +256,7 @@ async function recoverOthers({ payload }: HookRun, state: StateStore, context: E
 
 /** Lets the next hook say in the terminal why nothing is sent. That keys are missing, it sees itself. */
 function saveProblem({ settings, folder, env }: HookRun): void {
-  const problem = settings.problems.find((each) => /^\w*(?:URL|HOST|HEADERS): /.test(each));
+  const problem = settings.problems.find((each) => /^\w*(?:URL|HOST|HEADERS|COMMAND): /.test(each));
   if (problem !== undefined) saveRefusal(folder, problem, env);
 }
 

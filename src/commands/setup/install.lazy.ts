@@ -12,7 +12,9 @@ import {
   readSettingsAt,
   readSettingsFiles,
 } from '../../config/claude-settings.js';
+import { readCommandSettings } from '../../config/folder-settings.js';
 import { saveInstalledDestination } from '../../config/installed-destinations.js';
+import { parseOtlpHeaders } from '../../config/setting-formats.js';
 import { type CollectorConfig, readSettings } from '../../config/settings.js';
 import { type Scope, settingsPath } from '../../config/settings-paths.js';
 import { sessionsPage } from '../../langfuse/server.js';
@@ -25,6 +27,7 @@ import {
   buildLangfuseConfig,
   buildVariables,
   type CheckedCredentials,
+  type CredentialName,
   type Credentials,
   checkKnownCredentials,
   DEFAULT_URL,
@@ -91,7 +94,8 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   if (!isDryRun && !assumeYes && !collector && !canAsk())
     throw new UsageError('there is no terminal to ask in: use --yes, with --public-key and --secret-key-stdin');
 
-  const known = { ...readKnownCredentials(block, env), ...given };
+  const { CC_LANGFUSE_HEADERS: headers = '' } = (await readCommandSettings(env, process.cwd())).env;
+  const known = { ...readKnownCredentials(block, env), ...given, headers: parseOtlpHeaders(headers) ?? {} };
   if (isDryRun) {
     const change = plan(needsKeys ? known : {});
     printStdout(showChange(change));
@@ -134,7 +138,7 @@ async function readRequest(args: readonly string[]) {
   return { ...options, given };
 }
 
-function parseCredential(option: string, name: keyof Credentials, value: string | undefined): string | undefined {
+function parseCredential(option: string, name: CredentialName, value: string | undefined): string | undefined {
   const problem = value === undefined ? undefined : findProblem(name, value.trim());
   if (problem !== undefined) throw new UsageError(`${option}: ${problem}`);
   return value?.trim();

@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import type { DestinationConfig } from '../../../config/settings.js';
-import { otlpEndpoint } from '../../../langfuse/endpoint.js';
+import { otlpUrl } from '../../../langfuse/endpoint.js';
 import type { NoResponseError } from '../../../langfuse/http/client.js';
 import { findProxy, findProxyProblem } from '../../../langfuse/http/proxy.lazy.js';
 import { about, type Finding } from '../finding.js';
@@ -11,11 +11,11 @@ const VARIABLES = /^(?:(?:https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|NODE_TLS_REJE
 
 /** The proxy to a destination, without its credentials, which may contain spaces; empty if there is none. */
 function findShownProxy(destination: DestinationConfig): string {
-  return findProxy(otlpEndpoint(destination).url).replace(/(?<=:\/\/).*@/s, '…@');
+  return findProxy(otlpUrl(destination)).replace(/(?<=:\/\/).*@/s, '…@');
 }
 
 export function checkProxy({ trusted: { destination } }: SettingsInForce): Finding {
-  const problem = destination && findProxyProblem(otlpEndpoint(destination).url);
+  const problem = destination && findProxyProblem(otlpUrl(destination));
   if (problem !== undefined)
     return about('proxy').broken(
       problem,
@@ -77,7 +77,7 @@ export function explainNoAnswer({ code, reason }: NoResponseError, destination: 
     [/^HPE_/, `${to} does not speak HTTP`, fix],
   ];
   const endpoint = about('endpoint', { url, code });
-  if (findProxyProblem(otlpEndpoint(destination).url) !== undefined)
+  if (findProxyProblem(otlpUrl(destination)) !== undefined)
     return endpoint.none(`${url} was not asked, because the proxy cannot be used`);
   if (code === 'ERR_INVALID_URL')
     return endpoint.broken('the proxy in the environment is not a URL', 'fix HTTPS_PROXY or HTTP_PROXY');

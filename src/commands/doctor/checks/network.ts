@@ -1,13 +1,15 @@
 import { accessSync, constants } from 'node:fs';
 import type { DestinationConfig } from '../../../config/settings.js';
 import { otlpUrl } from '../../../langfuse/endpoint.js';
+import { explainNoSystemAuthorities } from '../../../langfuse/http/certificates.lazy.js';
 import type { NoResponseError } from '../../../langfuse/http/client.js';
 import { findProxy, findProxyProblem } from '../../../langfuse/http/proxy.lazy.js';
 import { about, type Finding } from '../finding.js';
 import { showUrl } from '../masking.js';
 import type { SettingsInForce } from './settings.js';
 
-const VARIABLES = /^(?:(?:https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|NODE_TLS_REJECT_UNAUTHORIZED)$/i;
+const VARIABLES =
+  /^(?:(?:https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|CLAUDE_CODE_CERT_STORE|NODE_TLS_REJECT_UNAUTHORIZED)$/i;
 
 /** The proxy to a destination, without its credentials, which may contain spaces; empty if there is none. */
 function findShownProxy(destination: DestinationConfig): string {
@@ -27,7 +29,9 @@ export function checkProxy({ trusted: { destination } }: SettingsInForce): Findi
 
 export function checkCertificates({ hookEnv }: SettingsInForce): Finding {
   const path = hookEnv.NODE_EXTRA_CA_CERTS;
-  if (!path) return about('certificates').none("only Node's own");
+  const reason = explainNoSystemAuthorities();
+  const usual = reason === undefined ? "Node's own and the system's" : `only Node's own, ${reason}`;
+  if (!path) return about('certificates').none(usual);
   const certificates = about('certificates', { path });
   const message = `NODE_EXTRA_CA_CERTS is ${path}`;
   try {

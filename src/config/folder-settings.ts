@@ -34,6 +34,13 @@ export async function readHookSettings(env: NodeJS.ProcessEnv, folder: string): 
   return combine(env, folder, readSources(env, folder));
 }
 
+/** Adds to a hook's environment what Claude Code does not pass on: it keeps the variables of OpenTelemetry to itself. */
+export function addTelemetryVariables(env: NodeJS.ProcessEnv, folder: string): NodeJS.ProcessEnv {
+  const name = 'OTEL_RESOURCE_ATTRIBUTES';
+  const value = readSources(env, folder).findLast((source) => source.env[name] !== undefined)?.env[name];
+  return value === undefined ? env : { ...env, [name]: value };
+}
+
 /**
  * Reads the settings for the sessions of a folder, for a command that a person runs: from the shell, and for what is unset there
  * from the files that Claude Code would read. The destination and its keys never come from a project, whose author could redirect

@@ -41,6 +41,27 @@ export const tagKinds = format(`expected none, or a list of ${TAG_KINDS.join(', 
   return kinds.every(isTagKind) ? kinds : undefined;
 });
 
+/** Namespaces of OpenTelemetry: what is in them describes programs and machines, or is of one value for each person. */
+const OWN_NAMESPACES =
+  /^(?:aws|azure|browser|cloud|container|deployment|device|enduser|faas|gcp|host|k8s|os|process|service|session|telemetry|user|webengine)\./;
+/** Langfuse's SDKs leave out longer ones. */
+const LONGEST_TAG = 200;
+const MOST_RESOURCE_TAGS = 20;
+
+/** Parses `OTEL_RESOURCE_ATTRIBUTES` as OpenTelemetry does: with one bad attribute none counts. */
+export const resourceTags = format(
+  `expected key=value,key=value with percent-encoded values of at most ${LONGEST_TAG} characters`,
+  (value) => {
+    const attributes = splitList(value).map((item) => {
+      const parts = item.split('=').map((part) => attempt(() => decodeURIComponent(part.trim())) ?? '');
+      return parts.length === 2 && parts.every((part) => part !== '') ? parts.join(':') : undefined;
+    });
+    if (!attributes.every((tag) => tag !== undefined && tag.length <= LONGEST_TAG)) return undefined;
+    const tags = attributes.flatMap((tag) => (tag === undefined || OWN_NAMESPACES.test(tag) ? [] : [tag]));
+    return tags.slice(0, MOST_RESOURCE_TAGS);
+  },
+);
+
 export const jsonObject = format('expected a JSON object', (value) => {
   const parsed = parseJson(value);
   return isRecord(parsed) ? (parsed as { [key: string]: Json }) : undefined;

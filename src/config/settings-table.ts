@@ -139,6 +139,13 @@ export const SETTINGS = {
     schema: formats.tagKinds,
     default: TAG_KINDS.join(','),
   },
+  // It is OpenTelemetry's. Claude Code passes no variable of that prefix to hooks, so it is read from the settings files.
+  OTEL_RESOURCE_ATTRIBUTES: {
+    kind: 'describes',
+    help: "More tags, as for Claude Code's own telemetry: `department=engineering,team.id=platform` adds `department:engineering` and `team.id:platform`.",
+    schema: formats.resourceTags,
+    default: '',
+  },
   LANGFUSE_METADATA: {
     kind: 'describes',
     help: 'Additional metadata of the traces, a JSON object.',

@@ -68,7 +68,9 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     destination: findDestination(values, bad),
     userId: isFromGit ? undefined : values.LANGFUSE_USER_ID,
     gitIdentity: isFromGit ? readGitIdentity(env) : undefined,
-    tags: values.LANGFUSE_TAGS,
+    tags: values.CC_LANGFUSE_AUTO_TAGS.includes('resource')
+      ? [...values.LANGFUSE_TAGS, ...values.OTEL_RESOURCE_ATTRIBUTES]
+      : values.LANGFUSE_TAGS,
     autoTags: values.CC_LANGFUSE_AUTO_TAGS,
     metadata: values.LANGFUSE_METADATA,
     environment: values.LANGFUSE_TRACING_ENVIRONMENT,

@@ -51,6 +51,7 @@ const EFFECTS: {
   LANGFUSE_USER_ID: [KEYS, 'me'],
   LANGFUSE_TAGS: [KEYS, 'a'],
   CC_LANGFUSE_AUTO_TAGS: [KEYS, 'none'],
+  OTEL_RESOURCE_ATTRIBUTES: [KEYS, 'team=a'],
   LANGFUSE_METADATA: [KEYS, '{"a":1}'],
   LANGFUSE_TRACING_ENVIRONMENT: [KEYS, 'ci'],
   LANGFUSE_RELEASE: [KEYS, 'v1'],
@@ -135,6 +136,7 @@ describe('the settings that stay with a run', () => {
       'LANGFUSE_TAGS',
       'LANGFUSE_TRACING_ENVIRONMENT',
       'LANGFUSE_USER_ID',
+      'OTEL_RESOURCE_ATTRIBUTES',
     ]);
   });
 

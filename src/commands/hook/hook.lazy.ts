@@ -1,7 +1,7 @@
 import { existsSync, lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasNoTranscripts, NO_TRANSCRIPTS, stateFolder } from '../../config/claude-folder.js';
-import { readHookSettings } from '../../config/folder-settings.js';
+import { addTelemetryVariables, readHookSettings } from '../../config/folder-settings.js';
 import type { OwnVariables } from '../../config/own-variables.lazy.js';
 import { type DestinationConfig, describingVariables, readSettings, type Settings } from '../../config/settings.js';
 import type { Closing, ExportContext, ExportRequest } from '../../export/export-request.js';
@@ -53,8 +53,9 @@ interface HookRun {
 }
 
 /** Exports what Langfuse does not have yet of the session that stdin names. Never fails and prints nothing. */
-export async function hook({ env, ignored }: OwnVariables, worker?: Worker): Promise<void> {
+export async function hook({ env: passed, ignored }: OwnVariables, worker?: Worker): Promise<void> {
   const startedAt = Date.now();
+  const env = addTelemetryVariables(passed, passed.CLAUDE_PROJECT_DIR || process.cwd());
   const read = await readSettings(env);
   const settings = { ...read, problems: [...ignored, ...read.problems] };
   const folder = stateFolder(env);

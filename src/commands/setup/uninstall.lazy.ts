@@ -34,7 +34,8 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const { scope, isDryRun, assumeYes } = parseSetupOptions('uninstall', values, positionals);
   const path = settingsPath(scope, env, process.cwd());
   const block = envBlock(readSettingsAt(path));
-  const variables = Object.keys(block).filter(isSetting);
+  // What is OpenTelemetry's is for Claude Code's own telemetry, too.
+  const variables = Object.keys(block).filter((name) => isSetting(name) && !name.startsWith('OTEL_'));
   const sharing = readSettingsFiles(env, process.cwd()).find(
     ({ content }) => content.kind === 'settings' && hasExporterWithSameKeys(content.settings),
   );

@@ -2,7 +2,7 @@ import { findTextArgument, type Turn } from '../../transcript/turns/turn.js';
 import { findAgentType } from './agents.js';
 
 /** The kinds of tags that are added to the user's own. */
-export const TAG_KINDS = ['claude-code', 'skill', 'agent', 'mcp'] as const;
+export const TAG_KINDS = ['claude-code', 'skill', 'agent', 'mcp', 'resource'] as const;
 export type TagKind = (typeof TAG_KINDS)[number];
 
 /**

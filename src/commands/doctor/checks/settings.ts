@@ -59,7 +59,8 @@ export async function readSettingsInForce(
   const accepted = acceptedSettings(files);
   // From the weakest to the strongest: Claude Code lets its settings override the shell.
   const layers = [
-    { place: SHELL, env: shell },
+    // Claude Code passes it on from no place, and hooks read the files alone.
+    { place: SHELL, env: { ...shell, OTEL_RESOURCE_ATTRIBUTES: '' } },
     ...accepted.map(({ path, content }) => ({ place: path, env: envBlock(content) })),
   ];
   const given: NodeJS.ProcessEnv = Object.assign({}, ...layers.map(({ env }) => env));

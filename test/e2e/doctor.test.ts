@@ -145,7 +145,8 @@ describe('doctor', () => {
     writeFileSync(join(home.workplace.stateFolder, 'cc-langfuse_locks', 'x.lock'), '1 elsewhere');
     const before = listTree(home.workplace.home);
     const { stdout, exitCode } = await home.doctor(['--json']);
-    const { ok, checks } = JSON.parse(stdout);
+    const { ok, version: reported, checks } = JSON.parse(stdout);
+    expect(reported).toBe(version);
     expect({ exitCode, ok }).toEqual({ exitCode: 1, ok: false });
     expect(checks.length).toBeGreaterThan(15);
     const statuses = checks.map(({ status }: { status: string }) => status);

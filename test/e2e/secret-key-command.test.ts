@@ -1,9 +1,10 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ClaudeSession, writeFolderSettings } from '../support/claude-session.js';
 import { LangfuseServer, SECRET_KEY } from '../support/langfuse-server.js';
-import { type Environment, run, Workplace } from '../support/program.js';
+import { type Environment, LAUNCHER, POLL, run, Workplace } from '../support/program.js';
 
 const COMMAND = 'CC_LANGFUSE_SECRET_KEY_COMMAND';
 const OUTPUT = 'what-the-command-says';
@@ -121,6 +122,19 @@ describe("a command in the user's settings", () => {
     expect(stdout).toContain(`${COMMAND} failed (exit code 9)`);
     expect(stdout).not.toContain(OUTPUT);
   });
+});
+
+test.each([
+  ['worker', { [COMMAND]: 'echo x' }],
+  ['hook', { [COMMAND]: ' ' }],
+])('the launcher starts Node as a %s in the terminal with %j instead of a secret key', (expected, settings) => {
+  const node = path('node');
+  writeFileSync(node, `#!/bin/sh\ncat >/dev/null\necho "$2" > '${path('started')}'\n`, { mode: 0o755 });
+  const env = { ...workplace.env, ...settings, CLAUDE_CODE_ENTRYPOINT: 'cli', PATH: process.env.PATH };
+  spawnSync('sh', [LAUNCHER, 'Stop', node], { input: '{}', env: env as NodeJS.ProcessEnv });
+  return expect
+    .poll(() => existsSync(path('started')) && readFileSync(path('started'), 'utf8'), POLL)
+    .toBe(`${expected}\n`);
 });
 
 describe('a command that a repository names', () => {

@@ -72,7 +72,7 @@ describe("a command in the user's settings", () => {
     ['never ends', `echo ${OUTPUT}; exec sleep 60`, 'took more than'],
     ['waits for an answer', `echo ${OUTPUT}; read answer; exit 1`, 'failed (exit code 1)'],
   ])('that %s leaves the turn pending, and repeats none of what it prints', async (_, command, reason) => {
-    const broken = { [COMMAND]: command, CC_LANGFUSE_TIMEOUT: '1500' };
+    const broken = { [COMMAND]: command, CC_LANGFUSE_TIMEOUT: '5000' };
     writeFolderSettings(workplace.home, broken);
     expect(await hook(session.payload('Stop'), broken)).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
     expect(pending()).toContain(`${COMMAND} ${reason}`);

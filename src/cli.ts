@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Only what every command needs is loaded statically: with tracing off, or while someone waits, every module is felt.
 import type { Worker } from './commands/hook/hook.lazy.js';
+import type { OwnVariables } from './config/own-variables.lazy.js';
 import { withPluginOptions } from './config/plugin-options.js';
 import { version } from './shared/version.js';
 
@@ -64,7 +65,7 @@ async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv):
     case 'hook':
       if (isHelpWanted(args)) process.stdout.write(HOOK_HELP);
       // First of all, since with tracing off the hook must cost nothing.
-      else if (isTracing(env)) await startHook(withPluginOptions(env));
+      else if (isTracing(env)) await startHook(env);
       else if (mayHaveBeenTraced(env)) await optOut(env);
       return;
     // Started by hook.sh, or by `hook`, in the background.
@@ -91,33 +92,43 @@ async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv):
 /** In the terminal and the desktop apps someone waits, so a worker does the work. Elsewhere the container may end with the hook. */
 async function startHook(env: NodeJS.ProcessEnv): Promise<void> {
   const { CLAUDE_CODE_ENTRYPOINT: entrypoint = '', CI, CC_LANGFUSE_WAIT } = env;
-  if (entrypoint === '' || entrypoint.startsWith('sdk') || CI || CC_LANGFUSE_WAIT === '1') return runHook(env);
-  keepCompiledCode(env);
+  const own = await readOwnVariables(withPluginOptions(env));
+  if (entrypoint === '' || entrypoint.startsWith('sdk') || CI || CC_LANGFUSE_WAIT === '1') return runHook(own);
+  keepCompiledCode(own.env);
   const { detachHook } = await import('./commands/hook/detach.lazy.js');
-  return detachHook(process.argv[1] ?? '', env);
+  // The worker sees for itself what does not count.
+  return detachHook(process.argv[1] ?? '', own.env, env);
 }
 
-function startWorker(env: NodeJS.ProcessEnv, [bytes = '']: readonly string[]): Promise<void> {
+async function startWorker(env: NodeJS.ProcessEnv, [bytes = '']: readonly string[]): Promise<void> {
   const transcriptBytes = /^\d+$/.test(bytes) ? Number(bytes) : undefined;
-  return isTracing(env)
-    ? runHook(withPluginOptions(env), { forMs: WORKER_MS, transcriptBytes })
-    : optOut(env, transcriptBytes);
+  if (!isTracing(env)) return optOut(env, transcriptBytes);
+  return runHook(await readOwnVariables(withPluginOptions(env)), { forMs: WORKER_MS, transcriptBytes });
 }
 
-async function runHook(env: NodeJS.ProcessEnv, worker?: Worker): Promise<void> {
-  keepCompiledCode(env);
+/** Claude Code passes on what a project sets. Few users have the variables for which that matters. */
+async function readOwnVariables(env: NodeJS.ProcessEnv): Promise<OwnVariables> {
+  const { CC_LANGFUSE_SECRET_KEY_COMMAND, CC_LANGFUSE_HEADERS, CC_LANGFUSE_STATE_DIR } = env;
+  if (!CC_LANGFUSE_SECRET_KEY_COMMAND && !CC_LANGFUSE_HEADERS && !CC_LANGFUSE_STATE_DIR) return { env, ignored: [] };
+  const { dropForeignVariables } = await import('./config/own-variables.lazy.js');
+  return dropForeignVariables(env, [env.CLAUDE_PROJECT_DIR || process.cwd(), process.cwd()]);
+}
+
+async function runHook(own: OwnVariables, worker?: Worker): Promise<void> {
+  keepCompiledCode(own.env);
   // The C library would wait 20 s for a name server that does not answer, and until then the process cannot end. It reads this
   // variable before the first lookup; nothing else in `process.env` is changed.
   process.env.RES_OPTIONS ??= 'timeout:1 attempts:2';
   const { hook } = await import('./commands/hook/hook.lazy.js');
-  await hook(env, worker);
+  await hook(own, worker);
   // A connection without an answer would keep the process alive.
   process.exit();
 }
 
 async function optOut(env: NodeJS.ProcessEnv, transcriptBytes?: number): Promise<void> {
+  const own = await readOwnVariables(env);
   const command = await import('./commands/hook/opt-out.lazy.js');
-  return command.optOut(env, transcriptBytes);
+  return command.optOut(own.env, transcriptBytes);
 }
 
 function isTracing({ CC_TRACE_TO_LANGFUSE, TRACE_TO_LANGFUSE }: NodeJS.ProcessEnv): boolean {
@@ -131,7 +142,10 @@ function mayHaveBeenTraced(env: NodeJS.ProcessEnv): boolean {
   return folder !== undefined && existsSync(`${folder}/cc-langfuse_open/${env.CLAUDE_CODE_SESSION_ID ?? ''}`);
 }
 
-function findStateFolder({ CLAUDE_CONFIG_DIR, HOME, USERPROFILE }: NodeJS.ProcessEnv): string | undefined {
+/** As `stateFolder` in claude-folder.ts, without loading anything. */
+function findStateFolder(env: NodeJS.ProcessEnv): string | undefined {
+  const { CLAUDE_CONFIG_DIR, HOME, USERPROFILE, CC_LANGFUSE_STATE_DIR: own = '' } = env;
+  if (process.getBuiltinModule('node:path').isAbsolute(own.trim())) return own.trim();
   const home = HOME || USERPROFILE;
   const folder = CLAUDE_CONFIG_DIR || (home && `${home}/.claude`);
   return folder && `${folder}/state`;
@@ -141,10 +155,18 @@ function findStateFolder({ CLAUDE_CONFIG_DIR, HOME, USERPROFILE }: NodeJS.Proces
 function keepCompiledCode(env: NodeJS.ProcessEnv): void {
   // Not in the folder that Node would choose, which all users share: what is in it is executed.
   const folder = findStateFolder(env);
+  if (env.CC_LANGFUSE_STATE_DIR && folder && !isPrivate(folder)) return;
   const { enableCompileCache } = process.getBuiltinModule('node:module') as {
     enableCompileCache?(folder: string): void;
   };
   if (folder) enableCompileCache?.(`${folder}/cc-langfuse_compiled`);
+}
+
+/** Whether nobody else can put code into a folder that the user has chosen. */
+function isPrivate(folder: string): boolean {
+  const { statSync } = process.getBuiltinModule('node:fs');
+  const { mode = 0, uid = 0 } = statSync(folder, { throwIfNoEntry: false }) ?? {};
+  return process.platform === 'win32' || ((mode & 0o022) === 0 && uid === process.getuid?.());
 }
 
 /** Runs a command for a person. An error is printed as one line. */
@@ -159,7 +181,10 @@ async function runCommand(name: string, args: readonly string[], env: NodeJS.Pro
     }
     const command = await load();
     if (isHelpWanted(args)) process.stdout.write(command.HELP);
-    else process.exitCode = await command.run(args, env);
+    else {
+      const { addStateFolder } = await import('./config/own-variables.lazy.js');
+      process.exitCode = await command.run(args, addStateFolder(env));
+    }
   } catch (error) {
     const { name: kind, message } = error as Error;
     process.stderr.write(`cc-langfuse: ${message}\n`);

@@ -5,9 +5,13 @@ export function claudeFolder(env: NodeJS.ProcessEnv): string {
   return env.CLAUDE_CONFIG_DIR || join(homedir(), '.claude');
 }
 
-/** Where the state and the log are, next to Claude Code's own files. */
+/** On POSIX and on Windows. A relative path would be another folder for each project. */
+export const ABSOLUTE_PATH = /^(?:\/|[A-Za-z]:[\\/]|\\\\)/;
+
+/** Where the state and the log are: next to Claude Code's own files, unless the user wants them elsewhere. */
 export function stateFolder(env: NodeJS.ProcessEnv): string {
-  return join(claudeFolder(env), 'state');
+  const { CC_LANGFUSE_STATE_DIR: own = '' } = env;
+  return ABSOLUTE_PATH.test(own.trim()) ? own.trim() : join(claudeFolder(env), 'state');
 }
 
 export const NO_TRANSCRIPTS = 'CLAUDE_CODE_SKIP_PROMPT_HISTORY';

@@ -5,6 +5,7 @@ import { stateFolder } from './claude-folder.js';
 import { isInstalledDestination } from './installed-destinations.js';
 import { hasDestination, isOfKind, restrict, variableFor } from './settings.js';
 import { listSettingsPaths, type Scope } from './settings-paths.js';
+import { NEVER_OF_PROJECT } from './settings-table.js';
 
 /** What the settings of a folder's sessions are. */
 export interface FolderSettings {
@@ -18,7 +19,7 @@ export interface FolderSettings {
   readonly ownDestination: NodeJS.ProcessEnv | undefined;
 }
 
-interface Source {
+export interface Source {
   /** The path of the file. */
   readonly name: string;
   readonly scope: Scope | 'shell';
@@ -33,6 +34,13 @@ export async function readHookSettings(env: NodeJS.ProcessEnv, folder: string): 
   return combine(env, folder, readSources(env, folder));
 }
 
+/** Adds to a hook's environment what Claude Code does not pass on: it keeps the variables of OpenTelemetry to itself. */
+export function addTelemetryVariables(env: NodeJS.ProcessEnv, folder: string): NodeJS.ProcessEnv {
+  const name = 'OTEL_RESOURCE_ATTRIBUTES';
+  const value = readSources(env, folder).findLast((source) => source.env[name] !== undefined)?.env[name];
+  return value === undefined ? env : { ...env, [name]: value };
+}
+
 /**
  * Reads the settings for the sessions of a folder, for a command that a person runs: from the shell, and for what is unset there
  * from the files that Claude Code would read. The destination and its keys never come from a project, whose author could redirect
@@ -45,7 +53,10 @@ export async function readCommandSettings(shell: NodeJS.ProcessEnv, folder: stri
     scope === 'user' || scope === 'managed' || isInstalledDestination(stateFolder(shell), name, env);
   const describing = (env: NodeJS.ProcessEnv) =>
     Object.fromEntries(Object.entries(env).filter(([variable]) => isOfKind(variable, 'describes')));
-  const envs = sources.map((source) => (isTrusted(source) ? source.env : describing(source.env)));
+  const envs = sources.map((source) => {
+    if (!isTrusted(source)) return describing(source.env);
+    return isOfProject(source) ? withoutForeign(source.env) : source.env;
+  });
   return combine(Object.assign({}, ...envs, set), folder, [
     ...sources,
     { name: 'the shell', scope: 'shell', env: set },
@@ -61,7 +72,7 @@ async function combine(env: NodeJS.ProcessEnv, folder: string, sources: readonly
     env,
     sources.map((source) => source.env),
   );
-  const own = Object.assign({}, ...sources.filter(isOfProject).map((source) => source.env));
+  const own = withoutForeign(Object.assign({}, ...sources.filter(isOfProject).map((source) => source.env)));
   const excluding = mayOptOut ? [...restricting, { name: 'the environment', env }] : restricting;
   return {
     env: restricted,
@@ -71,8 +82,13 @@ async function combine(env: NodeJS.ProcessEnv, folder: string, sources: readonly
   };
 }
 
-function isOfProject({ scope }: Source): boolean {
+export function isOfProject({ scope }: Source): boolean {
   return scope === 'project' || scope === 'local';
+}
+
+/** Returns a project's variables without those that it must not choose. */
+function withoutForeign(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !NEVER_OF_PROJECT.some((each) => each === name)));
 }
 
 function findOff(sources: readonly Source[]): string | undefined {
@@ -95,7 +111,7 @@ async function findExclusion(folder: string, sources: readonly Pick<Source, 'nam
 }
 
 /** Reads the `env` blocks of the files that Claude Code accepts: JSON without comments. */
-function readSources(env: NodeJS.ProcessEnv, folder: string): Source[] {
+export function readSources(env: NodeJS.ProcessEnv, folder: string): Source[] {
   return listSettingsPaths(env, folder).flatMap(({ scope, path }) => {
     // Reading a FIFO would block.
     const text = attempt(() => (statSync(path).isFile() ? readFileSync(path, 'utf8') : undefined));

@@ -19,10 +19,11 @@ export function withPluginOptions(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
  */
 export function addPluginOptions(env: NodeJS.ProcessEnv, options: PluginOptions): NodeJS.ProcessEnv {
   const all = { ...env };
-  const hasDestination = isSet(env, 'OTLP_URL') || (isSet(env, 'PUBLIC_KEY') && isSet(env, 'SECRET_KEY'));
+  const hasSecretKey = isSet(env, 'SECRET_KEY') || isSet(env, 'SECRET_KEY_COMMAND');
+  const hasDestination = isSet(env, 'OTLP_URL') || (isSet(env, 'PUBLIC_KEY') && hasSecretKey);
   // The form requires both keys; `doctor` sees only the public one.
   if (options.PUBLIC_KEY && !hasDestination) {
-    for (const name of ['PUBLIC_KEY', 'SECRET_KEY', 'BASE_URL', 'BASEURL', 'HOST']) {
+    for (const name of ['PUBLIC_KEY', 'SECRET_KEY', 'SECRET_KEY_COMMAND', 'BASE_URL', 'BASEURL', 'HOST']) {
       delete all[`LANGFUSE_${name}`];
       all[`CC_LANGFUSE_${name}`] = options[name];
     }
@@ -33,7 +34,8 @@ export function addPluginOptions(env: NodeJS.ProcessEnv, options: PluginOptions)
 }
 
 function isSet(env: NodeJS.ProcessEnv, name: string): boolean {
-  // As in settings-table.ts, these two have no other name: a LANGFUSE_CAPTURE of another program means nothing here.
-  const other = name === 'CAPTURE' || name === 'OTLP_URL' ? undefined : env[`LANGFUSE_${name}`];
+  // As in settings-table.ts, these have no other name: a LANGFUSE_CAPTURE of another program means nothing here.
+  const hasOtherName = !['CAPTURE', 'OTLP_URL', 'SECRET_KEY_COMMAND'].includes(name);
+  const other = hasOtherName ? env[`LANGFUSE_${name}`] : undefined;
   return Boolean(env[`CC_LANGFUSE_${name}`]?.trim() || other?.trim());
 }

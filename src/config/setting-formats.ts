@@ -46,6 +46,27 @@ export const traceName = format(`expected no other fields than ${TRACE_NAME_FIEL
   isTraceNameTemplate(value) ? value : undefined,
 );
 
+/** Namespaces of OpenTelemetry: what is in them describes programs and machines, or is of one value for each person. */
+const OWN_NAMESPACES =
+  /^(?:aws|azure|browser|cloud|container|deployment|device|enduser|faas|gcp|host|k8s|os|process|service|session|telemetry|user|webengine)\./;
+/** Langfuse's SDKs leave out longer ones. */
+const LONGEST_TAG = 200;
+const MOST_RESOURCE_TAGS = 20;
+
+/** Parses `OTEL_RESOURCE_ATTRIBUTES` as OpenTelemetry does: with one bad attribute none counts. */
+export const resourceTags = format(
+  `expected key=value,key=value with percent-encoded values of at most ${LONGEST_TAG} characters`,
+  (value) => {
+    const attributes = splitList(value).map((item) => {
+      const parts = item.split('=').map((part) => attempt(() => decodeURIComponent(part.trim())) ?? '');
+      return parts.length === 2 && parts.every((part) => part !== '') ? parts.join(':') : undefined;
+    });
+    if (!attributes.every((tag) => tag !== undefined && tag.length <= LONGEST_TAG)) return undefined;
+    const tags = attributes.flatMap((tag) => (tag === undefined || OWN_NAMESPACES.test(tag) ? [] : [tag]));
+    return tags.slice(0, MOST_RESOURCE_TAGS);
+  },
+);
+
 export const jsonObject = format('expected a JSON object', (value) => {
   const parsed = parseJson(value);
   return isRecord(parsed) ? (parsed as { [key: string]: Json }) : undefined;
@@ -80,6 +101,18 @@ export const tracesUrl = format(NO_WEB_URL, (value) => {
   const url = parseWebUrl(value);
   return url?.pathname === '/' ? new URL('/v1/traces', url) : url;
 });
+
+/** Those that the program sets itself: with another Authorization the keys would not be sent. */
+const OWN_HEADERS =
+  /^(?:authorization|connection|content-(?:encoding|length|type)|expect|host|te|trailer|transfer-encoding|upgrade|user-agent|x-langfuse-.*)$/;
+
+export const gatewayHeaders = format(
+  'expected name=value,name=value with percent-encoded values, and no header that cc-langfuse sets itself, such as authorization',
+  (value) => {
+    const headers = parseOtlpHeaders(value);
+    return headers && !Object.keys(headers).some((name) => OWN_HEADERS.test(name)) ? headers : undefined;
+  },
+);
 
 export const otlpHeaders = format('expected name=value,name=value with percent-encoded values', parseOtlpHeaders);
 

@@ -14,7 +14,8 @@ export function listSettingsPaths(env: NodeJS.ProcessEnv, cwd: string): { scope:
   return [...files, ...findManagedPaths().map((path) => ({ scope: 'managed' as const, path }))];
 }
 
-export function settingsPath(scope: Exclude<Scope, 'managed'>, env: NodeJS.ProcessEnv, cwd: string): string {
+export function settingsPath(scope: Scope, env: NodeJS.ProcessEnv, cwd: string): string {
+  if (scope === 'managed') return join(managedFolder(), 'managed-settings.d', MANAGED_FILE);
   if (scope === 'user') return join(claudeFolder(env), 'settings.json');
   return join(cwd, '.claude', scope === 'project' ? 'settings.json' : 'settings.local.json');
 }
@@ -24,9 +25,16 @@ const MANAGED_FOLDERS: { readonly [platform: string]: string } = {
   win32: 'C:\\Program Files\\ClaudeCode',
 };
 
+/** A file of its own: Claude Code merges those of the folder since 2.1.83, in the order of their names. */
+const MANAGED_FILE = '50-cc-langfuse.json';
+
+function managedFolder(): string {
+  return MANAGED_FOLDERS[process.platform] ?? '/etc/claude-code';
+}
+
 /** Returns the path of the managed settings, and of those that Claude Code merges over them, in the order of their names. */
 function findManagedPaths(): string[] {
-  const folder = MANAGED_FOLDERS[process.platform] ?? '/etc/claude-code';
+  const folder = managedFolder();
   const overlays = join(folder, 'managed-settings.d');
   const names = attempt(() => readdirSync(overlays)) ?? [];
   const shown = names.filter((name) => name.endsWith('.json') && !name.startsWith('.')).toSorted();

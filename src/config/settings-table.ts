@@ -1,5 +1,6 @@
 import type * as z from 'zod/mini';
 import { TAG_KINDS } from '../observations/build/tags.js';
+import { ABSOLUTE_PATH } from './claude-folder.js';
 import * as restrictions from './restrictions.js';
 import * as formats from './setting-formats.js';
 
@@ -19,6 +20,8 @@ export interface SettingDefinition {
   /** Replaces a bad value where the default would send more than the user meant to. */
   readonly fallback?: string;
   readonly aliases?: readonly string[];
+  /** It would run something, or direct secrets or files elsewhere, so whoever wrote a project must not choose it. */
+  readonly isNeverOfProject?: boolean;
   /** Joins two values of a setting that restricts, so that what either of them forbids stays forbidden. */
   readonly combine?: (a: string, b: string) => string;
 }
@@ -37,12 +40,25 @@ export const SETTINGS = {
   },
   LANGFUSE_PUBLIC_KEY: { kind: 'destination', help: 'Public key of the Langfuse project.', schema: formats.text },
   LANGFUSE_SECRET_KEY: { kind: 'secret', help: 'Secret key of the Langfuse project.', schema: formats.text },
+  CC_LANGFUSE_SECRET_KEY_COMMAND: {
+    kind: 'secret',
+    help: 'A command that prints the secret key, instead of `LANGFUSE_SECRET_KEY`. Hooks take it only from your own or managed settings.',
+    schema: formats.text,
+    isNeverOfProject: true,
+  },
   LANGFUSE_BASE_URL: {
     kind: 'destination',
     help: 'URL of the Langfuse server.',
     schema: formats.webUrl,
     default: 'https://cloud.langfuse.com',
     aliases: ['LANGFUSE_BASEURL', 'LANGFUSE_HOST'],
+  },
+  CC_LANGFUSE_HEADERS: {
+    kind: 'secret',
+    help: 'Headers for every request to Langfuse, for a gateway in front of it: `name=value,name=value`, values percent-encoded.',
+    schema: formats.gatewayHeaders,
+    default: '',
+    isNeverOfProject: true,
   },
   CC_LANGFUSE_TRANSPORT: {
     kind: 'destination',
@@ -123,6 +139,13 @@ export const SETTINGS = {
     schema: formats.tagKinds,
     default: TAG_KINDS.join(','),
   },
+  // It is OpenTelemetry's. Claude Code passes no variable of that prefix to hooks, so it is read from the settings files.
+  OTEL_RESOURCE_ATTRIBUTES: {
+    kind: 'describes',
+    help: "More tags, as for Claude Code's own telemetry: `department=engineering,team.id=platform` adds `department:engineering` and `team.id:platform`.",
+    schema: formats.resourceTags,
+    default: '',
+  },
   LANGFUSE_METADATA: {
     kind: 'describes',
     help: 'Additional metadata of the traces, a JSON object.',
@@ -182,6 +205,12 @@ export const SETTINGS = {
     help: '`1` makes each turn wait until it is acknowledged, for containers that are killed without a SessionEnd.',
     schema: formats.text,
   },
+  CC_LANGFUSE_STATE_DIR: {
+    kind: 'run',
+    help: 'Folder for the state, the log, locks and compiled code, instead of `~/.claude/state`: an absolute path.',
+    schema: formats.matching(ABSOLUTE_PATH, 'expected an absolute path'),
+    isNeverOfProject: true,
+  },
   CC_LANGFUSE_DEBUG: {
     kind: 'run',
     help: '`true` also logs what was exported.',
@@ -199,6 +228,11 @@ export type SettingValues = {
 };
 
 export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[];
+
+export const NEVER_OF_PROJECT = SETTING_NAMES.filter((name) => {
+  const { isNeverOfProject = false }: SettingDefinition = SETTINGS[name];
+  return isNeverOfProject;
+});
 
 /** Returns the variables that can hold a setting, the strongest first. */
 export function variableNames(name: SettingName): string[] {

@@ -36,10 +36,16 @@ export interface LangfuseConfig {
   readonly kind: 'langfuse';
   readonly baseUrl: URL;
   readonly publicKey: string;
-  readonly secretKey: string;
+  /** A function runs the user's command, when the key is first needed. */
+  readonly secretKey: string | ReadSecretKey;
+  /** For a gateway in front of the server. */
+  readonly headers: SettingValues['CC_LANGFUSE_HEADERS'];
   /** `auto` uses the ingestion API if the server has no OTLP endpoint. */
   readonly transport: SettingValues['CC_LANGFUSE_TRANSPORT'];
 }
+
+/** Rejects with a reason that can be shown. Waits until a deadline, in ms since 1970. */
+export type ReadSecretKey = (deadline: number) => Promise<string>;
 
 /** An OpenTelemetry Collector, or anything else that accepts traces over OTLP/HTTP. */
 export interface CollectorConfig {
@@ -63,7 +69,9 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     destination: findDestination(values, bad),
     userId: isFromGit ? undefined : values.LANGFUSE_USER_ID,
     gitIdentity: isFromGit ? readGitIdentity(env) : undefined,
-    tags: values.LANGFUSE_TAGS,
+    tags: values.CC_LANGFUSE_AUTO_TAGS.includes('resource')
+      ? [...values.LANGFUSE_TAGS, ...values.OTEL_RESOURCE_ATTRIBUTES]
+      : values.LANGFUSE_TAGS,
     autoTags: values.CC_LANGFUSE_AUTO_TAGS,
     metadata: withoutReservedKeys(values.LANGFUSE_METADATA),
     environment: values.LANGFUSE_TRACING_ENVIRONMENT,
@@ -117,9 +125,21 @@ function findDestination(values: SettingValues, bad: ReadonlySet<SettingName>): 
   const { CC_LANGFUSE_OTLP_URL: url, CC_LANGFUSE_OTLP_HEADERS: headers } = values;
   if (bad.has('CC_LANGFUSE_OTLP_URL')) return undefined;
   if (url) return bad.has('CC_LANGFUSE_OTLP_HEADERS') ? undefined : { kind: 'collector', url, headers };
-  const { LANGFUSE_PUBLIC_KEY: publicKey, LANGFUSE_SECRET_KEY: secretKey, LANGFUSE_BASE_URL: baseUrl } = values;
-  if (publicKey === undefined || secretKey === undefined || bad.has('LANGFUSE_BASE_URL')) return undefined;
-  return { kind: 'langfuse', baseUrl, publicKey, secretKey, transport: values.CC_LANGFUSE_TRANSPORT };
+  const { LANGFUSE_PUBLIC_KEY: publicKey, LANGFUSE_BASE_URL: baseUrl, CC_LANGFUSE_TRANSPORT: transport } = values;
+  const { CC_LANGFUSE_SECRET_KEY_COMMAND: command, CC_LANGFUSE_HEADERS: gatewayHeaders } = values;
+  const secretKey = values.LANGFUSE_SECRET_KEY ?? (command === undefined ? undefined : runOnce(command));
+  if (publicKey === undefined || secretKey === undefined) return undefined;
+  if (bad.has('LANGFUSE_BASE_URL') || bad.has('CC_LANGFUSE_HEADERS')) return undefined;
+  return { kind: 'langfuse', baseUrl, publicKey, secretKey, headers: gatewayHeaders, transport };
+}
+
+/** Most runs that have nothing to send never need the key. A command may ask the user to unlock something, so it runs once. */
+function runOnce(command: string): ReadSecretKey {
+  let key: Promise<string> | undefined;
+  return (deadline) => {
+    key ??= import('./secret-key-command.lazy.js').then(({ readSecretKey }) => readSecretKey(command, deadline));
+    return key;
+  };
 }
 
 /** The user's own metadata must not take the place of what the traces say themselves. */
@@ -144,7 +164,10 @@ function* findContradictions(values: SettingValues, bad: ReadonlySet<SettingName
     return;
   }
   if (values.LANGFUSE_PUBLIC_KEY === undefined) yield 'LANGFUSE_PUBLIC_KEY is not set';
-  if (values.LANGFUSE_SECRET_KEY === undefined) yield 'LANGFUSE_SECRET_KEY is not set';
+  const hasCommand = values.CC_LANGFUSE_SECRET_KEY_COMMAND !== undefined;
+  if (values.LANGFUSE_SECRET_KEY === undefined && !hasCommand) yield 'LANGFUSE_SECRET_KEY is not set';
+  if (values.LANGFUSE_SECRET_KEY !== undefined && hasCommand)
+    yield 'CC_LANGFUSE_SECRET_KEY_COMMAND: is not run, because LANGFUSE_SECRET_KEY is set';
   if (Object.keys(values.CC_LANGFUSE_OTLP_HEADERS).length > 0)
     yield 'CC_LANGFUSE_OTLP_HEADERS: has no effect without CC_LANGFUSE_OTLP_URL';
 }
@@ -195,7 +218,8 @@ export function isOfKind(variable: string, kind: SettingKind): boolean {
 /** Whether an environment names a destination with everything that it needs. */
 export function hasDestination(env: NodeJS.ProcessEnv): boolean {
   const has = (name: SettingName) => variableFor(name, env) !== undefined;
-  return has('CC_LANGFUSE_OTLP_URL') || (has('LANGFUSE_PUBLIC_KEY') && has('LANGFUSE_SECRET_KEY'));
+  const hasSecretKey = has('LANGFUSE_SECRET_KEY') || has('CC_LANGFUSE_SECRET_KEY_COMMAND');
+  return has('CC_LANGFUSE_OTLP_URL') || (has('LANGFUSE_PUBLIC_KEY') && hasSecretKey);
 }
 
 /** Adds the restrictions of other environments: the strictest win. */

@@ -103,8 +103,9 @@ export class DashboardApi {
     return answer.data;
   }
 
-  #send(method: HttpRequest['method'], path: string, content?: object) {
-    return requestOnce(apiRequest(this.#langfuse, method, `${FOLDER}${path}`, content), this.#limits);
+  async #send(method: HttpRequest['method'], path: string, content?: object) {
+    const request = await apiRequest(this.#langfuse, this.#limits, method, `${FOLDER}${path}`, content);
+    return requestOnce(request, this.#limits);
   }
 }
 

@@ -1,19 +1,25 @@
 import { createHash } from 'node:crypto';
 import type { CollectorConfig, DestinationConfig, LangfuseConfig } from '../config/settings.js';
 import { version } from '../shared/version.js';
-import type { Trouble } from './destination.js';
+import type { Limits, Trouble } from './destination.js';
 import type { HttpRequest } from './http/client.js';
 
 /** Where requests go, and the headers that they carry. */
 export type Endpoint = Pick<CollectorConfig, 'url' | 'headers'>;
 
 /** Langfuse accepts OpenTelemetry's traces since 3.22, on every server and in every write mode. */
-export function otlpEndpoint(config: DestinationConfig): Endpoint {
+export function otlpUrl(config: DestinationConfig): URL {
+  return config.kind === 'collector' ? config.url : langfuseUrl(config, '/api/public/otel/v1/traces');
+}
+
+/** Throws if the user's command does not print the secret key in time. */
+export async function otlpEndpoint(config: DestinationConfig, limits: Limits): Promise<Endpoint> {
   if (config.kind === 'collector') return config;
   return {
-    url: langfuseUrl(config, '/api/public/otel/v1/traces'),
+    url: otlpUrl(config),
     headers: {
-      authorization: authorization(config),
+      ...config.headers,
+      authorization: await authorization(config, limits),
       // Written straight to the events table: visible at once.
       'x-langfuse-ingestion-version': '4',
       ...SDK_HEADERS,
@@ -28,19 +34,26 @@ export function langfuseUrl({ baseUrl }: LangfuseConfig, path: string): URL {
   return new URL(`${baseUrl.origin}${baseUrl.pathname.replace(/\/+$/, '')}${path}`);
 }
 
-function authorization({ publicKey, secretKey }: LangfuseConfig): string {
-  return `Basic ${Buffer.from(`${publicKey}:${secretKey}`).toString('base64')}`;
+export async function resolveSecretKey({ secretKey }: LangfuseConfig, { deadline }: Limits): Promise<string> {
+  return typeof secretKey === 'string' ? secretKey : secretKey(deadline);
 }
 
-/** A request to Langfuse's REST API. */
-export function apiRequest(
+async function authorization(config: LangfuseConfig, limits: Limits): Promise<string> {
+  const secretKey = await resolveSecretKey(config, limits);
+  return `Basic ${Buffer.from(`${config.publicKey}:${secretKey}`).toString('base64')}`;
+}
+
+/** Builds a request to Langfuse's REST API. */
+export async function apiRequest(
   config: LangfuseConfig,
+  limits: Limits,
   method: HttpRequest['method'],
   path: string,
   content?: object,
-): HttpRequest {
-  const headers = { authorization: authorization(config), 'content-type': 'application/json' };
-  return { method, url: langfuseUrl(config, path), headers, body: content && JSON.stringify(content) };
+): Promise<HttpRequest> {
+  const own = { authorization: await authorization(config, limits), 'content-type': 'application/json' };
+  const body = content && JSON.stringify(content);
+  return { method, url: langfuseUrl(config, path), headers: { ...config.headers, ...own }, body };
 }
 
 /** Distinguishes projects, servers and Collectors without revealing which they are. */
@@ -70,7 +83,8 @@ export function describeTrouble(config: DestinationConfig, { reason }: Trouble):
 }
 
 export function describeRefusal(config: DestinationConfig, status: number): string {
-  return config.kind === 'langfuse'
-    ? `Langfuse refused the keys (${status}) at ${hostOf(config)}`
-    : `${hostOf(config)} refused CC_LANGFUSE_OTLP_HEADERS (${status})`;
+  if (config.kind === 'collector') return `${hostOf(config)} refused CC_LANGFUSE_OTLP_HEADERS (${status})`;
+  // A gateway that refuses its headers answers the same as Langfuse does to wrong keys.
+  const hasGateway = Object.keys(config.headers).length > 0;
+  return `Langfuse refused the keys${hasGateway ? ' or CC_LANGFUSE_HEADERS' : ''} (${status}) at ${hostOf(config)}`;
 }

@@ -27,7 +27,8 @@ export async function fetchModels(langfuse: LangfuseConfig, limits: Limits): Pro
   const models: Model[] = [];
   for (let page = 1, pages = 1; page <= pages; page += 1) {
     const query = `page=${page}&limit=${MOST_ON_A_PAGE}`;
-    const { status, body } = await requestOnce(apiRequest(langfuse, 'GET', `/api/public/models?${query}`), limits);
+    const request = await apiRequest(langfuse, limits, 'GET', `/api/public/models?${query}`);
+    const { status, body } = await requestOnce(request, limits);
     if (isRefusal(status)) throw new Error(describeRefusal(langfuse, status));
     const { data: answer } = Page.safeParse(parseJson(body));
     if (!isSuccess(status) || !answer) throw new Error(`the server does not list its models (${status})`);
@@ -75,7 +76,8 @@ export async function defineModel(
   langfuse: LangfuseConfig,
   limits: Limits,
 ): Promise<void> {
-  const { status, body } = await requestOnce(apiRequest(langfuse, 'POST', '/api/public/models', definition), limits);
+  const request = await apiRequest(langfuse, limits, 'POST', '/api/public/models', definition);
+  const { status, body } = await requestOnce(request, limits);
   if (isSuccess(status)) return;
   const answer = parseJson(body);
   const reason = isRecord(answer) && typeof answer.message === 'string' ? `: ${answer.message}` : '';

@@ -60,7 +60,7 @@ async function sendEvents(
 ): Promise<readonly Score[]> {
   if (time === undefined) return scores;
   const events = scores.map((score) => buildEvent(score, new Date(time).toISOString()));
-  const request = apiRequest(config, 'POST', '/api/public/ingestion', { batch: events });
+  const request = await apiRequest(config, limits, 'POST', '/api/public/ingestion', { batch: events });
   const { status, isPage, body } = await http.request(request, limits);
   // A page that says 404 is also Langfuse's, of a version without this API.
   if (isPage && isSuccess(status)) throw new Error(NO_PAGE);
@@ -85,7 +85,7 @@ function buildEvent(body: Score, timestamp: string) {
 
 /** Returns the score's label if the server refuses it because of its content; throws if it may be sent again. */
 async function sendScore(score: Score, config: LangfuseConfig, http: Http, limits: Limits) {
-  const request = apiRequest(config, 'POST', '/api/public/scores', score);
+  const request = await apiRequest(config, limits, 'POST', '/api/public/scores', score);
   const { status, isPage } = await http.request({ ...request, isBodyOptional: true }, limits);
   if (isPage) throw new Error(NO_PAGE);
   if (isSuccess(status)) return undefined;

@@ -9,7 +9,7 @@ export type HealthAnswer = Awaited<ReturnType<typeof fetchHealth>>;
 /** Asks a server what it says about itself to anyone, without keys; throws if there is no answer. */
 export async function fetchHealth(langfuse: LangfuseConfig, limits: Limits) {
   const url = langfuseUrl(langfuse, '/api/public/health');
-  const { status, headers, body } = await requestOnce({ method: 'GET', url }, limits);
+  const { status, headers, body } = await requestOnce({ method: 'GET', url, headers: langfuse.headers }, limits);
   const answer = parseJson(body);
   const clock = Date.parse(headers.date ?? '');
   return {
@@ -27,7 +27,8 @@ export type ProjectAnswer = Awaited<ReturnType<typeof fetchProject>>;
 
 /** Asks the server to which project the keys belong; throws if there is no answer. */
 export async function fetchProject(langfuse: LangfuseConfig, limits: Limits) {
-  const { status, body } = await requestOnce(apiRequest(langfuse, 'GET', '/api/public/projects'), limits);
+  const request = await apiRequest(langfuse, limits, 'GET', '/api/public/projects');
+  const { status, body } = await requestOnce(request, limits);
   return { status, project: parseProject(parseJson(body)) };
 }
 

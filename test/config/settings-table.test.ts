@@ -25,6 +25,7 @@ const KEYS = { LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
 const READ_ELSEWHERE = [
   'TRACE_TO_LANGFUSE',
   'CC_LANGFUSE_WAIT',
+  'CC_LANGFUSE_STATE_DIR',
   'CC_LANGFUSE_EXCLUDE',
   'CC_LANGFUSE_ALLOW_OPT_OUT',
 ] as const;
@@ -35,6 +36,8 @@ const EFFECTS: {
 } = {
   LANGFUSE_PUBLIC_KEY: [{ LANGFUSE_SECRET_KEY: 'sk' }, 'pk'],
   LANGFUSE_SECRET_KEY: [{ LANGFUSE_PUBLIC_KEY: 'pk' }, 'sk'],
+  CC_LANGFUSE_SECRET_KEY_COMMAND: [{ LANGFUSE_PUBLIC_KEY: 'pk' }, 'cat key'],
+  CC_LANGFUSE_HEADERS: [KEYS, 'x-gateway=hunter2'],
   LANGFUSE_BASE_URL: [KEYS, 'https://langfuse.example.com'],
   CC_LANGFUSE_TRANSPORT: [KEYS, 'otlp'],
   CC_LANGFUSE_OTLP_URL: [KEYS, 'http://collector:4318'],
@@ -48,6 +51,7 @@ const EFFECTS: {
   LANGFUSE_USER_ID: [KEYS, 'me'],
   LANGFUSE_TAGS: [KEYS, 'a'],
   CC_LANGFUSE_AUTO_TAGS: [KEYS, 'none'],
+  OTEL_RESOURCE_ATTRIBUTES: [KEYS, 'team=a'],
   LANGFUSE_METADATA: [KEYS, '{"a":1}'],
   LANGFUSE_TRACING_ENVIRONMENT: [KEYS, 'ci'],
   LANGFUSE_RELEASE: [KEYS, 'v1'],
@@ -76,7 +80,7 @@ describe('the table of settings', () => {
     }
   });
 
-  test.each(['TRACE_TO_LANGFUSE', 'CC_LANGFUSE_WAIT'])('cli.ts reads %s', (name) => {
+  test.each(['TRACE_TO_LANGFUSE', 'CC_LANGFUSE_WAIT', 'CC_LANGFUSE_STATE_DIR'])('cli.ts reads %s', (name) => {
     expect(readFileSync(join(ROOT, 'src/cli.ts'), 'utf8')).toContain(name);
   });
 
@@ -135,6 +139,7 @@ describe('the settings that stay with a run', () => {
       'LANGFUSE_TAGS',
       'LANGFUSE_TRACING_ENVIRONMENT',
       'LANGFUSE_USER_ID',
+      'OTEL_RESOURCE_ATTRIBUTES',
     ]);
   });
 

@@ -23,8 +23,8 @@ beforeEach(async () => {
 
 afterEach(() => workplace.close());
 
-test('the example forwards to the endpoint that the hook itself would use, with the same headers', () => {
-  const { url, headers } = otlpEndpoint(langfuseAt(workplace.server.url));
+test('the example forwards to the endpoint that the hook itself would use, with the same headers', async () => {
+  const { url, headers } = await otlpEndpoint(langfuseAt(workplace.server.url), { deadline: Date.now() });
   const [exporter, ...more] = Object.values(config.exporters);
   const sent = Object.entries(exporter?.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]);
   expect(more).toEqual([]);

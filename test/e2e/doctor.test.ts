@@ -5,6 +5,7 @@ import { createServer as createTcpServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { explainNoSystemAuthorities } from '../../src/langfuse/http/certificates.lazy.js';
 import { version } from '../../src/shared/version.js';
 import { createCertificate } from '../support/certificate.js';
 import { DoctorHome, listen } from '../support/doctor.js';
@@ -20,6 +21,12 @@ beforeEach(async () => {
 });
 
 afterEach(() => home.close());
+
+/** What doctor says of certificates depends on the version of Node. */
+const CERTIFICATES =
+  explainNoSystemAuthorities() === undefined
+    ? "Node's own and the system's"
+    : `only Node's own, ${explainNoSystemAuthorities()}`;
 
 describe('doctor', () => {
   /** Without what differs from machine to machine and from run to run. */
@@ -69,7 +76,7 @@ describe('doctor', () => {
         ✓ otlp            accepts OpenTelemetry (200)
         ✓ clock           differs from the server's by 1 s
         - proxy           not used
-        - certificates    only Node's own
+        - certificates    ${CERTIFICATES}
         ✓ prices          Langfuse has prices for claude-opus-5
 
       Sessions
@@ -120,7 +127,7 @@ describe('doctor', () => {
       Server
         - endpoint        not asked: the keys or the URL are missing
         - proxy           not used
-        - certificates    only Node's own
+        - certificates    ${CERTIFICATES}
 
       Sessions
         - last-export     no turn has been exported yet
@@ -139,7 +146,8 @@ describe('doctor', () => {
     writeFileSync(join(home.workplace.stateFolder, 'cc-langfuse_locks', 'x.lock'), '1 elsewhere');
     const before = listTree(home.workplace.home);
     const { stdout, exitCode } = await home.doctor(['--json']);
-    const { ok, checks } = JSON.parse(stdout);
+    const { ok, version: reported, checks } = JSON.parse(stdout);
+    expect(reported).toBe(version);
     expect({ exitCode, ok }).toEqual({ exitCode: 1, ok: false });
     expect(checks.length).toBeGreaterThan(15);
     const statuses = checks.map(({ status }: { status: string }) => status);

@@ -363,7 +363,7 @@ async function callHook(payload: object, env: Environment): Promise<void> {
   const stdin = Object.getOwnPropertyDescriptor(process, 'stdin');
   Object.defineProperty(process, 'stdin', { value: Readable.from([JSON.stringify(payload)]), configurable: true });
   try {
-    await hook(env);
+    await hook({ env, ignored: [] });
   } finally {
     if (stdin) Object.defineProperty(process, 'stdin', stdin);
   }

@@ -72,7 +72,7 @@ export const SECRET_KEY = 'sk-lf-embedded';
 
 /** The settings for such a server, with its keys. */
 export function langfuseAt(url: string, secretKey = SECRET_KEY): LangfuseConfig {
-  return { kind: 'langfuse', baseUrl: new URL(url), publicKey: PUBLIC_KEY, secretKey, transport: 'auto' };
+  return { kind: 'langfuse', baseUrl: new URL(url), publicKey: PUBLIC_KEY, secretKey, headers: {}, transport: 'auto' };
 }
 
 /**

@@ -13,7 +13,9 @@ observation, changes no file, and prints no key.
   ✓ ok   ! warning   ✗ broken   - nothing to report   → how to fix it
 
   --json    print one JSON document on stdout, and nothing else:
-            {ok, checks: [{name, part, status, message, fix?, details}]}
+            {ok, version,
+             checks: [{name, part, status, message, fix?, details}]}
+            version is that of cc-langfuse, for an inventory of many machines;
             status is ok, warning, broken or none; a warning and what is broken
             have a fix
   --help

@@ -36,12 +36,15 @@ export function createMask(environments: readonly NodeJS.ProcessEnv[]) {
   const masks = environments.flatMap((env) => {
     const given = Object.fromEntries(givenSettings(env).map(({ name, value }) => [name, value]));
     const { LANGFUSE_PUBLIC_KEY: publicKey = '', LANGFUSE_SECRET_KEY: secretKey = '' } = given;
-    const headers = given.CC_LANGFUSE_OTLP_HEADERS ?? '';
+    const headers = [given.CC_LANGFUSE_OTLP_HEADERS ?? '', given.CC_LANGFUSE_HEADERS ?? ''];
+    const headerValues = headers.flatMap((each) => headerSecrets(parseOtlpHeaders(each) ?? {}));
+    // A command that prints the key may contain it.
+    const command = given.CC_LANGFUSE_SECRET_KEY_COMMAND ?? '';
     return [
       { secret: Buffer.from(`${publicKey}:${secretKey}`).toString('base64'), mask: '…' },
       { secret: secretKey, mask: maskSecretKey(secretKey) },
       { secret: publicKey, mask: maskPublicKey(publicKey) },
-      ...[headers, ...headerSecrets(parseOtlpHeaders(headers) ?? {})].map((secret) => ({ secret, mask: '…' })),
+      ...[command, ...headers, ...headerValues].map((secret) => ({ secret, mask: '…' })),
     ].filter(({ secret }) => secret.length >= SHORTEST_SECRET);
   });
   const maskText = (text: string) =>

@@ -1,6 +1,7 @@
 import { wrapAnsi } from 'fast-wrap-ansi';
 import { plural, toOneLine } from '../../cli/format.js';
 import { fitColumn, style, terminalWidth } from '../../cli/terminal.js';
+import { version } from '../../shared/version.js';
 import type { Finding, Part } from './finding.js';
 
 const MARKS = { ok: '✓', warning: '!', broken: '✗', none: '-' } as const;
@@ -50,7 +51,7 @@ export function buildJsonReport(parts: readonly Part[]) {
   const checks = parts.flatMap(({ title, findings }) =>
     findings.map(({ name, ...rest }) => ({ name, part: title.toLowerCase(), ...rest })),
   );
-  return { ok: isHealthy(parts), checks };
+  return { ok: isHealthy(parts), version, checks };
 }
 
 export function isHealthy(parts: readonly Part[]): boolean {

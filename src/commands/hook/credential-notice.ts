@@ -12,7 +12,8 @@ const NOTIFIED_KEPT = 100;
 export function takeNotice(env: NodeJS.ProcessEnv, sessionId: string): string | undefined {
   const has = (name: string) => Boolean(env[`CC_LANGFUSE_${name}`]?.trim() || env[`LANGFUSE_${name}`]?.trim());
   const needed = env.CC_LANGFUSE_OTLP_URL?.trim() ? [] : ['PUBLIC_KEY', 'SECRET_KEY'];
-  const missing = needed.filter((name) => !has(name)).map((name) => `LANGFUSE_${name}`);
+  const isKnown = (name: string) => has(name) || (name === 'SECRET_KEY' && has('SECRET_KEY_COMMAND'));
+  const missing = needed.filter((name) => !isKnown(name)).map((name) => `LANGFUSE_${name}`);
   const folder = stateFolder(env);
   const problem = missing.length > 0 ? `${missing.join(' and ')} not set` : readRefusal(folder, env);
   return problem !== undefined && isFirstTime(folder, sessionId)
@@ -42,7 +43,7 @@ function hashKeys(env: NodeJS.ProcessEnv): string {
   const { createHash } = process.getBuiltinModule('node:crypto');
   const keys = [
     ...['PUBLIC_KEY', 'SECRET_KEY', 'BASE_URL', 'BASEURL', 'HOST'],
-    ...['OTLP_URL', 'OTLP_HEADERS', 'REDACT_EXTRA'],
+    ...['SECRET_KEY_COMMAND', 'HEADERS', 'OTLP_URL', 'OTLP_HEADERS', 'REDACT_EXTRA'],
   ];
   const values = keys.flatMap((name) => [env[`CC_LANGFUSE_${name}`], env[`LANGFUSE_${name}`]]);
   return createHash('sha256').update(JSON.stringify(values)).digest('hex');

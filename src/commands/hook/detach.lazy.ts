@@ -5,8 +5,8 @@ import { readStdin } from './stdin.js';
 
 const STDIN_WAIT_MS = 5_000;
 
-/** Prints the one-time notice, then passes the payload to a detached worker. */
-export async function detachHook(program: string, env: NodeJS.ProcessEnv): Promise<void> {
+/** Prints the one-time notice, then passes the payload to a detached worker, which has an environment of its own. */
+export async function detachHook(program: string, env: NodeJS.ProcessEnv, workerEnv: NodeJS.ProcessEnv): Promise<void> {
   const payload = await readStdin(Date.now() + STDIN_WAIT_MS);
   const fields = parseJson(payload);
   const sessionId = isRecord(fields) && typeof fields.session_id === 'string' ? fields.session_id : '';
@@ -16,7 +16,7 @@ export async function detachHook(program: string, env: NodeJS.ProcessEnv): Promi
     process.stdout.on('error', () => {});
     process.stdout.write(`${JSON.stringify({ systemMessage })}\n`);
   }
-  return startWorker(program, payload, env);
+  return startWorker(program, payload, workerEnv);
 }
 
 /**

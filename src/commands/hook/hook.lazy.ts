@@ -1,7 +1,8 @@
 import { existsSync, lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasNoTranscripts, NO_TRANSCRIPTS, stateFolder } from '../../config/claude-folder.js';
-import { readHookSettings } from '../../config/folder-settings.js';
+import { addTelemetryVariables, readHookSettings } from '../../config/folder-settings.js';
+import type { OwnVariables } from '../../config/own-variables.lazy.js';
 import { type DestinationConfig, describingVariables, readSettings, type Settings } from '../../config/settings.js';
 import type { ExportContext } from '../../export/export-request.js';
 import { IDLE_MS } from '../../export/read-turns.js';
@@ -50,9 +51,11 @@ interface HookRun {
 }
 
 /** Exports what Langfuse does not have yet of the session that stdin names. Never fails and prints nothing. */
-export async function hook(env: NodeJS.ProcessEnv, worker?: Worker): Promise<void> {
+export async function hook({ env: passed, ignored }: OwnVariables, worker?: Worker): Promise<void> {
   const startedAt = Date.now();
-  const settings = await readSettings(env);
+  const env = addTelemetryVariables(passed, passed.CLAUDE_PROJECT_DIR || process.cwd());
+  const read = await readSettings(env);
+  const settings = { ...read, problems: [...ignored, ...read.problems] };
   const folder = stateFolder(env);
   const log = openLog(folder, settings);
   try {
@@ -153,11 +156,12 @@ async function exportEvent(
   }
 }
 
-/** Lets the next hook say in the terminal why nothing is sent: the rules for redaction, the keys, or the URL. */
+/** Lets the next hook say in the terminal why nothing is sent: the rules for redaction, the keys or what prints them, or the URL. */
 function saveNotice(run: HookRun, config: DestinationConfig, destination: Destination, state: StateStore, reason = '') {
   const { settings, folder, env } = run;
   const { lastStatus, trouble } = destination;
-  const hold = settings.hold ?? (isHeldByRules(reason) ? reason : undefined);
+  const isHeld = isHeldByRules(reason) || reason.startsWith('CC_LANGFUSE_SECRET_KEY_COMMAND');
+  const hold = settings.hold ?? (isHeld ? reason : undefined);
   if (hold !== undefined) saveRefusal(folder, hold, env);
   else if (lastStatus !== undefined && isRefusal(lastStatus))
     saveRefusal(folder, describeRefusal(config, lastStatus), env);
@@ -262,6 +266,6 @@ async function recoverOthers({ payload, folder }: HookRun, state: StateStore, co
 
 /** Lets the next hook say in the terminal why nothing is sent. That keys are missing, it sees itself. */
 function saveProblem({ settings, folder, env }: HookRun): void {
-  const problem = settings.problems.find((each) => /^\w*(?:URL|HOST|HEADERS): /.test(each));
+  const problem = settings.problems.find((each) => /^\w*(?:URL|HOST|HEADERS|COMMAND): /.test(each));
   if (problem !== undefined) saveRefusal(folder, problem, env);
 }

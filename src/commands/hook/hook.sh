@@ -18,7 +18,11 @@ program=$folder/cli.cjs
 # npm links the launcher and the program next to each other, without the other files.
 [ -f "$program" ] || program=$folder/cc-langfuse
 
-state=${CLAUDE_CONFIG_DIR:-${HOME:-}/.claude}/state
+# Here it is only looked at: Node sees whether a project has set the variable, which counts for nothing.
+case ${CC_LANGFUSE_STATE_DIR:-} in
+/*) state=$CC_LANGFUSE_STATE_DIR ;;
+*) state=${CLAUDE_CONFIG_DIR:-${HOME:-}/.claude}/state ;;
+esac
 session=${CLAUDE_CODE_SESSION_ID:-}
 
 is_blank() {
@@ -33,7 +37,7 @@ has_notice() {
   [ -e "$state/cc-langfuse_refused" ] && return 0
   is_blank "${CC_LANGFUSE_OTLP_URL:-}" || return 1
   is_blank "${CC_LANGFUSE_PUBLIC_KEY:-}${LANGFUSE_PUBLIC_KEY:-}${CLAUDE_PLUGIN_OPTION_PUBLIC_KEY:-}" ||
-    is_blank "${CC_LANGFUSE_SECRET_KEY:-}${LANGFUSE_SECRET_KEY:-}${CLAUDE_PLUGIN_OPTION_SECRET_KEY:-}"
+    is_blank "${CC_LANGFUSE_SECRET_KEY:-}${LANGFUSE_SECRET_KEY:-}${CLAUDE_PLUGIN_OPTION_SECRET_KEY:-}${CC_LANGFUSE_SECRET_KEY_COMMAND:-}"
 }
 
 in_front() {

@@ -11,12 +11,16 @@ export interface Credentials {
   readonly publicKey: string;
   readonly secretKey: string;
   readonly baseUrl: string;
+  /** Those that a gateway in front of the server needs. They are set, not asked for. */
+  readonly headers?: LangfuseConfig['headers'];
 }
 
 export interface CheckedCredentials extends Credentials {
   /** Undefined if the server could not be asked and the user wants the keys anyway. */
   readonly project: ProjectAnswer['project'];
 }
+
+export type CredentialName = 'publicKey' | 'secretKey' | 'baseUrl';
 
 const SETTINGS = [
   ['publicKey', 'LANGFUSE_PUBLIC_KEY'],
@@ -34,7 +38,7 @@ const REGIONS = [
 export const DEFAULT_URL = REGIONS[0].url;
 
 /** Says what is wrong with a value without repeating it; undefined if it is good. */
-export function findProblem(name: keyof Credentials, text: string): string | undefined {
+export function findProblem(name: CredentialName, text: string): string | undefined {
   if (name === 'baseUrl')
     return parseWebUrl(text) && !/\s/.test(text) ? undefined : `${NO_WEB_URL}, such as ${DEFAULT_URL}`;
   if (text === '') return 'expected a key';
@@ -46,7 +50,7 @@ export function findProblem(name: keyof Credentials, text: string): string | und
 
 /** Reads the credentials from variables, under any of their names. Bad values are left out. */
 export function readCredentials(variables: NodeJS.ProcessEnv): Partial<Credentials> {
-  const credentials: { -readonly [name in keyof Credentials]?: string } = {};
+  const credentials: { [name in CredentialName]?: string } = {};
   for (const [name, setting] of SETTINGS) {
     const value = variables[variableFor(setting, variables) ?? '']?.trim() ?? '';
     if (findProblem(name, value) === undefined) credentials[name] = value;
@@ -64,16 +68,16 @@ export function buildVariables(credentials: Partial<Credentials>, block: NodeJS.
   return variables;
 }
 
-export function buildLangfuseConfig({ publicKey, secretKey, baseUrl }: Credentials): LangfuseConfig {
-  return { kind: 'langfuse', publicKey, secretKey, baseUrl: new URL(baseUrl), transport: 'auto' };
+export function buildLangfuseConfig({ publicKey, secretKey, baseUrl, headers = {} }: Credentials): LangfuseConfig {
+  return { kind: 'langfuse', publicKey, secretKey, baseUrl: new URL(baseUrl), headers, transport: 'auto' };
 }
 
 /** For scripts: takes what is known. Throws unless it opens a project. */
 export async function checkKnownCredentials(known: Partial<Credentials>): Promise<CheckedCredentials> {
-  const { publicKey, secretKey, baseUrl = DEFAULT_URL } = known;
+  const { publicKey, secretKey, baseUrl = DEFAULT_URL, headers = {} } = known;
   if (publicKey === undefined || secretKey === undefined)
     throw new UsageError('--yes needs keys: use --public-key and --secret-key-stdin, or set them in the environment');
-  const credentials = { publicKey, secretKey, baseUrl };
+  const credentials = { publicKey, secretKey, baseUrl, headers };
   const check = await checkKeys(buildLangfuseConfig(credentials));
   if (check.kind !== 'accepted') throw new Error(`${check.problem}; nothing was changed`);
   return { ...credentials, project: check.project };
@@ -86,7 +90,7 @@ export async function askForCredentials(known: Partial<Credentials>): Promise<Ch
     printStdout(`Your keys are in Langfuse, in your project's settings: ${new URL(baseUrl).origin}`);
   const publicKey = await askUntilGood('publicKey', 'Public key', known.publicKey, ask);
   const secretKey = await askUntilGood('secretKey', 'Secret key (hidden)', known.secretKey, askHidden);
-  const credentials = { baseUrl, publicKey, secretKey };
+  const credentials = { baseUrl, publicKey, secretKey, headers: known.headers ?? {} };
   const check = await checkKeys(buildLangfuseConfig(credentials));
   if (check.kind === 'accepted') {
     printStdout(`Keys OK: project "${toOneLine(check.project.name)}".`);
@@ -113,7 +117,7 @@ function askForBaseUrl(known: string): Promise<string> {
 
 /** `read` asks a question; an empty answer means what is known. */
 async function askUntilGood(
-  name: keyof Credentials,
+  name: CredentialName,
   words: string,
   known: string | undefined,
   read: (question: string) => Promise<string>,

@@ -12,7 +12,9 @@ import {
   readSettingsAt,
   readSettingsFiles,
 } from '../../config/claude-settings.js';
+import { readCommandSettings } from '../../config/folder-settings.js';
 import { saveInstalledDestination } from '../../config/installed-destinations.js';
+import { parseOtlpHeaders } from '../../config/setting-formats.js';
 import { type CollectorConfig, readSettings } from '../../config/settings.js';
 import { type Scope, settingsPath } from '../../config/settings-paths.js';
 import { sessionsPage } from '../../langfuse/server.js';
@@ -25,12 +27,14 @@ import {
   buildLangfuseConfig,
   buildVariables,
   type CheckedCredentials,
+  type CredentialName,
   type Credentials,
   checkKnownCredentials,
   DEFAULT_URL,
   findProblem,
   readCredentials,
 } from './credentials.js';
+import { installManaged } from './managed.js';
 import { parseSetupOptions, SETUP_OPTIONS } from './options.js';
 import { buildAbsoluteCommands } from './program-path.js';
 import { addToSettings } from './settings-change.js';
@@ -48,6 +52,13 @@ was before the first installation is kept next to it, until you uninstall.
                         local: .claude/settings.local.json
                         project: .claude/settings.json, which is committed, so
                         it gets no keys and no paths of this machine
+                        managed: for everyone on this machine, in a file of
+                        Claude Code's managed settings; as an administrator
+  --print               with --scope managed: print these settings, for a system
+                        that distributes them, and change nothing
+  --secret-key-command <command>
+                        with --scope managed: a command that prints the secret
+                        key, run as each user, instead of the key
   --dry-run             show what would change, and change nothing
   --yes                 ask nothing; whatever is not given as an option is taken
                         from the settings or the environment
@@ -64,10 +75,14 @@ const OPTIONS = {
   'public-key': { type: 'string' },
   'secret-key-stdin': { type: 'boolean' },
   'base-url': { type: 'string' },
+  print: { type: 'boolean' },
+  'secret-key-command': { type: 'string' },
 } as const;
 
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { scope, isDryRun, assumeYes, given } = await readRequest(args);
+  const request = await readRequest(args);
+  const { scope, isDryRun, assumeYes, given } = request;
+  if (scope === 'managed') return installManaged(request, env);
   const path = settingsPath(scope, env, process.cwd());
   const commandFor = scope === 'project' ? portableCommand : buildAbsoluteCommands(process.argv[1] ?? '', env);
   const content = readSettingsAt(path);
@@ -91,7 +106,8 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   if (!isDryRun && !assumeYes && !collector && !canAsk())
     throw new UsageError('there is no terminal to ask in: use --yes, with --public-key and --secret-key-stdin');
 
-  const known = { ...readKnownCredentials(block, env), ...given };
+  const { CC_LANGFUSE_HEADERS: headers = '' } = (await readCommandSettings(env, process.cwd())).env;
+  const known = { ...readKnownCredentials(block, env), ...given, headers: parseOtlpHeaders(headers) ?? {} };
   if (isDryRun) {
     const change = plan(needsKeys ? known : {});
     printStdout(showChange(change));
@@ -126,15 +142,19 @@ async function readRequest(args: readonly string[]) {
     throw new UsageError(
       '--scope project: that file is committed and gets no keys; use --scope user or local for them',
     );
+  const { print: isPrinted = false, 'secret-key-command': secretKeyCommand } = values;
+  if (options.scope !== 'managed' && (isPrinted || secretKeyCommand !== undefined))
+    throw new UsageError(`${isPrinted ? '--print' : '--secret-key-command'} needs --scope managed`);
+  if (secretKeyCommand?.trim() === '') throw new UsageError('--secret-key-command: expected a command');
   const given = withoutUndefined({
     publicKey: parseCredential('--public-key', 'publicKey', publicKey),
     baseUrl: parseCredential('--base-url', 'baseUrl', baseUrl)?.replace(/\/+$/, ''),
     secretKey: parseCredential('--secret-key-stdin', 'secretKey', isSecretKeyPiped ? await readSecretKey() : undefined),
   });
-  return { ...options, given };
+  return { ...options, given, isPrinted, secretKeyCommand };
 }
 
-function parseCredential(option: string, name: keyof Credentials, value: string | undefined): string | undefined {
+function parseCredential(option: string, name: CredentialName, value: string | undefined): string | undefined {
   const problem = value === undefined ? undefined : findProblem(name, value.trim());
   if (problem !== undefined) throw new UsageError(`${option}: ${problem}`);
   return value?.trim();

@@ -8,7 +8,7 @@ export const SETUP_OPTIONS = {
   yes: { type: 'boolean' },
 } as const;
 
-const SCOPES: readonly Exclude<Scope, 'managed'>[] = ['user', 'project', 'local'];
+const SCOPES: readonly Scope[] = ['user', 'project', 'local', 'managed'];
 
 export function parseSetupOptions(
   command: string,

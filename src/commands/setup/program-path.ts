@@ -27,6 +27,11 @@ export function buildAbsoluteCommands(
   return (event) => buildCommand(event, { ...start, claudeVersion });
 }
 
+/** The files that the hooks start. */
+export function findStartedFiles(program: string, { PATH = '' }: NodeJS.ProcessEnv): string[] {
+  return [program, findLauncher(program), findLastingPath(process.execPath, PATH)];
+}
+
 /** What a hook starts, and for whom. */
 export interface HookStart {
   readonly platform: NodeJS.Platform;

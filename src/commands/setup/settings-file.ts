@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { lstatSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { chmodSync, lstatSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { structuredPatch } from 'diff';
 import { errorReason } from '../../cli/command-line.js';
@@ -76,16 +76,22 @@ function backupPath(path: string): string {
   return `${path}.cc-langfuse.bak`;
 }
 
-/** Writes all or nothing, through a link to its target. Returns the path of the backup if it made one. */
+/**
+ * Writes all or nothing, through a link to its target. A new file is readable by its owner alone unless it is shared. Returns the
+ * path of the backup if it made one.
+ */
 export function writeChange(
   { path, before, after }: SettingsChange,
-  { keepsBackup }: { readonly keepsBackup: boolean },
+  { keepsBackup, isShared = false }: { readonly keepsBackup: boolean; readonly isShared?: boolean },
 ): string | undefined {
   if (before === after) return undefined;
   try {
     if (before === undefined) {
-      mkdirSync(dirname(path), { recursive: true });
-      writeFileAtomically(path, after, 0o600);
+      const firstCreated = mkdirSync(dirname(path), { recursive: true });
+      // The umask of an administrator may be stricter.
+      if (isShared && firstCreated !== undefined)
+        for (const each of [firstCreated, dirname(path)]) chmodSync(each, 0o755);
+      writeFileAtomically(path, after, isShared ? 0o644 : 0o600);
       return undefined;
     }
     const backup = keepsBackup && findBackup(path) === undefined ? backupPath(path) : undefined;

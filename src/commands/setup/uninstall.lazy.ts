@@ -22,6 +22,8 @@ backup that install made is removed, too.
   --scope <scope>       user: ~/.claude/settings.json (the default)
                         local: .claude/settings.local.json
                         project: .claude/settings.json
+                        managed: what install --scope managed wrote for everyone
+                        on this machine; as an administrator
   --dry-run             show what would change, and change nothing
   --yes                 ask nothing
   --help
@@ -34,7 +36,8 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const { scope, isDryRun, assumeYes } = parseSetupOptions('uninstall', values, positionals);
   const path = settingsPath(scope, env, process.cwd());
   const block = envBlock(readSettingsAt(path));
-  const variables = Object.keys(block).filter(isSetting);
+  // What is OpenTelemetry's is for Claude Code's own telemetry, too.
+  const variables = Object.keys(block).filter((name) => isSetting(name) && !name.startsWith('OTEL_'));
   const sharing = readSettingsFiles(env, process.cwd()).find(
     ({ content }) => content.kind === 'settings' && hasExporterWithSameKeys(content.settings),
   );
@@ -56,6 +59,8 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     return 0;
   }
   if (isChange) writeChange(change, { keepsBackup: false });
+  // Nobody else needs the file that install made for this program alone.
+  if (isChange && scope === 'managed' && /^\s*\{\s*\}\s*$/.test(change.after)) rmSync(path);
   const print = (line: string) => printStdout(toOneLine(line));
   print(isChange ? `removed cc-langfuse from ${path}` : `${path} contains nothing of cc-langfuse; nothing was changed`);
   if (removesBackup) {

@@ -34,35 +34,41 @@ const RESPONSE_TIMEOUT_MS = 30_000;
 const SLOWEST_BYTES_PER_MS = 50;
 const OPTIONAL_BODY_TIMEOUT_MS = 1_000;
 const LONGEST_BODY_CHARS = 5_000_000;
+/** Whether the user has told Claude Code not to trust the authorities that come with Node. */
+const TRUSTS_SYSTEM_ALONE = process.env.CLAUDE_CODE_CERT_STORE?.trim() === 'system';
 
 /** Keeps its connections open until it is closed; goes through the proxy that the environment names. */
 export class HttpClient implements Http {
   readonly #connections = new Map<string, ReturnType<typeof connect>>();
 
   async request(request: HttpRequest, { deadline }: Limits): Promise<HttpResponse> {
-    const { url, method, isBodyOptional } = request;
+    const { url } = request;
     const payload = await encodePayload(request);
     const longestMs = RESPONSE_TIMEOUT_MS + (payload?.length ?? 0) / SLOWEST_BYTES_PER_MS;
     const timeoutMs = Math.max(1, Math.ceil(Math.min(deadline - Date.now(), longestMs)));
     const signal = AbortSignal.timeout(timeoutMs);
-    const connection = this.#connections.get(url.origin) ?? connect(url);
-    this.#connections.set(url.origin, connection);
     try {
-      const { request: start, agent } = await connection;
-      const outgoing = start(url, { agent, method, headers: buildHeaders(request, payload), signal });
-      // `once` reports what goes wrong before the response, reading the body what goes wrong after it.
-      outgoing.on('error', () => {});
-      const response = once(outgoing, 'response', { signal });
-      outgoing.end(payload);
-      const [incoming] = (await response) as [IncomingMessage];
-      const { statusCode: status = 0, headers } = incoming;
-      const isPage = /\bhtml\b/i.test(headers['content-type'] ?? '');
-      const body = await (isBodyOptional ? readEarlyBody(incoming) : readBody(incoming));
-      return { status, headers, isPage, body };
+      return await this.#exchange(request, payload, signal);
     } catch (error) {
       if (!signal.aborted) throw new NoResponseError(url, error as Error);
       const seconds = Number((timeoutMs / 1_000).toPrecision(2));
       throw new NoResponseError(url, { message: `no answer within ${seconds} s` }, timeoutMs);
+    }
+  }
+
+  async #exchange(request: HttpRequest, payload: Uint8Array | undefined, signal: AbortSignal): Promise<HttpResponse> {
+    const { origin } = request.url;
+    const connection = this.#connections.get(origin) ?? connect(request.url, TRUSTS_SYSTEM_ALONE);
+    this.#connections.set(origin, connection);
+    try {
+      return await exchange(request, payload, { ...(await connection), signal });
+    } catch (error) {
+      if (!isUntrusted(error) || (await connection).trustsSystem) throw error;
+      // Nothing has been sent yet. Claude Code trusts the system's authorities, too; reading them takes time, so few runs do.
+      if (this.#connections.get(origin) === connection) this.#connections.set(origin, connect(request.url, true));
+      const trusting = await this.#connections.get(origin);
+      if (!trusting?.trustsSystem) throw error;
+      return exchange(request, payload, { ...trusting, signal });
     }
   }
 
@@ -105,11 +111,45 @@ export async function requestOnce(request: HttpRequest, limits: Limits): Promise
   }
 }
 
-async function connect(url: URL) {
+async function connect(url: URL, trustsSystem: boolean) {
   const { request, Agent } = url.protocol === 'https:' ? await import('node:https') : await import('node:http');
   const hasProxy = Object.keys(process.env).some((name) => /^(?:https?|all)_proxy$/i.test(name));
   const { createProxyAgent } = hasProxy ? await import('./proxy.lazy.js') : { createProxyAgent: () => undefined };
-  return { request, agent: createProxyAgent(url) ?? new Agent({ keepAlive: true }) };
+  const ca = trustsSystem ? (await import('./certificates.lazy.js')).readAuthorities() : undefined;
+  const options = { keepAlive: true, ...(ca && { ca }) };
+  return {
+    start: request,
+    agent: createProxyAgent(url, options) ?? new Agent(options),
+    trustsSystem: ca !== undefined,
+  };
+}
+
+/** How OpenSSL says that it does not know who signed a certificate. */
+function isUntrusted(error: unknown): boolean {
+  const { code = '' } = error as NodeJS.ErrnoException;
+  return /SELF_SIGNED_CERT|^UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT)/.test(code);
+}
+
+interface Connection extends Pick<Awaited<ReturnType<typeof connect>>, 'start' | 'agent'> {
+  readonly signal: AbortSignal;
+}
+
+async function exchange(
+  request: HttpRequest,
+  payload: Uint8Array | undefined,
+  { start, agent, signal }: Connection,
+): Promise<HttpResponse> {
+  const { url, method, isBodyOptional } = request;
+  const outgoing = start(url, { agent, method, headers: buildHeaders(request, payload), signal });
+  // `once` reports what goes wrong before the response, reading the body what goes wrong after it.
+  outgoing.on('error', () => {});
+  const response = once(outgoing, 'response', { signal });
+  outgoing.end(payload);
+  const [incoming] = (await response) as [IncomingMessage];
+  const { statusCode: status = 0, headers } = incoming;
+  const isPage = /\bhtml\b/i.test(headers['content-type'] ?? '');
+  const body = await (isBodyOptional ? readEarlyBody(incoming) : readBody(incoming));
+  return { status, headers, isPage, body };
 }
 
 async function encodePayload({ body, isCompressed }: HttpRequest): Promise<Uint8Array | undefined> {

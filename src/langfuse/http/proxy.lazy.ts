@@ -1,4 +1,5 @@
 import type { Agent } from 'node:http';
+import type { AgentOptions } from 'node:https';
 import { HttpProxyAgent } from 'http-proxy-agent';
 import { HttpsProxyAgent } from 'https-proxy-agent';
 import { getProxyForUrl } from 'proxy-from-env';
@@ -22,12 +23,10 @@ export function findProxyProblem(url: URL): string | undefined {
 }
 
 /** Throws if the proxy cannot be used: a direct connection would go around a proxy that the user wanted. */
-export function createProxyAgent(url: URL): Agent | undefined {
+export function createProxyAgent(url: URL, options: AgentOptions): Agent | undefined {
   const problem = findProxyProblem(url);
   if (problem !== undefined) throw new Error(problem);
   const proxy = findProxy(url);
   if (proxy === '') return undefined;
-  return url.protocol === 'https:'
-    ? new HttpsProxyAgent(proxy, { keepAlive: true })
-    : new HttpProxyAgent(proxy, { keepAlive: true });
+  return url.protocol === 'https:' ? new HttpsProxyAgent(proxy, options) : new HttpProxyAgent(proxy, options);
 }

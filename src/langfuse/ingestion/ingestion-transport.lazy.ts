@@ -2,7 +2,7 @@ import { type ApiIngestionEvent, type ApiIngestionResponse, Langfuse } from 'lan
 import type { LangfuseConfig } from '../../config/settings.js';
 import { isRecord, parseJson } from '../../shared/json.js';
 import type { Limits, Outgoing } from '../destination.js';
-import { langfuseUrl, SDK_HEADERS } from '../endpoint.js';
+import { langfuseUrl, resolveSecretKey, SDK_HEADERS } from '../endpoint.js';
 import { type Http, isRefusal, isSuccess } from '../http/client.js';
 import { INGESTION_CLOSED, type Reply } from '../transport.js';
 import { buildEvents, type IngestionEvent } from './events.js';
@@ -28,10 +28,12 @@ export async function postEvents(
   http: Http,
   limits: Limits,
 ): Promise<Reply> {
-  const { publicKey, secretKey } = config;
+  const { publicKey } = config;
+  const secretKey = await resolveSecretKey(config, limits);
   const url = langfuseUrl(config, '/api/public/ingestion');
+  const additionalHeaders = { ...config.headers, ...SDK_HEADERS };
   // Without an environment it would read one from a variable, and print whether it is valid.
-  const client = new Langfuse({ publicKey, secretKey, environment: 'default', additionalHeaders: SDK_HEADERS });
+  const client = new Langfuse({ publicKey, secretKey, environment: 'default', additionalHeaders });
   const sentAt = new Date().toISOString();
   const events = outgoing.map(({ observation }) => (observation ? buildEvents(observation, sentAt) : []));
   const verdicts = new Map<string, Verdict>();

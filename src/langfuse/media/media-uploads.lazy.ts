@@ -110,7 +110,8 @@ export class MediaUploads {
 
   /** Returns the body of the answer. */
   async #askLangfuse(method: 'POST' | 'PATCH', path: string, content: object, limits: Limits): Promise<string> {
-    const { status, isPage, body } = await this.#http.request(apiRequest(this.#config, method, path, content), limits);
+    const request = await apiRequest(this.#config, limits, method, path, content);
+    const { status, isPage, body } = await this.#http.request(request, limits);
     if (status === 400 || status === 413 || status === 422)
       throw new FileRefusal(`the server refuses the file (${status})`);
     if (status === 404) throw new Error('the server accepts no media (404)');

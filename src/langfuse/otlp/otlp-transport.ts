@@ -13,7 +13,7 @@ export async function postSpans(
   http: Http,
   limits: Limits,
 ): Promise<Reply> {
-  const { url, headers } = otlpEndpoint(config);
+  const { url, headers } = await otlpEndpoint(config, limits);
   const { status, isPage, body } = await http.request(
     {
       method: 'POST',

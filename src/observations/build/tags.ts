@@ -1,7 +1,7 @@
 import { findAgentType, findTextArgument, type Turn } from '../../transcript/turns/turn.js';
 
 /** The kinds of tags that are added to the user's own. */
-export const TAG_KINDS = ['claude-code', 'skill', 'agent', 'mcp', 'repo'] as const;
+export const TAG_KINDS = ['claude-code', 'skill', 'agent', 'mcp', 'repo', 'resource'] as const;
 export type TagKind = (typeof TAG_KINDS)[number];
 
 /**
@@ -20,7 +20,9 @@ export function collectTags(
 }
 
 /** The skills, types of subagents and MCP servers, by the kind of their tags. */
-export type Used = { readonly [kind in Exclude<TagKind, 'claude-code' | 'repo'>]?: readonly string[] | undefined };
+export type Used = {
+  readonly [kind in Exclude<TagKind, 'claude-code' | 'repo' | 'resource'>]?: readonly string[] | undefined;
+};
 
 /** Adds what a turn used, or a part of it, to what the parts before did. */
 export function listUsed({ skill, responses }: Pick<Turn, 'skill' | 'responses'>, earlier: Used): Used {

@@ -37,7 +37,7 @@ describe('the state folder', () => {
         {
           status: 'broken',
           message: '~/readonly/.claude/state cannot be written (~/readonly: EROFS), so nothing is sent',
-          fix: 'set CLAUDE_CONFIG_DIR to a folder on a writable disk',
+          fix: 'set CC_LANGFUSE_STATE_DIR to a folder on a writable disk',
         },
       ]);
     } finally {

@@ -43,7 +43,19 @@ test.each<[string, string[], string]>([
     ['--yes', '--base-url', 'cloud.langfuse.com'],
     '--base-url: expected an http or https URL, such as https://cloud.langfuse.com',
   ],
-  ['an unknown scope', ['--scope', 'managed'], '--scope managed: expected user, project, local'],
+  ['an unknown scope', ['--scope', 'all'], '--scope all: expected user, project, local, managed'],
+  ['to print what is not managed', ['--print', '--yes'], '--print needs --scope managed'],
+  [
+    'a command for keys that are not managed',
+    ['--yes', '--secret-key-command', 'pass x'],
+    '--secret-key-command needs --scope managed',
+  ],
+  ['an empty command', ['--scope', 'managed', '--secret-key-command', ' '], '--secret-key-command: expected a command'],
+  [
+    'one key for everyone',
+    ['--scope', 'managed', '--public-key', 'pk-lf-1'],
+    '--scope managed takes both keys or none: --public-key, and --secret-key-command or --secret-key-stdin',
+  ],
   [
     'keys for a file that is committed',
     ['--scope', 'project', '--public-key', 'pk-lf-1'],

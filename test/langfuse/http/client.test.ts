@@ -28,13 +28,14 @@ async function startProxy() {
   return { url, targets, stop: () => proxy.closeAllConnections() ?? proxy.close() };
 }
 
-function requestTo(url: string): HttpRequest {
-  return { method: 'POST', ...otlpEndpoint(langfuseAt(url)), body: '{"resourceSpans":[]}', isCompressed: true };
+async function requestTo(url: string): Promise<HttpRequest> {
+  const endpoint = await otlpEndpoint(langfuseAt(url), { deadline: Date.now() });
+  return { method: 'POST', ...endpoint, body: '{"resourceSpans":[]}', isCompressed: true };
 }
 
 async function statusOf(url: string): Promise<number> {
   const client = new HttpClient();
-  const { status } = await client.request(requestTo(url), { deadline: Date.now() + 5_000 });
+  const { status } = await client.request(await requestTo(url), { deadline: Date.now() + 5_000 });
   await client.close();
   return status;
 }
@@ -59,7 +60,7 @@ test('a request through a proxy that accepts the connection but never answers fa
     vi.stubEnv('NO_PROXY', '');
     // The message names the time that was left when the request was sent.
     const failure = /no answer within 0\.[12]\d? s/;
-    const answer = new HttpClient().request(requestTo('https://langfuse.test'), { deadline: Date.now() + 200 });
+    const answer = new HttpClient().request(await requestTo('https://langfuse.test'), { deadline: Date.now() + 200 });
     await expect(answer).rejects.toThrow(failure);
     const project = fetchProject(langfuseAt('https://langfuse.test'), { deadline: Date.now() + 200 });
     await expect(project).rejects.toThrow(failure);

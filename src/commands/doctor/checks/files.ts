@@ -9,6 +9,7 @@ import { logPath } from '../../../shared/log.js';
 import { isAbandoned } from '../../../state/lock.js';
 import { locksFolder, type StateStore, statePath } from '../../../state/store.js';
 import { about, type Finding } from '../finding.js';
+import type { SettingsInForce } from './settings.js';
 
 const LEAST_FREE_BYTES = 10_000_000;
 const RECENT_MS = 7 * 24 * 60 * 60_000;
@@ -23,7 +24,7 @@ export interface StateFiles {
 
 export const FILE_CHECKS = [checkStateFolder, checkState, checkSetAside, checkLocks, checkLog, checkFileModes];
 
-function checkStateFolder({ stateFolder }: StateFiles): Finding {
+function checkStateFolder({ stateFolder, hookEnv }: StateFiles & SettingsInForce): Finding {
   // If the folder does not exist, the first hook creates it in the nearest folder that does.
   let nearest = stateFolder;
   while (!existsSync(nearest) && dirname(nearest) !== nearest) nearest = dirname(nearest);
@@ -37,12 +38,16 @@ function checkStateFolder({ stateFolder }: StateFiles): Finding {
   } catch (error) {
     const reason = errorReason(error);
     if (reason !== 'EROFS') return notWritable(reason, takeBack(nearest, 'rwx'));
-    return notWritable(reason, 'set CLAUDE_CONFIG_DIR to a folder on a writable disk');
+    return notWritable(reason, 'set CC_LANGFUSE_STATE_DIR to a folder on a writable disk');
   }
   if (freeBytes !== undefined && freeBytes < LEAST_FREE_BYTES)
     return folder.broken(`the disk of ${stateFolder} is full (${formatBytes(freeBytes)} free)`, 'free space on it');
-  if (nearest === stateFolder) return folder.ok(stateFolder);
-  return folder.none(`${stateFolder} does not exist yet; the first hook creates it`);
+  if (nearest !== stateFolder) return folder.none(`${stateFolder} does not exist yet; the first hook creates it`);
+  // It may have code that Node has compiled.
+  const isChosen = hookEnv.CC_LANGFUSE_STATE_DIR !== undefined && process.platform !== 'win32';
+  if (isChosen && (statSync(stateFolder).mode & 0o022) !== 0)
+    return folder.warning(`others can write to ${stateFolder}`, `chmod 700 ${quoteForShell(stateFolder)}`);
+  return folder.ok(stateFolder);
 }
 
 /** A command for files that belong to root because the program was once started with sudo. */

@@ -1,21 +1,23 @@
 import { accessSync, constants } from 'node:fs';
 import type { DestinationConfig } from '../../../config/settings.js';
-import { otlpEndpoint } from '../../../langfuse/endpoint.js';
+import { otlpUrl } from '../../../langfuse/endpoint.js';
+import { explainNoSystemAuthorities } from '../../../langfuse/http/certificates.lazy.js';
 import type { NoResponseError } from '../../../langfuse/http/client.js';
 import { findProxy, findProxyProblem } from '../../../langfuse/http/proxy.lazy.js';
 import { about, type Finding } from '../finding.js';
 import { showUrl } from '../masking.js';
 import type { SettingsInForce } from './settings.js';
 
-const VARIABLES = /^(?:(?:https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|NODE_TLS_REJECT_UNAUTHORIZED)$/i;
+const VARIABLES =
+  /^(?:(?:https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|CLAUDE_CODE_CERT_STORE|NODE_TLS_REJECT_UNAUTHORIZED)$/i;
 
 /** The proxy to a destination, without its credentials, which may contain spaces; empty if there is none. */
 function findShownProxy(destination: DestinationConfig): string {
-  return findProxy(otlpEndpoint(destination).url).replace(/(?<=:\/\/).*@/s, '…@');
+  return findProxy(otlpUrl(destination)).replace(/(?<=:\/\/).*@/s, '…@');
 }
 
 export function checkProxy({ trusted: { destination } }: SettingsInForce): Finding {
-  const problem = destination && findProxyProblem(otlpEndpoint(destination).url);
+  const problem = destination && findProxyProblem(otlpUrl(destination));
   if (problem !== undefined)
     return about('proxy').broken(
       problem,
@@ -27,7 +29,9 @@ export function checkProxy({ trusted: { destination } }: SettingsInForce): Findi
 
 export function checkCertificates({ hookEnv }: SettingsInForce): Finding {
   const path = hookEnv.NODE_EXTRA_CA_CERTS;
-  if (!path) return about('certificates').none("only Node's own");
+  const reason = explainNoSystemAuthorities();
+  const usual = reason === undefined ? "Node's own and the system's" : `only Node's own, ${reason}`;
+  if (!path) return about('certificates').none(usual);
   const certificates = about('certificates', { path });
   const message = `NODE_EXTRA_CA_CERTS is ${path}`;
   try {
@@ -77,7 +81,7 @@ export function explainNoAnswer({ code, reason }: NoResponseError, destination: 
     [/^HPE_/, `${to} does not speak HTTP`, fix],
   ];
   const endpoint = about('endpoint', { url, code });
-  if (findProxyProblem(otlpEndpoint(destination).url) !== undefined)
+  if (findProxyProblem(otlpUrl(destination)) !== undefined)
     return endpoint.none(`${url} was not asked, because the proxy cannot be used`);
   if (code === 'ERR_INVALID_URL')
     return endpoint.broken('the proxy in the environment is not a URL', 'fix HTTPS_PROXY or HTTP_PROXY');

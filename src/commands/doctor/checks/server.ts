@@ -1,5 +1,6 @@
 import { formatDuration } from '../../../cli/format.js';
 import type { CollectorConfig, LangfuseConfig } from '../../../config/settings.js';
+import { resolveSecretKey } from '../../../langfuse/endpoint.js';
 import { type Http, isRefusal, type NoResponseError, requestOnce } from '../../../langfuse/http/client.js';
 import { postEvents } from '../../../langfuse/ingestion/ingestion-transport.lazy.js';
 import { postSpans } from '../../../langfuse/otlp/otlp-transport.js';
@@ -11,11 +12,13 @@ import { checkCertificates, checkNetworkVariables, checkProxy, explainNoAnswer }
 import type { SettingsInForce } from './settings.js';
 
 const TIMEOUT_MS = 5_000;
+const COMMAND_TIMEOUT_MS = 20_000;
 const ONCE: Http = { request: requestOnce };
 const CLOCK_TOLERANCE_MS = 60_000;
 /** The first major version of Langfuse whose ingestion API accepts no traces. */
 const INGESTION_CLOSED_FROM = 4;
 const ASK_OPERATOR = 'ask whoever runs the server or the proxy in front of it';
+const RUN_COMMAND = 'run the command yourself: it has to print the secret key, nothing else, and end with exit code 0';
 const RUN_AGAIN = 'run cc-langfuse doctor again; if it stays so, ask whoever runs the server';
 
 export const SERVER_CHECKS = [checkServer, checkProxy, checkCertificates, checkNetworkVariables];
@@ -35,6 +38,12 @@ async function checkServer({ settings, trusted, plugin }: SettingsInForce): Prom
 
 /** Asks four questions at once. None of them makes the server store anything. */
 async function checkLangfuse(langfuse: LangfuseConfig): Promise<Finding[]> {
+  // The user's command may take longer than a question.
+  const keyProblem = await resolveSecretKey(langfuse, { deadline: Date.now() + COMMAND_TIMEOUT_MS }).then(
+    () => undefined,
+    (error: Error) => error.message,
+  );
+  if (keyProblem !== undefined) return [about('keys').broken(keyProblem, RUN_COMMAND)];
   const limits = { deadline: Date.now() + TIMEOUT_MS };
   const [health, project, otlp, ingestion] = await Promise.all([
     orError(fetchHealth(langfuse, limits).then((answer) => ({ ...answer, at: Date.now() }))),

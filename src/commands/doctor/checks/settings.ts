@@ -7,6 +7,7 @@ import { hasNoTranscripts, NO_TRANSCRIPTS } from '../../../config/claude-folder.
 import { findOwnPlugins, readPluginOptions } from '../../../config/claude-hooks.js';
 import { acceptedSettings, envBlock, type SettingsFile } from '../../../config/claude-settings.js';
 import { readCommandSettings, readHookSettings } from '../../../config/folder-settings.js';
+import { dropForeignVariables } from '../../../config/own-variables.lazy.js';
 import { addPluginOptions } from '../../../config/plugin-options.js';
 import { isKey, parseOtlpHeaders } from '../../../config/setting-formats.js';
 import {
@@ -18,7 +19,7 @@ import {
   variableFor,
 } from '../../../config/settings.js';
 import { settingsPath } from '../../../config/settings-paths.js';
-import { otlpEndpoint } from '../../../langfuse/endpoint.js';
+import { otlpUrl } from '../../../langfuse/endpoint.js';
 import { about, type Finding } from '../finding.js';
 import { maskPublicKey, maskSecretKey, showUrl, showValue } from '../masking.js';
 
@@ -28,6 +29,8 @@ export interface SettingsInForce {
   /** The hook's environment: the shell's, changed by the `env` blocks of the settings files. */
   readonly hookEnv: NodeJS.ProcessEnv;
   readonly settings: Settings;
+  /** A line for each variable that a project set and that does not count. */
+  readonly ignored: readonly string[];
   /** The settings without the project's, whose author could name a server that collects keys. Only these are tried. */
   readonly trusted: Settings;
   /** Why nothing of this directory is sent, although tracing may be on. */
@@ -41,6 +44,7 @@ export interface SettingsInForce {
 export const SETTING_CHECKS = [
   checkTracing,
   checkTranscripts,
+  checkIgnoredSettings,
   checkBadSettings,
   checkGoodSettings,
   checkDestination,
@@ -55,7 +59,8 @@ export async function readSettingsInForce(
   const accepted = acceptedSettings(files);
   // From the weakest to the strongest: Claude Code lets its settings override the shell.
   const layers = [
-    { place: SHELL, env: shell },
+    // Claude Code passes it on from no place, and hooks read the files alone.
+    { place: SHELL, env: { ...shell, OTEL_RESOURCE_ATTRIBUTES: '' } },
     ...accepted.map(({ path, content }) => ({ place: path, env: envBlock(content) })),
   ];
   const given: NodeJS.ProcessEnv = Object.assign({}, ...layers.map(({ env }) => env));
@@ -64,7 +69,8 @@ export async function readSettingsInForce(
     .flatMap(({ settings }) =>
       findOwnPlugins(settings).map((name) => ({ name, options: readPluginOptions(settings, name) })),
     );
-  const hookEnv = plugins.reduce((env, { options }) => addPluginOptions(env, options), given);
+  const merged = plugins.reduce((env, { options }) => addPluginOptions(env, options), given);
+  const { env: hookEnv, ignored } = dropForeignVariables(merged, [cwd]);
   const plugin = plugins[0] && `the plugin ${plugins[0].name}`;
   // The plugin's hooks trace unless they are told not to.
   if (plugin !== undefined) hookEnv[SWITCH] ||= 'true';
@@ -75,6 +81,7 @@ export async function readSettingsInForce(
     shell,
     hookEnv,
     settings: await readSettings(there.env),
+    ignored,
     trusted: await readSettings((await readCommandSettings(shell, cwd)).env),
     optOut: there.optOut,
     plugin,
@@ -118,13 +125,22 @@ function installOrSet(entry: string, shell: NodeJS.ProcessEnv): string {
 /** Essential settings have findings of their own name: without a good one nothing is sent. */
 function findingName(variable: string): string {
   if (/LANGFUSE_(?:BASE_?URL|HOST)$/.test(variable)) return 'base-url';
-  const [, essential] = /LANGFUSE_(PUBLIC_KEY|SECRET_KEY|OTLP_URL|OTLP_HEADERS)$/.exec(variable) ?? [];
+  const [, essential] =
+    /LANGFUSE_(PUBLIC_KEY|SECRET_KEY(?=$|_COMMAND)|OTLP_URL|OTLP_HEADERS|HEADERS)(?:_COMMAND)?$/.exec(variable) ?? [];
   return essential?.toLowerCase().replace('_', '-') ?? 'setting';
 }
 
 /** A problem begins with its variable and never contains the value. */
 function variableOfProblem(problem: string): string {
   return /^\w+/.exec(problem)?.[0] ?? '';
+}
+
+/** Their last words are a reason, and need no place. */
+function checkIgnoredSettings({ ignored, trusted }: SettingsInForce): Finding[] {
+  const fix = trusted.destination
+    ? 'nothing, if you did not set it; otherwise set it in your own settings'
+    : `set it in your own settings`;
+  return ignored.map((line) => about('ignored', { variable: variableOfProblem(line) }).warning(line, fix));
 }
 
 function checkBadSettings({ settings, shell, findPlace, plugin }: SettingsInForce): Finding[] {
@@ -162,7 +178,8 @@ function checkGoodSettings({ hookEnv, settings, findPlace }: SettingsInForce): F
 
 function checkSetting(setting: GivenSetting, place: string, destination?: DestinationConfig): Finding {
   const { name, variable, value } = setting;
-  const isForLangfuse = ['LANGFUSE_PUBLIC_KEY', 'LANGFUSE_SECRET_KEY', 'LANGFUSE_BASE_URL'].includes(name);
+  const isForLangfuse =
+    ['LANGFUSE_PUBLIC_KEY', 'LANGFUSE_BASE_URL', 'CC_LANGFUSE_HEADERS'].includes(name) || name.includes('SECRET_KEY');
   if (isForLangfuse && destination?.kind === 'collector')
     return about(findingName(variable), { variable, place }).none(
       `${variable} is not used, because CC_LANGFUSE_OTLP_URL is set`,
@@ -172,13 +189,16 @@ function checkSetting(setting: GivenSetting, place: string, destination?: Destin
       return checkKey(variable, value, maskPublicKey(value), 'sk-', place);
     case 'LANGFUSE_SECRET_KEY':
       return checkKey(variable, value, maskSecretKey(value), 'pk-', place);
+    case 'CC_LANGFUSE_SECRET_KEY_COMMAND':
+      return about('secret-key', { variable, place }).ok(`${variable} prints it (from ${place})`);
     case 'LANGFUSE_BASE_URL':
     case 'CC_LANGFUSE_OTLP_URL':
       return checkUrl(variable, new URL(value), place);
+    case 'CC_LANGFUSE_HEADERS':
     case 'CC_LANGFUSE_OTLP_HEADERS': {
       const names = Object.keys(parseOtlpHeaders(value) ?? {});
       const message = `${variable} sets ${names.join(', ')} (from ${place})`;
-      return about('otlp-headers', { variable, names, place }).ok(message);
+      return about(findingName(variable), { variable, names, place }).ok(message);
     }
     default: {
       const shown = name === 'LANGFUSE_METADATA' || name === 'CC_LANGFUSE_REDACT_EXTRA' ? 'set' : showValue(value);
@@ -215,7 +235,7 @@ function checkUrl(variable: string, url: URL, place: string): Finding {
 /** Whether hooks in this directory send to the same place as commands that are run by hand, such as this one. */
 function* checkDestination({ hookEnv, settings, trusted, findPlace }: SettingsInForce): Generator<Finding> {
   const [here, there] = [settings.destination, trusted.destination];
-  if (!here || !there || isDeepStrictEqual(otlpEndpoint(here), otlpEndpoint(there))) return;
+  if (!here || !there || isDeepStrictEqual(listIdentity(here), listIdentity(there))) return;
   const deciding = givenSettings(hookEnv).filter(({ variable }) => findingName(variable) !== 'setting');
   const places = [...new Set(deciding.map(({ variable }) => findPlace(variable)))].join(' and ');
   const [hooks, byHand] = [describeDestination(here), describeDestination(there)];
@@ -223,6 +243,14 @@ function* checkDestination({ hookEnv, settings, trusted, findPlace }: SettingsIn
     `hooks here send to ${hooks}, but commands that you run yourself send to ${byHand}, which is checked below`,
     `if that is not intended, make ${places} agree with the shell and your own settings`,
   );
+}
+
+/** What makes two destinations the same account. Whether two commands print the same key is not known. */
+function listIdentity(destination: DestinationConfig) {
+  const url = otlpUrl(destination).href;
+  if (destination.kind === 'collector') return { url, headers: destination.headers };
+  const { publicKey, secretKey, headers } = destination;
+  return { url, publicKey, headers, secretKey: typeof secretKey === 'string' ? secretKey : '' };
 }
 
 function describeDestination(destination: DestinationConfig): string {

@@ -1,0 +1,97 @@
+import { UsageError } from '../../cli/command-line.js';
+import { toOneLine } from '../../cli/format.js';
+import { printStderr, printStdout } from '../../cli/terminal.js';
+import { HOOK_SECONDS, type HookCommand, portableCommand } from '../../config/claude-hooks.js';
+import { readCommandSettings } from '../../config/folder-settings.js';
+import { parseOtlpHeaders } from '../../config/setting-formats.js';
+import { settingsPath } from '../../config/settings-paths.js';
+import { buildVariables, type Credentials, checkKnownCredentials } from './credentials.js';
+import { buildAbsoluteCommands, findStartedFiles } from './program-path.js';
+import { addToSettings } from './settings-change.js';
+import { planChange, showChange, writeChange } from './settings-file.js';
+import { findSharingProblem } from './shared-program.js';
+
+/** What an administrator has given. Nothing is taken from the administrator's own settings. */
+export interface ManagedRequest {
+  readonly isDryRun: boolean;
+  /** Only prints the settings, for a system that distributes them. */
+  readonly isPrinted: boolean;
+  readonly given: Partial<Credentials>;
+  readonly secretKeyCommand: string | undefined;
+}
+
+/** Installs for everyone on this machine, into a file of its own that Claude Code merges over the other managed settings. */
+export async function installManaged(request: ManagedRequest, env: NodeJS.ProcessEnv): Promise<number> {
+  const { isDryRun, isPrinted, given, secretKeyCommand } = request;
+  checkKeysGiven(request);
+  const program = process.argv[1] ?? '';
+  const problem = findStartedFiles(program, env).map(findSharingProblem).find(Boolean);
+  if (problem !== undefined && !isPrinted)
+    throw new Error(
+      `${problem}, so the hooks of others could not start it, or its owner could change what they run: install Node and cc-langfuse for all users (sudo npm install --global), or use --print`,
+    );
+  const commandFor = problem === undefined ? buildAbsoluteCommands(program, env) : portableCommand;
+  const variables = {
+    TRACE_TO_LANGFUSE: 'true',
+    ...buildVariables(given, {}),
+    ...(secretKeyCommand !== undefined && { CC_LANGFUSE_SECRET_KEY_COMMAND: secretKeyCommand }),
+  };
+  if (isPrinted) return print(commandFor, variables, problem);
+  const path = settingsPath('managed', env, '');
+  const change = planChange(path, (text) => addToSettings(text, commandFor, variables));
+  if (isDryRun) {
+    printStdout(showChange(change));
+    return 0;
+  }
+  if (given.secretKey !== undefined) {
+    const { CC_LANGFUSE_HEADERS: headers = '' } = (await readCommandSettings(env, process.cwd())).env;
+    await checkKnownCredentials({ ...given, headers: parseOtlpHeaders(headers) ?? {} });
+  }
+  try {
+    writeChange(change, { keepsBackup: false, isShared: true });
+  } catch (error) {
+    const isRoot = process.getuid?.() === 0;
+    throw new Error(
+      `${(error as Error).message}${isRoot ? '' : '; run it as an administrator (sudo), or use --print'}`,
+    );
+  }
+  if (change.before === change.after) printStdout(`${path} is up to date; nothing was changed`);
+  else printStdout(`registered ${Object.keys(HOOK_SECONDS).join(', ')} in ${path}, for everyone on this machine`);
+  printStdout(describeNextSteps(request));
+  if (given.secretKey !== undefined)
+    warn(`every user of this machine can read the secret key in ${path}; --secret-key-command keeps it out`);
+  return 0;
+}
+
+function checkKeysGiven({ given: { publicKey, secretKey }, secretKeyCommand }: ManagedRequest): void {
+  if (secretKey !== undefined && secretKeyCommand !== undefined)
+    throw new UsageError('--secret-key-stdin and --secret-key-command: choose one of them');
+  const hasSecretKey = secretKey !== undefined || secretKeyCommand !== undefined;
+  if (hasSecretKey !== (publicKey !== undefined))
+    throw new UsageError(
+      '--scope managed takes both keys or none: --public-key, and --secret-key-command or --secret-key-stdin',
+    );
+}
+
+function print(
+  commandFor: (event: string) => HookCommand,
+  variables: { readonly [name: string]: string },
+  problem: string | undefined,
+): number {
+  printStdout(addToSettings('', commandFor, variables).trimEnd());
+  if (problem !== undefined)
+    warn(`${problem}, so these hooks look for cc-langfuse-hook and node on the PATH of each user`);
+  return 0;
+}
+
+function describeNextSteps({ given: { publicKey } }: ManagedRequest): string {
+  const keys =
+    publicKey === undefined
+      ? 'It has no keys: everyone needs LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY in their own settings.\n'
+      : '';
+  return `${keys}It needs Claude Code 2.1.83 or newer. To check it, as each user: cc-langfuse doctor`;
+}
+
+function warn(line: string): void {
+  printStderr(`cc-langfuse: ${toOneLine(line)}`);
+}

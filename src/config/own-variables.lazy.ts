@@ -1,0 +1,68 @@
+import { stateFolder } from './claude-folder.js';
+import { isOfProject, readSources, type Source } from './folder-settings.js';
+import { isInstalledDestination } from './installed-destinations.js';
+import { variableFor } from './settings.js';
+import { NEVER_OF_PROJECT } from './settings-table.js';
+
+export interface OwnVariables {
+  readonly env: NodeJS.ProcessEnv;
+  /** A line for each variable that does not count, and why. None contains a value. */
+  readonly ignored: readonly string[];
+}
+
+/** With these a project would choose which file is the user's. */
+const HOMES = ['CLAUDE_CONFIG_DIR', 'HOME', 'USERPROFILE'];
+/** What is run must be known to be the user's own: that no file of the project names it is not enough. */
+const COMMAND = 'CC_LANGFUSE_SECRET_KEY_COMMAND';
+
+/**
+ * Returns a hook's environment without what a project must not choose. Claude Code has merged the variables of all settings, so
+ * they are read again. What a project overrides is taken from the user's or managed settings, if it is there.
+ */
+export function dropForeignVariables(env: NodeJS.ProcessEnv, folders: readonly string[]): OwnVariables {
+  const sources = [...new Set(folders)].flatMap((folder) => readSources(env, folder));
+  const foreign = sources.filter(isOfProject);
+  const isMoved = foreign.some((source) => HOMES.some((name) => name in source.env));
+  const trusted = sources.filter(({ scope }) => scope === 'managed' || (scope === 'user' && !isMoved));
+  const own: NodeJS.ProcessEnv = Object.assign({}, ...trusted.map((source) => source.env));
+  const kept = { ...env };
+  const ignored: string[] = [];
+  for (const name of NEVER_OF_PROJECT) {
+    const namedIn = foreign.find((source) => isSet(source.env[name]))?.name;
+    if (!isSet(env[name]) || env[name] === own[name]) continue;
+    if (namedIn === undefined && name !== COMMAND) continue;
+    kept[name] = own[name];
+    const reason = namedIn === undefined ? 'only your own and managed settings can set it' : `${namedIn} cannot set it`;
+    ignored.push(`${name}: is ignored, because ${reason}`);
+  }
+  const serverIn = findForeignServer(kept, foreign, own);
+  if (serverIn === undefined) return { env: kept, ignored };
+  for (const name of [COMMAND, 'CC_LANGFUSE_HEADERS'] as const) {
+    if (!isSet(kept[name])) continue;
+    delete kept[name];
+    ignored.push(`${name}: is ignored, because ${serverIn} chooses the server`);
+  }
+  return { env: kept, ignored };
+}
+
+/** Returns the file of the project that chooses the server, unless the user has chosen the same. */
+function findForeignServer(env: NodeJS.ProcessEnv, foreign: readonly Source[], own: NodeJS.ProcessEnv) {
+  const variable = variableFor('LANGFUSE_BASE_URL', env);
+  if (variable === undefined || env[variable] === own[variable]) return undefined;
+  return foreign
+    .filter(({ name, env: theirs }) => !isInstalledDestination(stateFolder(env), name, theirs))
+    .find((source) => source.env[variable] === env[variable])?.name;
+}
+
+/** For commands that a person runs: adds the folder of the state that the user's or managed settings name. */
+export function addStateFolder(shell: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  if (isSet(shell.CC_LANGFUSE_STATE_DIR)) return shell;
+  // The folder does not matter: a project cannot set it.
+  const sources = readSources(shell, '').filter((source) => !isOfProject(source));
+  const folder = sources.findLast(({ env }) => isSet(env.CC_LANGFUSE_STATE_DIR))?.env.CC_LANGFUSE_STATE_DIR;
+  return folder === undefined ? shell : { ...shell, CC_LANGFUSE_STATE_DIR: folder };
+}
+
+function isSet(value = ''): boolean {
+  return value.trim() !== '';
+}

@@ -3,7 +3,18 @@ import { version } from '../../src/shared/version.js';
 import { run } from '../support/program.js';
 
 const { stdout: HELP } = await run(['--help'], {});
-const COMMANDS = ['hook', 'install', 'uninstall', 'doctor', 'preview', 'backfill', 'sessions', 'mute', 'unmute'];
+const COMMANDS = [
+  'hook',
+  'install',
+  'upgrade',
+  'uninstall',
+  'doctor',
+  'preview',
+  'backfill',
+  'sessions',
+  'mute',
+  'unmute',
+];
 
 test('--help lists the commands in 80 columns', async () => {
   expect([...HELP.matchAll(/^ {2}(\w+) {2,}\S/gm)].map(([, name]) => name)).toEqual(COMMANDS);

@@ -44,7 +44,7 @@ test('npm links the launcher next to the program, and it starts it there', async
   const log = join(home, '.claude', 'state', 'cc-langfuse_hook.log');
   await expect.poll(() => existsSync(log) && readFileSync(log, 'utf8'), POLL).toContain('stdin is not JSON');
   const registered = execFileSync('cc-langfuse', ['install', '--dry-run'], { env, encoding: 'utf8' });
-  expect(registered).toContain(`exec \\"${join(prefix, 'bin', 'cc-langfuse-hook')}\\" Stop`);
+  expect(registered).toContain(`exec \\"${join(home, '.claude', 'cc-langfuse', 'current', 'hook.sh')}\\" Stop`);
 });
 
 test('the package runs in an empty folder, without installing anything', () => {

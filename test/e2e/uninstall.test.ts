@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { version } from '../../src/shared/version.js';
 import { Newcomer } from '../support/newcomer.js';
 import { PROGRAM } from '../support/program.js';
 
@@ -33,7 +34,8 @@ describe('uninstall', () => {
     expect(stdout).toBe(
       [
         `removed cc-langfuse from ${newcomer.settingsFile}`,
-        `removed its backup ${backup()}`,
+        ...['current', version].map((name) => `removed ${join(newcomer.program, name)}`),
+        `removed ${backup()}`,
         `State and log are kept. To remove them: rm -r ${newcomer.home}/.claude/state/cc-langfuse_*`,
         '',
       ].join('\n'),

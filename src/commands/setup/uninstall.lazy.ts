@@ -1,27 +1,35 @@
-import { rmSync } from 'node:fs';
+import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
+import { ownCommand } from '../../cli/own-command.js';
 import { canAsk, confirm } from '../../cli/questions.js';
 import { printStdout, quoteForShell } from '../../cli/terminal.js';
 import { stateFolder } from '../../config/claude-folder.js';
 import { findOwnHooks, findOwnPlugins } from '../../config/claude-hooks.js';
 import { envBlock, readSettingsAt, readSettingsFiles, type SettingsFile } from '../../config/claude-settings.js';
+import { listInstalledPaths } from '../../config/installed-destinations.js';
+import { programInForce, programsFolder } from '../../config/installed-program.js';
 import { hasExporterWithSameKeys } from '../../config/other-exporters.js';
 import { isSetting } from '../../config/settings.js';
-import { settingsPath } from '../../config/settings-paths.js';
+import { listSettingsPaths, settingsPath } from '../../config/settings-paths.js';
+import { attempt } from '../../shared/attempt.js';
 import { parseSetupOptions, SETUP_OPTIONS } from './options.js';
-import { removeFromSettings } from './settings-change.js';
-import { findBackup, planChange, showChange, writeChange } from './settings-file.js';
+import { listInstalled } from './program-copy.js';
+import { undoInstallation } from './settings-change.js';
+import { findBackup, planChange, type SettingsChange, showChange, writeChange } from './settings-file.js';
 
 export const HELP = `usage: cc-langfuse uninstall [options]
 
 Removes the hooks from Claude Code's settings, and the keys and settings of
 cc-langfuse from their env block. The rest of the file stays as it is. The
-backup that install made is removed, too.
+backup that install made is removed, too, and so is the installed program,
+unless other settings register it.
 
   --scope <scope>       user: ~/.claude/settings.json (the default)
                         local: .claude/settings.local.json
                         project: .claude/settings.json
+  --purge               remove state, log and every backup, too
   --dry-run             show what would change, and change nothing
   --yes                 ask nothing
   --help
@@ -29,8 +37,10 @@ backup that install made is removed, too.
 Exit code: 0; 1 if something failed; 2 for a usage error; 130 if you stopped it.
 `;
 
+const OPTIONS = { ...SETUP_OPTIONS, purge: { type: 'boolean' } } as const;
+
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, SETUP_OPTIONS);
+  const { values, positionals } = parseCommandLine(args, OPTIONS);
   const { scope, isDryRun, assumeYes } = parseSetupOptions('uninstall', values, positionals);
   const path = settingsPath(scope, env, process.cwd());
   const block = envBlock(readSettingsAt(path));
@@ -39,15 +49,27 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     ({ content }) => content.kind === 'settings' && hasExporterWithSameKeys(content.settings),
   );
   const removed = sharing ? [] : variables;
-  const change = planChange(path, (text) => removeFromSettings(text, removed));
-  const isChange = change.before !== undefined && change.before !== change.after;
-  const mustAsk = isChange && !isDryRun && !assumeYes;
   const backup = findBackup(path);
-  const kept = backup && (isChange ? findReasonToKeep(backup, block) : 'is left of an earlier installation');
-  const removesBackup = backup !== undefined && kept === undefined;
+  const before = readBackup(backup);
+  const change = planChange(path, (text) => undoInstallation(text, removed, before));
+  const isChange = change.before !== undefined && change.before !== change.after;
+  const kept =
+    backup && !values.purge && (isChange ? findReasonToKeep(backup, block) : 'is left of an earlier installation');
+  const removesBackup = backup !== undefined && !kept;
+  // Without a backup there was no file.
+  const removesFile = isChange && backup === undefined && isEmptyFile(change);
+  const users = findOtherUsers(path, env);
+  const deleted = [
+    ...(removesFile ? [path] : []),
+    ...(users.length > 0 ? [] : listInstalled(programsFolder(env))),
+    ...(removesBackup ? [backup] : []),
+    ...(values.purge ? listTraces(path, env) : []),
+  ];
+  const isAnything = isChange || deleted.length > 0;
+  const mustAsk = isAnything && !isDryRun && !assumeYes;
   if (isDryRun || (mustAsk && canAsk())) {
     printStdout(showChange(change));
-    if (removesBackup) printStdout(`${backup} would be removed`);
+    for (const each of deleted) print(`${each} would be removed`);
   }
   if (isDryRun) return 0;
   if (mustAsk && !canAsk()) throw new UsageError('there is no terminal to ask in: use --yes');
@@ -55,19 +77,64 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     printStdout('nothing was changed');
     return 0;
   }
-  if (isChange) writeChange(change, { keepsBackup: false });
-  const print = (line: string) => printStdout(toOneLine(line));
+  if (isChange && !removesFile) writeChange(change, { keepsBackup: false });
   print(isChange ? `removed cc-langfuse from ${path}` : `${path} contains nothing of cc-langfuse; nothing was changed`);
-  if (removesBackup) {
-    rmSync(backup);
-    print(`removed its backup ${backup}`);
-  } else if (backup !== undefined)
-    print(`kept the backup ${backup}, which ${kept}. To remove it: rm ${quoteForShell(backup)}`);
+  for (const each of deleted) {
+    rmSync(each, { recursive: true, force: true });
+    print(`removed ${each}`);
+  }
+  for (const folder of [programsFolder(env), ...(values.purge ? [stateFolder(env)] : [])]) removeIfEmpty(folder);
+  if (kept) print(`kept the backup ${backup}, which ${kept}. To remove it: rm ${quoteForShell(backup)}`);
   if (sharing && variables.length > 0)
     print(`the keys are still in it, because another exporter in ${sharing.path} may use them`);
+  if (users.length > 0) print(`kept the program in ${programsFolder(env)}, which ${users.join(' and ')} still starts`);
   readSettingsFiles(env, process.cwd()).flatMap(describeRest).map(print);
-  print(`State and log are kept. To remove them: rm -r ${quoteForShell(`${stateFolder(env)}/cc-langfuse_`)}*`);
+  if (!values.purge)
+    print(`State and log are kept. To remove them: rm -r ${quoteForShell(`${stateFolder(env)}/cc-langfuse_`)}*`);
   return 0;
+}
+
+function print(line: string): void {
+  printStdout(toOneLine(line));
+}
+
+/** The settings as they were before the first installation; empty if there were none, or the backup is not of an installation. */
+function readBackup(backup: string | undefined): string {
+  const content = backup === undefined ? undefined : readSettingsAt(backup);
+  return content?.kind === 'settings' ? content.text.replace(/^\uFEFF/, '') : '';
+}
+
+/** Whether only an empty object is left of a file that is no link. */
+function isEmptyFile({ path, after }: SettingsChange): boolean {
+  return /^\s*(?:\{\s*\})?\s*$/.test(after) && !lstatSync(path).isSymbolicLink();
+}
+
+/** The other settings files that start the installed program, as far as they are known. */
+function findOtherUsers(path: string, env: NodeJS.ProcessEnv): string[] {
+  const paths = [
+    ...listSettingsPaths(env, process.cwd()).map((file) => file.path),
+    ...listInstalledPaths(stateFolder(env)),
+  ];
+  return [...new Set(paths)].filter((each) => {
+    const content = readSettingsAt(each);
+    const hooks = content.kind === 'settings' ? findOwnHooks(content.settings) : [];
+    const launcher = join(programInForce(env), '');
+    return each !== path && hooks.some(({ words }) => words.some((word) => word.startsWith(launcher)));
+  });
+}
+
+/** State, log and locks, and every known backup, with the keys that are in them. */
+function listTraces(path: string, env: NodeJS.ProcessEnv): string[] {
+  const state = stateFolder(env);
+  const names = (attempt(() => readdirSync(state)) ?? []).filter((name) => name.startsWith('cc-langfuse_'));
+  const backups = [...listSettingsPaths(env, process.cwd()).map((file) => file.path), ...listInstalledPaths(state)]
+    .filter((each) => each !== path)
+    .flatMap((each) => findBackup(each) ?? []);
+  return [...names.map((name) => join(state, name)), ...new Set(backups)];
+}
+
+function removeIfEmpty(folder: string): void {
+  attempt(() => rmdirSync(folder));
 }
 
 /** Says why a backup is not removed with the installation; undefined if it is. */
@@ -84,7 +151,9 @@ function findReasonToKeep(backup: string, block: { readonly [name: string]: stri
 function describeRest({ path, scope, content }: SettingsFile): string[] {
   if (content.kind !== 'settings') return [];
   const fix =
-    scope === 'managed' ? 'ask whoever manages this machine to remove it' : `cc-langfuse uninstall --scope ${scope}`;
+    scope === 'managed'
+      ? 'ask whoever manages this machine to remove it'
+      : `${ownCommand()} uninstall --scope ${scope}`;
   return [
     ...(findOwnHooks(content.settings).length > 0 ? [`still registered in ${path}: ${fix}`] : []),
     ...findOwnPlugins(content.settings).map((plugin) => `still enabled in ${path}: claude plugin disable ${plugin}`),

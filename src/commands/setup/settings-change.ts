@@ -35,9 +35,10 @@ export function removeFromSettings(text: string, variables: readonly string[], b
 
 /**
  * Removes an installation. If nobody has changed the text since, what was there before comes back byte for byte. Otherwise only
- * what belongs to this program is removed.
+ * what belongs to this program is removed, and so it is if nobody knows what was there before.
  */
-export function undoInstallation(text: string, variables: readonly string[], before: string): string {
+export function undoInstallation(text: string, variables: readonly string[], before: string | undefined): string {
+  if (before === undefined) return removeFromSettings(text, variables);
   const isUnchanged = attempt(() => repeatInstallation(before, text, variables)) === text;
   return removeFromSettings(isUnchanged ? before : text, variables, before);
 }

@@ -98,15 +98,15 @@ function print(line: string): void {
   printStdout(toOneLine(line));
 }
 
-/** The settings as they were before the first installation; empty if there were none, or the backup is not of an installation. */
-function readBackup(backup: string | undefined): string {
+/** The settings as they were before the first installation; undefined if there were none, or the backup is not of an installation. */
+function readBackup(backup: string | undefined): string | undefined {
   const content = backup === undefined ? undefined : readSettingsAt(backup);
-  return content?.kind === 'settings' ? content.text.replace(/^\uFEFF/, '') : '';
+  return content?.kind === 'settings' ? content.text.replace(/^\uFEFF/, '') : undefined;
 }
 
 /** Whether only an empty object is left of a file that is no link. */
 function isEmptyFile({ path, after }: SettingsChange): boolean {
-  return /^\s*(?:\{\s*\})?\s*$/.test(after) && !lstatSync(path).isSymbolicLink();
+  return /^\s*\{\s*\}\s*$/.test(after) && !lstatSync(path).isSymbolicLink();
 }
 
 /** The other settings files that start the installed program, as far as they are known. */

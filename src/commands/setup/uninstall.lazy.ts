@@ -9,7 +9,7 @@ import { stateFolder } from '../../config/claude-folder.js';
 import { findOwnHooks, findOwnPlugins } from '../../config/claude-hooks.js';
 import { envBlock, readSettingsAt, readSettingsFiles, type SettingsFile } from '../../config/claude-settings.js';
 import { listInstalledPaths } from '../../config/installed-destinations.js';
-import { programInForce, programsFolder } from '../../config/installed-program.js';
+import { programsFolder } from '../../config/installed-program.js';
 import { hasExporterWithSameKeys } from '../../config/other-exporters.js';
 import { isSetting } from '../../config/settings.js';
 import { listSettingsPaths, settingsPath } from '../../config/settings-paths.js';
@@ -42,34 +42,12 @@ const OPTIONS = { ...SETUP_OPTIONS, purge: { type: 'boolean' } } as const;
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = parseCommandLine(args, OPTIONS);
   const { scope, isDryRun, assumeYes } = parseSetupOptions('uninstall', values, positionals);
-  const path = settingsPath(scope, env, process.cwd());
-  const block = envBlock(readSettingsAt(path));
-  const variables = Object.keys(block).filter(isSetting);
-  const sharing = readSettingsFiles(env, process.cwd()).find(
-    ({ content }) => content.kind === 'settings' && hasExporterWithSameKeys(content.settings),
-  );
-  const removed = sharing ? [] : variables;
-  const backup = findBackup(path);
-  const before = readBackup(backup);
-  const change = planChange(path, (text) => undoInstallation(text, removed, before));
-  const isChange = change.before !== undefined && change.before !== change.after;
-  const kept =
-    backup && !values.purge && (isChange ? findReasonToKeep(backup, block) : 'is left of an earlier installation');
-  const removesBackup = backup !== undefined && !kept;
-  // Without a backup there was no file.
-  const removesFile = isChange && backup === undefined && isEmptyFile(change);
-  const users = findOtherUsers(path, env);
-  const deleted = [
-    ...(removesFile ? [path] : []),
-    ...(users.length > 0 ? [] : listInstalled(programsFolder(env))),
-    ...(removesBackup ? [backup] : []),
-    ...(values.purge ? listTraces(path, env) : []),
-  ];
-  const isAnything = isChange || deleted.length > 0;
-  const mustAsk = isAnything && !isDryRun && !assumeYes;
+  const plan = planRemoval(settingsPath(scope, env, process.cwd()), values.purge ?? false, env);
+  const { change, isChange, removed } = plan;
+  const mustAsk = (isChange || removed.length > 0) && !isDryRun && !assumeYes;
   if (isDryRun || (mustAsk && canAsk())) {
     printStdout(showChange(change));
-    for (const each of deleted) print(`${each} would be removed`);
+    for (const path of removed) print(`${path} would be removed`);
   }
   if (isDryRun) return 0;
   if (mustAsk && !canAsk()) throw new UsageError('there is no terminal to ask in: use --yes');
@@ -77,21 +55,70 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     printStdout('nothing was changed');
     return 0;
   }
-  if (isChange && !removesFile) writeChange(change, { keepsBackup: false });
-  print(isChange ? `removed cc-langfuse from ${path}` : `${path} contains nothing of cc-langfuse; nothing was changed`);
-  for (const each of deleted) {
-    rmSync(each, { recursive: true, force: true });
-    print(`removed ${each}`);
+  if (isChange && !removed.includes(change.path)) writeChange(change, { keepsBackup: false });
+  print(
+    isChange
+      ? `removed cc-langfuse from ${change.path}`
+      : `${change.path} contains nothing of cc-langfuse; nothing was changed`,
+  );
+  for (const path of removed) {
+    rmSync(path, { recursive: true, force: true });
+    print(`removed ${path}`);
   }
-  for (const folder of [programsFolder(env), ...(values.purge ? [stateFolder(env)] : [])]) removeIfEmpty(folder);
-  if (kept) print(`kept the backup ${backup}, which ${kept}. To remove it: rm ${quoteForShell(backup)}`);
-  if (sharing && variables.length > 0)
-    print(`the keys are still in it, because another exporter in ${sharing.path} may use them`);
-  if (users.length > 0) print(`kept the program in ${programsFolder(env)}, which ${users.join(' and ')} still starts`);
+  for (const folder of [programsFolder(env), stateFolder(env)]) removeIfEmpty(folder);
+  for (const line of plan.kept) print(line);
   readSettingsFiles(env, process.cwd()).flatMap(describeRest).map(print);
   if (!values.purge)
     print(`State and log are kept. To remove them: rm -r ${quoteForShell(`${stateFolder(env)}/cc-langfuse_`)}*`);
   return 0;
+}
+
+interface Removal {
+  readonly change: SettingsChange;
+  /** Whether the settings contain anything of an installation. */
+  readonly isChange: boolean;
+  /** Files and folders to remove. */
+  readonly removed: readonly string[];
+  /** Says what is not removed, and why. */
+  readonly kept: readonly string[];
+}
+
+function planRemoval(path: string, isPurge: boolean, env: NodeJS.ProcessEnv): Removal {
+  const block = envBlock(readSettingsAt(path));
+  const variables = Object.keys(block).filter(isSetting);
+  const sharing = readSettingsFiles(env, process.cwd()).find(
+    ({ content }) => content.kind === 'settings' && hasExporterWithSameKeys(content.settings),
+  );
+  const backup = findBackup(path);
+  const before = readBackup(backup);
+  const change = planChange(path, (text) => undoInstallation(text, sharing ? [] : variables, before));
+  const isChange = change.before !== undefined && change.before !== change.after;
+  const reason = isChange ? findReasonToKeep(backup, block) : 'is left of an earlier installation';
+  const keepsBackup = !isPurge && reason !== undefined;
+  const programs = programsFolder(env);
+  const users = findOtherUsers(path, env);
+  return {
+    change,
+    isChange,
+    removed: [
+      // Without a backup there was no file.
+      ...(isChange && backup === undefined && isEmptyFile(change) ? [path] : []),
+      ...(users.length > 0 ? [] : listInstalled(programs)),
+      ...(backup === undefined || keepsBackup ? [] : [backup]),
+      ...(isPurge ? listTraces(path, env) : []),
+    ],
+    kept: [
+      ...(backup !== undefined && keepsBackup
+        ? [`kept the backup ${backup}, which ${reason}. To remove it: rm ${quoteForShell(backup)}`]
+        : []),
+      ...(sharing && variables.length > 0
+        ? [`the keys are still in it, because another exporter in ${sharing.path} may use them`]
+        : []),
+      ...(users.length > 0 && listInstalled(programs).length > 0
+        ? [`kept the program in ${programs}, which ${users.join(' and ')} still starts`]
+        : []),
+    ],
+  };
 }
 
 function print(line: string): void {
@@ -118,8 +145,7 @@ function findOtherUsers(path: string, env: NodeJS.ProcessEnv): string[] {
   return [...new Set(paths)].filter((each) => {
     const content = readSettingsAt(each);
     const hooks = content.kind === 'settings' ? findOwnHooks(content.settings) : [];
-    const launcher = join(programInForce(env), '');
-    return each !== path && hooks.some(({ words }) => words.some((word) => word.startsWith(launcher)));
+    return each !== path && hooks.some(({ words }) => words.some((word) => word.startsWith(programsFolder(env))));
   });
 }
 
@@ -138,7 +164,8 @@ function removeIfEmpty(folder: string): void {
 }
 
 /** Says why a backup is not removed with the installation; undefined if it is. */
-function findReasonToKeep(backup: string, block: { readonly [name: string]: string }): string | undefined {
+function findReasonToKeep(backup: string | undefined, block: { readonly [name: string]: string }): string | undefined {
+  if (backup === undefined) return undefined;
   const content = readSettingsAt(backup);
   if (content.kind !== 'settings') return 'install did not make';
   const hasOtherKey = Object.entries(envBlock(content)).some(

@@ -150,13 +150,11 @@ function checkHookProgram({ file, command }: RegisteredHook, start: OwnStart, sh
       `${file.path} starts ${lost.named}, which cannot be executed`,
       `chmod +x ${quoteForShell(lost.named)}`,
     );
-  if (lost) {
-    // A project's settings are shared by people with different paths, so the hook uses the bare name.
-    const isOnPath = /^cc-langfuse(?:-hook)?$/.test(lost.named) && file.scope !== 'user' && file.scope !== 'local';
-    const installGlobally = `npm install --global ${quoteForShell(dirname(dirname(thisProgram)))}`;
-    const fix = isOnPath ? installGlobally : installCommand(file);
-    return hookProgram.broken(`${file.path} starts ${lost.named}, which does not exist`, fix);
-  }
+  if (lost)
+    return hookProgram.broken(
+      `${file.path} starts ${lost.named}, which does not exist`,
+      fixLost(lost.named, file, thisProgram),
+    );
   if (!program) return hookProgram.none(`${file.path} starts "${shown}", which finds the program itself`);
   const installed = program.path && findInstalledVersion(dirname(program.path), shell);
   if (installed && isOlder(installed, version))
@@ -174,11 +172,21 @@ function checkHookProgram({ file, command }: RegisteredHook, start: OwnStart, sh
       `${file.path} names ${node.named}, which is gone; the launcher starts ${node.path} instead`,
       installCommand(file),
     );
-  const isNewer = installed && installed !== version;
+  const isThis = dirname(program.path ?? '') === dirname(thisProgram);
   const isOtherNode = node && node.path !== realpathSync(process.execPath);
   return hookProgram.ok(
-    `${file.path} starts ${isNewer ? installed : 'this program'}${isOtherNode ? `, with ${node.path}` : ''}`,
+    `${file.path} starts ${isThis ? 'this program' : `the installed ${installed}`}${isOtherNode ? `, with ${node.path}` : ''}`,
   );
+}
+
+/** The command that puts in its place what a hook starts and is not there. */
+function fixLost(named: string, file: AcceptedSettings, thisProgram: string): string {
+  // A project's settings are shared by people with different paths, so the hook uses the bare name.
+  const isOnPath = /^cc-langfuse(?:-hook)?$/.test(named) && file.scope !== 'user' && file.scope !== 'local';
+  if (!isOnPath) return installCommand(file);
+  // Neither a package runner's copy nor the installed one is a package that npm could install.
+  const isPackage = ownCommand() === 'cc-langfuse';
+  return `npm install --global ${isPackage ? quoteForShell(dirname(dirname(thisProgram))) : 'cc-langfuse'}`;
 }
 
 /** The Node that the command names, and the one that would be started: the launcher looks for another if that is gone. */

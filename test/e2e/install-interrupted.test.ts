@@ -29,6 +29,7 @@ const unfinished = () => readdirSync(newcomer.program).filter((name) => name.sta
 test('whenever install is killed, the program in force is whole, and the next install succeeds', async () => {
   let killed = 0;
   await newcomer.install();
+  const { ms } = await newcomer.install();
   for (let n = 1; n <= 12; n += 1) {
     // Damaged, so that it is copied again.
     writeFileSync(join(realpathSync(current()), 'shared.cjs'), `${n}`);
@@ -37,7 +38,7 @@ test('whenever install is killed, the program in force is whole, and the next in
       ['install', '--yes'],
       { HOME: newcomer.home, CC_LANGFUSE_OTLP_URL: 'http://127.0.0.1:1' },
       '',
-      { onStart: async (install) => void (await sleep(n * 15).then(() => install.kill('SIGKILL'))) },
+      { onStart: async (install) => void (await sleep((n * ms) / 12).then(() => install.kill('SIGKILL'))) },
     );
     if (exitCode === null) killed += 1;
     expect([before, built()]).toContainEqual(read(current()));

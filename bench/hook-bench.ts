@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { buildAbsoluteCommands } from '../src/commands/setup/program-path.js';
@@ -125,7 +125,7 @@ export async function benchLauncher(runs: number) {
   const home = mkdtempSync(join(tmpdir(), 'cc-langfuse-bench-'));
   mkdirSync(join(home, '.claude'));
   const inTerminal = { ...environment(home, 'http://127.0.0.1:1'), CLAUDE_CODE_ENTRYPOINT: 'cli' };
-  const registered = buildAbsoluteCommands(PROGRAM, { PATH: process.env.PATH });
+  const registered = buildAbsoluteCommands(dirname(PROGRAM), { PATH: process.env.PATH });
   const hook = (event: string, env: Case['env'] = inTerminal): Case => ({
     name: event,
     program: '/bin/sh',

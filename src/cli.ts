@@ -20,6 +20,7 @@ interface Command {
 /** The commands for people. */
 const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   install: () => import('./commands/setup/install.lazy.js'),
+  upgrade: () => import('./commands/setup/upgrade.lazy.js'),
   uninstall: () => import('./commands/setup/uninstall.lazy.js'),
   doctor: () => import('./commands/doctor/command.lazy.js'),
   preview: () => import('./commands/preview/command.lazy.js'),
@@ -35,7 +36,8 @@ const HELP = `usage: cc-langfuse <command>
 
   hook        exports the session that Claude Code names on stdin
   install     registers the hooks and your keys with Claude Code
-  uninstall   removes them
+  upgrade     installs the newest version in place of the installed one
+  uninstall   removes program, hooks and keys
   doctor      checks every step from Claude Code to Langfuse and suggests fixes
   preview     shows what would be sent of a session, as a tree or a page
   backfill    exports sessions that are already on disk

@@ -4,6 +4,7 @@ import picomatch from 'picomatch';
 import { findTranscripts, projectsFolder } from '../transcript/sessions/find-transcripts.js';
 import { readOverview, type SessionOverview } from '../transcript/sessions/overview.js';
 import { errorReason, UsageError } from './command-line.js';
+import { ownCommand } from './own-command.js';
 import { printStderr } from './terminal.js';
 
 /** The sessions that the user asked for. */
@@ -105,7 +106,7 @@ function findById(id: string, sessions: readonly SessionOverview[], claudeFolder
   const exact = sessions.find(({ sessionId }) => sessionId === id);
   const [found, ...others] = exact ? [exact] : sessions.filter(({ sessionId }) => sessionId.startsWith(id));
   if (!found)
-    throw new UsageError(`no session ${id} in ${projectsFolder(claudeFolder)}; cc-langfuse sessions lists them`);
+    throw new UsageError(`no session ${id} in ${projectsFolder(claudeFolder)}; ${ownCommand()} sessions lists them`);
   if (others.length > 0)
     throw new UsageError(`${id}: ${others.length + 1} sessions have ids that begin with it; give more characters`);
   return found;

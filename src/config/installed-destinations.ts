@@ -23,6 +23,11 @@ export function saveInstalledDestination(stateFolder: string, path: string, env:
   writeFileAtomically(file, JSON.stringify({ ...readInstalled(stateFolder), [path]: hashDestination(env) }), 0o600);
 }
 
+/** The project settings that the user has installed a destination into. */
+export function listInstalledPaths(stateFolder: string): string[] {
+  return Object.keys(readInstalled(stateFolder));
+}
+
 function readInstalled(stateFolder: string): Record<string, unknown> {
   const installed = parseJson(attempt(() => readFileSync(join(stateFolder, FILE_NAME), 'utf8')) ?? '');
   return isRecord(installed) ? installed : {};

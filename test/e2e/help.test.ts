@@ -6,6 +6,7 @@ const { stdout: HELP } = await run(['--help'], {});
 const COMMANDS = [
   'hook',
   'install',
+  'upgrade',
   'uninstall',
   'doctor',
   'preview',

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
@@ -78,6 +79,6 @@ describe('in a terminal', () => {
     expect(newcomer.settings).toBe(before);
     const { screen } = await inTerminal(['uninstall'], { 'Remove it? [y/N] ': 'y\r' });
     expect(screen).not.toContain(SECRET_KEY);
-    expect(newcomer.settings).toBe('{}\n');
+    expect(existsSync(newcomer.settingsFile)).toBe(false);
   });
 });

@@ -14,6 +14,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { version } from '../../src/shared/version.js';
 import { PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
 import { KEYS, Newcomer } from '../support/newcomer.js';
 import { POLL, PROGRAM } from '../support/program.js';
@@ -50,6 +51,7 @@ describe('install --yes', () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toBe(
       [
+        `installed ${version} in ${newcomer.program}/${version}`,
         `registered SessionStart, Stop, StopFailure, SessionEnd in ${newcomer.settingsFile}`,
         `Next: start a new Claude Code session. After its first answer it appears at ${newcomer.server.url}/project/embedded/sessions`,
         'If it does not: cc-langfuse doctor. To send earlier sessions there: cc-langfuse backfill.',
@@ -66,14 +68,12 @@ describe('install --yes', () => {
     expect(newcomer.server.requests.map(({ path }) => path)).toEqual(['/api/public/projects']);
   });
 
-  test('registers a command that starts this program without a PATH', async () => {
+  test('registers a command that starts the installed copy without a PATH', async () => {
     await newcomer.install();
     const commands = findCommands(JSON.parse(newcomer.settings));
     expect(Object.keys(commands)).toEqual(['SessionStart', 'Stop', 'StopFailure', 'SessionEnd']);
     for (const [event, [command = '']] of Object.entries(commands))
-      expect(command).toMatch(
-        new RegExp(`^exec "${join(PROGRAM, '../hook.sh')}" ${event} "/[^"]*node"(?: # cc-langfuse)?$`),
-      );
+      expect(command).toMatch(new RegExp(`^exec "${newcomer.program}/current/hook.sh" ${event} "/[^"]*node"$`));
     const [command = ''] = commands.Stop ?? [];
     const input = 'no payload';
     execFileSync('/bin/sh', ['-c', command], { env: { HOME: newcomer.home, TRACE_TO_LANGFUSE: 'true' }, input });
@@ -84,7 +84,7 @@ describe('install --yes', () => {
     newcomer.settings = '{\n\t"hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "say done" }] }] }\n}\n';
     chmodSync(newcomer.settingsFile, 0o600);
     const before = newcomer.settings;
-    expect((await newcomer.install()).stdout).toContain(`backup: ${newcomer.settingsFile}.cc-langfuse.bak\n`);
+    expect((await newcomer.install()).stdout).toContain(`\nbackup: ${newcomer.settingsFile}.cc-langfuse.bak\n`);
     expect(readFileSync(`${newcomer.settingsFile}.cc-langfuse.bak`, 'utf8')).toBe(before);
     expect(findCommands(JSON.parse(newcomer.settings)).Stop).toEqual(['say done', expect.stringContaining('cc')]);
     const after = newcomer.settings;
@@ -107,7 +107,7 @@ describe('install --yes', () => {
     await newcomer.install();
     newcomer.settings = newcomer.settings.replace(PUBLIC_KEY, 'pk-lf-before');
     await newcomer.install();
-    expect(readdirSync(join(newcomer.home, '.claude'))).toEqual(['settings.json']);
+    expect(readdirSync(join(newcomer.home, '.claude'))).toEqual(['cc-langfuse', 'settings.json']);
   });
 
   test('takes missing keys from the settings or the environment, and keeps the names of variables', async () => {
@@ -389,7 +389,7 @@ describe('install fails with one line and writes nothing', () => {
     const undo = makeReadOnly(join(newcomer.settingsFile, '..')) ?? skip();
     try {
       const message = new RegExp(
-        `${newcomer.settingsFile} cannot be written \\((?:EROFS|EACCES)\\); nothing was changed\n$`,
+        `${newcomer.program} cannot be written \\((?:EROFS|EACCES)\\); nothing was changed\n$`,
       );
       await failing({ exitCode: 1, message }, withKeys(newcomer.server.url), SECRET_KEY);
       expect(newcomer.settings).toBe('{}');

@@ -148,6 +148,40 @@ describe.each([
       }
   });
 
+  inShell(
+    'finds another node if the registered one is gone: the next of its version manager, never one that is too old',
+    async () => {
+      const nodes = join(tools, 'versions');
+      const put = (version: string, text: string) => {
+        mkdirSync(join(nodes, version, 'bin'), { recursive: true });
+        writeFileSync(join(nodes, version, 'bin', 'node'), text, { mode: 0o755 });
+      };
+      put('v18.20.0', `#!/bin/sh\necho old >> "${tools}/started"\n`);
+      put('v20.18.0', '#!/bin/sh\nexit 1\n');
+      put('v22.1.0', `#!/bin/sh\n[ "$1" = -e ] && exec "${process.execPath}" "$@"\nexec "${tools}/node" "$@"\n`);
+      const node = join(nodes, 'v20.19.0', 'bin', 'node');
+      const [command = '', ...args] = shell;
+      const which = spawnSync('/bin/sh', ['-c', `command -v ${command}`], { encoding: 'utf8' }).stdout.trim();
+      const few = join(tools, 'few');
+      mkdirSync(few);
+      for (const program of ['cat', 'setsid', 'wc'])
+        symlinkSync(
+          spawnSync('/bin/sh', ['-c', `command -v ${program}`], { encoding: 'utf8' }).stdout.trim(),
+          join(few, program),
+        );
+      appendTurn(path(), 1);
+      const env = { ...workplace.env, PATH: few };
+      const payload = describeEvent('Stop');
+      expect(await start(which, [...args, LAUNCHER, 'Stop', node], env, payload)).toEqual(SILENT);
+      await expect.poll(turns, POLL).toEqual(['Turn 1']);
+      appendTurn(path(), 2);
+      const waiting = { ...env, CC_LANGFUSE_WAIT: '1' };
+      expect(await start(which, [...args, LAUNCHER, 'Stop', node], waiting, payload)).toEqual(SILENT);
+      expect(turns()).toEqual(['Turn 1', 'Turn 2']);
+      expect(started()).toEqual(['worker', 'hook', '']);
+    },
+  );
+
   inShell('starts no node with tracing off, whatever the event', async () => {
     for (const event of ['SessionStart', 'Stop', 'StopFailure', 'SessionEnd'])
       for (const env of [

@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { publint } from 'publint';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { portableCommand } from '../../src/config/claude-hooks.js';
 import { version } from '../../src/shared/version.js';
@@ -9,7 +10,7 @@ import { POLL } from '../support/program.js';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
 let folder: string;
-let packed: { filename: string; files: { path: string }[] };
+let packed: { filename: string; size: number; files: { path: string }[] };
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-package-'));
@@ -29,6 +30,21 @@ test('the package contains only the program, its licence, its README and an exam
   );
 });
 
+test('publint, which knows what is wrong with packages, finds nothing', async () => {
+  const tarball = readFileSync(join(folder, packed.filename));
+  const { messages } = await publint({ pack: { tarball: new Uint8Array(tarball).buffer }, strict: true });
+  expect(messages).toEqual([]);
+});
+
+test('the package has no scripts that npm runs when it is installed, and about 200 KB', () => {
+  const { scripts, dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  expect(Object.keys(scripts).filter((name) => /^(?:(?:pre|post)?install|(?:pre|post)?prepare)$/.test(name))).toEqual(
+    [],
+  );
+  expect(dependencies).toBeUndefined();
+  expect(packed.size).toBeLessThan(250_000);
+});
+
 test('npm links the launcher next to the program, and it starts it there', async () => {
   const prefix = join(folder, 'prefix');
   const args = ['install', '--global', '--prefix', prefix, '--offline', join(folder, packed.filename)];
@@ -44,7 +60,7 @@ test('npm links the launcher next to the program, and it starts it there', async
   const log = join(home, '.claude', 'state', 'cc-langfuse_hook.log');
   await expect.poll(() => existsSync(log) && readFileSync(log, 'utf8'), POLL).toContain('stdin is not JSON');
   const registered = execFileSync('cc-langfuse', ['install', '--dry-run'], { env, encoding: 'utf8' });
-  expect(registered).toContain(`exec \\"${join(prefix, 'bin', 'cc-langfuse-hook')}\\" Stop`);
+  expect(registered).toContain(`exec \\"${join(home, '.claude', 'cc-langfuse', 'current', 'hook.sh')}\\" Stop`);
 });
 
 test('the package runs in an empty folder, without installing anything', () => {

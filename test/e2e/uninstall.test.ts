@@ -2,6 +2,7 @@ import {
   cpSync,
   existsSync,
   lstatSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -10,7 +11,9 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Newcomer } from '../support/newcomer.js';
+import { version } from '../../src/shared/version.js';
+import { PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
+import { KEYS, Newcomer } from '../support/newcomer.js';
 import { PROGRAM } from '../support/program.js';
 
 let newcomer: Newcomer;
@@ -33,13 +36,100 @@ describe('uninstall', () => {
     expect(stdout).toBe(
       [
         `removed cc-langfuse from ${newcomer.settingsFile}`,
-        `removed its backup ${backup()}`,
+        ...['current', version].map((name) => `removed ${join(newcomer.program, name)}`),
+        `removed ${backup()}`,
         `State and log are kept. To remove them: rm -r ${newcomer.home}/.claude/state/cc-langfuse_*`,
         '',
       ].join('\n'),
     );
     expect(newcomer.settings).toBe(before);
     expect(readdirSync(join(newcomer.home, '.claude'))).toEqual(['settings.json']);
+  });
+
+  test.each([
+    undefined,
+    '',
+    '{}',
+    '{ }\n',
+    '{\n  "hooks": {},\n  "env": {}\n}\n',
+    '{"env":{ },"hooks":{"Stop":[ ]}}',
+    '{\n\t"env": {\n\t},\n\t"model": "opus"\n}',
+    '{\r\n    "hooks": {\r\n    },\r\n    "env": { "A": "b" }\r\n}\r\n',
+    '\uFEFF{\n  "env": {}\n}\n',
+  ])('restores %j byte for byte, also after a second install', async (text) => {
+    if (text !== undefined) newcomer.settings = text;
+    await newcomer.install();
+    newcomer.settings = newcomer.settings.replace(PUBLIC_KEY, 'pk-lf-before');
+    await newcomer.install();
+    expect((await newcomer.run(['uninstall', '--yes'])).exitCode).toBe(0);
+    expect(existsSync(newcomer.settingsFile) ? newcomer.settings : undefined).toBe(text);
+    expect(readdirSync(join(newcomer.home, '.claude'))).toEqual(text === undefined ? [] : ['settings.json']);
+  });
+
+  test('keeps a link to a file that install created, without what install wrote', async () => {
+    await newcomer.install();
+    const file = join(newcomer.home, 'dotfiles.json');
+    renameSync(newcomer.settingsFile, file);
+    symlinkSync(file, newcomer.settingsFile);
+    await newcomer.run(['uninstall', '--yes']);
+    expect(lstatSync(newcomer.settingsFile).isSymbolicLink()).toBe(true);
+    expect(newcomer.settings).toBe('{}\n');
+  });
+
+  test('keeps the program as long as settings that it knows of start it, and then removes only its own', async () => {
+    mkdirSync(join(newcomer.program, 'src'), { recursive: true });
+    const project = join(newcomer.home, 'project');
+    mkdirSync(project);
+    await newcomer.install();
+    await newcomer.run(
+      ['install', '--scope', 'local', '--yes', ...KEYS, '--base-url', newcomer.server.url],
+      SECRET_KEY,
+      project,
+    );
+    const local = join(project, '.claude', 'settings.local.json');
+    expect((await newcomer.run(['uninstall', '--yes'])).stdout).toContain(
+      `kept the program in ${newcomer.program}, which ${local} still starts\n`,
+    );
+    expect(readdirSync(newcomer.program)).toEqual([version, 'current', 'src']);
+    const { stdout } = await newcomer.run(['uninstall', '--scope', 'local', '--yes'], '', project);
+    expect(stdout).toContain(`removed ${join(newcomer.program, version)}\n`);
+    expect(existsSync(local)).toBe(false);
+    expect(readdirSync(newcomer.program)).toEqual(['src']);
+  });
+
+  test('with --purge lists state, log and every backup, and removes them', async () => {
+    newcomer.settings = '{"env":{"LANGFUSE_SECRET_KEY":"sk-lf-of-my-app"}}';
+    await newcomer.install();
+    const state = newcomer.workplace.stateFolder;
+    mkdirSync(join(state, 'cc-langfuse_locks'), { recursive: true });
+    const names = ['cc-langfuse_hook.log', 'cc-langfuse_state.json'];
+    for (const name of names) writeFileSync(join(state, name), '{}');
+    writeFileSync(join(state, 'of-another'), '');
+    const paths = [
+      ...['current', version].map((name) => join(newcomer.program, name)),
+      backup(),
+      ...['cc-langfuse_hook.log', 'cc-langfuse_locks', 'cc-langfuse_state.json'].map((name) => join(state, name)),
+    ];
+    const { stdout: listed } = await newcomer.run(['uninstall', '--purge', '--dry-run']);
+    expect(listed.split('\n').filter((line) => line.endsWith(' would be removed'))).toEqual(
+      paths.map((path) => `${path} would be removed`),
+    );
+    expect(await newcomer.run(['uninstall', '--purge'])).toMatchObject({ exitCode: 2 });
+    expect(existsSync(backup())).toBe(true);
+    const { stdout } = await newcomer.run(['uninstall', '--purge', '--yes']);
+    expect(stdout.split('\n')).toEqual([
+      `removed cc-langfuse from ${newcomer.settingsFile}`,
+      ...paths.map((path) => `removed ${path}`),
+      '',
+    ]);
+    expect(readdirSync(join(newcomer.home, '.claude'), { recursive: true })).toEqual([
+      'settings.json',
+      'state',
+      'state/of-another',
+    ]);
+    expect((await newcomer.run(['uninstall', '--purge', '--yes'])).stdout).toBe(
+      `${newcomer.settingsFile} contains nothing of cc-langfuse; nothing was changed\n`,
+    );
   });
 
   test('keeps what was edited since the installation, and removes the backup', async () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import type { AddressInfo, Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
@@ -64,7 +64,8 @@ export class DoctorHome {
     mkdirSync(dirname(this.program), { recursive: true });
     writeFileSync(this.program, 'usage: cc-langfuse hook', { mode: 0o755 });
     this.launcher = join(dirname(this.program), 'hook.sh');
-    writeFileSync(this.launcher, '#!/bin/sh\n# cc-langfuse_open', { mode: 0o755 });
+    cpSync(new URL('../../src/commands/hook/hook.sh', import.meta.url), this.launcher);
+    chmodSync(this.launcher, 0o755);
   }
 
   static async open(): Promise<DoctorHome> {

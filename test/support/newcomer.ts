@@ -25,6 +25,11 @@ export class Newcomer {
     return this.workplace.home;
   }
 
+  /** Where install puts the program. */
+  get program(): string {
+    return join(this.home, '.claude', 'cc-langfuse');
+  }
+
   get server(): Workplace['server'] {
     return this.workplace.server;
   }

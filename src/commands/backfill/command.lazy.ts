@@ -1,6 +1,7 @@
 import { UsageError } from '../../cli/command-line.js';
 import { formatCount, plural, toOneLine } from '../../cli/format.js';
 import { formatSession } from '../../cli/format-session.js';
+import { ownCommand } from '../../cli/own-command.js';
 import { canAsk, confirm } from '../../cli/questions.js';
 import { selectSessions } from '../../cli/session-selection.js';
 import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
@@ -37,7 +38,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   for (const problem of settings.problems) if (!problem.endsWith('is not set')) printStderr(`cc-langfuse: ${problem}`);
   if (!destination && !request.isDryRun)
     throw new UsageError(
-      'there is nowhere to send to: run cc-langfuse install, or set keys, or CC_LANGFUSE_OTLP_URL, in the shell or in your settings',
+      `there is nowhere to send to: run ${ownCommand()} install, or set keys, or CC_LANGFUSE_OTLP_URL, in the shell or in your settings`,
     );
   let unreadable = 0;
   const sessions = selectSessions(request.selection, claudeFolder(env), (path, reason) => {

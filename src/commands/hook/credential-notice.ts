@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ownCommand } from '../../cli/own-command.js';
 import { stateFolder } from '../../config/claude-folder.js';
 import { attempt } from '../../shared/attempt.js';
 import { sessionFileName } from '../../state/lock.js';
@@ -17,7 +18,7 @@ export function takeNotice(env: NodeJS.ProcessEnv, sessionId: string): string | 
   const folder = stateFolder(env);
   const problem = missing.length > 0 ? `${missing.join(' and ')} not set` : readRefusal(folder, env);
   return problem !== undefined && isFirstTime(folder, sessionId)
-    ? `cc-langfuse: ${problem}. Nothing is exported. Run: cc-langfuse doctor`
+    ? `cc-langfuse: ${problem}. Nothing is exported. Run: ${ownCommand()} doctor`
     : undefined;
 }
 

@@ -7,8 +7,6 @@ trap 'exit 0' EXIT
 
 event=${1:-}
 node=${2:-node}
-# An upgrade may have removed it.
-{ [ -f "$node" ] && [ -x "$node" ]; } || node=node
 
 case $0 in
 */*) folder=${0%/*} ;;
@@ -17,6 +15,7 @@ esac
 program=$folder/cli.cjs
 # npm links the launcher and the program next to each other, without the other files.
 [ -f "$program" ] || program=$folder/cc-langfuse
+[ -f "$program" ] || exit
 
 # Here it is only looked at: Node sees whether a project has set the variable, which counts for nothing.
 case ${CC_LANGFUSE_STATE_DIR:-} in
@@ -40,7 +39,27 @@ has_notice() {
     is_blank "${CC_LANGFUSE_SECRET_KEY:-}${LANGFUSE_SECRET_KEY:-}${CLAUDE_PLUGIN_OPTION_SECRET_KEY:-}${CC_LANGFUSE_SECRET_KEY_COMMAND:-}"
 }
 
+# An upgrade may have removed the registered Node. Version managers keep the others next to it; desktop apps have a short PATH.
+find_node() {
+  [ -f "$node" ] && [ -x "$node" ] && return
+  gone=$node
+  node=node
+  # Without a path, it is the one on the PATH that is meant.
+  [ "$gone" = node ] && command -v node >/dev/null && return
+  for candidate in "$(command -v node)" "${gone%/*/bin/node}"/*[2-9][0-9].*.*/bin/node \
+    "${gone%/*/installation/bin/node}"/*[2-9][0-9].*.*/installation/bin/node \
+    /opt/homebrew/bin/node /usr/local/bin/node /usr/bin/node /home/linuxbrew/.linuxbrew/bin/node \
+    "${HOME:-}/.volta/bin/node" "${HOME:-}"/.nvm/versions/node/*[2-9][0-9].*.*/bin/node; do
+    if [ -x "$candidate" ] && "$candidate" -e "$new_enough" </dev/null >/dev/null 2>&1; then
+      node=$candidate
+      return
+    fi
+  done
+}
+new_enough='const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'
+
 in_front() {
+  find_node
   exec "$node" "$program" hook 2>/dev/null
 }
 
@@ -60,6 +79,7 @@ in_background() {
   # All of it: it can be larger than a pipe holds, and Claude Code closes its end when this script ends.
   payload=$(cat)
   exec </dev/null
+  find_node
   bytes=
   [ "$event" = SessionStart ] && bytes=$(measure_transcript)
   # A session of its own is not stopped with Claude Code. Without setsid, as on macOS, a process group of its own has to do.
@@ -70,6 +90,13 @@ in_background() {
   printf '%s' "$payload" | $separately "$node" "$program" worker $bytes &
   exit
 }
+
+# doctor asks which Node is started.
+if [ "$event" = --node ]; then
+  find_node
+  printf '%s\n' "$node"
+  exit
+fi
 
 if [ "${CC_TRACE_TO_LANGFUSE:-${TRACE_TO_LANGFUSE:-}}" != true ]; then
   # If the session was traced before, the worker records that it no longer is. Older versions of Claude Code do not name the session.

@@ -1,5 +1,6 @@
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
+import { ownCommand } from '../../cli/own-command.js';
 import { selectSessions } from '../../cli/session-selection.js';
 import { printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
@@ -19,7 +20,7 @@ export async function changeMute(
   if (another !== undefined) throw new UsageError(`${name} and ${another}: ${command} takes one session`);
   const selection = { named: name === undefined ? [] : [name], project: process.cwd(), limit: 1, exclude: [] };
   const [session] = selectSessions(selection, claudeFolder(env));
-  if (!session) throw new UsageError('no session ran in this directory; name one, cc-langfuse sessions lists them');
+  if (!session) throw new UsageError(`no session ran in this directory; name one, ${ownCommand()} sessions lists them`);
   const { sessionId, path, folders, title = '' } = session;
   const { mayOptOut } = await readCommandSettings(env, folders[0] ?? process.cwd());
   if (command === 'mute' && !mayOptOut) throw new Error('managed settings do not allow it (CC_LANGFUSE_ALLOW_OPT_OUT)');

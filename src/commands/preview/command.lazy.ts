@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { errorReason, parseCommandLine, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
+import { ownCommand } from '../../cli/own-command.js';
 import { selectSessions } from '../../cli/session-selection.js';
 import { formatJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
@@ -67,7 +68,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
 function findSession(name: string | undefined, env: NodeJS.ProcessEnv): SessionOverview {
   const selection = { named: name === undefined ? [] : [name], project: process.cwd(), limit: 1, exclude: [] };
   const [session] = selectSessions(selection, claudeFolder(env));
-  if (!session) throw new UsageError('no session ran in this directory; name one, cc-langfuse sessions lists them');
+  if (!session) throw new UsageError(`no session ran in this directory; name one, ${ownCommand()} sessions lists them`);
   return session;
 }
 

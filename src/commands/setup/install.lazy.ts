@@ -1,24 +1,28 @@
 import { text } from 'node:stream/consumers';
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
+import { ownCommand } from '../../cli/own-command.js';
 import { canAsk } from '../../cli/questions.js';
 import { printStderr, printStdout } from '../../cli/terminal.js';
 import { stateFolder } from '../../config/claude-folder.js';
-import { HOOK_SECONDS, portableCommand } from '../../config/claude-hooks.js';
+import { findOwnHooks, HOOK_SECONDS, portableCommand } from '../../config/claude-hooks.js';
 import {
   commandEnvironment,
   envBlock,
   parseClaudeSettings,
   readSettingsAt,
   readSettingsFiles,
+  type SettingsContent,
 } from '../../config/claude-settings.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { saveInstalledDestination } from '../../config/installed-destinations.js';
+import { programInForce, programsFolder } from '../../config/installed-program.js';
 import { parseOtlpHeaders } from '../../config/setting-formats.js';
 import { type CollectorConfig, readSettings } from '../../config/settings.js';
 import { type Scope, settingsPath } from '../../config/settings-paths.js';
 import { sessionsPage } from '../../langfuse/server.js';
 import { withoutUndefined } from '../../shared/json.js';
+import { version } from '../../shared/version.js';
 import { checkHookConflicts } from '../doctor/checks/hooks.js';
 import { checkBackup, checkExposure } from '../doctor/checks/settings.js';
 import type { Finding } from '../doctor/finding.js';
@@ -36,22 +40,25 @@ import {
 } from './credentials.js';
 import { installManaged } from './managed.js';
 import { parseSetupOptions, SETUP_OPTIONS } from './options.js';
+import { describeInstalled, installProgram } from './program-copy.js';
 import { buildAbsoluteCommands } from './program-path.js';
 import { addToSettings } from './settings-change.js';
 import { planChange, type SettingsChange, showChange, writeChange } from './settings-file.js';
 
 export const HELP = `usage: cc-langfuse install [options]
 
-Registers the hooks in Claude Code's settings and writes the keys of a Langfuse
-project to their env block. In a terminal it asks for what it needs and tries
-the keys before it writes them. If CC_LANGFUSE_OTLP_URL names a Collector, no
-keys are needed. The rest of the file stays as it is. A backup of the file as it
-was before the first installation is kept next to it, until you uninstall.
+Copies the program to ~/.claude/cc-langfuse, registers the hooks in Claude
+Code's settings and writes the keys of a Langfuse project to their env block. In
+a terminal it asks for what it needs and tries the keys before it writes them.
+If CC_LANGFUSE_OTLP_URL names a Collector, no keys are needed. The rest of the
+file stays as it is. A backup of the file as it was before the first
+installation is kept next to it, until you uninstall.
 
   --scope <scope>       user: ~/.claude/settings.json (the default)
                         local: .claude/settings.local.json
                         project: .claude/settings.json, which is committed, so
-                        it gets no keys and no paths of this machine
+                        it gets no keys and no paths of this machine; who
+                        works on it needs cc-langfuse on the PATH
                         managed: for everyone on this machine, in a file of
                         Claude Code's managed settings; as an administrator
   --print               with --scope managed: print these settings, for a system
@@ -84,7 +91,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const { scope, isDryRun, assumeYes, given } = request;
   if (scope === 'managed') return installManaged(request, env);
   const path = settingsPath(scope, env, process.cwd());
-  const commandFor = scope === 'project' ? portableCommand : buildAbsoluteCommands(process.argv[1] ?? '', env);
+  const commandFor = scope === 'project' ? portableCommand : buildAbsoluteCommands(programInForce(env), env);
   const content = readSettingsAt(path);
   if (content.kind === 'settings' && content.problem !== undefined)
     throw new Error(
@@ -97,7 +104,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
       addToSettings(before, commandFor, { TRACE_TO_LANGFUSE, ...buildVariables(credentials, block) }),
     );
   // Fails before the user is asked for keys if they could not be written.
-  const hooksOnly = planChange(path, (before) => addToSettings(before, commandFor, {}));
+  plan({});
   const { destination } = await readSettings({ ...commandEnvironment(env), ...block });
   const collector = destination?.kind === 'collector' ? destination : undefined;
   if (collector && Object.keys(given).length > 0)
@@ -110,6 +117,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const known = { ...readKnownCredentials(block, env), ...given, headers: parseOtlpHeaders(headers) ?? {} };
   if (isDryRun) {
     const change = plan(needsKeys ? known : {});
+    if (scope !== 'project') printStdout(`would install ${version} in ${programsFolder(env)}`);
     printStdout(showChange(change));
     if (needsKeys && known.secretKey === undefined) printStdout('install would also ask for the keys, and add them');
     warn(findConflicts(change, env));
@@ -117,12 +125,15 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   }
   const checked = needsKeys ? await (assumeYes ? checkKnownCredentials : askForCredentials)(known) : undefined;
   const change = plan(checked ?? {});
+  const installed = scope === 'project' ? undefined : installProgram(env);
+  if (installed) printStdout(describeInstalled(installed));
   // A file that already has these hooks is not as it was before the first installation.
-  const backup = writeChange(change, { keepsBackup: hooksOnly.before !== hooksOnly.after });
+  const backup = writeChange(change, { keepsBackup: !hasOwnHooks(content) });
   // In a project's settings nobody else may choose the destination for commands that are run by hand.
   if (checked && scope !== 'user')
     saveInstalledDestination(stateFolder(env), path, envBlock(parseClaudeSettings(change.after)));
-  if (change.before === change.after) printStdout(`${path} is up to date; nothing was changed`);
+  if (change.before === change.after)
+    printStdout(`${path} is up to date; nothing was changed${installed ? ' in it' : ''}`);
   else printStdout(`registered ${Object.keys(HOOK_SECONDS).join(', ')} in ${path}`);
   if (backup !== undefined) printStdout(`backup: ${backup}`);
   printStdout(describeNextSteps(checked ?? collector, TRACE_TO_LANGFUSE, scope));
@@ -175,6 +186,10 @@ function readKnownCredentials(block: NodeJS.ProcessEnv, env: NodeJS.ProcessEnv):
   return own.publicKey !== undefined && own.secretKey !== undefined ? own : readCredentials(commandEnvironment(env));
 }
 
+function hasOwnHooks(content: SettingsContent): boolean {
+  return content.kind === 'settings' && findOwnHooks(content.settings).length > 0;
+}
+
 function describeNextSteps(
   goal: CheckedCredentials | CollectorConfig | undefined,
   tracing: string,
@@ -184,13 +199,13 @@ function describeNextSteps(
   if (!goal)
     return `The file is shared by everyone who works on the project, so it contains neither keys nor paths. Each of them needs
 cc-langfuse on the PATH, and LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY in the environment or in their own settings.`;
-  const earlier = `To send ${scope === 'user' ? 'earlier' : "this directory's earlier"} sessions there: cc-langfuse backfill.`;
+  const earlier = `To send ${scope === 'user' ? 'earlier' : "this directory's earlier"} sessions there: ${ownCommand()} backfill.`;
   if ('url' in goal)
     return `Next: start a new Claude Code session. Its turns go to the Collector at ${goal.url.host} (CC_LANGFUSE_OTLP_URL).
-To test that: cc-langfuse doctor. ${earlier}`;
+To test that: ${ownCommand()} doctor. ${earlier}`;
   const page = sessionsPage(buildLangfuseConfig(goal), goal.project);
   return `Next: start a new Claude Code session. After its first answer it appears at ${page}
-If it does not: cc-langfuse doctor. ${earlier}`;
+If it does not: ${ownCommand()} doctor. ${earlier}`;
 }
 
 /** Finds whatever stops the hooks or sends turns twice once the change is made. */

@@ -1,28 +1,22 @@
 import { execSync } from 'node:child_process';
-import { existsSync, realpathSync } from 'node:fs';
-import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
-import { UsageError } from '../../cli/command-line.js';
+import { realpathSync } from 'node:fs';
+import { delimiter, isAbsolute, join } from 'node:path';
 import type { HookCommand } from '../../config/claude-hooks.js';
 import { attempt } from '../../shared/attempt.js';
 import { isOlder } from '../doctor/checks/program.js';
 
-/** A copy in the cache of npx, pnpm dlx, yarn dlx or bunx, which may delete it at any time. */
-const CACHED_COPY = /[/\\](?:_npx|dlx(?:-[^/\\]*)?|bunx-[^/\\]*)[/\\]/;
 /** Before, Claude Code ignores `args`, and starts the command alone. */
 const FIRST_WITH_ARGS = '2.1.139';
 const VERSION_WAIT_MS = 10_000;
 
-/** Builds the commands that start this very program without the PATH of a shell, which desktop apps do not have. */
+/** Builds the commands that start the program in a folder without the PATH of a shell, which desktop apps do not have. */
 export function buildAbsoluteCommands(
-  program: string,
+  folder: string,
   { PATH = '' }: NodeJS.ProcessEnv,
 ): (event: string) => HookCommand {
-  if (CACHED_COPY.test(program))
-    throw new UsageError(
-      "this copy is in a package runner's cache, which may delete it; npm install --global it, then run cc-langfuse install",
-    );
   const { platform } = process;
-  const start = { platform, node: findLastingPath(process.execPath, PATH), program, launcher: findLauncher(program) };
+  const node = findLastingPath(process.execPath, PATH);
+  const start = { platform, node, program: join(folder, 'cli.cjs'), launcher: join(folder, 'hook.sh') };
   const claudeVersion = platform === 'win32' ? readClaudeVersion() : undefined;
   return (event) => buildCommand(event, { ...start, claudeVersion });
 }
@@ -68,13 +62,6 @@ function readClaudeVersion(): string | undefined {
     execSync('claude --version', { encoding: 'utf8', timeout: VERSION_WAIT_MS, stdio: 'pipe' }),
   );
   return /^\d+\.\d+\.\d+/.exec(printed ?? '')?.[0];
-}
-
-/** npm links the launcher next to the program; these links stay the same when it is installed again. */
-function findLauncher(program: string): string {
-  const link = join(dirname(program), 'cc-langfuse-hook');
-  if (basename(program) === 'cc-langfuse' && existsSync(link)) return link;
-  return join(dirname(attempt(() => realpathSync(program)) ?? program), 'hook.sh');
 }
 
 /**

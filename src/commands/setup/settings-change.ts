@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { findOwnHooks, HOOK_SECONDS, type HookCommand } from '../../config/claude-hooks.js';
 import { type ClaudeSettings, parseClaudeSettings } from '../../config/claude-settings.js';
+import { attempt } from '../../shared/attempt.js';
 import { isRecord } from '../../shared/json.js';
 import { getValue, type JsonPath, removeValue, setValue } from './json-edit.js';
 
@@ -23,13 +24,35 @@ export function addToSettings(
   return rest;
 }
 
-/** Removes the hooks and these variables, and whatever becomes empty by that. */
-export function removeFromSettings(text: string, variables: readonly string[]): string {
+/** Removes the hooks and these variables, and whatever becomes empty by that, unless it was empty in the text before. */
+export function removeFromSettings(text: string, variables: readonly string[], before = ''): string {
   // Last first, so that the places of the others stay right.
   const hooks = findOwnHooks(parseSettings(text)).toReversed();
-  const withoutHooks = hooks.reduce((rest, { path }) => removeHook(rest, path), text);
+  const withoutHooks = hooks.reduce((rest, { path }) => removeHook(rest, path, before), text);
   const withoutVariables = variables.reduce((rest, name) => removeValue(rest, ['env', name]), withoutHooks);
-  return variables.length > 0 ? removeIfEmpty(withoutVariables, ['env']) : withoutVariables;
+  return variables.length > 0 ? removeIfEmpty(withoutVariables, ['env'], before) : withoutVariables;
+}
+
+/**
+ * Removes an installation. If nobody has changed the text since, what was there before comes back byte for byte. Otherwise only
+ * what belongs to this program is removed, and so it is if nobody knows what was there before.
+ */
+export function undoInstallation(text: string, variables: readonly string[], before: string | undefined): string {
+  if (before === undefined) return removeFromSettings(text, variables);
+  const isUnchanged = attempt(() => repeatInstallation(before, text, variables)) === text;
+  return removeFromSettings(isUnchanged ? before : text, variables, before);
+}
+
+/** What an installation makes of a text if it registers what is registered now. */
+function repeatInstallation(before: string, now: string, variables: readonly string[]): string {
+  const hooks = findOwnHooks(parseSettings(now));
+  const commandFor = (event: string): HookCommand => {
+    const { path = [], command = '' } = hooks.find((hook) => hook.event === event) ?? {};
+    const args = getValue(now, [...path, 'args']);
+    return { command, ...(Array.isArray(args) && { args: args.map(String) }) };
+  };
+  const values = variables.map((name) => [name, String(getValue(now, ['env', name]))]);
+  return addToSettings(before, commandFor, Object.fromEntries(values));
 }
 
 function addHook(text: string, event: string, seconds: number, command: HookCommand): string {
@@ -48,15 +71,15 @@ function addHook(text: string, event: string, seconds: number, command: HookComm
 }
 
 /** Removes a hook; then its group, its event's list and `hooks`, each only if nothing else is in it. */
-function removeHook(text: string, path: JsonPath): string {
+function removeHook(text: string, path: JsonPath, before = ''): string {
   const rest = removeValue(text, path);
   if (!isEmpty(getValue(rest, path.slice(0, -1)))) return rest;
   const withoutGroup = removeValue(rest, path.slice(0, 3));
-  return removeIfEmpty(removeIfEmpty(withoutGroup, path.slice(0, 2)), path.slice(0, 1));
+  return removeIfEmpty(removeIfEmpty(withoutGroup, path.slice(0, 2), before), path.slice(0, 1), before);
 }
 
-function removeIfEmpty(text: string, path: JsonPath): string {
-  return isEmpty(getValue(text, path)) ? removeValue(text, path) : text;
+function removeIfEmpty(text: string, path: JsonPath, before: string): string {
+  return isEmpty(getValue(text, path)) && !isEmpty(getValue(before, path)) ? removeValue(text, path) : text;
 }
 
 function isEmpty(value: unknown): boolean {

@@ -1,5 +1,5 @@
 import { chmodSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { checkHooksOff, readHookSetup } from '../../../src/commands/doctor/checks/hooks.js';
 import { parseClaudeSettings } from '../../../src/config/claude-settings.js';
@@ -246,17 +246,22 @@ describe('the program that a hook starts', () => {
     ]);
   });
 
-  test('may have a Node that is gone if there is another one on the PATH', async () => {
-    home.writeSettings(hooksOf(`exec "${home.launcher}" Stop "/gone/node"`));
-    const bin = join(home.workplace.home, 'bin');
-    mkdirSync(bin);
-    const PATH = `${bin}:/bin`;
-    expect((await home.check({ PATH: bin })).of('hook-program')).toEqual([
-      { status: 'broken', message: `${FILE} starts /gone/node, which does not exist`, fix: INSTALL },
-    ]);
-    symlinkSync(process.execPath, join(bin, 'node'));
-    expect((await home.check({ PATH })).of('hook-program')).toEqual([
-      { status: 'ok', message: `${FILE} starts this program` },
+  test.each([
+    ['on the PATH', 'bin/node', '/gone/node'],
+    ['next to it, of nvm', '.nvm/versions/node/v22.1.0/bin/node', '.nvm/versions/node/v20.19.0/bin/node'],
+    ['next to it, of fnm', 'fnm/v22.1.0/installation/bin/node', 'fnm/v20.19.0/installation/bin/node'],
+  ])('may have a Node that is gone, which is a warning, if another one is %s', async (_, there, gone) => {
+    const named = gone.startsWith('/') ? gone : join(home.workplace.home, gone);
+    home.writeSettings(hooksOf(`exec "${home.launcher}" Stop "${named}"`));
+    const node = join(home.workplace.home, there);
+    mkdirSync(dirname(node), { recursive: true });
+    symlinkSync(process.execPath, node);
+    expect((await home.check({ PATH: join(home.workplace.home, 'bin') })).of('hook-program')).toEqual([
+      {
+        status: 'warning',
+        message: `${FILE} names ${named.replace(home.workplace.home, '~')}, which is gone; the launcher starts ${realpathSync(node)} instead`,
+        fix: INSTALL,
+      },
     ]);
   });
 

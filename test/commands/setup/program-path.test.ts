@@ -48,7 +48,7 @@ describe('the path to node', () => {
 });
 
 describe('the command that install registers', () => {
-  const stop = (program: string) => buildAbsoluteCommands(program, {})('Stop').command;
+  const stop = (programFolder: string) => buildAbsoluteCommands(programFolder, {})('Stop').command;
 
   test.each(['cc-langfuse', 'my code', "o'brien", 'a$HOME`id`"b\\c', 'two\nlines'])(
     'starts a launcher below %j',
@@ -58,32 +58,16 @@ describe('the command that install registers', () => {
       writeFileSync(launcher, '#!/bin/sh\nprintf "%s|" "$0" "$@"');
       chmodSync(launcher, 0o755);
       writeFileSync(join(folder, name, 'cli.cjs'), '');
-      const command = stop(join(folder, name, 'cli.cjs'));
+      const command = stop(join(folder, name));
       expect(execFileSync('/bin/sh', ['-c', command], { env: {}, encoding: 'utf8' })).toBe(
         [launcher, 'Stop', process.execPath, ''].join('|'),
       );
     },
   );
 
-  test('starts the link that npm makes for the launcher, which a new version keeps', () => {
-    mkdirSync(join(folder, 'bin'));
-    const program = join(folder, 'bin', 'cc-langfuse');
-    for (const name of ['cc-langfuse', 'cc-langfuse-hook']) symlinkSync('/bin/sh', join(folder, 'bin', name));
-    expect(stop(program)).toBe(`exec "${program}-hook" Stop "${process.execPath}"`);
-    // As a link that somebody else made, without the other.
-    rmSync(`${program}-hook`);
-    rmSync(program);
-    mkdirSync(join(folder, 'dist'));
-    writeFileSync(join(folder, 'dist', 'cli.cjs'), '');
-    symlinkSync('../dist/cli.cjs', program);
-    expect(stop(program)).toBe(`exec "${join(folder, 'dist', 'hook.sh')}" Stop "${process.execPath}"`);
-  });
-
   test('names cc-langfuse in a comment if its path does not', () => {
-    expect(stop('/opt/cc-langfuse/dist/cli.cjs')).toBe(
-      `exec "/opt/cc-langfuse/dist/hook.sh" Stop "${process.execPath}"`,
-    );
-    expect(stop('/src/mine/dist/cli.cjs')).toMatch(/ # cc-langfuse$/);
+    expect(stop('/opt/cc-langfuse/dist')).toBe(`exec "/opt/cc-langfuse/dist/hook.sh" Stop "${process.execPath}"`);
+    expect(stop('/src/mine/dist')).toMatch(/ # cc-langfuse$/);
   });
 
   const start = {
@@ -118,18 +102,10 @@ describe('the command that install registers', () => {
       });
   });
 
-  test.each([
-    '/home/me/.npm/_npx/0123abc/node_modules/cc-langfuse/dist/cli.cjs',
-    '/home/me/.cache/pnpm/dlx/abc/node_modules/cc-langfuse/dist/cli.cjs',
-    '/tmp/bunx-0-cc-langfuse@latest/node_modules/cc-langfuse/dist/cli.cjs',
-  ])('cannot be built for %s, which is temporary', (program) => {
-    expect(() => stop(program)).toThrow(/in a package runner's cache/);
-  });
-
   test.each(['my code', "o'brien", 'a"b', 'a\\b', 'a`id`', 'a$HOME', 'tools\\'])(
     'is recognised as its own for a program below %s',
     (name) => {
-      const command = stop(`/opt/${name}/cc-langfuse/dist/cli.cjs`);
+      const command = stop(`/opt/${name}/cc-langfuse/dist`);
       const [hook] = findOwnHooks({ hooks: { Stop: [{ hooks: [{ command }] }] } });
       expect(hook?.words).toEqual(['exec', `/opt/${name}/cc-langfuse/dist/hook.sh`, 'Stop', process.execPath]);
     },

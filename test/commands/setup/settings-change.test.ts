@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { addToSettings, removeFromSettings } from '../../../src/commands/setup/settings-change.js';
+import { addToSettings, removeFromSettings, undoInstallation } from '../../../src/commands/setup/settings-change.js';
 import { findOwnHooks, HOOK_SECONDS } from '../../../src/config/claude-hooks.js';
 
 const commandFor = (event: string) => ({
@@ -129,6 +129,50 @@ describe('removeFromSettings', () => {
   test('keeps a block that was empty before', () => {
     const text = '{\n  "env": {},\n  "hooks": {}\n}\n';
     expect(removeFromSettings(text, [])).toBe(text);
+  });
+});
+
+describe('undoInstallation', () => {
+  const undone = (text: string, before: string) => undoInstallation(text, Object.keys(variables), before);
+  const LAYOUTS = [
+    '{}',
+    '{ }\n',
+    '{\n}',
+    '{\r\n}\r\n',
+    '{\n  "hooks": {},\n  "env": {}\n}\n',
+    '{"hooks":{ "Stop" : [ ] },"env":{ }}',
+    '{\n\t"env": {\n\t},\n\t"hooks": {\n\t\t"Stop": [\n\t\t]\n\t}\n}',
+    '{\r\n    "model": "opus",\r\n    "hooks": {\r\n\r\n    }\r\n}',
+    '{"hooks": {"SessionEnd": [{"hooks": []}]}, "model": "opus"}\n\n',
+    SETTINGS,
+  ];
+
+  test.each(LAYOUTS)('restores %j byte for byte', (before) => {
+    expect(undone(installed(before), before)).toBe(before);
+  });
+
+  test.each(LAYOUTS)('restores %j after it was installed twice, with other commands and keys', (before) => {
+    const first = addToSettings(before, withArgs, { ...variables, LANGFUSE_PUBLIC_KEY: 'pk-before' });
+    expect(undone(installed(first), before)).toBe(before);
+  });
+
+  test.each(LAYOUTS)('keeps what was added to %j since, and the blocks that were empty', (before) => {
+    const changed = addToSettings(installed(before), commandFor, { EDITOR: 'vi' });
+    const settings = JSON.parse(before);
+    expect(JSON.parse(undone(changed, before))).toEqual({ ...settings, env: { ...settings.env, EDITOR: 'vi' } });
+  });
+
+  test('keeps a comment that was added since', () => {
+    const before = '{\n  "env": {}\n}\n';
+    expect(undone(installed(before).replace('{\n', '{\n  // mine\n'), before)).toBe('{\n  // mine\n  "env": {}\n}\n');
+  });
+
+  test('brings back no hooks and no keys of an earlier installation', () => {
+    const before = JSON.stringify({
+      hooks: { Stop: group({ command: 'cc-langfuse hook' }) },
+      env: { LANGFUSE_SECRET_KEY: 'sk-before', EDITOR: 'vi' },
+    });
+    expect(undone(installed(before), before)).toBe('{"env":{"EDITOR":"vi"}}');
   });
 });
 

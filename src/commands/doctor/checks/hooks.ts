@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
-import { basename, delimiter, dirname, join } from 'node:path';
+import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
+import { ownCommand } from '../../../cli/own-command.js';
 import { moveAsideCommand, quoteForShell } from '../../../cli/terminal.js';
 import {
   type CommandHook,
@@ -11,13 +13,18 @@ import {
   type OwnStart,
 } from '../../../config/claude-hooks.js';
 import { type AcceptedSettings, acceptedSettings, type SettingsFile } from '../../../config/claude-settings.js';
+import { findInstalledVersion } from '../../../config/installed-program.js';
 import { findOtherExporters } from '../../../config/other-exporters.js';
 import { attempt } from '../../../shared/attempt.js';
+import { version } from '../../../shared/version.js';
 import { about, type Finding } from '../finding.js';
 import { showValue } from '../masking.js';
+import { isOlder } from './program.js';
 import type { SettingsInForce } from './settings.js';
 
 const EVENTS = Object.keys(HOOK_SECONDS);
+/** It starts each Node that it finds, until one is new enough. */
+const LAUNCHER_WAIT_MS = 10_000;
 const WINDOWS_ENDINGS = process.platform === 'win32' ? ['.cmd', '.exe'] : [];
 
 /** Which hooks the settings register. */
@@ -107,7 +114,7 @@ function checkRegistered({ hooks, plugins }: HookSetup): Finding {
   ];
   const registered = about('hooks', { missing, places });
   const [first] = hooks;
-  const fix = first ? installCommand(first.file) : 'cc-langfuse install';
+  const fix = first ? installCommand(first.file) : `${ownCommand()} install`;
   if (missing.length === EVENTS.length) return registered.broken('not registered in any settings file', fix);
   const message = `registered in ${places.join(', ')}`;
   if (missing.length === 0) return registered.ok(message);
@@ -123,10 +130,11 @@ function checkHookPrograms({ hooks, shell }: HookSetup & SettingsInForce): Findi
     const start = findOwnStart(hook);
     return start ? [[JSON.stringify([hook.file.path, start]), { hook, start }] as const] : [];
   });
-  return [...new Map(starts).values()].map(({ hook, start }) => checkHookProgram(hook, start, shell.PATH ?? ''));
+  return [...new Map(starts).values()].map(({ hook, start }) => checkHookProgram(hook, start, shell));
 }
 
-function checkHookProgram({ file, command }: RegisteredHook, start: OwnStart, searchPath: string): Finding {
+function checkHookProgram({ file, command }: RegisteredHook, start: OwnStart, shell: NodeJS.ProcessEnv): Finding {
+  const { PATH: searchPath = '' } = shell;
   const { hasLauncher, named, before } = start;
   // The command may contain a key.
   const shown = showValue(command);
@@ -134,22 +142,24 @@ function checkHookProgram({ file, command }: RegisteredHook, start: OwnStart, se
   const thisProgram = realpathSync(process.argv[1] ?? '');
   const isFetched = before.some((word) => /^(?:npx|pnpm|yarn|bunx)(?:\.cmd)?$/.test(basename(word)));
   const program = isFetched ? undefined : findExecutable(named, searchPath);
-  const node = findNode(start, searchPath);
+  const launcher = join(dirname(thisProgram), 'hook.sh');
+  const node = findNode(start, launcher, shell);
   const lost = [node, program].find((executable) => executable && executable.path === undefined);
   if (lost && existsSync(expandHome(lost.named)))
     return hookProgram.broken(
       `${file.path} starts ${lost.named}, which cannot be executed`,
       `chmod +x ${quoteForShell(lost.named)}`,
     );
-  if (lost) {
-    // A project's settings are shared by people with different paths, so the hook uses the bare name.
-    const isOnPath = /^cc-langfuse(?:-hook)?$/.test(lost.named) && file.scope !== 'user' && file.scope !== 'local';
-    const installGlobally = `npm install --global ${quoteForShell(dirname(dirname(thisProgram)))}`;
-    const fix = isOnPath ? installGlobally : installCommand(file);
-    return hookProgram.broken(`${file.path} starts ${lost.named}, which does not exist`, fix);
-  }
+  if (lost)
+    return hookProgram.broken(
+      `${file.path} starts ${lost.named}, which does not exist`,
+      fixLost(lost.named, file, thisProgram),
+    );
   if (!program) return hookProgram.none(`${file.path} starts "${shown}", which finds the program itself`);
-  if (program.path !== (hasLauncher ? join(dirname(thisProgram), 'hook.sh') : thisProgram))
+  const installed = program.path && findInstalledVersion(dirname(program.path), shell);
+  if (installed && isOlder(installed, version))
+    return hookProgram.warning(`${file.path} starts ${installed}, and this is ${version}`, installCommand(file));
+  if (!installed && program.path !== (hasLauncher ? launcher : thisProgram))
     return hookProgram.warning(`${file.path} starts another copy, ${program.path}`, installCommand(file));
   // Windows has no shell that could run the launcher.
   if (!hasLauncher && process.platform !== 'win32')
@@ -157,18 +167,42 @@ function checkHookProgram({ file, command }: RegisteredHook, start: OwnStart, se
       `${file.path} starts Node at every event, and Claude Code waits for it`,
       `${installCommand(file)} (replaces it by the launcher)`,
     );
+  if (node?.isReplaced)
+    return hookProgram.warning(
+      `${file.path} names ${node.named}, which is gone; the launcher starts ${node.path} instead`,
+      installCommand(file),
+    );
+  const isThis = dirname(program.path ?? '') === dirname(thisProgram);
   const isOtherNode = node && node.path !== realpathSync(process.execPath);
-  return hookProgram.ok(`${file.path} starts this program${isOtherNode ? `, with ${node.path}` : ''}`);
+  return hookProgram.ok(
+    `${file.path} starts ${isThis ? 'this program' : `the installed ${installed}`}${isOtherNode ? `, with ${node.path}` : ''}`,
+  );
 }
 
-/** The Node that the command names. The launcher looks for another one if that is gone. */
-function findNode({ hasLauncher, before, after }: OwnStart, searchPath: string) {
+/** The command that puts in its place what a hook starts and is not there. */
+function fixLost(named: string, file: AcceptedSettings, thisProgram: string): string {
+  // A project's settings are shared by people with different paths, so the hook uses the bare name.
+  const isOnPath = /^cc-langfuse(?:-hook)?$/.test(named) && file.scope !== 'user' && file.scope !== 'local';
+  if (!isOnPath) return installCommand(file);
+  // Neither a package runner's copy nor the installed one is a package that npm could install.
+  const isPackage = ownCommand() === 'cc-langfuse';
+  return `npm install --global ${isPackage ? quoteForShell(dirname(dirname(thisProgram))) : 'cc-langfuse'}`;
+}
+
+/** The Node that the command names, and the one that would be started: the launcher looks for another if that is gone. */
+function findNode({ hasLauncher, before, after }: OwnStart, launcher: string, { PATH = '', HOME }: NodeJS.ProcessEnv) {
   const isNode = (word = '') => /^node(?:\.exe)?$/.test(basename(word));
   const given = hasLauncher ? after[0] : before.at(-1);
-  const node = isNode(given) ? findExecutable(given ?? '', searchPath) : undefined;
-  if (!hasLauncher || node?.path !== undefined) return node;
-  const onPath = findExecutable('node', searchPath);
-  return onPath?.path === undefined ? (node ?? onPath) : onPath;
+  const node = isNode(given) ? findExecutable(given ?? '', PATH) : undefined;
+  if (!hasLauncher || node?.path !== undefined) return node && { ...node, isReplaced: false };
+  // This program's own launcher: the registered one may come with a project that someone else wrote.
+  const found = spawnSync(launcher, ['--node', node?.named ?? 'node'], {
+    env: { PATH, HOME },
+    encoding: 'utf8',
+    timeout: LAUNCHER_WAIT_MS,
+  }).stdout?.trim();
+  const path = found && isAbsolute(found) ? realpathSync(found) : findExecutable('node', PATH)?.path;
+  return { named: node?.named ?? 'node', path, isReplaced: node !== undefined };
 }
 
 /** Looks a command up as a shell would. Returns undefined if the name contains a variable that only the shell knows. */
@@ -231,10 +265,10 @@ function* checkOtherExporters({ accepted }: HookSetup): Generator<Finding> {
 
 function installCommand({ scope, path }: AcceptedSettings): string {
   if (scope === 'managed') return `ask whoever manages this machine to fix ${path}`;
-  return scope === 'user' ? 'cc-langfuse install' : `cc-langfuse install --scope ${scope}`;
+  return `${ownCommand()} install${scope === 'user' ? '' : ` --scope ${scope}`}`;
 }
 
 function removeCommand({ scope, path }: AcceptedSettings): string {
-  if (scope === 'managed') return 'cc-langfuse uninstall';
-  return scope === 'user' ? `remove all but one of them from ${path}` : `cc-langfuse uninstall --scope ${scope}`;
+  if (scope === 'managed') return `${ownCommand()} uninstall`;
+  return scope === 'user' ? `remove all but one of them from ${path}` : `${ownCommand()} uninstall --scope ${scope}`;
 }

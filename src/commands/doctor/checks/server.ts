@@ -1,4 +1,5 @@
 import { formatDuration } from '../../../cli/format.js';
+import { ownCommand } from '../../../cli/own-command.js';
 import type { CollectorConfig, LangfuseConfig } from '../../../config/settings.js';
 import { resolveSecretKey } from '../../../langfuse/endpoint.js';
 import { type Http, isRefusal, type NoResponseError, requestOnce } from '../../../langfuse/http/client.js';
@@ -19,7 +20,7 @@ const CLOCK_TOLERANCE_MS = 60_000;
 const INGESTION_CLOSED_FROM = 4;
 const ASK_OPERATOR = 'ask whoever runs the server or the proxy in front of it';
 const RUN_COMMAND = 'run the command yourself: it has to print the secret key, nothing else, and end with exit code 0';
-const RUN_AGAIN = 'run cc-langfuse doctor again; if it stays so, ask whoever runs the server';
+const RUN_AGAIN = `run ${ownCommand()} doctor again; if it stays so, ask whoever runs the server`;
 
 export const SERVER_CHECKS = [checkServer, checkProxy, checkCertificates, checkNetworkVariables];
 
@@ -97,7 +98,7 @@ function checkKeys(url: string, answer: Answer<ProjectAnswer>): Finding {
   if (isRefusal(status))
     return keys.broken(
       `the server refuses the keys (${status})`,
-      `create new ones at ${url} (project settings, API keys), then run: cc-langfuse install`,
+      `create new ones at ${url} (project settings, API keys), then run: ${ownCommand()} install`,
     );
   if (project) return keys.ok(`for the project "${project.name}"`);
   return keys.warning(`the server does not name the keys' project (${status})`, `check that it exists: ${url}`);

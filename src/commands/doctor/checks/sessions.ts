@@ -1,4 +1,5 @@
 import { formatDuration, formatMoment, plural } from '../../../cli/format.js';
+import { ownCommand } from '../../../cli/own-command.js';
 import { fingerprint } from '../../../langfuse/endpoint.js';
 import { attempt } from '../../../shared/attempt.js';
 import { isMutedNow } from '../../../state/runs.js';
@@ -42,18 +43,18 @@ function* checkPending({ store, now, settings }: StateFiles & SettingsInForce): 
       `${sessionId} ${age}, ${plural(attempts, 'attempt')}${isElsewhere ? ', for another project' : ''}: ${reason}`,
       hasWorked
         ? 'set the keys and the server that it is for; then the next hook sends it'
-        : `cc-langfuse backfill ${sessionId} (the next hook ${isElsewhere ? 'in its folder ' : ''}sends it, too)`,
+        : `${ownCommand()} backfill ${sessionId} (the next hook ${isElsewhere ? 'in its folder ' : ''}sends it, too)`,
     );
   }
   const count = waiting.length - SHOWN;
   if (count > 0)
-    yield about('pending', { count }).warning(`and ${count} more`, 'cc-langfuse sessions (lists them all)');
+    yield about('pending', { count }).warning(`and ${count} more`, `${ownCommand()} sessions (lists them all)`);
 }
 
 function* checkMuted({ store }: StateFiles): Generator<Finding> {
   const muted = readEntries(store).filter(([, { mutes }]) => isMutedNow(mutes));
   for (const [sessionId] of muted.slice(0, SHOWN))
-    yield about('muted', { sessionId }).none(`${sessionId} is muted; cc-langfuse unmute ${sessionId} ends that`);
+    yield about('muted', { sessionId }).none(`${sessionId} is muted; ${ownCommand()} unmute ${sessionId} ends that`);
 }
 
 function formatAge(at: number, now: number): string {

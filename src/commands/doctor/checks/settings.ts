@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { realpathSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { ownCommand } from '../../../cli/own-command.js';
 import { quoteForShell } from '../../../cli/terminal.js';
 import { hasNoTranscripts, NO_TRANSCRIPTS } from '../../../config/claude-folder.js';
 import { findOwnPlugins, readPluginOptions } from '../../../config/claude-hooks.js';
@@ -119,7 +120,7 @@ function* checkTranscripts({ hookEnv, findPlace }: SettingsInForce): Generator<F
 }
 
 function installOrSet(entry: string, shell: NodeJS.ProcessEnv): string {
-  return `cc-langfuse install, or set ${entry} in the env block of ${settingsPath('user', shell, '')}`;
+  return `${ownCommand()} install, or set ${entry} in the env block of ${settingsPath('user', shell, '')}`;
 }
 
 /** Essential settings have findings of their own name: without a good one nothing is sent. */

@@ -3,7 +3,19 @@ import { version } from '../../src/shared/version.js';
 import { run } from '../support/program.js';
 
 const { stdout: HELP } = await run(['--help'], {});
-const COMMANDS = ['hook', 'install', 'uninstall', 'doctor', 'preview', 'backfill', 'sessions', 'mute', 'unmute'];
+const COMMANDS = [
+  'hook',
+  'install',
+  'uninstall',
+  'status',
+  'doctor',
+  'log',
+  'preview',
+  'backfill',
+  'sessions',
+  'mute',
+  'unmute',
+];
 
 test('--help lists the commands in 80 columns', async () => {
   expect([...HELP.matchAll(/^ {2}(\w+) {2,}\S/gm)].map(([, name]) => name)).toEqual(COMMANDS);
@@ -21,14 +33,22 @@ test.each(COMMANDS)('%s --help shows the usage of the command in 80 columns', as
   expect(stdout).toMatch(new RegExp(`^usage: cc-langfuse ${command}\\b`));
   expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
   expect(await run([command, '-h'], {})).toMatchObject({ exitCode: 0, stdout });
+  expect(await run(['help', command], {})).toMatchObject({ exitCode: 0, stdout, stderr: '' });
 });
 
-test('--version prints the version of the package', async () => {
-  expect(await run(['--version'], {})).toMatchObject({ exitCode: 0, stdout: `${version}\n`, stderr: '' });
+test('help shows the help, and refuses to explain what is not a command', async () => {
+  expect(await run(['help'], {})).toMatchObject({ exitCode: 0, stdout: HELP, stderr: '' });
+  expect(await run(['help', '--help'], {})).toMatchObject({ exitCode: 0, stdout: HELP, stderr: '' });
+  expect(await run(['help', 'worker'], {})).toMatchObject({ exitCode: 2, stdout: '' });
+});
+
+test.each(['--version', '-v'])('%s prints the version of the package', async (option) => {
+  expect(await run([option], {})).toMatchObject({ exitCode: 0, stdout: `${version}\n`, stderr: '' });
 });
 
 test.each([
   ['backfil', 'did you mean cc-langfuse backfill?'],
+  ['helo', 'did you mean cc-langfuse help?'],
   ['Sessions', 'did you mean cc-langfuse sessions?'],
   ['foo', 'see cc-langfuse --help'],
   ['toString', 'see cc-langfuse --help'],

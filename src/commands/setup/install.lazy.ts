@@ -15,8 +15,10 @@ import {
 import { saveInstalledDestination } from '../../config/installed-destinations.js';
 import { type CollectorConfig, readSettings } from '../../config/settings.js';
 import { type Scope, settingsPath } from '../../config/settings-paths.js';
+import { fingerprint } from '../../langfuse/endpoint.js';
 import { sessionsPage } from '../../langfuse/server.js';
 import { withoutUndefined } from '../../shared/json.js';
+import { saveProjectId } from '../../state/known-projects.js';
 import { checkHookConflicts } from '../doctor/checks/hooks.js';
 import { checkBackup, checkExposure } from '../doctor/checks/settings.js';
 import type { Finding } from '../doctor/finding.js';
@@ -100,6 +102,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     return 0;
   }
   const checked = needsKeys ? await (assumeYes ? checkKnownCredentials : askForCredentials)(known) : undefined;
+  if (checked?.project) saveProjectId(stateFolder(env), fingerprint(buildLangfuseConfig(checked)), checked.project.id);
   const change = plan(checked ?? {});
   // A file that already has these hooks is not as it was before the first installation.
   const backup = writeChange(change, { keepsBackup: hooksOnly.before !== hooksOnly.after });

@@ -2,7 +2,7 @@ import { type Json, withoutUndefined } from '../../shared/json.js';
 import type { AgentThread, PromptContext, Turn } from '../../transcript/turns/turn.js';
 import { sanitizeText, sanitizeValue } from '../content/sanitize.js';
 import type { Caller, ContentSettings, Trace } from '../model.js';
-import { deriveTraceId } from './ids.js';
+import { deriveTraceId, deriveTurnTrace } from './ids.js';
 import { buildTags, collectTags, type TagKind } from './tags.js';
 
 /** The settings that describe traces and restrict what they contain. */
@@ -31,13 +31,11 @@ export interface BuildOptions extends TraceSettings {
 const TRACE_TEXT_CHARS = 1_000;
 
 export function buildTrace(turn: Turn, options: BuildOptions): Trace {
-  const { number, key, context } = turn;
-  const { parent, seed, metadata } = options.caller;
-  const scope = deriveTraceId(seed === undefined || parent ? key : `${seed}:${number}`);
+  const { number, context } = turn;
+  const { parent, metadata } = options.caller;
   return createTrace(options, {
-    id: parent?.trace ?? scope,
+    ...deriveTurnTrace(turn, options.caller),
     parentId: parent?.span,
-    scope,
     name: `Turn ${number}`,
     tags: collectTags(turn, options.autoTags),
     metadata: { ...describeContext(context, options), ...metadata, turn_number: number, trigger: context.trigger },

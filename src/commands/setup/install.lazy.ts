@@ -101,7 +101,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     warn(findConflicts(change, env));
     return 0;
   }
-  const checked = needsKeys ? await (assumeYes ? checkKnownCredentials : askForCredentials)(known) : undefined;
+  const checked = needsKeys ? await (assumeYes ? checkKnownCredentials : askForCredentials)(known, given) : undefined;
   if (checked?.project) saveProjectId(stateFolder(env), fingerprint(buildLangfuseConfig(checked)), checked.project.id);
   const change = plan(checked ?? {});
   // A file that already has these hooks is not as it was before the first installation.
@@ -118,6 +118,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     ...(checked ? checkExposure(path) : []),
     ...(backup === undefined ? [] : checkBackup(backup)),
   ]);
+  printStdout('Installed.');
   return 0;
 }
 

@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
@@ -23,6 +23,20 @@ const keepDynamicImports: Plugin = {
       const file = relative(source, resolve(dirname(importer), path)).replace(/\.js$/, '.ts');
       if (!file.endsWith(LAZY)) throw new Error(`${file} is imported dynamically: its name must end in ${LAZY}`);
       return { path: `./${outputName(file)}.cjs`, external: true };
+    });
+  },
+};
+
+const PACKAGE = resolve(source, '../package.json');
+
+/** Of package.json the program needs only the version. The rest would be in every file of `dist/`. */
+const takeOnlyVersion: Plugin = {
+  name: 'take-only-version',
+  setup({ onLoad }) {
+    onLoad({ filter: /package\.json$/ }, ({ path }) => {
+      if (path !== PACKAGE) return undefined;
+      const { version } = JSON.parse(readFileSync(path, 'utf8'));
+      return { contents: JSON.stringify({ version }), loader: 'json' };
     });
   },
 };
@@ -53,7 +67,7 @@ export async function bundle(): Promise<void> {
     // Its package.json names a build for Node that renames `require`, which esbuild cannot bundle.
     alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
     define: { PREVIEW_TEMPLATE: JSON.stringify(await buildPreviewTemplate()) },
-    plugins: [keepDynamicImports],
+    plugins: [keepDynamicImports, takeOnlyVersion],
     logLevel: 'warning',
   });
   const launcher = resolve(target, 'hook.sh');

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { Exporter } from '../support/exporter.js';
 import { recordings, transcriptsOf } from '../support/recording.js';
@@ -21,7 +22,7 @@ describe('a recorded session becomes the observations in its expected.json', () 
 });
 
 test('the session in fixtures/handmade, with what no recording has, becomes the observations in its expected.json', async () => {
-  const folder = new URL('../../fixtures/handmade/', import.meta.url).pathname;
+  const folder = fileURLToPath(new URL('../../fixtures/handmade/', import.meta.url));
   const exporter = await Exporter.open();
   try {
     const path = join(folder, '88888888-8888-4888-8888-888888888888.jsonl');

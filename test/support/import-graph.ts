@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
-const SOURCE = new URL('../../src/', import.meta.url).pathname;
+const SOURCE = fileURLToPath(new URL('../../src/', import.meta.url));
 
 /** One import. Files are named relative to `src/`, packages and Node's modules by their names. */
 export interface Import {

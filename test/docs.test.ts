@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join } from 'node:path/posix';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { SETTING_NAMES, variableNames } from '../src/config/settings-table.js';
@@ -11,7 +11,7 @@ const README = read('README.md');
 const listPages = (folder: string, recursive: boolean) =>
   readdirSync(join(ROOT, folder), { recursive, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
-    .map((name) => join(folder, name));
+    .map((name) => join(folder, name.replaceAll('\\', '/')));
 const PAGES = [...listPages('.', false), ...listPages('bench', false), ...listPages('docs', true)];
 
 /** The anchors that GitHub makes of headings. */

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join } from 'node:path/posix';
 import { fileURLToPath } from 'node:url';
 
 const SOURCE = fileURLToPath(new URL('../../src/', import.meta.url));
@@ -33,6 +33,7 @@ export function parseImports(from: string, text: string): Import[] {
 export function listSourceFiles(): string[] {
   return readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
+    .map((file) => file.replaceAll('\\', '/'))
     .toSorted();
 }
 

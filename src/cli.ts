@@ -163,7 +163,7 @@ async function runCommand(name: string, args: readonly string[], env: NodeJS.Pro
     const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
     if (!load) {
       const { unknownCommand } = await import('./cli/unknown-command.lazy.js');
-      throw unknownCommand(name, ['hook', 'help', ...Object.keys(COMMANDS)]);
+      throw unknownCommand(name, ['hook', 'help', '--help', '--version', ...Object.keys(COMMANDS)]);
     }
     const command = await load();
     if (isHelpWanted(args)) process.stdout.write(command.HELP);

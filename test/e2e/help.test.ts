@@ -52,7 +52,9 @@ test.each([
   ['Sessions', 'did you mean cc-langfuse sessions?'],
   ['foo', 'see cc-langfuse --help'],
   ['toString', 'see cc-langfuse --help'],
-  ['--halp', 'see cc-langfuse --help'],
+  ['--halp', 'did you mean cc-langfuse --help?'],
+  ['--verison', 'did you mean cc-langfuse --version?'],
+  ['-x', 'see cc-langfuse --help'],
 ])('the unknown command %s is refused with the hint: %s', async (command, hint) => {
   expect(await run([command], {})).toMatchObject({
     exitCode: 2,

@@ -36,7 +36,8 @@ const plain = (text: string) =>
     .replaceAll(`:${home.workplace.server.port}`, ':3000')
     .replaceAll(version, '1.0.0')
     .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d/g, '2026-10-01 12:00')
-    .replaceAll(/ for \d s,/g, ' for 0 s,')
+    .replaceAll(/ for \d+ s,/g, ' for 0 s,')
+    .replaceAll(/\d+ h \d+ min ago/g, '5 h ago')
     .replaceAll(/[0-9a-f]{32}/g, '<trace>');
 
 /** The trace that the server has of a session's last turn. */
@@ -61,10 +62,10 @@ describe('status', () => {
       "version         1.0.0
       tracing         on (from ~/.claude/settings.json)
       sends to        http://127.0.0.1:3000 (pk-lf-em…)
-      last turn here  turn 2, 2026-10-01 12:00 (4 h 59 min ago): question 1
+      last turn here  turn 2, 2026-10-01 12:00 (5 h ago): question 1
                       session 00000001-0000-4000-8000-000000000000
                       http://127.0.0.1:3000/project/embedded/traces/<trace>
-      last of all     turn 2, 2026-10-01 12:00 (2 h 59 min ago): question 1
+      last of all     turn 2, 2026-10-01 12:00 (5 h ago): question 1
                       session 00000002-0000-4000-8000-000000000000
                       http://127.0.0.1:3000/project/embedded/traces/<trace>
       pending         00000003-0000-4000-8000-000000000000 for 0 s, 1 attempt: the server answers 418

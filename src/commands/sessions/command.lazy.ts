@@ -5,7 +5,7 @@ import { selectSessions } from '../../cli/session-selection.js';
 import { cutToWidth, printJson, printStderr, printStdout, style, terminalWidth } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { type FolderSettings, readCommandSettings } from '../../config/folder-settings.js';
-import { readSettings } from '../../config/settings.js';
+import { readSettings, type Settings } from '../../config/settings.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { createRedactor, type Redact } from '../../observations/redaction/redact.js';
 import { attempt } from '../../shared/attempt.js';
@@ -69,7 +69,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   const limit = parseLimit(values.limit) ?? (values.search === undefined ? USUAL_LIMIT : Number.POSITIVE_INFINITY);
   const since = values.since === undefined ? undefined : parsePointInTime('since', values.since, Date.now());
   const { env } = await readCommandSettings(processEnv, process.cwd());
-  const { redact = createRedactor([]), destination } = await readSettings(env);
+  const settings = await readSettings(env);
 
   const found = selectSessions({ named: [], project: undefined, since, exclude: [] }, claudeFolder(env));
   const selected = values.here ? found.filter(ranInRepository(process.cwd())) : found;
@@ -78,23 +78,12 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   if (sessions.length === 0 && !values.json)
     printStderr(isAny ? 'there are no sessions on disk' : 'no session on disk matches');
   if (values.search !== undefined) {
-    await printMatches(sessions, values.search, redact, values.json);
+    await printMatches(sessions, values.search, settings.redact ?? createRedactor([]), values.json);
     return 0;
   }
   const entries = new Map(new StateStore(stateFolder(env), () => {}).all());
-  const listed: Listed[] = [];
-  const folders = new Map<string, FolderSettings>();
-  for (const session of sessions) {
-    const entry = entries.get(session.sessionId);
-    const [folder = ''] = session.folders;
-    const there = folders.get(folder) ?? (await readCommandSettings(processEnv, folder));
-    folders.set(folder, there);
-    const { optOut } = there;
-    const state = findExportState(session, entry, optOut, destination && fingerprint(destination));
-    // The file may have no end, or have been deleted since it was listed.
-    const turns = values.count && state.state !== 'exported' ? attempt(() => countTurns(session)) : entry?.turnCount;
-    listed.push({ session, turns, ...state });
-  }
+  const states = await findExportStates(sessions, entries, processEnv, settings);
+  const listed = values.count ? states.map(countMissing) : states;
   if (values.json) await printJson(listed.map(toJson));
   else for (const each of listed) await printStdout(formatSession(each.session, describeState(each), each.turns));
   const more = selected.length - sessions.length;
@@ -109,6 +98,25 @@ function parseLimit(text: string | undefined): number | undefined {
 interface Listed extends ExportState {
   readonly session: SessionOverview;
   readonly turns: number | undefined;
+}
+
+async function findExportStates(
+  sessions: readonly SessionOverview[],
+  entries: ReadonlyMap<string, Entry>,
+  processEnv: NodeJS.ProcessEnv,
+  { destination }: Settings,
+): Promise<Listed[]> {
+  const listed: Listed[] = [];
+  const folders = new Map<string, FolderSettings>();
+  for (const session of sessions) {
+    const entry = entries.get(session.sessionId);
+    const [folder = ''] = session.folders;
+    const there = folders.get(folder) ?? (await readCommandSettings(processEnv, folder));
+    folders.set(folder, there);
+    const state = findExportState(session, entry, there.optOut, destination && fingerprint(destination));
+    listed.push({ session, turns: entry?.turnCount, ...state });
+  }
+  return listed;
 }
 
 function findExportState(
@@ -135,11 +143,20 @@ function describeState({ state, reason }: ExportState): string {
   return reason === undefined ? STATES[state] : `${STATES[state]} (${toOneLine(reason)})`;
 }
 
-/** Counts a session's turns, including those copied from another session. */
-function countTurns({ path, sessionId }: SessionOverview): number {
-  let count = 0;
-  for (const { number } of readAllTurns(path, 'main', sessionId)) count = number;
-  return count;
+function countMissing(listed: Listed): Listed {
+  return listed.state === 'exported' ? listed : { ...listed, turns: countTurns(listed.session) };
+}
+
+/**
+ * Counts a session's turns, including those copied from another session. Undefined if the file has no end, or has been deleted since
+ * it was listed.
+ */
+function countTurns({ path, sessionId }: SessionOverview): number | undefined {
+  return attempt(() => {
+    let count = 0;
+    for (const { number } of readAllTurns(path, 'main', sessionId)) count = number;
+    return count;
+  });
 }
 
 function toJson({ session, turns, state, reason }: Listed) {

@@ -1,4 +1,4 @@
-import { chmodSync, copyFileSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
@@ -28,6 +28,20 @@ const keepDynamicImports: Plugin = {
   },
 };
 
+const PACKAGE = resolve(source, '../package.json');
+
+/** Of package.json the program needs only the version. The rest would be in every file of `dist/`. */
+const takeOnlyVersion: Plugin = {
+  name: 'take-only-version',
+  setup({ onLoad }) {
+    onLoad({ filter: /package\.json$/ }, ({ path }) => {
+      if (path !== PACKAGE) return undefined;
+      const { version } = JSON.parse(readFileSync(path, 'utf8'));
+      return { contents: JSON.stringify({ version }), loader: 'json' };
+    });
+  },
+};
+
 function outputName(file: string): string {
   return file.replace(/(?:\.lazy)?\.ts$/, '').replaceAll(/[/\\]/g, '-');
 }
@@ -42,7 +56,7 @@ const FROM_SOURCE: BuildOptions = {
   legalComments: 'none',
   // Its package.json names a build for Node that renames `require`, which esbuild cannot bundle.
   alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
-  plugins: [keepDynamicImports],
+  plugins: [keepDynamicImports, takeOnlyVersion],
   logLevel: 'warning',
 };
 

@@ -22,7 +22,9 @@ const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   install: () => import('./commands/setup/install.lazy.js'),
   upgrade: () => import('./commands/setup/upgrade.lazy.js'),
   uninstall: () => import('./commands/setup/uninstall.lazy.js'),
+  status: () => import('./commands/status/command.lazy.js'),
   doctor: () => import('./commands/doctor/command.lazy.js'),
+  log: () => import('./commands/log/command.lazy.js'),
   preview: () => import('./commands/preview/command.lazy.js'),
   backfill: () => import('./commands/backfill/command.lazy.js'),
   sessions: () => import('./commands/sessions/command.lazy.js'),
@@ -38,7 +40,9 @@ const HELP = `usage: cc-langfuse <command>
   install     registers the hooks and your keys with Claude Code
   upgrade     installs the newest version in place of the installed one
   uninstall   removes program, hooks and keys
+  status      shows whether turns are sent here, where to, and the last one
   doctor      checks every step from Claude Code to Langfuse and suggests fixes
+  log         shows what went wrong in the background
   preview     shows what would be sent of a session, as a tree or a page
   backfill    exports sessions that are already on disk
   sessions    lists sessions and how much of each is in Langfuse
@@ -47,8 +51,8 @@ const HELP = `usage: cc-langfuse <command>
   mute        keeps a session on this machine from now on
   unmute      ends that
 
-cc-langfuse <command> --help explains a command; cc-langfuse --version prints
-the version.
+cc-langfuse help <command> explains a command, and so does --help after it;
+cc-langfuse --version prints the version.
 `;
 
 const HOOK_HELP = `usage: cc-langfuse hook
@@ -76,12 +80,15 @@ async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv):
       setTimeout(() => process.kill(process.pid, 'SIGKILL'), WORKER_KILL_MS).unref();
       return startWorker(env, args);
     case '--version':
+    case '-v':
       process.stdout.write(`${version}\n`);
       return;
     case '--help':
     case '-h':
       process.stdout.write(HELP);
       return;
+    case 'help':
+      return help(args[0], env);
     case undefined:
       process.stderr.write(HELP);
       process.exitCode = 2;
@@ -171,6 +178,12 @@ function isPrivate(folder: string): boolean {
   return process.platform === 'win32' || ((mode & 0o022) === 0 && uid === process.getuid?.());
 }
 
+async function help(name: string | undefined, env: NodeJS.ProcessEnv): Promise<void> {
+  if (name === 'hook') process.stdout.write(HOOK_HELP);
+  else if (name === undefined || name.startsWith('-')) process.stdout.write(HELP);
+  else await runCommand(name, ['--help'], env);
+}
+
 /** Runs a command for a person. An error is printed as one line. */
 async function runCommand(name: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   // A reader such as `head` may have seen enough.
@@ -179,7 +192,7 @@ async function runCommand(name: string, args: readonly string[], env: NodeJS.Pro
     const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
     if (!load) {
       const { unknownCommand } = await import('./cli/unknown-command.lazy.js');
-      throw unknownCommand(name, ['hook', ...Object.keys(COMMANDS)]);
+      throw unknownCommand(name, ['hook', 'help', '--help', '--version', ...Object.keys(COMMANDS)]);
     }
     const command = await load();
     if (isHelpWanted(args)) process.stdout.write(command.HELP);

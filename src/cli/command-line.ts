@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { closestMatch } from 'leven';
 import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from '../shared/schema.js';
 
 /** The command cannot be run as typed. The message is one line that says why and what to do instead. */
@@ -12,8 +13,17 @@ export function parseCommandLine<T extends ParseArgsConfig['options']>(args: rea
     return parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
     const [sentence = ''] = (error as Error).message.split(/\. |\n/);
-    throw new UsageError(`${sentence.replace(/\.$/, '')}; --help lists the options`);
+    const [, unknown] = /^Unknown option '--(.+)'/.exec(sentence) ?? [];
+    const meant = unknown === undefined ? undefined : findSimilar(unknown, [...Object.keys(options ?? {}), 'help']);
+    const hint = meant === undefined ? '--help lists the options' : `did you mean --${meant}?`;
+    throw new UsageError(`${sentence.replace(/\.$/, '')}; ${hint}`);
   }
+}
+
+/** Returns the word that was probably meant, if one is similar. */
+export function findSimilar(typed: string, words: readonly string[]): string | undefined {
+  // If more than a third of the letters differ, it is not a typing error.
+  return closestMatch(typed, words, { maxDistance: Math.floor(typed.length / 3) });
 }
 
 export function parsePositiveNumber(option: string, text: string | undefined): number | undefined {

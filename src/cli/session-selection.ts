@@ -31,14 +31,19 @@ export function selectSessions(selection: Selection, claudeFolder: string, onUnr
     return [...new Map(sessions.map((session) => [session.sessionId, session])).values()];
   }
   const excluded = exclude.map((glob) => picomatch(glob, { dot: true, basename: !glob.includes('/') }));
-  const folders = project === undefined ? [] : [project, resolve(project)];
-  if (project !== undefined && existsSync(project)) folders.push(realpathSync(project));
+  const isOfProject = project === undefined ? () => true : ranIn(project);
   return all
-    .filter(({ path, folders: ranIn, lastActivityAt: at }) => {
-      const isOfProject = project === undefined || ranIn.some((folder) => folders.includes(folder));
-      return isOfProject && at >= since && at <= until && !excluded.some((matches) => matches(path));
+    .filter((session) => {
+      const { path, lastActivityAt: at } = session;
+      return isOfProject(session) && at >= since && at <= until && !excluded.some((matches) => matches(path));
     })
     .slice(0, limit);
+}
+
+/** Returns a function that says whether a session ran in a folder. */
+export function ranIn(folder: string): (session: SessionOverview) => boolean {
+  const names = [folder, resolve(folder), ...(existsSync(folder) ? [realpathSync(folder)] : [])];
+  return ({ folders }) => folders.some((each) => names.includes(each));
 }
 
 /** Lists every session on disk, newest first. `onUnreadable` is called for each file or folder that cannot be read. */

@@ -4,12 +4,18 @@ import { type GitConfig, readGitConfig, readSmallFile } from './config.js';
 
 /** Returns the configuration of the repository that a folder belongs to; undefined if it is in none, or no longer exists. */
 export function readRepositoryConfig(folder: string): GitConfig | undefined {
-  if (!isAbsolute(folder) || !statIfExists(folder)?.isDirectory()) return undefined;
+  const gitFolder = statIfExists(folder)?.isDirectory() ? findRepositoryFolder(folder) : undefined;
+  return gitFolder === undefined ? undefined : readGitConfig(join(gitFolder, 'config'));
+}
+
+/** Returns git's own folder of the repository that a folder belongs to, or belonged to: the same for all its worktrees. */
+export function findRepositoryFolder(folder: string): string | undefined {
+  if (!isAbsolute(folder)) return undefined;
   for (let place = folder; ; place = dirname(place)) {
     const path = join(place, '.git');
     const status = statIfExists(path);
     const gitFolder = status?.isFile() ? readGitFolderPath(path) : path;
-    if (status && gitFolder !== undefined) return readGitConfig(join(findCommonFolder(gitFolder), 'config'));
+    if (status && gitFolder !== undefined) return findCommonFolder(gitFolder);
     if (dirname(place) === place) return undefined;
   }
 }

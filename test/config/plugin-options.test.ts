@@ -4,9 +4,7 @@ import { withPluginOptions } from '../../src/config/plugin-options.js';
 import { readSettings } from '../../src/config/settings.js';
 import { type SettingName, variableNames } from '../../src/config/settings-table.js';
 
-const { userConfig } = JSON.parse(
-  readFileSync(new URL('../../plugin/.claude-plugin/plugin.json', import.meta.url), 'utf8'),
-);
+const { userConfig } = JSON.parse(readFileSync(new URL('../../plugin/plugin.json', import.meta.url), 'utf8'));
 
 /** The environment of a hook for whose plugin the user entered these options. */
 const entered = (options: NodeJS.ProcessEnv, env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv => ({

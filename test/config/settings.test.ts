@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { stateFolder } from '../../src/config/claude-folder.js';
 import { readSettings } from '../../src/config/settings.js';
@@ -108,7 +109,10 @@ describe('readSettings', () => {
     const env = { ...KEYS, CC_LANGFUSE_USER_ID: 'git', HOME: '/home/me', GIT_AUTHOR_EMAIL: 'me@example.com' };
     expect(await readSettings(env)).toMatchObject({
       userId: undefined,
-      gitIdentity: { authorEmail: 'me@example.com', configs: ['/home/me/.gitconfig', '/home/me/.config/git/config'] },
+      gitIdentity: {
+        authorEmail: 'me@example.com',
+        configs: [join('/home/me/.gitconfig'), join('/home/me/.config/git/config')],
+      },
     });
   });
 

@@ -8,7 +8,9 @@ const COMMANDS = [
   'install',
   'upgrade',
   'uninstall',
+  'status',
   'doctor',
+  'log',
   'preview',
   'backfill',
   'sessions',
@@ -34,18 +36,28 @@ test.each(COMMANDS)('%s --help shows the usage of the command in 80 columns', as
   expect(stdout).toMatch(new RegExp(`^usage: cc-langfuse ${command}\\b`));
   expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
   expect(await run([command, '-h'], {})).toMatchObject({ exitCode: 0, stdout });
+  expect(await run(['help', command], {})).toMatchObject({ exitCode: 0, stdout, stderr: '' });
 });
 
-test('--version prints the version of the package', async () => {
-  expect(await run(['--version'], {})).toMatchObject({ exitCode: 0, stdout: `${version}\n`, stderr: '' });
+test('help shows the help, and refuses to explain what is not a command', async () => {
+  expect(await run(['help'], {})).toMatchObject({ exitCode: 0, stdout: HELP, stderr: '' });
+  expect(await run(['help', '--help'], {})).toMatchObject({ exitCode: 0, stdout: HELP, stderr: '' });
+  expect(await run(['help', 'worker'], {})).toMatchObject({ exitCode: 2, stdout: '' });
+});
+
+test.each(['--version', '-v'])('%s prints the version of the package', async (option) => {
+  expect(await run([option], {})).toMatchObject({ exitCode: 0, stdout: `${version}\n`, stderr: '' });
 });
 
 test.each([
   ['backfil', 'did you mean cc-langfuse backfill?'],
+  ['helo', 'did you mean cc-langfuse help?'],
   ['Sessions', 'did you mean cc-langfuse sessions?'],
   ['foo', 'see cc-langfuse --help'],
   ['toString', 'see cc-langfuse --help'],
-  ['--halp', 'see cc-langfuse --help'],
+  ['--halp', 'did you mean cc-langfuse --help?'],
+  ['--verison', 'did you mean cc-langfuse --version?'],
+  ['-x', 'see cc-langfuse --help'],
 ])('the unknown command %s is refused with the hint: %s', async (command, hint) => {
   expect(await run([command], {})).toMatchObject({
     exitCode: 2,

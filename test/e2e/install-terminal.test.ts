@@ -41,6 +41,36 @@ describe('in a terminal', () => {
     });
   });
 
+  test('install does not ask for what was given, checks the form of keys, and says at the end that it is done', async () => {
+    const { exitCode, screen } = await inTerminal(
+      ['install', '--public-key', PUBLIC_KEY, '--base-url', newcomer.server.url],
+      {
+        'Secret key (hidden): ': 'my-secret\r',
+        "Langfuse's keys begin with sk-lf-. Use it anyway? [y/N] ": '\r',
+        '\nSecret key (hidden): ': `${SECRET_KEY}\r`,
+      },
+    );
+    expect(exitCode).toBe(0);
+    expect(screen).not.toMatch(/Which Langfuse|Public key/);
+    expect(screen).toMatch(/\nInstalled\.\r\n$/);
+    expect(JSON.parse(newcomer.settings).env).toMatchObject({
+      LANGFUSE_PUBLIC_KEY: PUBLIC_KEY,
+      LANGFUSE_SECRET_KEY: SECRET_KEY,
+      LANGFUSE_BASE_URL: newcomer.server.url,
+    });
+  });
+
+  test('install takes a key of another form if the user says so', async () => {
+    const { screen } = await inTerminal(['install', '--base-url', newcomer.server.url], {
+      'Public key: ': 'team-a\r',
+      "Langfuse's keys begin with pk-lf-. Use it anyway? [y/N] ": 'y\r',
+      'Secret key (hidden): ': `${SECRET_KEY}\r`,
+      'Which Langfuse?': '\u0003',
+    });
+    expect(screen).toContain('Langfuse refused the keys (401)');
+    expect(newcomer.server.requests).toHaveLength(1);
+  });
+
   test('install offers what the settings have, and a server that does not answer may be used anyway', async () => {
     newcomer.settings = JSON.stringify({
       env: {

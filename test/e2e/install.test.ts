@@ -55,6 +55,7 @@ describe('install --yes', () => {
         `registered SessionStart, Stop, StopFailure, SessionEnd in ${newcomer.settingsFile}`,
         `Next: start a new Claude Code session. After its first answer it appears at ${newcomer.server.url}/project/embedded/sessions`,
         'If it does not: cc-langfuse doctor. To send earlier sessions there: cc-langfuse backfill.',
+        'Installed.',
         '',
       ].join('\n'),
     );
@@ -107,7 +108,7 @@ describe('install --yes', () => {
     await newcomer.install();
     newcomer.settings = newcomer.settings.replace(PUBLIC_KEY, 'pk-lf-before');
     await newcomer.install();
-    expect(readdirSync(join(newcomer.home, '.claude'))).toEqual(['cc-langfuse', 'settings.json']);
+    expect(readdirSync(join(newcomer.home, '.claude'))).toEqual(['cc-langfuse', 'settings.json', 'state']);
   });
 
   test('takes missing keys from the settings or the environment, and keeps the names of variables', async () => {

@@ -1,48 +1,57 @@
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { assembleMarketplace } from '../../scripts/marketplace.js';
 import { readSettings } from '../../src/config/settings.js';
 import { version } from '../../src/shared/version.js';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
 import { Workplace } from '../support/program.js';
 import { play, recording } from '../support/recording.js';
+import { removeFolder } from '../support/remove-folder.js';
 import { describeTraces } from '../support/traces.js';
 
-const ROOT = new URL('../../', import.meta.url).pathname;
-const PLUGIN = join(ROOT, 'plugin');
-const document = (path: string) => JSON.parse(readFileSync(join(ROOT, path), 'utf8'));
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const marketplace = mkdtempSync(join(tmpdir(), 'cc-langfuse-marketplace-'));
+const plugin = join(marketplace, 'plugin');
+const document = (path: string) => JSON.parse(readFileSync(path, 'utf8'));
 const hooksIn = (path: string): { [event: string]: [{ hooks: [{ command: string; timeout: number }] }] } =>
   document(path).hooks;
+const pluginHooks = () => hooksIn(join(plugin, 'hooks', 'hooks.json'));
+const manifest = () => document(join(plugin, '.claude-plugin', 'plugin.json'));
+
+beforeAll(() => assembleMarketplace(marketplace));
+
+afterAll(() => removeFolder(marketplace));
 
 describe('the plugin', () => {
-  test('contains the program as built from this source (npm run plugin updates it)', () => {
+  test('contains the built program, which can be started', () => {
     const files = (folder: string) =>
-      Object.fromEntries(
-        readdirSync(join(ROOT, folder)).map((name) => [name, readFileSync(join(ROOT, folder, name), 'utf8')]),
-      );
-    const [shipped, built] = [files('plugin/dist'), files('dist')];
+      Object.fromEntries(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
+    const [shipped, built] = [files(join(plugin, 'dist')), files(join(ROOT, 'dist'))];
     expect(Object.keys(built)).not.toEqual([]);
-    expect(Object.keys(shipped).toSorted()).toEqual(Object.keys(built).toSorted());
-    for (const [name, text] of Object.entries(built)) expect(shipped[name] === text, name).toBe(true);
+    expect(shipped).toEqual(built);
     // Claude Code starts it.
-    expect(statSync(join(PLUGIN, 'dist', 'hook.sh')).mode & 0o777).toBe(0o755);
+    expect(statSync(join(plugin, 'dist', 'hook.sh')).mode & 0o777).toBe(0o755);
   });
 
   test('has the version of the package, and is the plugin that the marketplace offers', () => {
-    const { name, version: itsVersion } = document('plugin/.claude-plugin/plugin.json');
+    const { name, version: itsVersion } = manifest();
     expect(itsVersion).toBe(version);
-    expect(document('.claude-plugin/marketplace.json').plugins).toMatchObject([{ name, source: './plugin' }]);
+    const offered = document(join(marketplace, '.claude-plugin', 'marketplace.json')).plugins;
+    expect(offered).toMatchObject([{ name, source: './plugin' }]);
   });
 
   test('registers the same hooks as hooks.example.json, with the same timeouts', () => {
     const timeouts = (path: string) =>
       Object.entries(hooksIn(path)).map(([event, [{ hooks }]]) => [event, hooks.map(({ timeout }) => timeout)]);
-    expect(timeouts('plugin/hooks/hooks.json')).toEqual(timeouts('hooks.example.json'));
+    expect(timeouts(join(plugin, 'hooks', 'hooks.json'))).toEqual(timeouts(join(ROOT, 'hooks.example.json')));
   });
 
   test('asks the user only for values that are settings of cc-langfuse', async () => {
-    const { userConfig } = document('plugin/.claude-plugin/plugin.json');
+    const { userConfig } = manifest();
     expect(Object.keys(userConfig)).not.toEqual([]);
     for (const key of Object.keys(userConfig)) {
       const variable = `CC_LANGFUSE_${key.toUpperCase()}`;
@@ -70,8 +79,7 @@ describe('the hooks of the plugin, started as Claude Code starts them', () => {
     HOME: workplace.home,
     PATH: process.env.PATH,
     CLAUDE_CODE_ENTRYPOINT: 'sdk-cli',
-    // The program as it is built now.
-    CLAUDE_PLUGIN_ROOT: ROOT,
+    CLAUDE_PLUGIN_ROOT: plugin,
     CLAUDE_PLUGIN_OPTION_PUBLIC_KEY: PUBLIC_KEY,
     CLAUDE_PLUGIN_OPTION_SECRET_KEY: SECRET_KEY,
     CLAUDE_PLUGIN_OPTION_BASE_URL: workplace.server.url,
@@ -79,7 +87,7 @@ describe('the hooks of the plugin, started as Claude Code starts them', () => {
 
   const start = (event: string, payload: unknown, env: NodeJS.ProcessEnv) =>
     new Promise((resolve) => {
-      const command = hooksIn('plugin/hooks/hooks.json')[event]?.[0].hooks[0].command ?? 'false';
+      const command = pluginHooks()[event]?.[0].hooks[0].command ?? 'false';
       const shell = spawn('sh', ['-c', command], { env });
       let output = '';
       for (const stream of [shell.stdout, shell.stderr])

@@ -208,10 +208,58 @@ describe('sessions', () => {
 
   test('ends without an error if its reader stops early', async () => {
     for (let n = 1; n <= 2_000; n += 1) writeLines(n, [user('q', { sessionId: sessionIdOf(n) }), assistant('m', 'a')]);
-    const { exitCode, stderr } = await run(['sessions'], workplace.env, '', {
+    const { exitCode, stderr } = await run(['sessions', '--limit', 'all'], workplace.env, '', {
       onStart: (child) => child.stdout?.once('data', () => child.stdout?.destroy()),
     });
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  });
+});
+
+describe('sessions lists', () => {
+  const ids = async (...args: string[]) =>
+    (await listed(...args)).map(({ sessionId }: { sessionId: string }) => sessionId);
+  const newest = (count: number) => Array.from({ length: count }, (_, index) => sessionIdOf(index + 1));
+
+  test('the newest 20, and says how many more there are', async () => {
+    for (let n = 1; n <= 23; n += 1) write(n, 1);
+    expect(await ids()).toEqual(newest(20));
+    const { stdout, stderr } = await sessions();
+    expect(stdout.match(/not exported/g)).toHaveLength(20);
+    expect(stderr).toBe('and 3 more; --limit all lists them, too\n');
+    expect(await ids('--limit', 'all')).toEqual(newest(23));
+    expect(await ids('--limit', '2')).toEqual(newest(2));
+    expect((await sessions('--limit', '2')).stderr).toBe('');
+    // A search that left out old sessions would be useless.
+    expect(await ids('--search', 'answer 1')).toEqual(newest(23));
+    expect(await ids('--search', 'answer 1', '--limit', '2')).toEqual(newest(2));
+  });
+
+  test('those that were active since a moment', async () => {
+    for (const n of [1, 2, 3]) write(n);
+    expect(await ids('--since', '2026-10-01T09:30:00Z')).toEqual(newest(2));
+    expect(await sessions('--since', '2026-10-02')).toMatchObject({
+      stdout: '',
+      stderr: 'no session on disk matches\n',
+    });
+  });
+
+  test('those of a directory, and of the rest of its repository, with --here', async () => {
+    const repository = join(workplace.home, 'shop');
+    const worktree = join(workplace.home, 'shop-fix');
+    mkdirSync(join(repository, '.git', 'worktrees', 'fix'), { recursive: true });
+    writeFileSync(join(repository, '.git', 'worktrees', 'fix', 'commondir'), '../..\n');
+    mkdirSync(join(repository, 'src'));
+    mkdirSync(worktree);
+    writeFileSync(join(worktree, '.git'), `gitdir: ${join(repository, '.git', 'worktrees', 'fix')}\n`);
+    const folders = [join(repository, 'src'), join(repository, 'removed'), worktree, repository, workplace.home];
+    for (const [index, cwd] of folders.entries())
+      writeSession(workplace.projects, { sessionId: sessionIdOf(index + 1), cwd, turns: 1, startsAt: STARTS - index });
+    const here = async (cwd: string) => {
+      const { stdout } = await run(['sessions', '--here', '--json'], workplace.env, '', { cwd });
+      return JSON.parse(stdout).map(({ sessionId }: { sessionId: string }) => sessionId);
+    };
+    for (const folder of [repository, join(repository, 'src'), worktree]) expect(await here(folder)).toEqual(newest(4));
+    expect(await here(workplace.home)).toEqual([sessionIdOf(5)]);
   });
 });
 
@@ -229,24 +277,32 @@ describe('sessions --search', () => {
       }),
       assistant('m2', [toolUse('t2', 'Read', { file_path: '/tmp/a' })], { timestamp: '2026-10-01T12:00:03.000Z' }),
       user([toolResult('t2', `a NEEDLE beside ${secret}`)], { timestamp: '2026-10-01T12:00:04.000Z' }),
-      assistant('m3', 'needle in the answer is not in a tool call'),
+      assistant('m3', `the answer\nhas a needle and ${secret}`, { timestamp: '2026-10-01T12:00:05.000Z' }),
+      user('And in a haystack?', { timestamp: '2026-10-01T12:01:00.000Z' }),
+      assistant('m4', 'No.', { timestamp: '2026-10-01T12:01:01.000Z' }),
     ]);
   });
 
-  test('finds tool calls by input or output, and shows the line', async () => {
+  test('finds tool calls by input or output, and prompts and answers, and shows the line', async () => {
     expect((await sessions('--search', 'needle')).stdout).toBe(
       [
         `${sessionIdOf(1)}  2026-10-01 12:00  Bash`,
         '  grep -r Needle .',
         `${sessionIdOf(1)}  2026-10-01 12:00  Read`,
         '  a NEEDLE beside [redacted]',
+        `${sessionIdOf(1)}  2026-10-01 12:00  answer`,
+        '  has a needle and [redacted]',
         '',
       ].join('\n'),
     );
+    expect(await listed('--search', 'haystack')).toEqual([
+      { sessionId: sessionIdOf(1), at: '2026-10-01T12:01:00.000Z', kind: 'prompt', line: 'And in a haystack?' },
+    ]);
     expect(await listed('--search', 'a needle WITH')).toEqual([
       {
         sessionId: sessionIdOf(1),
         at: '2026-10-01T12:00:01.000Z',
+        kind: 'tool',
         tool: 'Bash',
         line: 'found a needle with [redacted]',
       },
@@ -255,13 +311,13 @@ describe('sessions --search', () => {
     expect(await sessions('--search', 'no such text')).toMatchObject({
       exitCode: 0,
       stdout: '',
-      stderr: 'no tool call contains that text\n',
+      stderr: 'nothing contains that text\n',
     });
   });
 
   test('for a secret finds its calls without printing it', async () => {
     const { stdout } = await sessions('--search', secret);
-    expect(stdout.split('\n')).toHaveLength(5);
+    expect(stdout.split('\n')).toHaveLength(7);
     expect(stdout).not.toContain(secret);
   });
 
@@ -289,6 +345,9 @@ describe('sessions --search', () => {
 describe('sessions refuses', () => {
   test.each([
     [['--frob'], "Unknown option '--frob'; --help lists the options"],
+    [['--serach', 'x'], "Unknown option '--serach'; did you mean --search?"],
+    [['--limit', '0'], '--limit 0: expected a whole number above 0'],
+    [['--since', 'monday'], '--since monday: expected 30m, 12h, 7d, 2w or 2026-11-01'],
     [['--search', ''], '--search: expected a text'],
     [['--search', 'x', '--count'], '--search and --count: choose one of them'],
     [['x'], 'x: sessions takes no operands; --search finds text'],

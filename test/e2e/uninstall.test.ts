@@ -43,7 +43,11 @@ describe('uninstall', () => {
       ].join('\n'),
     );
     expect(newcomer.settings).toBe(before);
-    expect(readdirSync(join(newcomer.home, '.claude'))).toEqual(['settings.json']);
+    expect(readdirSync(join(newcomer.home, '.claude'), { recursive: true })).toEqual([
+      'settings.json',
+      'state',
+      'state/cc-langfuse_projects.json',
+    ]);
   });
 
   test.each([

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { Exporter } from '../support/exporter.js';
 import type { StoredObservation } from '../support/langfuse-server.js';
@@ -37,7 +38,7 @@ test.each(recordings())(
 );
 
 test('the session in fixtures/handmade, with what no recording has, becomes the observations in its expected.json', async () => {
-  const folder = new URL('../../fixtures/handmade/', import.meta.url).pathname;
+  const folder = fileURLToPath(new URL('../../fixtures/handmade/', import.meta.url));
   const exporter = await Exporter.open();
   try {
     const path = join(folder, '88888888-8888-4888-8888-888888888888.jsonl');

@@ -1,6 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { expect, test } from 'vitest';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { assembleMarketplace } from '../../scripts/marketplace.js';
 import { type LangfuseServer, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
+import { removeFolder } from '../support/remove-folder.js';
 import { claudeProgram } from './claude-code.js';
 import type { ClaudeHome } from './claude-home.js';
 import { print } from './headless.js';
@@ -8,11 +13,15 @@ import { proveArrival, proveExport } from './proof.js';
 import { says, text } from './replies.js';
 import { TracedHome } from './traced-home.js';
 
-const MARKETPLACE = new URL('../../', import.meta.url).pathname;
+const marketplace = mkdtempSync(join(tmpdir(), 'cc-langfuse-marketplace-'));
+
+beforeAll(() => assembleMarketplace(marketplace));
+
+afterAll(() => removeFolder(marketplace));
 
 async function installPlugin({ work: cwd, env }: ClaudeHome, { url }: LangfuseServer): Promise<void> {
   const options = [`public_key=${PUBLIC_KEY}`, `secret_key=${SECRET_KEY}`, `base_url=${url}`];
-  const args = ['plugin', 'install', 'cc-langfuse', '--marketplace', MARKETPLACE, '-y'];
+  const args = ['plugin', 'install', 'cc-langfuse', '--marketplace', marketplace, '-y'];
   const config = options.flatMap((option) => ['--config', option]);
   const { status, stdout, stderr } = spawnSync(claudeProgram(), [...args, ...config], { cwd, env, encoding: 'utf8' });
   expect(status, stdout + stderr).toBe(0);

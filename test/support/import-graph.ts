@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join } from 'node:path/posix';
+import { fileURLToPath } from 'node:url';
 
-const SOURCE = new URL('../../src/', import.meta.url).pathname;
+const SOURCE = fileURLToPath(new URL('../../src/', import.meta.url));
 
 /** One import. Files are named relative to `src/`, packages and Node's modules by their names. */
 export interface Import {
@@ -32,6 +33,7 @@ export function parseImports(from: string, text: string): Import[] {
 export function listSourceFiles(): string[] {
   return readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
+    .map((file) => file.replaceAll('\\', '/'))
     .toSorted();
 }
 

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
-import { type Ended, type Environment, run, Workplace } from './program.js';
+import { type Ended, type Environment, homeVariables, run, Workplace } from './program.js';
 
 /** Options for the keys; the secret one is read from stdin. */
 export const KEYS = ['--public-key', PUBLIC_KEY, '--secret-key-stdin'];
@@ -14,7 +14,7 @@ export class Newcomer {
   private constructor(workplace: Workplace) {
     this.workplace = workplace;
     this.settingsFile = join(workplace.home, '.claude', 'settings.json');
-    workplace.env = { HOME: workplace.home };
+    workplace.env = homeVariables(workplace.home);
   }
 
   static async arrive(): Promise<Newcomer> {

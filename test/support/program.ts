@@ -2,12 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
 import { removeFolder } from './remove-folder.js';
 
-export const PROGRAM = new URL('../../dist/cli.cjs', import.meta.url).pathname;
+export const PROGRAM = fileURLToPath(new URL('../../dist/cli.cjs', import.meta.url));
 /** What Claude Code starts for each event. */
-export const LAUNCHER = new URL('../../dist/hook.sh', import.meta.url).pathname;
+export const LAUNCHER = fileURLToPath(new URL('../../dist/hook.sh', import.meta.url));
 
 /** How to wait for what a worker does in the background. */
 export const POLL = { timeout: 20_000, interval: 25 };
@@ -58,6 +59,11 @@ export function letIdle(path: string): void {
   for (const name of names) utimesSync(join(path, name), anHourAgo, anHourAgo);
 }
 
+/** The variables that say where a home is: on Windows, Node looks at another one than shells do. */
+export function homeVariables(home: string): Environment {
+  return process.platform === 'win32' ? { HOME: home, USERPROFILE: home } : { HOME: home };
+}
+
 /** A home and a server of its own, with the program between them. */
 export class Workplace {
   readonly home = mkdtempSync(join(tmpdir(), 'cc-langfuse-'));
@@ -68,7 +74,7 @@ export class Workplace {
   private constructor(server: LangfuseServer) {
     this.server = server;
     this.env = {
-      HOME: this.home,
+      ...homeVariables(this.home),
       TRACE_TO_LANGFUSE: 'true',
       LANGFUSE_PUBLIC_KEY: PUBLIC_KEY,
       LANGFUSE_SECRET_KEY: SECRET_KEY,

@@ -1,6 +1,7 @@
 import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, normalize, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 
 /** A recorded session of the real Claude Code: the transcripts that it wrote, and the hooks that it called. */
 export interface Recording {
@@ -8,7 +9,7 @@ export interface Recording {
   readonly folder: string;
 }
 
-const RECORDINGS = new URL('../../fixtures/recorded/', import.meta.url).pathname;
+const RECORDINGS = fileURLToPath(new URL('../../fixtures/recorded/', import.meta.url));
 const RECORDED_HOME = '/home/dev';
 
 export function recordings(): Recording[] {
@@ -22,7 +23,7 @@ export function recording(name: string): Recording {
 /** The transcripts of a recording, oldest first. */
 export function transcriptsOf({ folder }: Recording): string[] {
   const files = readdirSync(join(folder, 'projects'), { recursive: true, encoding: 'utf8' })
-    .filter((file) => /(^|\/)[0-9a-f-]{36}\.jsonl$/.test(file))
+    .filter((file) => /(^|[/\\])[0-9a-f-]{36}\.jsonl$/.test(file))
     .map((file) => join(folder, 'projects', file));
   const firstTime = (file: string) => /"timestamp":"([^"]+)"/.exec(readFileSync(file, 'utf8'))?.[1] ?? '';
   return files.toSorted((a, b) => firstTime(a).localeCompare(firstTime(b)));
@@ -110,7 +111,7 @@ function hookCalls(folder: string, home: string, files: readonly Growing[]): Cal
     .filter((text) => text !== '')
     .map(
       (text) =>
-        JSON.parse(text.replaceAll(RECORDED_HOME, home)) as {
+        JSON.parse(text.replaceAll(RECORDED_HOME, JSON.stringify(home).slice(1, -1))) as {
           event: string;
           wall_ms: number;
           stdin: Record<string, unknown>;
@@ -119,7 +120,7 @@ function hookCalls(folder: string, home: string, files: readonly Growing[]): Cal
     .filter(({ event }) => EVENTS.includes(event))
     .toSorted((a, b) => a.wall_ms - b.wall_ms)
     .map(({ event, wall_ms: at, stdin: payload }) => {
-      const file = files.find(({ path }) => path === payload.transcript_path);
+      const file = files.find(({ path }) => path === normalize(String(payload.transcript_path)));
       const answer = payload.last_assistant_message;
       if (!file || typeof answer !== 'string' || !event.startsWith('Stop'))
         return { event, at, payload, held: undefined };
@@ -179,6 +180,6 @@ function grow(file: Growing, upTo: number): void {
 /** Returns the transcripts of subagents in a folder, at any depth. */
 export function agentFilesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((file) => /(^|\/)agent-[^/]+\.jsonl$/.test(file))
+    .filter((file) => /(^|[/\\])agent-[^/\\]+\.jsonl$/.test(file))
     .map((file) => join(folder, file));
 }

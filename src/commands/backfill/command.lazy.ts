@@ -15,6 +15,7 @@ import { openDestination } from '../../langfuse/open-destination.js';
 import { checkKeys, sessionsPage } from '../../langfuse/server.js';
 import { openLog } from '../../shared/log.js';
 import { DryRunState } from '../../state/dry-run.js';
+import { saveProjectId } from '../../state/known-projects.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { backfill, type SessionResult } from './backfill.js';
@@ -50,7 +51,8 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   if (isSending && !request.assumeYes && (!canAsk() || request.output !== 'words'))
     throw new UsageError('there is no terminal to ask in: use --yes; --dry-run shows what would be sent');
   // A Collector has no keys to check, and no page.
-  const project = destination?.kind === 'langfuse' && isSending ? await findProject(destination) : undefined;
+  const project =
+    destination?.kind === 'langfuse' && isSending ? await findProject(destination, stateFolder(env)) : undefined;
   const backfillAll = (isDryRun: boolean) => exportAll(sessions, { ...request, isDryRun }, { shell, env, settings });
   if (isSending && !request.assumeYes) {
     const { results: expected, isInterrupted } = await backfillAll(true);
@@ -135,10 +137,12 @@ function describeGoal(config: Settings['destination'], project: { name: string }
 }
 
 /** Returns the project that the keys belong to. A wrong key is better reported now than after an hour of reading. */
-async function findProject(config: LangfuseConfig) {
+async function findProject(config: LangfuseConfig, folder: string) {
   const check = await checkKeys(config);
   if (check.kind === 'refused' || check.kind === 'unreachable') throw new Error(check.problem);
-  return check.kind === 'accepted' ? check.project : undefined;
+  if (check.kind !== 'accepted') return undefined;
+  saveProjectId(folder, fingerprint(config), check.project.id);
+  return check.project;
 }
 
 /** The first Ctrl-C stops after the requests under way, the second at once. The terminal is restored first. Returns how to undo it. */

@@ -21,8 +21,8 @@ export function formatReport(parts: readonly Part[], home: string): string[] {
 
 function formatFinding({ name, status, message, fix }: Finding, home: string): string[] {
   const head = `  ${style(COLOURS[status], MARKS[status])} ${fitColumn(name, NAME_COLUMNS)}`;
-  const [first = '', ...rest] = wrap(message, home);
-  const fixLines = fix === undefined ? [] : wrap(fix, home);
+  const [first = '', ...rest] = wrapText(message, home, INDENT);
+  const fixLines = fix === undefined ? [] : wrapText(fix, home, INDENT);
   return [
     head + first,
     ...rest.map((line) => ' '.repeat(INDENT) + line),
@@ -30,13 +30,13 @@ function formatFinding({ name, status, message, fix }: Finding, home: string): s
   ];
 }
 
-/** Wraps to the terminal's width. A longer path or URL stays whole, so that it can be copied. */
-function wrap(text: string, home: string): string[] {
+/** Wraps to what an indent leaves of the terminal's width. A longer path or URL stays whole, so that it can be copied. */
+export function wrapText(text: string, home: string, indent: number): string[] {
   // After a quote a shell would take `~` literally.
   const withTilde = (path: string, offset: number) => (text[offset - 1] === "'" ? path : '~/');
   const short = toOneLine(home === '' ? text : text.replaceAll(`${home}/`, withTilde));
-  const width = terminalWidth() - INDENT;
-  return Number.isFinite(width) ? wrapAnsi(short, Math.max(width, INDENT), { trim: true }).split('\n') : [short];
+  const width = terminalWidth() - indent;
+  return Number.isFinite(width) ? wrapAnsi(short, Math.max(width, indent), { trim: true }).split('\n') : [short];
 }
 
 function summarize(parts: readonly Part[]): string {

@@ -1,11 +1,11 @@
-import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { parseCommandLine, parsePointInTime, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
 import { formatMoment, toOneLine } from '../../cli/format.js';
 import { formatSession } from '../../cli/format-session.js';
-import { listSessions } from '../../cli/session-selection.js';
+import { selectSessions } from '../../cli/session-selection.js';
 import { cutToWidth, printJson, printStderr, printStdout, style, terminalWidth } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { type FolderSettings, readCommandSettings } from '../../config/folder-settings.js';
-import { readSettings } from '../../config/settings.js';
+import { readSettings, type Settings } from '../../config/settings.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { createRedactor, type Redact } from '../../observations/redaction/redact.js';
 import { attempt } from '../../shared/attempt.js';
@@ -14,14 +14,18 @@ import { isMutedNow } from '../../state/runs.js';
 import { StateStore } from '../../state/store.js';
 import { hasMessagesAfter, type SessionOverview } from '../../transcript/sessions/overview.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
-import { type Match, searchToolCalls } from './tool-search.js';
+import { ranInRepository } from './here.js';
+import { type Match, searchSession } from './text-search.js';
 
 export const HELP = `usage: cc-langfuse sessions [options]
 
-Lists the sessions on disk, newest first, and how much of each is in Langfuse.
+Lists the newest sessions on disk, and how much of each is in Langfuse.
 
-  --search <text>   list the tool calls whose input or output contains the text
-                    instead; upper and lower case are the same
+  --limit <n>       only the n newest, or all (20; all for a search)
+  --since <when>    only those last active at or after: 7d, 12h, 2026-11-01
+  --here            only those of this directory and of its repository
+  --search <text>   list the prompts, answers and tool calls that contain the
+                    text instead; upper and lower case are the same
   --count           also count turns that were not exported; this reads all of
                     those sessions' files
   --json            print one JSON array, and nothing else
@@ -29,10 +33,15 @@ Lists the sessions on disk, newest first, and how much of each is in Langfuse.
 `;
 
 const OPTIONS = {
+  limit: { type: 'string' },
+  since: { type: 'string' },
+  here: { type: 'boolean' },
   search: { type: 'string' },
   count: { type: 'boolean' },
   json: { type: 'boolean' },
 } as const;
+
+const USUAL_LIMIT = 20;
 
 /** How much of a session is in Langfuse, with the words for it. */
 const STATES = {
@@ -57,16 +66,46 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     throw new UsageError(`${positionals[0]}: sessions takes no operands; --search finds text`);
   if (values.search === '') throw new UsageError('--search: expected a text');
   if (values.search !== undefined && values.count) throw new UsageError('--search and --count: choose one of them');
+  const limit = parseLimit(values.limit) ?? (values.search === undefined ? USUAL_LIMIT : Number.POSITIVE_INFINITY);
+  const since = values.since === undefined ? undefined : parsePointInTime('since', values.since, Date.now());
   const { env } = await readCommandSettings(processEnv, process.cwd());
-  const { redact = createRedactor([]), destination } = await readSettings(env);
+  const settings = await readSettings(env);
 
-  const sessions = listSessions(claudeFolder(env));
-  if (sessions.length === 0 && !values.json) printStderr('there are no sessions on disk');
+  const found = selectSessions({ named: [], project: undefined, since, exclude: [] }, claudeFolder(env));
+  const selected = values.here ? found.filter(ranInRepository(process.cwd())) : found;
+  const sessions = selected.slice(0, limit);
+  const isAny = since === undefined && !values.here;
+  if (sessions.length === 0 && !values.json)
+    printStderr(isAny ? 'there are no sessions on disk' : 'no session on disk matches');
   if (values.search !== undefined) {
-    await printMatches(sessions, values.search, redact, values.json);
+    await printMatches(sessions, values.search, settings.redact ?? createRedactor([]), values.json);
     return 0;
   }
   const entries = new Map(new StateStore(stateFolder(env), () => {}).all());
+  const states = await findExportStates(sessions, entries, processEnv, settings);
+  const listed = values.count ? states.map(countMissing) : states;
+  if (values.json) await printJson(listed.map(toJson));
+  else for (const each of listed) await printStdout(formatSession(each.session, describeState(each), each.turns));
+  const more = selected.length - sessions.length;
+  if (more > 0 && values.limit === undefined) printStderr(`and ${more} more; --limit all lists them, too`);
+  return 0;
+}
+
+function parseLimit(text: string | undefined): number | undefined {
+  return text === 'all' ? Number.POSITIVE_INFINITY : parsePositiveNumber('limit', text);
+}
+
+interface Listed extends ExportState {
+  readonly session: SessionOverview;
+  readonly turns: number | undefined;
+}
+
+async function findExportStates(
+  sessions: readonly SessionOverview[],
+  entries: ReadonlyMap<string, Entry>,
+  processEnv: NodeJS.ProcessEnv,
+  { destination }: Settings,
+): Promise<Listed[]> {
   const listed: Listed[] = [];
   const folders = new Map<string, FolderSettings>();
   for (const session of sessions) {
@@ -74,20 +113,10 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     const [folder = ''] = session.folders;
     const there = folders.get(folder) ?? (await readCommandSettings(processEnv, folder));
     folders.set(folder, there);
-    const { optOut } = there;
-    const state = findExportState(session, entry, optOut, destination && fingerprint(destination));
-    // The file may have no end, or have been deleted since it was listed.
-    const turns = values.count && state.state !== 'exported' ? attempt(() => countTurns(session)) : entry?.turnCount;
-    listed.push({ session, turns, ...state });
+    const state = findExportState(session, entry, there.optOut, destination && fingerprint(destination));
+    listed.push({ session, turns: entry?.turnCount, ...state });
   }
-  if (values.json) await printJson(listed.map(toJson));
-  else for (const each of listed) await printStdout(formatSession(each.session, describeState(each), each.turns));
-  return 0;
-}
-
-interface Listed extends ExportState {
-  readonly session: SessionOverview;
-  readonly turns: number | undefined;
+  return listed;
 }
 
 function findExportState(
@@ -114,11 +143,20 @@ function describeState({ state, reason }: ExportState): string {
   return reason === undefined ? STATES[state] : `${STATES[state]} (${toOneLine(reason)})`;
 }
 
-/** Counts a session's turns, including those copied from another session. */
-function countTurns({ path, sessionId }: SessionOverview): number {
-  let count = 0;
-  for (const { number } of readAllTurns(path, 'main', sessionId)) count = number;
-  return count;
+function countMissing(listed: Listed): Listed {
+  return listed.state === 'exported' ? listed : { ...listed, turns: countTurns(listed.session) };
+}
+
+/**
+ * Counts a session's turns, including those copied from another session. Undefined if the file has no end, or has been deleted since
+ * it was listed.
+ */
+function countTurns({ path, sessionId }: SessionOverview): number | undefined {
+  return attempt(() => {
+    let count = 0;
+    for (const { number } of readAllTurns(path, 'main', sessionId)) count = number;
+    return count;
+  });
 }
 
 function toJson({ session, turns, state, reason }: Listed) {
@@ -144,7 +182,7 @@ async function printMatches(sessions: readonly SessionOverview[], text: string, 
   let count = 0;
   for (const session of sessions) {
     try {
-      for (const match of searchToolCalls(session, text, redact)) {
+      for (const match of searchSession(session, text, redact)) {
         count += 1;
         if (isJson) found.push(match);
         else await printStdout(formatMatch(match, text));
@@ -154,10 +192,10 @@ async function printMatches(sessions: readonly SessionOverview[], text: string, 
     }
   }
   if (isJson) await printJson(found.map(({ at, ...match }) => ({ ...match, at: new Date(at) })));
-  else if (count === 0) printStderr('no tool call contains that text');
+  else if (count === 0) printStderr('nothing contains that text');
 }
 
-function formatMatch({ sessionId, at, tool, line }: Match, text: string): string {
+function formatMatch({ sessionId, at, kind, tool = kind, line }: Match, text: string): string {
   const width = terminalWidth();
   const heading = `${toOneLine(sessionId)}  ${formatMoment(at)}  ${toOneLine(tool)}`;
   const shown = cutToWidth(cutStart(toOneLine(line), text, width - 2), width - 2);

@@ -83,12 +83,15 @@ export async function checkKnownCredentials(known: Partial<Credentials>): Promis
   return { ...credentials, project: check.project };
 }
 
-/** Asks for a server and its keys until they open a project. What is known is the default. */
-export async function askForCredentials(known: Partial<Credentials>): Promise<CheckedCredentials> {
-  const baseUrl = await askForBaseUrl(known.baseUrl ?? DEFAULT_URL);
+/** Asks for a server and its keys until they open a project. What is known is the default; what is given is not asked for. */
+export async function askForCredentials(
+  known: Partial<Credentials>,
+  given: Partial<Credentials> = {},
+): Promise<CheckedCredentials> {
+  const baseUrl = given.baseUrl ?? (await askForBaseUrl(known.baseUrl ?? DEFAULT_URL));
   if (known.publicKey === undefined)
     printStdout(`Your keys are in Langfuse, in your project's settings: ${new URL(baseUrl).origin}`);
-  const publicKey = await askUntilGood('publicKey', 'Public key', known.publicKey, ask);
+  const publicKey = given.publicKey ?? (await askUntilGood('publicKey', 'Public key', known.publicKey, ask));
   const secretKey = await askUntilGood('secretKey', 'Secret key (hidden)', known.secretKey, askHidden);
   const credentials = { baseUrl, publicKey, secretKey, headers: known.headers ?? {} };
   const check = await checkKeys(buildLangfuseConfig(credentials));
@@ -126,9 +129,17 @@ async function askUntilGood(
   for (;;) {
     const answer = (await read(shown === undefined ? `${words}: ` : `${words} [${shown}]: `)) || (known ?? '');
     const problem = findProblem(name, answer);
-    if (problem === undefined) return answer;
-    printStdout(`  ${problem}`);
+    if (problem !== undefined) printStdout(`  ${problem}`);
+    else if (answer === known || (await isMeant(name, answer))) return answer;
   }
+}
+
+/** Langfuse makes keys of this form, but whoever starts a server of their own can choose any. */
+const KEY_FORMS = { publicKey: 'pk-lf-', secretKey: 'sk-lf-', baseUrl: '' };
+
+async function isMeant(name: CredentialName, answer: string): Promise<boolean> {
+  const form = KEY_FORMS[name];
+  return answer.startsWith(form) || confirm(`  Langfuse's keys begin with ${form}. Use it anyway?`);
 }
 
 /** Shows enough of a key to recognise it, and too little to use it. */

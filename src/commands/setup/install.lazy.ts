@@ -20,9 +20,11 @@ import { programInForce, programsFolder } from '../../config/installed-program.j
 import { parseOtlpHeaders } from '../../config/setting-formats.js';
 import { type CollectorConfig, readSettings } from '../../config/settings.js';
 import { type Scope, settingsPath } from '../../config/settings-paths.js';
+import { fingerprint } from '../../langfuse/endpoint.js';
 import { sessionsPage } from '../../langfuse/server.js';
 import { withoutUndefined } from '../../shared/json.js';
 import { version } from '../../shared/version.js';
+import { saveProjectId } from '../../state/known-projects.js';
 import { checkHookConflicts } from '../doctor/checks/hooks.js';
 import { checkBackup, checkExposure } from '../doctor/checks/settings.js';
 import type { Finding } from '../doctor/finding.js';
@@ -123,7 +125,8 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     warn(findConflicts(change, env));
     return 0;
   }
-  const checked = needsKeys ? await (assumeYes ? checkKnownCredentials : askForCredentials)(known) : undefined;
+  const checked = needsKeys ? await (assumeYes ? checkKnownCredentials : askForCredentials)(known, given) : undefined;
+  if (checked?.project) saveProjectId(stateFolder(env), fingerprint(buildLangfuseConfig(checked)), checked.project.id);
   const change = plan(checked ?? {});
   const installed = scope === 'project' ? undefined : installProgram(env);
   if (installed) printStdout(describeInstalled(installed));
@@ -142,6 +145,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     ...(checked ? checkExposure(path) : []),
     ...(backup === undefined ? [] : checkBackup(backup)),
   ]);
+  printStdout('Installed.');
   return 0;
 }
 

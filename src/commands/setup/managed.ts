@@ -1,3 +1,5 @@
+import { realpathSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { printStderr, printStdout } from '../../cli/terminal.js';
@@ -24,7 +26,8 @@ export interface ManagedRequest {
 export async function installManaged(request: ManagedRequest, env: NodeJS.ProcessEnv): Promise<number> {
   const { isDryRun, isPrinted, given, secretKeyCommand } = request;
   checkKeysGiven(request);
-  const program = process.argv[1] ?? '';
+  // Not a copy of it: only whoever installs programs for everyone may replace this one.
+  const program = dirname(realpathSync(process.argv[1] ?? ''));
   const problem = findStartedFiles(program, env).map(findSharingProblem).find(Boolean);
   if (problem !== undefined && !isPrinted)
     throw new Error(

@@ -22,8 +22,8 @@ export function buildAbsoluteCommands(
 }
 
 /** The files that the hooks start. */
-export function findStartedFiles(program: string, { PATH = '' }: NodeJS.ProcessEnv): string[] {
-  return [program, findLauncher(program), findLastingPath(process.execPath, PATH)];
+export function findStartedFiles(folder: string, { PATH = '' }: NodeJS.ProcessEnv): string[] {
+  return [join(folder, 'cli.cjs'), join(folder, 'hook.sh'), findLastingPath(process.execPath, PATH)];
 }
 
 /** What a hook starts, and for whom. */

@@ -6,7 +6,7 @@ import { sanitizeText, sanitizeValue } from '../content/sanitize.js';
 import type { TraceKey } from '../metadata-keys.js';
 import type { Caller, ContentSettings, Trace } from '../model.js';
 import { NO_FIGURES } from './figures.js';
-import { deriveTraceId } from './ids.js';
+import { deriveTraceId, deriveTurnTrace } from './ids.js';
 import { buildTags, collectTags, type TagKind } from './tags.js';
 import { nameTrace, shortenRepository } from './trace-name.js';
 
@@ -39,13 +39,11 @@ const TRACE_TEXT_CHARS = 1_000;
 
 /** `earlier` are the figures of what is not in the turn any more. */
 export function buildTrace(turn: Turn, options: BuildOptions, earlier = NO_FIGURES): Trace {
-  const { number, key, context } = turn;
-  const { parent, seed, metadata } = options.caller;
-  const scope = deriveTraceId(seed === undefined || parent ? key : `${seed}:${number}`);
+  const { number, context } = turn;
+  const { parent, metadata } = options.caller;
   return createTrace(options, {
-    id: parent?.trace ?? scope,
+    ...deriveTurnTrace(turn, options.caller),
     parentId: parent?.span,
-    scope,
     name: nameTurn(turn, options),
     tags: collectTags(turn, options.autoTags, shortenRepository(options.repository), earlier.used),
     metadata: { ...describeContext(context, options), ...metadata, turn_number: number, trigger: context.trigger },

@@ -89,6 +89,18 @@ export function hasMessagesAfter(path: string, offset: number): boolean {
   });
 }
 
+/** The first time in a transcript from a byte on. */
+export function readTimeFrom(path: string, offset: number): number | undefined {
+  return withReader(path, (reader) => {
+    reader.moveToLineFrom(offset);
+    for (const line of parseLines(reader.lines())) {
+      const at = line.kind === 'unreadable' ? undefined : line.at;
+      if (at !== undefined) return at;
+    }
+    return undefined;
+  });
+}
+
 /** What has been found so far in one end of a file. */
 interface Findings {
   /** Whether there was a line that only transcripts have. */

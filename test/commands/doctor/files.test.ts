@@ -152,7 +152,5 @@ test('warnings and errors in the log are counted by message', async () => {
   const message = expect.stringMatching(
     /^in the last 7 days: 12 × "the server at http:\/\/…@proxy said sk-lf-…" \(last [\d: -]+\), 1 × "stdin is not JSON" \(last [\d: -]+\)$/,
   );
-  expect((await home.check()).of('log')).toEqual([
-    { status: 'warning', message, fix: 'tail ~/.claude/state/cc-langfuse_hook.log' },
-  ]);
+  expect((await home.check()).of('log')).toEqual([{ status: 'warning', message, fix: 'cc-langfuse log' }]);
 });

@@ -24,7 +24,7 @@ test('of many waiting sessions the five that failed last are named, and the othe
   expect(found.at(-1)).toEqual({
     status: 'warning',
     message: 'and 2 more',
-    fix: 'cc-langfuse sessions (lists them all)',
+    fix: 'cc-langfuse sessions --limit all (lists them all)',
   });
 });
 

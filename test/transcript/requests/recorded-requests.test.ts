@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { isRecord } from '../../../src/shared/json.js';
 import { readLines } from '../../../src/transcript/file/lines.js';
@@ -10,7 +11,7 @@ import { type ApiMessage, hashOf, inBlocks } from '../../support/requests.js';
  * A recorded session of the real Claude Code: parallel tools, a slow tool, an unknown tool, a subagent, a compaction,
  * resumed processes, and a fork. Long texts were shortened, and the hashes computed again.
  */
-const FOLDER = new URL('../../../fixtures/requests/', import.meta.url).pathname;
+const FOLDER = fileURLToPath(new URL('../../../fixtures/requests/', import.meta.url));
 
 interface RecordedRequest {
   readonly id: string;

@@ -120,7 +120,7 @@ function checkLog({ stateFolder, now }: StateFiles): Finding {
     .map(({ message, times, last }) => `${times} × "${message}" (last ${formatMoment(Date.parse(last))})`);
   const more = messages.length > MESSAGES_SHOWN ? [`${messages.length - MESSAGES_SHOWN} others`] : [];
   const log = about('log', { path, bytes, messages });
-  return log.warning(`in the last 7 days: ${[...shown, ...more].join(', ')}`, `tail ${quoteForShell(path)}`);
+  return log.warning(`in the last 7 days: ${[...shown, ...more].join(', ')}`, 'cc-langfuse log');
 }
 
 function readTroubles(path: string) {

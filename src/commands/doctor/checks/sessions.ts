@@ -2,6 +2,7 @@ import { formatDuration, formatMoment, plural } from '../../../cli/format.js';
 import { ownCommand } from '../../../cli/own-command.js';
 import { fingerprint } from '../../../langfuse/endpoint.js';
 import { attempt } from '../../../shared/attempt.js';
+import type { SessionEntry } from '../../../state/entry.js';
 import { isMutedNow } from '../../../state/runs.js';
 import { about, type Finding } from '../finding.js';
 import type { StateFiles } from './files.js';
@@ -26,15 +27,9 @@ function checkLastExport({ store, now }: StateFiles): Finding {
 /** The sessions that wait to be sent, those that failed last first. */
 function* checkPending({ store, now, settings }: StateFiles & SettingsInForce): Generator<Finding> {
   const here = settings.destination && fingerprint(settings.destination);
-  const waiting = readEntries(store)
-    .flatMap(([sessionId, { pending, destination, elsewhere = {} }]) => {
-      const others = Object.entries(elsewhere).map(([id, progress]) => ({ destination: id, ...progress.pending }));
-      return [{ destination, ...pending }, ...others].map((each) => ({ sessionId, ...each }));
-    })
-    .flatMap(({ since, ...each }) => (since === undefined ? [] : [{ ...each, since: Date.parse(since) || 0 }]))
-    .toSorted((a, b) => b.since - a.since);
+  const waiting = listPending(readEntries(store));
   if (waiting.length === 0) yield about('pending').ok('no session is waiting to be sent');
-  for (const { sessionId, since, attempts = 0, reason = '', destination } of waiting.slice(0, SHOWN)) {
+  for (const { sessionId, since, attempts, reason, destination } of waiting.slice(0, SHOWN)) {
     // The destination is unknown for sessions that the original cc-langfuse exported.
     const isElsewhere = destination !== undefined && here !== undefined && destination !== here;
     const hasWorked = isElsewhere && store.hasAcknowledged(destination);
@@ -48,7 +43,23 @@ function* checkPending({ store, now, settings }: StateFiles & SettingsInForce): 
   }
   const count = waiting.length - SHOWN;
   if (count > 0)
-    yield about('pending', { count }).warning(`and ${count} more`, `${ownCommand()} sessions (lists them all)`);
+    yield about('pending', { count }).warning(
+      `and ${count} more`,
+      `${ownCommand()} sessions --limit all (lists them all)`,
+    );
+}
+
+/** What waits to be sent, by session and destination, with what failed last first. */
+export function listPending(entries: readonly SessionEntry[]) {
+  return entries
+    .flatMap(([sessionId, { pending, destination, elsewhere = {} }]) => {
+      const others = Object.entries(elsewhere).map(([id, progress]) => ({ destination: id, ...progress.pending }));
+      return [{ destination, ...pending }, ...others].map((each) => ({ sessionId, ...each }));
+    })
+    .flatMap(({ sessionId, destination, since, attempts = 0, reason = '' }) =>
+      since === undefined ? [] : [{ sessionId, destination, attempts, reason, since: Date.parse(since) || 0 }],
+    )
+    .toSorted((a, b) => b.since - a.since);
 }
 
 function* checkMuted({ store }: StateFiles): Generator<Finding> {
@@ -57,7 +68,7 @@ function* checkMuted({ store }: StateFiles): Generator<Finding> {
     yield about('muted', { sessionId }).none(`${sessionId} is muted; ${ownCommand()} unmute ${sessionId} ends that`);
 }
 
-function formatAge(at: number, now: number): string {
+export function formatAge(at: number, now: number): string {
   return formatDuration(Math.max(0, now - at));
 }
 

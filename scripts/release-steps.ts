@@ -1,0 +1,39 @@
+export interface Release {
+  readonly tag: string;
+  /** `owner/name`, as GitHub has it in GITHUB_REPOSITORY. */
+  readonly repository: string;
+  /** The version in package.json: the other places follow it. */
+  readonly version: string;
+  readonly lockVersions: readonly string[];
+  readonly changelog: string;
+}
+
+/** What the project's pages and package.json have in place of the owner, which only the repository knows. */
+export const OWNER = '<owner>';
+
+/** Says why a release cannot be published. */
+export function findProblems({ tag, repository, version, lockVersions, changelog }: Release): string[] {
+  const { date } = findReleaseNotes(changelog, version) ?? {};
+  const checks: [isGood: boolean, problem: string][] = [
+    [tag === `v${version}`, `the tag is ${tag || 'missing'}, but package.json has the version ${version}`],
+    [/^[\w.-]+\/[\w.-]+$/.test(repository), `expected owner/name of the repository, not ${repository || 'nothing'}`],
+    [
+      lockVersions.every((each) => each === version),
+      `package-lock.json has another version than ${version}: npm install`,
+    ],
+    [/^\d{4}-\d\d-\d\d$/.test(date ?? ''), `CHANGELOG.md has no section "## [${version}] - <date>"`],
+  ];
+  return checks.flatMap(([isGood, problem]) => (isGood ? [] : [problem]));
+}
+
+/** Returns the section of a version in the changelog, and the date in its heading. */
+export function findReleaseNotes(changelog: string, version: string): { date: string; notes: string } | undefined {
+  const section = changelog.split(/^(?=## )/m).find((each) => each.startsWith(`## [${version}] - `));
+  const [heading = '', ...lines] = section?.split('\n') ?? [];
+  return section === undefined ? undefined : { date: heading.split(' - ')[1] ?? '', notes: lines.join('\n').trim() };
+}
+
+/** Puts the repository into package.json: npm refuses the provenance of a package that names another one. */
+export function nameRepository(packageJson: string, repository: string): string {
+  return packageJson.replaceAll(`github.com/${OWNER}/cc-langfuse`, `github.com/${repository}`);
+}

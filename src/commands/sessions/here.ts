@@ -1,0 +1,19 @@
+import { realpathSync } from 'node:fs';
+import { ranIn } from '../../cli/session-selection.js';
+import { findRepositoryFolder } from '../../git/repository.js';
+import { attempt } from '../../shared/attempt.js';
+import type { SessionOverview } from '../../transcript/sessions/overview.js';
+
+/** Returns a function that says whether a session ran in a folder, or anywhere else in its repository, worktrees included. */
+export function ranInRepository(folder: string): (session: SessionOverview) => boolean {
+  const repository = findRepositoryFolder(folder);
+  const isInFolder = ranIn(folder);
+  if (repository === undefined) return isInFolder;
+  const known = new Map<string, boolean>();
+  const isInRepository = (each: string) => {
+    const isInside = known.get(each) ?? findRepositoryFolder(attempt(() => realpathSync(each)) ?? each) === repository;
+    known.set(each, isInside);
+    return isInside;
+  };
+  return (session) => isInFolder(session) || session.folders.some(isInRepository);
+}

@@ -1,0 +1,30 @@
+import { homedir } from 'node:os';
+import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { printJson, printStdout } from '../../cli/terminal.js';
+import { buildJsonStatus, formatStatus } from './report.js';
+import { readStatus } from './status.js';
+
+export const HELP = `usage: cc-langfuse status [options]
+
+Shows at once whether turns of this directory are sent to Langfuse and who says
+so, where they go, the last turn that was sent, with its link, and what waits to
+be sent. It asks no server: cc-langfuse doctor does, and says how to fix things.
+The link needs the project's id, which install and backfill ask for.
+
+  --json    print one JSON document on stdout, and nothing else:
+            {version, tracing: {on, message, fix?, problems}, destination?,
+            here?: {sessionId, turn?}, newest?, pending: [...]}
+            a turn is {sessionId, title, number, at, traceId, url?}
+  --help
+`;
+
+const OPTIONS = { json: { type: 'boolean' } } as const;
+
+export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const { values, positionals } = parseCommandLine(args, OPTIONS);
+  if (positionals.length > 0) throw new UsageError(`${positionals[0]}: status takes no operands`);
+  const status = await readStatus(env, process.cwd());
+  if (values.json) await printJson(buildJsonStatus(status));
+  else await printStdout(formatStatus(status, homedir(), Date.now()).join('\n'));
+  return 0;
+}

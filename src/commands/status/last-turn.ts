@@ -1,0 +1,64 @@
+import type { DestinationConfig } from '../../config/settings.js';
+import { fingerprint } from '../../langfuse/endpoint.js';
+import { tracePage } from '../../langfuse/server.js';
+import { deriveTurnTrace } from '../../observations/build/ids.js';
+import { attempt } from '../../shared/attempt.js';
+import { type Entry, withProgressAt } from '../../state/entry.js';
+import { runAt } from '../../state/runs.js';
+import { readTimeFrom, type SessionOverview } from '../../transcript/sessions/overview.js';
+
+/** The last turn of a session that the server has acknowledged whole. */
+export interface SentTurn {
+  readonly sessionId: string;
+  readonly title: string | undefined;
+  readonly number: number;
+  /** When it began, in ms since 1970, as Langfuse shows it. */
+  readonly at: number | undefined;
+  readonly traceId: string | undefined;
+  /** Its page; undefined if no command has asked the server yet which project the keys belong to. */
+  readonly url: string | undefined;
+}
+
+/** Where turns are sent, and what is known of it. */
+export interface Goal {
+  readonly destination: DestinationConfig | undefined;
+  readonly projectId: string | undefined;
+}
+
+/** Without a destination, what was sent to the last one is what is known. */
+export function findSentTurn(session: SessionOverview, known: Entry | undefined, goal: Goal): SentTurn | undefined {
+  const { destination, projectId } = goal;
+  const entry = known && destination ? withProgressAt(known, fingerprint(destination)) : known;
+  if (!entry || entry.turnCount === 0) return undefined;
+  const traceId = findTraceId(entry);
+  const hasPage = destination?.kind === 'langfuse' && projectId !== undefined && traceId !== undefined;
+  return {
+    sessionId: session.sessionId,
+    title: session.title,
+    number: entry.turnCount,
+    at: attempt(() => (entry.offset === undefined ? undefined : readTimeFrom(session.path, entry.offset))),
+    traceId,
+    url: hasPage ? tracePage(destination, projectId, traceId) : undefined,
+  };
+}
+
+/** The first cc-langfuse did not record which turn it was. */
+function findTraceId({ prompt: key, turnCount: number, runs, lastLine }: Entry): string | undefined {
+  return key === undefined ? undefined : deriveTurnTrace({ key, number }, runAt(runs, lastLine) ?? {}).id;
+}
+
+/** Finds the newest turn that was sent of any of the sessions, which are given by their last activity, the newest first. */
+export function findNewestTurn(
+  sessions: readonly SessionOverview[],
+  entries: ReadonlyMap<string, Entry>,
+  goal: Goal,
+): SentTurn | undefined {
+  let newest: SentTurn | undefined;
+  for (const session of sessions) {
+    // No turn begins after its session's last activity.
+    if (newest?.at !== undefined && session.lastActivityAt <= newest.at) break;
+    const turn = findSentTurn(session, entries.get(session.sessionId), goal);
+    if (turn && (newest?.at ?? 0) <= (turn.at ?? 0)) newest = turn;
+  }
+  return newest;
+}

@@ -1,0 +1,83 @@
+import { formatMoment, plural, toOneLine } from '../../cli/format.js';
+import { cutToWidth, fitColumn, style } from '../../cli/terminal.js';
+import { formatAge } from '../doctor/checks/sessions.js';
+import { wrapText } from '../doctor/report.js';
+import type { SentTurn } from './last-turn.js';
+import type { Status } from './status.js';
+
+const LABEL_COLUMNS = 14;
+const TITLE_COLUMNS = 60;
+const PENDING_SHOWN = 5;
+
+/** The status for a person, on one screen. */
+export function formatStatus(status: Status, home: string, now: number): string[] {
+  const rows: readonly [label: string, texts: readonly string[]][] = [
+    ['version', [status.version]],
+    ['tracing', describeTracing(status)],
+    ['sends to', [describeDestination(status)]],
+    ['last turn here', describeHere(status, now)],
+    ['last of all', describeNewest(status, now)],
+    ['pending', describePending(status, now)],
+  ];
+  return rows.flatMap(([label, texts]) =>
+    texts
+      .flatMap((text) => wrapText(text, home, LABEL_COLUMNS + 2))
+      .map((line, place) => `${style('bold', fitColumn(place === 0 ? label : '', LABEL_COLUMNS))}  ${line}`),
+  );
+}
+
+function describeTracing({ tracing: { message, fix, problems } }: Status): string[] {
+  if (problems.length === 0) return fix === undefined ? [message] : [message, `→ ${fix}`];
+  return [message, ...problems.map((problem) => `but ${problem}`), 'cc-langfuse doctor says how to fix it'];
+}
+
+function describeDestination({ destination }: Status): string {
+  if (!destination) return 'nowhere: the keys or the URL are missing';
+  const { url, publicKey } = destination;
+  return publicKey === undefined ? `the Collector at ${url}` : `${url} (${publicKey})`;
+}
+
+function describeHere({ here }: Status, now: number): string[] {
+  if (!here) return ['no session ran in this directory'];
+  return here.turn ? describeTurn(here.turn, now) : [`nothing has been sent of session ${here.sessionId}`];
+}
+
+function describeNewest({ here, newest }: Status, now: number): string[] {
+  if (!newest) return ['no turn has been sent yet'];
+  const isSame = here?.turn?.sessionId === newest.sessionId;
+  return isSame ? ['the same'] : describeTurn(newest, now);
+}
+
+function describeTurn({ sessionId, title = '', number, at, traceId, url }: SentTurn, now: number): string[] {
+  const time = at === undefined ? '' : `, ${formatMoment(at)} (${formatAge(at, now)} ago)`;
+  const name = cutToWidth(toOneLine(title), TITLE_COLUMNS) || '(no prompt)';
+  const trace = traceId === undefined ? [] : [`trace ${traceId}`];
+  return [`turn ${number}${time}: ${name}`, `session ${sessionId}`, ...(url === undefined ? trace : [url])];
+}
+
+function describePending({ pending }: Status, now: number): string[] {
+  if (pending.length === 0) return ['nothing'];
+  const shown = pending.slice(0, PENDING_SHOWN).map(({ sessionId, since, attempts, reason }) => {
+    const why = reason === '' ? 'no attempt has ended yet' : reason;
+    return `${sessionId} for ${formatAge(since, now)}, ${plural(attempts, 'attempt')}: ${why}`;
+  });
+  const count = pending.length - PENDING_SHOWN;
+  return count > 0 ? [...shown, `and ${count} more: cc-langfuse sessions --limit all`] : shown;
+}
+
+/** Times are given as ISO 8601. */
+export function buildJsonStatus({ version, tracing, destination, here, newest, pending }: Status) {
+  const { isOn: on, ...others } = tracing;
+  return {
+    version,
+    tracing: { on, ...others },
+    destination,
+    here: here && { sessionId: here.sessionId, turn: here.turn && toJson(here.turn) },
+    newest: newest && toJson(newest),
+    pending: pending.map(({ since, ...each }) => ({ ...each, since: new Date(since) })),
+  };
+}
+
+function toJson({ at, ...turn }: SentTurn) {
+  return { ...turn, at: at === undefined ? undefined : new Date(at) };
+}

@@ -1,0 +1,86 @@
+import { listSessions, ranIn } from '../../cli/session-selection.js';
+import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
+import { commandEnvironment, readSettingsFiles } from '../../config/claude-settings.js';
+import { type DestinationConfig, readSettings } from '../../config/settings.js';
+import { fingerprint } from '../../langfuse/endpoint.js';
+import { version } from '../../shared/version.js';
+import { readProjectId } from '../../state/known-projects.js';
+import { isMutedNow } from '../../state/runs.js';
+import { StateStore } from '../../state/store.js';
+import { HOOK_CHECKS, readHookSetup } from '../doctor/checks/hooks.js';
+import { listPending } from '../doctor/checks/sessions.js';
+import { readSettingsInForce, SETTING_CHECKS, type SettingsInForce } from '../doctor/checks/settings.js';
+import type { Finding } from '../doctor/finding.js';
+import { createMask, maskPublicKey, showUrl } from '../doctor/masking.js';
+import { findNewestTurn, findSentTurn, type SentTurn } from './last-turn.js';
+
+export interface Status {
+  readonly version: string;
+  readonly tracing: {
+    readonly isOn: boolean;
+    /** Whether it is on or off in this directory, and who says so. */
+    readonly message: string;
+    /** How to change that if it is off. */
+    readonly fix?: string | undefined;
+    /** What keeps turns from being sent although tracing is on. */
+    readonly problems: readonly string[];
+  };
+  readonly destination: { readonly kind: string; readonly url: string; readonly publicKey?: string } | undefined;
+  /** Of the newest session of this directory; `turn` is undefined if nothing of it was sent. */
+  readonly here: { readonly sessionId: string; readonly turn: SentTurn | undefined } | undefined;
+  /** The newest turn of any session that was sent. */
+  readonly newest: SentTurn | undefined;
+  readonly pending: readonly Pending[];
+}
+
+type Pending = Pick<ReturnType<typeof listPending>[number], 'sessionId' | 'attempts' | 'reason' | 'since'>;
+
+/** Finds out how things are without asking the server. Nothing of what it returns contains a key. */
+export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<Status> {
+  const files = readSettingsFiles(env, cwd);
+  const settings = await readSettingsInForce(env, files, cwd);
+  const context = { ...readHookSetup(files), ...settings };
+  const findings = [...HOOK_CHECKS, ...SETTING_CHECKS].flatMap((check): Finding[] => {
+    const found = check(context);
+    return Symbol.iterator in found ? [...found] : [found];
+  });
+  const folder = stateFolder(settings.hookEnv);
+  const entries = new Map(new StateStore(folder, () => {}).all());
+  const sessions = listSessions(claudeFolder(settings.hookEnv), () => {});
+  const here = sessions.find(ranIn(cwd));
+  const destination = await findDestination(settings);
+  const goal = { destination, projectId: destination && readProjectId(folder, fingerprint(destination)) };
+  const mask = createMask([settings.hookEnv, commandEnvironment(env)]);
+  return mask({
+    version,
+    tracing: describeTracing(findings, isMutedNow(here && entries.get(here.sessionId)?.mutes)),
+    destination: destination && describeDestination(destination),
+    here: here && { sessionId: here.sessionId, turn: findSentTurn(here, entries.get(here.sessionId), goal) },
+    newest: findNewestTurn(sessions, entries, goal),
+    pending: listPending([...entries]).map(({ destination: _, ...each }) => each),
+  });
+}
+
+/** Claude Code keeps a plugin's secret key to itself, but the rest says where its hooks send to. */
+async function findDestination({ settings, plugin, hookEnv }: SettingsInForce): Promise<DestinationConfig | undefined> {
+  if (settings.destination || plugin === undefined) return settings.destination;
+  return (await readSettings({ ...hookEnv, CC_LANGFUSE_SECRET_KEY: 'kept' })).destination;
+}
+
+function describeTracing(findings: readonly Finding[], isMuted: boolean): Status['tracing'] {
+  const tracing = findings.find(({ name }) => name === 'tracing');
+  const isOn = tracing?.status === 'ok';
+  const broken = findings.filter(({ status, name }) => status === 'broken' && name !== 'tracing');
+  const problems = [
+    ...broken.map(({ name, message }) => `${name}: ${message}`),
+    ...(isMuted ? ['muted: the newest session of this directory is muted'] : []),
+  ];
+  return { isOn, message: tracing?.message ?? '', fix: tracing?.fix, problems: isOn ? problems : [] };
+}
+
+function describeDestination(destination: DestinationConfig): Status['destination'] {
+  const { kind } = destination;
+  return kind === 'langfuse'
+    ? { kind, url: showUrl(destination.baseUrl), publicKey: maskPublicKey(destination.publicKey) }
+    : { kind, url: showUrl(destination.url) };
+}

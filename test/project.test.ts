@@ -1,0 +1,156 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { findProblems, findReleaseNotes, nameRepository, OWNER, type Release } from '../scripts/release-steps.js';
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+const PACKAGE = JSON.parse(read('package.json'));
+
+describe('package.json', () => {
+  test('has everything that npm shows, with the owner to be named by the release', () => {
+    const { repository, homepage, bugs, keywords, publishConfig } = PACKAGE;
+    const page = `https://github.com/${OWNER}/cc-langfuse`;
+    expect({ repository, homepage, bugs, publishConfig }).toEqual({
+      repository: { type: 'git', url: `git+${page}.git` },
+      homepage: `${page}#readme`,
+      bugs: { url: `${page}/issues` },
+      publishConfig: { access: 'public', provenance: true },
+    });
+    expect(keywords).toEqual(expect.arrayContaining(['claude-code', 'langfuse']));
+  });
+
+  test('is the only place with the version, apart from what npm and the changelog repeat', () => {
+    const { version } = PACKAGE;
+    const lock = JSON.parse(read('package-lock.json'));
+    expect([lock.version, lock.packages[''].version]).toEqual([version, version]);
+    expect(findReleaseNotes(read('CHANGELOG.md'), version)).toBeDefined();
+    for (const path of ['plugin/plugin.json', 'plugin/marketplace.json']) expect(read(path)).not.toContain('"version"');
+  });
+});
+
+describe('a release', () => {
+  const changelog =
+    '# Changelog\n\n## [0.2.0] - 2026-12-01\n\n### Added\n\n- This.\n\n## [0.1.0] - unreleased\n\n- That.\n';
+  const good: Release = {
+    tag: 'v0.2.0',
+    repository: 'acme/cc-langfuse',
+    version: '0.2.0',
+    lockVersions: ['0.2.0', '0.2.0'],
+    changelog,
+  };
+
+  test('has the section of its version as notes', () => {
+    expect(findProblems(good)).toEqual([]);
+    expect(findReleaseNotes(changelog, '0.2.0')).toEqual({ date: '2026-12-01', notes: '### Added\n\n- This.' });
+    expect(findReleaseNotes(changelog, '0.3.0')).toBeUndefined();
+  });
+
+  test.each<[Partial<Release>, string]>([
+    [{ tag: 'v0.1.0' }, 'the tag is v0.1.0, but package.json has the version 0.2.0'],
+    [{ tag: '' }, 'the tag is missing, but package.json has the version 0.2.0'],
+    [{ repository: '' }, 'expected owner/name of the repository, not nothing'],
+    [{ repository: `${OWNER}/x` }, 'expected owner/name of the repository, not <owner>/x'],
+    [{ lockVersions: ['0.2.0', '0.1.0'] }, 'package-lock.json has another version than 0.2.0: npm install'],
+    [{ tag: 'v0.1.0', version: '0.1.0', lockVersions: [] }, 'CHANGELOG.md has no section "## [0.1.0] - <date>"'],
+  ])('with %j is not published', (change, problem) => {
+    expect(findProblems({ ...good, ...change })).toEqual([problem]);
+  });
+
+  test('names its repository wherever package.json names one', () => {
+    const { repository, homepage, bugs, ...others } = JSON.parse(nameRepository(read('package.json'), 'acme/exporter'));
+    expect({ repository, homepage, bugs }).toEqual({
+      repository: { type: 'git', url: 'git+https://github.com/acme/exporter.git' },
+      homepage: 'https://github.com/acme/exporter#readme',
+      bugs: { url: 'https://github.com/acme/exporter/issues' },
+    });
+    const { repository: _, homepage: __, bugs: ___, ...same } = PACKAGE;
+    expect(others).toEqual(same);
+  });
+});
+
+interface Workflow {
+  readonly on: { readonly [event: string]: unknown };
+  readonly jobs: { readonly [job: string]: Job };
+}
+
+interface Job {
+  readonly uses?: string;
+  readonly strategy?: { readonly matrix: { readonly node: readonly number[]; readonly os?: readonly string[] } };
+  readonly steps?: readonly { readonly uses?: string; readonly run?: string }[];
+}
+
+const WORKFLOWS = readdirSync(join(ROOT, '.github/workflows'));
+const workflow = (name: string): Workflow => parse(read(`.github/workflows/${name}`));
+
+describe('the workflows', () => {
+  test.each(WORKFLOWS)('%s starts only scripts and workflows that exist', (name) => {
+    const jobs = Object.values(workflow(name).jobs);
+    const commands = jobs.flatMap(({ steps = [] }) => steps.flatMap(({ run = '' }) => run.split('\n')));
+    const scripts = commands.flatMap((line) => /npm run (?:-s )?([\w:]+)/.exec(line)?.[1] ?? []);
+    expect(scripts.filter((script) => !(script in PACKAGE.scripts))).toEqual([]);
+    const paths = commands.flatMap((line) => /(?:^|\s)((?:scripts|test|\.ci)\/\S+)/.exec(line)?.[1] ?? []);
+    const called = jobs.flatMap(({ uses }) => (uses?.startsWith('./') ? [uses] : []));
+    expect(scripts.length + paths.length).toBeGreaterThan(0);
+    expect([...paths, ...called].filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+    for (const { uses, steps = [] } of jobs) expect(uses === undefined).toBe(steps.length > 0);
+  });
+
+  test('run the tests with every supported Node on Linux, macOS and Windows', () => {
+    const { jobs } = workflow('ci.yml');
+    const matrices = Object.values(jobs).flatMap(({ strategy }) => strategy?.matrix ?? []);
+    expect(matrices.map(({ node }) => node)).toEqual([
+      [20, 22, 24],
+      [20, 22, 24],
+    ]);
+    expect(matrices.flatMap(({ os = [] }) => os)).toEqual(['macos-latest', 'windows-latest']);
+    expect(PACKAGE.engines.node).toMatch(/^>=20\./);
+  });
+
+  test('publish only a tag whose tests have passed', () => {
+    const { on, jobs } = workflow('release.yml');
+    expect(on).toEqual({ push: { tags: ['v*'] } });
+    expect(jobs).toMatchObject({ tests: { uses: './.github/workflows/ci.yml' }, publish: { needs: 'tests' } });
+    expect(Object.keys(workflow('ci.yml').on)).toContain('workflow_call');
+  });
+
+  // Windows has no such mode; git keeps it.
+  test.skipIf(process.platform === 'win32').each(['.ci/run', 'scripts/push-plugin.sh'])('can execute %s', (path) => {
+    expect(statSync(join(ROOT, path)).mode & 0o111).toBe(0o111);
+  });
+});
+
+describe('on GitHub', () => {
+  test('a bug report asks for what doctor says', () => {
+    const { name, description, body } = parse(read('.github/ISSUE_TEMPLATE/bug.yml'));
+    expect([name, description].every((text) => typeof text === 'string')).toBe(true);
+    const doctor = body.find(({ id }: { id?: string }) => id === 'doctor');
+    expect(doctor).toMatchObject({ type: 'textarea', validations: { required: true } });
+    expect(doctor.attributes.label).toContain('cc-langfuse doctor');
+  });
+
+  test.each(['bug.yml', 'feature.yml'])('every question of %s has a label, and ids are unique', (template) => {
+    const { body } = parse(read(`.github/ISSUE_TEMPLATE/${template}`));
+    const questions = body.filter(({ type }: { type: string }) => type !== 'markdown');
+    for (const { attributes } of questions) expect(attributes.label).toEqual(expect.any(String));
+    const ids = questions.map(({ id }: { id: string }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test('Dependabot looks after the packages and the actions', () => {
+    const { version, updates } = parse(read('.github/dependabot.yml'));
+    expect(version).toBe(2);
+    const ecosystems = updates.map((update: { 'package-ecosystem': string }) => update['package-ecosystem']);
+    expect(ecosystems).toEqual(['npm', 'github-actions']);
+  });
+
+  test('the badges of the README say what package.json says', () => {
+    const [node = '', license = ''] = Array.from(
+      read('README.md').matchAll(/img\.shields\.io\/badge\/(\S+)-blue/g),
+      ([, badge = '']) => decodeURIComponent(badge).replaceAll('--', '\0').replaceAll('-', ' ').replaceAll('\0', '-'),
+    );
+    expect([node, license]).toEqual([`node ${PACKAGE.engines.node}`, `license ${PACKAGE.license}`]);
+  });
+});

@@ -115,10 +115,13 @@ async function startWorker(env: NodeJS.ProcessEnv, [bytes = '']: readonly string
   return runHook(await readOwnVariables(withPluginOptions(env)), { forMs: WORKER_MS, transcriptBytes });
 }
 
-/** Claude Code passes on what a project sets. Few users have the variables for which that matters. */
+/** The variables for which it matters whether a project has set them: those that name a server, run something, or name a folder. */
+const MAY_BE_FOREIGN =
+  /^(?:CC_)?LANGFUSE_(?:BASE_?URL|HOST)$|^CC_LANGFUSE_(?:OTLP_URL|SECRET_KEY_COMMAND|HEADERS|STATE_DIR)$/;
+
+/** Claude Code passes on what a project sets. */
 async function readOwnVariables(env: NodeJS.ProcessEnv): Promise<OwnVariables> {
-  const { CC_LANGFUSE_SECRET_KEY_COMMAND, CC_LANGFUSE_HEADERS, CC_LANGFUSE_STATE_DIR } = env;
-  if (!CC_LANGFUSE_SECRET_KEY_COMMAND && !CC_LANGFUSE_HEADERS && !CC_LANGFUSE_STATE_DIR) return { env, ignored: [] };
+  if (!Object.entries(env).some(([name, value]) => value && MAY_BE_FOREIGN.test(name))) return { env, ignored: [] };
   const { dropForeignVariables } = await import('./config/own-variables.lazy.js');
   return dropForeignVariables(env, [env.CLAUDE_PROJECT_DIR || process.cwd(), process.cwd()]);
 }

@@ -2,7 +2,7 @@ import { stateFolder } from './claude-folder.js';
 import { isOfProject, readSources, type Source } from './folder-settings.js';
 import { isInstalledDestination } from './installed-destinations.js';
 import { variableFor } from './settings.js';
-import { NEVER_OF_PROJECT } from './settings-table.js';
+import { NEVER_OF_PROJECT, type SettingName, variableNames } from './settings-table.js';
 
 export interface OwnVariables {
   readonly env: NodeJS.ProcessEnv;
@@ -14,6 +14,11 @@ export interface OwnVariables {
 const HOMES = ['CLAUDE_CONFIG_DIR', 'HOME', 'USERPROFILE'];
 /** What is run must be known to be the user's own: that no file of the project names it is not enough. */
 const COMMAND = 'CC_LANGFUSE_SECRET_KEY_COMMAND';
+/** What is sent to a server so that it lets the user in. A project that chooses a server must bring its own. */
+const SECRETS_OF_SERVERS: readonly (readonly [SettingName, readonly SettingName[]])[] = [
+  ['LANGFUSE_BASE_URL', ['LANGFUSE_SECRET_KEY', COMMAND, 'CC_LANGFUSE_HEADERS']],
+  ['CC_LANGFUSE_OTLP_URL', ['CC_LANGFUSE_OTLP_HEADERS']],
+];
 
 /**
  * Returns a hook's environment without what a project must not choose. Claude Code has merged the variables of all settings, so
@@ -35,19 +40,27 @@ export function dropForeignVariables(env: NodeJS.ProcessEnv, folders: readonly s
     const reason = namedIn === undefined ? 'only your own and managed settings can set it' : `${namedIn} cannot set it`;
     ignored.push(`${name}: is ignored, because ${reason}`);
   }
-  const serverIn = findForeignServer(kept, foreign, own);
-  if (serverIn === undefined) return { env: kept, ignored };
-  for (const name of [COMMAND, 'CC_LANGFUSE_HEADERS'] as const) {
-    if (!isSet(kept[name])) continue;
-    delete kept[name];
-    ignored.push(`${name}: is ignored, because ${serverIn} chooses the server`);
+  for (const [server, secrets] of SECRETS_OF_SERVERS) {
+    const serverIn = findForeignServer(server, kept, foreign, own);
+    if (serverIn === undefined) continue;
+    const isTheirs = (name: string) => foreign.some((source) => source.env[name] === kept[name]);
+    for (const name of secrets.flatMap(variableNames)) {
+      if (!isSet(kept[name]) || isTheirs(name)) continue;
+      delete kept[name];
+      ignored.push(`${name}: is ignored, because ${serverIn} chooses the server`);
+    }
   }
   return { env: kept, ignored };
 }
 
-/** Returns the file of the project that chooses the server, unless the user has chosen the same. */
-function findForeignServer(env: NodeJS.ProcessEnv, foreign: readonly Source[], own: NodeJS.ProcessEnv) {
-  const variable = variableFor('LANGFUSE_BASE_URL', env);
+/** Returns the file of the project that chooses a server, unless the user has chosen the same. */
+function findForeignServer(
+  setting: SettingName,
+  env: NodeJS.ProcessEnv,
+  foreign: readonly Source[],
+  own: NodeJS.ProcessEnv,
+): string | undefined {
+  const variable = variableFor(setting, env);
   if (variable === undefined || env[variable] === own[variable]) return undefined;
   return foreign
     .filter(({ name, env: theirs }) => !isInstalledDestination(stateFolder(env), name, theirs))

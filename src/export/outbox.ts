@@ -72,17 +72,15 @@ export class Outbox {
       if (this.failure !== undefined) return;
       for (const item of await Promise.all(batch.map((each) => this.#prepare(each)))) {
         const encoded = this.#encode(item);
-        const itemBytes = encoded.span?.tally.bytes ?? 0;
-        if (bytes > 0 && bytes + itemBytes > REQUEST_BYTES) {
-          await this.#queue(together, bytes);
-          together = [];
-          bytes = 0;
-        }
         together.push(encoded);
-        bytes += itemBytes;
+        bytes += sizeOf(encoded);
+        if (bytes <= REQUEST_BYTES) continue;
+        // Not in one request, then in as few as possible, with what waits already.
+        for (const each of together) await this.#queue([each], sizeOf(each));
+        together = [];
       }
     }
-    await this.#queue(together, bytes);
+    if (together.length > 0) await this.#queue(together, bytes);
   }
 
   async flush(): Promise<void> {
@@ -203,6 +201,10 @@ export function* withStateChanges(
     last = part;
   }
   if (last) yield { ...last, change: changeAt(last.observation.line) };
+}
+
+function sizeOf({ span }: EncodedItem): number {
+  return span?.tally.bytes ?? 0;
 }
 
 function* inBatches<T>(items: Iterable<T>, size: number): Generator<T[], void, undefined> {

@@ -4,7 +4,10 @@ import { writeFileAtomically } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
 
-const FILE_NAME = 'cc-langfuse_projects.json';
+/** The file can be removed at any time: it only saves requests. */
+export function projectsFile(folder: string): string {
+  return join(folder, 'cc-langfuse_projects.json');
+}
 
 /** The id of the Langfuse project that a destination's keys belong to, which links need. Undefined if no command has asked for it yet. */
 export function readProjectId(folder: string, destination: string): string | undefined {
@@ -18,11 +21,11 @@ export function saveProjectId(folder: string, destination: string, id: string): 
   if (projects[destination] === id) return;
   attempt(() => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    writeFileAtomically(join(folder, FILE_NAME), JSON.stringify({ ...projects, [destination]: id }), 0o600);
+    writeFileAtomically(projectsFile(folder), JSON.stringify({ ...projects, [destination]: id }), 0o600);
   });
 }
 
 function readProjects(folder: string): Record<string, unknown> {
-  const projects = parseJson(attempt(() => readFileSync(join(folder, FILE_NAME), 'utf8')) ?? '');
+  const projects = parseJson(attempt(() => readFileSync(projectsFile(folder), 'utf8')) ?? '');
   return isRecord(projects) ? projects : {};
 }

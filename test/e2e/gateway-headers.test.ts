@@ -44,7 +44,7 @@ test('every request to Langfuse has the headers of the gateway, and an upload to
   expect(await endSession()).toMatchObject({ exitCode: 0, stdout: '' });
   expect(workplace.server.media.stored.size).toBeGreaterThan(0);
   expect(listEndpoints()).toEqual({
-    with: ['/api/public/media', '/api/public/media/…', '/api/public/otel/v1/traces', '/api/public/scores'],
+    with: ['/api/public/ingestion', '/api/public/media', '/api/public/media/…', '/api/public/otel/v1/traces'],
     without: ['/storage/…'],
   });
   expect(workplace.server.requests.every(({ status }) => status < 300)).toBe(true);

@@ -23,7 +23,7 @@ describe('a line that is longer than 32 MB', () => {
   beforeEach(() => {
     appendTurn(transcript(), 1);
     // A hole takes no space on the disk.
-    truncateSync(transcript(), statSync(transcript()).size + (1 << 25) + 1);
+    truncateSync(transcript(), statSync(transcript()).size + (1 << 26) + 1);
     appendFileSync(transcript(), '\n');
     appendTurn(transcript(), 2);
   });
@@ -33,7 +33,7 @@ describe('a line that is longer than 32 MB', () => {
     await workplace.hook({ ...payload, hook_event_name: 'Stop' });
     await workplace.hook({ ...payload, hook_event_name: 'SessionEnd' });
     expect(names()).toEqual(ALL);
-    expect(workplace.log).toMatchObject([{ ...isSkipped, file: transcript(), reason: 'longer than 33554432 bytes' }]);
+    expect(workplace.log).toMatchObject([{ ...isSkipped, file: transcript(), reason: 'longer than 67108864 bytes' }]);
     expectEachSentOnce(workplace.server);
   });
 

@@ -86,6 +86,7 @@ test('npx installs from the tarball, and the hooks work after npx has deleted it
       `registered SessionStart, Stop, StopFailure, SessionEnd in ${newcomer.settingsFile}`,
       `Next: start a new Claude Code session. After its first answer it appears at ${newcomer.server.url}/project/embedded/sessions`,
       'If it does not: npx cc-langfuse doctor. To send earlier sessions there: npx cc-langfuse backfill.',
+      'Installed.',
       '',
     ].join('\n'),
   });

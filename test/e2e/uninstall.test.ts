@@ -38,16 +38,13 @@ describe('uninstall', () => {
         `removed cc-langfuse from ${newcomer.settingsFile}`,
         ...['current', version].map((name) => `removed ${join(newcomer.program, name)}`),
         `removed ${backup()}`,
+        `removed ${newcomer.home}/.claude/state/cc-langfuse_projects.json`,
         `State and log are kept. To remove them: rm -r ${newcomer.home}/.claude/state/cc-langfuse_*`,
         '',
       ].join('\n'),
     );
     expect(newcomer.settings).toBe(before);
-    expect(readdirSync(join(newcomer.home, '.claude'), { recursive: true })).toEqual([
-      'settings.json',
-      'state',
-      'state/cc-langfuse_projects.json',
-    ]);
+    expect(readdirSync(join(newcomer.home, '.claude'), { recursive: true })).toEqual(['settings.json']);
   });
 
   test.each([
@@ -112,7 +109,7 @@ describe('uninstall', () => {
     const paths = [
       ...['current', version].map((name) => join(newcomer.program, name)),
       backup(),
-      ...['cc-langfuse_hook.log', 'cc-langfuse_locks', 'cc-langfuse_state.json'].map((name) => join(state, name)),
+      ...['hook.log', 'locks', 'projects.json', 'state.json'].map((name) => join(state, `cc-langfuse_${name}`)),
     ];
     const { stdout: listed } = await newcomer.run(['uninstall', '--purge', '--dry-run']);
     expect(listed.split('\n').filter((line) => line.endsWith(' would be removed'))).toEqual(

@@ -16,7 +16,7 @@ export function takeNotice(env: NodeJS.ProcessEnv, sessionId: string): string | 
   const isKnown = (name: string) => has(name) || (name === 'SECRET_KEY' && has('SECRET_KEY_COMMAND'));
   const missing = needed.filter((name) => !isKnown(name)).map((name) => `LANGFUSE_${name}`);
   const folder = stateFolder(env);
-  const problem = missing.length > 0 ? `${missing.join(' and ')} not set` : readRefusal(folder, env);
+  const problem = readRefusal(folder, env) ?? (missing.length > 0 ? `${missing.join(' and ')} not set` : undefined);
   return problem !== undefined && isFirstTime(folder, sessionId)
     ? `cc-langfuse: ${problem}. Nothing is exported. Run: ${ownCommand()} doctor`
     : undefined;

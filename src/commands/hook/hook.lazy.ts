@@ -266,6 +266,6 @@ async function recoverOthers({ payload, folder }: HookRun, state: StateStore, co
 
 /** Lets the next hook say in the terminal why nothing is sent. That keys are missing, it sees itself. */
 function saveProblem({ settings, folder, env }: HookRun): void {
-  const problem = settings.problems.find((each) => /^\w*(?:URL|HOST|HEADERS|COMMAND): /.test(each));
+  const problem = settings.problems.find((each) => /^\w*(?:URL|HOST|HEADERS|COMMAND|SECRET_KEY): /.test(each));
   if (problem !== undefined) saveRefusal(folder, problem, env);
 }

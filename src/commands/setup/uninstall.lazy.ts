@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
@@ -14,6 +14,7 @@ import { hasExporterWithSameKeys } from '../../config/other-exporters.js';
 import { isSetting } from '../../config/settings.js';
 import { listSettingsPaths, settingsPath } from '../../config/settings-paths.js';
 import { attempt } from '../../shared/attempt.js';
+import { projectsFile } from '../../state/known-projects.js';
 import { parseSetupOptions, SETUP_OPTIONS } from './options.js';
 import { listInstalled } from './program-copy.js';
 import { undoInstallation } from './settings-change.js';
@@ -108,7 +109,7 @@ function planRemoval(path: string, isPurge: boolean, env: NodeJS.ProcessEnv): Re
       ...(isChange && backup === undefined && isEmptyFile(change) ? [path] : []),
       ...(users.length > 0 ? [] : listInstalled(programs)),
       ...(backup === undefined || keepsBackup ? [] : [backup]),
-      ...(isPurge ? listTraces(path, env) : []),
+      ...(isPurge ? listTraces(path, env) : listProjects(env)),
     ],
     kept: [
       ...(backup !== undefined && keepsBackup
@@ -150,6 +151,11 @@ function findOtherUsers(path: string, env: NodeJS.ProcessEnv): string[] {
     const hooks = content.kind === 'settings' ? findOwnHooks(content.settings) : [];
     return each !== path && hooks.some(({ words }) => words.some((word) => word.startsWith(programsFolder(env))));
   });
+}
+
+/** What `install` has written besides. */
+function listProjects(env: NodeJS.ProcessEnv): string[] {
+  return [projectsFile(stateFolder(env))].filter((path) => existsSync(path));
 }
 
 /** State, log and locks, and every known backup, with the keys that are in them. */

@@ -23,8 +23,8 @@ export interface Position {
 const NEWLINE = 0x0a;
 const EMPTY = Buffer.alloc(0);
 const CHUNK_BYTES = 1 << 18;
-// As much as a request to the API can be. A line takes up to four times its size in memory while it is read.
-export const LONGEST_LINE_BYTES = 1 << 25;
+// A request to the API has 32 MB at most, and a line can contain an attachment twice. Reading it takes up to five times its size.
+export const LONGEST_LINE_BYTES = 1 << 26;
 const HELD_BYTES = 1 << 20;
 // Windows has neither O_NOFOLLOW nor O_NONBLOCK.
 const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);

@@ -63,7 +63,7 @@ describe('TranscriptReader', () => {
   test('skips the bytes of a line that is longer than 32 MB, finished or not, and goes on with the next', () => {
     const path = fileWith('one\n');
     // A hole takes no space on the disk.
-    const tooLong = (1 << 25) + 5;
+    const tooLong = (1 << 26) + 5;
     truncateSync(path, 4 + tooLong);
     const reader = TranscriptReader.open(path);
     expect(texts(reader)).toEqual([[1, 0, 'one']]);
@@ -75,7 +75,7 @@ describe('TranscriptReader', () => {
       { ...skipped, end: 5 + tooLong },
       { number: 3, start: 5 + tooLong, bytes: Buffer.from('three') },
     ]);
-    expect(lines.map(parseLine)[0]).toMatchObject({ kind: 'unreadable', reason: 'longer than 33554432 bytes' });
+    expect(lines.map(parseLine)[0]).toMatchObject({ kind: 'unreadable', reason: 'longer than 67108864 bytes' });
     expect(reader.unfinishedLine()).toBeUndefined();
     reader.close();
   });

@@ -12,7 +12,11 @@ import { Facts } from './entry.js';
 const count = z.number().check(z.int(), z.nonnegative());
 const Position = z.object({ line: count, offset: count });
 const Location = z.object({ number: count, start: count, end: count });
-const names = z.array(z.string());
+// There can be a hundred thousand, so they are checked without copying each.
+const names = z.custom<string[]>((value) => Array.isArray(value) && value.every(isText));
+const idsWithTools = z.custom<[id: string, tool: string | null][]>(
+  (value) => Array.isArray(value) && value.every((each) => Array.isArray(each) && isText(each[0])),
+);
 
 const Point = z.object({
   key: z.string(),
@@ -29,7 +33,7 @@ const Point = z.object({
   endLine: count,
   lastTime: optional(z.number()),
   session: Facts,
-  ids: z.array(z.tuple([z.string(), z.nullable(z.string())])),
+  ids: idsWithTools,
   uuids: names,
   seen: names,
 });
@@ -64,6 +68,10 @@ export interface Checkpoint {
 }
 
 const CheckpointFile = z.object({ destination: z.string(), checkpoints: z.array(Checkpoint) });
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
 
 /** Returns those of a destination. A file that cannot be read is as good as none: then turns are read from their beginning. */
 export function readCheckpoints(path: string, destination: string): Checkpoint[] {

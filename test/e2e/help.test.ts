@@ -11,6 +11,7 @@ const COMMANDS = [
   'preview',
   'backfill',
   'sessions',
+  'cost',
   'prices',
   'dashboard',
   'mute',

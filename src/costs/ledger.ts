@@ -52,6 +52,8 @@ const NOTHING: Costs = {
 /** A step of a session's account. */
 export interface PlacedStep extends AccountStep {
   readonly session: SessionUsage;
+  /** It lasted from after this moment up to `at`; `from` is when the first response in it came. */
+  readonly after: number;
   readonly at: number;
   readonly from: number;
   readonly branch: string;
@@ -66,10 +68,11 @@ export function listAccountSteps(session: SessionUsage, byId: ReadonlyMap<string
       point,
       [...inherited, ...own].map((each) => each.point),
     );
-    const before = own.findLast((each) => each.point === base)?.at ?? session.ownFrom - 1;
-    const during = session.uses.filter((use) => use.isInAccount && use.at > before && use.at <= at);
+    const before = own.findLast((each) => each.point === base) ?? own.at(-1);
+    const after = before?.at ?? Number.NEGATIVE_INFINITY;
+    const during = session.uses.filter((use) => use.isInAccount && use.at > after && use.at <= at);
     const from = during.reduce((first, use) => Math.min(first, use.at), at);
-    return listSteps(point, base).map((step) => ({ ...step, session, at, from, branch }));
+    return listSteps(point, base).map((step) => ({ ...step, session, after, at, from, branch }));
   });
 }
 
@@ -108,6 +111,18 @@ export function listEntries(sessions: readonly SessionUsage[]): Entry[] {
     })),
   );
   return [...paid, ...used];
+}
+
+/** What each session cost, by its id. */
+export function findSessionCosts(sessions: readonly SessionUsage[]): Map<string, Costs> {
+  const bySession = new Map<string, Entry[]>();
+  for (const entry of listEntries(sessions)) {
+    const { sessionId } = entry.session;
+    const known = bySession.get(sessionId);
+    if (known) known.push(entry);
+    else bySession.set(sessionId, [entry]);
+  }
+  return new Map([...bySession].map(([id, entries]) => [id, addUpCosts(entries)]));
 }
 
 export function addUpCosts(entries: readonly Costs[]): Costs {

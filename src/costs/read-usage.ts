@@ -26,25 +26,38 @@ export function costsPath(stateFolder: string): string {
   return join(stateFolder, 'cc-langfuse_costs.json');
 }
 
-/** Reads what all sessions on disk used. What has not changed since the last time is not read again. */
-export function readAllUsage(claudeFolder: string, stateFolder: string): SessionUsage[] {
+/**
+ * Reads what the sessions on disk used. What has not changed since the last time is not read again. With `wanted`, what is not
+ * remembered is read only of these transcripts and of those from which they were forked.
+ */
+export function readAllUsage(claudeFolder: string, stateFolder: string, wanted?: readonly string[]): SessionUsage[] {
   const path = costsPath(stateFolder);
   const remembered = readMemory(path);
   const legacy = new AgentFolders();
-  const found = listTranscripts(claudeFolder).flatMap((transcript) => {
-    const known = remembered[transcript];
-    const session = attempt(() => openSession(transcript, legacy));
-    if (!session) return [];
-    const isKnown = known?.files === session.files;
-    const current = isKnown ? known : attempt(() => remember(session));
-    return current ? [{ session, current, isChanged: !isKnown }] : [];
-  });
-  const memory: Memory = Object.fromEntries(found.map(({ session, current }) => [session.path, current]));
-  const isJoined = joinRelatives(
-    memory,
-    found.map(({ session }) => session),
+  const sessions = new Map(
+    listTranscripts(claudeFolder).flatMap((transcript) => {
+      const session = attempt(() => openSession(transcript, legacy));
+      return session ? [[transcript, session] as const] : [];
+    }),
   );
-  const isChanged = isJoined || found.some((each) => each.isChanged) || hasOther(remembered, memory);
+  const memory: Memory = {};
+  let isChanged = false;
+  for (const { path: known, files } of sessions.values())
+    if (remembered[known]?.files === files) memory[known] = remembered[known];
+    else isChanged ||= remembered[known] !== undefined;
+  const queue = [...(wanted ?? sessions.keys())];
+  for (const transcript of queue) {
+    const session = sessions.get(transcript);
+    if (!session) continue;
+    const current = memory[transcript] ?? attempt(() => remember(session));
+    isChanged ||= current !== memory[transcript];
+    if (!current) continue;
+    memory[transcript] = current;
+    const parent = findParentPath(transcript, current.usage.parent);
+    if (wanted && parent !== undefined && !queue.includes(parent)) queue.push(parent);
+  }
+  const read = [...sessions.values()].filter((session) => memory[session.path]);
+  isChanged = joinRelatives(memory, read) || isChanged || hasOther(remembered, memory);
   // Without the folder, or on a full disk, the next run reads everything again.
   if (isChanged) attempt(() => writeMemory(path, memory));
   return dropCopies(Object.values(memory).map(({ usage }) => usage));
@@ -59,13 +72,17 @@ export function readUsageWithParents(path: string): SessionUsage[] {
     const current: string = next;
     const scan = attempt(() => openSession(current, legacy).scan());
     if (scan) scans.push(scan);
-    next = scan?.parent === undefined ? undefined : join(dirname(path), `${basename(scan.parent)}.jsonl`);
+    next = findParentPath(current, scan?.parent);
   }
   const seen = new Set<string>();
   return scans
     .toReversed()
     .map((scan) => addUpResponses(scan, seen))
     .toReversed();
+}
+
+function findParentPath(path: string, parent: string | undefined): string | undefined {
+  return parent === undefined ? undefined : join(dirname(path), `${basename(parent)}.jsonl`);
 }
 
 type OpenSession = ReturnType<typeof openSession>;

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { formatCount, formatMoment, plural, toOneLine } from '../../cli/format.js';
-import { formatDollars } from '../../cli/format-cost.js';
+import { formatCosts, formatDollars } from '../../cli/format-cost.js';
 import { cutToWidth, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
 import { type Costs, countTokens, type Entry } from '../../costs/ledger.js';
 import { findDay, type GroupName, type Row } from './grouping.js';
@@ -70,16 +70,9 @@ function chooseColumns(rows: readonly Row[], total: Costs): Column[] {
   return columns;
 }
 
-/** `$1.20 ~$0.30+`: what the account says, what is learnt, and whether there is more. */
-export function showDollars({ dollars, learntDollars, unpricedTokens, used }: Costs): string {
-  const parts = [
-    dollars > 0 ? formatDollars(dollars) : '',
-    learntDollars > 0 ? `~${formatDollars(learntDollars)}` : '',
-  ];
-  const text = parts.filter((part) => part !== '').join(' ');
-  if (unpricedTokens > 0) return text === '' ? '?' : `${text}+`;
-  // What it cost counts on a later day.
-  return text === '' && countTokens(used) > 0 ? '–' : text || formatDollars(0);
+/** What tokens cost can count on a later day than the tokens. */
+function showDollars(costs: Costs): string {
+  return formatCosts(costs) || (countTokens(costs.used) > 0 ? '–' : formatDollars(0));
 }
 
 function showAgentShare({ agentTokens, used }: Costs): string {

@@ -1,11 +1,14 @@
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { formatMoment, toOneLine } from '../../cli/format.js';
+import { formatCosts } from '../../cli/format-cost.js';
 import { formatSession } from '../../cli/format-session.js';
 import { listSessions } from '../../cli/session-selection.js';
 import { cutToWidth, printJson, printStderr, printStdout, style, terminalWidth } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { type FolderSettings, readCommandSettings } from '../../config/folder-settings.js';
 import { readSettings } from '../../config/settings.js';
+import { type Costs, findSessionCosts } from '../../costs/ledger.js';
+import { readAllUsage } from '../../costs/read-usage.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { createRedactor, type Redact } from '../../observations/redaction/redact.js';
 import { attempt } from '../../shared/attempt.js';
@@ -67,6 +70,8 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     return 0;
   }
   const entries = new Map(new StateStore(stateFolder(env), () => {}).all());
+  const paths = sessions.map(({ path }) => path);
+  const costs = findSessionCosts(readAllUsage(claudeFolder(env), stateFolder(env), paths));
   const listed: Listed[] = [];
   const folders = new Map<string, FolderSettings>();
   for (const session of sessions) {
@@ -78,16 +83,25 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     const state = findExportState(session, entry, optOut, destination && fingerprint(destination));
     // The file may have no end, or have been deleted since it was listed.
     const turns = values.count && state.state !== 'exported' ? attempt(() => countTurns(session)) : entry?.turnCount;
-    listed.push({ session, turns, ...state });
+    listed.push({ session, turns, cost: costs.get(session.sessionId), ...state });
   }
   if (values.json) await printJson(listed.map(toJson));
-  else for (const each of listed) await printStdout(formatSession(each.session, describeState(each), each.turns));
+  else
+    for (const each of listed)
+      await printStdout(formatSession(each.session, describeState(each), each.turns, describeCost(each)));
   return 0;
 }
 
 interface Listed extends ExportState {
   readonly session: SessionOverview;
   readonly turns: number | undefined;
+  readonly cost: Costs | undefined;
+}
+
+function describeCost({ cost }: Listed): string {
+  const text = cost ? formatCosts(cost) : '';
+  // That nothing is known needs no mark.
+  return text === '?' ? '' : text;
 }
 
 function findExportState(
@@ -121,7 +135,7 @@ function countTurns({ path, sessionId }: SessionOverview): number {
   return count;
 }
 
-function toJson({ session, turns, state, reason }: Listed) {
+function toJson({ session, turns, cost, state, reason }: Listed) {
   const { sessionId, path, title, folders, startedAt, lastActivityAt, bytes, model } = session;
   return {
     sessionId,
@@ -133,6 +147,11 @@ function toJson({ session, turns, state, reason }: Listed) {
     turns,
     bytes,
     model,
+    cost: cost && {
+      dollars: cost.dollars,
+      learntDollars: cost.learntDollars,
+      tokensWithoutPrice: cost.unpricedTokens,
+    },
     state,
     reason,
     path,

@@ -1,5 +1,5 @@
 import { formatMoment } from '../src/cli/format.js';
-import { describeTurns, messagesToText } from '../src/commands/preview/text.js';
+import { describeCost, describeTurns, messagesToText } from '../src/commands/preview/text.js';
 import {
   countTokensByKind,
   findRoot,
@@ -94,7 +94,9 @@ function renderSessionHeading(session: ShownSession): HTMLElement {
     element(
       'span',
       { class: 'facts' },
-      `${first ? `${formatMoment(first.startTime)} · ` : ''}${describeTurns(session)}`,
+      [first ? formatMoment(first.startTime) : '', describeTurns(session), describeCost(session)]
+        .filter((fact) => fact !== '')
+        .join(' · '),
     ),
   );
 }

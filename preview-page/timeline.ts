@@ -37,7 +37,7 @@ export function createTimeline(
   };
   rows[0]?.setAttribute('tabindex', '0');
   return {
-    content: element('div', { class: 'timeline' }, renderAxis(turn), ...lanes, tree),
+    content: element('div', { class: 'timeline' }, renderAxis(turn), ...lanes, renderLegend(branches), tree),
     select: (observation) => choose(branches.findIndex((branch) => branch.observation === observation)),
     focus: () => rows[selected]?.focus(),
     neighbour: (step) => branches[selected + step]?.observation,
@@ -80,6 +80,13 @@ function renderLanes(
       element('div', { class: 'tracks' }, ...tracks),
     );
   });
+}
+
+/** Says what the colours mean where the rows have no room for the words. Hidden from screen readers, which read the words. */
+function renderLegend(branches: readonly Branch[]): HTMLElement {
+  const types = [...new Set(branches.map(({ observation }) => observation.type))];
+  const kinds = types.map((type) => element('span', { class: 'kind', 'data-type': type }, type));
+  return element('div', { class: 'legend', 'aria-hidden': 'true' }, ...kinds);
 }
 
 interface RowOptions {

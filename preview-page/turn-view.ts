@@ -1,5 +1,6 @@
-import { formatCount, formatElapsed, formatMoment, plural } from '../src/cli/format.js';
-import { messagesToText } from '../src/commands/preview/text.js';
+import { formatCount, formatMoment, plural } from '../src/cli/format.js';
+import { formatDollars } from '../src/cli/format-cost.js';
+import { describeDuration, describeWholeDuration, messagesToText } from '../src/commands/preview/text.js';
 import {
   countTokensByKind,
   findRoot,
@@ -38,11 +39,13 @@ export function createTurnView(
 }
 
 function renderHeading(turn: ShownTurn, root: ShownObservation | undefined): HTMLElement {
-  const { name, metadata, startTime, endTime, observations } = turn;
+  const { name, metadata, startTime, dollars, observations } = turn;
   const count = (type: ShownObservation['type']) => observations.filter((each) => each.type === type).length;
   const facts = [
     formatMoment(startTime),
-    formatElapsed(endTime - startTime),
+    describeDuration(turn),
+    describeWholeDuration(turn),
+    dollars === undefined ? '' : formatDollars(dollars),
     ...describeCount(count('generation'), 'generation'),
     ...describeCount(count('tool'), 'tool'),
     ...describeCount(count('agent') - 1, 'subagent'),

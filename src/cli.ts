@@ -28,6 +28,7 @@ const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   preview: () => import('./commands/preview/command.lazy.js'),
   backfill: () => import('./commands/backfill/command.lazy.js'),
   sessions: () => import('./commands/sessions/command.lazy.js'),
+  cost: () => import('./commands/cost/command.lazy.js'),
   prices: () => import('./commands/prices/command.lazy.js'),
   dashboard: () => import('./commands/dashboard/command.lazy.js'),
   mute: () => import('./commands/mute/mute.lazy.js'),
@@ -46,6 +47,7 @@ const HELP = `usage: cc-langfuse <command>
   preview     shows what would be sent of a session, as a tree or a page
   backfill    exports sessions that are already on disk
   sessions    lists sessions and how much of each is in Langfuse
+  cost        shows what Claude Code cost, by day, project, session or model
   prices      learns what models cost that Langfuse has no price for
   dashboard   makes a dashboard for Claude Code in Langfuse
   mute        keeps a session on this machine from now on

@@ -4,8 +4,9 @@ import { findCycles, type Import, listSourceFiles, parseImports, readSourceFile 
 /** Who may import whom: each folder of `src/`, and the folders that it may import. From a folder in (…) it may import only types. */
 const MAY_IMPORT: { readonly [folder: string]: string } = {
   'cli.ts': 'commands cli config shared',
-  commands: 'cli export git langfuse state config observations transcript shared',
+  commands: 'cli costs export git langfuse state config observations transcript shared',
   cli: 'transcript shared',
+  costs: 'observations transcript shared',
   export: 'config git langfuse state observations transcript shared',
   langfuse: '(config) observations shared',
   state: '(observations) (transcript) shared',

@@ -3,7 +3,7 @@ import { formatBytes, formatDuration, formatMoment, plural, toOneLine } from './
 import { cutToWidth, style, terminalWidth } from './terminal.js';
 
 /** Describes a session in three lines: its title; its id and folder; when it ran and how large it is. */
-export function formatSession(session: SessionOverview, state = '', turns?: number): string {
+export function formatSession(session: SessionOverview, state = '', turns?: number, cost = ''): string {
   const { sessionId, startedAt, bytes, model = '', title = '', folders } = session;
   const width = terminalWidth();
   const end = session.lastActivityAt;
@@ -14,6 +14,7 @@ export function formatSession(session: SessionOverview, state = '', turns?: numb
     `${from} – ${isSameDay ? to.slice(-5) : to} (${formatDuration(end - start)})`,
     state,
     turns === undefined ? '' : plural(turns, 'turn'),
+    cost,
     formatBytes(bytes),
     toOneLine(model),
   ];

@@ -14,6 +14,7 @@ const COMMANDS = [
   'preview',
   'backfill',
   'sessions',
+  'cost',
   'prices',
   'dashboard',
   'mute',

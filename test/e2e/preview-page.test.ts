@@ -147,6 +147,50 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
     expect(messages).toEqual([]);
   });
 
+  test('shows what a session and its turns cost by the account of Claude Code', async () => {
+    const [path = ''] = transcriptsOf(recording('q-continue'));
+    await open(path);
+    const facts = page.locator('.session .facts');
+    expect(await facts.innerText()).toMatch(/ · 3 turns · \$0\.0181$/);
+    const shown = [];
+    for (let turn = 1; turn <= 3; turn += 1) {
+      const text = await page.locator('.turn-heading p').first().innerText();
+      shown.push(/\$[\d.]+/.exec(text)?.[0]);
+      await page.keyboard.press('j');
+    }
+    expect(shown).toEqual(['$0.0041', '$0.0095', '$0.0045']);
+  });
+
+  test('says everywhere how long a turn took, and once how long with its background agents', async () => {
+    const [path = ''] = transcriptsOf(recording('i-agentbg2'));
+    await open(path);
+    expect(await page.locator('.turn-row .duration').first().innerText()).toBe('380 ms');
+    expect(
+      await row(/^agent, Turn 1/)
+        .locator('.duration')
+        .innerText(),
+    ).toBe('380 ms');
+    expect(await page.locator('.turn-heading p').innerText()).toContain('380 ms · 4.4 s with background agents');
+    await page.keyboard.press('j');
+    expect(await page.locator('.turn-heading p').innerText()).not.toContain('background');
+  });
+
+  test('keeps a legend of the kinds where the rows have no room for their names', async () => {
+    await open(transcriptOf(TURNS));
+    const legend = page.locator('.legend');
+    expect(await legend.isVisible()).toBe(false);
+    for (const width of [900, 400]) {
+      await page.setViewportSize({ width, height: 700 });
+      expect(await legend.locator('.kind').allInnerTexts()).toEqual(['agent', 'generation', 'tool']);
+      expect(await legend.isVisible()).toBe(true);
+      const colours = (part: string) =>
+        page.evaluate(
+          `getComputedStyle(document.querySelector('${part} .kind[data-type="tool"]'), '::before').backgroundColor`,
+        );
+      expect(await colours('.legend')).toBe(await colours('.row'));
+    }
+  });
+
   test('shows the details of an observation, with long texts folded', async () => {
     await open(transcriptOf(TURNS));
     expect(await details().isVisible()).toBe(false);

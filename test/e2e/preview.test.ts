@@ -90,6 +90,37 @@ describe('preview', () => {
     expect(Math.max(...plain.screen.split('\r\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
+  test('shows what a session cost, and each turn if the account says so', async () => {
+    const lines = async (...args: string[]) => {
+      const [path = ''] = transcriptsOf(recording('q-continue'));
+      const { stdout } = await preview(...args, path);
+      return stdout.match(/^(?:Turn \d|\/home.*|│ +cost .*)/gm);
+    };
+    expect(await lines()).toEqual([
+      '/home/dev/q-continue · 3 turns · 48,924 tokens · $0.0181',
+      'Turn 1',
+      '│  cost       $0.0041',
+      'Turn 2',
+      '│  cost       $0.0095',
+      'Turn 3',
+      '│  cost       $0.0045',
+    ]);
+    expect(await lines('--turn', '2')).toEqual([
+      '/home/dev/q-continue · 1 turn · 24,482 tokens',
+      'Turn 2',
+      '│  cost       $0.0095',
+    ]);
+  });
+
+  test('splits no cost among turns that are in one step of the account, or ran at the same time', async () => {
+    const costs = async (name: string) => {
+      const [path = ''] = transcriptsOf(recording(name));
+      return (await preview(path)).stdout.match(/\$[\d.]+/g);
+    };
+    expect(await costs('i-agentbg2')).toEqual(['$0.0742']);
+    expect(await costs('q-twop')).toEqual(['$0.0361', '$0.0042', '$0.0043']);
+  });
+
   test('shows subagents below their calls', async () => {
     const [path = ''] = transcriptsOf(recording('p-agentfg'));
     const { stdout } = await preview(path);

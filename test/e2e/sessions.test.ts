@@ -65,10 +65,18 @@ describe('sessions', () => {
         turns: 2,
         bytes: expect.any(Number),
         model: 'claude-opus-5',
+        cost: { dollars: 0, learntDollars: 0, tokensWithoutPrice: 18_180 },
         state: 'not',
         path,
       },
     ]);
+  });
+
+  test('says what each session cost; of a fork, what it used itself', async () => {
+    cpSync(join(recording('p-resume').folder, 'projects'), workplace.projects, { recursive: true });
+    const costs = (await listed()).map(({ cost }: { cost: { dollars: number } }) => cost.dollars.toFixed(8));
+    expect(costs.toSorted()).toEqual(['0.00521840', '0.01586949']);
+    expect((await sessions()).stdout.match(/\$[\d.]+/g)?.toSorted()).toEqual(['$0.0052', '$0.0159']);
   });
 
   test('says that there are no sessions on disk', async () => {

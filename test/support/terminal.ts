@@ -9,10 +9,10 @@ interface Home {
   readonly home: string;
 }
 
-/** Runs the program in a terminal of 80 columns. */
-export function runInTerminal(args: readonly string[], { env, home }: Home, typed: Typed = {}) {
+/** Runs the program in a terminal. */
+export function runInTerminal(args: readonly string[], { env, home }: Home, typed: Typed = {}, columns = 80) {
   return new Promise<{ exitCode: number | null; screen: string }>((resolve) => {
-    const command = `stty cols 80; "${process.execPath}" "${PROGRAM}" ${args.join(' ')}`;
+    const command = `stty cols ${columns}; "${process.execPath}" "${PROGRAM}" ${args.join(' ')}`;
     const terminal = spawn('script', ['-qefc', command, '/dev/null'], {
       env: { PATH: process.env.PATH, TERM: 'xterm', ...env },
       cwd: home,

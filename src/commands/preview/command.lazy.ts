@@ -6,16 +6,18 @@ import { formatJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { describingVariables, readSettings } from '../../config/settings.js';
+import { readSessionCost } from '../../costs/session-cost.js';
 import { exportSession } from '../../export/session.js';
 import { DryRunDestination } from '../../langfuse/dry-run-destination.js';
 import { writeFileAtomically } from '../../shared/atomic-write.js';
+import { attempt } from '../../shared/attempt.js';
 import type { Log } from '../../shared/log.js';
 import { DryRunState } from '../../state/dry-run.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { renderPage } from './page.js';
 import { renderTree } from './terminal-tree.js';
-import { groupSessions, type SentObservation } from './view-model.js';
+import { groupSessions, type SentObservation, type ShownSession } from './view-model.js';
 
 export const HELP = `usage: cc-langfuse preview [options] [session id or .jsonl path]
 
@@ -56,12 +58,16 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   if (there.optOut !== undefined) printStderr(`nothing of it would be sent: ${there.optOut}`);
   const all = there.optOut === undefined ? await previewObservations(session, there.env, processEnv) : [];
   const observations = turn === undefined ? all : selectTurn(turn, all);
+  const sessions = () => {
+    const cost = attempt(() => readSessionCost(session.path));
+    return selectTurns(turn, groupSessions(all, new Map(cost && [[session.sessionId, cost]])));
+  };
 
   if (values.json) await printObservations(observations);
   else if (observations.length === 0 && there.optOut === undefined)
     printStderr(`nothing would be sent of ${session.sessionId}: no turn of it has an answer`);
-  else if (values.html !== undefined) await writePage(resolve(values.html), observations);
-  else for (const each of groupSessions(observations)) await printStdout(renderTree(each).join('\n'));
+  else if (values.html !== undefined) await writePage(resolve(values.html), sessions());
+  else for (const each of sessions()) await printStdout(renderTree(each).join('\n'));
   return 0;
 }
 
@@ -134,6 +140,16 @@ function selectTurn(turn: number, observations: readonly SentObservation[]): Sen
   );
 }
 
+/** What the whole session cost is not shown for one turn. */
+function selectTurns(turn: number | undefined, sessions: readonly ShownSession[]): readonly ShownSession[] {
+  if (turn === undefined) return sessions;
+  return sessions.map((session) => ({
+    ...session,
+    cost: undefined,
+    turns: session.turns.filter(({ metadata }) => metadata.turn_number === turn),
+  }));
+}
+
 /** Prints one observation at a time: together they may exceed the length of a string. */
 async function printObservations(observations: readonly SentObservation[]): Promise<void> {
   if (observations.length === 0) await printStdout('[]');
@@ -145,10 +161,10 @@ async function printObservations(observations: readonly SentObservation[]): Prom
   }
 }
 
-async function writePage(path: string, observations: readonly SentObservation[]): Promise<void> {
+async function writePage(path: string, sessions: readonly ShownSession[]): Promise<void> {
   try {
     // It holds the whole conversation, so only its owner may read it.
-    writeFileAtomically(path, renderPage(PREVIEW_TEMPLATE, groupSessions(observations)), 0o600);
+    writeFileAtomically(path, renderPage(PREVIEW_TEMPLATE, sessions), 0o600);
   } catch (error) {
     throw new UsageError(`--html ${path}: cannot be written (${errorReason(error)})`);
   }

@@ -1,6 +1,14 @@
 import { formatCount, formatElapsed, plural, toOneLine } from '../../cli/format.js';
+import { formatDollars } from '../../cli/format-cost.js';
 import { cutToWidth, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
-import { describeTurns, messagesToText, summarize } from './text.js';
+import {
+  describeCost,
+  describeDuration,
+  describeTurns,
+  describeWholeDuration,
+  messagesToText,
+  summarize,
+} from './text.js';
 import {
   type Branch,
   buildTree,
@@ -38,7 +46,12 @@ export function renderTree(session: ShownSession): string[] {
   const layout = chooseLayout(terminalWidth());
   const tokens = totalTokens(countTokensByKind(turns.flatMap(({ observations }) => observations)));
   const heading = `Session ${toOneLine(sessionId)}${title === undefined ? '' : ` · ${toOneLine(title)}`}`;
-  const facts = [toOneLine(folder), describeTurns(session), tokens > 0 ? plural(tokens, 'token') : ''];
+  const facts = [
+    toOneLine(folder),
+    describeTurns(session),
+    tokens > 0 ? plural(tokens, 'token') : '',
+    describeCost(session),
+  ];
   return [
     style('bold', cutToWidth(heading, layout.width)),
     style('dim', cutToWidth(facts.filter((fact) => fact !== '').join(' · '), layout.width)),
@@ -101,10 +114,13 @@ function renderBar({ startTime, endTime, type }: ShownObservation, turn: ShownTu
 
 function renderConversation(turn: ShownTurn, root: ShownObservation, rails: string, { width }: Layout): string[] {
   const tokens = countTokensByKind(turn.observations);
+  const whole = describeWholeDuration(turn);
   const lines = {
     user: messagesToText(root.input),
     assistant: messagesToText(root.output),
     tokens: tokens.map((each) => `${formatCount(each.tokens)} ${TOKEN_WORDS[each.kind]}`).join(' · '),
+    cost: turn.dollars === undefined ? '' : formatDollars(turn.dollars),
+    time: whole === '' ? '' : `${describeDuration(turn)}, ${whole}`,
   };
   return Object.entries(lines)
     .filter(([, text]) => text !== '')

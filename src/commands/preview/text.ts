@@ -1,6 +1,7 @@
-import { plural } from '../../cli/format.js';
+import { formatElapsed, plural } from '../../cli/format.js';
+import { formatDollars } from '../../cli/format-cost.js';
 import { isRecord } from '../../shared/json.js';
-import type { ShownObservation, ShownSession } from './view-model.js';
+import { findRoot, type ShownObservation, type ShownSession, type ShownTurn } from './view-model.js';
 
 /** `3 turns, 1 other agent`: an agent that no turn started is a trace of its own, without a number. */
 export function describeTurns({ turns }: ShownSession): string {
@@ -8,6 +9,23 @@ export function describeTurns({ turns }: ShownSession): string {
   const others = turns.length - numbered;
   const counts = [numbered > 0 ? plural(numbered, 'turn') : '', others > 0 ? plural(others, 'other agent') : ''];
   return counts.filter((count) => count !== '').join(', ');
+}
+
+/** `$0.12`, or `$0.12+` if the session used more than Claude Code's account says. */
+export function describeCost({ cost }: ShownSession): string {
+  return cost === undefined ? '' : `${formatDollars(cost.dollars)}${cost.hasMore ? '+' : ''}`;
+}
+
+/** How long a turn took, until its answer. */
+export function describeDuration(turn: ShownTurn): string {
+  const { startTime, endTime } = findRoot(turn) ?? turn;
+  return formatElapsed(endTime - startTime);
+}
+
+/** How long a turn took with the background agents that went on after its answer; empty if there were none. */
+export function describeWholeDuration(turn: ShownTurn): string {
+  const whole = formatElapsed(turn.endTime - turn.startTime);
+  return whole === describeDuration(turn) ? '' : `${whole} with background agents`;
 }
 
 /** Says in one line what an observation is about, if its name does not. */

@@ -1,3 +1,4 @@
+import { findTurnCosts, type SessionCost } from '../../costs/turn-costs.js';
 import type { Observation, Trace } from '../../observations/model.js';
 
 /** An observation as it would be sent, without what only the sender needs. */
@@ -13,6 +14,8 @@ export interface ShownTurn extends Span {
   readonly traceId: string;
   readonly name: string;
   readonly metadata: Trace['metadata'];
+  /** By Claude Code's own account, if that says what this turn cost. */
+  readonly dollars?: number | undefined;
   /** By time. */
   readonly observations: readonly ShownObservation[];
 }
@@ -21,15 +24,21 @@ export interface ShownSession {
   readonly sessionId: string;
   readonly title: string | undefined;
   readonly folder: string | undefined;
+  readonly cost?: Pick<SessionCost, 'dollars' | 'hasMore'> | undefined;
   /** By time. */
   readonly turns: readonly ShownTurn[];
 }
 
-export function groupSessions(observations: Iterable<SentObservation>): ShownSession[] {
+export function groupSessions(
+  observations: Iterable<SentObservation>,
+  costs: ReadonlyMap<string, SessionCost> = new Map(),
+): ShownSession[] {
   const sessions = groupBy(observations, ({ trace }) => trace.sessionId);
   return [...sessions].map(([sessionId, ofSession]) => {
     // A caller's trace may hold several turns, each with a scope of its own.
-    const turns = [...groupBy(ofSession, ({ trace }) => trace.scope).values()].map(buildTurn).toSorted(compareTimes);
+    const traces = [...groupBy(ofSession, ({ trace }) => trace.scope).values()].map(buildTurn).toSorted(compareTimes);
+    const cost = costs.get(sessionId);
+    const turns = cost ? addCosts(traces, cost) : traces;
     // The last title counts: a session's title changes as it goes on.
     const title = turns.map((turn) => findRoot(turn)?.metadata.session_title).findLast((each) => each !== undefined);
     const folder = turns[0]?.metadata.cwd;
@@ -37,9 +46,18 @@ export function groupSessions(observations: Iterable<SentObservation>): ShownSes
       sessionId,
       title: typeof title === 'string' ? title : undefined,
       folder: typeof folder === 'string' ? folder : undefined,
+      cost: cost && { dollars: cost.dollars, hasMore: cost.hasMore },
       turns,
     };
   });
+}
+
+function addCosts(turns: readonly ShownTurn[], cost: SessionCost): ShownTurn[] {
+  const costs = findTurnCosts(
+    cost,
+    turns.filter(({ metadata }) => metadata.turn_number !== undefined),
+  );
+  return turns.map((turn) => ({ ...turn, dollars: costs.get(turn) }));
 }
 
 function buildTurn(observations: readonly [SentObservation, ...SentObservation[]]): ShownTurn {

@@ -6,6 +6,7 @@ import { formatJson, printStderr, printStdout, style } from '../../cli/terminal.
 import { claudeFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { type LangfuseConfig, readSettings } from '../../config/settings.js';
+import { KIND_NAMES, type LearnedModel, type LearnedPrice, learnPrices, MILLION } from '../../costs/learn-prices.js';
 import {
   buildModelDefinition,
   defineModel,
@@ -18,7 +19,6 @@ import {
 import { nameModel } from '../../observations/build/model-name.js';
 import { attempt } from '../../shared/attempt.js';
 import { COUNTED_KINDS, type CountedKind, readAccountSteps } from '../../transcript/sessions/cost-account.js';
-import { KIND_NAMES, type LearnedModel, type LearnedPrice, learnPrices, MILLION } from './learn-prices.js';
 
 export const HELP = `usage: cc-langfuse prices [options]
 

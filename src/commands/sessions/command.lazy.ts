@@ -1,11 +1,14 @@
 import { parseCommandLine, parsePointInTime, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
 import { formatMoment, toOneLine } from '../../cli/format.js';
+import { formatCosts } from '../../cli/format-cost.js';
 import { formatSession } from '../../cli/format-session.js';
 import { selectSessions } from '../../cli/session-selection.js';
 import { cutToWidth, printJson, printStderr, printStdout, style, terminalWidth } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { type FolderSettings, readCommandSettings } from '../../config/folder-settings.js';
 import { readSettings, type Settings } from '../../config/settings.js';
+import { type Costs, findSessionCosts } from '../../costs/ledger.js';
+import { readAllUsage } from '../../costs/read-usage.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { createRedactor, type Redact } from '../../observations/redaction/redact.js';
 import { attempt } from '../../shared/attempt.js';
@@ -83,9 +86,16 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   }
   const entries = new Map(new StateStore(stateFolder(env), () => {}).all());
   const states = await findExportStates(sessions, entries, processEnv, settings);
-  const listed = values.count ? states.map(countMissing) : states;
+  const paths = sessions.map(({ path }) => path);
+  const costs = findSessionCosts(readAllUsage(claudeFolder(env), stateFolder(env), paths));
+  const listed = (values.count ? states.map(countMissing) : states).map((each) => ({
+    ...each,
+    cost: costs.get(each.session.sessionId),
+  }));
   if (values.json) await printJson(listed.map(toJson));
-  else for (const each of listed) await printStdout(formatSession(each.session, describeState(each), each.turns));
+  else
+    for (const each of listed)
+      await printStdout(formatSession(each.session, describeState(each), each.turns, describeCost(each)));
   const more = selected.length - sessions.length;
   if (more > 0 && values.limit === undefined) printStderr(`and ${more} more; --limit all lists them, too`);
   return 0;
@@ -95,9 +105,19 @@ function parseLimit(text: string | undefined): number | undefined {
   return text === 'all' ? Number.POSITIVE_INFINITY : parsePositiveNumber('limit', text);
 }
 
-interface Listed extends ExportState {
+interface Exported extends ExportState {
   readonly session: SessionOverview;
   readonly turns: number | undefined;
+}
+
+interface Listed extends Exported {
+  readonly cost: Costs | undefined;
+}
+
+function describeCost({ cost }: Listed): string {
+  const text = cost ? formatCosts(cost) : '';
+  // That nothing is known needs no mark.
+  return text === '?' ? '' : text;
 }
 
 async function findExportStates(
@@ -105,8 +125,8 @@ async function findExportStates(
   entries: ReadonlyMap<string, Entry>,
   processEnv: NodeJS.ProcessEnv,
   { destination }: Settings,
-): Promise<Listed[]> {
-  const listed: Listed[] = [];
+): Promise<Exported[]> {
+  const listed: Exported[] = [];
   const folders = new Map<string, FolderSettings>();
   for (const session of sessions) {
     const entry = entries.get(session.sessionId);
@@ -143,7 +163,7 @@ function describeState({ state, reason }: ExportState): string {
   return reason === undefined ? STATES[state] : `${STATES[state]} (${toOneLine(reason)})`;
 }
 
-function countMissing(listed: Listed): Listed {
+function countMissing(listed: Exported): Exported {
   return listed.state === 'exported' ? listed : { ...listed, turns: countTurns(listed.session) };
 }
 
@@ -159,7 +179,7 @@ function countTurns({ path, sessionId }: SessionOverview): number | undefined {
   });
 }
 
-function toJson({ session, turns, state, reason }: Listed) {
+function toJson({ session, turns, cost, state, reason }: Listed) {
   const { sessionId, path, title, folders, startedAt, lastActivityAt, bytes, model } = session;
   return {
     sessionId,
@@ -171,6 +191,11 @@ function toJson({ session, turns, state, reason }: Listed) {
     turns,
     bytes,
     model,
+    cost: cost && {
+      dollars: cost.dollars,
+      learntDollars: cost.learntDollars,
+      tokensWithoutPrice: cost.unpricedTokens,
+    },
     state,
     reason,
     path,

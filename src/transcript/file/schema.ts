@@ -107,6 +107,7 @@ export const AssistantFields = z.object({
   requestId: text,
   requestRef: text,
   requestSessionId: text,
+  gitBranch: text,
   apiBlockIndex: number,
   thinkingDurationMs: number,
   toolInputStreamMs: number,

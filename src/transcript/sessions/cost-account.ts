@@ -4,6 +4,7 @@ import { optional } from '../../shared/schema.js';
 import { withReader } from '../file/lines.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
+const duration = z.catch(z.number().check(z.nonnegative()), 0);
 
 const ModelCost = z.object({
   inputTokens: count,
@@ -20,6 +21,9 @@ const CostState = z.object({
   modelUsage: z.record(z.string(), z.unknown()),
   hasUnknownModelCost: optional(z.boolean()),
   startTime: optional(z.number()),
+  totalDuration: duration,
+  totalAPIDuration: duration,
+  totalToolDuration: duration,
 });
 
 /** What an account counts, by the names that Langfuse has for these kinds of usage. */
@@ -32,12 +36,32 @@ export const COUNTED_KINDS = [
   'web_search_requests',
 ] as const;
 export type CountedKind = (typeof COUNTED_KINDS)[number];
+export type Counts = { readonly [kind in CountedKind]: number };
+
+/** What one line of Claude Code's running account says: everything that was used since the account began. */
+export interface AccountPoint {
+  /** When the account began. A resumed session and a fork go on with the account of the process before. */
+  readonly startTime: number | undefined;
+  /** How long its processes have run, and have waited for the API and for tools, in ms. */
+  readonly durations: readonly number[];
+  /** Whether Claude Code took a default price for a model that it does not know. */
+  readonly hasDefaultPrice: boolean;
+  readonly models: { readonly [model: string]: ModelPoint };
+}
+
+interface ModelPoint {
+  readonly counts: Counts;
+  readonly dollars: number;
+  /** Older versions do not say how long cache writes live, and that decides about their price. */
+  readonly isSplit: boolean;
+}
 
 /** What one model used from one line of Claude Code's running account to the next, and what that cost. */
 export interface AccountStep {
   readonly model: string;
-  readonly counts: { readonly [kind in CountedKind]: number };
+  readonly counts: Counts;
   readonly dollars: number;
+  readonly isSplit: boolean;
   /** The account's sum at the later line: the rounding errors in `dollars` grow with it. */
   readonly sum: number;
   /** Identifies what the account said at the later line. A fork goes on with the account of its parent, and may repeat it. */
@@ -52,62 +76,85 @@ const FAST_MODE = Buffer.from('"speed":"fast"');
  * have other prices, and Claude Code takes a default price for a model that it does not know.
  */
 export function readAccountSteps(path: string): AccountStep[] {
-  const steps: AccountStep[] = [];
-  const last = new Map<string, z.infer<typeof ModelCost>>();
+  const points: AccountPoint[] = [];
   const isLinear = withReader(path, (reader) => {
     for (const { bytes } of reader.lines()) {
       if (bytes.includes(FAST_MODE)) return false;
-      if (bytes.compare(ACCOUNT_LINE, 0, ACCOUNT_LINE.length, 0, Math.min(ACCOUNT_LINE.length, bytes.length)) !== 0)
-        continue;
-      const { data: account } = CostState.safeParse(parseJson(bytes.toString('utf8')));
-      if (account?.hasUnknownModelCost) return false;
-      for (const [model, value] of Object.entries(account?.modelUsage ?? {})) {
-        const { data: cost } = ModelCost.safeParse(value);
-        if (!cost || !isSplit(cost)) continue;
-        const step = subtract(cost, last.get(model));
-        last.set(model, cost);
-        const point = [model, account?.startTime, ...Object.values(toCounts(cost))].join(' ');
-        if (step) steps.push({ ...step, model, point });
-      }
+      const point = parseAccountPoint(bytes);
+      if (point?.hasDefaultPrice) return false;
+      if (point) points.push(point);
     }
     return true;
   });
-  return isLinear ? steps : [];
+  if (!isLinear) return [];
+  return points
+    .flatMap((point, index) => listSteps(point, findBase(point, points.slice(0, index))))
+    .filter(followsFromCounts);
 }
 
-/** Older versions do not say how long cache writes live, and that decides about their price. */
-function isSplit(cost: z.infer<typeof ModelCost>): boolean {
-  const { cacheCreationEphemeral5mInputTokens: for5m, cacheCreationEphemeral1hInputTokens: for1h } = cost;
-  return for5m + for1h === cost.cacheCreationInputTokens;
+/** Whether the counts of a step can say what it cost. */
+export function followsFromCounts({ isSplit, counts }: AccountStep): boolean {
+  return isSplit && Object.values(counts).some((value) => value > 0);
 }
 
-function subtract(
-  now: z.infer<typeof ModelCost>,
-  before: z.infer<typeof ModelCost> | undefined,
-): Omit<AccountStep, 'model' | 'point'> | undefined {
-  const counts = toCounts(now);
-  const earlier = before && toCounts(before);
-  const isGrown =
-    earlier && COUNTED_KINDS.every((kind) => counts[kind] >= earlier[kind]) && now.costUSD >= before.costUSD;
-  // An account that has become smaller is another process's, or has begun again.
-  const step = { counts, dollars: now.costUSD, sum: now.costUSD };
-  if (!isGrown) return hasCounts(counts) ? step : undefined;
-  const grown = Object.fromEntries(COUNTED_KINDS.map((kind) => [kind, counts[kind] - earlier[kind]]));
-  const difference = { ...step, counts: grown as AccountStep['counts'], dollars: now.costUSD - before.costUSD };
-  return hasCounts(difference.counts) ? difference : undefined;
-}
-
-function hasCounts(counts: AccountStep['counts']): boolean {
-  return Object.values(counts).some((value) => value > 0);
-}
-
-function toCounts(cost: z.infer<typeof ModelCost>): AccountStep['counts'] {
+/** Returns what a line of the account says; undefined for any other line. */
+export function parseAccountPoint(bytes: Buffer): AccountPoint | undefined {
+  if (bytes.compare(ACCOUNT_LINE, 0, ACCOUNT_LINE.length, 0, Math.min(ACCOUNT_LINE.length, bytes.length)) !== 0)
+    return undefined;
+  const { data } = CostState.safeParse(parseJson(bytes.toString('utf8')));
+  if (!data) return undefined;
+  const { startTime, totalDuration, totalAPIDuration, totalToolDuration, hasUnknownModelCost = false } = data;
+  const models = Object.entries(data.modelUsage).flatMap(([model, value]) => {
+    const { data: cost } = ModelCost.safeParse(value);
+    return cost ? [[model, toModelPoint(cost)] as const] : [];
+  });
   return {
+    startTime,
+    durations: [totalDuration, totalAPIDuration, totalToolDuration],
+    hasDefaultPrice: hasUnknownModelCost,
+    models: Object.fromEntries(models),
+  };
+}
+
+/**
+ * Finds the point from which an account went on to another one: the last that has nothing more of anything. Two processes that run
+ * in one session go on from the same point, and neither account has what the other process used.
+ */
+export function findBase(point: AccountPoint, earlier: readonly AccountPoint[]): AccountPoint | undefined {
+  return earlier.findLast((base) => {
+    if (base.startTime !== point.startTime) return false;
+    if (base.durations.some((ms, index) => ms > (point.durations[index] ?? 0))) return false;
+    return Object.entries(base.models).every(([model, { counts, dollars }]) => {
+      const later = point.models[model];
+      return later && dollars <= later.dollars && COUNTED_KINDS.every((kind) => counts[kind] <= later.counts[kind]);
+    });
+  });
+}
+
+/** Lists what each model used between two points; without a base, since the account began. */
+export function listSteps(point: AccountPoint, base: AccountPoint | undefined): AccountStep[] {
+  return Object.entries(point.models).flatMap(([model, { counts: all, dollars: sum, isSplit }]) => {
+    const before = base?.models[model];
+    const counts = mapCounts((kind) => all[kind] - (before?.counts[kind] ?? 0));
+    const dollars = sum - (before?.dollars ?? 0);
+    if (dollars === 0 && COUNTED_KINDS.every((kind) => counts[kind] === 0)) return [];
+    return [{ model, counts, dollars, isSplit, sum, point: [model, point.startTime, ...Object.values(all)].join(' ') }];
+  });
+}
+
+function toModelPoint(cost: z.infer<typeof ModelCost>): ModelPoint {
+  const { cacheCreationEphemeral5mInputTokens: for5m, cacheCreationEphemeral1hInputTokens: for1h } = cost;
+  const counts = {
     input: cost.inputTokens,
     output: cost.outputTokens,
     cache_read_input_tokens: cost.cacheReadInputTokens,
-    input_cache_creation_5m: cost.cacheCreationEphemeral5mInputTokens,
-    input_cache_creation_1h: cost.cacheCreationEphemeral1hInputTokens,
+    input_cache_creation_5m: for5m,
+    input_cache_creation_1h: for1h,
     web_search_requests: cost.webSearchRequests,
   };
+  return { counts, dollars: cost.costUSD, isSplit: for5m + for1h === cost.cacheCreationInputTokens };
+}
+
+function mapCounts(change: (kind: CountedKind) => number): Counts {
+  return Object.fromEntries(COUNTED_KINDS.map((kind) => [kind, change(kind)])) as Counts;
 }

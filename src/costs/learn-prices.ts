@@ -1,4 +1,4 @@
-import { type AccountStep, COUNTED_KINDS, type CountedKind } from '../../transcript/sessions/cost-account.js';
+import { type AccountStep, COUNTED_KINDS, type CountedKind } from '../transcript/sessions/cost-account.js';
 import { type Equation, type Solution, solve } from './linear-system.js';
 
 /** What the accounts of some sessions say about the prices of a model. */

@@ -2,11 +2,11 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type LearnedModel, learnPrices } from '../../../src/commands/prices/learn-prices.js';
-import { readAccountSteps } from '../../../src/transcript/sessions/cost-account.js';
-import { type AccountCounts, account, accountLine, variedCounts } from '../../support/cost-account.js';
-import { recordings, transcriptsOf } from '../../support/recording.js';
-import { removeFolder } from '../../support/remove-folder.js';
+import { type LearnedModel, learnPrices } from '../../src/costs/learn-prices.js';
+import { readAccountSteps } from '../../src/transcript/sessions/cost-account.js';
+import { type AccountCounts, account, accountLine, variedCounts } from '../support/cost-account.js';
+import { recordings, transcriptsOf } from '../support/recording.js';
+import { removeFolder } from '../support/remove-folder.js';
 
 let folder: string;
 let files: string[];

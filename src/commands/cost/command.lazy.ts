@@ -1,0 +1,56 @@
+import { parseCommandLine, parsePointInTime, UsageError } from '../../cli/command-line.js';
+import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
+import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
+import { readCommandSettings } from '../../config/folder-settings.js';
+import { addUpCosts, listEntries } from '../../costs/ledger.js';
+import { readAllUsage } from '../../costs/read-usage.js';
+import { PERIOD_MS } from '../../costs/session-usage.js';
+import { groupEntries, parseGrouping } from './grouping.js';
+import { renderCsv, toRecord } from './records.js';
+import { describeTotal, renderTable } from './table.js';
+
+export const HELP = `usage: cc-langfuse cost [options]
+
+Shows what Claude Code cost and how many tokens it used, from the transcripts on
+disk. It needs no account and sends nothing.
+Dollars are Claude Code's own. It notes them in a transcript when a session
+ends. For what no note includes, "~" marks a sum at the prices that the other
+sessions confirm, and "+" tokens whose price is not known.
+
+  --by <what>      day, project, session, model, repository or branch (day)
+  --since <when>   only what was used at or after: 7d, 12h, 2026-11-01
+  --json           print one JSON document, and nothing else
+  --csv            print comma-separated values, and nothing else
+  --help
+`;
+
+const OPTIONS = {
+  by: { type: 'string' },
+  since: { type: 'string' },
+  json: { type: 'boolean' },
+  csv: { type: 'boolean' },
+} as const;
+
+export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
+  const { values, positionals } = parseCommandLine(args, OPTIONS);
+  if (positionals.length > 0) throw new UsageError(`${positionals[0]}: cost takes no operands`);
+  if (values.json && values.csv) throw new UsageError('--json and --csv: choose one of them');
+  const by = parseGrouping(values.by ?? 'day');
+  const since = values.since === undefined ? undefined : parsePointInTime('since', values.since, Date.now());
+  const { env } = await readCommandSettings(shell, process.cwd());
+  const from = since === undefined ? 0 : Math.floor(since / PERIOD_MS) * PERIOD_MS;
+  const entries = listEntries(readAllUsage(claudeFolder(env), stateFolder(env))).filter(({ at }) => at >= from);
+  const rows = groupEntries(entries, by);
+  const total = addUpCosts(entries);
+  if (values.json)
+    await printJson({
+      by,
+      since: since === undefined ? undefined : new Date(from),
+      rows: rows.map(({ key, costs }) => ({ [by]: key, ...toRecord(costs) })),
+      total: toRecord(total),
+    });
+  else if (values.csv) process.stdout.write(renderCsv(by, rows));
+  else if (entries.length === 0) printStderr('nothing on disk was used in that time');
+  else await printStdout([...renderTable(by, rows, total), ...describeTotal(by, entries, total)].join('\n'));
+  return 0;
+}

@@ -1,0 +1,89 @@
+import { UsageError } from '../../cli/command-line.js';
+import { formatMoment } from '../../cli/format.js';
+import { addUpCosts, type Costs, type Entry } from '../../costs/ledger.js';
+import { readRepositoryConfig, repositoryName } from '../../git/repository.js';
+
+/** A row of the table. */
+export interface Row {
+  readonly key: string;
+  readonly costs: Costs;
+  /** When its first session began; only of sessions. */
+  readonly startedAt: number;
+  readonly folder: string;
+}
+
+type FindKey = (entry: Entry) => string;
+
+/** By what the costs can be added up. Each returns a function, so that it can remember what it has found. */
+const GROUPINGS = {
+  day: () => findDay,
+  project: () => findProject,
+  session:
+    () =>
+    ({ session }: Entry) =>
+      session.sessionId,
+  model:
+    () =>
+    ({ model }: Entry) =>
+      model,
+  repository: createRepositoryFinder,
+  branch: () => {
+    const findRepository = createRepositoryFinder();
+    return (entry: Entry) => `${findRepository(entry)} ${entry.branch || '(no branch)'}`;
+  },
+} satisfies { [name: string]: () => FindKey };
+export type GroupName = keyof typeof GROUPINGS;
+
+export function parseGrouping(text: string): GroupName {
+  const names = Object.keys(GROUPINGS) as GroupName[];
+  const name = names.find((each) => each === text);
+  if (!name) throw new UsageError(`--by ${text}: expected ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`);
+  return name;
+}
+
+/** Days in their order; everything else by what it cost, the most expensive first. */
+export function groupEntries(entries: readonly Entry[], by: GroupName): Row[] {
+  const findKey = GROUPINGS[by]();
+  const groups = new Map<string, Entry[]>();
+  for (const entry of entries) {
+    const key = findKey(entry);
+    const group = groups.get(key);
+    if (group) group.push(entry);
+    else groups.set(key, [entry]);
+  }
+  const rows = [...groups].map(([key, group]) => ({
+    key,
+    costs: addUpCosts(group),
+    startedAt: Math.min(...group.map(({ session }) => session.startedAt)),
+    folder: group[0]?.session.folder ?? '',
+  }));
+  return rows.toSorted((a, b) => (by === 'day' ? a.key.localeCompare(b.key) : compareCosts(a.costs, b.costs)));
+}
+
+export function findDay({ at }: Pick<Entry, 'at'>): string {
+  return formatMoment(at).slice(0, '2026-11-01'.length);
+}
+
+function findProject({ session: { folder } }: Entry): string {
+  return folder || '(no folder)';
+}
+
+/** The name of the repository as it is now; of a folder that is in none, or is gone, the folder. */
+function createRepositoryFinder(): FindKey {
+  const known = new Map<string, string>();
+  return (entry) => {
+    const folder = findProject(entry);
+    const name = known.get(folder) ?? findRepository(folder) ?? folder;
+    known.set(folder, name);
+    return name;
+  };
+}
+
+function findRepository(folder: string): string | undefined {
+  const origin = readRepositoryConfig(folder)?.get('remote.origin.url');
+  return origin === undefined ? undefined : repositoryName(origin);
+}
+
+function compareCosts(a: Costs, b: Costs): number {
+  return b.dollars + b.learntDollars - (a.dollars + a.learntDollars) || b.unpricedTokens - a.unpricedTokens;
+}

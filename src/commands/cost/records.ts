@@ -1,0 +1,42 @@
+import { toOneLine } from '../../cli/format.js';
+import { addUpCosts, type Costs, countTokens } from '../../costs/ledger.js';
+import type { GroupName, Row } from './grouping.js';
+
+/** Far below a cent, and above the rounding errors of a sum. */
+const DECIMALS = 10;
+
+/** Costs for a program. Learnt dollars are never part of `dollars`. */
+export function toRecord({ dollars, learntDollars, unpricedTokens, used, agentTokens, ...cache }: Costs) {
+  return {
+    dollars: round(dollars),
+    learntDollars: round(learntDollars),
+    tokensWithoutPrice: unpricedTokens,
+    tokens: countTokens(used),
+    inputTokens: used.input,
+    outputTokens: used.output,
+    cacheReadTokens: used.cache_read_input_tokens,
+    cacheWriteTokens: used.input_cache_creation_5m + used.input_cache_creation_1h + used.cache_creation_input_tokens,
+    webSearches: used.web_search_requests,
+    subagentTokens: agentTokens,
+    learntCacheSavings: round(cache.cacheSaved),
+    cacheReadTokensWithoutPrice: cache.unknownCacheReads,
+  };
+}
+
+function round(dollars: number): number {
+  return Number(dollars.toFixed(DECIMALS));
+}
+
+/** As RFC 4180 has it. */
+export function renderCsv(by: GroupName, rows: readonly Row[]): string {
+  const names = Object.keys(toRecord(addUpCosts([])));
+  const lines = rows.map(({ key, costs }) => [quoteText(key), ...Object.values(toRecord(costs))]);
+  return [[by, ...names], ...lines].map((cells) => `${cells.join(',')}\r\n`).join('');
+}
+
+/** A spreadsheet would run a cell that begins like a formula. A branch or a folder can have any name. */
+function quoteText(text: string): string {
+  const line = toOneLine(text);
+  const safe = /^[=+\-@]/.test(line) ? `'${line}` : line;
+  return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

@@ -1,0 +1,143 @@
+import { homedir } from 'node:os';
+import { formatCount, formatMoment, plural, toOneLine } from '../../cli/format.js';
+import { formatCosts, formatDollars } from '../../cli/format-cost.js';
+import { cutToWidth, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
+import { type Costs, countTokens, type Entry } from '../../costs/ledger.js';
+import { findDay, type GroupName, type Row } from './grouping.js';
+
+/** Without a terminal nothing is cut, and a bar has this many columns. */
+const BAR_COLUMNS = 20;
+const MIN_NAME_COLUMNS = 10;
+const MAX_COLUMNS = 140;
+
+interface Column {
+  readonly heading: string;
+  readonly cells: readonly string[];
+  readonly total: string;
+}
+
+/** Draws one row for each group, the heading above and the sum below. Columns that do not fit are left out, the last first. */
+export function renderTable(by: GroupName, rows: readonly Row[], total: Costs): string[] {
+  const width = Math.min(terminalWidth(), MAX_COLUMNS);
+  const names = rows.map((row) => nameRow(by, row));
+  const all = chooseColumns(rows, total);
+  const widths = all.map(measure);
+  const widest = Math.max(...names.map((name) => name.length), by.length, MIN_NAME_COLUMNS);
+  const needed = (count: number) => widths.slice(0, count).reduce((sum, each) => sum + each + 2, MIN_NAME_COLUMNS);
+  const shown = all.map((_, index) => index + 1).findLast((count) => needed(count) <= terminalWidth()) ?? 1;
+  const columns = all.slice(0, shown);
+  const rest = width - columns.reduce((sum, column) => sum + measure(column) + 2, 0);
+  const name = Number.isFinite(terminalWidth()) ? Math.max(1, Math.min(widest, rest)) : widest;
+  const bar = Number.isFinite(terminalWidth()) ? Math.min(BAR_COLUMNS, rest - name - 2) : BAR_COLUMNS;
+  const most = Math.max(...rows.map(({ costs }) => weigh(costs, total)));
+  const line = (text: string, cells: readonly string[], end = '') =>
+    [fitColumn(text, name), ...cells.map((cell, index) => cell.padStart(widths[index] ?? 0)), end].join('  ').trimEnd();
+  return [
+    style(
+      'bold',
+      line(
+        by,
+        columns.map(({ heading }) => heading),
+      ),
+    ),
+    ...rows.map(({ costs }, index) =>
+      line(
+        fitName(names[index] ?? '', name, by),
+        columns.map(({ cells }) => cells[index] ?? ''),
+        bar >= 4 ? style('cyan', drawBar(weigh(costs, total), most, bar)) : '',
+      ),
+    ),
+    style(
+      'bold',
+      line(
+        'total',
+        columns.map((column) => column.total),
+      ),
+    ),
+  ];
+}
+
+function chooseColumns(rows: readonly Row[], total: Costs): Column[] {
+  const column = (heading: string, show: (costs: Costs) => string): Column => ({
+    heading,
+    cells: rows.map(({ costs }) => show(costs)),
+    total: show(total),
+  });
+  const columns = [column('dollars', showDollars), column('tokens', ({ used }) => formatCount(countTokens(used)))];
+  if (total.agentTokens > 0) columns.push(column('subagents', showAgentShare));
+  columns.push(column('output', ({ used }) => formatCount(used.output)));
+  columns.push(column('cache read', ({ used }) => formatCount(used.cache_read_input_tokens)));
+  return columns;
+}
+
+/** What tokens cost can count on a later day than the tokens. */
+function showDollars(costs: Costs): string {
+  return formatCosts(costs) || (countTokens(costs.used) > 0 ? '–' : formatDollars(0));
+}
+
+function showAgentShare({ agentTokens, used }: Costs): string {
+  return agentTokens === 0 ? '' : formatShare(agentTokens, countTokens(used));
+}
+
+function formatShare(part: number, whole: number): string {
+  return `${Math.round((part / Math.max(1, whole)) * 100)}%`;
+}
+
+/** If no cost is known at all, the tokens count. */
+function weigh(costs: Costs, total: Costs): number {
+  if (total.dollars + total.learntDollars > 0) return costs.dollars + costs.learntDollars;
+  return countTokens(costs.used);
+}
+
+function drawBar(value: number, most: number, columns: number): string {
+  return '━'.repeat(value > 0 ? Math.max(1, Math.round((value / Math.max(most, Number.EPSILON)) * columns)) : 0);
+}
+
+function measure({ heading, cells, total }: Column): number {
+  return Math.max(heading.length, total.length, ...cells.map((cell) => cell.length));
+}
+
+function nameRow(by: GroupName, { key, startedAt, folder }: Row): string {
+  if (by === 'session') return `${toOneLine(key).slice(0, 8)}  ${formatMoment(startedAt)}  ${shorten(folder)}`;
+  return shorten(key);
+}
+
+function shorten(text: string): string {
+  const home = homedir();
+  const line = toOneLine(text);
+  return line.startsWith(`${home}/`) ? `~${line.slice(home.length)}` : line;
+}
+
+/** The end of a path tells more than its beginning. */
+function fitName(name: string, width: number, by: GroupName): string {
+  const isPath = by === 'project' || by === 'repository' || by === 'branch';
+  if (!isPath || name.length <= width) return name;
+  return `…${name.slice(name.length - width + 1)}`;
+}
+
+/** Says below the table what its figures do not. */
+export function describeTotal(by: GroupName, entries: readonly Entry[], total: Costs): string[] {
+  const { cacheSaved, unknownCacheReads, agentTokens, used, learntDollars, unpricedTokens } = total;
+  const late = by === 'day' ? entries.filter((entry) => findDay(entry) !== findDay({ at: entry.from })) : [];
+  const lateDollars = late.reduce((sum, { dollars }) => sum + dollars, 0);
+  const guessed = entries.some(({ session }) => session.points.some(({ point }) => point.hasDefaultPrice));
+  const read = unknownCacheReads > 0 && cacheSaved === 0;
+  return [
+    '',
+    agentTokens > 0 ? `subagents used ${formatShare(agentTokens, countTokens(used))} of the tokens` : undefined,
+    cacheSaved !== 0 ? `the cache saved ~${formatDollars(cacheSaved)}, at learnt prices` : undefined,
+    read ? `${plural(unknownCacheReads, 'token')} were read from the cache; what that saved is not known` : undefined,
+    learntDollars > 0
+      ? '~ is in no account of Claude Code: tokens at the prices that other sessions confirm'
+      : undefined,
+    unpricedTokens > 0
+      ? `+ and ? leave out ${plural(unpricedTokens, 'token')}, which are in no account and have no known price`
+      : undefined,
+    lateDollars > 0
+      ? `${formatDollars(lateDollars)} was used over more than one day, and counts on the last of them`
+      : undefined,
+    guessed ? 'for a model that it does not know Claude Code itself takes a default price' : undefined,
+  ]
+    .filter((line) => line !== undefined)
+    .map((line) => style('dim', cutToWidth(line, terminalWidth())));
+}

@@ -1,0 +1,213 @@
+import { nameModel } from '../observations/build/model-name.js';
+import { type AccountStep, findBase, followsFromCounts, listSteps } from '../transcript/sessions/cost-account.js';
+import { type LearnedPrice, learnPrices } from './learn-prices.js';
+import {
+  addUsed,
+  mapUsed,
+  type PlacedPoint,
+  type SessionUsage,
+  USED_KINDS,
+  type Use,
+  type Used,
+} from './session-usage.js';
+
+/** What something cost, or a sum of that. */
+export interface Costs {
+  /** From Claude Code's own accounts. */
+  readonly dollars: number;
+  /** For what no account includes: its tokens at the prices that the accounts of other sessions confirm. */
+  readonly learntDollars: number;
+  /** Tokens that are in no account, and of which the price is not known. */
+  readonly unpricedTokens: number;
+  readonly used: Used;
+  readonly agentTokens: number;
+  /** At learnt prices: what the cached tokens would have cost as input, minus what they cost. */
+  readonly cacheSaved: number;
+  /** Tokens read from the cache of which it is not known what that saved. */
+  readonly unknownCacheReads: number;
+}
+
+export interface Entry extends Costs {
+  readonly session: SessionUsage;
+  /** When it was used; of a step of the account, when the last of it was. */
+  readonly at: number;
+  /** When the first of it was used. */
+  readonly from: number;
+  readonly model: string;
+  readonly branch: string;
+}
+
+export type Prices = ReadonlyMap<string, ReadonlyMap<string, number>>;
+
+const NOTHING: Costs = {
+  dollars: 0,
+  learntDollars: 0,
+  unpricedTokens: 0,
+  used: mapUsed(() => 0),
+  agentTokens: 0,
+  cacheSaved: 0,
+  unknownCacheReads: 0,
+};
+
+/** A step of a session's account. */
+export interface PlacedStep extends AccountStep {
+  readonly session: SessionUsage;
+  /** It lasted from after this moment up to `at`; `from` is when the first response in it came. */
+  readonly after: number;
+  readonly at: number;
+  readonly from: number;
+  readonly branch: string;
+}
+
+/** Lists the steps of a session's account that are its own; a fork goes on with the account of its parent. */
+export function listAccountSteps(session: SessionUsage, byId: ReadonlyMap<string, SessionUsage>): PlacedStep[] {
+  const inherited = listInherited(session, byId);
+  return session.points.flatMap(({ point, at, branch }, index) => {
+    const own = session.points.slice(0, index);
+    const base = findBase(
+      point,
+      [...inherited, ...own].map((each) => each.point),
+    );
+    const before = own.findLast((each) => each.point === base) ?? own.at(-1);
+    const after = before?.at ?? Number.NEGATIVE_INFINITY;
+    const during = session.uses.filter((use) => use.isInAccount && use.at > after && use.at <= at);
+    const from = during.reduce((first, use) => Math.min(first, use.at), at);
+    return listSteps(point, base).map((step) => ({ ...step, session, after, at, from, branch }));
+  });
+}
+
+/** What the accounts of the sessions from which one was forked said until then, the oldest first. */
+function listInherited(session: SessionUsage, byId: ReadonlyMap<string, SessionUsage>): PlacedPoint[] {
+  const points: PlacedPoint[] = [];
+  const visited = new Set([session.sessionId]);
+  let { parent, ownFrom } = session;
+  while (parent !== undefined && !visited.has(parent)) {
+    visited.add(parent);
+    const until = ownFrom;
+    const above = byId.get(parent);
+    points.unshift(...(above?.points ?? []).filter(({ at }) => at <= until));
+    parent = above?.parent;
+    ownFrom = above?.ownFrom ?? ownFrom;
+  }
+  return points;
+}
+
+/** Lists what the sessions used, and what that cost, as finely as it is known. */
+export function listEntries(sessions: readonly SessionUsage[]): Entry[] {
+  const byId = new Map(sessions.map((session) => [session.sessionId, session]));
+  const steps = sessions.flatMap((session) => listAccountSteps(session, byId));
+  const prices = learnKnownPrices(steps);
+  const paid = steps.map(({ session, at, from, branch, model, dollars }) => {
+    return { ...NOTHING, session, at, from, branch, model: nameModel(model), dollars };
+  });
+  const used = sessions.flatMap((session) =>
+    session.uses.map((use) => ({
+      ...priceUse(use, prices),
+      session,
+      at: use.at,
+      from: use.at,
+      branch: use.branch,
+      model: use.model,
+    })),
+  );
+  return [...paid, ...used];
+}
+
+/** What each session cost, by its id. */
+export function findSessionCosts(sessions: readonly SessionUsage[]): Map<string, Costs> {
+  const bySession = new Map<string, Entry[]>();
+  for (const entry of listEntries(sessions)) {
+    const { sessionId } = entry.session;
+    const known = bySession.get(sessionId);
+    if (known) known.push(entry);
+    else bySession.set(sessionId, [entry]);
+  }
+  return new Map([...bySession].map(([id, entries]) => [id, addUpCosts(entries)]));
+}
+
+export function addUpCosts(entries: readonly Costs[]): Costs {
+  return entries.reduce(
+    (sum, entry) => ({
+      dollars: sum.dollars + entry.dollars,
+      learntDollars: sum.learntDollars + entry.learntDollars,
+      unpricedTokens: sum.unpricedTokens + entry.unpricedTokens,
+      used: addUsed(sum.used, entry.used),
+      agentTokens: sum.agentTokens + entry.agentTokens,
+      cacheSaved: sum.cacheSaved + entry.cacheSaved,
+      unknownCacheReads: sum.unknownCacheReads + entry.unknownCacheReads,
+    }),
+    NOTHING,
+  );
+}
+
+export function countTokens(used: Used): number {
+  return USED_KINDS.reduce((sum, kind) => sum + (kind === 'web_search_requests' ? 0 : used[kind]), 0);
+}
+
+/** As in `prices`: a session in which some costs do not follow from the counts says nothing. */
+function learnKnownPrices(steps: readonly PlacedStep[]): Prices {
+  const isLinear = ({ points, uses }: SessionUsage) =>
+    points.every(({ point }) => !point.hasDefaultPrice) && uses.every(({ isFast }) => !isFast);
+  const linear = new Map<SessionUsage, boolean>();
+  const usable = steps.filter((step) => {
+    const known = linear.get(step.session) ?? isLinear(step.session);
+    linear.set(step.session, known);
+    return known && followsFromCounts(step);
+  });
+  return new Map(
+    learnPrices(usable, nameModel).map(({ model, prices = {} }) => [
+      model,
+      new Map(
+        Object.entries<LearnedPrice>(prices).flatMap(([kind, price]) =>
+          price.state === 'known' ? [[kind, price.price] as const] : [],
+        ),
+      ),
+    ]),
+  );
+}
+
+function priceUse(use: Use, prices: Prices): Costs {
+  const { used, isAgent, isInAccount, isFast, model } = use;
+  const tokens = countTokens(used);
+  const known = isFast ? undefined : prices.get(model);
+  const learnt = isInAccount ? 0 : findPrice(used, known);
+  const saved = findSaving(used, known);
+  return {
+    ...NOTHING,
+    learntDollars: learnt ?? 0,
+    unpricedTokens: learnt === undefined ? tokens : 0,
+    used,
+    agentTokens: isAgent ? tokens : 0,
+    cacheSaved: saved ?? 0,
+    unknownCacheReads: saved === undefined ? used.cache_read_input_tokens : 0,
+  };
+}
+
+/** Undefined if the price of anything that was used is not known. */
+function findPrice(used: Used, prices: ReadonlyMap<string, number> | undefined): number | undefined {
+  let dollars = 0;
+  for (const kind of USED_KINDS.filter((each) => used[each] > 0)) {
+    const price = prices?.get(kind);
+    if (price === undefined) return undefined;
+    dollars += used[kind] * price;
+  }
+  return dollars;
+}
+
+const CACHED_KINDS = [
+  'cache_read_input_tokens',
+  'input_cache_creation_5m',
+  'input_cache_creation_1h',
+  'cache_creation_input_tokens',
+] as const;
+
+function findSaving(used: Used, prices: ReadonlyMap<string, number> | undefined): number | undefined {
+  const input = prices?.get('input');
+  let saved = 0;
+  for (const kind of CACHED_KINDS.filter((each) => used[each] > 0)) {
+    const price = prices?.get(kind);
+    if (input === undefined || price === undefined) return undefined;
+    saved += used[kind] * (input - price);
+  }
+  return saved;
+}

@@ -1,0 +1,212 @@
+import { countUsage } from '../observations/build/generation.js';
+import { nameModel } from '../observations/build/model-name.js';
+import { attempt } from '../shared/attempt.js';
+import type { AgentFile } from '../transcript/agents/agent-files.js';
+import { type AssistantLine, parseLine, type UserLine } from '../transcript/file/line.js';
+import { withReader } from '../transcript/file/lines.js';
+import { type AccountPoint, COUNTED_KINDS, parseAccountPoint } from '../transcript/sessions/cost-account.js';
+
+/** What is counted of a response. Cache writes of older versions do not say how long they live. */
+export const USED_KINDS = [...COUNTED_KINDS, 'cache_creation_input_tokens'] as const;
+export type UsedKind = (typeof USED_KINDS)[number];
+export type Used = { readonly [kind in UsedKind]: number };
+
+/** What some responses of a session used that do not differ in anything but their counts. */
+export interface Use {
+  readonly at: number;
+  readonly model: string;
+  readonly branch: string;
+  readonly isAgent: boolean;
+  /** Whether the account includes it: Claude Code writes one only when a process ends. */
+  readonly isInAccount: boolean;
+  readonly isFast: boolean;
+  readonly used: Used;
+}
+
+/** A line of the account, with the time and the branch of the last response before it. */
+export interface PlacedPoint {
+  readonly point: AccountPoint;
+  readonly at: number;
+  readonly branch: string;
+}
+
+/** What a session used and what that cost, as far as its own files say. */
+export interface SessionUsage {
+  readonly sessionId: string;
+  readonly path: string;
+  /** The folder in which it began. */
+  readonly folder: string;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  /** When its own part began, after what it may have copied. */
+  readonly ownFrom: number;
+  /** The session from which this one was forked. */
+  readonly parent: string | undefined;
+  /** What a fork and its parent have in common. */
+  readonly firstPrompt: string | undefined;
+  readonly points: readonly PlacedPoint[];
+  readonly uses: readonly Use[];
+}
+
+/** A session's responses by their ids, before those are left out that are another session's. */
+export interface SessionScan extends Omit<SessionUsage, 'uses'> {
+  readonly responses: ReadonlyMap<string, Use>;
+}
+
+/** No time zone has an offset that is not a multiple of this, so each belongs to one day. */
+export const PERIOD_MS = 15 * 60_000;
+const ASSISTANT = Buffer.from('"assistant"');
+const USER = Buffer.from('"type":"user"');
+
+/** Reads what a session and its subagents used. Throws if the transcript cannot be read. */
+export function scanSession(sessionId: string, path: string, agents: readonly AgentFile[]): SessionScan {
+  const scan = new Scan(sessionId, path);
+  scan.readMain();
+  // What cannot be read of an agent does not cost the session.
+  for (const { path: agentPath } of agents.flatMap(({ parts }) => parts)) attempt(() => scan.readAgent(agentPath));
+  return scan.finish();
+}
+
+/** Adds up the responses that no other session has had before; `seen` has the ids of those, and gets the others. */
+export function addUpResponses({ responses, ...session }: SessionScan, seen: Set<string>): SessionUsage {
+  const uses = new Map<string, Use>();
+  for (const [id, use] of responses) {
+    if (seen.has(id)) continue;
+    seen.add(id);
+    const { at, model, branch, isAgent, isInAccount, isFast } = use;
+    const key = JSON.stringify([Math.floor(at / PERIOD_MS), model, branch, isAgent, isInAccount, isFast]);
+    const known = uses.get(key);
+    uses.set(key, known ? { ...known, used: addUsed(known.used, use.used) } : use);
+  }
+  return { ...session, uses: [...uses.values()] };
+}
+
+export function addUsed(a: Used, b: Used): Used {
+  return mapUsed((kind) => a[kind] + b[kind]);
+}
+
+export function mapUsed(change: (kind: UsedKind) => number): Used {
+  return Object.fromEntries(USED_KINDS.map((kind) => [kind, change(kind)])) as Used;
+}
+
+class Scan {
+  readonly #sessionId: string;
+  readonly #path: string;
+  readonly #responses = new Map<string, Use>();
+  #points: PlacedPoint[] = [];
+  #folder = '';
+  #branch = '';
+  #startedAt: number | undefined;
+  #endedAt = 0;
+  #ownFrom: number | undefined;
+  #parent: string | undefined;
+  #firstPrompt: string | undefined;
+  /** The responses after the account's last line. */
+  readonly #afterAccount = new Set<string>();
+
+  constructor(sessionId: string, path: string) {
+    this.#sessionId = sessionId;
+    this.#path = path;
+  }
+
+  readMain(): void {
+    withReader(this.#path, (reader) => {
+      for (const source of reader.lines()) {
+        const point = parseAccountPoint(source.bytes);
+        if (point) this.#addPoint(point);
+        // Most of a file is neither, and is not parsed.
+        else if (source.bytes.includes(ASSISTANT) || (!this.#firstPrompt && source.bytes.includes(USER))) {
+          const line = parseLine(source);
+          if (line?.kind === 'user') this.#firstPrompt ??= findUuid(line);
+          if (line?.kind === 'assistant') this.#addMainLine(line);
+        }
+      }
+    });
+  }
+
+  readAgent(path: string): void {
+    withReader(path, (reader) => {
+      for (const source of reader.lines()) {
+        const line = source.bytes.includes(ASSISTANT) ? parseLine(source) : undefined;
+        if (line?.kind === 'assistant') this.#addResponse(line, true);
+      }
+    });
+  }
+
+  finish(): SessionScan {
+    const [firstAfter = ''] = this.#afterAccount;
+    const end = this.#responses.get(firstAfter)?.at ?? Number.POSITIVE_INFINITY;
+    const hasAccount = this.#points.length > 0;
+    const responses = [...this.#responses].map(([id, use]) => {
+      const isInAccount = hasAccount && (use.isAgent ? use.at < end : !this.#afterAccount.has(id));
+      return [id, { ...use, isInAccount }] as const;
+    });
+    const startedAt = this.#startedAt ?? this.#points[0]?.point.startTime ?? 0;
+    return {
+      sessionId: this.#sessionId,
+      path: this.#path,
+      folder: this.#folder,
+      startedAt,
+      endedAt: Math.max(this.#endedAt, startedAt),
+      ownFrom: this.#ownFrom ?? startedAt,
+      parent: this.#parent,
+      firstPrompt: this.#firstPrompt,
+      points: this.#points,
+      responses: new Map(responses),
+    };
+  }
+
+  #addPoint(point: AccountPoint): void {
+    this.#points.push({ point, at: this.#endedAt || (point.startTime ?? 0), branch: this.#branch });
+    this.#afterAccount.clear();
+  }
+
+  #addMainLine(line: AssistantLine): void {
+    const { cwd = '', gitBranch, requestSessionId, forkedFrom } = line.fields;
+    const origin = findOrigin(forkedFrom) ?? requestSessionId;
+    const { at = this.#endedAt } = line;
+    this.#folder ||= cwd;
+    this.#branch = gitBranch ?? this.#branch;
+    this.#startedAt ??= at;
+    this.#endedAt = Math.max(this.#endedAt, at);
+    // The copy of a copy names the first session.
+    if (origin !== undefined && origin !== this.#sessionId) this.#parent = origin;
+    else this.#ownFrom ??= at;
+    const id = this.#addResponse(line, line.fields.isSidechain ?? false);
+    if (id !== undefined) this.#afterAccount.add(id);
+  }
+
+  /** A response has one line for each block, and the one with the most tokens has all of them. Returns the id of a new one. */
+  #addResponse({ fields, at = this.#endedAt }: AssistantLine, isAgent: boolean): string | undefined {
+    const { message = {}, uuid, gitBranch = this.#branch } = fields;
+    const { model, usage } = message;
+    const tokens = countUsage(usage);
+    const id = message.id ?? uuid ?? `${this.#sessionId} ${this.#responses.size}`;
+    if (model === undefined || model === '<synthetic>' || !usage || !tokens || tokens.total === 0) return undefined;
+    const used = mapUsed((kind) =>
+      kind === 'web_search_requests' ? (usage.server_tool_use?.web_search_requests ?? 0) : (tokens[kind] ?? 0),
+    );
+    const known = this.#responses.get(id);
+    // In an agent's file it may be the copy of the response that launched it.
+    if (known && (known.isAgent !== isAgent || known.used.output > used.output)) return undefined;
+    this.#responses.set(id, {
+      at: known?.at ?? at,
+      model: nameModel(model),
+      branch: gitBranch,
+      isAgent,
+      isInAccount: false,
+      isFast: usage.speed === 'fast',
+      used,
+    });
+    return known ? undefined : id;
+  }
+}
+
+function findUuid({ fields }: UserLine): string | undefined {
+  return fields.isMeta ? undefined : fields.uuid;
+}
+
+function findOrigin(forkedFrom: unknown): string | undefined {
+  const { sessionId } = (forkedFrom ?? {}) as { sessionId?: unknown };
+  return typeof sessionId === 'string' ? sessionId : undefined;
+}

@@ -1,0 +1,74 @@
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { addUpCosts, countTokens, listEntries } from '../../src/costs/ledger.js';
+import { readAllUsage } from '../../src/costs/read-usage.js';
+import { Exporter } from '../support/exporter.js';
+import { type Recording, recording, recordings, transcriptsOf } from '../support/recording.js';
+import { removeFolder } from '../support/remove-folder.js';
+
+let state: string;
+
+beforeEach(() => {
+  state = mkdtempSync(join(tmpdir(), 'cc-langfuse-costs-'));
+});
+
+afterEach(() => removeFolder(state));
+
+/** The sums of Claude Code's accounts, as the last line of each transcript has them. */
+function sumAccounts(each: Recording): number {
+  return transcriptsOf(each)
+    .map((path) => /.*"cost-state".*"totalCostUSD":([\d.e-]+)/s.exec(readFileSync(path, 'utf8'))?.[1] ?? '0')
+    .reduce((sum, dollars) => sum + Number(dollars), 0);
+}
+
+/** Where the last lines of the accounts are not what was spent, and why. */
+const BESIDE_THE_LAST_LINES: { readonly [name: string]: { readonly dollars: number; readonly cause: string } } = {
+  'p-resume': { dollars: -0.01567148, cause: 'the fork goes on with the account of its parent' },
+  'q-twop': { dollars: 0.0134299, cause: 'the account of the other process ends on an earlier line' },
+  'q-twoterm': { dollars: 0.01743786, cause: 'the account of the other process ends on an earlier line' },
+};
+
+const costsOf = ({ folder }: Recording) => listEntries(readAllUsage(folder, state));
+
+describe('the dollars of all sessions add up to the accounts of Claude Code', () => {
+  test.each(recordings())('in $name', (each) => {
+    const { dollars = 0 } = BESIDE_THE_LAST_LINES[each.name] ?? {};
+    expect(addUpCosts(costsOf(each)).dollars).toBeCloseTo(sumAccounts(each) + dollars, 12);
+  });
+
+  test('of which 56 sessions have one', () => {
+    const paid = recordings().flatMap((each) =>
+      readAllUsage(each.folder, state).filter(({ points }) => points.length > 0),
+    );
+    expect(paid).toHaveLength(56);
+  });
+});
+
+/** A compaction writes no line; the export finds its tokens in the account. */
+const BEYOND_THE_LINES: { readonly [name: string]: number } = { 'p-bigusage': 12_336 };
+
+describe('each response is counted once, as in the export', () => {
+  test.each(recordings())('in $name', async (each) => {
+    const exporter = await Exporter.open();
+    try {
+      for (const path of transcriptsOf(each)) await exporter.export(path);
+      const exported = exporter.server.observations.reduce((sum, { usage }) => sum + (usage?.total ?? 0), 0);
+      const counted = countTokens(addUpCosts(costsOf(each)).used);
+      expect(counted + (BEYOND_THE_LINES[each.name] ?? 0)).toBe(exported);
+    } finally {
+      await exporter.close();
+    }
+  });
+});
+
+test('a fork costs what it used itself, and its parent what that used', () => {
+  const sessions = readAllUsage(recording('p-resume').folder, state);
+  const entries = listEntries(sessions);
+  const dollars = sessions.map(({ sessionId }) => [
+    basename(sessionId).slice(0, 8),
+    addUpCosts(entries.filter(({ session }) => session.sessionId === sessionId)).dollars.toFixed(9),
+  ]);
+  expect(Object.fromEntries(dollars)).toEqual({ df9bf151: '0.015869491', '7cbf1538': '0.005218400' });
+});

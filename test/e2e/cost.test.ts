@@ -1,0 +1,268 @@
+import { appendFileSync, cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ACCOUNT_PRICES, type AccountCounts, account, accountLine, variedCounts } from '../support/cost-account.js';
+import { sessionIdOf } from '../support/generated.js';
+import { assistant, jsonLines, user } from '../support/lines.js';
+import { run, Workplace } from '../support/program.js';
+import { recording, recordings } from '../support/recording.js';
+import { runInTerminal } from '../support/terminal.js';
+
+let workplace: Workplace;
+
+beforeEach(async () => {
+  workplace = await Workplace.open();
+});
+
+afterEach(() => workplace.close());
+
+const MODEL = 'claude-new-9';
+const cost = (...args: string[]) => run(['cost', ...args], { HOME: workplace.home, TZ: 'UTC' });
+const json = async (...args: string[]) => JSON.parse((await cost('--json', ...args)).stdout);
+const memory = () => join(workplace.stateFolder, 'cc-langfuse_costs.json');
+
+function usageOf(counts: AccountCounts): object {
+  return {
+    input_tokens: counts.inputTokens ?? 0,
+    output_tokens: counts.outputTokens ?? 0,
+    cache_read_input_tokens: counts.cacheReadInputTokens ?? 0,
+    cache_creation: {
+      ephemeral_5m_input_tokens: counts.cacheCreationEphemeral5mInputTokens ?? 0,
+      ephemeral_1h_input_tokens: counts.cacheCreationEphemeral1hInputTokens ?? 0,
+    },
+  };
+}
+
+/** The lines of a response at a time; `more` has further fields of its line. */
+function response(n: number, timestamp: string, more: object = {}): object[] {
+  const message = { id: `m${n}`, role: 'assistant', model: MODEL, content: 'a', usage: usageOf(variedCounts(n)) };
+  return [
+    user('q', { uuid: `u${n}`, timestamp, cwd: '/home/dev/one' }),
+    { type: 'assistant', message, timestamp, cwd: '/home/dev/one', gitBranch: 'main', ...more },
+  ];
+}
+
+function write(n: number, ...lines: (object | string)[]): string {
+  const path = workplace.transcriptOf(sessionIdOf(n));
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, jsonLines(lines));
+  return path;
+}
+
+/** Line of an account that has added up these responses. */
+const sum = (...responses: number[]) => accountLine({ [MODEL]: account(responses.map(variedCounts)) });
+
+/** Sessions of one response each, from which the prices follow. */
+function writePaid(count: number): void {
+  for (let n = 1; n <= count; n += 1) write(n, ...response(n, `2026-10-0${n}T12:00:00.000Z`), sum(n));
+}
+
+function dollarsOf(n: number): number {
+  const counts = variedCounts(n);
+  const kinds = Object.keys(counts) as (keyof AccountCounts)[];
+  return kinds.reduce((dollars, kind) => dollars + (counts[kind] ?? 0) * ACCOUNT_PRICES[kind], 0);
+}
+
+function tokensOf(n: number): number {
+  return Object.values(variedCounts(n)).reduce((tokens, count) => tokens + count, 0);
+}
+
+describe('cost', () => {
+  test('shows dollars and tokens by day, with a bar for each and the sum', async () => {
+    write(1, ...response(1, '2026-10-01T12:00:00.000Z'), sum(1), ...response(2, '2026-10-02T12:00:00.000Z'), sum(1, 2));
+    expect((await cost()).stdout.split('\n')).toEqual([
+      'day         dollars  tokens  output  cache read',
+      '2026-10-01  $0.0047  13,147      33      12,911  ━━━━━━━━━━━━━━',
+      '2026-10-02  $0.0067  14,242      72      13,822  ━━━━━━━━━━━━━━━━━━━━',
+      'total       $0.0115  27,389     105      26,733',
+      '',
+      '26,733 tokens were read from the cache; what that saved is not known',
+      '',
+    ]);
+  });
+
+  test.each(['day', 'project', 'session', 'model', 'repository', 'branch'])(
+    '--by %s adds up to the same sum as a whole',
+    async (by) => {
+      for (const { folder } of recordings()) cpSync(join(folder, 'projects'), workplace.projects, { recursive: true });
+      const { rows, total } = await json('--by', by);
+      for (const field of Object.keys(total)) {
+        const added = rows.reduce((all: number, row: { [field: string]: number }) => all + (row[field] ?? 0), 0);
+        expect(added).toBeCloseTo(total[field], 8);
+      }
+      expect(total.dollars).toBeGreaterThan(1.4);
+    },
+  );
+
+  test('takes the prices that other sessions confirm for what no account includes, and never adds that to dollars', async () => {
+    writePaid(8);
+    write(9, ...response(9, '2026-10-09T12:00:00.000Z'));
+    const { rows } = await json('--by', 'session');
+    const row = rows.find(({ session }: { session: string }) => session === sessionIdOf(9));
+    expect(row).toMatchObject({ dollars: 0, tokensWithoutPrice: 0, tokens: tokensOf(9) });
+    expect(row.learntDollars).toBeCloseTo(dollarsOf(9), 10);
+    const { stdout } = await cost();
+    expect(stdout).toMatch(/^2026-10-09 +~\$0\.0068 /m);
+    expect(stdout).toMatch(/^total +\$0\.0\d+ ~\$0\.0\d+ /m);
+    expect(stdout).toContain('the cache saved ~$0.');
+    expect(stdout).toContain('~ is in no account of Claude Code');
+  });
+
+  test('knows what came after the last account of a session', async () => {
+    writePaid(8);
+    write(1, ...response(1, '2026-10-01T12:00:00.000Z'), sum(1), ...response(9, '2026-10-01T13:00:00.000Z'));
+    const { rows } = await json('--by', 'session');
+    const row = rows.find(({ session }: { session: string }) => session === sessionIdOf(1));
+    expect(row.dollars).toBeCloseTo(dollarsOf(1), 10);
+    expect(row.learntDollars).toBeCloseTo(dollarsOf(9), 10);
+  });
+
+  test('names no sum for tokens whose price is not known', async () => {
+    write(1, ...response(1, '2026-10-01T12:00:00.000Z'));
+    const { stdout } = await cost();
+    expect(stdout).toMatch(/^2026-10-01 +\? +13,147/m);
+    expect(stdout).not.toContain('$');
+    expect((await json()).total).toMatchObject({ dollars: 0, learntDollars: 0, tokensWithoutPrice: 13_147 });
+  });
+
+  test('says that a step over midnight counts on its last day', async () => {
+    write(1, ...response(1, '2026-10-01T23:59:00.000Z'), ...response(2, '2026-10-02T00:01:00.000Z'), sum(1, 2));
+    const { rows } = await json();
+    expect(rows.map((row: { day: string; dollars: number }) => [row.day, row.dollars > 0])).toEqual([
+      ['2026-10-01', false],
+      ['2026-10-02', true],
+    ]);
+    expect((await cost()).stdout).toMatch(/^2026-10-01 +– +13,147 /m);
+    expect((await cost()).stdout).toContain('$0.0115 was used over more than one day, and counts on the last of them');
+  });
+
+  test('--since leaves out what was used before', async () => {
+    writePaid(3);
+    const { rows, total } = await json('--since', '2026-10-02');
+    expect(rows.map(({ day }: { day: string }) => day)).toEqual(['2026-10-02', '2026-10-03']);
+    expect(total.tokens).toBe(tokensOf(2) + tokensOf(3));
+  });
+
+  test('counts what subagents used', async () => {
+    cpSync(join(recording('p-agentfg').folder, 'projects'), workplace.projects, { recursive: true });
+    expect((await json()).total).toMatchObject({ dollars: 0.0239514, tokens: 61_509, subagentTokens: 36_885 });
+    expect((await cost()).stdout).toContain('subagents used 60% of the tokens');
+  });
+
+  test('names a repository by its remote, and a branch with its repository', async () => {
+    const folder = join(workplace.home, 'code');
+    mkdirSync(join(folder, '.git'), { recursive: true });
+    writeFileSync(join(folder, '.git', 'config'), '[remote "origin"]\n\turl = git@host.example:team/code.git\n');
+    write(1, ...response(1, '2026-10-01T12:00:00.000Z', { cwd: folder }));
+    write(2, ...response(2, '2026-10-01T12:00:00.000Z', { cwd: folder, gitBranch: 'fix' }));
+    const keys = async (by: string) => (await json('--by', by)).rows.map((row: { [by: string]: string }) => row[by]);
+    expect(await keys('repository')).toEqual(['host.example/team/code']);
+    expect((await keys('branch')).toSorted()).toEqual(['host.example/team/code fix', 'host.example/team/code main']);
+    expect(await keys('project')).toEqual([folder]);
+  });
+
+  test('fits a terminal of 40 columns, without colours', async () => {
+    for (const { folder } of recordings()) cpSync(join(folder, 'projects'), workplace.projects, { recursive: true });
+    const { screen } = await runInTerminal(
+      ['cost', '--by', 'session'],
+      { ...workplace, env: { ...workplace.env, NO_COLOR: '1' } },
+      {},
+      40,
+    );
+    const lines = screen.split(/\r?\n/).filter((line) => line.trim() !== '');
+    expect(lines.length).toBeGreaterThan(50);
+    expect(lines.filter((line) => line.length > 40)).toEqual([]);
+    expect(screen).toContain('$0.2279');
+  });
+
+  test('says so if there is nothing', async () => {
+    expect(await cost()).toMatchObject({ exitCode: 0, stdout: '', stderr: 'nothing on disk was used in that time\n' });
+    expect(await json()).toMatchObject({ by: 'day', rows: [], total: { dollars: 0, tokens: 0 } });
+  });
+
+  test.each([
+    [['--by', 'week'], '--by week: expected day, project, session, model, repository or branch'],
+    [['--json', '--csv'], '--json and --csv: choose one of them'],
+    [['--since', 'x'], '--since x: expected 30m, 12h, 7d, 2w or 2026-11-01'],
+    [['x'], 'x: cost takes no operands'],
+  ])('refuses %j in one line with exit code 2', async (args, message) => {
+    expect(await cost(...args)).toMatchObject({ exitCode: 2, stdout: '', stderr: `cc-langfuse: ${message}\n` });
+  });
+});
+
+describe('cost --csv', () => {
+  test('prints one line for each row, as RFC 4180 has it', async () => {
+    writePaid(2);
+    const { stdout } = await cost('--csv');
+    const [head, ...lines] = stdout.split('\r\n');
+    expect(head).toMatch(/^day,dollars,learntDollars,tokensWithoutPrice,tokens,/);
+    expect(lines).toEqual([
+      expect.stringMatching(/^2026-10-01,0\.00472692,0,0,13147,/),
+      expect.stringMatching(/^2026-10-02,0\.00673684,0,0,14242,/),
+      '',
+    ]);
+  });
+
+  test.each([
+    ['=HYPERLINK("http://x","y")', `"'=HYPERLINK(""http://x"",""y"")"`],
+    ['+1', "'+1"],
+    ['@x', "'@x"],
+    ['-\u001b[31mred\u202e', "'-red"],
+    ['/a,b "c"', '"/a,b ""c"""'],
+  ])('writes the folder %j so that no program runs it', async (cwd, cell) => {
+    write(1, ...response(1, '2026-10-01T12:00:00.000Z', { cwd }));
+    const [, line = ''] = (await cost('--csv', '--by', 'project')).stdout.split('\r\n');
+    expect(line.slice(0, cell.length + 1)).toBe(`${cell},`);
+  });
+});
+
+describe('what is remembered of unchanged files', () => {
+  test('is readable only by its owner, contains nothing that was said, and changes no figure', async () => {
+    cpSync(join(recording('p-agentfg').folder, 'projects'), workplace.projects, { recursive: true });
+    cpSync(join(recording('p-resume').folder, 'projects'), workplace.projects, { recursive: true });
+    const first = (await cost('--json', '--by', 'session')).stdout;
+    expect(statSync(memory()).mode & 0o777).toBe(0o600);
+    const written = statSync(memory()).mtimeMs;
+    expect(readFileSync(memory(), 'utf8')).not.toMatch(/prompt"|content|from-sub/);
+    expect((await cost('--json', '--by', 'session')).stdout).toBe(first);
+    expect(statSync(memory()).mtimeMs).toBe(written);
+  });
+
+  test('is read again once a file has grown', async () => {
+    const path = write(1, ...response(1, '2026-10-01T12:00:00.000Z'), sum(1));
+    expect((await json()).total.tokens).toBe(tokensOf(1));
+    appendFileSync(path, jsonLines([...response(2, '2026-10-01T13:00:00.000Z'), sum(1, 2)]));
+    const { total } = await json();
+    expect(total.tokens).toBe(tokensOf(1) + tokensOf(2));
+    expect(total.dollars).toBeCloseTo(dollarsOf(1) + dollarsOf(2), 10);
+  });
+
+  test.each([
+    ['cut', (text: string) => text.slice(0, -20)],
+    ['of another version', (text: string) => text.replace(/^\d+/, '999')],
+    ['changed', (text: string) => text.replace('"input":137', '"input":1')],
+    ['no text', () => '\u0000'],
+  ])('is thrown away if it is %s', async (_, damage) => {
+    write(1, ...response(1, '2026-10-01T12:00:00.000Z'), sum(1));
+    const before = await json();
+    const whole = readFileSync(memory(), 'utf8');
+    expect(damage(whole)).not.toBe(whole);
+    writeFileSync(memory(), damage(whole));
+    expect(await json()).toEqual(before);
+    expect(readFileSync(memory(), 'utf8')).toBe(whole);
+  });
+
+  test('is not needed: without a folder for it the costs are shown, too', async () => {
+    write(1, ...response(1, '2026-10-01T12:00:00.000Z'), sum(1));
+    writeFileSync(workplace.stateFolder, 'in the way');
+    expect((await json()).total.tokens).toBe(tokensOf(1));
+  });
+
+  test('a fork that appears later is counted without what it copied', async () => {
+    const copied = response(1, '2026-10-01T12:00:00.000Z');
+    write(1, ...copied, assistant('m7', 'no usage'));
+    expect((await json()).total.tokens).toBe(tokensOf(1));
+    write(2, ...copied, ...response(2, '2026-10-01T14:00:00.000Z'));
+    expect((await json()).total.tokens).toBe(tokensOf(1) + tokensOf(2));
+  });
+});

@@ -1,36 +1,19 @@
-import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parse } from 'yaml';
-import * as z from 'zod/mini';
+import { CollectorConfig } from './collector-schema.js';
 
-const Component = z.nullable(z.record(z.string(), z.unknown()));
-const Exporter = z.looseObject({
-  endpoint: z.url(),
-  headers: z.record(z.string(), z.string()),
-  sending_queue: z.looseObject({ storage: z.string() }),
-});
-const Config = z.object({
-  extensions: z.record(z.string(), Component),
-  receivers: z.record(z.string(), Component),
-  exporters: z.record(z.string(), Exporter),
-  service: z.object({
-    extensions: z.array(z.string()),
-    pipelines: z.object({
-      traces: z.object({
-        receivers: z.array(z.string()),
-        processors: z.array(z.string()),
-        exporters: z.array(z.string()),
-      }),
-    }),
-  }),
-});
-export type CollectorConfig = z.infer<typeof Config>;
+type Exporter = CollectorConfig['exporters'][string];
 
-/** Reads the configuration of a Collector, and replaces `${env:NAME}` as it does. */
-export function collectorConfig(path: string, env: { readonly [name: string]: string }): CollectorConfig {
-  const text = readFileSync(path, 'utf8').replace(/\$\{env:(\w+)\}/g, (_, name: string) => env[name] ?? '');
-  return Config.parse(parse(text));
+/** Reads the configuration of a Collector, and replaces `${env:NAME}` as it does. Throws if a Collector would refuse it. */
+export function parseCollectorConfig(text: string, env: { readonly [name: string]: string }): CollectorConfig {
+  return CollectorConfig.parse(parse(text.replace(/\$\{env:(\w+)\}/g, (_, name: string) => env[name] ?? '')));
+}
+
+/** The headers that an exporter adds: its own, and that of the extension which authenticates it. */
+export function exporterHeaders({ extensions }: CollectorConfig, { headers, auth }: Exporter): Record<string, string> {
+  const { username = '', password = '' } = extensions[auth.authenticator as 'basicauth/langfuse'].client_auth ?? {};
+  return { ...headers, authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
 }
 
 /** A Collector that follows its configuration: it forwards what it receives to each exporter of its pipeline. */
@@ -68,7 +51,11 @@ export class ConfiguredCollector {
     for (const name of this.#config.service.pipelines.traces.exporters) {
       const exporter = this.#config.exporters[name];
       if (!exporter) throw new Error(`no exporter ${name}`);
-      const headers = { ...exporter.headers, 'content-type': type, 'content-encoding': encoding };
+      const headers = {
+        ...exporterHeaders(this.#config, exporter),
+        'content-type': type,
+        'content-encoding': encoding,
+      };
       await fetch(`${exporter.endpoint}/v1/traces`, { method: 'POST', headers, body: Buffer.concat(chunks) });
     }
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"partialSuccess":{}}');

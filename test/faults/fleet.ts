@@ -1,0 +1,216 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AS_RECORDED, sessionIdOf, writeSession } from '../support/generated.js';
+import { LangfuseServer, type Misbehaviour, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
+import { LAUNCHER, run } from '../support/program.js';
+import { removeFolder } from '../support/remove-folder.js';
+
+export interface FleetDay {
+  readonly homes: number;
+  /** In all homes together, which take turns. */
+  readonly turns: number;
+  /** How many begin in a second. As fast as the machine allows, if it is not given. */
+  readonly turnsPerSecond?: number;
+  /** How many hooks may run at the same time. A turn that is due waits for one of them to end. */
+  readonly hooksAtOnce: number;
+}
+
+export interface FleetFigures {
+  readonly turns: number;
+  readonly observations: number;
+  /** Requests that the server refused during the outage, or whose connection it broke. */
+  readonly refused: number;
+  /** Homes in which something waited when the day was over, and which had no turn after the outage. */
+  readonly waiting: number;
+  /** Observations that a backfill of the same homes sends, and the day has not brought. */
+  readonly lost: number;
+  /** Observations that the day has brought and no backfill sends, and those that arrived again unchanged. */
+  readonly doubled: number;
+  readonly exitsOtherThanZero: number;
+  /** How much later than it was due the latest turn began. */
+  readonly latestMs: number;
+}
+
+/** An hour of a day of eight. */
+const OUTAGE = { from: 3 / 8, to: 4 / 8 };
+const OUTAGES: readonly Misbehaviour[] = [{ status: 503 }, { disconnect: 'before taking' }, { status: 500 }];
+const CALLS_PER_TURN = 3;
+
+/**
+ * Lets each home have turns in turn, as a session that goes on, and calls the Stop hook for each. The server is down for an
+ * eighth of the turns. At the end of the day, the sessions end in which something still waits.
+ */
+export async function playFleetDay(day: FleetDay): Promise<FleetFigures> {
+  const folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-fleet-'));
+  const server = await LangfuseServer.start();
+  let refused = 0;
+  let isDown = false;
+  server.misbehave = () => {
+    if (!isDown) return undefined;
+    refused += 1;
+    return OUTAGES[refused % OUTAGES.length];
+  };
+  try {
+    const homes = Array.from({ length: day.homes }, (_, n) => new Home(join(folder, `${n}`), n, server.url));
+    const hooks = new Hooks(day.hooksAtOnce);
+    const startedAt = Date.now();
+    let latestMs = 0;
+    for (let turn = 0; turn < day.turns; turn += 1) {
+      const dueAt = day.turnsPerSecond ? startedAt + (turn / day.turnsPerSecond) * 1_000 : Date.now();
+      await sleep(Math.max(0, dueAt - Date.now()));
+      const isDue = turn >= OUTAGE.from * day.turns && turn < OUTAGE.to * day.turns;
+      // A real outage lasts longer than the hooks that began in it.
+      if (isDown && !isDue) await hooks.end();
+      isDown = isDue;
+      await hooks.start(() => pick(homes, turn).takeTurn());
+      latestMs = Math.max(latestMs, Date.now() - dueAt);
+    }
+    await hooks.end();
+    const waiting = homes.filter((home) => home.isWaiting);
+    for (const home of waiting) await hooks.start(() => home.end());
+    await hooks.end();
+    const arrived = keysOf(server);
+    const expected = await backfillAll(homes, join(folder, 'all'));
+    return {
+      turns: day.turns,
+      observations: arrived.size,
+      refused,
+      waiting: waiting.length,
+      lost: countMissing(expected, arrived),
+      doubled: countMissing(arrived, expected) + server.repeated.length,
+      exitsOtherThanZero: hooks.exitsOtherThanZero,
+      latestMs,
+    };
+  } finally {
+    await server.stop();
+    await removeFolder(folder);
+  }
+}
+
+/** The hooks that run at the same time. */
+class Hooks {
+  exitsOtherThanZero = 0;
+  readonly #running = new Set<Promise<void>>();
+  readonly #atOnce: number;
+
+  constructor(atOnce: number) {
+    this.#atOnce = atOnce;
+  }
+
+  /** Resolves when it has been started, which may have to wait until another one ends. */
+  async start(hook: () => Promise<number | null>): Promise<void> {
+    while (this.#running.size >= this.#atOnce) await Promise.race(this.#running);
+    const ended: Promise<void> = hook().then((exitCode) => {
+      this.#running.delete(ended);
+      if (exitCode !== 0) this.exitsOtherThanZero += 1;
+    });
+    this.#running.add(ended);
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+}
+
+/** A developer's home, with one session. */
+class Home {
+  readonly #folder: string;
+  readonly #number: number;
+  readonly #env: { readonly [name: string]: string };
+  #turns = 0;
+  /** A developer has one turn after the other. */
+  #last: Promise<number | null> = Promise.resolve(0);
+
+  constructor(folder: string, number: number, url: string) {
+    this.#folder = folder;
+    this.#number = number;
+    this.#env = environment(folder, url);
+  }
+
+  get projects(): string {
+    return join(this.#folder, '.claude', 'projects');
+  }
+
+  /** Whether something has not been acknowledged. */
+  get isWaiting(): boolean {
+    const path = join(this.#folder, '.claude', 'state', 'cc-langfuse_state.json');
+    if (this.#turns === 0) return false;
+    return !existsSync(path) || readFileSync(path, 'utf8').includes('"pending":');
+  }
+
+  takeTurn(): Promise<number | null> {
+    this.#last = this.#last.then(() => {
+      this.#turns += 1;
+      appendFileSync(this.#transcript(), this.#writeTurn());
+      return this.#call('Stop', { last_assistant_message: `answer ${this.#turns}` });
+    });
+    return this.#last;
+  }
+
+  end(): Promise<number | null> {
+    return this.#call('SessionEnd', { reason: 'other' });
+  }
+
+  #transcript(): string {
+    const path = join(this.projects, `-home-dev-${this.#number}`, `${sessionIdOf(this.#number + 1)}.jsonl`);
+    mkdirSync(dirname(path), { recursive: true });
+    return path;
+  }
+
+  #writeTurn(): Buffer {
+    const cwd = `/home/dev/${this.#number}`;
+    const turn = { sessionId: sessionIdOf(this.#number + 1), cwd, startsAt: Date.now(), turns: 1 };
+    const more = { firstTurn: this.#turns, callsPerTurn: CALLS_PER_TURN, ...AS_RECORDED };
+    return readFileSync(writeSession(join(this.#folder, 'turn'), { ...turn, ...more }));
+  }
+
+  async #call(event: string, more: object): Promise<number | null> {
+    const launcher = spawn(LAUNCHER, [event, process.execPath], {
+      // The launcher waits, so that nothing is still at work when the day is over.
+      env: { PATH: process.env.PATH, ...this.#env, TRACE_TO_LANGFUSE: 'true', CC_LANGFUSE_WAIT: '1' },
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
+    const payload = { session_id: sessionIdOf(this.#number + 1), transcript_path: this.#transcript(), ...more };
+    launcher.stdin.end(JSON.stringify({ ...payload, hook_event_name: event }));
+    const [exitCode] = await once(launcher, 'close');
+    return exitCode;
+  }
+}
+
+/** What all homes should have sent: what a backfill sends of their transcripts. */
+async function backfillAll(homes: readonly Home[], folder: string): Promise<Set<string>> {
+  const server = await LangfuseServer.start();
+  try {
+    for (const { projects } of homes.filter((home) => existsSync(home.projects)))
+      cpSync(projects, join(folder, '.claude', 'projects'), { recursive: true });
+    const args = ['backfill', '--yes', '--all', '--include-open', '--quiet'];
+    const { exitCode, stderr } = await run(args, environment(folder, server.url));
+    if (exitCode !== 0) throw new Error(stderr);
+    return keysOf(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+function environment(home: string, url: string) {
+  return { HOME: home, LANGFUSE_PUBLIC_KEY: PUBLIC_KEY, LANGFUSE_SECRET_KEY: SECRET_KEY, LANGFUSE_BASE_URL: url };
+}
+
+/** With another start time it would be another row in Langfuse. */
+function keysOf({ observations }: LangfuseServer): Set<string> {
+  return new Set(observations.map(({ traceId, id, startTime }) => `${traceId} ${id} ${startTime}`));
+}
+
+function countMissing(expected: ReadonlySet<string>, found: ReadonlySet<string>): number {
+  return [...expected].filter((key) => !found.has(key)).length;
+}
+
+function pick<Item>(items: readonly Item[], n: number): Item {
+  const item = items[n % items.length];
+  if (item === undefined) throw new Error('there is nothing to pick from');
+  return item;
+}

@@ -62,6 +62,38 @@ export class Exporter {
     return report;
   }
 
+  /** Exports what is final of a session whose turn goes on. Its run has been recorded when it started. */
+  async exportLive(
+    path: string,
+    context: Pick<ExportContext, 'partBytes' | 'agentsRead'> & Partial<Pick<ExportContext, 'destination'>> = {},
+  ): Promise<ExportReport> {
+    const log = openLog(join(this.folder, 'state'), { debug: false });
+    const state = new StateStore(join(this.folder, 'state'), () => {});
+    const sessionId = basename(path, '.jsonl');
+    const run = { destination: DESTINATION, given: describingVariables({}), fromLine: 1 };
+    if (!state.read(sessionId)?.runs.length) await state.update(sessionId, { path, runs: [run] }, DESTINATION);
+    const report = await exportSession(
+      {
+        sessionId,
+        path,
+        occasion: 'recovery',
+        closing: { kind: 'live' },
+        agents: { running: new Set(), sessionEnded: false, includeLegacyFiles: false },
+      },
+      {
+        state,
+        destination: this.#destination,
+        destinationId: DESTINATION,
+        env: {},
+        deadline: Date.now() + 20_000,
+        log,
+        ...context,
+      },
+    );
+    await log.flush();
+    return report;
+  }
+
   /** What was logged, one line after the other. */
   get log(): string {
     const path = logPath(join(this.folder, 'state'));

@@ -27,13 +27,13 @@ export function addPluginOptions(env: NodeJS.ProcessEnv, options: PluginOptions)
       all[`CC_LANGFUSE_${name}`] = options[name];
     }
   }
-  for (const name of ['USER_ID', 'TAGS', 'TRACING_ENVIRONMENT', 'CAPTURE'])
+  for (const name of ['USER_ID', 'TAGS', 'TRACING_ENVIRONMENT', 'CAPTURE', 'LIVE'])
     if (!isSet(env, name)) all[`CC_LANGFUSE_${name}`] = options[name];
   return all;
 }
 
 function isSet(env: NodeJS.ProcessEnv, name: string): boolean {
-  // As in settings-table.ts, these two have no other name: a LANGFUSE_CAPTURE of another program means nothing here.
-  const other = name === 'CAPTURE' || name === 'OTLP_URL' ? undefined : env[`LANGFUSE_${name}`];
+  // As in settings-table.ts, these have no other name: a LANGFUSE_CAPTURE of another program means nothing here.
+  const other = ['CAPTURE', 'LIVE', 'OTLP_URL'].includes(name) ? undefined : env[`LANGFUSE_${name}`];
   return Boolean(env[`CC_LANGFUSE_${name}`]?.trim() || other?.trim());
 }

@@ -56,6 +56,7 @@ const EFFECTS: {
   CC_LANGFUSE_TRACEPARENT: [KEYS, `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`],
   CC_LANGFUSE_TRACE_SEED: [KEYS, 'seed'],
   CC_LANGFUSE_TIMEOUT: [KEYS, '1'],
+  CC_LANGFUSE_LIVE: [KEYS, 'true'],
   CC_LANGFUSE_DEBUG: [KEYS, 'true'],
 };
 

@@ -31,6 +31,7 @@ describe('readSettings', () => {
       media: true,
       input: 'answered',
       caller: {},
+      live: false,
       debug: false,
       problems: [],
     });

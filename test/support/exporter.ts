@@ -17,12 +17,12 @@ const DESTINATION = 'x';
 export class Exporter {
   readonly folder: string;
   readonly server: LangfuseServer;
-  readonly #destination: Destination;
+  readonly destination: Destination;
 
   private constructor(folder: string, server: LangfuseServer, destination: Destination) {
     this.folder = folder;
     this.server = server;
-    this.#destination = destination;
+    this.destination = destination;
   }
 
   static async open(): Promise<Exporter> {
@@ -50,7 +50,7 @@ export class Exporter {
       },
       {
         state: new StateStore(join(this.folder, 'state'), () => {}),
-        destination: this.#destination,
+        destination: this.destination,
         destinationId: DESTINATION,
         env,
         deadline: Date.now() + ms,
@@ -82,7 +82,7 @@ export class Exporter {
       },
       {
         state,
-        destination: this.#destination,
+        destination: this.destination,
         destinationId: DESTINATION,
         env: {},
         deadline: Date.now() + 20_000,
@@ -101,7 +101,7 @@ export class Exporter {
   }
 
   async close(): Promise<void> {
-    await this.#destination.close();
+    await this.destination.close();
     await this.server.stop();
     rmSync(this.folder, { recursive: true, force: true });
   }

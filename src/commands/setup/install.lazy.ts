@@ -4,7 +4,7 @@ import { toOneLine } from '../../cli/format.js';
 import { canAsk } from '../../cli/questions.js';
 import { printStderr, printStdout } from '../../cli/terminal.js';
 import { stateFolder } from '../../config/claude-folder.js';
-import { HOOK_SECONDS, portableCommand } from '../../config/claude-hooks.js';
+import { HOOK_SECONDS, LIVE_HOOK_SECONDS, portableCommand } from '../../config/claude-hooks.js';
 import {
   commandEnvironment,
   envBlock,
@@ -48,6 +48,8 @@ was before the first installation is kept next to it, until you uninstall.
                         local: .claude/settings.local.json
                         project: .claude/settings.json, which is committed, so
                         it gets no keys and no paths of this machine
+  --live                send what is final of a turn while it runs: one more hook,
+                        and CC_LANGFUSE_LIVE=true
   --dry-run             show what would change, and change nothing
   --yes                 ask nothing; whatever is not given as an option is taken
                         from the settings or the environment
@@ -64,10 +66,11 @@ const OPTIONS = {
   'public-key': { type: 'string' },
   'secret-key-stdin': { type: 'boolean' },
   'base-url': { type: 'string' },
+  live: { type: 'boolean' },
 } as const;
 
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { scope, isDryRun, assumeYes, given } = await readRequest(args);
+  const { scope, isDryRun, assumeYes, given, ...options } = await readRequest(args);
   const path = settingsPath(scope, env, process.cwd());
   const commandFor = scope === 'project' ? portableCommand : buildAbsoluteCommands(process.argv[1] ?? '', env);
   const content = readSettingsAt(path);
@@ -77,12 +80,15 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     );
   const block = envBlock(content);
   const { TRACE_TO_LANGFUSE = 'true' } = block;
+  const isLive = options.isLive || block.CC_LANGFUSE_LIVE === 'true';
+  const events = { ...HOOK_SECONDS, ...(isLive && LIVE_HOOK_SECONDS) };
+  const live = isLive ? { CC_LANGFUSE_LIVE: 'true' } : {};
   const plan = (credentials: Partial<Credentials>) =>
     planChange(path, (before) =>
-      addToSettings(before, commandFor, { TRACE_TO_LANGFUSE, ...buildVariables(credentials, block) }),
+      addToSettings(before, commandFor, { TRACE_TO_LANGFUSE, ...live, ...buildVariables(credentials, block) }, events),
     );
   // Fails before the user is asked for keys if they could not be written.
-  const hooksOnly = planChange(path, (before) => addToSettings(before, commandFor, {}));
+  const hooksOnly = planChange(path, (before) => addToSettings(before, commandFor, {}, events));
   const { destination } = await readSettings({ ...commandEnvironment(env), ...block });
   const collector = destination?.kind === 'collector' ? destination : undefined;
   if (collector && Object.keys(given).length > 0)
@@ -107,7 +113,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   if (checked && scope !== 'user')
     saveInstalledDestination(stateFolder(env), path, envBlock(parseClaudeSettings(change.after)));
   if (change.before === change.after) printStdout(`${path} is up to date; nothing was changed`);
-  else printStdout(`registered ${Object.keys(HOOK_SECONDS).join(', ')} in ${path}`);
+  else printStdout(`registered ${Object.keys(events).join(', ')} in ${path}`);
   if (backup !== undefined) printStdout(`backup: ${backup}`);
   printStdout(describeNextSteps(checked ?? collector, TRACE_TO_LANGFUSE, scope));
   warn([
@@ -131,7 +137,7 @@ async function readRequest(args: readonly string[]) {
     baseUrl: parseCredential('--base-url', 'baseUrl', baseUrl)?.replace(/\/+$/, ''),
     secretKey: parseCredential('--secret-key-stdin', 'secretKey', isSecretKeyPiped ? await readSecretKey() : undefined),
   });
-  return { ...options, given };
+  return { ...options, isLive: values.live ?? false, given };
 }
 
 function parseCredential(option: string, name: keyof Credentials, value: string | undefined): string | undefined {

@@ -241,7 +241,10 @@ export class OpenTurn {
   /** Forgets what was handed on, and returns how a later run can go on from there. */
   #drop({ key, number, responses, lineNumbers }: Turn, session: SessionFacts, from: Position, to: Position): OwnPoint {
     const lastStart = responses.at(-1)?.firstLine ?? to.line;
-    const waiting = [...this.#thread.requestsFrom(lastStart), ...this.#content.messages.taken];
+    const waiting = [
+      ...this.#thread.requestsFrom(lastStart, this.#content.responses.last?.request),
+      ...this.#content.messages.taken,
+    ];
     this.#thread.session = session;
     this.#thread.forgetRequestsBefore(lastStart);
     this.#content.responses.dropSettled();

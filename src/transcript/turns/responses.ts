@@ -51,7 +51,7 @@ export class ResponseCollector {
     return this.#responses.length === 0 && this.#settledIds.size === 0;
   }
 
-  get last(): Pick<Response, 'stopReason' | 'calls' | 'firstLine' | 'lastLine'> | undefined {
+  get last(): Pick<Response, 'stopReason' | 'calls' | 'firstLine' | 'lastLine' | 'request'> | undefined {
     return this.#responses.at(-1);
   }
 

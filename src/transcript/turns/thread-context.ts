@@ -62,9 +62,10 @@ export class ThreadContext {
     return id === undefined ? undefined : this.#requests.get(id)?.request;
   }
 
-  /** Where the requests are from a line on. */
-  requestsFrom(lineNumber: number): LineLocation[] {
-    return [...this.#requests.values()].flatMap(({ location }) => (location.number >= lineNumber ? [location] : []));
+  /** Where the requests are from a line on, and where this one is: a request can come before the response that it follows. */
+  requestsFrom(lineNumber: number, request: ModelRequest | undefined): LineLocation[] {
+    const all = [...this.#requests.values()].map(({ location }) => location);
+    return all.filter(({ number }) => number >= lineNumber || number === request?.line);
   }
 
   forgetRequestsBefore(lineNumber: number): void {

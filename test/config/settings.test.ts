@@ -60,6 +60,7 @@ describe('readSettings', () => {
       CC_LANGFUSE_TRACEPARENT: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
       CC_LANGFUSE_TRACE_SEED: 'a seed',
       CC_LANGFUSE_TRANSPORT: 'Ingestion',
+      CC_LANGFUSE_LIVE: 'true',
     });
     expect(settings).toEqual({
       destination: {
@@ -85,6 +86,7 @@ describe('readSettings', () => {
       media: false,
       input: 'request',
       caller: { parent: { trace: 'a'.repeat(32), span: 'b'.repeat(16) }, seed: 'a seed' },
+      live: true,
       debug: true,
       problems: [],
     });

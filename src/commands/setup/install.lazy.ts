@@ -48,8 +48,8 @@ was before the first installation is kept next to it, until you uninstall.
                         local: .claude/settings.local.json
                         project: .claude/settings.json, which is committed, so
                         it gets no keys and no paths of this machine
-  --live                send what is final of a turn while it runs: one more hook,
-                        and CC_LANGFUSE_LIVE=true
+  --live                send what is final of a turn while it runs: one more
+                        hook, and CC_LANGFUSE_LIVE=true
   --dry-run             show what would change, and change nothing
   --yes                 ask nothing; whatever is not given as an option is taken
                         from the settings or the environment

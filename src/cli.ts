@@ -81,6 +81,9 @@ async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv):
       // An exit would wait for a pending address lookup, so the process is killed.
       setTimeout(() => process.kill(process.pid, 'SIGKILL'), WORKER_KILL_MS).unref();
       return startWorker(env, args);
+    // Started by hook.sh, or by `hook`, in the background, if turns are to be seen while they run.
+    case 'follow':
+      return isTracing(env) ? startFollower(withPluginOptions(env)) : undefined;
     case '--version':
     case '-v':
       process.stdout.write(`${version}\n`);
@@ -136,6 +139,13 @@ async function runHook(own: OwnVariables, worker?: Worker): Promise<void> {
   const { hook } = await import('./commands/hook/hook.lazy.js');
   await hook(own, worker);
   // A connection without an answer would keep the process alive.
+  process.exit();
+}
+
+async function startFollower(env: NodeJS.ProcessEnv): Promise<void> {
+  keepCompiledCode(env);
+  const { follow } = await import('./commands/hook/follow.lazy.js');
+  await follow(env);
   process.exit();
 }
 

@@ -17,6 +17,9 @@ export const HOOK_SECONDS: { readonly [event: string]: number } = {
   SessionEnd: 15,
 };
 
+/** The event for turns that are to be seen while they run. Its hook starts a process in the background, and nobody waits for that. */
+export const LIVE_HOOK_SECONDS: typeof HOOK_SECONDS = { UserPromptSubmit: 5 };
+
 /** How settings start a program: as a shell command or, with arguments, without a shell. */
 export interface HookCommand {
   readonly command: string;
@@ -100,7 +103,7 @@ const LAUNCHER_NAME = /^cc-langfuse-hook(?:\.cmd|\.ps1|\.exe)?$/;
 export function findOwnStart({ command, words }: CommandHook): OwnStart | undefined {
   const starts = words.flatMap((named, place): OwnStart[] => {
     const next = words[place + 1] ?? '';
-    const hasLauncher = Object.hasOwn(HOOK_SECONDS, next);
+    const hasLauncher = Object.hasOwn({ ...HOOK_SECONDS, ...LIVE_HOOK_SECONDS }, next);
     // A URL: the original cc-langfuse was run from its repository.
     if (!(hasLauncher || next === 'hook') || /^[a-z+]{2,}:/.test(named)) return [];
     const file = named.split(/[/\\]/).at(-1) ?? '';

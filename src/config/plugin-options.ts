@@ -28,14 +28,14 @@ export function addPluginOptions(env: NodeJS.ProcessEnv, options: PluginOptions)
       all[`CC_LANGFUSE_${name}`] = options[name];
     }
   }
-  for (const name of ['USER_ID', 'TAGS', 'TRACING_ENVIRONMENT', 'CAPTURE'])
+  for (const name of ['USER_ID', 'TAGS', 'TRACING_ENVIRONMENT', 'CAPTURE', 'LIVE'])
     if (!isSet(env, name)) all[`CC_LANGFUSE_${name}`] = options[name];
   return all;
 }
 
 function isSet(env: NodeJS.ProcessEnv, name: string): boolean {
   // As in settings-table.ts, these have no other name: a LANGFUSE_CAPTURE of another program means nothing here.
-  const hasOtherName = !['CAPTURE', 'OTLP_URL', 'SECRET_KEY_COMMAND'].includes(name);
+  const hasOtherName = !['CAPTURE', 'LIVE', 'OTLP_URL', 'SECRET_KEY_COMMAND'].includes(name);
   const other = hasOtherName ? env[`LANGFUSE_${name}`] : undefined;
   return Boolean(env[`CC_LANGFUSE_${name}`]?.trim() || other?.trim());
 }

@@ -31,7 +31,7 @@ export interface SettingDefinition {
  * the settings that are named `CC_LANGFUSE_` here, or (`LANGFUSE_TIMEOUT`, in seconds) give them another meaning.
  */
 export const SETTINGS = {
-  // cli.ts reads this one and CC_LANGFUSE_WAIT itself, before anything is loaded.
+  // cli.ts reads this one and CC_LANGFUSE_WAIT itself, and hook.sh also CC_LANGFUSE_LIVE, before anything is loaded.
   TRACE_TO_LANGFUSE: {
     kind: 'run',
     help: '`true` turns the export on, anything else turns it off. `CC_TRACE_TO_LANGFUSE` in the shell is stronger than any settings.',
@@ -199,6 +199,12 @@ export const SETTINGS = {
     help: 'Milliseconds after which a run in the foreground gives up; the next run continues. While the server is known to be down, 1,500 at most.',
     schema: formats.wholeNumber,
     default: '10000',
+  },
+  CC_LANGFUSE_LIVE: {
+    kind: 'run',
+    help: '`true` sends what is final of a turn while it runs. It needs the hook that `install --live` registers.',
+    schema: formats.toggle,
+    default: 'false',
   },
   CC_LANGFUSE_WAIT: {
     kind: 'run',

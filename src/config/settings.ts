@@ -23,6 +23,8 @@ export interface Settings extends TraceSettings {
   /** What started this run: it applies only to the run's own session. */
   readonly caller: Caller;
   readonly timeoutMs: number;
+  /** Whether turns are sent while they run. */
+  readonly live: boolean;
   readonly debug: boolean;
   /** A line for each setting that is missing or bad. None contains a value, which could be a key. */
   readonly problems: readonly string[];
@@ -92,6 +94,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
       metadata: githubMetadata(env),
     },
     timeoutMs: values.CC_LANGFUSE_TIMEOUT,
+    live: values.CC_LANGFUSE_LIVE,
     debug: values.CC_LANGFUSE_DEBUG,
     problems: [...problems, ...badRules, ...findReservedKeys(values, env), ...findContradictions(values, bad)],
     hold: values.CC_LANGFUSE_REDACT ? badRules[0] : undefined,

@@ -51,6 +51,8 @@ export interface ExportContext extends Limits {
   readonly observer?: ExportObserver;
   /** How many bytes of a turn are read before what is settled of it is sent, if not as many as usual. */
   readonly partBytes?: number;
+  /** How long each agent's file was when all was sent that was final: what several live exports in a row need not read again. */
+  readonly agentsRead?: Map<string, number>;
 }
 
 /** What may be watched of an export. */
@@ -70,12 +72,16 @@ export interface ExportReport {
   readonly isStopped: boolean;
   /** Another run was working on the session, so nothing was done. */
   readonly isBusy?: boolean;
+  /** Of a live export: whether a turn goes on. */
+  readonly isOpen?: boolean;
 }
 
 /** Which turns are over. A turn that another one follows always is; this is about the last one. */
 export type Closing =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'everything' }
+  /** The last turn goes on. What is final of it is sent, and of the agents that work for it. */
+  | { readonly kind: 'live' }
   /** The turn with this answer is over, and all before it. The answer may not have reached the file yet. */
   | ({
       readonly kind: 'answer';

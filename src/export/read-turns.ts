@@ -5,7 +5,7 @@ import { findFirstTime, parseUnfinishedLine } from '../transcript/file/lines.js'
 import type { TranscriptReader } from '../transcript/file/reader.js';
 import { findUnknownTypes } from '../transcript/file/unknown.js';
 import { AnswerWatcher } from '../transcript/turns/answer-watcher.js';
-import type { SettledPart } from '../transcript/turns/resume-point.js';
+import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
 import type { TurnGroup } from '../transcript/turns/turn.js';
 import { TurnGrouper } from '../transcript/turns/turn-grouper.js';
 import type { SessionRun } from './session-run.js';
@@ -19,9 +19,15 @@ const UNREADABLE_LOGGED = 10;
 
 type ReadRun = SessionRun & { readonly parts: SettledParts };
 
-/** Turns that end together, what is final of a turn that goes on, or where reading goes on after lines that are not read. */
+/** Turns that end together or go on, prompts without an answer, what is final of a turn that goes on, or where reading goes on after lines that are not read. */
 type ReadTurns =
-  | { readonly kind: 'turns'; readonly group: TurnGroup; readonly isClosed: boolean }
+  | {
+      readonly kind: 'turns';
+      readonly group: TurnGroup;
+      readonly isClosed: boolean;
+      readonly soFar?: TurnSoFar | undefined;
+    }
+  | { readonly kind: 'prompts' }
   | ({ readonly kind: 'part' } & SettledPart)
   | { readonly kind: 'resumed'; readonly checkpoint: Checkpoint };
 
@@ -78,6 +84,7 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
   if (ended) yield { kind: 'turns', group: ended, isClosed: true };
   oddLines.logRest();
   const group = grouper.open();
+  if (closing.kind === 'live' && grouper.isAnswerExpected) yield { kind: 'prompts' };
   if (!group) return;
   const isSent = closing.kind === 'answer' && closing.mayBeSent === true && watch?.isPromptSeen === false;
   const promptLine = Math.min(...group.turns.map(({ prompts }) => prompts[0].line));
@@ -86,9 +93,9 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
     (closing.kind === 'answer' && !isSent && promptLine <= (watch?.line ?? readUpTo)) ||
     promptLine <= start.closedLine ||
     run.ledger.hasEnded(promptLine) ||
-    Date.now() - reader.status.changedAt > IDLE_MS;
+    (closing.kind !== 'live' && Date.now() - reader.status.changedAt > IDLE_MS);
   // If one of several turns is over, all are sent as far as they have come, and the others grow in place.
-  yield { kind: 'turns', group, isClosed };
+  yield { kind: 'turns', group, isClosed, soFar: closing.kind === 'live' ? grouper.soFar() : undefined };
 }
 
 /** Logs lines that cannot be read, and in debug mode what this version does not know. */
@@ -103,6 +110,7 @@ class OddLines {
 
   observe(line: Line): void {
     const { request, context, start } = this.#run;
+    if (request.closing.kind === 'live') return;
     if (context.log.isDebug)
       for (const what of findUnknownTypes(line)) this.#unknown.set(what, (this.#unknown.get(what) ?? 0) + 1);
     if (line.kind !== 'unreadable' || line.location.number <= start.sentLine) return;

@@ -11,13 +11,14 @@ import { Ledger } from './ledger.js';
 import { Outbox } from './outbox.js';
 import { readTurns } from './read-turns.js';
 import { findNewRelatives } from './relatives.js';
+import { SentLines } from './sent-lines.js';
 import { lockSession, openRequests, ReadingBudget, RunSettings } from './session-run.js';
 import { SettledParts } from './settled-parts.js';
 import { gapStart, type Start, startPositions } from './start-position.js';
 import { type Continued, NOTHING_CONTINUED, sendContinued } from './subagents/continued.js';
 import { Subagents } from './subagents/subagents.js';
 import { NOTHING, sumTallies } from './tally.js';
-import { addAgents, addPart, addTurns, type ExportRun, lastLineOf, lineOfEnd } from './turn.js';
+import { addAgents, addPart, addSoFar, addTurns, type ExportRun, lastLineOf, lineOfEnd } from './turn.js';
 
 /** Exports a session: read, group, build, send, and advance the state as far as the server has acknowledged. */
 export async function exportSession(request: ExportRequest, context: ExportContext): Promise<ExportReport> {
@@ -83,9 +84,11 @@ async function exportFrom(
     const parts = new SettledParts(own, reader);
     const settings = new RunSettings(context, request, writer.known);
     const session = { ...own, writer, ledger, settings, budget };
-    const run: ExportRun = { ...session, outbox: new Outbox(session), subagents: new Subagents(session), parts };
+    const sent = new SentLines(start);
+    const run: ExportRun = { ...session, outbox: new Outbox(session), subagents: new Subagents(session), parts, sent };
     const progress = await exportTurns(readTurns(reader, run), run);
     if (!progress) return undefined;
+    if (request.closing.kind === 'live') return await finishLive(progress, run);
     let continued = NOTHING_CONTINUED;
     await holdIfUnredacted(run, async () => {
       await addAgents(run.subagents.due(), run);
@@ -118,6 +121,8 @@ interface Progress {
   readonly closedLine: number | undefined;
   /** Where the turn begins that is still open. */
   readonly openFrom: number | undefined;
+  /** Whether a turn goes on, or a prompt has no answer yet. */
+  readonly isOpen: boolean;
   /** Whether the last turn was sent, or another session sends it. */
   readonly isLastTaken: boolean;
 }
@@ -127,6 +132,7 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
   let isVerified = start.prompt === undefined;
   let closedLine: number | undefined;
   let openFrom: number | undefined;
+  let isOpen = false;
   let skipped: TurnGroup | undefined;
   /** The turns right before that had no event which could have recorded their run. */
   let silent: TurnGroup[] = [];
@@ -138,8 +144,9 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
       else if (isPartOfLastExported(read.turn, start)) await holdIfUnredacted(run, () => addPart(read, run));
       if (budget.isUsedUp) break;
     }
+    isOpen ||= read.kind === 'prompts';
     if (read.kind !== 'turns') continue;
-    const { group, isClosed } = read;
+    const { group, isClosed, soFar } = read;
     isVerified ||= includesLastExported(group, start);
     // If turns interleave, those that were exported earlier can come first.
     if (!isVerified && lastLineOf(group) < start.lastLine) continue;
@@ -149,6 +156,8 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
     if (!isClosed) {
       // Open turns without a new line were exported when they seemed to be over.
       if (lastLineOf(group) > start.lastLine) openFrom = group.from.offset;
+      isOpen ||= openFrom !== undefined;
+      if (soFar && isOpen) await holdIfUnredacted(run, () => addSoFar(soFar, run));
       break;
     }
     closedLine = lastLineOf(group);
@@ -168,7 +177,20 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
   let isLastTaken = skipped === undefined;
   if (skipped && last && !budget.isUsedUp && ledger.claimLast(last))
     isLastTaken = await holdIfUnredacted(run, () => addTurns(skipped, run));
-  return isVerified || budget.isUsedUp ? { closedLine, openFrom, isLastTaken } : undefined;
+  return isVerified || budget.isUsedUp ? { closedLine, openFrom, isOpen, isLastTaken } : undefined;
+}
+
+/**
+ * Ends an export of a turn that goes on. Nothing is recorded but what was acknowledged: the hook that ends the turn does the rest,
+ * or the recovery, which looks at every session that has not ended.
+ */
+async function finishLive({ isOpen }: Progress, run: ExportRun): Promise<ExportReport> {
+  const { outbox, parts, subagents } = run;
+  await holdIfUnredacted(run, () => addAgents(subagents.due(), run));
+  await outbox.flush();
+  const failure = outbox.failure ?? (await outbox.sendScores());
+  parts.save(outbox.failure === undefined && !outbox.isWaiting);
+  return { sent: outbox.sent, failure, isStopped: false, isOpen };
 }
 
 /** Sends a part of a turn, and the turns right before it if it claims them. Returns those of them that have not been sent. */

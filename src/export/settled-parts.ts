@@ -12,6 +12,8 @@ import type { SessionRun } from './session-run.js';
 // Few turns have as much.
 const FIRST_PART_BYTES = 4_000_000;
 const PART_BYTES = 1_000_000;
+// A live export comes every few seconds, and reads all that follows the last part.
+const LIVE_PART_BYTES = 250_000;
 const HASHED_BYTES = 1 << 16;
 
 /**
@@ -32,8 +34,9 @@ export class SettledParts {
   constructor(run: Pick<SessionRun, 'request' | 'context' | 'start' | 'requests'>, reader: TranscriptReader) {
     this.#run = run;
     this.#reader = reader;
-    this.firstBytes = run.context.partBytes ?? FIRST_PART_BYTES;
-    this.bytes = run.context.partBytes ?? PART_BYTES;
+    const partBytes = run.request.closing.kind === 'live' ? LIVE_PART_BYTES : undefined;
+    this.firstBytes = run.context.partBytes ?? partBytes ?? FIRST_PART_BYTES;
+    this.bytes = run.context.partBytes ?? partBytes ?? PART_BYTES;
     this.#known = this.#readCheckpoints();
   }
 

@@ -7,6 +7,8 @@ export interface Start extends Position {
   readonly turnCount: number;
   readonly lastLine: number;
   readonly sentLine: number;
+  /** What has not been acknowledged before that line, by id. */
+  readonly held: readonly string[] | undefined;
   /** Up to this line turns are over, as an earlier run that failed has found. */
   readonly closedLine: number;
   readonly time: number | undefined;
@@ -22,14 +24,23 @@ export interface Start extends Position {
 
 /** Start positions, best first: by byte offset, by line, from the top. The last turn is read again; it may have grown. */
 export function startPositions(entry: Entry): [Start, ...Start[]] {
-  const { lastLine, sentLine = lastLine, turnCount, turnLine, agents, updated } = entry;
+  const { lastLine, sentLine = lastLine, held, turnCount, turnLine, agents, updated } = entry;
   const { turnsBefore = turnCount - 1 } = entry;
   const { agentsSince = lastLine > 0 && turnLine === undefined ? updated : undefined } = entry;
   const closedLine = lastClosedLine(entry);
-  const top = { line: 1, offset: 0, turnCount: 0, lastLine: 0, sentLine: 0, closedLine, session: NO_SESSION_FACTS };
-  const fromTop = { ...top, time: undefined, prompt: undefined, agents: undefined, agentsSince, isForGaps: false };
-  if (lastLine === 0) return [{ ...fromTop, sentLine, agents, time: entry.time }];
-  const known = { ...fromTop, turnCount, lastLine, sentLine, agents };
+  const top = { line: 1, offset: 0, turnCount: 0, lastLine: 0, sentLine: 0, held: undefined };
+  const unknown = { closedLine, session: NO_SESSION_FACTS };
+  const fromTop = {
+    ...top,
+    ...unknown,
+    time: undefined,
+    prompt: undefined,
+    agents: undefined,
+    agentsSince,
+    isForGaps: false,
+  };
+  if (lastLine === 0) return [{ ...fromTop, sentLine, held, agents, time: entry.time }];
+  const known = { ...fromTop, turnCount, lastLine, sentLine, held, agents };
   if (turnLine === undefined) return [{ ...known, line: lastLine + 1 }, fromTop];
   const { prompt, time, session = NO_SESSION_FACTS } = entry;
   const lastTurn = { ...known, line: turnLine, turnCount: turnsBefore, time, prompt, session };

@@ -7,10 +7,11 @@ import { buildPart, buildTurn } from '../observations/build/turn.js';
 import type { Observation } from '../observations/model.js';
 import { type Entry, mergeEntry } from '../state/entry.js';
 import type { Run } from '../state/runs.js';
-import type { SettledPart } from '../transcript/turns/resume-point.js';
+import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
 import { NO_SESSION_FACTS, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
 import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
 import { isExportedByRelative, type Relative } from './relatives.js';
+import type { SentLines } from './sent-lines.js';
 import type { SessionRun } from './session-run.js';
 import type { SettledParts } from './settled-parts.js';
 import type { Subagents } from './subagents/subagents.js';
@@ -20,6 +21,7 @@ export interface ExportRun extends SessionRun {
   readonly outbox: Outbox;
   readonly subagents: Subagents;
   readonly parts: SettledParts;
+  readonly sent: SentLines;
   /** Sessions that turns of this one may be in, too; found when the first turn is known. */
   relatives?: readonly Relative[];
 }
@@ -37,7 +39,7 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
   if (outbox.failure !== undefined) return true;
   if (built.length === 0) return false;
   const children = interleaveByLine(built.map((each) => each.children));
-  await outbox.add(withStateChanges(children, (line) => (start.isForGaps ? {} : { sentLine: line })));
+  await outbox.add(withStateChanges(children, (line) => reachLine(line, run)));
   await addAgents(subagents.due(), run);
   if (run.budget.isUsedUp) return true;
   const items = built.flatMap(({ root, rootHash, started, change }): OutboxItem[] => {
@@ -47,6 +49,7 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
     return root || started.length > 0 ? [{ ...(isUnchanged ? {} : root), change: all }] : [];
   });
   const isNew = lastLineOf(group) > start.lastLine && !start.isForGaps;
+  if (isNew) run.sent.releaseAll();
   await outbox.add(isNew ? withLastChange(items, turnsCompleted(group, built, run)) : items);
   return true;
 }
@@ -56,23 +59,36 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
  * dropped, and so is what will not be sent, unless the rest of the turn decides that.
  */
 export async function addPart({ turn, drop }: SettledPart, run: ExportRun): Promise<void> {
-  const { ledger, outbox, parts, subagents, start } = run;
+  const { ledger, outbox, parts, subagents } = run;
   if (ledger.isUndecided(turn)) return;
   const [built] = outbox.failure === undefined ? await buildOwnTurn(turn, run, buildPartIfNew) : [];
-  let { sentLine } = start;
-  const changeAt = (line: number) => {
-    sentLine = Math.max(sentLine, line);
-    return start.isForGaps ? {} : { sentLine: line };
-  };
-  if (built) {
-    await outbox.add(withStateChanges(built.children, changeAt));
-    await addAgents(subagents.due(), run);
-    await outbox.add([{ change: subagents.collectEntries(built.started) }]);
-  }
+  if (built) await addStarted(built, run);
   parts.add(turn);
   const point = drop();
   const isReached = outbox.failure === undefined && !run.budget.isUsedUp;
-  if (built && isReached) parts.reach(point, sentLine, subagents.listEnded());
+  if (built && isReached) parts.reach(point, run.sent.line, subagents.listEnded());
+}
+
+/** Sends what is final of a turn that goes on, and of the subagents that work for it, as far as they have come. */
+export async function addSoFar({ turn, growing }: TurnSoFar, run: ExportRun): Promise<void> {
+  const { ledger, outbox, subagents } = run;
+  if (ledger.isUndecided(turn) || outbox.failure !== undefined) return;
+  const [built] = await buildOwnTurn(turn, run, (...args) => buildPartIfNew(...args, growing));
+  if (!built) return;
+  await addStarted(built, run);
+  await addAgents(subagents.working(), run);
+}
+
+/** Sends children of a turn that goes on, then the subagents that are over, and saves where those belong that are not. */
+async function addStarted({ children, started }: BuiltTurn, run: ExportRun): Promise<void> {
+  const { outbox, subagents } = run;
+  await outbox.add(withStateChanges(children, (line) => reachLine(line, run)));
+  await addAgents(subagents.due(), run);
+  await outbox.add([{ change: subagents.collectEntries(started) }]);
+}
+
+function reachLine(line: number, { sent, start }: ExportRun): Partial<Entry> {
+  return start.isForGaps ? {} : sent.reach(line);
 }
 
 interface Child {
@@ -113,11 +129,11 @@ function buildIfNew(
   taken: Run | undefined,
   run: ExportRun,
 ): BuiltTurn {
-  const { options, trace, started, sentLine } = recordTurn(turn, runs, settings, run);
+  const { options, trace, started, after } = recordTurn(turn, runs, settings, run);
   // Every run reads the last exported turn again, and seldom finds anything new in it.
   if (lineOfEnd(turn) <= run.start.lastLine) return { ...NOTHING_NEW, started };
   const figures = run.parts.figuresOf(turn);
-  const { children, root } = buildTurn(turn, options, trace, sentLine, figures);
+  const { children, root } = buildTurn(turn, options, trace, run.sent.select({ after }), figures);
   return {
     children: withSettings(children, settings),
     root: { observation: root, settings, isUntraced: taken !== undefined },
@@ -136,9 +152,11 @@ function buildPartIfNew(
   settings: Settings,
   _taken: Run | undefined,
   run: ExportRun,
+  growing?: ReadonlySet<string>,
 ): BuiltTurn {
-  const { options, trace, started, sentLine } = recordTurn(turn, runs, settings, run);
-  return { ...NOTHING_NEW, started, children: withSettings(buildPart(turn, options, trace, sentLine), settings) };
+  const { options, trace, started, after } = recordTurn(turn, runs, settings, run);
+  const children = buildPart(turn, options, trace, run.sent.select({ growing, after, countsFrom: turn.countsFrom }));
+  return { ...NOTHING_NEW, started, children: withSettings(children, settings) };
 }
 
 function recordTurn(turn: Turn, runs: readonly [Run, ...Run[]], settings: Settings, run: ExportRun) {
@@ -149,8 +167,8 @@ function recordTurn(turn: Turn, runs: readonly [Run, ...Run[]], settings: Settin
   const promptLines = turn.prompts.map(({ line }) => line);
   const started = subagents.recordTurn(turn, trace, options, promptLines);
   // What did not count when a later line was sent has not been sent at all.
-  const sentLine = turn.countsFrom > start.sentLine ? 0 : start.sentLine;
-  return { options, trace, started, sentLine };
+  const after = turn.countsFrom > start.sentLine ? 0 : start.sentLine;
+  return { options, trace, started, after };
 }
 
 /** Each turn's children are in the order of their lines; the lines of several turns can interleave. */
@@ -216,6 +234,7 @@ function turnsCompleted({ turns, from }: TurnGroup, built: readonly BuiltTurn[],
     time: from.time,
     session: isDeepStrictEqual(from.session, NO_SESSION_FACTS) ? undefined : from.session,
     sentLine: lastLine,
+    held: undefined,
     agentsSince: run.start.agentsSince,
     ...(first && { first: first.key }),
     ...(forked.length > 0 && { copiedLine: Math.max(...forked.map(lineOfEnd)) }),

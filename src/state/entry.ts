@@ -40,6 +40,7 @@ const Scores = z.object({
 const AgentEntry = z.object({
   lastLine: count,
   sentLine: optional(count),
+  held: optional(z.array(z.string())),
   /** The size of its files at that point: if they have not grown, there is nothing new. */
   bytes: optional(count),
   trace: z.string(),
@@ -90,6 +91,8 @@ const progressFields = {
   time: optional(count),
   /** Up to which line observations are acknowledged; greater than `lastLine` if a turn was sent in part. */
   sentLine: optional(count),
+  /** What could still grow when a later line was sent, by id: it is not acknowledged, although its lines are before that one. */
+  held: optional(z.array(z.string())),
   /** Whether the destination has acknowledged anything of the session. */
   acknowledged: optional(z.boolean()),
   /** Up to which byte everything in its transcript has been sent. */

@@ -126,7 +126,8 @@ function isStale(path: string, owner: string): boolean {
   return host === hostname() && !isRunning(Number(pid));
 }
 
-function isRunning(pid: number): boolean {
+/** Whether a process runs: one that has ended but was not waited for does not. */
+export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return !isZombie(pid);

@@ -68,7 +68,8 @@ describe('an option that the user entered for the plugin', () => {
   const others = Object.keys(userConfig)
     .map((option) => option.toUpperCase())
     .filter((option) => !(option in FORM));
-  const nameOf = (option: string) => (option === 'CAPTURE' ? `CC_LANGFUSE_${option}` : `LANGFUSE_${option}`);
+  const nameOf = (option: string) =>
+    option === 'CAPTURE' || option === 'LIVE' ? `CC_LANGFUSE_${option}` : `LANGFUSE_${option}`;
 
   test.each(others)('counts only if no variable of its setting has a value (%s)', (option) => {
     const variables = variableNames(nameOf(option) as SettingName);

@@ -33,6 +33,7 @@ describe('readSettings', () => {
       media: true,
       input: 'answered',
       caller: {},
+      live: false,
       debug: false,
       problems: [],
     });
@@ -62,6 +63,7 @@ describe('readSettings', () => {
       CC_LANGFUSE_TRACE_SEED: 'a seed',
       CC_LANGFUSE_EXPERIMENT: '{"id":"e","item.id":"i","name":"n"}',
       CC_LANGFUSE_TRANSPORT: 'Ingestion',
+      CC_LANGFUSE_LIVE: 'true',
     });
     expect(settings).toEqual({
       destination: {
@@ -92,6 +94,7 @@ describe('readSettings', () => {
         seed: 'a seed',
         experiment: { id: 'e', 'item.id': 'i', name: 'n' },
       },
+      live: true,
       debug: true,
       problems: [],
     });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { assembleMarketplace } from '../../scripts/marketplace.js';
+import { LIVE_HOOK_SECONDS } from '../../src/config/claude-hooks.js';
 import { readSettings } from '../../src/config/settings.js';
 import { version } from '../../src/shared/version.js';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
@@ -44,10 +45,15 @@ describe('the plugin', () => {
     expect(offered).toMatchObject([{ name, source: './plugin' }]);
   });
 
-  test('registers the same hooks as hooks.example.json, with the same timeouts', () => {
+  test('registers the hooks of hooks.example.json, and that of turns that are followed, with the same timeouts', () => {
     const timeouts = (path: string) =>
-      Object.entries(hooksIn(path)).map(([event, [{ hooks }]]) => [event, hooks.map(({ timeout }) => timeout)]);
-    expect(timeouts(join(plugin, 'hooks', 'hooks.json'))).toEqual(timeouts(join(ROOT, 'hooks.example.json')));
+      Object.entries(hooksIn(path)).map(
+        ([event, [{ hooks }]]) => [event, hooks.map(({ timeout }) => timeout)] as const,
+      );
+    const live = Object.entries(LIVE_HOOK_SECONDS).map(([event, seconds]) => [event, [seconds]]);
+    expect(timeouts(join(plugin, 'hooks', 'hooks.json')).toSorted()).toEqual(
+      [...timeouts(join(ROOT, 'hooks.example.json')), ...live].toSorted(),
+    );
   });
 
   test('asks the user only for values that are settings of cc-langfuse', async () => {
@@ -55,7 +61,11 @@ describe('the plugin', () => {
     expect(Object.keys(userConfig)).not.toEqual([]);
     for (const key of Object.keys(userConfig)) {
       const variable = `CC_LANGFUSE_${key.toUpperCase()}`;
-      const { problems, destination: receiver, ...read } = await readSettings({ [variable]: ' full ' });
+      const {
+        problems,
+        destination: receiver,
+        ...read
+      } = await readSettings({ [variable]: key === 'live' ? 'true' : ' full ' });
       const { problems: without, destination: _, ...unset } = await readSettings({});
       const isTaken =
         JSON.stringify(problems) !== JSON.stringify(without) ||

@@ -17,12 +17,12 @@ const DESTINATION = 'x';
 export class Exporter {
   readonly folder: string;
   readonly server: LangfuseServer;
-  readonly #destination: Destination;
+  readonly destination: Destination;
 
   private constructor(folder: string, server: LangfuseServer, destination: Destination) {
     this.folder = folder;
     this.server = server;
-    this.#destination = destination;
+    this.destination = destination;
   }
 
   static async open(): Promise<Exporter> {
@@ -50,12 +50,44 @@ export class Exporter {
       },
       {
         state: new StateStore(join(this.folder, 'state'), () => {}),
-        destination: this.#destination,
+        destination: this.destination,
         destinationId: DESTINATION,
         env,
         deadline: Date.now() + ms,
         log,
         ...more,
+      },
+    );
+    await log.flush();
+    return report;
+  }
+
+  /** Exports what is final of a session whose turn goes on. Its run has been recorded when it started. */
+  async exportLive(
+    path: string,
+    context: Pick<ExportContext, 'partBytes' | 'agentsRead'> & Partial<Pick<ExportContext, 'destination'>> = {},
+  ): Promise<ExportReport> {
+    const log = openLog(join(this.folder, 'state'), { debug: false });
+    const state = new StateStore(join(this.folder, 'state'), () => {});
+    const sessionId = basename(path, '.jsonl');
+    const run = { destination: DESTINATION, given: describingVariables({}), fromLine: 1 };
+    if (!state.read(sessionId)?.runs.length) await state.update(sessionId, { path, runs: [run] }, DESTINATION);
+    const report = await exportSession(
+      {
+        sessionId,
+        path,
+        occasion: 'recovery',
+        closing: { kind: 'live' },
+        agents: { running: new Set(), sessionEnded: false, includeLegacyFiles: false },
+      },
+      {
+        state,
+        destination: this.destination,
+        destinationId: DESTINATION,
+        env: {},
+        deadline: Date.now() + 20_000,
+        log,
+        ...context,
       },
     );
     await log.flush();
@@ -69,7 +101,7 @@ export class Exporter {
   }
 
   async close(): Promise<void> {
-    await this.#destination.close();
+    await this.destination.close();
     await this.server.stop();
     rmSync(this.folder, { recursive: true, force: true });
   }

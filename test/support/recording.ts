@@ -67,16 +67,30 @@ export async function play(
   const calls = hookCalls(folder, home, files);
   for (const [place, { event, at, payload, held }] of calls.entries()) {
     const later = calls.slice(place + 1);
-    for (const file of files) grow(file, Math.min(dueAt(file, at), heldAt(file, calls.slice(place))));
+    for (const file of files) growTo(file, Math.min(dueAt(file, at), heldAt(file, calls.slice(place))));
     const flushed = sleep(flushMs).then(() => {
-      for (const file of files) grow(file, Math.min(dueAt(file, at), heldAt(file, later)));
+      for (const file of files) growTo(file, Math.min(dueAt(file, at), heldAt(file, later)));
     });
     await call({ event, payload, awaited: held && messageId(held.file.lines[held.index]?.text) });
     await flushed;
     const until = Math.min(at + AFTERMATH_MS, (later[0]?.at ?? Number.POSITIVE_INFINITY) - 1);
-    for (const file of files) grow(file, Math.min(dueAt(file, until), heldAt(file, later)));
+    for (const file of files) growTo(file, Math.min(dueAt(file, until), heldAt(file, later)));
   }
-  for (const file of files) grow(file, file.lines.length);
+  for (const file of files) growTo(file, file.lines.length);
+}
+
+/** Lets the transcripts of a recording grow in a home, line by line in the order of their times. Yields after each line. */
+export function* grow(
+  { folder }: Recording,
+  home: string,
+): Generator<{ readonly path: string; readonly text: string }, void, undefined> {
+  const files = growingFiles(join(folder, 'projects'), join(home, '.claude', 'projects'));
+  const lines = files.flatMap(({ path, lines }) => lines.map((line) => ({ path, ...line })));
+  for (const { path, text } of lines.toSorted((a, b) => a.at - b.at)) {
+    mkdirSync(dirname(path), { recursive: true });
+    appendFileSync(path, `${text}\n`);
+    yield { path, text };
+  }
 }
 
 function growingFiles(from: string, to: string): Growing[] {
@@ -169,7 +183,7 @@ function heldAt(file: Growing, calls: readonly Call[]): number {
   return held?.held?.index ?? file.lines.length;
 }
 
-function grow(file: Growing, upTo: number): void {
+function growTo(file: Growing, upTo: number): void {
   if (upTo <= file.written) return;
   const text = file.lines.slice(file.written, upTo).map((line) => `${line.text}\n`);
   mkdirSync(dirname(file.path), { recursive: true });

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { isRecord, parseJson } from '../../shared/json.js';
 import { takeNotice } from './credential-notice.js';
+import { PROMPT_EVENT } from './payload.js';
 import { readStdin } from './stdin.js';
 
 const STDIN_WAIT_MS = 5_000;
@@ -11,21 +12,28 @@ export async function detachHook(program: string, env: NodeJS.ProcessEnv, worker
   const fields = parseJson(payload);
   const sessionId = isRecord(fields) && typeof fields.session_id === 'string' ? fields.session_id : '';
   // Claude Code shows it to the user.
-  const systemMessage = takeNotice(env, sessionId);
+  const isPrompt = isRecord(fields) && fields.hook_event_name === PROMPT_EVENT;
+  // What this event's hooks print can become a part of the prompt.
+  const systemMessage = isPrompt ? undefined : takeNotice(env, sessionId);
   if (systemMessage !== undefined) {
     process.stdout.on('error', () => {});
     process.stdout.write(`${JSON.stringify({ systemMessage })}\n`);
   }
-  return startWorker(program, payload, workerEnv);
+  return startInBackground(isPrompt ? 'follow' : 'worker', program, payload, workerEnv);
 }
 
 /**
  * Passes the payload to a worker in a session and process group of its own, which outlives Claude Code; resolves once the worker
  * has it. The worker gets none of Claude Code's pipes, since Claude Code would wait until they are closed.
  */
-function startWorker(program: string, payload: string, env: NodeJS.ProcessEnv): Promise<void> {
+export function startInBackground(
+  command: 'worker' | 'follow',
+  program: string,
+  payload: string,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
   return new Promise((resolve, reject) => {
-    const worker = spawn(process.execPath, [program, 'worker'], {
+    const worker = spawn(process.execPath, [program, command], {
       detached: true,
       env,
       stdio: ['pipe', 'ignore', 'ignore'],

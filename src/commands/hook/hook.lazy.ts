@@ -21,7 +21,7 @@ import { exportAndLog, exportEvents, exportLeft } from './export-events.js';
 import { describeEvent, isRecorded, isStop } from './hook-event.js';
 import { findLeft, type LeftEvent, leaveEvent, removeLeft } from './left-events.js';
 import { markRunClosed, markRunOpen } from './open-runs.js';
-import { type HookPayload, parsePayload } from './payload.js';
+import { type HookPayload, PROMPT_EVENT, parsePayload } from './payload.js';
 import { recordEnd, recordOptOut, recordStart } from './record-run.js';
 import { findDeleted, findRecoverable } from './recovery.js';
 import { findDeadline, isWrongUrl, ServerHealth } from './server-health.js';
@@ -63,12 +63,21 @@ export async function hook({ env: passed, ignored }: OwnVariables, worker?: Work
     const text = await readStdin(deadline);
     // Claude Code has killed the hook before it could pass on its payload.
     if (worker && text === '') return;
-    await handleEvent({ payload: parsePayload(text), env, settings, folder, startedAt, deadline, worker, log });
+    const payload = parsePayload(text);
+    if (payload.hook_event_name === PROMPT_EVENT) return await startFollower(text, env, settings);
+    await handleEvent({ payload, env, settings, folder, startedAt, deadline, worker, log });
   } catch (error) {
     log.error((error as Error).message);
   } finally {
     await log.flush();
   }
+}
+
+/** Nobody waits for a follower, whoever waits for this. */
+async function startFollower(payload: string, env: NodeJS.ProcessEnv, { live }: Settings): Promise<void> {
+  if (!live) return;
+  const { startInBackground } = await import('./detach.lazy.js');
+  await startInBackground('follow', process.argv[1] ?? '', payload, env);
 }
 
 async function handleEvent(run: HookRun): Promise<void> {

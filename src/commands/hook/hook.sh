@@ -81,13 +81,15 @@ in_background() {
   exec </dev/null
   find_node
   bytes=
+  command=worker
+  [ "$event" = UserPromptSubmit ] && command=follow
   [ "$event" = SessionStart ] && bytes=$(measure_transcript)
   # A session of its own is not stopped with Claude Code. Without setsid, as on macOS, a process group of its own has to do.
   separately=
   if command -v setsid; then separately=setsid; else set -m; fi
   trap '' HUP INT TERM
   # shellcheck disable=SC2086 # They may be empty.
-  printf '%s' "$payload" | $separately "$node" "$program" worker $bytes &
+  printf '%s' "$payload" | $separately "$node" "$program" $command $bytes &
   exit
 }
 
@@ -96,6 +98,13 @@ if [ "$event" = --node ]; then
   find_node
   printf '%s\n' "$node"
   exit
+fi
+
+# Only for turns that are to be seen while they run. What is printed here could become a part of the prompt.
+if [ "$event" = UserPromptSubmit ]; then
+  [ "${CC_LANGFUSE_LIVE:-${CLAUDE_PLUGIN_OPTION_LIVE:-}}" = true ] || exit
+  [ "${CC_TRACE_TO_LANGFUSE:-${TRACE_TO_LANGFUSE:-}}" = true ] || exit
+  in_background
 fi
 
 if [ "${CC_TRACE_TO_LANGFUSE:-${TRACE_TO_LANGFUSE:-}}" != true ]; then

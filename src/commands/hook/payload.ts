@@ -2,6 +2,9 @@ import * as z from 'zod/mini';
 import { parseJson } from '../../shared/json.js';
 import { optional } from '../../shared/schema.js';
 
+/** A prompt is about to be given. Only sessions that are followed while they run have a hook for it. */
+export const PROMPT_EVENT = 'UserPromptSubmit';
+
 const name = z.string('expected a string').check(z.minLength(1, 'expected a string that is not empty'));
 
 /** What Claude Code passes to a hook on stdin. */

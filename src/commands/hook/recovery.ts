@@ -69,7 +69,7 @@ function countAttempts({ pending }: Entry): number {
 }
 
 /** A transcript that was moved to another project's folder, as a worktree's is, keeps its name. */
-function locateTranscript(path: string, sessionId: string): string | undefined {
+export function locateTranscript(path: string, sessionId: string): string | undefined {
   if (isFile(path)) return path;
   if (!SESSION_ID.test(sessionId)) return undefined;
   const projects = dirname(dirname(path));

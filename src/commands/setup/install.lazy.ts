@@ -5,7 +5,7 @@ import { ownCommand } from '../../cli/own-command.js';
 import { canAsk } from '../../cli/questions.js';
 import { printStderr, printStdout } from '../../cli/terminal.js';
 import { stateFolder } from '../../config/claude-folder.js';
-import { findOwnHooks, HOOK_SECONDS, portableCommand } from '../../config/claude-hooks.js';
+import { findOwnHooks, HOOK_SECONDS, LIVE_HOOK_SECONDS, portableCommand } from '../../config/claude-hooks.js';
 import {
   commandEnvironment,
   envBlock,
@@ -63,6 +63,8 @@ installation is kept next to it, until you uninstall.
                         works on it needs cc-langfuse on the PATH
                         managed: for everyone on this machine, in a file of
                         Claude Code's managed settings; as an administrator
+  --live                send what is final of a turn while it runs: one more
+                        hook, and CC_LANGFUSE_LIVE=true
   --print               with --scope managed: print these settings, for a system
                         that distributes them, and change nothing
   --secret-key-command <command>
@@ -86,6 +88,7 @@ const OPTIONS = {
   'base-url': { type: 'string' },
   print: { type: 'boolean' },
   'secret-key-command': { type: 'string' },
+  live: { type: 'boolean' },
 } as const;
 
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
@@ -101,9 +104,12 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     );
   const block = envBlock(content);
   const { TRACE_TO_LANGFUSE = 'true' } = block;
+  const isLive = request.isLive || block.CC_LANGFUSE_LIVE === 'true';
+  const events = { ...HOOK_SECONDS, ...(isLive && LIVE_HOOK_SECONDS) };
+  const live = isLive ? { CC_LANGFUSE_LIVE: 'true' } : {};
   const plan = (credentials: Partial<Credentials>) =>
     planChange(path, (before) =>
-      addToSettings(before, commandFor, { TRACE_TO_LANGFUSE, ...buildVariables(credentials, block) }),
+      addToSettings(before, commandFor, { TRACE_TO_LANGFUSE, ...live, ...buildVariables(credentials, block) }, events),
     );
   // Fails before the user is asked for keys if they could not be written.
   plan({});
@@ -137,7 +143,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     saveInstalledDestination(stateFolder(env), path, envBlock(parseClaudeSettings(change.after)));
   if (change.before === change.after)
     printStdout(`${path} is up to date; nothing was changed${installed ? ' in it' : ''}`);
-  else printStdout(`registered ${Object.keys(HOOK_SECONDS).join(', ')} in ${path}`);
+  else printStdout(`registered ${Object.keys(events).join(', ')} in ${path}`);
   if (backup !== undefined) printStdout(`backup: ${backup}`);
   printStdout(describeNextSteps(checked ?? collector, TRACE_TO_LANGFUSE, scope));
   warn([
@@ -166,7 +172,7 @@ async function readRequest(args: readonly string[]) {
     baseUrl: parseCredential('--base-url', 'baseUrl', baseUrl)?.replace(/\/+$/, ''),
     secretKey: parseCredential('--secret-key-stdin', 'secretKey', isSecretKeyPiped ? await readSecretKey() : undefined),
   });
-  return { ...options, given, isPrinted, secretKeyCommand };
+  return { ...options, given, isPrinted, secretKeyCommand, isLive: values.live ?? false };
 }
 
 function parseCredential(option: string, name: CredentialName, value: string | undefined): string | undefined {

@@ -5,11 +5,12 @@ import { attempt } from '../../shared/attempt.js';
 import { isRecord } from '../../shared/json.js';
 import { getValue, type JsonPath, removeValue, setValue } from './json-edit.js';
 
-/** Adds the hooks, each once, and the variables. Throws if a value there has another type than Claude Code expects. */
+/** Adds hooks for events, each once, and the variables. Throws if a value there has another type than Claude Code expects. */
 export function addToSettings(
   text: string,
   commandFor: (event: string) => HookCommand,
   variables: { readonly [name: string]: string },
+  events = HOOK_SECONDS,
 ): string {
   const expectType = (isType: (value: unknown) => boolean, path: JsonPath) => {
     const value = getValue(text, path);
@@ -17,9 +18,9 @@ export function addToSettings(
       throw new Error(`${path.join('.')} is not what Claude Code expects; fix or remove it first`);
   };
   for (const name of ['hooks', 'env']) expectType(isRecord, [name]);
-  for (const event of Object.keys(HOOK_SECONDS)) expectType(Array.isArray, ['hooks', event]);
+  for (const event of Object.keys(events)) expectType(Array.isArray, ['hooks', event]);
   let rest = text;
-  for (const [event, seconds] of Object.entries(HOOK_SECONDS)) rest = addHook(rest, event, seconds, commandFor(event));
+  for (const [event, seconds] of Object.entries(events)) rest = addHook(rest, event, seconds, commandFor(event));
   for (const [name, value] of Object.entries(variables)) rest = setValue(rest, ['env', name], value);
   return rest;
 }

@@ -4,15 +4,18 @@ import type { Trace } from '../../observations/model.js';
 import type { AgentEntry, Entry } from '../../state/entry.js';
 import {
   type AgentFile,
+  type AgentSoFar,
   findLegacyAgentFiles,
   isContinuation,
   readAgent,
+  readAgentSoFar,
 } from '../../transcript/agents/agent-files.js';
 import { joinLines } from '../../transcript/agents/join-lines.js';
 import type { Line } from '../../transcript/file/line.js';
 import { readLines } from '../../transcript/file/lines.js';
 import type { AgentThread, ToolCall, Turn } from '../../transcript/turns/turn.js';
 import { type OutboxItem, withStateChanges } from '../outbox.js';
+import { SentLines } from '../sent-lines.js';
 import type { SessionRun } from '../session-run.js';
 import { Completion, isAsync } from './completion.js';
 import { AgentFiles } from './files.js';
@@ -40,7 +43,7 @@ export class Subagents {
     this.#run = run;
     this.#files = new AgentFiles(run);
     this.#placement = new Placement(run.start.agents);
-    this.#completion = new Completion(run.request.agents);
+    this.#completion = new Completion(run.request);
   }
 
   /** Takes note of a turn's calls, and of the ends that it records; returns the agents that it started. */
@@ -110,6 +113,26 @@ export class Subagents {
       }
     }
     yield* this.#lost();
+  }
+
+  /** Yields what is final of the agents that still work, one agent after the other, and of those that they started. */
+  async *working(): AsyncGenerator<OutboxItem[], void, undefined> {
+    const { agentsRead = new Map<string, number>() } = this.#run.context;
+    for (let isMore = true; isMore; ) {
+      isMore = false;
+      for (const file of this.#files.listOwn()) {
+        const { agentId, bytes, parts } = file;
+        const entry = this.#placement.find(file);
+        const isKnown = !entry || entry.lost || entry.bytes === bytes || agentsRead.get(agentId) === bytes;
+        if (isKnown || parts.length > 1 || this.#completion.isDone(file, entry)) continue;
+        agentsRead.set(agentId, bytes);
+        const options = await this.#findOptions(entry);
+        const soFar = options && readAgentSoFar(file, this.#linesOf(file));
+        if (!options || !soFar) continue;
+        isMore = true;
+        yield this.#buildSoFar(file, soFar, entry, options);
+      }
+    }
   }
 
   /** Yields agents that no call started, each in a trace of its own, once nobody works on them any more. */
@@ -219,31 +242,62 @@ export class Subagents {
 
   #buildItems(file: AgentFile, thread: AgentThread, entry: AgentEntry, options: BuildOptions): OutboxItem[] {
     const { agentId, bytes, meta } = file;
-    const { lastLine, sentLine = lastLine, background = false, parent, promptLines } = entry;
+    const { lastLine, background = false, parent, promptLines } = entry;
     const trace = deserializeTrace(entry, options);
     const description = meta.description ?? entry.description;
     const agent = { thread, type: meta.agentType ?? entry.type, description, isBackground: background };
-    const built = buildSubagent(agent, { trace, parentId: parent }, options, sentLine);
+    const sent = sentLinesOf(entry);
+    const built = buildSubagent(agent, { trace, parentId: parent }, options, sent.select({}));
     const started = thread.turns.flatMap((turn) => this.recordTurn(turn, trace, options, promptLines));
     const last = built.root.line;
     const parts = measureParts(file, this.#files.session);
-    this.#placement.entries.set(agentId, { ...entry, lastLine: last, sentLine: last, bytes, ...(parts && { parts }) });
+    const reached = { lastLine: last, sentLine: last, held: undefined };
+    this.#placement.entries.set(agentId, { ...entry, ...reached, bytes, ...(parts && { parts }) });
     if (last <= lastLine) return [];
     const children = [...built.children].map((observation) => ({ observation, settings: options }));
     return [
-      ...withStateChanges(children, (line) => ({ agents: { [agentId]: { ...entry, sentLine: line } } })),
+      ...withStateChanges(children, (line) => ({ agents: { [agentId]: { ...entry, ...sent.reach(line) } } })),
       { observation: built.root, settings: options, change: this.collectEntries([...started, agentId]) },
     ];
   }
 
+  /** The root of an agent that still works is not sent. */
+  #buildSoFar(
+    file: AgentFile,
+    { thread, growing }: AgentSoFar,
+    entry: AgentEntry,
+    options: BuildOptions,
+  ): OutboxItem[] {
+    const { agentId, meta } = file;
+    const { background: isBackground = false, parent: parentId, promptLines } = entry;
+    const trace = deserializeTrace(entry, options);
+    const agent = { thread, type: meta.agentType ?? entry.type, description: undefined, isBackground };
+    const sent = sentLinesOf(entry);
+    const { children } = buildSubagent(agent, { trace, parentId }, options, sent.select({ growing }));
+    const observations = [...children].map((observation) => ({ observation, settings: options }));
+    const started = thread.turns.flatMap((turn) => this.recordTurn(turn, trace, options, promptLines));
+    const items = [
+      ...withStateChanges(observations, (line) => {
+        const reached = { ...entry, ...sent.reach(line) };
+        this.#placement.entries.set(agentId, reached);
+        return { agents: { [agentId]: reached } };
+      }),
+    ];
+    return [...items, { change: this.collectEntries(started) }];
+  }
+
   #read(file: AgentFile): AgentThread | undefined {
+    return readAgent(file, this.#linesOf(file));
+  }
+
+  #linesOf(file: AgentFile): Iterable<Line> {
     const { requests } = this.#run;
     requests?.beginAgent();
     const parts = file.parts.map(({ path }) => {
       const lines = this.#readLines(path);
       return requests?.observeAgent(path, lines) ?? lines;
     });
-    return readAgent(file, joinLines(parts));
+    return joinLines(parts);
   }
 
   *#readLines(file: string): Generator<Line, void, undefined> {
@@ -259,6 +313,10 @@ export class Subagents {
       throw error;
     }
   }
+}
+
+function sentLinesOf({ lastLine, sentLine = lastLine, held }: AgentEntry): SentLines {
+  return new SentLines({ sentLine, held });
 }
 
 /** Whether the session that started an agent has sent what is in this file. */

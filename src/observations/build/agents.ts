@@ -13,7 +13,7 @@ import { determineEnding } from './ending.js';
 import { addFigures, NO_FIGURES } from './figures.js';
 import { listGenerationWithTools } from './generation.js';
 import { deriveSpanId } from './ids.js';
-import { type BuildContext, buildObservation, type UnbuiltObservation } from './observation.js';
+import { type BuildContext, buildObservation, type Selection, type UnbuiltObservation } from './observation.js';
 
 interface Subagent {
   readonly thread: AgentThread;
@@ -38,18 +38,22 @@ interface AgentPlan {
   readonly root: Observation;
 }
 
-/** Builds the children that lines after `after` completed. */
-export function buildSubagent(agent: Subagent, place: Place, settings: ContentSettings, after = 0): AgentTree {
+export function buildSubagent(
+  agent: Subagent,
+  place: Place,
+  settings: ContentSettings,
+  select: Selection = (parts) => parts,
+): AgentTree {
   const { parts, root } = planSubagent(agent, place, settings);
-  return { children: buildChildren(parts, after), root };
+  return { children: buildChildren(parts, select), root };
 }
 
 export function* buildChildren(
   parts: readonly UnbuiltObservation[],
-  after: number,
+  select: Selection,
 ): Generator<Observation, void, undefined> {
-  for (const { line, build } of parts.toSorted((a, b) => a.line - b.line)) {
-    const observation = line > after ? build() : undefined;
+  for (const { build } of select(parts.toSorted((a, b) => a.line - b.line))) {
+    const observation = build();
     if (observation) yield observation;
   }
 }
@@ -157,6 +161,6 @@ function listSidechains({ sidechains, responses }: Turn, context: BuildContext):
     const description = call && findTextArgument(call, 'description');
     const agent = { thread, type: call && findAgentType(call), description, isBackground: false };
     const { parts, root } = planSubagent(agent, { trace, parentId }, context);
-    return [...parts.toSorted((a, b) => a.line - b.line), { line: root.line, build: () => root }];
+    return [...parts.toSorted((a, b) => a.line - b.line), { line: root.line, key: undefined, build: () => root }];
   });
 }

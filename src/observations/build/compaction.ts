@@ -28,7 +28,7 @@ export function listNote(note: Note, context: BuildContext): UnbuiltObservation[
       usage: countUsage(usage),
       line: cost?.line ?? line,
     });
-  return [event, { line: event.line, build }];
+  return [event, { ...event, build }];
 }
 
 function findDuration(ms = 0): number {

@@ -1,5 +1,5 @@
 import { extractText } from '../../transcript/file/content.js';
-import type { Note } from '../../transcript/turns/turn.js';
+import { type Note, noteKey } from '../../transcript/turns/turn.js';
 import { buildHookMessage, buildUserMessage } from '../content/messages.js';
 import type { ContentSettings, Observation, ObservationDraft } from '../model.js';
 import { deriveSpanId } from './ids.js';
@@ -7,7 +7,7 @@ import { type BuildContext, buildObservation, type UnbuiltObservation } from './
 
 export function listEvent(note: Note, context: BuildContext): UnbuiltObservation {
   const line = note.kind === 'compaction' ? (note.cost?.line ?? note.line) : note.line;
-  return { line, build: () => buildEvent(note, line, context) };
+  return { line, key: noteKey(note), build: () => buildEvent(note, line, context) };
 }
 
 /** Builds the event of a note, if notes of its kind have one. `endLine` is the last line about it. */

@@ -14,9 +14,10 @@ export function listGenerationWithTools(response: Response, context: BuildContex
   const nativeId = response.id ?? response.uuid ?? `${context.fileId}:${response.firstLine}`;
   const id = deriveSpanId(context.trace, 'generation', nativeId);
   return [
-    { line: response.lastLine, build: () => buildGeneration(response, id, context) },
+    { line: response.lastLine, key: response.id, build: () => buildGeneration(response, id, context) },
     ...response.calls.map((call, index) => ({
       line: findLastLine(call),
+      key: call.id,
       build: () => buildTool(call, index, id, context),
     })),
     ...listWebSearchFee(response, id, context),

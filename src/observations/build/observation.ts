@@ -16,9 +16,14 @@ export interface BuildContext extends ContentSettings {
 export interface UnbuiltObservation {
   /** The line that completes it. */
   readonly line: number;
+  /** What the transcript calls it: the id of a response or call, or a note's key. */
+  readonly key: string | undefined;
   /** Returns undefined if there is nothing to be sent. */
   readonly build: () => Observation | undefined;
 }
+
+/** Chooses what of a turn or a subagent is to be built, of all that there is, in the order of the lines. */
+export type Selection = (parts: readonly UnbuiltObservation[]) => readonly UnbuiltObservation[];
 
 export const NAME_CHARS = 200;
 const STATUS_CHARS = 500;

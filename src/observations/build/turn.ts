@@ -4,18 +4,18 @@ import type { Observation, Trace } from '../model.js';
 import { type AgentTree, buildChildren, listParts, planAgent } from './agents.js';
 import { NO_FIGURES } from './figures.js';
 import { deriveSpanId } from './ids.js';
-import type { BuildContext } from './observation.js';
+import type { BuildContext, Selection } from './observation.js';
 import { type BuildOptions, buildTrace } from './trace.js';
 
 /**
- * Builds what Langfuse shows of a turn: its root, and the children that lines after `after` completed. The same turn always
+ * Builds what Langfuse shows of a turn: its root, and the children that are selected. The same turn always
  * becomes the same observations, whether or not parts of it were built before, of which `earlier` are the figures.
  */
 export function buildTurn(
   turn: Turn,
   options: BuildOptions,
   trace = buildTrace(turn, options),
-  after = 0,
+  select: Selection = (parts) => parts,
   earlier = NO_FIGURES,
 ): AgentTree {
   const { titles, pullRequest } = turn.session;
@@ -28,12 +28,12 @@ export function buildTurn(
   );
   // In a caller's trace only the root carries the turn's metadata: the trace's own is the caller's.
   const metadata = trace.parentId === undefined ? root.metadata : { ...trace.metadata, ...root.metadata };
-  return { children: buildChildren(parts, after), root: { ...root, metadata } };
+  return { children: buildChildren(parts, select), root: { ...root, metadata } };
 }
 
-/** Builds the children of a part of a turn that goes on. */
-export function buildPart(turn: Turn, options: BuildOptions, trace: Trace, after: number): Iterable<Observation> {
-  return buildChildren(listParts(turn, turnContext(turn, options, trace)), after);
+/** Builds the children of a turn that goes on, or of a part of it. */
+export function buildPart(turn: Turn, options: BuildOptions, trace: Trace, select: Selection): Iterable<Observation> {
+  return buildChildren(listParts(turn, turnContext(turn, options, trace)), select);
 }
 
 function turnContext({ key }: Turn, options: BuildOptions, trace: Trace): BuildContext {

@@ -27,5 +27,5 @@ export function listWebSearchFee(response: Response, generation: string, context
       cost: { web_search_requests: fee, total: fee },
       line: lastLine,
     });
-  return [{ line: lastLine, build }];
+  return [{ line: lastLine, key: response.id, build }];
 }

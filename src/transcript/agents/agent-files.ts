@@ -6,7 +6,7 @@ import type { Line } from '../file/line.js';
 import { readFirstTime, readLines } from '../file/lines.js';
 import { AgentMeta } from '../file/schema.js';
 import { readOverview } from '../sessions/overview.js';
-import { readAllTurns } from '../turns/read-all-turns.js';
+import { readAllTurns, readTurnsSoFar } from '../turns/read-all-turns.js';
 import { type AgentThread, type Turn, toThread } from '../turns/turn.js';
 import { ForkHead } from './fork.js';
 import { joinLines } from './join-lines.js';
@@ -129,6 +129,21 @@ export function readAgent(
       turns.push(turns.length === 0 ? head.startTurn(turn) : turn);
   });
   return toThread(turns, agentId, agentId);
+}
+
+/** What an agent has done that still works. */
+export interface AgentSoFar {
+  readonly thread: AgentThread;
+  readonly growing: ReadonlySet<string>;
+}
+
+/** What an agent that still works has done, as far as that is certain. */
+export function readAgentSoFar({ agentId, parts }: AgentFile, lines: Iterable<Line>): AgentSoFar | undefined {
+  const head = new ForkHead();
+  const read = attempt(() => readTurnsSoFar(parts[0].path, agentId, head.drop(lines)));
+  const turns = read?.turns.map((turn, place) => (place === 0 ? head.startTurn(turn) : turn)) ?? [];
+  const thread = toThread(turns, agentId, agentId);
+  return read && thread && { thread, growing: read.growing };
 }
 
 /** Since 2.1 the files are in a folder of their session. A version that is not a number may be any. */

@@ -34,10 +34,10 @@ export class OpenNotes {
     return taken;
   }
 
-  /** Whether the last compaction has no cost yet. */
-  get hasOpenCompaction(): boolean {
+  /** The last compaction, if it has no cost yet. */
+  get openCompaction(): Note | undefined {
     const last = this.#own.findLast((note) => note.kind === 'compaction');
-    return last !== undefined && last.cost === undefined;
+    return last?.cost === undefined ? last : undefined;
   }
 
   /** Adds what the last compaction used. Returns whether there is one. */

@@ -3,10 +3,18 @@ import type { ChainLine, Line, OtherLine, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
 import { type ClassifiedLine, type ConversationLine, classifyLine } from './classify-line.js';
 import type { OpenPrompt } from './prompt.js';
-import type { OwnPoint } from './resume-point.js';
+import type { OwnPoint, TurnSoFar } from './resume-point.js';
 import { addFacts, addResponses, mayShowCompaction } from './session-facts.js';
 import type { ThreadContext } from './thread-context.js';
-import type { AgentThread, Note, Response, SessionFacts, Turn, TurnStart } from './turn.js';
+import {
+  type AgentThread,
+  type Note,
+  noteKey,
+  type Response,
+  type SessionFacts,
+  type Turn,
+  type TurnStart,
+} from './turn.js';
 import { TurnContent } from './turn-content.js';
 import { isOver } from './turn-end.js';
 
@@ -211,7 +219,7 @@ export class OpenTurn {
    */
   settledBefore({ location: { number: line, start: offset } }: ChainLine): SettledTurn | undefined {
     if (this.#content.responses.last?.firstLine !== line || this.#content.hasCopiedResponse) return undefined;
-    if (this.#content.notes.hasOpenCompaction && mayShowCompaction(this.#thread.session)) return undefined;
+    if (this.#content.notes.openCompaction && mayShowCompaction(this.#thread.session)) return undefined;
     const responses = this.#content.responses.collectSettled();
     if (responses.length === 0 || this.prompts.some(({ copied }) => copied)) return undefined;
     const to = { line, offset };
@@ -223,10 +231,23 @@ export class OpenTurn {
     return { turn: part, drop: () => this.#drop(part, session, this.#content.firstResponse ?? to, to) };
   }
 
+  /** The turn as far as it has come; undefined if it does not count yet, or if it is not certain what may still change. */
+  soFar(): TurnSoFar | undefined {
+    const isCopied = this.#content.hasCopiedResponse || this.prompts.some(({ copied }) => copied);
+    const growing = this.#content.responses.findGrowing(this.#thread.lastRequestLine);
+    if (!this.counts || isCopied || !growing) return undefined;
+    const { openCompaction } = this.#content.notes;
+    if (openCompaction && mayShowCompaction(this.#thread.session)) growing.add(noteKey(openCompaction));
+    return { turn: this.toTurn([]), growing };
+  }
+
   /** Forgets what was handed on, and returns how a later run can go on from there. */
   #drop({ key, number, responses, lineNumbers }: Turn, session: SessionFacts, from: Position, to: Position): OwnPoint {
     const lastStart = responses.at(-1)?.firstLine ?? to.line;
-    const waiting = [...this.#thread.requestsFrom(lastStart), ...this.#content.messages.taken];
+    const waiting = [
+      ...this.#thread.requestsFrom(lastStart, this.#content.responses.last?.request),
+      ...this.#content.messages.taken,
+    ];
     this.#thread.session = session;
     this.#thread.forgetRequestsBefore(lastStart);
     this.#content.responses.dropSettled();

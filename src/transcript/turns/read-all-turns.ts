@@ -10,13 +10,27 @@ export function* readAllTurns(
   sessionId: string,
   lines: Iterable<Line> = readLines(path),
 ): Generator<Turn, void, undefined> {
-  const time = () => readFirstTime(path);
-  const start = { line: 1, offset: 0, turnCount: 0, session: NO_SESSION_FACTS };
-  const grouper = new TurnGrouper({ ...start, thread, sessionId, time });
+  const grouper = openFile(path, thread, sessionId);
   for (const line of lines) {
     const ended = grouper.push(line);
     if (ended) yield* ended.turns;
   }
   const open = grouper.open();
   if (open) yield* open.turns;
+}
+
+/** The turns of an agent that still works, and what of the last one may still grow; undefined if that is not certain. */
+export function readTurnsSoFar(path: string, agentId: string, lines: Iterable<Line>) {
+  const grouper = openFile(path, 'agent', agentId);
+  const ended = [...lines].flatMap((line) => grouper.push(line)?.turns ?? []);
+  const isOpen = grouper.open() !== undefined;
+  const soFar = grouper.soFar();
+  if (isOpen && !soFar) return undefined;
+  return { turns: soFar ? [...ended, soFar.turn] : ended, growing: soFar?.growing ?? new Set<string>() };
+}
+
+function openFile(path: string, thread: 'main' | 'agent', sessionId: string): TurnGrouper {
+  const time = () => readFirstTime(path);
+  const start = { line: 1, offset: 0, turnCount: 0, session: NO_SESSION_FACTS };
+  return new TurnGrouper({ ...start, thread, sessionId, time });
 }

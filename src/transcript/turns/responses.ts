@@ -51,7 +51,7 @@ export class ResponseCollector {
     return this.#responses.length === 0 && this.#settledIds.size === 0;
   }
 
-  get last(): Pick<Response, 'stopReason' | 'calls' | 'firstLine' | 'lastLine'> | undefined {
+  get last(): Pick<Response, 'stopReason' | 'calls' | 'firstLine' | 'lastLine' | 'request'> | undefined {
     return this.#responses.at(-1);
   }
 
@@ -79,6 +79,18 @@ export class ResponseCollector {
     // The call may be in the last response, or in the next.
     if ([...this.#earlyResults.values()].some(({ line }) => line > previous.firstLine)) return [];
     return this.collect().slice(0, -1);
+  }
+
+  /**
+   * The ids of responses and calls to which something may still be added; undefined if that cannot be known. A call is complete
+   * with its result, and a response once another one has begun, or its results have been sent with the next request: results alone
+   * do not end it, since tools start while it streams.
+   */
+  findGrowing(lastRequestLine: number): Set<string> | undefined {
+    const calls = this.#responses.flatMap((response) => response.calls.filter(({ result }) => result === undefined));
+    const ids = [...calls.map(({ id }) => id), ...this.#findStreaming(lastRequestLine)];
+    const isCertain = this.#assumed.size === 0 && !this.#hasUnnamed && !ids.includes(undefined);
+    return isCertain ? new Set(ids.filter((id) => id !== undefined)) : undefined;
   }
 
   /** Forgets all responses but the last, except for their ids: a line can be written twice. */
@@ -152,6 +164,15 @@ export class ResponseCollector {
     if (!call.result) this.#openCalls -= 1;
     call.result = isReplaced ? result : (call.result ?? result);
     return true;
+  }
+
+  #findStreaming(lastRequestLine: number): (string | undefined)[] {
+    const last = this.#responses.at(-1);
+    if (!last) return [];
+    const { id, stopReason, calls, lastLine } = last;
+    const answered = Math.max(lastLine, ...calls.map(({ result }) => result?.line ?? Number.POSITIVE_INFINITY));
+    // A block that is written before the response has ended has no stop reason.
+    return stopReason !== undefined && calls.length > 0 && answered < lastRequestLine ? [] : [id];
   }
 
   #settle(id: string, name: string | null): void {

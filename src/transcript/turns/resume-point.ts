@@ -46,6 +46,13 @@ export interface SettledPart {
   readonly drop: () => ResumePoint;
 }
 
+/** A turn that goes on, as far as it has come. */
+export interface TurnSoFar {
+  readonly turn: Turn;
+  /** The responses and calls to which something may still be added, by id, and such notes by `noteKey`. */
+  readonly growing: ReadonlySet<string>;
+}
+
 /** What a list that only grows contains so far, without copying it. */
 export function soFar<T>(all: Iterable<T> & ({ readonly size: number } | { readonly length: number })): Iterable<T> {
   const count = 'size' in all ? all.size : all.length;

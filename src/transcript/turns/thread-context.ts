@@ -24,6 +24,8 @@ export class ThreadContext {
   session: SessionFacts;
   /** The time of the last line that had one. */
   lastTime: number | undefined;
+  /** The line of the last request. */
+  lastRequestLine = 0;
   /** The uuids of the prompts of earlier turns, and of lines that must not be added twice. */
   readonly seen = new Set<string>();
   readonly #requests = new Map<string, { readonly request: ModelRequest; readonly location: LineLocation }>();
@@ -52,6 +54,7 @@ export class ThreadContext {
   }
 
   addRequest({ fields: { id, params }, at, location }: RequestLine): void {
+    this.lastRequestLine = location.number;
     if (id !== undefined) this.#requests.set(id, { request: { id, at, params, line: location.number }, location });
   }
 
@@ -59,9 +62,10 @@ export class ThreadContext {
     return id === undefined ? undefined : this.#requests.get(id)?.request;
   }
 
-  /** Where the requests are from a line on. */
-  requestsFrom(lineNumber: number): LineLocation[] {
-    return [...this.#requests.values()].flatMap(({ location }) => (location.number >= lineNumber ? [location] : []));
+  /** Where the requests are from a line on, and where this one is: a request can come before the response that it follows. */
+  requestsFrom(lineNumber: number, request: ModelRequest | undefined): LineLocation[] {
+    const all = [...this.#requests.values()].map(({ location }) => location);
+    return all.filter(({ number }) => number >= lineNumber || number === request?.line);
   }
 
   forgetRequestsBefore(lineNumber: number): void {

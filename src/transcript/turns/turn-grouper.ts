@@ -3,7 +3,7 @@ import type { Position } from '../file/reader.js';
 import { type Branch, Branches } from './branches.js';
 import { type ClassifiedLine, type ConversationLine, classifyLine } from './classify-line.js';
 import { OpenTurn } from './open-turn.js';
-import { type ResumePoint, type SettledPart, soFar } from './resume-point.js';
+import { type ResumePoint, type SettledPart, soFar, type TurnSoFar } from './resume-point.js';
 import { markAccountAsShared } from './session-facts.js';
 import { ThreadContext, type ThreadStart } from './thread-context.js';
 import { type Note, type Turn, type TurnGroup, toThread } from './turn.js';
@@ -54,16 +54,23 @@ export class TurnGrouper {
   }
 
   /**
-   * What is final of the open turn, if a response begins with this line. Lines of interleaved turns, of agents in the main file and
-   * after a command that may be a prompt can still move, so that nothing is then.
+   * What is final of the open turn, if a response begins with this line; nothing while its lines can still move.
    */
   settledBefore(line: Line): SettledPart | undefined {
-    if (line.kind !== 'assistant' || this.#earlier.length > 0 || this.#undecidedCommand) return undefined;
-    if (line.fields.isSidechain || [...this.#sidechains.values()].some(({ turn }) => turn === this.#turn))
-      return undefined;
+    if (line.kind !== 'assistant' || line.fields.isSidechain || this.#mayMove) return undefined;
     const settled = this.#turn.settledBefore(line);
     const { uuids } = this.#branches;
     return settled && { ...settled, drop: () => ({ ...settled.drop(), uuids, seen: soFar(this.#thread.seen) }) };
+  }
+
+  /** The open turn as far as it has come; undefined if it does not count yet, or while its lines can still move. */
+  soFar(): TurnSoFar | undefined {
+    return this.#mayMove ? undefined : this.#turn.soFar();
+  }
+
+  /** Whether there is a prompt that is not answered yet. */
+  get isAnswerExpected(): boolean {
+    return [...this.#earlier, this.#turn].some(({ prompts, counts }) => prompts.length > 0 && !counts);
   }
 
   /** Whether the open turn is that of the point, which no response has been read of yet. */
@@ -79,6 +86,12 @@ export class TurnGrouper {
     for (const uuid of point.seen) this.#thread.seen.add(uuid);
     this.#turnCount = point.number;
     this.#nextStart = point.to;
+  }
+
+  /** Whether lines can move: those of interleaved turns, of agents in the main file, and after a command that may be a prompt. */
+  get #mayMove(): boolean {
+    const hasSidechain = [...this.#sidechains.values()].some(({ turn }) => turn === this.#turn);
+    return this.#earlier.length > 0 || this.#undecidedCommand !== undefined || hasSidechain;
   }
 
   #addSidechainLine(line: ChainLine): undefined {

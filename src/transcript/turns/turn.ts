@@ -151,6 +151,11 @@ export interface ToolResult {
 /** What happened in a turn besides prompts, responses and tool calls. */
 export type Note = NoteContent & { readonly line: number; readonly at: number; readonly uuid: string | undefined };
 
+/** Identifies a note in its file. */
+export function noteKey({ uuid, line }: Note): string {
+  return uuid ?? `line ${line}`;
+}
+
 export type NoteContent =
   | { readonly kind: 'compaction'; readonly fields: SystemFields; readonly cost?: CompactionCost }
   | { readonly kind: 'retry'; readonly fields: SystemFields }

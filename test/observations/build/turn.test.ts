@@ -29,7 +29,7 @@ test('the children of a turn are built one by one, and only those that later lin
   };
   const options = { ...OPTIONS, redact, sessionId: SESSION };
   // The second call is in line 4, its result in line 5.
-  const { children } = buildTurn(turn as Turn, options, undefined, 4);
+  const { children } = buildTurn(turn as Turn, options, undefined, (parts) => parts.filter(({ line }) => line > 4));
   expect(children.next().value).toMatchObject({ type: 'tool', name: 'two', output: 'result two' });
   expect([...seen].filter((text) => text.startsWith('result'))).toEqual(['result two']);
   expect([...children].map(({ type, name }) => [type, name])).toEqual([

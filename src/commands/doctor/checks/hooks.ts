@@ -10,6 +10,7 @@ import {
   findOwnPlugins,
   findOwnStart,
   HOOK_SECONDS,
+  LIVE_HOOK_SECONDS,
   type OwnStart,
 } from '../../../config/claude-hooks.js';
 import { type AcceptedSettings, acceptedSettings, type SettingsFile } from '../../../config/claude-settings.js';
@@ -54,6 +55,7 @@ export const HOOK_CHECKS = [
   checkSettingsFiles,
   checkHooksOff,
   checkRegistered,
+  checkLive,
   checkHookPrograms,
   checkTimeouts,
   checkRepeated,
@@ -122,6 +124,21 @@ function checkRegistered({ hooks, plugins }: HookSetup): Finding {
   return missing.includes('Stop')
     ? registered.broken(`${gap}: turns are not sent when they end`, fix)
     : registered.warning(`${gap}: what these would send is sent later or not at all`, fix);
+}
+
+/** Whether the setting and the hook for turns that are seen while they run agree. */
+function checkLive({ hooks, plugins, settings }: HookSetup & SettingsInForce): Finding[] {
+  const own = hooks.find(({ event }) => Object.hasOwn(LIVE_HOOK_SECONDS, event));
+  const live = about('live', { setting: settings.live, hook: own !== undefined || plugins.length > 0 });
+  if (settings.live && !own && plugins.length === 0)
+    return [
+      live.warning(
+        'CC_LANGFUSE_LIVE is true, but its hook is not registered: turns are sent when they end',
+        'cc-langfuse install --live',
+      ),
+    ];
+  if (settings.live) return [live.ok('turns are sent while they run')];
+  return own ? [live.none('the hook for turns that run is registered, but CC_LANGFUSE_LIVE is not true')] : [];
 }
 
 /** Checks each program once, however many events it is registered for. */

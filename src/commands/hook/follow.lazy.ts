@@ -1,0 +1,61 @@
+import { join } from 'node:path';
+import { stateFolder } from '../../config/claude-folder.js';
+import { readSettings } from '../../config/settings.js';
+import { fingerprint } from '../../langfuse/endpoint.js';
+import { openDestination } from '../../langfuse/open-destination.js';
+import { type Log, openLog } from '../../shared/log.js';
+import { isRunning, sessionFileName, takeLock } from '../../state/lock.js';
+import { locksFolder } from '../../state/store.js';
+import { Follower } from './follower.js';
+import { parsePayload } from './payload.js';
+import { readStdin } from './stdin.js';
+
+const STDIN_WAIT_MS = 5_000;
+/** How long to wait for another follower to end. One that goes on sees the new prompt in the file before it counts as idle. */
+const HANDOVER_MS = 5_000;
+
+/** Follows the session that stdin names, and sends what is final of its turns while they run. Never fails and prints nothing. */
+export async function follow(env: NodeJS.ProcessEnv): Promise<void> {
+  const settings = await readSettings(env);
+  const folder = stateFolder(env);
+  const log = openLog(folder, settings);
+  try {
+    const text = await readStdin(Date.now() + STDIN_WAIT_MS);
+    if (text !== '' && settings.live) await followSession(text, env, folder, log);
+  } catch (error) {
+    log.error((error as Error).message);
+  } finally {
+    await log.flush();
+  }
+}
+
+async function followSession(text: string, env: NodeJS.ProcessEnv, folder: string, log: Log): Promise<void> {
+  const { session_id: sessionId, transcript_path: path, cwd } = parsePayload(text);
+  const { destination: config } = await readSettings(env);
+  // The hooks say what is missing.
+  if (!config) return;
+  const destinationId = fingerprint(config);
+  const name = `follower.${sessionFileName(sessionId)}.${destinationId}.lock`;
+  const lock = await takeLock(join(locksFolder(folder), name), Date.now() + HANDOVER_MS);
+  if (!lock) return;
+  const destination = await openDestination(config, folder);
+  const claude = Number(env.CLAUDE_PID);
+  try {
+    await new Follower({
+      sessionId,
+      path,
+      workedIn: env.CLAUDE_PROJECT_DIR || cwd,
+      // In another namespace the pid means nothing.
+      claude: claude > 0 && isRunning(claude) ? claude : undefined,
+      env,
+      folder,
+      lock,
+      destination,
+      destinationId,
+      log,
+    }).run();
+  } finally {
+    lock.release();
+    await destination.close();
+  }
+}

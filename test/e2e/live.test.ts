@@ -1,0 +1,214 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { appendLines, assistant, at, SESSION, text, toolResult, toolUse, user } from '../support/lines.js';
+import { type Environment, LAUNCHER, POLL, run, Workplace } from '../support/program.js';
+import { expectEachSentOnce } from '../support/sent-once.js';
+import { StartedNodes } from '../support/started-nodes.js';
+
+let workplace: Workplace;
+let nodes: StartedNodes;
+/** A process in place of Claude Code. */
+let claude: ChildProcess;
+
+beforeEach(async () => {
+  workplace = await Workplace.open();
+  nodes = new StartedNodes();
+  claude = spawn('sleep', ['600']);
+  workplace.env = {
+    ...workplace.env,
+    CC_LANGFUSE_LIVE: 'true',
+    CLAUDE_CODE_ENTRYPOINT: 'cli',
+    CLAUDE_PID: `${claude.pid}`,
+  };
+});
+
+afterEach(async () => {
+  claude.kill('SIGKILL');
+  await nodes.remove();
+  await workplace.close();
+});
+
+const path = () => workplace.transcriptOf(SESSION);
+const append = (...lines: object[]) => appendLines(path(), ...lines);
+const result = (id: string, second: number) => user([toolResult(id)], { timestamp: at(second) });
+const shown = () =>
+  workplace.server.observations
+    .map(({ type, name, metadata }) => `${type} ${metadata.tool_id ?? metadata.message_id ?? name}`)
+    .toSorted();
+const locks = () => readdirSync(join(workplace.stateFolder, 'cc-langfuse_locks'));
+
+interface Launched {
+  readonly exitCode: number | null;
+  readonly output: string;
+}
+
+function launch(event: string, more: object = {}, env: Environment = {}): Promise<Launched> {
+  const payload = { session_id: SESSION, transcript_path: path(), hook_event_name: event, ...more };
+  return new Promise((resolve) => {
+    const all = { PATH: process.env.PATH, ...workplace.env, CLAUDE_CODE_SESSION_ID: SESSION, ...env };
+    const launcher = spawn(LAUNCHER, [event, nodes.path], { env: all, detached: true });
+    let output = '';
+    for (const stream of [launcher.stdout, launcher.stderr])
+      stream.on('data', (chunk: Buffer) => {
+        output += chunk;
+      });
+    launcher.stdin.on('error', () => {});
+    launcher.stdin.end(JSON.stringify(payload));
+    launcher.on('close', (exitCode) => resolve({ exitCode, output }));
+  });
+}
+
+/** Starts a session, and gives its first prompt. */
+async function begin(env: Environment = {}): Promise<void> {
+  await launch('SessionStart', { source: 'startup' }, env);
+  await expect.poll(readRuns, POLL).toBeDefined();
+  expect(await launch('UserPromptSubmit', { prompt: 'question' }, env)).toEqual({ exitCode: 0, output: '' });
+  append(user('question', { uuid: 'u1', promptId: 'p1', timestamp: at(0) }));
+}
+
+function readRuns(): unknown {
+  try {
+    return workplace.state[SESSION]?.runs;
+  } catch {
+    return undefined;
+  }
+}
+
+async function end(): Promise<void> {
+  append(assistant('m9', [text('the answer')], { timestamp: at(90) }));
+  await launch('Stop', { prompt_id: 'p1', last_assistant_message: 'the answer', background_tasks: [] });
+}
+
+describe('a turn that is followed', () => {
+  test('is shown while it runs, and each of its observations is sent once', async () => {
+    await begin();
+    append(assistant('m1', [toolUse('a')], { timestamp: at(1) }), result('a', 5));
+    await expect.poll(shown, POLL).toEqual(['tool a']);
+    append(assistant('m2', [toolUse('b')], { timestamp: at(7) }));
+    await expect.poll(shown, POLL).toEqual(['generation m1', 'tool a']);
+    append(result('b', 8));
+    await expect.poll(shown, POLL).toEqual(['generation m1', 'tool a', 'tool b']);
+    await end();
+    const all = ['agent Turn 1', 'generation m1', 'generation m2', 'generation m9', 'tool a', 'tool b'];
+    await expect.poll(shown, POLL).toEqual(all);
+    expectEachSentOnce(workplace.server);
+    expect(workplace.log).toEqual([]);
+  });
+
+  test('goes on to be shown after its follower was killed and another prompt came', async () => {
+    await begin();
+    append(assistant('m1', [toolUse('a')], { timestamp: at(1) }), result('a', 5));
+    await expect.poll(shown, POLL).toEqual(['tool a']);
+    // Killed before, it would not know that the server has acknowledged it.
+    await expect.poll(() => workplace.state[SESSION]?.sent_line, POLL).toBe(3);
+    for (const pid of nodes.findAlive()) nodes.kill(pid);
+    await launch('UserPromptSubmit', { prompt: 'and this' });
+    append(assistant('m2', [toolUse('b')], { timestamp: at(7) }), result('b', 8));
+    await expect.poll(shown, POLL).toEqual(['generation m1', 'tool a', 'tool b']);
+    await expect.poll(() => workplace.state[SESSION]?.sent_line, POLL).toBe(5);
+    for (const pid of nodes.findAlive()) nodes.kill(pid);
+    await end();
+    await expect.poll(() => shown().length, POLL).toBe(6);
+    expectEachSentOnce(workplace.server);
+  });
+
+  test('has one follower, however many prompts are given', async () => {
+    await begin();
+    await launch('UserPromptSubmit');
+    await launch('UserPromptSubmit');
+    await expect.poll(() => nodes.commands, POLL).toEqual(['worker', 'follow', 'follow', 'follow']);
+    await expect.poll(() => nodes.findAlive().length, POLL).toBe(1);
+    append(assistant('m1', [toolUse('a')], { timestamp: at(1) }), result('a', 5));
+    await expect.poll(shown, POLL).toEqual(['tool a']);
+  });
+
+  test('loses its follower with Claude Code, which first sends what there is', async () => {
+    await begin();
+    append(assistant('m1', [toolUse('a')], { timestamp: at(1) }), result('a', 5));
+    await expect.poll(shown, POLL).toEqual(['tool a']);
+    append(assistant('m2', [toolUse('b')], { timestamp: at(7) }), result('b', 8));
+    claude.kill('SIGKILL');
+    await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
+    expect(shown()).toEqual(['generation m1', 'tool a', 'tool b']);
+    expect(locks()).toEqual([]);
+  });
+
+  test('is shown no further once it is muted', async () => {
+    await begin();
+    append(assistant('m1', [toolUse('a')], { timestamp: at(1) }), result('a', 5));
+    await expect.poll(shown, POLL).toEqual(['tool a']);
+    await run(['mute', SESSION], workplace.env);
+    append(assistant('m2', [toolUse('b')], { timestamp: at(7) }), result('b', 8));
+    await end();
+    await expect.poll(() => nodes.findAlive().length, POLL).toBeLessThan(2);
+    // Longer than the follower waits.
+    await sleep(3_000);
+    expect(shown()).toEqual(['tool a']);
+  });
+
+  test('is shown no further once tracing is turned off in its settings', async () => {
+    await begin({ CLAUDE_PROJECT_DIR: workplace.home });
+    append(assistant('m1', [toolUse('a')], { timestamp: at(1) }), result('a', 5));
+    await expect.poll(shown, POLL).toEqual(['tool a']);
+    appendLines(join(workplace.home, '.claude', 'settings.json'), { env: { TRACE_TO_LANGFUSE: 'false' } });
+    append(assistant('m2', [toolUse('b')], { timestamp: at(7) }), result('b', 8));
+    await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
+    expect(shown()).toEqual(['tool a']);
+  });
+
+  test('is shown once the server works again, and its Stop never waits for the follower', async () => {
+    workplace.server.misbehave = () => ({ status: 503 });
+    await begin();
+    append(assistant('m1', [toolUse('a')], { timestamp: at(1) }), result('a', 5));
+    await expect.poll(() => workplace.server.requests.length, POLL).toBeGreaterThan(0);
+    await expect.poll(() => readdirSync(workplace.stateFolder), POLL).toContain('cc-langfuse_outages');
+    workplace.server.misbehave = () => undefined;
+    await end();
+    await expect.poll(shown, POLL).toEqual(['agent Turn 1', 'generation m1', 'generation m9', 'tool a']);
+    expectEachSentOnce(workplace.server);
+  });
+
+  test('shows what an agent does that it waits for', async () => {
+    await begin();
+    append(assistant('m1', [toolUse('call', 'Agent', { subagent_type: 'Explore' })], { timestamp: at(1) }));
+    const file = join(path().replace('.jsonl', ''), 'subagents', 'agent-x1.jsonl');
+    appendLines(file.replace('.jsonl', '.meta.json'), { agentType: 'Explore', toolUseId: 'call' });
+    const own = { isSidechain: true, agentId: 'x1' };
+    const ask = user('look', { ...own, uuid: 'x', timestamp: at(2) });
+    appendLines(file, ask, assistant('n1', [toolUse('c')], { ...own, timestamp: at(3) }));
+    appendLines(file, user([toolResult('c')], { ...own, timestamp: at(4) }));
+    await expect.poll(shown, POLL).toEqual(['tool c']);
+    appendLines(file, assistant('n2', [text('found')], { ...own, timestamp: at(6) }));
+    await expect.poll(shown, POLL).toEqual(['generation n1', 'tool c']);
+    append(result('call', 7));
+    await end();
+    await expect.poll(() => shown().length, POLL).toBe(8);
+    expect(workplace.server.observations.find(({ name }) => name === 'Explore')?.parentId).toBe(
+      workplace.server.observations.find(({ metadata }) => metadata.tool_id === 'call')?.id,
+    );
+    expectEachSentOnce(workplace.server);
+  });
+});
+
+test.each([
+  ['CC_LANGFUSE_LIVE is not true', { CC_LANGFUSE_LIVE: undefined }],
+  ['tracing is off', { TRACE_TO_LANGFUSE: 'false' }],
+])('nothing is started for a prompt if %s', async (_, env) => {
+  expect(await launch('UserPromptSubmit', {}, env)).toEqual({ exitCode: 0, output: '' });
+  expect(nodes.commands).toEqual([]);
+});
+
+test.each([
+  ['someone waits for each turn', { CC_LANGFUSE_WAIT: '1' }],
+  ['keys are missing', { LANGFUSE_SECRET_KEY: undefined }],
+])('nothing is printed for a prompt, and nobody waits, if %s', async (_, env) => {
+  expect(await launch('UserPromptSubmit', {}, env)).toEqual({ exitCode: 0, output: '' });
+  expect(
+    await run(['hook'], { ...workplace.env, ...env }, JSON.stringify({ ...PROMPT, transcript_path: path() })),
+  ).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
+});
+
+const PROMPT = { session_id: SESSION, hook_event_name: 'UserPromptSubmit', prompt: 'question' };

@@ -122,7 +122,7 @@ async function startWorker(env: NodeJS.ProcessEnv, [bytes = '']: readonly string
 
 /** The variables for which it matters whether a project has set them: those that name a server, run something, or name a folder. */
 const MAY_BE_FOREIGN =
-  /^(?:CC_)?LANGFUSE_(?:BASE_?URL|HOST)$|^CC_LANGFUSE_(?:OTLP_URL|SECRET_KEY_COMMAND|HEADERS|STATE_DIR)$/;
+  /^CLAUDE_CONFIG_DIR$|^(?:CC_)?LANGFUSE_(?:BASE_?URL|HOST)$|^CC_LANGFUSE_(?:OTLP_URL|SECRET_KEY_COMMAND|HEADERS|STATE_DIR)$/;
 
 /** Claude Code passes on what a project sets. */
 async function readOwnVariables(env: NodeJS.ProcessEnv): Promise<OwnVariables> {

@@ -1,7 +1,7 @@
 import { stateFolder } from './claude-folder.js';
 import { isOfProject, readSources, type Source } from './folder-settings.js';
 import { isInstalledDestination } from './installed-destinations.js';
-import { variableFor } from './settings.js';
+import { isSet, variableFor } from './settings.js';
 import { NEVER_OF_PROJECT, type SettingName, variableNames } from './settings-table.js';
 
 export interface OwnVariables {
@@ -10,8 +10,9 @@ export interface OwnVariables {
   readonly ignored: readonly string[];
 }
 
+const CLAUDE_FOLDER = 'CLAUDE_CONFIG_DIR';
 /** With these a project would choose which file is the user's. */
-const HOMES = ['CLAUDE_CONFIG_DIR', 'HOME', 'USERPROFILE'];
+const HOMES = ['HOME', 'USERPROFILE'];
 /** What is run must be known to be the user's own: that no file of the project names it is not enough. */
 const COMMAND = 'CC_LANGFUSE_SECRET_KEY_COMMAND';
 /** What is sent to a server so that it lets the user in. A project that chooses a server must bring its own. */
@@ -24,14 +25,14 @@ const SECRETS_OF_SERVERS: readonly (readonly [SettingName, readonly SettingName[
  * Returns a hook's environment without what a project must not choose. Claude Code has merged the variables of all settings, so
  * they are read again. What a project overrides is taken from the user's or managed settings, if it is there.
  */
-export function dropForeignVariables(env: NodeJS.ProcessEnv, folders: readonly string[]): OwnVariables {
+export function dropForeignVariables(passed: NodeJS.ProcessEnv, folders: readonly string[]): OwnVariables {
+  const { env, ignored } = dropForeignFolder(passed, folders);
   const sources = [...new Set(folders)].flatMap((folder) => readSources(env, folder));
   const foreign = sources.filter(isOfProject);
   const isMoved = foreign.some((source) => HOMES.some((name) => name in source.env));
   const trusted = sources.filter(({ scope }) => scope === 'managed' || (scope === 'user' && !isMoved));
   const own: NodeJS.ProcessEnv = Object.assign({}, ...trusted.map((source) => source.env));
   const kept = { ...env };
-  const ignored: string[] = [];
   for (const name of NEVER_OF_PROJECT) {
     const namedIn = foreign.find((source) => isSet(source.env[name]))?.name;
     if (!isSet(env[name]) || env[name] === own[name]) continue;
@@ -51,6 +52,17 @@ export function dropForeignVariables(env: NodeJS.ProcessEnv, folders: readonly s
     }
   }
   return { env: kept, ignored };
+}
+
+/** In a folder that a project chooses, nothing of what the user restricts would be found, and no session would be muted. */
+function dropForeignFolder(env: NodeJS.ProcessEnv, folders: readonly string[]) {
+  const ignored: string[] = [];
+  if (!isSet(env[CLAUDE_FOLDER])) return { env, ignored };
+  const sources = folders.flatMap((folder) => readSources(env, folder)).filter(isOfProject);
+  const namedIn = sources.find((source) => source.env[CLAUDE_FOLDER] === env[CLAUDE_FOLDER])?.name;
+  if (namedIn === undefined) return { env, ignored };
+  ignored.push(`${CLAUDE_FOLDER}: is ignored, because ${namedIn} cannot set it`);
+  return { env: { ...env, [CLAUDE_FOLDER]: undefined }, ignored };
 }
 
 /** Returns the file of the project that chooses a server, unless the user has chosen the same. */
@@ -74,8 +86,4 @@ export function addStateFolder(shell: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const sources = readSources(shell, '').filter((source) => !isOfProject(source));
   const folder = sources.findLast(({ env }) => isSet(env.CC_LANGFUSE_STATE_DIR))?.env.CC_LANGFUSE_STATE_DIR;
   return folder === undefined ? shell : { ...shell, CC_LANGFUSE_STATE_DIR: folder };
-}
-
-function isSet(value = ''): boolean {
-  return value.trim() !== '';
 }

@@ -202,7 +202,7 @@ export function variableFor(name: SettingName, env: NodeJS.ProcessEnv): string |
   return variableNames(name).find((variable) => isSet(env[variable]));
 }
 
-function isSet(value = ''): boolean {
+export function isSet(value = ''): boolean {
   return value.trim() !== '';
 }
 

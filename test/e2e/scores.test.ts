@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Misbehaviour } from '../support/langfuse-server.js';
+import { LangfuseServer, type Misbehaviour } from '../support/langfuse-server.js';
 import { appendLines, appendTurn as appendTurnTo, assistant, at } from '../support/lines.js';
 import { run, Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
@@ -90,6 +90,29 @@ describe('scores', () => {
       ['lines_added', 3],
       ['lines_removed', 1],
     ]);
+  });
+
+  test('that are due at a server stay due there, and never go to another one', async () => {
+    const other = await LangfuseServer.start();
+    const own = workplace.env;
+    try {
+      misbehaveWithScores({ status: 500 });
+      appendTurn(A, 1);
+      await hook(A);
+      workplace.env = { ...own, LANGFUSE_BASE_URL: other.url };
+      await hook(A);
+      expect([...other.api.scores.values()]).toEqual([]);
+      appendTurn(A, 2);
+      await hook(A);
+      const arrived = [...other.api.scores.values()].map(({ traceId }) => traceId);
+      expect(new Set(arrived)).toEqual(new Set(other.roots.map(({ traceId }) => traceId)));
+      misbehaveWithScores(undefined);
+      workplace.env = own;
+      await hook(A, 'SessionEnd');
+      expect(times()).toEqual([`lines_added ${at(15)}`, `lines_removed ${at(15)}`]);
+    } finally {
+      await other.stop();
+    }
   });
 
   test('are not sent by default', async () => {

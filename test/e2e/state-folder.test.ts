@@ -75,6 +75,25 @@ describe('a project', () => {
   });
 });
 
+describe("a project that names another folder as Claude Code's", () => {
+  test.each(['settings.json', 'settings.local.json'])('moves nothing, and widens nothing, in %s', async (name) => {
+    const theirs = { CLAUDE_CONFIG_DIR: folder, CC_LANGFUSE_CAPTURE: 'full', CC_LANGFUSE_REDACT: 'false' };
+    writeFolderSettings(workplace.home, { CC_LANGFUSE_CAPTURE: 'metadata' });
+    writeFolderSettings(project, theirs, name);
+    await hook(session.startPayload('startup'), theirs);
+    await hook(session.payload('Stop'), theirs);
+    expect(workplace.server.roots.map(({ name: turn, input }) => [turn, input])).toEqual([['Turn 1', undefined]]);
+    expect(namesIn(join(folder, 'state'))).toEqual([]);
+    expect(workplace.log.map(({ msg }) => msg)).toContain(
+      `CLAUDE_CONFIG_DIR: is ignored, because ${join(project, '.claude', name)} cannot set it`,
+    );
+    expect((await run(['mute', ID], workplace.env)).stdout).toContain('muted: ');
+    session.addTurn();
+    await hook(session.payload('Stop'), theirs);
+    expect(workplace.server.roots).toHaveLength(1);
+  });
+});
+
 test('a relative path is reported, and the usual folder is used', async () => {
   await hook(session.payload('Stop'), { [STATE_DIR]: 'state' });
   expect(workplace.log.map(({ msg }) => msg)).toContain(`${STATE_DIR}: expected an absolute path`);

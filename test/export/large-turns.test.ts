@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Exporter } from '../support/exporter.js';
@@ -136,6 +136,16 @@ describe('a turn of which the runs before have sent parts', () => {
     expect((await exporter.export(path, {}, {}, IN_PARTS)).failure).toBeUndefined();
     expect(sortById(exporter.server.observations)).toEqual(await sentAtOnce(path));
     expectEachSentOnce(exporter.server);
+  }, 60_000);
+
+  test('is not taken for sent up to there once everything is to be sent again, although that run is stopped at once', async () => {
+    const path = write(1, CALLS);
+    await exportSomeParts(path);
+    const kept = () => readdirSync(join(exporter.folder, 'state', 'cc-langfuse_parts'));
+    expect(kept()).toEqual([`${basename(path, '.jsonl')}.json`]);
+    const stop = AbortSignal.abort();
+    expect(await exporter.export(path, {}, {}, { ...IN_PARTS, force: true, stop })).toMatchObject({ isStopped: true });
+    expect(kept()).toEqual([]);
   }, 60_000);
 
   test('is read again if its lines were changed meanwhile', async () => {

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { describingVariables } from '../../src/config/settings.js';
-import type { ExportContext, ExportReport } from '../../src/export/export-request.js';
+import type { ExportContext, ExportReport, ExportRequest } from '../../src/export/export-request.js';
 import { exportSession } from '../../src/export/session.js';
 import type { Destination } from '../../src/langfuse/destination.js';
 import { openDestination } from '../../src/langfuse/open-destination.js';
@@ -12,6 +12,10 @@ import { StateStore } from '../../src/state/store.js';
 import { LangfuseServer, langfuseAt } from './langfuse-server.js';
 
 const DESTINATION = 'x';
+
+interface ExporterOptions extends Pick<ExportContext, 'observer' | 'partBytes' | 'stop'>, Pick<ExportRequest, 'force'> {
+  readonly ms?: number;
+}
 
 /** Exports sessions in this process, to a server of its own. */
 export class Exporter {
@@ -36,7 +40,7 @@ export class Exporter {
     path: string,
     env: NodeJS.ProcessEnv = {},
     caller: Caller = {},
-    { ms = 20_000, ...more }: { readonly ms?: number } & Pick<ExportContext, 'observer' | 'partBytes' | 'stop'> = {},
+    { ms = 20_000, force = false, ...more }: ExporterOptions = {},
   ): Promise<ExportReport> {
     const log = openLog(join(this.folder, 'state'), { debug: false });
     const report = await exportSession(
@@ -46,6 +50,7 @@ export class Exporter {
         occasion: 'event',
         closing: { kind: 'everything' },
         agents: { running: new Set(), sessionEnded: true, includeLegacyFiles: true },
+        force,
         run: { identity: { destination: DESTINATION, given: describingVariables(env), ...caller }, claims: 'own turn' },
       },
       {

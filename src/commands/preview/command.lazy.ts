@@ -2,13 +2,14 @@ import { resolve } from 'node:path';
 import { errorReason, parseCommandLine, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
 import { ownCommand } from '../../cli/own-command.js';
 import { selectSessions } from '../../cli/session-selection.js';
-import { formatJson, printStderr, printStdout } from '../../cli/terminal.js';
+import { formatJson, printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { describingVariables, readSettings } from '../../config/settings.js';
 import { readSessionCost } from '../../costs/session-cost.js';
 import { exportSession } from '../../export/session.js';
 import { DryRunDestination } from '../../langfuse/dry-run-destination.js';
+import { createRedactor } from '../../observations/redaction/redact.js';
 import { writeFileAtomically } from '../../shared/atomic-write.js';
 import { attempt } from '../../shared/attempt.js';
 import type { Log } from '../../shared/log.js';
@@ -16,6 +17,8 @@ import { DryRunState } from '../../state/dry-run.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { renderPage } from './page.js';
+import { findRequest, parseRequestPlace } from './request.js';
+import { renderRequest } from './request-table.js';
 import { renderTree } from './terminal-tree.js';
 import { groupSessions, type SentObservation, type ShownSession } from './view-model.js';
 
@@ -28,13 +31,19 @@ current directory. The first characters of an id are enough.
 
   --turn <n>      show only this turn
   --html <file>   write a page for your browser and print its path
-  --json          print the observations as one JSON array, and nothing else
+  --request <turn>[.n]
+                  show instead what the nth request of a turn held, or its last
+                  one: system prompt, tools, messages, and the size of each.
+                  It is what Claude read, redacted, whatever would be sent of it
+  --json          print the observations as one JSON array, or the request as
+                  one JSON document, and nothing else
   --help
 `;
 
 const OPTIONS = {
   turn: { type: 'string' },
   html: { type: 'string' },
+  request: { type: 'string' },
   json: { type: 'boolean' },
 } as const;
 
@@ -49,12 +58,20 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   // Any other name may be that of a transcript, which the page would overwrite.
   if (values.html !== undefined && !values.html.endsWith('.html'))
     throw new UsageError(`--html ${values.html}: expected a name that ends in .html`);
+  const place = values.request === undefined ? undefined : parseRequestPlace(values.request);
+  if (place && (values.turn !== undefined || values.html !== undefined))
+    throw new UsageError(`--request and --${values.turn === undefined ? 'html' : 'turn'}: choose one of them`);
   const turn = parsePositiveNumber('turn', values.turn);
   const session = findSession(name, processEnv);
   const there = await readCommandSettings(processEnv, session.folders[0] ?? process.cwd());
-  const { problems } = await readSettings(there.env);
+  const { problems, redact = createRedactor([]) } = await readSettings(there.env);
   // A preview needs no keys.
   for (const problem of problems) if (!problem.endsWith('is not set')) printStderr(`cc-langfuse: ${problem}`);
+  if (place) {
+    const request = findRequest(session, place, redact);
+    await (values.json ? printJson(request) : printStdout(renderRequest(request).join('\n')));
+    return 0;
+  }
   if (there.optOut !== undefined) printStderr(`nothing of it would be sent: ${there.optOut}`);
   const all = there.optOut === undefined ? await previewObservations(session, there.env, processEnv) : [];
   const observations = turn === undefined ? all : selectTurn(turn, all);

@@ -27,6 +27,8 @@ const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   sessions: () => import('./commands/sessions/command.lazy.js'),
   prices: () => import('./commands/prices/command.lazy.js'),
   dashboard: () => import('./commands/dashboard/command.lazy.js'),
+  open: () => import('./commands/open/command.lazy.js'),
+  statusline: () => import('./commands/statusline/command.lazy.js'),
   mute: () => import('./commands/mute/mute.lazy.js'),
   unmute: () => import('./commands/mute/unmute.lazy.js'),
 };
@@ -42,6 +44,8 @@ const HELP = `usage: cc-langfuse <command>
   sessions    lists sessions and how much of each is in Langfuse
   prices      learns what models cost that Langfuse has no price for
   dashboard   makes a dashboard for Claude Code in Langfuse
+  open        opens a session's page, or a turn's, in Langfuse
+  statusline  says how to have a short piece in Claude Code's status line
   mute        keeps a session on this machine from now on
   unmute      ends that
 

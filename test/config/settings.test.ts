@@ -33,6 +33,7 @@ describe('readSettings', () => {
       input: 'answered',
       caller: {},
       debug: false,
+      link: false,
       problems: [],
     });
   });
@@ -92,6 +93,7 @@ describe('readSettings', () => {
         experiment: { id: 'e', 'item.id': 'i', name: 'n' },
       },
       debug: true,
+      link: false,
       problems: [],
     });
   });

@@ -13,6 +13,8 @@ const COMMANDS = [
   'sessions',
   'prices',
   'dashboard',
+  'open',
+  'statusline',
   'mute',
   'unmute',
 ];

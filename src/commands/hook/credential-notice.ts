@@ -1,12 +1,12 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stateFolder } from '../../config/claude-folder.js';
 import { attempt } from '../../shared/attempt.js';
 import { sessionFileName } from '../../state/lock.js';
+import { keepNewestFiles } from '../../state/newest-files.js';
 
 const REFUSED = 'cc-langfuse_refused';
 const NOTIFIED = 'cc-langfuse_told';
-const NOTIFIED_KEPT = 100;
 
 /** Returns what the terminal should say, once per session. Normally this only looks for one file that does not exist. */
 export function takeNotice(env: NodeJS.ProcessEnv, sessionId: string): string | undefined {
@@ -54,9 +54,7 @@ function isFirstTime(folder: string, sessionId: string): boolean {
     const notified = join(folder, NOTIFIED);
     mkdirSync(notified, { recursive: true, mode: 0o700 });
     writeFileSync(join(notified, sessionFileName(sessionId)), '', { flag: 'wx', mode: 0o600 });
-    const files = readdirSync(notified).map((name) => ({ name, changedAt: statSync(join(notified, name)).mtimeMs }));
-    const newestFirst = files.toSorted((a, b) => b.changedAt - a.changedAt);
-    for (const { name } of newestFirst.slice(NOTIFIED_KEPT)) rmSync(join(notified, name), { force: true });
+    keepNewestFiles(notified);
     return true;
   } catch {
     return false;

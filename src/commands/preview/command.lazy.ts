@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { errorReason, parseCommandLine, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
-import { selectSessions } from '../../cli/session-selection.js';
+import { selectSession } from '../../cli/session-selection.js';
 import { formatJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
@@ -47,7 +47,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   if (values.html !== undefined && !values.html.endsWith('.html'))
     throw new UsageError(`--html ${values.html}: expected a name that ends in .html`);
   const turn = parsePositiveNumber('turn', values.turn);
-  const session = findSession(name, processEnv);
+  const session = selectSession(name, claudeFolder(processEnv), processEnv);
   const there = await readCommandSettings(processEnv, session.folders[0] ?? process.cwd());
   const { problems } = await readSettings(there.env);
   // A preview needs no keys.
@@ -62,13 +62,6 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   else if (values.html !== undefined) await writePage(resolve(values.html), observations);
   else for (const each of groupSessions(observations)) await printStdout(renderTree(each).join('\n'));
   return 0;
-}
-
-function findSession(name: string | undefined, env: NodeJS.ProcessEnv): SessionOverview {
-  const selection = { named: name === undefined ? [] : [name], project: process.cwd(), limit: 1, exclude: [] };
-  const [session] = selectSessions(selection, claudeFolder(env));
-  if (!session) throw new UsageError('no session ran in this directory; name one, cc-langfuse sessions lists them');
-  return session;
 }
 
 /** Exports a whole session, its last turn included, as if nothing of it had been sent. Sends nothing and keeps the state. */

@@ -29,6 +29,7 @@ const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   dashboard: () => import('./commands/dashboard/command.lazy.js'),
   open: () => import('./commands/open/command.lazy.js'),
   statusline: () => import('./commands/statusline/command.lazy.js'),
+  rate: () => import('./commands/rate/command.lazy.js'),
   mute: () => import('./commands/mute/mute.lazy.js'),
   unmute: () => import('./commands/mute/unmute.lazy.js'),
 };
@@ -46,6 +47,7 @@ const HELP = `usage: cc-langfuse <command>
   dashboard   makes a dashboard for Claude Code in Langfuse
   open        opens a session's page, or a turn's, in Langfuse
   statusline  says how to have a short piece in Claude Code's status line
+  rate        rates a turn as good or bad, as a score in Langfuse
   mute        keeps a session on this machine from now on
   unmute      ends that
 

@@ -103,7 +103,7 @@ export class Outbox {
   async sendScores(): Promise<string | undefined> {
     const { context, request, writer } = this.#run;
     const { sessionId: session } = request;
-    const scores = Object.entries(context.state.read(session)?.scores ?? {});
+    const scores = Object.entries(context.state.read(session, context.destinationId)?.scores ?? {});
     const due = scores.flatMap(([root, turn]) => (turn ? [{ root, turn }] : []));
     if (due.length === 0) return undefined;
     const turns = due.map(({ turn }) => turn);

@@ -15,6 +15,7 @@ const COMMANDS = [
   'dashboard',
   'open',
   'statusline',
+  'rate',
   'mute',
   'unmute',
 ];

@@ -79,6 +79,9 @@ async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv):
       // An exit would wait for a pending address lookup, so the process is killed.
       setTimeout(() => process.kill(process.pid, 'SIGKILL'), WORKER_KILL_MS).unref();
       return startWorker(env, args);
+    // Started by hook.sh for a command of the plugin.
+    case 'slash-command':
+      return startSlashCommand(env);
     case '--version':
       process.stdout.write(`${version}\n`);
       return;
@@ -110,6 +113,13 @@ async function startWorker(env: NodeJS.ProcessEnv, [bytes = '']: readonly string
   const transcriptBytes = /^\d+$/.test(bytes) ? Number(bytes) : undefined;
   if (!isTracing(env)) return optOut(env, transcriptBytes);
   return runHook(await readOwnVariables(withPluginOptions(env)), { forMs: WORKER_MS, transcriptBytes });
+}
+
+async function startSlashCommand(env: NodeJS.ProcessEnv): Promise<void> {
+  const own = await readOwnVariables(withPluginOptions(env));
+  const { runSlashCommand } = await import('./commands/slash-command/slash-command.lazy.js');
+  const { readFileSync } = process.getBuiltinModule('node:fs');
+  runSlashCommand(process.argv[1] ?? '', readFileSync(0, 'utf8'), own.env);
 }
 
 /** Claude Code passes on what a project sets. Few users have the variables for which that matters. */

@@ -6,6 +6,7 @@ import { selectSessions } from '../../cli/session-selection.js';
 import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
+import { adviseOnKeys } from '../../config/missing-keys.js';
 import { type LangfuseConfig, readSettings, type Settings } from '../../config/settings.js';
 import { sumTallies } from '../../export/tally.js';
 import { DryRunDestination } from '../../langfuse/dry-run-destination.js';
@@ -37,7 +38,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   for (const problem of settings.problems) if (!problem.endsWith('is not set')) printStderr(`cc-langfuse: ${problem}`);
   if (!destination && !request.isDryRun)
     throw new UsageError(
-      'there is nowhere to send to: run cc-langfuse install, or set keys, or CC_LANGFUSE_OTLP_URL, in the shell or in your settings',
+      `there is nowhere to send to: ${adviseOnKeys(shell, 'run cc-langfuse install, or set keys, or CC_LANGFUSE_OTLP_URL, in the shell or in your settings')}`,
     );
   let unreadable = 0;
   const sessions = selectSessions(request.selection, claudeFolder(env), (path, reason) => {

@@ -8,6 +8,9 @@ import { keepNewestFiles } from '../../state/newest-files.js';
 const REFUSED = 'cc-langfuse_refused';
 const NOTIFIED = 'cc-langfuse_told';
 
+const ENTER_KEYS =
+  'Enter them: /plugin, Installed, cc-langfuse, Configure options. Or set them in the env block of your settings';
+
 /** Returns what the terminal should say, once per session. Normally this only looks for one file that does not exist. */
 export function takeNotice(env: NodeJS.ProcessEnv, sessionId: string): string | undefined {
   const has = (name: string) => Boolean(env[`CC_LANGFUSE_${name}`]?.trim() || env[`LANGFUSE_${name}`]?.trim());
@@ -16,9 +19,11 @@ export function takeNotice(env: NodeJS.ProcessEnv, sessionId: string): string | 
   const missing = needed.filter((name) => !isKnown(name)).map((name) => `LANGFUSE_${name}`);
   const folder = stateFolder(env);
   const problem = missing.length > 0 ? `${missing.join(' and ')} not set` : readRefusal(folder, env);
-  return problem !== undefined && isFirstTime(folder, sessionId)
-    ? `cc-langfuse: ${problem}. Nothing is exported. Run: cc-langfuse doctor`
-    : undefined;
+  if (problem === undefined || !isFirstTime(folder, sessionId)) return undefined;
+  // The plugin can be enabled without keys. Its user need not have the program on the path.
+  const isUnconfigured = missing.length > 0 && env.CLAUDE_PLUGIN_ROOT !== undefined;
+  const advice = isUnconfigured ? ENTER_KEYS : 'Run: cc-langfuse doctor';
+  return `cc-langfuse: ${problem}. Nothing is exported. ${advice}`;
 }
 
 /** Saves for the next hook why nothing can be sent with these settings, or that it no longer is so. */

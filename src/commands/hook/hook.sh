@@ -121,6 +121,9 @@ if [ "$event" = statusline ]; then
   exit
 fi
 
+# The user has typed a command of the plugin and waits for its answer.
+[ "$event" = UserPromptExpansion ] && exec "$node" "$program" slash-command 2>/dev/null
+
 if [ "${CC_TRACE_TO_LANGFUSE:-${TRACE_TO_LANGFUSE:-}}" != true ]; then
   # If the session was traced before, the worker records that it no longer is. Older versions of Claude Code do not name the session.
   [ -e "$state/cc-langfuse_open/$session" ] && in_background

@@ -3,6 +3,7 @@ import { selectSession } from '../../cli/session-selection.js';
 import { printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
+import { adviseOnKeys } from '../../config/missing-keys.js';
 import { type DestinationConfig, readSettings } from '../../config/settings.js';
 import { findTurn } from '../../export/find-turn.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
@@ -33,7 +34,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   const { destination: config } = await readSettings(env);
   const folder = stateFolder(env);
   const entry = new StateStore(folder, () => {}).read(session.sessionId);
-  const findPage = (destination: string | undefined) => findPageOf(destination, config, folder);
+  const findPage = (destination: string) => findPageOf(destination, config, folder, shell);
   const url = await (number === undefined
     ? findSessionUrl(session, entry, config, findPage)
     : findTurnUrl(session, number, entry, { env, restrictions: [shell] }, findPage));
@@ -42,7 +43,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   return 0;
 }
 
-type FindPage = (destination: string | undefined) => Promise<string>;
+type FindPage = (destination: string) => Promise<string>;
 
 const NOTHING_SENT = 'nothing of the session is in Langfuse yet; cc-langfuse sessions says why';
 
@@ -76,11 +77,18 @@ async function findTurnUrl(
 }
 
 /** The project is found with the session's own keys, or was found before. */
-async function findPageOf(destination: string | undefined, config: DestinationConfig | undefined, folder: string) {
-  const known = destination === undefined ? undefined : readProjectPage(folder, destination);
+async function findPageOf(
+  destination: string,
+  config: DestinationConfig | undefined,
+  folder: string,
+  shell: NodeJS.ProcessEnv,
+) {
+  const known = readProjectPage(folder, destination);
   if (known !== undefined) return known;
-  const isOwn = config !== undefined && fingerprint(config) === destination;
-  if (!isOwn) throw new Error('the session is in another project than that of your keys; set its keys, then open it');
+  if (config === undefined)
+    throw new UsageError(`open needs the session's keys once: ${adviseOnKeys(shell, 'set them in the shell')}`);
+  if (fingerprint(config) !== destination)
+    throw new Error('the session is in another project than that of your keys; set its keys, then open it');
   if (config.kind === 'collector') throw new Error('the session was sent to a Collector, which has no pages');
   return findProjectPage(config, folder);
 }

@@ -19,37 +19,42 @@ interface Command {
 
 /** The commands for people. */
 const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
-  install: () => import('./commands/setup/install.lazy.js'),
-  uninstall: () => import('./commands/setup/uninstall.lazy.js'),
-  doctor: () => import('./commands/doctor/command.lazy.js'),
-  preview: () => import('./commands/preview/command.lazy.js'),
-  backfill: () => import('./commands/backfill/command.lazy.js'),
   sessions: () => import('./commands/sessions/command.lazy.js'),
-  prices: () => import('./commands/prices/command.lazy.js'),
-  dashboard: () => import('./commands/dashboard/command.lazy.js'),
+  preview: () => import('./commands/preview/command.lazy.js'),
   open: () => import('./commands/open/command.lazy.js'),
-  statusline: () => import('./commands/statusline/command.lazy.js'),
   rate: () => import('./commands/rate/command.lazy.js'),
   mute: () => import('./commands/mute/mute.lazy.js'),
   unmute: () => import('./commands/mute/unmute.lazy.js'),
+  backfill: () => import('./commands/backfill/command.lazy.js'),
+  install: () => import('./commands/setup/install.lazy.js'),
+  uninstall: () => import('./commands/setup/uninstall.lazy.js'),
+  doctor: () => import('./commands/doctor/command.lazy.js'),
+  statusline: () => import('./commands/statusline/command.lazy.js'),
+  prices: () => import('./commands/prices/command.lazy.js'),
+  dashboard: () => import('./commands/dashboard/command.lazy.js'),
 };
 
 const HELP = `usage: cc-langfuse <command>
 
-  hook        exports the session that Claude Code names on stdin
-  install     registers the hooks and your keys with Claude Code
-  uninstall   removes them
-  doctor      checks every step from Claude Code to Langfuse and suggests fixes
-  preview     shows what would be sent of a session, as a tree or a page
-  backfill    exports sessions that are already on disk
+Every day
   sessions    lists sessions and how much of each is in Langfuse
-  prices      learns what models cost that Langfuse has no price for
-  dashboard   makes a dashboard for Claude Code in Langfuse
+  preview     shows what would be sent of a session, as a tree or a page
   open        opens a session's page, or a turn's, in Langfuse
-  statusline  says how to have a short piece in Claude Code's status line
   rate        rates a turn as good or bad, as a score in Langfuse
   mute        keeps a session on this machine from now on
   unmute      ends that
+  backfill    exports sessions that are already on disk
+
+Set up
+  install     registers the hooks and your keys with Claude Code
+  uninstall   removes them
+  doctor      checks every step from Claude Code to Langfuse and suggests fixes
+  statusline  says how to have a short piece in Claude Code's status line
+  hook        exports the session that Claude Code names on stdin
+
+Langfuse
+  prices      learns what models cost that Langfuse has no price for
+  dashboard   makes a dashboard for Claude Code in Langfuse
 
 cc-langfuse <command> --help explains a command; cc-langfuse --version prints
 the version.

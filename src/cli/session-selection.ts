@@ -44,7 +44,13 @@ export function selectSessions(selection: Selection, claudeFolder: string, onUnr
  * Returns the session that a command is about: the one that the user names or, without a name, the one that Claude Code runs the
  * command in, or else the newest of the current directory.
  */
-export function selectSession(name: string | undefined, claudeFolder: string, env: NodeJS.ProcessEnv): SessionOverview {
+export function selectSession(
+  command: string,
+  [name, another]: readonly string[],
+  claudeFolder: string,
+  env: NodeJS.ProcessEnv,
+): SessionOverview {
+  if (another !== undefined) throw new UsageError(`${name} and ${another}: ${command} takes one session`);
   const wanted = name ?? (env.CLAUDE_CODE_SESSION_ID || undefined);
   const selection = { named: wanted === undefined ? [] : [wanted], project: process.cwd(), limit: 1, exclude: [] };
   const [session] = selectSessions(selection, claudeFolder);

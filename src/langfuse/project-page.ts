@@ -5,7 +5,7 @@ import { writeFileAtomically } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { fingerprint, langfuseUrl } from './endpoint.js';
-import { checkKeys } from './server.js';
+import { checkKeys, type ProjectAnswer } from './server.js';
 
 const FILE_NAME = 'cc-langfuse_projects.json';
 
@@ -22,7 +22,7 @@ export async function findProjectPage(langfuse: LangfuseConfig, stateFolder: str
   if (known !== undefined) return known;
   const check = await checkKeys(langfuse);
   if (check.kind !== 'accepted') throw new Error(check.problem);
-  const page = langfuseUrl(langfuse, `/project/${encodeURIComponent(check.project.id)}`).href;
+  const page = projectUrl(langfuse, check.project.id);
   // If it cannot be written, the server is asked again.
   attempt(() => {
     mkdirSync(stateFolder, { recursive: true, mode: 0o700 });
@@ -30,6 +30,15 @@ export async function findProjectPage(langfuse: LangfuseConfig, stateFolder: str
     writeFileAtomically(join(stateFolder, FILE_NAME), JSON.stringify(pages), 0o600);
   });
   return page;
+}
+
+export function projectUrl(langfuse: LangfuseConfig, projectId: string): string {
+  return langfuseUrl(langfuse, `/project/${encodeURIComponent(projectId)}`).href;
+}
+
+/** The page that lists a project's sessions; if the project is unknown, the server's home page. */
+export function sessionsPage(langfuse: LangfuseConfig, project: ProjectAnswer['project']): string {
+  return project ? `${projectUrl(langfuse, project.id)}/sessions` : langfuseUrl(langfuse, '').href;
 }
 
 export function sessionUrl(projectPage: string, sessionId: string): string {

@@ -56,8 +56,3 @@ export async function checkKeys(langfuse: LangfuseConfig): Promise<KeyCheck> {
     return { kind: 'unreachable', problem: (error as Error).message };
   }
 }
-
-/** The page that lists a project's sessions; if the project is unknown, the server's home page. */
-export function sessionsPage(langfuse: LangfuseConfig, project: ProjectAnswer['project']): string {
-  return langfuseUrl(langfuse, project ? `/project/${encodeURIComponent(project.id)}/sessions` : '').href;
-}

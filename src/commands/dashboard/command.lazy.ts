@@ -6,7 +6,7 @@ import { readCommandSettings } from '../../config/folder-settings.js';
 import { adviseOnKeys } from '../../config/missing-keys.js';
 import { readSettings } from '../../config/settings.js';
 import { DashboardApi } from '../../langfuse/dashboards.js';
-import { langfuseUrl } from '../../langfuse/endpoint.js';
+import { projectUrl } from '../../langfuse/project-page.js';
 import { checkKeys } from '../../langfuse/server.js';
 import { listFilters, listWidgets, MARK, NAME } from './charts.js';
 import { findOwn, makeDashboard } from './make-dashboard.js';
@@ -60,7 +60,6 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     return 0;
   }
   const id = await makeDashboard(api, known, filters);
-  const page = `/project/${encodeURIComponent(check.project.id)}/dashboards/${encodeURIComponent(id)}`;
-  await printStdout(langfuseUrl(destination, page).href);
+  await printStdout(`${projectUrl(destination, check.project.id)}/dashboards/${encodeURIComponent(id)}`);
   return 0;
 }

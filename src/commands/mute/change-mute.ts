@@ -1,4 +1,4 @@
-import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { parseCommandLine } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { selectSession } from '../../cli/session-selection.js';
 import { printStdout } from '../../cli/terminal.js';
@@ -16,9 +16,7 @@ export async function changeMute(
   env: NodeJS.ProcessEnv,
 ): Promise<number> {
   const { positionals } = parseCommandLine(args, {});
-  const [name, another] = positionals;
-  if (another !== undefined) throw new UsageError(`${name} and ${another}: ${command} takes one session`);
-  const { sessionId, path, folders, title = '' } = selectSession(name, claudeFolder(env), env);
+  const { sessionId, path, folders, title = '' } = selectSession(command, positionals, claudeFolder(env), env);
   const { mayOptOut } = await readCommandSettings(env, folders[0] ?? process.cwd());
   if (command === 'mute' && !mayOptOut) throw new Error('managed settings do not allow it (CC_LANGFUSE_ALLOW_OPT_OUT)');
 

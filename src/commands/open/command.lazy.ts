@@ -26,10 +26,8 @@ characters of an id are enough.
 
 export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = parseCommandLine(args, { turn: { type: 'string' } });
-  const [name, another] = positionals;
-  if (another !== undefined) throw new UsageError(`${name} and ${another}: open takes one session`);
   const number = parsePositiveNumber('turn', values.turn);
-  const session = selectSession(name, claudeFolder(shell), shell);
+  const session = selectSession('open', positionals, claudeFolder(shell), shell);
   const { env } = await readCommandSettings(shell, session.folders[0] ?? process.cwd());
   const { destination: config } = await readSettings(env);
   const folder = stateFolder(env);

@@ -20,8 +20,9 @@ export const HELP = `usage: cc-langfuse preview [options] [session id or .jsonl 
 
 Shows what would be sent of a session: with the settings that it ran with, or
 if it ran without tracing, with your current ones. It sends nothing and needs
-neither keys nor a server. Without a session it shows the newest one of the
-current directory. The first characters of an id are enough.
+neither keys nor a server. Without a session it is the one that Claude Code runs
+the command in, or else the newest one of the current directory. The first
+characters of an id are enough.
 
   --turn <n>      show only this turn
   --html <file>   write a page for your browser and print its path
@@ -40,14 +41,12 @@ const SCREEN = 'screen';
 
 export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = parseCommandLine(args, OPTIONS);
-  const [name, another] = positionals;
-  if (another !== undefined) throw new UsageError(`${name} and ${another}: preview takes one session`);
   if (values.json && values.html !== undefined) throw new UsageError('--json and --html: choose one of them');
   // Any other name may be that of a transcript, which the page would overwrite.
   if (values.html !== undefined && !values.html.endsWith('.html'))
     throw new UsageError(`--html ${values.html}: expected a name that ends in .html`);
   const turn = parsePositiveNumber('turn', values.turn);
-  const session = selectSession(name, claudeFolder(processEnv), processEnv);
+  const session = selectSession('preview', positionals, claudeFolder(processEnv), processEnv);
   const there = await readCommandSettings(processEnv, session.folders[0] ?? process.cwd());
   const { problems } = await readSettings(there.env);
   // A preview needs no keys.

@@ -34,12 +34,11 @@ const TIMEOUT_MS = 5_000;
 
 export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = parseCommandLine(args, OPTIONS);
-  const [verdict, name, another] = positionals;
+  const [verdict, ...names] = positionals;
   if (verdict !== 'good' && verdict !== 'bad') throw new UsageError('rate: say whether the turn was good or bad');
-  if (another !== undefined) throw new UsageError(`${name} and ${another}: rate takes one session`);
   const number = parsePositiveNumber('turn', values.turn);
   const comment = values.comment?.trim() || undefined;
-  const session = selectSession(name, claudeFolder(shell), shell);
+  const session = selectSession('rate', names, claudeFolder(shell), shell);
   const { env, optOut } = await readCommandSettings(shell, session.folders[0] ?? process.cwd());
   const { destination: config } = await readSettings(env);
   const folder = stateFolder(env);

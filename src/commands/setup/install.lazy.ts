@@ -17,7 +17,7 @@ import { saveInstalledDestination } from '../../config/installed-destinations.js
 import { parseOtlpHeaders } from '../../config/setting-formats.js';
 import { type CollectorConfig, readSettings } from '../../config/settings.js';
 import { type Scope, settingsPath } from '../../config/settings-paths.js';
-import { sessionsPage } from '../../langfuse/server.js';
+import { sessionsPage } from '../../langfuse/project-page.js';
 import { withoutUndefined } from '../../shared/json.js';
 import { checkHookConflicts } from '../doctor/checks/hooks.js';
 import { checkBackup, checkExposure } from '../doctor/checks/settings.js';

@@ -11,7 +11,8 @@ export const MARKETPLACE = join(ROOT, 'marketplace');
 export function assembleMarketplace(target: string): void {
   rmSync(target, { recursive: true, force: true });
   const plugin = join(target, 'plugin');
-  cpSync(join(ROOT, 'plugin', 'hooks'), join(plugin, 'hooks'), { recursive: true });
+  for (const folder of ['bin', 'commands', 'hooks'])
+    cpSync(join(ROOT, 'plugin', folder), join(plugin, folder), { recursive: true });
   cpSync(join(ROOT, 'dist'), join(plugin, 'dist'), { recursive: true });
   cpSync(join(ROOT, 'LICENSE'), join(plugin, 'LICENSE'));
   const { name, ...manifest } = JSON.parse(readFileSync(join(ROOT, 'plugin', 'plugin.json'), 'utf8'));

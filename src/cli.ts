@@ -19,39 +19,50 @@ interface Command {
 
 /** The commands for people. */
 const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
+  status: () => import('./commands/status/command.lazy.js'),
+  sessions: () => import('./commands/sessions/command.lazy.js'),
+  cost: () => import('./commands/cost/command.lazy.js'),
+  preview: () => import('./commands/preview/command.lazy.js'),
+  open: () => import('./commands/open/command.lazy.js'),
+  rate: () => import('./commands/rate/command.lazy.js'),
+  mute: () => import('./commands/mute/mute.lazy.js'),
+  unmute: () => import('./commands/mute/unmute.lazy.js'),
+  backfill: () => import('./commands/backfill/command.lazy.js'),
   install: () => import('./commands/setup/install.lazy.js'),
   upgrade: () => import('./commands/setup/upgrade.lazy.js'),
   uninstall: () => import('./commands/setup/uninstall.lazy.js'),
-  status: () => import('./commands/status/command.lazy.js'),
   doctor: () => import('./commands/doctor/command.lazy.js'),
   log: () => import('./commands/log/command.lazy.js'),
-  preview: () => import('./commands/preview/command.lazy.js'),
-  backfill: () => import('./commands/backfill/command.lazy.js'),
-  sessions: () => import('./commands/sessions/command.lazy.js'),
-  cost: () => import('./commands/cost/command.lazy.js'),
+  statusline: () => import('./commands/statusline/command.lazy.js'),
   prices: () => import('./commands/prices/command.lazy.js'),
   dashboard: () => import('./commands/dashboard/command.lazy.js'),
-  mute: () => import('./commands/mute/mute.lazy.js'),
-  unmute: () => import('./commands/mute/unmute.lazy.js'),
 };
 
 const HELP = `usage: cc-langfuse <command>
 
-  hook        exports the session that Claude Code names on stdin
+Every day
+  status      shows whether turns are sent here, where to, and the last one
+  sessions    lists sessions and how much of each is in Langfuse
+  cost        shows what Claude Code cost, by day, project, session or model
+  preview     shows what would be sent of a session, as a tree or a page
+  open        opens a session's page, or a turn's, in Langfuse
+  rate        rates a turn as good or bad, as a score in Langfuse
+  mute        keeps a session on this machine from now on
+  unmute      ends that
+  backfill    exports sessions that are already on disk
+
+Set up
   install     registers the hooks and your keys with Claude Code
   upgrade     installs the newest version in place of the installed one
   uninstall   removes program, hooks and keys
-  status      shows whether turns are sent here, where to, and the last one
   doctor      checks every step from Claude Code to Langfuse and suggests fixes
   log         shows what went wrong in the background
-  preview     shows what would be sent of a session, as a tree or a page
-  backfill    exports sessions that are already on disk
-  sessions    lists sessions and how much of each is in Langfuse
-  cost        shows what Claude Code cost, by day, project, session or model
+  statusline  says how to have a short piece in Claude Code's status line
+  hook        exports the session that Claude Code names on stdin
+
+Langfuse
   prices      learns what models cost that Langfuse has no price for
   dashboard   makes a dashboard for Claude Code in Langfuse
-  mute        keeps a session on this machine from now on
-  unmute      ends that
 
 cc-langfuse help <command> explains a command, and so does --help after it;
 cc-langfuse --version prints the version.
@@ -84,6 +95,9 @@ async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv):
     // Started by hook.sh, or by `hook`, in the background, if turns are to be seen while they run.
     case 'follow':
       return isTracing(env) ? startFollower(withPluginOptions(env)) : undefined;
+    // Started by hook.sh for a command of the plugin.
+    case 'slash-command':
+      return startSlashCommand(env);
     case '--version':
     case '-v':
       process.stdout.write(`${version}\n`);
@@ -118,6 +132,13 @@ async function startWorker(env: NodeJS.ProcessEnv, [bytes = '']: readonly string
   const transcriptBytes = /^\d+$/.test(bytes) ? Number(bytes) : undefined;
   if (!isTracing(env)) return optOut(env, transcriptBytes);
   return runHook(await readOwnVariables(withPluginOptions(env)), { forMs: WORKER_MS, transcriptBytes });
+}
+
+async function startSlashCommand(env: NodeJS.ProcessEnv): Promise<void> {
+  const own = await readOwnVariables(withPluginOptions(env));
+  const { runSlashCommand } = await import('./commands/slash-command/slash-command.lazy.js');
+  const { readFileSync } = process.getBuiltinModule('node:fs');
+  runSlashCommand(process.argv[1] ?? '', readFileSync(0, 'utf8'), own.env);
 }
 
 /** The variables for which it matters whether a project has set them: those that name a server, run something, or name a folder. */

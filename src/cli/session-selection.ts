@@ -46,6 +46,24 @@ export function ranIn(folder: string): (session: SessionOverview) => boolean {
   return ({ folders }) => folders.some((each) => names.includes(each));
 }
 
+/**
+ * Returns the session that a command is about: the one that the user names or, without a name, the one that Claude Code runs the
+ * command in, or else the newest of the current directory.
+ */
+export function selectSession(
+  command: string,
+  [name, another]: readonly string[],
+  claudeFolder: string,
+  env: NodeJS.ProcessEnv,
+): SessionOverview {
+  if (another !== undefined) throw new UsageError(`${name} and ${another}: ${command} takes one session`);
+  const wanted = name ?? (env.CLAUDE_CODE_SESSION_ID || undefined);
+  const selection = { named: wanted === undefined ? [] : [wanted], project: process.cwd(), limit: 1, exclude: [] };
+  const [session] = selectSessions(selection, claudeFolder);
+  if (!session) throw new UsageError(`no session ran in this directory; name one, ${ownCommand()} sessions lists them`);
+  return session;
+}
+
 /** Lists every session on disk, newest first. `onUnreadable` is called for each file or folder that cannot be read. */
 export function listSessions(claudeFolder: string, onUnreadable = printUnreadable): SessionOverview[] {
   const report = (path: string, error: unknown) => {

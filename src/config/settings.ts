@@ -26,6 +26,8 @@ export interface Settings extends TraceSettings {
   /** Whether turns are sent while they run. */
   readonly live: boolean;
   readonly debug: boolean;
+  /** Whether the terminal says once where the session is in Langfuse. */
+  readonly link: boolean;
   /** A line for each setting that is missing or bad. None contains a value, which could be a key. */
   readonly problems: readonly string[];
   /** Why nothing may be sent, although a destination may be configured. It is one of the problems. */
@@ -96,6 +98,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     timeoutMs: values.CC_LANGFUSE_TIMEOUT,
     live: values.CC_LANGFUSE_LIVE,
     debug: values.CC_LANGFUSE_DEBUG,
+    link: values.CC_LANGFUSE_LINK,
     problems: [...problems, ...badRules, ...findReservedKeys(values, env), ...findContradictions(values, bad)],
     hold: values.CC_LANGFUSE_REDACT ? badRules[0] : undefined,
   };

@@ -96,7 +96,11 @@ export class RunSettings {
   readonly #known = new Map<string, Promise<Settings | undefined>>();
   readonly #gitFacts = new Map<string, Pick<BuildOptions, 'userId' | 'repository'>>();
 
-  constructor({ env, restrictions = [] }: ExportContext, { run }: ExportRequest, { pending }: Entry) {
+  constructor(
+    { env, restrictions = [] }: Pick<ExportContext, 'env' | 'restrictions'>,
+    { run }: Pick<ExportRequest, 'run'>,
+    { pending }: Entry,
+  ) {
     this.#env = env;
     this.#restrictions = restrictions;
     this.#rules = run?.identity.given?.[RULES];

@@ -43,7 +43,8 @@ export async function exportSession(request: ExportRequest, context: ExportConte
  */
 async function forget(sessionId: string, { state, destinationId }: ExportContext): Promise<void> {
   const known = state.read(sessionId, destinationId) ?? NEW_ENTRY;
-  const kept = { acknowledged: known.acknowledged, knownLine: lastKnownLine(known) };
+  // A person's rating is in no transcript.
+  const kept = { acknowledged: known.acknowledged, knownLine: lastKnownLine(known), scores: known.scores };
   // A line that is acknowledged again does not mean that the agents before it are.
   state.keepCheckpoints(sessionId, destinationId, []);
   await state.update(sessionId, { ...NOT_EXPORTED, ...kept }, destinationId);

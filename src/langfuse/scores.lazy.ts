@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { LangfuseConfig } from '../config/settings.js';
 import { deriveScoreId } from '../observations/build/ids.js';
-import { SCORE_NAMES, type TurnScores } from '../observations/build/scores.js';
+import { RATING, SCORE_NAMES, type TurnScores } from '../observations/build/scores.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import type { Limits, ScoreReport } from './destination.js';
 import { apiRequest } from './endpoint.js';
@@ -40,13 +40,14 @@ export async function sendScores(
 export type Score = ReturnType<typeof buildScores>[number];
 
 /** Builds the scores as Langfuse accepts them. Sent again, a score has the same id and replaces itself. */
-export function buildScores({ traceId, observationId, environment, figures }: TurnScores) {
+export function buildScores({ traceId, observationId, environment, figures, comment }: TurnScores) {
   // The state can have figures that are no longer sent.
-  return SCORE_NAMES.flatMap((name) => {
+  return [...SCORE_NAMES, RATING].flatMap((name) => {
     const { [name]: value } = figures;
     const id = deriveScoreId(observationId ?? traceId, name);
-    const score = { traceId, observationId, environment, id, name, value, dataType: 'NUMERIC' };
-    return value === undefined ? [] : [{ ...score, value }];
+    // Langfuse merges ratings of a turn: only an empty comment replaces that of an earlier one.
+    const about = name === RATING ? { dataType: 'BOOLEAN', comment: comment ?? '' } : { dataType: 'NUMERIC' };
+    return value === undefined ? [] : [{ traceId, observationId, environment, id, name, value, ...about }];
   });
 }
 

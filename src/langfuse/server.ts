@@ -56,13 +56,3 @@ export async function checkKeys(langfuse: LangfuseConfig): Promise<KeyCheck> {
     return { kind: 'unreachable', problem: (error as Error).message };
   }
 }
-
-/** The page of a trace. */
-export function tracePage(langfuse: LangfuseConfig, projectId: string, traceId: string): string {
-  return langfuseUrl(langfuse, `/project/${encodeURIComponent(projectId)}/traces/${traceId}`).href;
-}
-
-/** The page that lists a project's sessions; if the project is unknown, the server's home page. */
-export function sessionsPage(langfuse: LangfuseConfig, project: ProjectAnswer['project']): string {
-  return langfuseUrl(langfuse, project ? `/project/${encodeURIComponent(project.id)}/sessions` : '').href;
-}

@@ -34,6 +34,7 @@ const Scores = z.object({
   environment: optional(z.string()),
   endTime: optional(z.number()),
   figures: z.record(z.string(), z.number()),
+  comment: optional(z.string()),
 });
 
 /** How far a subagent has been exported, and where it belongs: it may end long after the turn that started it. */

@@ -35,6 +35,7 @@ describe('readSettings', () => {
       caller: {},
       live: false,
       debug: false,
+      link: false,
       problems: [],
     });
   });
@@ -96,6 +97,7 @@ describe('readSettings', () => {
       },
       live: true,
       debug: true,
+      link: false,
       problems: [],
     });
   });

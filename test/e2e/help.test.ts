@@ -3,26 +3,20 @@ import { version } from '../../src/shared/version.js';
 import { run } from '../support/program.js';
 
 const { stdout: HELP } = await run(['--help'], {});
-const COMMANDS = [
-  'hook',
-  'install',
-  'upgrade',
-  'uninstall',
-  'status',
-  'doctor',
-  'log',
-  'preview',
-  'backfill',
-  'sessions',
-  'cost',
-  'prices',
-  'dashboard',
-  'mute',
-  'unmute',
-];
+const GROUPS = {
+  'Every day': ['status', 'sessions', 'cost', 'preview', 'open', 'rate', 'mute', 'unmute', 'backfill'],
+  'Set up': ['install', 'upgrade', 'uninstall', 'doctor', 'log', 'statusline', 'hook'],
+  Langfuse: ['prices', 'dashboard'],
+};
+const COMMANDS = Object.values(GROUPS).flat();
 
-test('--help lists the commands in 80 columns', async () => {
-  expect([...HELP.matchAll(/^ {2}(\w+) {2,}\S/gm)].map(([, name]) => name)).toEqual(COMMANDS);
+test('--help lists the commands in 80 columns, by what they are for', async () => {
+  const sections = HELP.split('\n\n').slice(1, -1);
+  const groups = sections.map((section) => {
+    const [title = '', ...lines] = section.split('\n');
+    return [title, lines.map((line) => /^ {2}(\w+) {2,}\S/.exec(line)?.[1])];
+  });
+  expect(Object.fromEntries(groups)).toEqual(GROUPS);
   expect(HELP.split('\n').filter((line) => line.length > 80)).toEqual([]);
   expect(await run(['-h'], {})).toMatchObject({ exitCode: 0, stdout: HELP, stderr: '' });
 });

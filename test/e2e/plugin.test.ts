@@ -56,6 +56,13 @@ describe('the plugin', () => {
     );
   });
 
+  // With an unknown key, such as `options`, the plugin does not load (2.1.90 to 2.1.197).
+  test('asks for nothing that is required, in a form that older versions of Claude Code know', () => {
+    const { userConfig } = manifest();
+    const keys = Object.values(userConfig).flatMap((option) => Object.keys(option as object));
+    expect(new Set(keys)).toEqual(new Set(['type', 'title', 'description', 'sensitive', 'default']));
+  });
+
   test('asks the user only for values that are settings of cc-langfuse', async () => {
     const { userConfig } = manifest();
     expect(Object.keys(userConfig)).not.toEqual([]);
@@ -96,7 +103,7 @@ describe('the hooks of the plugin, started as Claude Code starts them', () => {
   });
 
   const start = (event: string, payload: unknown, env: NodeJS.ProcessEnv) =>
-    new Promise((resolve) => {
+    new Promise<{ exitCode: number | null; output: string }>((resolve) => {
       const command = pluginHooks()[event]?.[0].hooks[0].command ?? 'false';
       const shell = spawn('sh', ['-c', command], { env });
       let output = '';
@@ -117,6 +124,38 @@ describe('the hooks of the plugin, started as Claude Code starts them', () => {
     });
     const expected = readFileSync(join(played.folder, 'expected.json'), 'utf8');
     expect(describeTraces(workplace.server.observations)).toBe(expected);
+  });
+
+  test('export to the destination of the environment if Claude Code passes empty options, or none', async () => {
+    const empty = { PUBLIC_KEY: '', SECRET_KEY: '', BASE_URL: '', USER_ID: '', TAGS: '', CAPTURE: '' };
+    for (const given of [empty, {}, { BASE_URL: 'https://cloud.langfuse.com', CAPTURE: 'full' }]) {
+      const { PATH, HOME, CLAUDE_CODE_ENTRYPOINT, CLAUDE_PLUGIN_ROOT } = options();
+      const form = Object.entries(given).map(([name, value]) => [`CLAUDE_PLUGIN_OPTION_${name}`, value]);
+      const env = {
+        ...{ PATH, HOME, CLAUDE_CODE_ENTRYPOINT, CLAUDE_PLUGIN_ROOT, ...Object.fromEntries(form) },
+        ...{ LANGFUSE_PUBLIC_KEY: PUBLIC_KEY, LANGFUSE_SECRET_KEY: SECRET_KEY },
+        LANGFUSE_BASE_URL: workplace.server.url,
+      };
+      await play(recording('p-simple'), workplace.home, async ({ event, payload }) => {
+        expect(await start(event, payload, env)).toEqual({ exitCode: 0, output: '' });
+      });
+      expect(workplace.server.observations.length).toBeGreaterThan(0);
+      await workplace.close();
+      workplace = await Workplace.open();
+    }
+  });
+
+  test('export nothing without keys, and the terminal says once what to do', async () => {
+    const { PATH, HOME, CLAUDE_PLUGIN_ROOT } = options();
+    const env = { PATH, HOME, CLAUDE_PLUGIN_ROOT, CLAUDE_CODE_ENTRYPOINT: 'cli' };
+    const outputs: string[] = [];
+    await play(recording('p-simple'), workplace.home, async ({ event, payload }) => {
+      outputs.push((await start(event, payload, env)).output);
+    });
+    const [first = '', ...others] = outputs;
+    expect(JSON.parse(first).systemMessage).toContain('not set. Nothing is exported. Enter them: /plugin, ');
+    expect(others.join('')).toBe('');
+    expect(workplace.server.requests).toEqual([]);
   });
 
   test('export nothing if a project turns tracing off', async () => {

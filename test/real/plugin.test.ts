@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { assembleMarketplace } from '../../scripts/marketplace.js';
-import { type LangfuseServer, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
+import { type LangfuseServer, PROJECT, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
 import { removeFolder } from '../support/remove-folder.js';
 import { claudeProgram } from './claude-code.js';
 import type { ClaudeHome } from './claude-home.js';
@@ -19,8 +19,11 @@ beforeAll(() => assembleMarketplace(marketplace));
 
 afterAll(() => removeFolder(marketplace));
 
-async function installPlugin({ work: cwd, env }: ClaudeHome, { url }: LangfuseServer): Promise<void> {
-  const options = [`public_key=${PUBLIC_KEY}`, `secret_key=${SECRET_KEY}`, `base_url=${url}`];
+async function installPlugin(home: ClaudeHome, { url }: LangfuseServer): Promise<void> {
+  installPluginWith(home, [`public_key=${PUBLIC_KEY}`, `secret_key=${SECRET_KEY}`, `base_url=${url}`]);
+}
+
+function installPluginWith({ work: cwd, env }: ClaudeHome, options: readonly string[]): void {
   const args = ['plugin', 'install', 'cc-langfuse', '--marketplace', marketplace, '-y'];
   const config = options.flatMap((option) => ['--config', option]);
   const { status, stdout, stderr } = spawnSync(claudeProgram(), [...args, ...config], { cwd, env, encoding: 'utf8' });
@@ -37,6 +40,40 @@ test('Langfuse receives everything from claude -p with the plugin and only the o
     await proveArrival(traced, printed.at, task);
     const shows = ['session', '  Turn 1, completed', '    generation "Hello there."'];
     await proveExport(traced, { shows }, task);
+  } finally {
+    await traced.close();
+  }
+});
+
+test("the plugin's commands are answered by their hook, with its keys and without the model", async () => {
+  const traced = await TracedHome.open({ 'Say hello': [says(text('Hello there.'))] }, {}, installPlugin);
+  const type = (prompt: string) => print(claudeProgram(), traced.claude, prompt, ['--continue']);
+  try {
+    await print(claudeProgram(), traced.claude, 'Say hello');
+    await traced.settled();
+    const { length } = traced.claude.api.served;
+    const rated = await type('/cc-langfuse:bad it printed $(id) and "quotes"');
+    expect(rated.stdout).toContain('turn 1 is rated bad');
+    const page = `${traced.server.url}/project/${PROJECT.id}/sessions/${traced.claude.lastSession}`;
+    expect((await type('/cc-langfuse:open')).stdout).toContain(page);
+    expect([...traced.server.api.scores.values()]).toMatchObject([
+      { name: 'user_rating', value: 0, comment: 'it printed $(id) and "quotes"' },
+    ]);
+    expect(traced.claude.api.served).toHaveLength(length);
+    expect(traced.server.roots.map(({ name }) => name)).toEqual(['Turn 1']);
+  } finally {
+    await traced.close();
+  }
+});
+
+test('the plugin without keys lets Claude Code work, and sends nothing', async () => {
+  const traced = await TracedHome.open({ 'Say hello': [says(text('Hello there.'))] }, {}, async (home) =>
+    installPluginWith(home, []),
+  );
+  try {
+    const printed = await print(claudeProgram(), traced.claude, 'Say hello');
+    expect(printed).toMatchObject({ exitCode: 0, stdout: 'Hello there.\n', stderr: '' });
+    expect(traced.server.requests).toEqual([]);
   } finally {
     await traced.close();
   }

@@ -18,6 +18,7 @@ const Score = z.object({
   name: z.string(),
   value: z.number(),
   dataType: z.enum(['NUMERIC', 'BOOLEAN']),
+  comment: z.optional(z.string()),
 });
 export interface StoredScore extends z.infer<typeof Score> {
   readonly timestamp: string;

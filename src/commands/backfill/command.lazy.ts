@@ -7,15 +7,16 @@ import { selectSessions } from '../../cli/session-selection.js';
 import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
+import { adviseOnKeys } from '../../config/missing-keys.js';
 import { type LangfuseConfig, readSettings, type Settings } from '../../config/settings.js';
 import { sumTallies } from '../../export/tally.js';
 import { DryRunDestination } from '../../langfuse/dry-run-destination.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { openDestination } from '../../langfuse/open-destination.js';
-import { checkKeys, sessionsPage } from '../../langfuse/server.js';
+import { saveProject, sessionsPage } from '../../langfuse/project-page.js';
+import { checkKeys } from '../../langfuse/server.js';
 import { openLog } from '../../shared/log.js';
 import { DryRunState } from '../../state/dry-run.js';
-import { saveProjectId } from '../../state/known-projects.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { backfill, type SessionResult } from './backfill.js';
@@ -39,7 +40,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   for (const problem of settings.problems) if (!problem.endsWith('is not set')) printStderr(`cc-langfuse: ${problem}`);
   if (!destination && !request.isDryRun)
     throw new UsageError(
-      `there is nowhere to send to: run ${ownCommand()} install, or set keys, or CC_LANGFUSE_OTLP_URL, in the shell or in your settings`,
+      `there is nowhere to send to: ${adviseOnKeys(shell, `run ${ownCommand()} install, or set keys, or CC_LANGFUSE_OTLP_URL, in the shell or in your settings`)}`,
     );
   let unreadable = 0;
   const sessions = selectSessions(request.selection, claudeFolder(env), (path, reason) => {
@@ -141,7 +142,7 @@ async function findProject(config: LangfuseConfig, folder: string) {
   const check = await checkKeys(config);
   if (check.kind === 'refused' || check.kind === 'unreachable') throw new Error(check.problem);
   if (check.kind !== 'accepted') return undefined;
-  saveProjectId(folder, fingerprint(config), check.project.id);
+  saveProject(config, check.project.id, folder);
   return check.project;
 }
 

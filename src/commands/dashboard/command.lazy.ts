@@ -3,9 +3,10 @@ import { toOneLine } from '../../cli/format.js';
 import { canAsk, confirm } from '../../cli/questions.js';
 import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
+import { adviseOnKeys } from '../../config/missing-keys.js';
 import { readSettings } from '../../config/settings.js';
 import { DashboardApi } from '../../langfuse/dashboards.js';
-import { langfuseUrl } from '../../langfuse/endpoint.js';
+import { projectUrl } from '../../langfuse/project-page.js';
 import { checkKeys } from '../../langfuse/server.js';
 import { listFilters, listWidgets, MARK, NAME } from './charts.js';
 import { findOwn, makeDashboard } from './make-dashboard.js';
@@ -44,7 +45,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   }
   if (destination?.kind !== 'langfuse')
     throw new UsageError(
-      'dashboard needs a Langfuse server and its keys: run cc-langfuse install, or set them in the shell',
+      `dashboard needs a Langfuse server and its keys: ${adviseOnKeys(shell, 'run cc-langfuse install, or set them in the shell')}`,
     );
   if (!values.yes && !canAsk())
     throw new UsageError('there is no terminal to ask in: use --yes; --dry-run shows what would be sent');
@@ -59,7 +60,6 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     return 0;
   }
   const id = await makeDashboard(api, known, filters);
-  const page = `/project/${encodeURIComponent(check.project.id)}/dashboards/${encodeURIComponent(id)}`;
-  await printStdout(langfuseUrl(destination, page).href);
+  await printStdout(`${projectUrl(destination, check.project.id)}/dashboards/${encodeURIComponent(id)}`);
   return 0;
 }

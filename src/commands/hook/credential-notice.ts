@@ -1,13 +1,16 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ownCommand } from '../../cli/own-command.js';
 import { stateFolder } from '../../config/claude-folder.js';
 import { attempt } from '../../shared/attempt.js';
 import { sessionFileName } from '../../state/lock.js';
+import { keepNewestFiles } from '../../state/newest-files.js';
 
 const REFUSED = 'cc-langfuse_refused';
 const NOTIFIED = 'cc-langfuse_told';
-const NOTIFIED_KEPT = 100;
+
+const ENTER_KEYS =
+  'Enter them: /plugin, Installed, cc-langfuse, Configure options. Or set them in the env block of your settings';
 
 /** Returns what the terminal should say, once per session. Normally this only looks for one file that does not exist. */
 export function takeNotice(env: NodeJS.ProcessEnv, sessionId: string): string | undefined {
@@ -17,9 +20,11 @@ export function takeNotice(env: NodeJS.ProcessEnv, sessionId: string): string | 
   const missing = needed.filter((name) => !isKnown(name)).map((name) => `LANGFUSE_${name}`);
   const folder = stateFolder(env);
   const problem = readRefusal(folder, env) ?? (missing.length > 0 ? `${missing.join(' and ')} not set` : undefined);
-  return problem !== undefined && isFirstTime(folder, sessionId)
-    ? `cc-langfuse: ${problem}. Nothing is exported. Run: ${ownCommand()} doctor`
-    : undefined;
+  if (problem === undefined || !isFirstTime(folder, sessionId)) return undefined;
+  // The plugin can be enabled without keys. Its user need not have the program on the path.
+  const isUnconfigured = missing.length > 0 && env.CLAUDE_PLUGIN_ROOT !== undefined;
+  const advice = isUnconfigured ? ENTER_KEYS : `Run: ${ownCommand()} doctor`;
+  return `cc-langfuse: ${problem}. Nothing is exported. ${advice}`;
 }
 
 /** Saves for the next hook why nothing can be sent with these settings, or that it no longer is so. */
@@ -55,9 +60,7 @@ function isFirstTime(folder: string, sessionId: string): boolean {
     const notified = join(folder, NOTIFIED);
     mkdirSync(notified, { recursive: true, mode: 0o700 });
     writeFileSync(join(notified, sessionFileName(sessionId)), '', { flag: 'wx', mode: 0o600 });
-    const files = readdirSync(notified).map((name) => ({ name, changedAt: statSync(join(notified, name)).mtimeMs }));
-    const newestFirst = files.toSorted((a, b) => b.changedAt - a.changedAt);
-    for (const { name } of newestFirst.slice(NOTIFIED_KEPT)) rmSync(join(notified, name), { force: true });
+    keepNewestFiles(notified);
     return true;
   } catch {
     return false;

@@ -14,6 +14,7 @@ import { openDestination } from '../../langfuse/open-destination.js';
 import { attempt } from '../../shared/attempt.js';
 import { type Log, openLog } from '../../shared/log.js';
 import type { RunIdentity } from '../../state/runs.js';
+import { saveStatusLine } from '../../state/status-line.js';
 import { StateStore } from '../../state/store.js';
 import { findPreviousSession } from '../../transcript/sessions/related-sessions.js';
 import { saveRefusal } from './credential-notice.js';
@@ -145,6 +146,7 @@ async function exportEvent(
     const own = { event, file: entrance.file, mayBeLeft };
     const isDone = await exportOwnSession(run, own, context);
     entrance.post?.session.release();
+    saveStatusLine(folder, sessionId, () => state.read(sessionId, destinationId));
     health.save();
     // The export may have found that the run began without a SessionStart.
     await end();
@@ -157,12 +159,19 @@ async function exportEvent(
     health.save();
     const entry = attempt(() => state.read(sessionId, destinationId));
     saveNotice(run, config, destination, state, entry?.pending?.reason);
+    if (run.settings.link && worker && entry?.acknowledged) await leaveLink(run, config);
   } finally {
     entrance.post?.session.release();
     entrance.post?.slot.release();
     health.close();
     await destination.close();
   }
+}
+
+/** Few users want it, so the code for it is loaded only for them. */
+async function leaveLink({ payload, folder }: HookRun, config: DestinationConfig): Promise<void> {
+  const { saveLink } = await import('./session-link.lazy.js');
+  await saveLink(folder, payload.session_id, config);
 }
 
 /** Lets the next hook say in the terminal why nothing is sent: the rules for redaction, the keys or what prints them, or the URL. */

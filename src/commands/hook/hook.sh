@@ -1,5 +1,5 @@
 #!/bin/sh
-# hook.sh <event> [path of node]: what Claude Code starts for each event. Node takes many times as long to start as this script, so
+# hook.sh <event> [path of node]: what Claude Code starts for each event, and for its status line. Node takes many times as long to start as this script, so
 # it starts in the background, and outlives Claude Code. It is in front only if Claude Code has to wait for it.
 set -u
 # Claude Code shows any other exit code to the user.
@@ -23,6 +23,51 @@ case ${CC_LANGFUSE_STATE_DIR:-} in
 *) state=${CLAUDE_CONFIG_DIR:-${HOME:-}/.claude}/state ;;
 esac
 session=${CLAUDE_CODE_SESSION_ID:-}
+
+# Prints what a worker has left about the session for Claude Code's status line. Claude Code waits for it, so Node is not started.
+print_status_line() {
+  payload=$(cat)
+  session=${payload#*'"session_id":"'}
+  session=${session%%'"'*}
+  case $session in
+  '' | *[!A-Za-z0-9_-]*) exit ;;
+  esac
+  # Workers write into this folder if it is there.
+  [ -d "$state/cc-langfuse_status" ] || (umask 077 && mkdir -p "$state/cc-langfuse_status") 2>/dev/null
+  text=traced
+  [ -f "$state/cc-langfuse_status/$session" ] && IFS= read -r text <"$state/cc-langfuse_status/$session"
+  [ -e "$state/cc-langfuse_open/$session" ] || text='not traced'
+  case $text in
+  *[!A-Za-z0-9,\ ]*) text=traced ;;
+  esac
+  # Claude Code's own account, cut to cents.
+  case $payload in
+  *'"total_cost_usd":'[0-9]*)
+    cost=${payload#*'"total_cost_usd":'}
+    cost=${cost%%[!0-9.e-]*}
+    cents=00
+    case $cost in
+    *e-*) cost=0 ;;
+    *.*) cents=${cost#*.}0 ;;
+    esac
+    text="$text, \$${cost%%.*}.${cents%"${cents#??}"}"
+    ;;
+  esac
+  printf 'Langfuse: %s\n' "$text"
+}
+
+# Prints once where the session is in Langfuse, for the terminal to show.
+show_link() {
+  link=
+  IFS= read -r link <"$state/cc-langfuse_links/$session"
+  case $link in
+  *[!A-Za-z0-9:/._~%?=-]*) return ;;
+  http://* | https://*) ;;
+  *) return ;;
+  esac
+  : >"$state/cc-langfuse_links/$session"
+  printf '{"systemMessage":"This session is in Langfuse: %s"}\n' "$link"
+}
 
 is_blank() {
   case $1 in
@@ -107,6 +152,17 @@ if [ "$event" = UserPromptSubmit ]; then
   in_background
 fi
 
+if [ "$event" = statusline ]; then
+  print_status_line
+  exit
+fi
+
+# The user has typed a command of the plugin and waits for its answer.
+if [ "$event" = UserPromptExpansion ]; then
+  find_node
+  exec "$node" "$program" slash-command 2>/dev/null
+fi
+
 if [ "${CC_TRACE_TO_LANGFUSE:-${TRACE_TO_LANGFUSE:-}}" != true ]; then
   # If the session was traced before, the worker records that it no longer is. Older versions of Claude Code do not name the session.
   [ -e "$state/cc-langfuse_open/$session" ] && in_background
@@ -127,5 +183,8 @@ SessionEnd)
 *) [ "${CC_LANGFUSE_WAIT:-}" = 1 ] && in_front ;;
 esac
 
-[ "$is_headless" != true ] && has_notice && in_front
+if [ "$is_headless" != true ]; then
+  has_notice && in_front
+  [ -n "$session" ] && [ "$event" != SessionStart ] && [ -s "$state/cc-langfuse_links/$session" ] && show_link
+fi
 in_background

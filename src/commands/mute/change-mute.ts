@@ -1,11 +1,11 @@
-import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { parseCommandLine } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
-import { ownCommand } from '../../cli/own-command.js';
-import { selectSessions } from '../../cli/session-selection.js';
+import { selectSession } from '../../cli/session-selection.js';
 import { printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { isMutedNow } from '../../state/runs.js';
+import { saveStatusLine } from '../../state/status-line.js';
 import { StateStore } from '../../state/store.js';
 import { countLines } from '../../transcript/file/lines.js';
 
@@ -16,12 +16,7 @@ export async function changeMute(
   env: NodeJS.ProcessEnv,
 ): Promise<number> {
   const { positionals } = parseCommandLine(args, {});
-  const [name, another] = positionals;
-  if (another !== undefined) throw new UsageError(`${name} and ${another}: ${command} takes one session`);
-  const selection = { named: name === undefined ? [] : [name], project: process.cwd(), limit: 1, exclude: [] };
-  const [session] = selectSessions(selection, claudeFolder(env));
-  if (!session) throw new UsageError(`no session ran in this directory; name one, ${ownCommand()} sessions lists them`);
-  const { sessionId, path, folders, title = '' } = session;
+  const { sessionId, path, folders, title = '' } = selectSession(command, positionals, claudeFolder(env), env);
   const { mayOptOut } = await readCommandSettings(env, folders[0] ?? process.cwd());
   if (command === 'mute' && !mayOptOut) throw new Error('managed settings do not allow it (CC_LANGFUSE_ALLOW_OPT_OUT)');
 
@@ -39,6 +34,7 @@ export async function changeMute(
     path,
     mutes: [open ? { ...open, toLine: Math.max(lines, open.fromLine) } : { fromLine: lines + 1 }],
   });
+  saveStatusLine(stateFolder(env), sessionId, () => state.read(sessionId));
   printStdout(
     open
       ? `unmuted: ${shown}. What was said while it was muted is not sent.`

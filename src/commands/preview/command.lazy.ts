@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import { errorReason, parseCommandLine, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
-import { ownCommand } from '../../cli/own-command.js';
-import { selectSessions } from '../../cli/session-selection.js';
+import { selectSession } from '../../cli/session-selection.js';
 import { formatJson, printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
@@ -26,8 +25,9 @@ export const HELP = `usage: cc-langfuse preview [options] [session id or .jsonl 
 
 Shows what would be sent of a session: with the settings that it ran with, or
 if it ran without tracing, with your current ones. It sends nothing and needs
-neither keys nor a server. Without a session it shows the newest one of the
-current directory. The first characters of an id are enough.
+neither keys nor a server. Without a session it is the one that Claude Code runs
+the command in, or else the newest one of the current directory. The first
+characters of an id are enough.
 
   --turn <n>      show only this turn
   --html <file>   write a page for your browser and print its path
@@ -52,8 +52,6 @@ const SCREEN = 'screen';
 
 export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = parseCommandLine(args, OPTIONS);
-  const [name, another] = positionals;
-  if (another !== undefined) throw new UsageError(`${name} and ${another}: preview takes one session`);
   if (values.json && values.html !== undefined) throw new UsageError('--json and --html: choose one of them');
   // Any other name may be that of a transcript, which the page would overwrite.
   if (values.html !== undefined && !values.html.endsWith('.html'))
@@ -62,7 +60,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   if (place && (values.turn !== undefined || values.html !== undefined))
     throw new UsageError(`--request and --${values.turn === undefined ? 'html' : 'turn'}: choose one of them`);
   const turn = parsePositiveNumber('turn', values.turn);
-  const session = findSession(name, processEnv);
+  const session = selectSession('preview', positionals, claudeFolder(processEnv), processEnv);
   const there = await readCommandSettings(processEnv, session.folders[0] ?? process.cwd());
   const { problems, redact = createRedactor([]) } = await readSettings(there.env);
   // A preview needs no keys.
@@ -86,13 +84,6 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   else if (values.html !== undefined) await writePage(resolve(values.html), sessions());
   else for (const each of sessions()) await printStdout(renderTree(each).join('\n'));
   return 0;
-}
-
-function findSession(name: string | undefined, env: NodeJS.ProcessEnv): SessionOverview {
-  const selection = { named: name === undefined ? [] : [name], project: process.cwd(), limit: 1, exclude: [] };
-  const [session] = selectSessions(selection, claudeFolder(env));
-  if (!session) throw new UsageError(`no session ran in this directory; name one, ${ownCommand()} sessions lists them`);
-  return session;
 }
 
 /** Exports a whole session, its last turn included, as if nothing of it had been sent. Sends nothing and keeps the state. */

@@ -5,6 +5,7 @@ import { listSessions } from '../../cli/session-selection.js';
 import { formatJson, printStderr, printStdout, style } from '../../cli/terminal.js';
 import { claudeFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
+import { adviseOnKeys } from '../../config/missing-keys.js';
 import { type LangfuseConfig, readSettings } from '../../config/settings.js';
 import { KIND_NAMES, type LearnedModel, type LearnedPrice, learnPrices, MILLION } from '../../costs/learn-prices.js';
 import {
@@ -45,7 +46,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   const { destination } = await readSettings(env);
   if (destination?.kind !== 'langfuse')
     throw new UsageError(
-      'prices needs a Langfuse server and its keys: run cc-langfuse install, or set them in the shell',
+      `prices needs a Langfuse server and its keys: ${adviseOnKeys(shell, 'run cc-langfuse install, or set them in the shell')}`,
     );
   const isDryRun = values['dry-run'] ?? false;
   if (!isDryRun && !values.yes && !canAsk())

@@ -20,11 +20,9 @@ import { programInForce, programsFolder } from '../../config/installed-program.j
 import { parseOtlpHeaders } from '../../config/setting-formats.js';
 import { type CollectorConfig, readSettings } from '../../config/settings.js';
 import { type Scope, settingsPath } from '../../config/settings-paths.js';
-import { fingerprint } from '../../langfuse/endpoint.js';
-import { sessionsPage } from '../../langfuse/server.js';
+import { saveProject, sessionsPage } from '../../langfuse/project-page.js';
 import { withoutUndefined } from '../../shared/json.js';
 import { version } from '../../shared/version.js';
-import { saveProjectId } from '../../state/known-projects.js';
 import { checkHookConflicts } from '../doctor/checks/hooks.js';
 import { checkBackup, checkExposure } from '../doctor/checks/settings.js';
 import type { Finding } from '../doctor/finding.js';
@@ -132,7 +130,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     return 0;
   }
   const checked = needsKeys ? await (assumeYes ? checkKnownCredentials : askForCredentials)(known, given) : undefined;
-  if (checked?.project) saveProjectId(stateFolder(env), fingerprint(buildLangfuseConfig(checked)), checked.project.id);
+  if (checked?.project) saveProject(buildLangfuseConfig(checked), checked.project.id, stateFolder(env));
   const change = plan(checked ?? {});
   const installed = scope === 'project' ? undefined : installProgram(env);
   if (installed) printStdout(describeInstalled(installed));

@@ -1,6 +1,6 @@
 import type { DestinationConfig } from '../../config/settings.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
-import { tracePage } from '../../langfuse/server.js';
+import { turnUrl } from '../../langfuse/project-page.js';
 import { deriveTurnTrace } from '../../observations/build/ids.js';
 import { attempt } from '../../shared/attempt.js';
 import { type Entry, withProgressAt } from '../../state/entry.js';
@@ -22,23 +22,23 @@ export interface SentTurn {
 /** Where turns are sent, and what is known of it. */
 export interface Goal {
   readonly destination: DestinationConfig | undefined;
-  readonly projectId: string | undefined;
+  /** The page of the project that the keys belong to, if it is known. */
+  readonly projectPage: string | undefined;
 }
 
 /** Without a destination, what was sent to the last one is what is known. */
 export function findSentTurn(session: SessionOverview, known: Entry | undefined, goal: Goal): SentTurn | undefined {
-  const { destination, projectId } = goal;
+  const { destination, projectPage } = goal;
   const entry = known && destination ? withProgressAt(known, fingerprint(destination)) : known;
   if (!entry || entry.turnCount === 0) return undefined;
   const traceId = findTraceId(entry);
-  const hasPage = destination?.kind === 'langfuse' && projectId !== undefined && traceId !== undefined;
   return {
     sessionId: session.sessionId,
     title: session.title,
     number: entry.turnCount,
     at: attempt(() => (entry.offset === undefined ? undefined : readTimeFrom(session.path, entry.offset))),
     traceId,
-    url: hasPage ? tracePage(destination, projectId, traceId) : undefined,
+    url: projectPage && traceId && turnUrl(projectPage, traceId, undefined),
   };
 }
 

@@ -3,8 +3,8 @@ import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { commandEnvironment, readSettingsFiles } from '../../config/claude-settings.js';
 import { type DestinationConfig, readSettings } from '../../config/settings.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
+import { readProjectPage } from '../../langfuse/project-page.js';
 import { version } from '../../shared/version.js';
-import { readProjectId } from '../../state/known-projects.js';
 import { isMutedNow } from '../../state/runs.js';
 import { StateStore } from '../../state/store.js';
 import { HOOK_CHECKS, readHookSetup } from '../doctor/checks/hooks.js';
@@ -49,7 +49,7 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
   const sessions = listSessions(claudeFolder(settings.hookEnv), () => {});
   const here = sessions.find(ranIn(cwd));
   const destination = await findDestination(settings);
-  const goal = { destination, projectId: destination && readProjectId(folder, fingerprint(destination)) };
+  const goal = { destination, projectPage: destination && readProjectPage(folder, fingerprint(destination)) };
   const mask = createMask([settings.hookEnv, commandEnvironment(env)]);
   return mask({
     version,

@@ -5,6 +5,9 @@ import { addFigures, NO_FIGURES } from './figures.js';
 /** Langfuse bills each score. What it knows itself, such as a turn's duration, is not repeated in one. */
 export const SCORE_NAMES = ['tool_error_rate', 'lines_added', 'lines_removed'] as const;
 
+/** What a person says of a turn: 1 is good, 0 is bad. */
+export const RATING = 'user_rating';
+
 /** The figures of a turn that are sent as scores of its trace. */
 export interface TurnScores {
   readonly traceId: string;
@@ -17,6 +20,8 @@ export interface TurnScores {
    */
   readonly endTime?: number | undefined;
   readonly figures: { readonly [name: string]: number };
+  /** Why a person has rated the turn like this. */
+  readonly comment?: string | undefined;
 }
 
 /** Computes them from the turn's own calls: what its subagents did may be known only much later. */

@@ -33,6 +33,18 @@ test('a key of spaces counts as not set', () => {
   expect(takeNotice({ ...env, LANGFUSE_SECRET_KEY: ' ' }, 'one')).toContain('LANGFUSE_SECRET_KEY not set');
 });
 
+test('the notice for the plugin says where its keys are entered', () => {
+  const plugin = { CLAUDE_CONFIG_DIR: home, CLAUDE_PLUGIN_ROOT: '/plugin' };
+  expect(takeNotice(plugin, 'one')).toBe(
+    'cc-langfuse: LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY not set. Nothing is exported. Enter them: /plugin, Installed, cc-langfuse, Configure options. Or set them in the env block of your settings',
+  );
+  expect(takeNotice(plugin, 'one')).toBeUndefined();
+  saveRefusal(state(), REFUSAL, { ...env, ...plugin });
+  expect(takeNotice({ ...env, ...plugin }, 'two')).toBe(
+    `cc-langfuse: ${REFUSAL}. Nothing is exported. Run: cc-langfuse doctor`,
+  );
+});
+
 test('the last 100 sessions that got a notice are remembered', () => {
   const notified = join(state(), 'cc-langfuse_told');
   mkdirSync(notified);

@@ -1,0 +1,92 @@
+import { parseCommandLine, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
+import { selectSession } from '../../cli/session-selection.js';
+import { printStdout } from '../../cli/terminal.js';
+import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
+import { readCommandSettings } from '../../config/folder-settings.js';
+import { adviseOnKeys } from '../../config/missing-keys.js';
+import { type DestinationConfig, readSettings } from '../../config/settings.js';
+import { findTurn } from '../../export/find-turn.js';
+import { fingerprint } from '../../langfuse/endpoint.js';
+import { findProjectPage, readProjectPage, sessionUrl, turnUrl } from '../../langfuse/project-page.js';
+import { type Entry, isAcknowledgedBy, withProgressAt } from '../../state/entry.js';
+import { StateStore } from '../../state/store.js';
+import type { SessionOverview } from '../../transcript/sessions/overview.js';
+import { openUrl } from './open-url.js';
+
+export const HELP = `usage: cc-langfuse open [options] [session id or .jsonl path]
+
+Prints the address of a session in Langfuse and, in a terminal on a desktop,
+opens it in the browser. Without a session it is the one that Claude Code runs
+the command in, or else the newest one of the current directory. The first
+characters of an id are enough.
+
+  --turn <n>   the trace of this turn
+  --help
+`;
+
+export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
+  const { values, positionals } = parseCommandLine(args, { turn: { type: 'string' } });
+  const number = parsePositiveNumber('turn', values.turn);
+  const session = selectSession('open', positionals, claudeFolder(shell), shell);
+  const { env } = await readCommandSettings(shell, session.folders[0] ?? process.cwd());
+  const { destination: config } = await readSettings(env);
+  const folder = stateFolder(env);
+  const entry = new StateStore(folder, () => {}).read(session.sessionId);
+  const findPage = (destination: string) => findPageOf(destination, config, folder, shell);
+  const url = await (number === undefined
+    ? findSessionUrl(session, entry, config, findPage)
+    : findTurnUrl(session, number, entry, { env, restrictions: [shell] }, findPage));
+  await printStdout(url);
+  openUrl(url, shell);
+  return 0;
+}
+
+type FindPage = (destination: string) => Promise<string>;
+
+const NOTHING_SENT = 'nothing of the session is in Langfuse yet; cc-langfuse sessions says why';
+
+async function findSessionUrl(
+  { sessionId }: SessionOverview,
+  entry: Entry | undefined,
+  config: DestinationConfig | undefined,
+  findPage: FindPage,
+): Promise<string> {
+  const current = config && fingerprint(config);
+  const all = [current, entry?.destination, ...Object.keys(entry?.elsewhere ?? {})];
+  const sentTo = all.find((each) => each !== undefined && entry && isAcknowledgedBy(entry, each));
+  if (sentTo === undefined) throw new Error(NOTHING_SENT);
+  return sessionUrl(await findPage(sentTo), sessionId);
+}
+
+async function findTurnUrl(
+  session: SessionOverview,
+  number: number,
+  entry: Entry | undefined,
+  settings: Parameters<typeof findTurn>[3],
+  findPage: FindPage,
+): Promise<string> {
+  if (!entry) throw new Error(NOTHING_SENT);
+  const { turn, root, destination } = await findTurn(session, (each) => each.number === number, entry, settings);
+  const { lastLine, sentLine = 0 } = withProgressAt(entry, destination);
+  if (turn.prompts[0].line > Math.max(lastLine, sentLine))
+    throw new Error(`turn ${number} is still to be sent; the next hook sends it, or cc-langfuse backfill`);
+  const { id, parentId } = root.trace;
+  return turnUrl(await findPage(destination), id, parentId && root.id);
+}
+
+/** The project is found with the session's own keys, or was found before. */
+async function findPageOf(
+  destination: string,
+  config: DestinationConfig | undefined,
+  folder: string,
+  shell: NodeJS.ProcessEnv,
+) {
+  const known = readProjectPage(folder, destination);
+  if (known !== undefined) return known;
+  if (config === undefined)
+    throw new UsageError(`open needs the session's keys once: ${adviseOnKeys(shell, 'set them in the shell')}`);
+  if (fingerprint(config) !== destination)
+    throw new Error('the session is in another project than that of your keys; set its keys, then open it');
+  if (config.kind === 'collector') throw new Error('the session was sent to a Collector, which has no pages');
+  return findProjectPage(config, folder);
+}

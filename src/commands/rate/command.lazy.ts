@@ -1,0 +1,117 @@
+import { parseCommandLine, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
+import { toOneLine } from '../../cli/format.js';
+import { selectSession } from '../../cli/session-selection.js';
+import { printStdout } from '../../cli/terminal.js';
+import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
+import { readCommandSettings } from '../../config/folder-settings.js';
+import { type DestinationConfig, readSettings } from '../../config/settings.js';
+import { type FoundTurn, findTurn } from '../../export/find-turn.js';
+import { fingerprint } from '../../langfuse/endpoint.js';
+import { openDestination } from '../../langfuse/open-destination.js';
+import { determineEnding } from '../../observations/build/ending.js';
+import { buildRating } from '../../observations/build/rating.js';
+import { RATING, type TurnScores } from '../../observations/build/scores.js';
+import { type Entry, withProgressAt } from '../../state/entry.js';
+import { isMutedNow } from '../../state/runs.js';
+import { StateStore } from '../../state/store.js';
+import type { Turn } from '../../transcript/turns/turn.js';
+
+export const HELP = `usage: cc-langfuse rate good|bad [options] [session id or .jsonl path]
+
+Rates the last turn of a session, as the score "${RATING}" in Langfuse. Rated
+again, the score is replaced. If Langfuse cannot be reached, the next hook sends
+it. Without a session it is the one that Claude Code runs the command in, or
+else the newest one of the current directory.
+
+  --comment <text>   why; it is redacted, and never sent under
+                     CC_LANGFUSE_CAPTURE=metadata
+  --turn <n>         another turn than the last one
+  --help
+`;
+
+const OPTIONS = { comment: { type: 'string' }, turn: { type: 'string' } } as const;
+const TIMEOUT_MS = 5_000;
+
+export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
+  const { values, positionals } = parseCommandLine(args, OPTIONS);
+  const [verdict, ...names] = positionals;
+  if (verdict !== 'good' && verdict !== 'bad') throw new UsageError('rate: say whether the turn was good or bad');
+  const number = parsePositiveNumber('turn', values.turn);
+  const comment = values.comment?.trim() || undefined;
+  const session = selectSession('rate', names, claudeFolder(shell), shell);
+  const { env, optOut } = await readCommandSettings(shell, session.folders[0] ?? process.cwd());
+  const { destination: config } = await readSettings(env);
+  const folder = stateFolder(env);
+  const state = new StateStore(folder, () => {});
+  const entry = state.read(session.sessionId);
+  if (!entry || optOut !== undefined)
+    throw new Error(`the session is not in Langfuse${optOut === undefined ? '' : `: ${optOut}`}`);
+  if (isMutedNow(entry.mutes)) throw new Error('the session is muted; cc-langfuse unmute ends that');
+  const isRunningHere = shell.CLAUDE_CODE_SESSION_ID === session.sessionId;
+  const isWanted = (turn: Turn) => (number === undefined ? isRateable(turn, isRunningHere) : turn.number === number);
+  const found = await findTurn(session, isWanted, entry, { env, restrictions: [shell] });
+  const { settings, turn, root } = found;
+  if (settings.hold !== undefined) throw new Error(settings.hold);
+  const rating = buildRating(root, { isGood: verdict === 'good', comment, at: Date.now() }, settings);
+  const failure = await send(rating, found, config, folder);
+  await keep(rating, found, failure, session.sessionId, state);
+  const notes = [
+    comment !== undefined && rating.comment === undefined ? 'without the comment, because no content is sent' : '',
+    failure === undefined ? '' : `it waits for the next hook (${toOneLine(failure)})`,
+  ].filter((note) => note !== '');
+  await printStdout([`turn ${turn.number} is rated ${verdict}`, ...notes].join('; '));
+  return 0;
+}
+
+/** Whether a turn is not itself about a rating. The turn in which Claude Code runs the command has not ended. */
+function isRateable(turn: Turn, isRunningHere: boolean): boolean {
+  const [{ content }] = turn.prompts;
+  if (/^(?:\/cc-langfuse:|!\s*cc-langfuse\b)/.test(content)) return false;
+  return !(isRunningHere && determineEnding(turn).outcome === 'unfinished');
+}
+
+/** Returns why the rating could not be sent. */
+async function send(
+  rating: TurnScores,
+  { destination: id }: FoundTurn,
+  config: DestinationConfig | undefined,
+  folder: string,
+): Promise<string | undefined> {
+  if (config === undefined || fingerprint(config) !== id) return 'your keys are not those of its project';
+  if (config.kind === 'collector') throw new Error('the session was sent to a Collector, which takes no scores');
+  const destination = await openDestination(config, folder);
+  try {
+    const { refused, failure } = await destination.sendScores([rating], { deadline: Date.now() + TIMEOUT_MS });
+    if (refused.length > 0) throw new Error('the server refuses the rating');
+    return failure;
+  } finally {
+    await destination.close();
+  }
+}
+
+/** Keeps in the state what could not be sent, and forgets what waits from earlier ratings of the turn. */
+async function keep(
+  rating: TurnScores,
+  { destination, root }: FoundTurn,
+  failure: string | undefined,
+  sessionId: string,
+  state: StateStore,
+): Promise<void> {
+  const { scores = {}, pending } = withProgressAt(state.read(sessionId) as Entry, destination);
+  const prefix = `${root.id} ${RATING}`;
+  const replaced = Object.keys(scores).filter((key) => key.startsWith(prefix));
+  if (failure === undefined && replaced.length === 0) return;
+  const change: Partial<Entry> = { scores: Object.fromEntries(replaced.map((key) => [key, undefined])) };
+  if (failure === undefined) return state.update(sessionId, change, destination);
+  // A name of its own, so that a worker that has just sent an earlier rating does not remove this one.
+  const key = `${prefix} ${Date.now()}`;
+  return state.update(
+    sessionId,
+    {
+      scores: { ...change.scores, [key]: rating },
+      pending: { since: new Date().toISOString(), attempts: 0, reason: 'a rating is to be sent', ...pending },
+      file: undefined,
+    },
+    destination,
+  );
+}

@@ -1,0 +1,29 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync, realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { printJson, printStderr, quoteForShell } from '../../cli/terminal.js';
+import { attempt } from '../../shared/attempt.js';
+
+export const HELP = `usage: cc-langfuse statusline
+
+Prints what to add to ~/.claude/settings.json, so that Claude Code's status line
+says whether the session is traced or muted, how many turns were sent, whether
+more is pending, and what the session has cost so far. The status line itself
+is printed by the launcher, cc-langfuse-hook, without starting Node.
+
+  --help
+`;
+
+export async function run(args: readonly string[], _shell: NodeJS.ProcessEnv): Promise<number> {
+  const { positionals } = parseCommandLine(args, {});
+  if (positionals.length > 0) throw new UsageError(`${positionals[0]}: statusline takes no operands`);
+  const launcher = join(dirname(realpathSync(process.argv[1] ?? '')), 'hook.sh');
+  // Claude Code, or a script of the user's, passes what the status line is about.
+  const input = process.stdin.isTTY ? '' : (attempt(() => readFileSync(0, 'utf8')) ?? '');
+  if (input.trim() !== '')
+    return spawnSync(launcher, ['statusline'], { input, stdio: ['pipe', 'inherit', 'inherit'] }).status ?? 1;
+  printStderr('Add this to ~/.claude/settings.json:');
+  await printJson({ statusLine: { type: 'command', command: `${quoteForShell(launcher)} statusline` } });
+  return 0;
+}

@@ -1,0 +1,44 @@
+import type { Settings } from '../config/settings.js';
+import { buildTurn } from '../observations/build/turn.js';
+import type { Observation } from '../observations/model.js';
+import type { Entry } from '../state/entry.js';
+import { runAt } from '../state/runs.js';
+import { readAllTurns } from '../transcript/turns/read-all-turns.js';
+import type { Turn } from '../transcript/turns/turn.js';
+import type { ExportContext } from './export-request.js';
+import { Ledger } from './ledger.js';
+import { RunSettings } from './session-run.js';
+
+/** A turn as it is in Langfuse, or will be. */
+export interface FoundTurn {
+  readonly turn: Turn;
+  readonly destination: string;
+  readonly root: Observation;
+  /** The settings that it is sent under. */
+  readonly settings: Settings;
+}
+
+/** Returns the last turn of a session that is wanted; throws with a line for the user if it is not to be sent. */
+export async function findTurn(
+  { sessionId, path }: { readonly sessionId: string; readonly path: string },
+  isWanted: (turn: Turn) => boolean,
+  entry: Entry,
+  context: Pick<ExportContext, 'env' | 'restrictions'>,
+): Promise<FoundTurn> {
+  let turn: Turn | undefined;
+  for (const each of readAllTurns(path, 'main', sessionId)) if (isWanted(each)) turn = each;
+  if (!turn) throw new Error('the session has no such turn');
+  const lines = turn.prompts.map(({ line }) => line);
+  const { destination } = runAt(entry.runs, lines[0] ?? 0) ?? {};
+  const ledger = new Ledger(entry, destination ?? '', undefined);
+  const about = `turn ${turn.number} is not in Langfuse`;
+  if (ledger.isMuted(turn)) throw new Error(`${about}: the session was muted`);
+  const runs = ledger.findRuns(lines);
+  if (!runs || destination === undefined)
+    throw new Error(`${about}: it ran without tracing, or without keys, and backfill has not sent it`);
+  const runSettings = new RunSettings(context, {}, entry);
+  const settings = await runSettings.find(runs);
+  if (!settings) throw new Error(`${about}: its folder is excluded, or tracing is off there`);
+  const options = { ...runSettings.buildOptions(runs, settings, turn.context.cwd), sessionId };
+  return { turn, destination, root: buildTurn(turn, options).root, settings };
+}

@@ -1,5 +1,14 @@
-import { expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { ownCommand } from '../../src/cli/own-command.js';
+import { run as dashboard } from '../../src/commands/dashboard/command.lazy.js';
+import { run as prices } from '../../src/commands/prices/command.lazy.js';
+import { formatStatus } from '../../src/commands/status/report.js';
+
+const [, PROGRAM = ''] = process.argv;
+
+afterEach(() => {
+  process.argv[1] = PROGRAM;
+});
 
 test.each([
   ['/home/me/.npm/_npx/0123abc/node_modules/.bin/cc-langfuse', 'npx cc-langfuse'],
@@ -16,4 +25,16 @@ test.each([
   ['/src/cc-langfuse/dist/cli.cjs', 'cc-langfuse'],
 ])('messages of %s name the command %s', (program, command) => {
   expect(ownCommand(program)).toBe(command);
+});
+
+test('what dashboard, prices and status say to run is what npx can start', async () => {
+  process.argv[1] = '/home/me/.npm/_npx/0123abc/node_modules/.bin/cc-langfuse';
+  for (const command of [dashboard, prices])
+    await expect(command([], { CLAUDE_CONFIG_DIR: '/nowhere' })).rejects.toThrow('run npx cc-langfuse install');
+  const pending = Array.from({ length: 6 }, () => ({ sessionId: 'a', attempts: 1, reason: 'down', since: 0 }));
+  const tracing = { isOn: true, message: 'on', problems: ['keys: missing'] };
+  const status = { version: '0', tracing, destination: undefined, here: undefined, newest: undefined, pending };
+  const text = formatStatus(status, '/home/me', 0).join('\n');
+  expect(text).toContain('npx cc-langfuse doctor says how to fix it');
+  expect(text).toContain('and 1 more: npx cc-langfuse sessions --limit all');
 });

@@ -131,7 +131,7 @@ describe('the commands of the plugin', () => {
 
   // Claude Code ignores a whole file of hooks if it does not know one of its events (seen with 2.1.90).
   test('have a file of hooks of their own, so that older versions go on tracing', () => {
-    const manifest = JSON.parse(readFileSync(join(PLUGIN, '.claude-plugin', 'plugin.json'), 'utf8'));
+    const manifest = JSON.parse(readFileSync(join(PLUGIN, 'plugin.json'), 'utf8'));
     expect(manifest.hooks).toBe('./hooks/commands.json');
     expect(Object.keys(hooksIn('hooks/commands.json'))).toEqual(['UserPromptExpansion']);
     expect(Object.keys(hooksIn('hooks/hooks.json'))).not.toContain('UserPromptExpansion');

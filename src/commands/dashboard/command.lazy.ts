@@ -1,5 +1,6 @@
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
+import { ownCommand } from '../../cli/own-command.js';
 import { canAsk, confirm } from '../../cli/questions.js';
 import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
@@ -45,7 +46,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   }
   if (destination?.kind !== 'langfuse')
     throw new UsageError(
-      `dashboard needs a Langfuse server and its keys: ${adviseOnKeys(shell, 'run cc-langfuse install, or set them in the shell')}`,
+      `dashboard needs a Langfuse server and its keys: ${adviseOnKeys(shell, `run ${ownCommand()} install, or set them in the shell`)}`,
     );
   if (!values.yes && !canAsk())
     throw new UsageError('there is no terminal to ask in: use --yes; --dry-run shows what would be sent');

@@ -9,7 +9,7 @@ import type { HookPayload } from './payload.js';
 /** How long to wait for the answer's last line; it is written 7 to 154 ms after Stop hooks start. */
 const ANSWER_WAIT_MS = 2_000;
 
-/** What an export needs of a hook event. It has no content, so that it may be written down and left to another worker. */
+/** What an export needs of a hook event. It has nothing that was said, so that it may be written down and left to another worker. */
 export const HookEvent = z.object({
   sessionId: z.string(),
   path: z.string(),

@@ -1,5 +1,6 @@
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { plural, toOneLine } from '../../cli/format.js';
+import { ownCommand } from '../../cli/own-command.js';
 import { canAsk, confirm } from '../../cli/questions.js';
 import { listSessions } from '../../cli/session-selection.js';
 import { formatJson, printStderr, printStdout, style } from '../../cli/terminal.js';
@@ -46,7 +47,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   const { destination } = await readSettings(env);
   if (destination?.kind !== 'langfuse')
     throw new UsageError(
-      `prices needs a Langfuse server and its keys: ${adviseOnKeys(shell, 'run cc-langfuse install, or set them in the shell')}`,
+      `prices needs a Langfuse server and its keys: ${adviseOnKeys(shell, `run ${ownCommand()} install, or set them in the shell`)}`,
     );
   const isDryRun = values['dry-run'] ?? false;
   if (!isDryRun && !values.yes && !canAsk())

@@ -1,4 +1,5 @@
 import { formatMoment, plural, toOneLine } from '../../cli/format.js';
+import { ownCommand } from '../../cli/own-command.js';
 import { cutToWidth, fitColumn, style } from '../../cli/terminal.js';
 import { formatAge } from '../doctor/checks/sessions.js';
 import { wrapText } from '../doctor/report.js';
@@ -28,7 +29,7 @@ export function formatStatus(status: Status, home: string, now: number): string[
 
 function describeTracing({ tracing: { message, fix, problems } }: Status): string[] {
   if (problems.length === 0) return fix === undefined ? [message] : [message, `→ ${fix}`];
-  return [message, ...problems.map((problem) => `but ${problem}`), 'cc-langfuse doctor says how to fix it'];
+  return [message, ...problems.map((problem) => `but ${problem}`), `${ownCommand()} doctor says how to fix it`];
 }
 
 function describeDestination({ destination }: Status): string {
@@ -62,7 +63,7 @@ function describePending({ pending }: Status, now: number): string[] {
     return `${sessionId} for ${formatAge(since, now)}, ${plural(attempts, 'attempt')}: ${why}`;
   });
   const count = pending.length - PENDING_SHOWN;
-  return count > 0 ? [...shown, `and ${count} more: cc-langfuse sessions --limit all`] : shown;
+  return count > 0 ? [...shown, `and ${count} more: ${ownCommand()} sessions --limit all`] : shown;
 }
 
 /** Times are given as ISO 8601. */

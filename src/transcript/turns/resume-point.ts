@@ -3,7 +3,7 @@ import type { SessionFacts, Turn } from './turn.js';
 
 /**
  * Where reading can go on in the middle of a turn, instead of at its beginning: what the lines from `from` to `to` have said that
- * is still needed after them. It has nothing of what was said in the conversation, only places, ids, tools' names, times and counts.
+ * is still needed after them. Of what was said it has only the session's titles, otherwise places, ids, tools' names, times and counts.
  */
 export interface ResumePoint {
   /** The turn, to be found again by reading up to its first response. */

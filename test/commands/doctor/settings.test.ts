@@ -218,9 +218,12 @@ test('a bad setting is named once, without its value', async () => {
 
 describe('a project’s settings', () => {
   test('override those of the user and the shell, but their server is not asked', async () => {
+    const { LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY } = home.workplace.env;
     home.setUp();
     const { port } = home.workplace.server;
-    home.writeSettings({ env: { LANGFUSE_BASE_URL: `http://localhost:${port}`, LANGFUSE_TAGS: 'theirs' } }, 'project');
+    // Without keys of its own, a project's server gets none.
+    const theirs = { LANGFUSE_BASE_URL: `http://localhost:${port}`, LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY };
+    home.writeSettings({ env: { ...theirs, LANGFUSE_TAGS: 'theirs' } }, 'project');
     home.writeSettings({ env: { LANGFUSE_TAGS: 'mine' } }, 'local');
     const found = await home.check({ LANGFUSE_TAGS: 'shell' });
     expect(found.of('setting')).toEqual([{ status: 'ok', message: `LANGFUSE_TAGS is mine (from ${LOCAL_FILE})` }]);
@@ -228,7 +231,7 @@ describe('a project’s settings', () => {
       {
         status: 'warning',
         message: `hooks here send to localhost:${port} (pk-lf-em…), but commands that you run yourself send to 127.0.0.1:${port} (pk-lf-em…), which is checked below`,
-        fix: `if that is not intended, make ${FILE} and ~/project/.claude/settings.json agree with the shell and your own settings`,
+        fix: `if that is not intended, make ~/project/.claude/settings.json agree with the shell and your own settings`,
       },
     ]);
     const hosts = home.workplace.server.requests.map(({ headers }) => headers.host);

@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSyn
 import { dirname, join } from 'node:path';
 import { errorReason } from '../../../cli/command-line.js';
 import { formatBytes, formatMoment, plural } from '../../../cli/format.js';
+import { ownCommand } from '../../../cli/own-command.js';
 import { moveAsideCommand, quoteForShell } from '../../../cli/terminal.js';
 import { attempt } from '../../../shared/attempt.js';
 import { isRecord, parseJson } from '../../../shared/json.js';
@@ -120,7 +121,7 @@ function checkLog({ stateFolder, now }: StateFiles): Finding {
     .map(({ message, times, last }) => `${times} × "${message}" (last ${formatMoment(Date.parse(last))})`);
   const more = messages.length > MESSAGES_SHOWN ? [`${messages.length - MESSAGES_SHOWN} others`] : [];
   const log = about('log', { path, bytes, messages });
-  return log.warning(`in the last 7 days: ${[...shown, ...more].join(', ')}`, 'cc-langfuse log');
+  return log.warning(`in the last 7 days: ${[...shown, ...more].join(', ')}`, `${ownCommand()} log`);
 }
 
 function readTroubles(path: string) {

@@ -70,8 +70,8 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     return 0;
   }
   const entries = new Map(new StateStore(stateFolder(env), () => {}).all());
-  const paths = sessions.map(({ path }) => path);
-  const costs = findSessionCosts(readAllUsage(claudeFolder(env), stateFolder(env), paths));
+  const wanted = sessions.map(({ path }) => path);
+  const costs = findSessionCosts(readAllUsage(claudeFolder(env), stateFolder(env), { wanted }));
   const listed: Listed[] = [];
   const folders = new Map<string, FolderSettings>();
   for (const session of sessions) {

@@ -51,7 +51,8 @@ export function cutToWidth(text: string, width: number): string {
   return fitColumn(text, width).trimEnd();
 }
 
-function displayWidth(text: string): number {
+/** How many columns a text takes. */
+export function displayWidth(text: string): number {
   return truncatedWidth(text).width;
 }
 

@@ -144,7 +144,10 @@ export function countTokens(used: Used): number {
   return USED_KINDS.reduce((sum, kind) => sum + (kind === 'web_search_requests' ? 0 : used[kind]), 0);
 }
 
-/** As in `prices`: a session in which some costs do not follow from the counts says nothing. */
+/** Of each model. To find those that do not fit among thousands of steps takes seconds. */
+const STEPS_TO_LEARN_FROM = 500;
+
+/** As in `prices`, but from the newest steps: a session in which some costs do not follow from the counts says nothing. */
 function learnKnownPrices(steps: readonly PlacedStep[]): Prices {
   const isLinear = ({ points, uses }: SessionUsage) =>
     points.every(({ point }) => !point.hasDefaultPrice) && uses.every(({ isFast }) => !isFast);
@@ -154,8 +157,16 @@ function learnKnownPrices(steps: readonly PlacedStep[]): Prices {
     linear.set(step.session, known);
     return known && followsFromCounts(step);
   });
+  const counts = new Map<string, number>();
+  const newest = usable
+    .toSorted((a, b) => b.at - a.at)
+    .filter(({ model }) => {
+      const count = (counts.get(nameModel(model)) ?? 0) + 1;
+      counts.set(nameModel(model), count);
+      return count <= STEPS_TO_LEARN_FROM;
+    });
   return new Map(
-    learnPrices(usable, nameModel).map(({ model, prices = {} }) => [
+    learnPrices(newest, nameModel).map(({ model, prices = {} }) => [
       model,
       new Map(
         Object.entries<LearnedPrice>(prices).flatMap(([kind, price]) =>

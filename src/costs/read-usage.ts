@@ -26,16 +26,23 @@ export function costsPath(stateFolder: string): string {
   return join(stateFolder, 'cc-langfuse_costs.json');
 }
 
-/**
- * Reads what the sessions on disk used. What has not changed since the last time is not read again. With `wanted`, what is not
- * remembered is read only of these transcripts and of those from which they were forked.
- */
-export function readAllUsage(claudeFolder: string, stateFolder: string, wanted?: readonly string[]): SessionUsage[] {
+interface Reading {
+  /** Of what is not remembered, only these transcripts are read, and those from which they were forked. */
+  readonly wanted?: readonly string[];
+  readonly onUnreadable?: (path: string, error: unknown) => void;
+}
+
+/** Reads what the sessions on disk used. What has not changed since the last time is not read again. */
+export function readAllUsage(
+  claudeFolder: string,
+  stateFolder: string,
+  { wanted, onUnreadable = () => {} }: Reading = {},
+): SessionUsage[] {
   const path = costsPath(stateFolder);
   const remembered = readMemory(path);
   const legacy = new AgentFolders();
   const sessions = new Map(
-    listTranscripts(claudeFolder).flatMap((transcript) => {
+    listTranscripts(claudeFolder, onUnreadable).flatMap((transcript) => {
       const session = attempt(() => openSession(transcript, legacy));
       return session ? [[transcript, session] as const] : [];
     }),
@@ -49,16 +56,22 @@ export function readAllUsage(claudeFolder: string, stateFolder: string, wanted?:
   for (const transcript of queue) {
     const session = sessions.get(transcript);
     if (!session) continue;
-    const current = memory[transcript] ?? attempt(() => remember(session));
+    let current = memory[transcript];
+    try {
+      current ??= remember(session);
+    } catch (error) {
+      onUnreadable(transcript, error);
+      continue;
+    }
     isChanged ||= current !== memory[transcript];
-    if (!current) continue;
     memory[transcript] = current;
     const parent = findParentPath(transcript, current.usage.parent);
     if (wanted && parent !== undefined && !queue.includes(parent)) queue.push(parent);
   }
   const read = [...sessions.values()].filter((session) => memory[session.path]);
   isChanged = joinRelatives(memory, read) || isChanged || hasOther(remembered, memory);
-  // Without the folder, or on a full disk, the next run reads everything again.
+  // Who only wants a list creates no folder. Without one, or on a full disk, the next run reads everything again.
+  if (!wanted) attempt(() => mkdirSync(stateFolder, { recursive: true, mode: 0o700 }));
   if (isChanged) attempt(() => writeMemory(path, memory));
   return dropCopies(Object.values(memory).map(({ usage }) => usage));
 }
@@ -138,8 +151,14 @@ function dropCopies(sessions: readonly SessionUsage[]): SessionUsage[] {
   return [...byId.values()];
 }
 
-function listTranscripts(claudeFolder: string): string[] {
-  return attempt(() => [...findTranscripts(projectsFolder(claudeFolder), () => {})]) ?? [];
+function listTranscripts(claudeFolder: string, onUnreadable: (path: string, error: unknown) => void): string[] {
+  const folder = projectsFolder(claudeFolder);
+  try {
+    return [...findTranscripts(folder, onUnreadable)];
+  } catch (error) {
+    onUnreadable(folder, error);
+    return [];
+  }
 }
 
 function hasOther(remembered: Memory, memory: Memory): boolean {
@@ -154,7 +173,6 @@ function readMemory(path: string): Memory {
 
 function writeMemory(path: string, memory: Memory): void {
   const body = JSON.stringify(memory);
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   writeFileAtomically(path, `${VERSION} ${hash(body)}\n${body}\n`, 0o600);
 }
 

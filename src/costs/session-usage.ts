@@ -4,6 +4,7 @@ import { attempt } from '../shared/attempt.js';
 import type { AgentFile } from '../transcript/agents/agent-files.js';
 import { type AssistantLine, parseLine, type UserLine } from '../transcript/file/line.js';
 import { withReader } from '../transcript/file/lines.js';
+import type { SourceLine, TranscriptReader } from '../transcript/file/reader.js';
 import { type AccountPoint, COUNTED_KINDS, parseAccountPoint } from '../transcript/sessions/cost-account.js';
 
 /** What is counted of a response. Cache writes of older versions do not say how long they live. */
@@ -111,7 +112,7 @@ class Scan {
 
   readMain(): void {
     withReader(this.#path, (reader) => {
-      for (const source of reader.lines()) {
+      for (const source of listAllLines(reader)) {
         const point = parseAccountPoint(source.bytes);
         if (point) this.#addPoint(point);
         // Most of a file is neither, and is not parsed.
@@ -126,7 +127,7 @@ class Scan {
 
   readAgent(path: string): void {
     withReader(path, (reader) => {
-      for (const source of reader.lines()) {
+      for (const source of listAllLines(reader)) {
         const line = source.bytes.includes(ASSISTANT) ? parseLine(source) : undefined;
         if (line?.kind === 'assistant') this.#addResponse(line, true);
       }
@@ -200,6 +201,13 @@ class Scan {
     });
     return known ? undefined : id;
   }
+}
+
+/** The last line of a process that was killed has no newline. */
+function* listAllLines(reader: TranscriptReader): Generator<SourceLine, void, undefined> {
+  yield* reader.lines();
+  const last = reader.unfinishedLine();
+  if (last) yield last;
 }
 
 function findUuid({ fields }: UserLine): string | undefined {

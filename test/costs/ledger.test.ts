@@ -2,8 +2,9 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { addUpCosts, countTokens, listEntries } from '../../src/costs/ledger.js';
+import { addUpCosts, countTokens, listAccountSteps, listEntries } from '../../src/costs/ledger.js';
 import { readAllUsage } from '../../src/costs/read-usage.js';
+import { COUNTED_KINDS, type CountedKind } from '../../src/transcript/sessions/cost-account.js';
 import { Exporter } from '../support/exporter.js';
 import { type Recording, recording, recordings, transcriptsOf } from '../support/recording.js';
 import { removeFolder } from '../support/remove-folder.js';
@@ -62,6 +63,20 @@ describe('each response is counted once, as in the export', () => {
     }
   });
 });
+
+test.each(['q-twop', 'q-twoterm'])(
+  'of two processes in the session of %s, the accounts add up to its tokens',
+  (name) => {
+    const sessions = readAllUsage(recording(name).folder, state);
+    const byId = new Map(sessions.map((session) => [session.sessionId, session]));
+    const steps = sessions.flatMap((session) => listAccountSteps(session, byId));
+    const sum = (kind: CountedKind) => steps.reduce((total, { counts }) => total + counts[kind], 0);
+    const { used } = addUpCosts(listEntries(sessions));
+    expect(Object.fromEntries(COUNTED_KINDS.map((kind) => [kind, sum(kind)]))).toEqual(
+      Object.fromEntries(COUNTED_KINDS.map((kind) => [kind, used[kind]])),
+    );
+  },
+);
 
 test('a fork costs what it used itself, and its parent what that used', () => {
   const sessions = readAllUsage(recording('p-resume').folder, state);

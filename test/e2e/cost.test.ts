@@ -1,4 +1,4 @@
-import { appendFileSync, cpSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ACCOUNT_PRICES, type AccountCounts, account, accountLine, variedCounts } from '../support/cost-account.js';
@@ -161,6 +161,12 @@ describe('cost', () => {
     expect(await keys('project')).toEqual([folder]);
   });
 
+  test('cuts no name in output that a program reads', async () => {
+    const cwd = `/home/dev/${'漢字'.repeat(40)}`;
+    write(1, ...response(1, '2026-10-01T12:00:00.000Z', { cwd }));
+    expect((await cost('--by', 'project')).stdout).toContain(`${cwd}  `);
+  });
+
   test('fits a terminal of 40 columns, without colours', async () => {
     for (const { folder } of recordings()) cpSync(join(folder, 'projects'), workplace.projects, { recursive: true });
     const { screen } = await runInTerminal(
@@ -173,6 +179,23 @@ describe('cost', () => {
     expect(lines.length).toBeGreaterThan(50);
     expect(lines.filter((line) => line.length > 40)).toEqual([]);
     expect(screen).toContain('$0.2279');
+  });
+
+  test('counts a last line without a newline, and no half of a line', async () => {
+    const path = write(1, ...response(1, '2026-10-01T12:00:00.000Z'));
+    appendFileSync(path, jsonLines(response(2, '2026-10-01T13:00:00.000Z')).trimEnd());
+    expect((await json()).total.tokens).toBe(tokensOf(1) + tokensOf(2));
+    appendFileSync(path, `\n${jsonLines(response(3, '2026-10-01T14:00:00.000Z')).slice(0, -40)}`);
+    expect((await json()).total.tokens).toBe(tokensOf(1) + tokensOf(2));
+  });
+
+  test('says that the sums leave out what cannot be read', async () => {
+    mkdirSync(dirname(workplace.projects), { recursive: true });
+    writeFileSync(workplace.projects, 'in the way');
+    expect(await cost('--csv')).toMatchObject({
+      exitCode: 1,
+      stderr: `${workplace.projects} cannot be read (ENOTDIR): the sums leave it out\n`,
+    });
   });
 
   test('says so if there is nothing', async () => {
@@ -226,6 +249,19 @@ describe('what is remembered of unchanged files', () => {
     expect(readFileSync(memory(), 'utf8')).not.toMatch(/prompt"|content|from-sub/);
     expect((await cost('--json', '--by', 'session')).stdout).toBe(first);
     expect(statSync(memory()).mtimeMs).toBe(written);
+  });
+
+  test('saves reading a file of the same size and time', async () => {
+    const path = write(1, ...response(1, '2026-10-01T12:00:00.000Z'), sum(1));
+    const then = new Date('2026-10-01T13:00:00.000Z');
+    utimesSync(path, then, then);
+    const before = await json();
+    const { size } = statSync(path);
+    writeFileSync(path, ' '.repeat(size));
+    utimesSync(path, then, then);
+    expect(await json()).toEqual(before);
+    writeFileSync(path, ' '.repeat(size));
+    expect((await json()).total.tokens).toBe(0);
   });
 
   test('is read again once a file has grown', async () => {

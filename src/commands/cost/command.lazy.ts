@@ -1,4 +1,4 @@
-import { parseCommandLine, parsePointInTime, UsageError } from '../../cli/command-line.js';
+import { errorReason, parseCommandLine, parsePointInTime, UsageError } from '../../cli/command-line.js';
 import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
@@ -22,6 +22,8 @@ sessions confirm, and "+" tokens whose price is not known.
   --json           print one JSON document, and nothing else
   --csv            print comma-separated values, and nothing else
   --help
+
+Exit code: 0, 1 if a transcript cannot be read, 2 for a usage error.
 `;
 
 const OPTIONS = {
@@ -39,7 +41,15 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   const since = values.since === undefined ? undefined : parsePointInTime('since', values.since, Date.now());
   const { env } = await readCommandSettings(shell, process.cwd());
   const from = since === undefined ? 0 : Math.floor(since / PERIOD_MS) * PERIOD_MS;
-  const entries = listEntries(readAllUsage(claudeFolder(env), stateFolder(env))).filter(({ at }) => at >= from);
+  let exitCode = 0;
+  const onUnreadable = (path: string, error: unknown) => {
+    // Without projects there is nothing to read, and Claude Code deletes old transcripts.
+    if (errorReason(error) === 'ENOENT') return;
+    printStderr(`${path} cannot be read (${errorReason(error)}): the sums leave it out`);
+    exitCode = 1;
+  };
+  const sessions = readAllUsage(claudeFolder(env), stateFolder(env), { onUnreadable });
+  const entries = listEntries(sessions).filter(({ at }) => at >= from);
   const rows = groupEntries(entries, by);
   const total = addUpCosts(entries);
   if (values.json)
@@ -52,5 +62,5 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   else if (values.csv) process.stdout.write(renderCsv(by, rows));
   else if (entries.length === 0) printStderr('nothing on disk was used in that time');
   else await printStdout([...renderTable(by, rows, total), ...describeTotal(by, entries, total)].join('\n'));
-  return 0;
+  return exitCode;
 }

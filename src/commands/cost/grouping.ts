@@ -7,7 +7,7 @@ import { readRepositoryConfig, repositoryName } from '../../git/repository.js';
 export interface Row {
   readonly key: string;
   readonly costs: Costs;
-  /** When its first session began; only of sessions. */
+  /** Of its first session. */
   readonly startedAt: number;
   readonly folder: string;
 }
@@ -54,7 +54,7 @@ export function groupEntries(entries: readonly Entry[], by: GroupName): Row[] {
   const rows = [...groups].map(([key, group]) => ({
     key,
     costs: addUpCosts(group),
-    startedAt: Math.min(...group.map(({ session }) => session.startedAt)),
+    startedAt: group[0]?.session.startedAt ?? 0,
     folder: group[0]?.session.folder ?? '',
   }));
   return rows.toSorted((a, b) => (by === 'day' ? a.key.localeCompare(b.key) : compareCosts(a.costs, b.costs)));

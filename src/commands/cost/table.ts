@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { formatCount, formatMoment, plural, toOneLine } from '../../cli/format.js';
 import { formatCosts, formatDollars } from '../../cli/format-cost.js';
-import { cutToWidth, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
+import { cutToWidth, displayWidth, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
 import { type Costs, countTokens, type Entry } from '../../costs/ledger.js';
 import { findDay, type GroupName, type Row } from './grouping.js';
 
@@ -22,7 +22,7 @@ export function renderTable(by: GroupName, rows: readonly Row[], total: Costs): 
   const names = rows.map((row) => nameRow(by, row));
   const all = chooseColumns(rows, total);
   const widths = all.map(measure);
-  const widest = Math.max(...names.map((name) => name.length), by.length, MIN_NAME_COLUMNS);
+  const widest = Math.max(...names.map(displayWidth), by.length, MIN_NAME_COLUMNS);
   const needed = (count: number) => widths.slice(0, count).reduce((sum, each) => sum + each + 2, MIN_NAME_COLUMNS);
   const shown = all.map((_, index) => index + 1).findLast((count) => needed(count) <= terminalWidth()) ?? 1;
   const columns = all.slice(0, shown);

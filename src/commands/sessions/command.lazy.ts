@@ -86,8 +86,8 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   }
   const entries = new Map(new StateStore(stateFolder(env), () => {}).all());
   const states = await findExportStates(sessions, entries, processEnv, settings);
-  const paths = sessions.map(({ path }) => path);
-  const costs = findSessionCosts(readAllUsage(claudeFolder(env), stateFolder(env), paths));
+  const wanted = sessions.map(({ path }) => path);
+  const costs = findSessionCosts(readAllUsage(claudeFolder(env), stateFolder(env), { wanted }));
   const listed = (values.count ? states.map(countMissing) : states).map((each) => ({
     ...each,
     cost: costs.get(each.session.sessionId),

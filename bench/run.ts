@@ -14,6 +14,7 @@ import {
   withOtherSessions,
 } from './hook-bench.js';
 import { benchHalves, benchLongLine, writeAgents, writeCalls } from './large-bench.js';
+import { benchFollower } from './live-bench.js';
 import { measureUsage, timeCases } from './measure.js';
 import { benchHostileTexts, benchOwnRule } from './redaction-bench.js';
 import { startSink } from './sink.js';
@@ -136,6 +137,8 @@ const own = await benchOwnRule(isShort ? 5 : 11);
 row('redaction of recorded lines', own.without / own.scan, '×', undefined, ms('one plain search', own.scan));
 row('the same with an own rule', own.withRule / own.without, '×', undefined, ms('without', own.without));
 
+if (isShort) say('skipped in the short bench: turns that are followed while they run');
+else await benchLive();
 if (isShort) say('skipped in the short bench: Claude Code itself, with and without the hook');
 else await benchClaudeCode();
 
@@ -160,6 +163,23 @@ async function benchLarge(): Promise<void> {
   const line = await benchLongLine(sink, 3, 315);
   row('a line of 315 MB', line.long / line.short, '×', undefined, ms('without it', line.short));
   row('its memory', line.rssMB, 'MB', 200);
+}
+
+/** Measures a follower for some tens of seconds, half an hour into a turn: an hour costs as much for each second. */
+async function benchLive(): Promise<void> {
+  const live = await benchFollower(40, 0.5);
+  row('follower, idle', live.idleCpuShare * 100, '%', 0.5);
+  row('follower, a call each second', live.busyCpuShare * 100, '%');
+  row(
+    'its memory',
+    live.busyRssMB / live.hookRssMB,
+    '×',
+    1,
+    `the hook at the turn's end ${live.hookRssMB.toFixed(0)} MB`,
+  );
+  row('requests a minute', live.requestsPerMinute, '');
+  row('result written → at the server', live.medianDelayMs, 'ms', 5_000, 'median');
+  row('the same, 95 of 100', live.longestDelayMs, 'ms', 10_000);
 }
 
 /** Measures how long the user of the real program waits. */

@@ -52,10 +52,11 @@ export class SentLines {
       return parts.filter(({ key = '', line }) => {
         const isGrowing = growing?.has(key) === true;
         const isHeld = this.#held.has(key);
-        const isDue = !isGrowing && (line > after || isHeld);
-        const isUnsaved = isGrowing || isHeld || (isDue && line <= early);
+        // It may have been sent although it grows: the turn seemed to be over.
+        const isNew = line > after || isHeld;
+        const isUnsaved = isNew && (isGrowing || isHeld || line <= early);
         if (isUnsaved && key !== '') this.#unsaved.push({ key, line, isGrowing });
-        return isDue;
+        return isNew && !isGrowing;
       });
     };
   }

@@ -173,7 +173,13 @@ export function withProgressAt(entry: Entry, destination: string): Entry {
 
 /** The last line of the turns that earlier runs knew, whether or not they were sent, and wherever. */
 export function lastKnownLine(entry: Entry): number {
-  const lines = listProgress(entry).flatMap(({ lastLine, sentLine = 0 }) => [lastLine, sentLine]);
+  const lines = listProgress(entry).map(({ sentLine = 0 }) => sentLine);
+  return Math.max(...lines, lastEndedLine(entry));
+}
+
+/** The last line of the turns that earlier runs knew to be over: a turn of which parts were sent may go on. */
+export function lastEndedLine(entry: Entry): number {
+  const lines = listProgress(entry).map(({ lastLine }) => lastLine);
   return Math.max(...lines, lastClosedLine(entry), entry.knownLine ?? 0);
 }
 

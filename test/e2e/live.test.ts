@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -156,6 +156,12 @@ describe('a turn that is followed', () => {
     appendLines(join(workplace.home, '.claude', 'settings.json'), { env: { TRACE_TO_LANGFUSE: 'false' } });
     append(assistant('m2', [toolUse('b')], { timestamp: at(7) }), result('b', 8));
     await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
+    await end();
+    await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
+    // Nor when tracing is on again.
+    rmSync(join(workplace.home, '.claude', 'settings.json'));
+    workplace.letIdle();
+    await run(['hook'], { ...workplace.env, CC_LANGFUSE_WAIT: '1' }, JSON.stringify(OTHER_END));
     expect(shown()).toEqual(['tool a']);
   });
 
@@ -211,4 +217,5 @@ test.each([
   ).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
 });
 
+const OTHER_END = { session_id: 'other', transcript_path: '/none.jsonl', hook_event_name: 'SessionEnd' };
 const PROMPT = { session_id: SESSION, hook_event_name: 'UserPromptSubmit', prompt: 'question' };

@@ -160,6 +160,19 @@ describe('of a turn that runs', () => {
       expect(await add(request('r2', 9))).toEqual(['generation m1']);
     }));
 
+  test('an answer that its Stop has sent is not sent again, although the turn goes on', () =>
+    growing(async (add, exporter) => {
+      await add(prompt, assistant('m1', [text('An answer')], { timestamp: at(3) }));
+      const path = join(exporter.folder, `${SESSION}.jsonl`);
+      await exporter.export(path);
+      const feedback = { isMeta: true, uuid: 'f1', timestamp: at(4) };
+      expect(await add(user('Stop hook feedback:\nNot yet.', feedback))).toContain('event stop hook feedback');
+      await add(assistant('m2', [text('Another answer')], { timestamp: at(6) }));
+      const before = exporter.server.observations.find(({ metadata }) => metadata.message_id === 'm1');
+      await exporter.exportLive(path);
+      expect(before && exporter.server.timesSent(before)).toBe(1);
+    }));
+
   test('a call that never gets a result is sent when its turn is over', () =>
     growing(async (add, exporter) => {
       await add(prompt, assistant('m1', [toolUse('a')]), assistant('m1', [toolUse('b')]), result('b', 5));

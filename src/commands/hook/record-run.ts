@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs';
-import { type Entry, lastKnownLine, withProgressAt } from '../../state/entry.js';
+import { type Entry, lastEndedLine, withProgressAt } from '../../state/entry.js';
 import { isSameRun, openRun, type Run, type RunIdentity } from '../../state/runs.js';
 import type { SessionState } from '../../state/store.js';
 import { countLines } from '../../transcript/file/lines.js';
@@ -60,7 +60,7 @@ export async function recordOptOut(payload: HookPayload, state: SessionState, by
   const open = known && openRun(known.runs);
   if (!open) return;
   const isStart = source !== undefined && source !== 'compact';
-  const lastLine = isStart ? countKnownLines(path, known, bytes) : lastKnownLine(known);
+  const lastLine = isStart ? countKnownLines(path, known, bytes) : lastEndedLine(known);
   await state.update(sessionId, endAt(lastLine, open, known, path), open.destination);
 }
 

@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, realpathSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseCommandLine, UsageError } from '../../cli/command-line.js';
 import { printJson, printStderr, quoteForShell } from '../../cli/terminal.js';
+import { programInForce } from '../../config/installed-program.js';
 import { attempt } from '../../shared/attempt.js';
 
 export const HELP = `usage: cc-langfuse statusline
@@ -15,10 +16,12 @@ is printed by the launcher, cc-langfuse-hook, without starting Node.
   --help
 `;
 
-export async function run(args: readonly string[], _shell: NodeJS.ProcessEnv): Promise<number> {
+export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { positionals } = parseCommandLine(args, {});
   if (positionals.length > 0) throw new UsageError(`${positionals[0]}: statusline takes no operands`);
-  const launcher = join(dirname(realpathSync(process.argv[1] ?? '')), 'hook.sh');
+  const installed = join(programInForce(env), 'hook.sh');
+  // A copy that a package runner has fetched does not stay.
+  const launcher = existsSync(installed) ? installed : join(dirname(realpathSync(process.argv[1] ?? '')), 'hook.sh');
   // Claude Code, or a script of the user's, passes what the status line is about.
   const input = process.stdin.isTTY ? '' : (attempt(() => readFileSync(0, 'utf8')) ?? '');
   if (input.trim() !== '')

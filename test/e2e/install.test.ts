@@ -46,6 +46,18 @@ function makeReadOnly(folder: string): (() => void) | undefined {
 }
 
 describe('install --yes', () => {
+  test('with --live also registers the hook for turns that run, keeps it when it is run again, and uninstall removes it', async () => {
+    await newcomer.install('--live');
+    const events = () => Object.keys(JSON.parse(newcomer.settings).hooks ?? {});
+    const all = ['SessionStart', 'Stop', 'StopFailure', 'SessionEnd', 'UserPromptSubmit'];
+    expect(events()).toEqual(all);
+    expect(JSON.parse(newcomer.settings).env).toMatchObject({ CC_LANGFUSE_LIVE: 'true' });
+    await newcomer.install();
+    expect(events()).toEqual(all);
+    await newcomer.run(['uninstall', '--yes']);
+    expect(JSON.parse(newcomer.settings)).toEqual({});
+  });
+
   test('registers the hooks and the keys in a file for its owner alone, and says what to do next', async () => {
     const { exitCode, stdout, stderr } = await newcomer.install();
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });

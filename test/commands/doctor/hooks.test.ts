@@ -20,6 +20,32 @@ afterEach(() => home.close());
 
 const hooksFound = async () => (await home.check()).of('hooks');
 
+describe('the check of turns that are seen while they run', () => {
+  const found = async () => (await home.check()).of('live');
+  const LIVE = { env: { CC_LANGFUSE_LIVE: 'true' } };
+
+  test('says nothing if neither the setting nor its hook is there', async () => {
+    home.writeSettings(hooksOf());
+    expect(await found()).toEqual([]);
+  });
+
+  test('is ok if both are there', async () => {
+    home.writeSettings({ ...hooksOf(COMMAND, { ...TIMEOUTS, UserPromptSubmit: 5 }), ...LIVE });
+    expect(await found()).toEqual([{ status: 'ok', message: 'turns are sent while they run' }]);
+  });
+
+  test('is a warning if the hook is missing', async () => {
+    home.writeSettings({ ...hooksOf(), ...LIVE });
+    expect(await found()).toEqual([
+      {
+        status: 'warning',
+        message: 'CC_LANGFUSE_LIVE is true, but its hook is not registered: turns are sent when they end',
+        fix: 'cc-langfuse install --live',
+      },
+    ]);
+  });
+});
+
 describe('the check of the registered hooks', () => {
   const REGISTERED = `registered in user settings (${FILE})`;
 

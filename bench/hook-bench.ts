@@ -158,7 +158,7 @@ export async function benchArrival({ hook }: Prepared, sink: Sink, runs: number)
     ...hook,
     name: 'Stop in the terminal',
     program: '/bin/sh',
-    args: ['-c', buildAbsoluteCommands(PROGRAM, { PATH: process.env.PATH })('Stop').command],
+    args: ['-c', buildAbsoluteCommands(dirname(PROGRAM), { PATH: process.env.PATH })('Stop').command],
     env: { ...hook.env, CLAUDE_CODE_ENTRYPOINT: 'cli' },
   };
   // The worker must have ended before the next run is timed.

@@ -80,8 +80,11 @@ export interface ExportReport {
 export type Closing =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'everything' }
-  /** The last turn goes on. What is final of it is sent, and of the agents that work for it. */
-  | { readonly kind: 'live' }
+  /**
+   * The last turn goes on. What is final of it is sent, and of the agents that work for it. Lines after so many bytes were written
+   * when tracing may have been turned off already.
+   */
+  | { readonly kind: 'live'; readonly upTo: number }
   /** The turn with this answer is over, and all before it. The answer may not have reached the file yet. */
   | ({
       readonly kind: 'answer';

@@ -54,6 +54,7 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
   };
   for (;;) {
     for (const source of reader.lines()) {
+      if (closing.kind === 'live' && source.end > closing.upTo) break;
       const checkpoint = parts.findFrom(source);
       if (checkpoint && grouper.canResume(checkpoint.point)) {
         grouper.resume(checkpoint.point, parts.resume(checkpoint));
@@ -80,7 +81,7 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
     if (closing.kind !== 'answer' || watch?.line !== undefined || Date.now() >= closing.waitUntil) break;
     await sleep(POLL_MS);
   }
-  const ended = take(parseUnfinishedLine(reader));
+  const ended = closing.kind === 'live' ? undefined : take(parseUnfinishedLine(reader));
   if (ended) yield { kind: 'turns', group: ended, isClosed: true };
   oddLines.logRest();
   const group = grouper.open();

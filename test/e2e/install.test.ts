@@ -55,7 +55,7 @@ describe('install --yes', () => {
     await newcomer.install();
     expect(events()).toEqual(all);
     await newcomer.run(['uninstall', '--yes']);
-    expect(JSON.parse(newcomer.settings)).toEqual({});
+    expect(existsSync(newcomer.settingsFile)).toBe(false);
   });
 
   test('registers the hooks and the keys in a file for its owner alone, and says what to do next', async () => {

@@ -77,9 +77,9 @@ function readRuns(): unknown {
   }
 }
 
-async function end(): Promise<void> {
+async function end(env: Environment = {}): Promise<void> {
   append(assistant('m9', [text('the answer')], { timestamp: at(90) }));
-  await launch('Stop', { prompt_id: 'p1', last_assistant_message: 'the answer', background_tasks: [] });
+  await launch('Stop', { prompt_id: 'p1', last_assistant_message: 'the answer', background_tasks: [] }, env);
 }
 
 describe('a turn that is followed', () => {
@@ -150,14 +150,16 @@ describe('a turn that is followed', () => {
   });
 
   test('is shown no further once tracing is turned off in its settings', async () => {
-    await begin({ CLAUDE_PROJECT_DIR: workplace.home });
+    const env = { CLAUDE_PROJECT_DIR: workplace.home };
+    await begin(env);
     append(assistant('m1', [toolUse('a')], { timestamp: at(1) }), result('a', 5));
     await expect.poll(shown, POLL).toEqual(['tool a']);
     appendLines(join(workplace.home, '.claude', 'settings.json'), { env: { TRACE_TO_LANGFUSE: 'false' } });
     append(assistant('m2', [toolUse('b')], { timestamp: at(7) }), result('b', 8));
     await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
-    await end();
+    await end(env);
     await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
+    await expect.poll(readRuns, POLL).toMatchObject([{ to_line: expect.any(Number) }]);
     // Nor when tracing is on again.
     rmSync(join(workplace.home, '.claude', 'settings.json'));
     workplace.letIdle();

@@ -82,7 +82,7 @@ export class Exporter {
         sessionId,
         path,
         occasion: 'recovery',
-        closing: { kind: 'live' },
+        closing: { kind: 'live', upTo: Number.POSITIVE_INFINITY },
         agents: { running: new Set(), sessionEnded: false, includeLegacyFiles: false },
       },
       {

@@ -51,6 +51,8 @@ export class Follower {
   readonly #state: StateStore;
   readonly #agentsRead = new Map<string, number>();
   #path: string;
+  /** How long the transcript was before the settings were looked at. */
+  #bytes = 0;
   #isOpen = true;
   #passedAt = 0;
   #failures = 0;
@@ -66,19 +68,19 @@ export class Follower {
   /** Resolves when the turns are over, when Claude Code is gone, or when nothing has been written for long. */
   async run(): Promise<void> {
     const { lock, claude } = this.#followed;
-    let size: string | undefined;
+    let sizes: string | undefined;
     let grownAt = Date.now();
     let isDue = false;
     let nextAt = 0;
     for (;;) {
       // What it wrote before it ended is still sent.
       const isGone = claude !== undefined && !isRunning(claude);
-      const before = size;
-      size = this.#measure();
-      const isGrown = size !== before;
+      const before = sizes;
+      sizes = this.#measure();
+      const isGrown = sizes !== before;
       if (isGrown) grownAt = Date.now();
       isDue ||= isGrown || this.#isLastLook(grownAt);
-      if (isDue && size !== undefined && (Date.now() >= nextAt || isGone)) {
+      if (isDue && sizes !== undefined && (Date.now() >= nextAt || isGone)) {
         if (await this.#isOptedOut()) return;
         const { isDone, restMs } = await this.#pass();
         isDue = !isDone;
@@ -105,6 +107,7 @@ export class Follower {
     const find = (path: string) => lstatSync(path, { throwIfNoEntry: false });
     if (!find(this.#path)) this.#path = locateTranscript(this.#path, this.#followed.sessionId) ?? this.#path;
     const file = find(this.#path);
+    this.#bytes = file?.size ?? 0;
     const agents = findAgentFiles(this.#path).map(({ agentId, bytes }) => `${agentId} ${bytes}`);
     return file && [file.ino, file.size, ...agents].join('\n');
   }
@@ -142,7 +145,13 @@ export class Follower {
   async #export(startedAt: number): Promise<ExportReport | undefined> {
     const { sessionId, env, destination, destinationId, log } = this.#followed;
     const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: false };
-    const request = { sessionId, path: this.#path, occasion: 'recovery', closing: { kind: 'live' }, agents } as const;
+    const request = {
+      sessionId,
+      path: this.#path,
+      occasion: 'recovery',
+      closing: { kind: 'live', upTo: this.#bytes },
+      agents,
+    } as const;
     const context = { state: this.#state, destination, destinationId, env, log, agentsRead: this.#agentsRead };
     try {
       const report = await exportSession(request, { ...context, deadline: startedAt + PASS_MS });

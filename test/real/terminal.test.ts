@@ -163,7 +163,7 @@ describe.skipIf(!hasTmux())('Langfuse receives everything from Claude Code in th
         'session',
         '  Turn 1, completed',
         '    generation "Hello there."',
-        '    compaction',
+        '    compaction "Compact the conversation (manu…"',
         '  Turn 2, completed',
         '    generation "Looking."',
         '      Read',

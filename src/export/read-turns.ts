@@ -15,6 +15,8 @@ const POLL_MS = 6;
 /** Nobody works in a session whose file has not changed for this long. */
 export const IDLE_MS = 10 * 60_000;
 const LINES_BETWEEN_CHECKS = 256;
+/** Of a turn that was overtaken, the prompt is not farther back. */
+const LOOK_BACK_BYTES = 1 << 18;
 const UNREADABLE_LOGGED = 10;
 
 type ReadRun = SessionRun & { readonly parts: SettledParts };
@@ -43,6 +45,7 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
   const watch = closing.kind === 'answer' ? new AnswerWatcher(closing, start.sentLine) : undefined;
   const oddLines = new OddLines(run);
   let readUpTo = 0;
+  let isSentBefore: boolean | undefined;
   let nextPartAt = start.offset + parts.firstBytes;
   const take = (line: Line | undefined): TurnGroup | undefined => {
     if (!line) return undefined;
@@ -79,6 +82,9 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
       await yieldToEventLoop();
     }
     if (closing.kind !== 'answer' || watch?.line !== undefined || Date.now() >= closing.waitUntil) break;
+    isSentBefore ??= isPromptBefore(closing.promptId, start.offset, reader);
+    // With quick turns another worker may have sent this one and a later one. Then its answer does not come again.
+    if (isSentBefore && !watch?.isPromptSeen) break;
     await sleep(POLL_MS);
   }
   const ended = closing.kind === 'live' ? undefined : take(parseUnfinishedLine(reader));
@@ -87,7 +93,8 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
   const group = grouper.open();
   if (closing.kind === 'live' && grouper.isAnswerExpected) yield { kind: 'prompts' };
   if (!group) return;
-  const isSent = closing.kind === 'answer' && closing.mayBeSent === true && watch?.isPromptSeen === false;
+  const mayBeSent = closing.kind === 'answer' && (closing.mayBeSent === true || isSentBefore === true);
+  const isSent = mayBeSent && watch?.isPromptSeen === false;
   const promptLine = Math.min(...group.turns.map(({ prompts }) => prompts[0].line));
   const isClosed =
     closing.kind === 'everything' ||
@@ -97,6 +104,13 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
     (closing.kind !== 'live' && Date.now() - reader.status.changedAt > IDLE_MS);
   // If one of several turns is over, all are sent as far as they have come, and the others grow in place.
   yield { kind: 'turns', group, isClosed, soFar: closing.kind === 'live' ? grouper.soFar() : undefined };
+}
+
+/** Whether a prompt is shortly before the last exported turn, so that its turn has been exported, too. */
+function isPromptBefore(promptId: string | undefined, offset: number, reader: TranscriptReader): boolean {
+  if (promptId === undefined || offset === 0) return false;
+  const before = reader.readBytes({ start: Math.max(0, offset - LOOK_BACK_BYTES), end: offset });
+  return before.includes(`"promptId":"${promptId}"`);
 }
 
 /** Logs lines that cannot be read, and in debug mode what this version does not know. */

@@ -587,3 +587,21 @@ describe('no request is sent', () => {
     expect(workplace.log).toEqual([]);
   });
 });
+
+test('a Stop whose turn was sent together with later ones does not wait for its answer', async () => {
+  const turn = (n: number) => [
+    user(`question ${n}`, { uuid: `q${n}`, promptId: `p${n}`, timestamp: at(n * 10) }),
+    assistant(`a${n}`, [text(`answer ${n}`)], { uuid: `r${n}`, parentUuid: `q${n}`, timestamp: at(n * 10 + 5) }),
+  ];
+  write([...turn(1), ...turn(2), ...turn(3)]);
+  const stop = async (n: number) => {
+    const startedAt = performance.now();
+    await workplace.hook(payload({ prompt_id: `p${n}`, last_assistant_message: `answer ${n}` }));
+    return performance.now() - startedAt;
+  };
+  await workplace.hook(payload({ hook_event_name: 'SessionStart', source: 'startup' }));
+  await stop(3);
+  // The answer to a prompt that is nowhere may still come.
+  expect(await stop(4)).toBeGreaterThan(2 * (await stop(1)));
+  expect(names().filter((name) => name?.startsWith('Turn'))).toEqual(['Turn 1', 'Turn 2', 'Turn 3']);
+});

@@ -94,7 +94,7 @@ async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv):
       return startWorker(env, args);
     // Started by hook.sh, or by `hook`, in the background, if turns are to be seen while they run.
     case 'follow':
-      return isTracing(env) ? startFollower(withPluginOptions(env)) : undefined;
+      return isTracing(env) ? startFollower(env) : undefined;
     // Started by hook.sh for a command of the plugin.
     case 'slash-command':
       return startSlashCommand(env);
@@ -164,9 +164,10 @@ async function runHook(own: OwnVariables, worker?: Worker): Promise<void> {
 }
 
 async function startFollower(env: NodeJS.ProcessEnv): Promise<void> {
-  keepCompiledCode(env);
+  const own = await readOwnVariables(withPluginOptions(env));
+  keepCompiledCode(own.env);
   const { follow } = await import('./commands/hook/follow.lazy.js');
-  await follow(env);
+  await follow(own.env);
   process.exit();
 }
 

@@ -3,6 +3,8 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { writeFolderSettings } from '../support/claude-session.js';
+import { LangfuseServer } from '../support/langfuse-server.js';
 import { appendLines, assistant, at, SESSION, text, toolResult, toolUse, user } from '../support/lines.js';
 import { type Environment, LAUNCHER, POLL, run, Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
@@ -165,6 +167,22 @@ describe('a turn that is followed', () => {
     workplace.letIdle();
     await run(['hook'], { ...workplace.env, CC_LANGFUSE_WAIT: '1' }, JSON.stringify(OTHER_END));
     expect(shown()).toEqual(['tool a']);
+  });
+
+  test('gives no key of the user to a server that only the project names', async () => {
+    const theirs = await LangfuseServer.start();
+    try {
+      const settings = { LANGFUSE_BASE_URL: theirs.url };
+      const project = join(workplace.home, 'work');
+      writeFolderSettings(project, settings);
+      await begin({ ...settings, CLAUDE_PROJECT_DIR: project });
+      append(assistant('m1', [toolUse('a')], { timestamp: at(1) }), result('a', 5));
+      await expect.poll(() => nodes.commands, POLL).toContain('follow');
+      await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
+      expect(theirs.requests).toEqual([]);
+    } finally {
+      await theirs.stop();
+    }
   });
 
   test('is shown once the server works again, and its Stop never waits for the follower', async () => {

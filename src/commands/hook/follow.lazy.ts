@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { stateFolder } from '../../config/claude-folder.js';
-import { readSettings } from '../../config/settings.js';
+import { readSettings, type Settings } from '../../config/settings.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { openDestination } from '../../langfuse/open-destination.js';
 import { type Log, openLog } from '../../shared/log.js';
@@ -17,11 +17,10 @@ const HANDOVER_MS = 5_000;
 /** Follows the session that stdin names, and sends what is final of its turns while they run. Never fails and prints nothing. */
 export async function follow(env: NodeJS.ProcessEnv): Promise<void> {
   const settings = await readSettings(env);
-  const folder = stateFolder(env);
-  const log = openLog(folder, settings);
+  const log = openLog(stateFolder(env), settings);
   try {
     const text = await readStdin(Date.now() + STDIN_WAIT_MS);
-    if (text !== '' && settings.live) await followSession(text, env, folder, log);
+    if (text !== '' && settings.live) await followSession(text, settings, env, log);
   } catch (error) {
     log.error((error as Error).message);
   } finally {
@@ -29,11 +28,16 @@ export async function follow(env: NodeJS.ProcessEnv): Promise<void> {
   }
 }
 
-async function followSession(text: string, env: NodeJS.ProcessEnv, folder: string, log: Log): Promise<void> {
+async function followSession(
+  text: string,
+  { destination: config }: Settings,
+  env: NodeJS.ProcessEnv,
+  log: Log,
+): Promise<void> {
   const { session_id: sessionId, transcript_path: path, cwd } = parsePayload(text);
-  const { destination: config } = await readSettings(env);
   // The hooks say what is missing.
   if (!config) return;
+  const folder = stateFolder(env);
   const destinationId = fingerprint(config);
   const name = `follower.${sessionFileName(sessionId)}.${destinationId}.lock`;
   const lock = await takeLock(join(locksFolder(folder), name), Date.now() + HANDOVER_MS);

@@ -28,8 +28,8 @@ export interface AgentStatus {
   readonly running: ReadonlySet<string>;
   /** The session has ended, so its agents will write nothing more. */
   readonly sessionEnded: boolean;
-  /** Calls and agents whose end another session's transcript has recorded. */
-  readonly ended?: ReadonlySet<string>;
+  /** Calls and agents whose end another session's transcript has recorded, and when. */
+  readonly ended?: ReadonlyMap<string, number>;
   /** The transcript of the session in which agents went on: no others are looked at. */
   readonly continuedIn?: string;
   /** Whether to look beside the transcript for agents that no call names. All files there are opened for it. */

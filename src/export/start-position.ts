@@ -27,17 +27,20 @@ export function startPositions(entry: Entry): [Start, ...Start[]] {
   const { lastLine, sentLine = lastLine, held, turnCount, turnLine, agents, updated } = entry;
   const { turnsBefore = turnCount - 1 } = entry;
   const { agentsSince = lastLine > 0 && turnLine === undefined ? updated : undefined } = entry;
-  const closedLine = lastClosedLine(entry);
-  const top = { line: 1, offset: 0, turnCount: 0, lastLine: 0, sentLine: 0, held: undefined };
-  const unknown = { closedLine, session: NO_SESSION_FACTS };
-  const fromTop = {
-    ...top,
-    ...unknown,
+  const fromTop: Start = {
+    line: 1,
+    offset: 0,
+    turnCount: 0,
+    lastLine: 0,
+    sentLine: 0,
+    held: undefined,
+    closedLine: lastClosedLine(entry),
     time: undefined,
-    prompt: undefined,
+    session: NO_SESSION_FACTS,
     agents: undefined,
     agentsSince,
     isForGaps: false,
+    prompt: undefined,
   };
   if (lastLine === 0) return [{ ...fromTop, sentLine, held, agents, time: entry.time }];
   const known = { ...fromTop, turnCount, lastLine, sentLine, held, agents };

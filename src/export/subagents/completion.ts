@@ -20,14 +20,14 @@ export class Completion {
   constructor({ agents, closing }: ExportRequest) {
     const isLive = closing.kind === 'live';
     this.#status = agents;
-    this.#ended = new Map([...(agents.ended ?? [])].map((id) => [id, 0]));
+    this.#ended = new Map(agents.ended);
     // A call may take long, and nobody has asked for the agent yet.
     this.#idleBefore = isLive ? 0 : Date.now() - IDLE_MS;
     this.#endedBefore = isLive ? Date.now() - LAST_LINES_MS : Number.POSITIVE_INFINITY;
   }
 
-  get ended(): ReadonlySet<string> {
-    return new Set(this.#ended.keys());
+  get ended(): ReadonlyMap<string, number> {
+    return this.#ended;
   }
 
   recordTurn({ prompts, notes, responses }: Turn): void {

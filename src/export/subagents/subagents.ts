@@ -10,13 +10,11 @@ import {
   readAgent,
   readAgentSoFar,
 } from '../../transcript/agents/agent-files.js';
-import { joinLines } from '../../transcript/agents/join-lines.js';
-import type { Line } from '../../transcript/file/line.js';
-import { readLines } from '../../transcript/file/lines.js';
 import type { AgentThread, ToolCall, Turn } from '../../transcript/turns/turn.js';
 import { type OutboxItem, withStateChanges } from '../outbox.js';
 import { SentLines } from '../sent-lines.js';
 import type { SessionRun } from '../session-run.js';
+import { readAgentLines } from './agent-lines.js';
 import { Completion, isAsync } from './completion.js';
 import { AgentFiles } from './files.js';
 import { deserializeTrace, Placement, serializeTrace } from './placement.js';
@@ -62,8 +60,8 @@ export class Subagents {
     return started;
   }
 
-  /** Calls and agents whose end has been recorded so far. */
-  get ended(): ReadonlySet<string> {
+  /** Calls and agents whose end has been recorded so far, and when. */
+  get ended(): ReadonlyMap<string, number> {
     return this.#completion.ended;
   }
 
@@ -127,7 +125,7 @@ export class Subagents {
         if (isKnown || parts.length > 1 || this.#completion.isDone(file, entry)) continue;
         agentsRead.set(agentId, bytes);
         const options = await this.#findOptions(entry);
-        const soFar = options && readAgentSoFar(file, this.#linesOf(file));
+        const soFar = options && readAgentSoFar(file, readAgentLines(file, this.#run));
         if (!options || !soFar) continue;
         isMore = true;
         yield this.#buildSoFar(file, soFar, entry, options);
@@ -231,7 +229,7 @@ export class Subagents {
     this.#results.clear();
   }
 
-  /** An agent is sent as the turn that started it, or if no turn is known, as strictly as any of the session's turns. */
+  /** An agent is sent under the settings of the turn that started it. If no turn is known, all the session's turns restrict it. */
   async #findOptions({ promptLines }: Partial<AgentEntry>, folder?: string): Promise<BuildOptions | undefined> {
     const { ledger, settings: all, request } = this.#run;
     const runs = promptLines ? ledger.findRuns(promptLines) : ledger.findAllRuns();
@@ -241,77 +239,51 @@ export class Subagents {
   }
 
   #buildItems(file: AgentFile, thread: AgentThread, entry: AgentEntry, options: BuildOptions): OutboxItem[] {
-    const { agentId, bytes, meta } = file;
-    const { lastLine, background = false, parent, promptLines } = entry;
-    const trace = deserializeTrace(entry, options);
-    const description = meta.description ?? entry.description;
-    const agent = { thread, type: meta.agentType ?? entry.type, description, isBackground: background };
-    const sent = sentLinesOf(entry);
-    const built = buildSubagent(agent, { trace, parentId: parent }, options, sent.select({}));
-    const started = thread.turns.flatMap((turn) => this.recordTurn(turn, trace, options, promptLines));
-    const last = built.root.line;
+    const { agentId, bytes } = file;
+    const { children, root, started, sent } = this.#build(file, { thread }, entry, options);
+    const last = root.line;
     const parts = measureParts(file, this.#files.session);
     const reached = { lastLine: last, sentLine: last, held: undefined };
     this.#placement.entries.set(agentId, { ...entry, ...reached, bytes, ...(parts && { parts }) });
-    if (last <= lastLine) return [];
-    const children = [...built.children].map((observation) => ({ observation, settings: options }));
+    if (last <= entry.lastLine) return [];
     return [
       ...withStateChanges(children, (line) => ({ agents: { [agentId]: { ...entry, ...sent.reach(line) } } })),
-      { observation: built.root, settings: options, change: this.collectEntries([...started, agentId]) },
+      { observation: root, settings: options, change: this.collectEntries([...started, agentId]) },
     ];
   }
 
   /** The root of an agent that still works is not sent. */
-  #buildSoFar(
-    file: AgentFile,
-    { thread, growing }: AgentSoFar,
+  #buildSoFar(file: AgentFile, soFar: AgentSoFar, entry: AgentEntry, options: BuildOptions): OutboxItem[] {
+    const { agentId } = file;
+    const { children, started, sent } = this.#build(file, soFar, entry, options);
+    const reach = (line: number) => {
+      const reached = { ...entry, ...sent.reach(line) };
+      this.#placement.entries.set(agentId, reached);
+      return { agents: { [agentId]: reached } };
+    };
+    return [...withStateChanges(children, reach), { change: this.collectEntries(started) }];
+  }
+
+  /** Builds what has not been sent of an agent, and takes note of the agents that it started. */
+  #build(
+    { meta }: AgentFile,
+    { thread, growing }: Pick<AgentSoFar, 'thread'> & Partial<AgentSoFar>,
     entry: AgentEntry,
     options: BuildOptions,
-  ): OutboxItem[] {
-    const { agentId, meta } = file;
+  ) {
     const { background: isBackground = false, parent: parentId, promptLines } = entry;
     const trace = deserializeTrace(entry, options);
-    const agent = { thread, type: meta.agentType ?? entry.type, description: undefined, isBackground };
+    const description = meta.description ?? entry.description;
+    const agent = { thread, type: meta.agentType ?? entry.type, description, isBackground };
     const sent = sentLinesOf(entry);
-    const { children } = buildSubagent(agent, { trace, parentId }, options, sent.select({ growing }));
+    const { children, root } = buildSubagent(agent, { trace, parentId }, options, sent.select({ growing }));
     const observations = [...children].map((observation) => ({ observation, settings: options }));
     const started = thread.turns.flatMap((turn) => this.recordTurn(turn, trace, options, promptLines));
-    const items = [
-      ...withStateChanges(observations, (line) => {
-        const reached = { ...entry, ...sent.reach(line) };
-        this.#placement.entries.set(agentId, reached);
-        return { agents: { [agentId]: reached } };
-      }),
-    ];
-    return [...items, { change: this.collectEntries(started) }];
+    return { children: observations, root, started, sent };
   }
 
   #read(file: AgentFile): AgentThread | undefined {
-    return readAgent(file, this.#linesOf(file));
-  }
-
-  #linesOf(file: AgentFile): Iterable<Line> {
-    const { requests } = this.#run;
-    requests?.beginAgent();
-    const parts = file.parts.map(({ path }) => {
-      const lines = this.#readLines(path);
-      return requests?.observeAgent(path, lines) ?? lines;
-    });
-    return joinLines(parts);
-  }
-
-  *#readLines(file: string): Generator<Line, void, undefined> {
-    const warn = (line: number, reason: string) =>
-      this.#run.context.log.warn('skipped a line that cannot be read', { file, line, reason });
-    try {
-      for (const line of readLines(file)) {
-        if (line.kind === 'unreadable') warn(line.location.number, line.reason);
-        yield line;
-      }
-    } catch (error) {
-      warn(0, error instanceof Error ? error.message : String(error));
-      throw error;
-    }
+    return readAgent(file, readAgentLines(file, this.#run));
   }
 }
 

@@ -14,6 +14,8 @@ import { alternate, median } from './measure.js';
 export interface Waits {
   readonly withHook: number;
   readonly without: number;
+  /** With hooks for the same events that only exit: no hook can take less. */
+  readonly withEmptyHooks: number;
 }
 
 /** The background worker must have ended before the next run is timed. */
@@ -23,9 +25,13 @@ const REST_MS = 400;
 export async function timePrint(claude: string, runs: number): Promise<Waits> {
   const homes = await openHomes(1);
   try {
-    const { traced, untraced } = homes;
+    const { traced, untraced, empty } = homes;
     return await alternate(
-      { withHook: () => timeOnePrint(claude, traced.claude), without: () => timeOnePrint(claude, untraced) },
+      {
+        withHook: () => timeOnePrint(claude, traced.claude),
+        without: () => timeOnePrint(claude, untraced),
+        withEmptyHooks: () => timeOnePrint(claude, empty),
+      },
       runs,
       REST_MS,
     );
@@ -66,11 +72,12 @@ async function timeOnePrint(claude: string, home: ClaudeHome): Promise<number> {
 export async function timeStream(claude: string, turns: number, runs: number): Promise<Waits> {
   const homes = await openHomes(turns);
   try {
-    const { traced, untraced } = homes;
+    const { traced, untraced, empty } = homes;
     return await alternate(
       {
         withHook: () => timeOneStream(claude, traced.claude, turns),
         without: () => timeOneStream(claude, untraced, turns),
+        withEmptyHooks: () => timeOneStream(claude, empty, turns),
       },
       runs,
       REST_MS,
@@ -107,6 +114,7 @@ export async function timeTerminalTurn(claude: string, runs: number): Promise<Wa
   const homes = await openHomes(runs + 1);
   const withHook = await Terminal.open(claude, homes.traced.claude);
   const without = await Terminal.open(claude, homes.untraced);
+  const withEmptyHooks = await Terminal.open(claude, homes.empty);
   const timed = (terminal: Terminal) => {
     let turn = 0;
     return async () => {
@@ -120,9 +128,13 @@ export async function timeTerminalTurn(claude: string, runs: number): Promise<Wa
     };
   };
   try {
-    return await alternate({ withHook: timed(withHook), without: timed(without) }, runs, REST_MS);
+    return await alternate(
+      { withHook: timed(withHook), without: timed(without), withEmptyHooks: timed(withEmptyHooks) },
+      runs,
+      REST_MS,
+    );
   } finally {
-    await Promise.all([withHook.close(), without.close()]);
+    await Promise.all([withHook.close(), without.close(), withEmptyHooks.close()]);
     await homes.close();
   }
 }
@@ -133,8 +145,11 @@ async function openHomes(turns: number, env: { readonly [name: string]: string }
   );
   const traced = await TracedHome.open(script, { env });
   const untraced = await ClaudeHome.open(script);
-  const close = () => Promise.all([traced.close(), untraced.close()]);
-  return { traced, untraced, close };
+  const empty = await ClaudeHome.open(script, {
+    hooks: { SessionStart: 'exit 0', Stop: 'exit 0', SessionEnd: 'exit 0' },
+  });
+  const close = () => Promise.all([traced.close(), untraced.close(), empty.close()]);
+  return { traced, untraced, empty, close };
 }
 
 /** Each turn has another prompt and answer, so that the screen shows when its own answer is there. */

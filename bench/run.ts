@@ -186,8 +186,10 @@ async function benchLive(): Promise<void> {
 async function benchClaudeCode(): Promise<void> {
   const claude = install(wantedVersion(process.env));
   if ('missing' in claude) return say(`skipped: Claude Code ${claude.version}, because ${claude.missing}`);
-  const addRow = (what: string, target: number, { withHook, without }: Waits) =>
+  const addRow = (what: string, target: number, { withHook, without, withEmptyHooks }: Waits) => {
     row(what, withHook / without, '×', target, ms('without the hook', without));
+    row('the same with hooks that only exit', withEmptyHooks / without, '×');
+  };
   addRow('claude -p', 1.15, await timePrint(claude.program, CLAUDE_CODE_RUNS));
   addRow('claude -p, 10 streamed turns', 1.1, await timeStream(claude.program, 10, CLAUDE_CODE_RUNS / 2));
   const { first: once, later, without } = await timeHangingServer(claude.program, HANGING_TIMEOUT_MS, 3);

@@ -1,13 +1,10 @@
 #!/usr/bin/env node
 // Only what every command needs is loaded statically: with tracing off, or while someone waits, every module is felt.
-import type { Worker } from './commands/hook/hook.lazy.js';
+import type { How } from './commands/hook/hook.lazy.js';
+import { killInTime, WORKER_MS } from './commands/hook/worker-time.js';
 import type { OwnVariables } from './config/own-variables.lazy.js';
 import { withPluginOptions } from './config/plugin-options.js';
 import { version } from './shared/version.js';
-
-/** Nobody waits for a worker, so it may take its time. But it must end. */
-const WORKER_MS = 50_000;
-const WORKER_KILL_MS = 58_000;
 
 const EXIT_CODES: { readonly [error: string]: number } = { UsageError: 2, Interrupted: 130 };
 
@@ -89,9 +86,11 @@ async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv):
       return;
     // Started by hook.sh, or by `hook`, in the background.
     case 'worker':
-      // An exit would wait for a pending address lookup, so the process is killed.
-      setTimeout(() => process.kill(process.pid, 'SIGKILL'), WORKER_KILL_MS).unref();
+      killInTime();
       return startWorker(env, args);
+    // Started by hook.sh in the background when a headless run begins, for all of its events.
+    case 'standby':
+      return startStandby(env, args);
     // Started by hook.sh, or by `hook`, in the background, if turns are to be seen while they run.
     case 'follow':
       return isTracing(env) ? startFollower(env) : undefined;
@@ -129,9 +128,22 @@ async function startHook(env: NodeJS.ProcessEnv): Promise<void> {
 }
 
 async function startWorker(env: NodeJS.ProcessEnv, [bytes = '']: readonly string[]): Promise<void> {
-  const transcriptBytes = /^\d+$/.test(bytes) ? Number(bytes) : undefined;
-  if (!isTracing(env)) return optOut(env, transcriptBytes);
-  return runHook(await readOwnVariables(withPluginOptions(env)), { forMs: WORKER_MS, transcriptBytes });
+  const worker = { forMs: WORKER_MS, transcriptBytes: parseBytes(bytes) };
+  if (!isTracing(env)) return optOut(env, worker.transcriptBytes);
+  return runHook(await readOwnVariables(withPluginOptions(env)), { worker });
+}
+
+async function startStandby(env: NodeJS.ProcessEnv, [pipes = '', bytes = '']: readonly string[]): Promise<void> {
+  const readOwn = (passed: NodeJS.ProcessEnv) => readOwnVariables(withPluginOptions(passed));
+  prepareProcess((await readOwn(env)).env);
+  const { standBy } = await import('./commands/hook/standby.lazy.js');
+  await standBy(pipes, { worker: { forMs: WORKER_MS, transcriptBytes: parseBytes(bytes) } }, readOwn);
+  process.exit();
+}
+
+/** The launcher has measured the transcript, if it could. */
+function parseBytes(text: string): number | undefined {
+  return /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
 async function startSlashCommand(env: NodeJS.ProcessEnv): Promise<void> {
@@ -148,17 +160,16 @@ const MAY_BE_FOREIGN =
 /** Claude Code passes on what a project sets. */
 async function readOwnVariables(env: NodeJS.ProcessEnv): Promise<OwnVariables> {
   if (!Object.entries(env).some(([name, value]) => value && MAY_BE_FOREIGN.test(name))) return { env, ignored: [] };
+  // The code that is loaded for it is the worker's. In a folder that a project may have chosen, nothing compiled can be trusted.
+  if (!env.CLAUDE_CONFIG_DIR && !env.CC_LANGFUSE_STATE_DIR) keepCompiledCode(env);
   const { dropForeignVariables } = await import('./config/own-variables.lazy.js');
   return dropForeignVariables(env, [env.CLAUDE_PROJECT_DIR || process.cwd(), process.cwd()]);
 }
 
-async function runHook(own: OwnVariables, worker?: Worker): Promise<void> {
-  keepCompiledCode(own.env);
-  // The C library would wait 20 s for a name server that does not answer, and until then the process cannot end. It reads this
-  // variable before the first lookup; nothing else in `process.env` is changed.
-  process.env.RES_OPTIONS ??= 'timeout:1 attempts:2';
+async function runHook(own: OwnVariables, how?: How): Promise<void> {
+  prepareProcess(own.env);
   const { hook } = await import('./commands/hook/hook.lazy.js');
-  await hook(own, worker);
+  await hook(own, how);
   // A connection without an answer would keep the process alive.
   process.exit();
 }
@@ -169,6 +180,13 @@ async function startFollower(env: NodeJS.ProcessEnv): Promise<void> {
   const { follow } = await import('./commands/hook/follow.lazy.js');
   await follow(own.env);
   process.exit();
+}
+
+function prepareProcess(env: NodeJS.ProcessEnv): void {
+  keepCompiledCode(env);
+  // The C library would wait 20 s for a name server that does not answer, and until then the process cannot end. It reads this
+  // variable before the first lookup; nothing else in `process.env` is changed.
+  process.env.RES_OPTIONS ??= 'timeout:1 attempts:2';
 }
 
 async function optOut(env: NodeJS.ProcessEnv, transcriptBytes?: number): Promise<void> {

@@ -57,7 +57,10 @@ export interface Misbehaviour {
   readonly status?: number;
   readonly headers?: { readonly [name: string]: string };
   readonly body?: string;
+  /** Stores and answers the request later. */
   readonly delayMs?: number;
+  /** Stores the request at once, and answers later. */
+  readonly answerDelayMs?: number;
   /** Answers only after this has resolved. */
   readonly after?: Promise<unknown>;
   /** Ends the connection without an answer, before or after the server has stored the request. */
@@ -171,9 +174,11 @@ export class LangfuseServer {
         return;
       }
       response.writeHead(status, { 'content-type': 'application/json', ...misbehaviour.headers });
-      response.end(misbehaviour.body ?? verdicts ?? taken.body ?? '{}');
+      const end = () => response.end(misbehaviour.body ?? verdicts ?? taken.body ?? '{}');
+      if (answerDelayMs === undefined) end();
+      else setTimeout(end, answerDelayMs);
     };
-    const { delayMs, after } = misbehaviour;
+    const { delayMs, answerDelayMs, after } = misbehaviour;
     if (after) after.then(answer);
     else if (delayMs !== undefined) setTimeout(answer, delayMs);
     else answer();

@@ -164,12 +164,13 @@ function findFirstParent(path: string): string | undefined {
 }
 
 // A backfill asks for the agents next to a transcript once for each transcript in the folder.
-const sessionsOfAgents = new Map<string, string | undefined>();
+const sessionsOfAgents = new Map<string, string>();
 
 /** The session that an agent's answers name. Its first line can name one that was discarded. */
 function findAgentSession({ parts: [{ path }] }: AgentFile): string | undefined {
-  const session = sessionsOfAgents.has(path) ? sessionsOfAgents.get(path) : attempt(() => readSessionId(path));
-  sessionsOfAgents.set(path, session);
+  const session = sessionsOfAgents.get(path) ?? attempt(() => readSessionId(path));
+  // It may not have answered yet.
+  if (session !== undefined) sessionsOfAgents.set(path, session);
   return session;
 }
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from 'esbuild';
@@ -104,6 +104,8 @@ export async function benchList(files: number, runs: number) {
         resultChars: 900,
       });
     }
+    // Whoever has the hook has this folder. What the sessions used is remembered in it.
+    mkdirSync(join(home, '.claude', 'state'));
     return await timeCases(
       {
         list: { name: 'sessions', args: [PROGRAM, 'sessions'], env: { HOME: home } },

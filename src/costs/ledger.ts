@@ -1,4 +1,5 @@
 import { nameModel } from '../observations/build/model-name.js';
+import { groupBy } from '../shared/group-by.js';
 import { type AccountStep, findBase, followsFromCounts, listSteps } from '../transcript/sessions/cost-account.js';
 import { type LearnedPrice, learnPrices } from './learn-prices.js';
 import {
@@ -115,13 +116,7 @@ export function listEntries(sessions: readonly SessionUsage[]): Entry[] {
 
 /** What each session cost, by its id. */
 export function findSessionCosts(sessions: readonly SessionUsage[]): Map<string, Costs> {
-  const bySession = new Map<string, Entry[]>();
-  for (const entry of listEntries(sessions)) {
-    const { sessionId } = entry.session;
-    const known = bySession.get(sessionId);
-    if (known) known.push(entry);
-    else bySession.set(sessionId, [entry]);
-  }
+  const bySession = groupBy(listEntries(sessions), ({ session }) => session.sessionId);
   return new Map([...bySession].map(([id, entries]) => [id, addUpCosts(entries)]));
 }
 

@@ -3,6 +3,7 @@ import { lstatSync, mkdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { writeFileAtomically } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
+import { groupBy } from '../shared/group-by.js';
 import { AgentFolders, findAgentFiles, findLegacyAgentFiles } from '../transcript/agents/agent-files.js';
 import { findTranscripts, projectsFolder } from '../transcript/sessions/find-transcripts.js';
 import { addUpResponses, type SessionScan, type SessionUsage, scanSession } from './session-usage.js';
@@ -40,40 +41,35 @@ export function readAllUsage(
 ): SessionUsage[] {
   const path = costsPath(stateFolder);
   const remembered = readMemory(path);
+  const memory: Memory = wanted ? { ...remembered } : {};
+  const byPrompt = groupBy(wanted ? Object.entries(remembered) : [], ([, { usage }]) => usage.firstPrompt);
+  const sessions: OpenSession[] = [];
   const legacy = new AgentFolders();
-  const sessions = new Map(
-    listTranscripts(claudeFolder, onUnreadable).flatMap((transcript) => {
-      const session = attempt(() => openSession(transcript, legacy));
-      return session ? [[transcript, session] as const] : [];
-    }),
-  );
-  const memory: Memory = {};
-  let isChanged = false;
-  for (const { path: known, files } of sessions.values())
-    if (remembered[known]?.files === files) memory[known] = remembered[known];
-    else isChanged ||= remembered[known] !== undefined;
-  const queue = [...(wanted ?? sessions.keys())];
+  const queue = new Set(wanted ?? listTranscripts(claudeFolder, onUnreadable));
+  // It grows meanwhile.
   for (const transcript of queue) {
-    const session = sessions.get(transcript);
+    delete memory[transcript];
+    const session = attempt(() => openSession(transcript, legacy));
     if (!session) continue;
-    let current = memory[transcript];
+    const known = remembered[transcript];
     try {
-      current ??= remember(session);
+      memory[transcript] = known?.files === session.files ? known : remember(session);
     } catch (error) {
       onUnreadable(transcript, error);
       continue;
     }
-    isChanged ||= current !== memory[transcript];
-    memory[transcript] = current;
-    const parent = findParentPath(transcript, current.usage.parent);
-    if (wanted && parent !== undefined && !queue.includes(parent)) queue.push(parent);
+    sessions.push(session);
+    if (!wanted) continue;
+    const { parent, firstPrompt } = memory[transcript].usage;
+    for (const [relative] of firstPrompt === undefined ? [] : (byPrompt.get(firstPrompt) ?? [])) queue.add(relative);
+    const parentPath = findParentPath(transcript, parent);
+    if (parentPath !== undefined) queue.add(parentPath);
   }
-  const read = [...sessions.values()].filter((session) => memory[session.path]);
-  isChanged = joinRelatives(memory, read) || isChanged || hasOther(remembered, memory);
+  joinRelatives(memory, sessions);
   // Who only wants a list creates no folder. Without one, or on a full disk, the next run reads everything again.
   if (!wanted) attempt(() => mkdirSync(stateFolder, { recursive: true, mode: 0o700 }));
-  if (isChanged) attempt(() => writeMemory(path, memory));
-  return dropCopies(Object.values(memory).map(({ usage }) => usage));
+  if (!isSame(memory, remembered)) attempt(() => writeMemory(path, memory));
+  return dropCopies(sessions.flatMap((session) => memory[session.path]?.usage ?? []));
 }
 
 /** Reads what one session used, and the sessions from which it was forked. */
@@ -115,24 +111,19 @@ function remember({ files, scan }: OpenSession): Remembered {
   return { files, relatives: '', usage: addUpResponses(scan(), new Set()) };
 }
 
-/** Counts once what forks have copied from their parents. Returns whether anything has changed. */
-function joinRelatives(memory: Memory, sessions: readonly OpenSession[]): boolean {
-  const families = new Map<string, OpenSession[]>();
-  for (const session of sessions) {
-    const prompt = memory[session.path]?.usage.firstPrompt;
-    if (prompt !== undefined) families.set(prompt, [...(families.get(prompt) ?? []), session]);
-  }
-  let isChanged = false;
+/** Counts once what forks have copied from their parents. */
+function joinRelatives(memory: Memory, sessions: readonly OpenSession[]): void {
+  const families = groupBy(sessions, ({ path }) => memory[path]?.usage.firstPrompt);
+  families.delete(undefined);
   for (const family of families.values()) {
-    const state = family.length === 1 ? '' : hash(family.map(({ path, files }) => `${path} ${files}`).join('\n'));
+    const files = family.map((session) => `${session.path} ${session.files}`).toSorted();
+    const state = family.length === 1 ? '' : hash(files.join('\n'));
     if (family.every(({ path }) => memory[path]?.relatives === state)) continue;
-    isChanged = true;
     const seen = new Set<string>();
     const scans = family.map((session) => ({ ...session, scanned: session.scan() }));
-    for (const { path, files, scanned } of scans.toSorted((a, b) => compareAges(a.scanned, b.scanned)))
-      memory[path] = { files, relatives: state, usage: addUpResponses(scanned, seen) };
+    for (const { scanned, ...session } of scans.toSorted((a, b) => compareAges(a.scanned, b.scanned)))
+      memory[session.path] = { files: session.files, relatives: state, usage: addUpResponses(scanned, seen) };
   }
-  return isChanged;
 }
 
 /** The one whose own part began first is the parent. Forks of old versions have no mark for what they copied, and are longer. */
@@ -161,8 +152,9 @@ function listTranscripts(claudeFolder: string, onUnreadable: (path: string, erro
   }
 }
 
-function hasOther(remembered: Memory, memory: Memory): boolean {
-  return Object.keys(remembered).some((path) => !Object.hasOwn(memory, path));
+function isSame(one: Memory, other: Memory): boolean {
+  const paths = Object.keys(one);
+  return paths.length === Object.keys(other).length && paths.every((path) => one[path] === other[path]);
 }
 
 /** The first line has the version and a hash of the rest: a file that was damaged or edited is thrown away. */

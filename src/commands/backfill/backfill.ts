@@ -7,6 +7,7 @@ import { NOTHING, sumTallies, type Tally } from '../../export/tally.js';
 import { isUnchanged } from '../../export/unchanged.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { attempt } from '../../shared/attempt.js';
+import { groupBy } from '../../shared/group-by.js';
 import type { Entry } from '../../state/entry.js';
 import { isMutedNow } from '../../state/runs.js';
 import { AgentFolders } from '../../transcript/agents/agent-files.js';
@@ -78,16 +79,13 @@ export async function backfill(
  */
 function groupRelated(sessions: readonly SessionOverview[]): SessionOverview[][] {
   const startOf = ({ startedAt, bornAt }: SessionOverview) => startedAt ?? bornAt;
-  const byPrompt = new Map<string, SessionOverview[]>();
   const oldestFirst = sessions.toSorted(
     (a, b) => startOf(a) - startOf(b) || a.bornAt - b.bornAt || a.lastActivityAt - b.lastActivityAt,
   );
-  for (const session of oldestFirst) {
-    // A file that cannot be read is reported when its turn comes.
-    const key = session.firstPrompt ?? attempt(() => findFirstPromptUuid(session.path)) ?? session.path;
-    byPrompt.set(key, [...(byPrompt.get(key) ?? []), session]);
-  }
-  return [...byPrompt.values()];
+  // A file that cannot be read is reported when its turn comes.
+  const promptOf = ({ firstPrompt, path }: SessionOverview) =>
+    firstPrompt ?? attempt(() => findFirstPromptUuid(path)) ?? path;
+  return [...groupBy(oldestFirst, promptOf).values()];
 }
 
 async function backfillSession(

@@ -2,6 +2,7 @@ import { UsageError } from '../../cli/command-line.js';
 import { formatMoment } from '../../cli/format.js';
 import { addUpCosts, type Costs, type Entry } from '../../costs/ledger.js';
 import { readRepositoryConfig, repositoryName } from '../../git/repository.js';
+import { groupBy } from '../../shared/group-by.js';
 
 /** A row of the table. */
 export interface Row {
@@ -43,19 +44,11 @@ export function parseGrouping(text: string): GroupName {
 
 /** Days in their order; everything else by what it cost, the most expensive first. */
 export function groupEntries(entries: readonly Entry[], by: GroupName): Row[] {
-  const findKey = GROUPINGS[by]();
-  const groups = new Map<string, Entry[]>();
-  for (const entry of entries) {
-    const key = findKey(entry);
-    const group = groups.get(key);
-    if (group) group.push(entry);
-    else groups.set(key, [entry]);
-  }
-  const rows = [...groups].map(([key, group]) => ({
+  const rows = [...groupBy(entries, GROUPINGS[by]())].map(([key, group]) => ({
     key,
     costs: addUpCosts(group),
-    startedAt: group[0]?.session.startedAt ?? 0,
-    folder: group[0]?.session.folder ?? '',
+    startedAt: group[0].session.startedAt,
+    folder: group[0].session.folder ?? '',
   }));
   return rows.toSorted((a, b) => (by === 'day' ? a.key.localeCompare(b.key) : compareCosts(a.costs, b.costs)));
 }

@@ -1,5 +1,6 @@
 import { findTurnCosts, type SessionCost } from '../../costs/turn-costs.js';
 import type { Observation, Trace } from '../../observations/model.js';
+import { groupBy } from '../../shared/group-by.js';
 
 /** An observation as it would be sent, without what only the sender needs. */
 export type SentObservation = Omit<Observation, 'line' | 'media' | 'requestRef'>;
@@ -139,14 +140,4 @@ export function countTokensByKind(observations: readonly ShownObservation[]): To
 
 export function totalTokens(tokens: readonly Tokens[]): number {
   return tokens.reduce((sum, each) => sum + each.tokens, 0);
-}
-
-function groupBy<T, Key>(items: Iterable<T>, keyOf: (item: T) => Key): Map<Key, [T, ...T[]]> {
-  const groups = new Map<Key, [T, ...T[]]>();
-  for (const item of items) {
-    const group = groups.get(keyOf(item));
-    if (group) group.push(item);
-    else groups.set(keyOf(item), [item]);
-  }
-  return groups;
 }

@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path';
+import { groupBy } from '../../shared/group-by.js';
 import { isMutedNow } from '../../state/runs.js';
 import {
   type AgentFile,
@@ -37,12 +38,7 @@ export class AgentFiles {
 
   /** All files of agents that are known, including those of other agents in the sessions in which agents of this one went on. */
   list(): AgentFile[] {
-    const files = new Map<string, [AgentFile, ...AgentFile[]]>();
-    for (const file of [...this.listOwn(), ...[...this.#elsewhere.values()].flat()]) {
-      const known = files.get(file.agentId);
-      if (known) known.push(file);
-      else files.set(file.agentId, [file]);
-    }
+    const files = groupBy([...this.listOwn(), ...[...this.#elsewhere.values()].flat()], ({ agentId }) => agentId);
     return [...files.values()].map((parts) => joinAgentFiles(...parts));
   }
 

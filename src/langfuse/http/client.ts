@@ -43,12 +43,14 @@ export class HttpClient implements Http {
 
   async request(request: HttpRequest, { deadline }: Limits): Promise<HttpResponse> {
     const { url } = request;
+    // Loading what the connection needs takes as long as compressing the body, which another thread does.
+    const connection = this.#connect(url);
     const payload = await encodePayload(request);
     const longestMs = RESPONSE_TIMEOUT_MS + (payload?.length ?? 0) / SLOWEST_BYTES_PER_MS;
     const timeoutMs = Math.max(1, Math.ceil(Math.min(deadline - Date.now(), longestMs)));
     const signal = AbortSignal.timeout(timeoutMs);
     try {
-      return await this.#exchange(request, payload, signal);
+      return await this.#exchange(request, payload, connection, signal);
     } catch (error) {
       if (!signal.aborted) throw new NoResponseError(url, error as Error);
       const seconds = Number((timeoutMs / 1_000).toPrecision(2));
@@ -56,10 +58,21 @@ export class HttpClient implements Http {
     }
   }
 
-  async #exchange(request: HttpRequest, payload: Uint8Array | undefined, signal: AbortSignal): Promise<HttpResponse> {
+  #connect(url: URL): ReturnType<typeof connect> {
+    const connection = this.#connections.get(url.origin) ?? connect(url, TRUSTS_SYSTEM_ALONE);
+    this.#connections.set(url.origin, connection);
+    // The request reports what goes wrong, but it may not be waiting for it yet.
+    connection.catch(() => {});
+    return connection;
+  }
+
+  async #exchange(
+    request: HttpRequest,
+    payload: Uint8Array | undefined,
+    connection: ReturnType<typeof connect>,
+    signal: AbortSignal,
+  ): Promise<HttpResponse> {
     const { origin } = request.url;
-    const connection = this.#connections.get(origin) ?? connect(request.url, TRUSTS_SYSTEM_ALONE);
-    this.#connections.set(origin, connection);
     try {
       return await exchange(request, payload, { ...(await connection), signal });
     } catch (error) {

@@ -33,8 +33,8 @@ export interface FollowerFigures {
 }
 
 /**
- * Measures a follower for so many seconds in which nothing happens, and as many with a call in each. The turn has as many calls
- * behind it as fit into `before` hours.
+ * Measures a follower for so many seconds in which nothing happens, and as many with a call in each. By then the turn has been
+ * running for `before` hours, with a call in each second.
  */
 export async function benchFollower(seconds: number, before: number): Promise<FollowerFigures> {
   const home = mkdtempSync(join(tmpdir(), 'cc-langfuse-bench-'));

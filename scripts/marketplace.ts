@@ -7,7 +7,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Where `npm run plugin` puts it. */
 export const MARKETPLACE = join(ROOT, 'marketplace');
 
-/** Assembles a marketplace with the plugin from `plugin/` and the built program: what Claude Code installs as it is. */
+/** Assembles a marketplace with the plugin from `plugin/` and the built program, ready for Claude Code to install. */
 export function assembleMarketplace(target: string): void {
   rmSync(target, { recursive: true, force: true });
   const plugin = join(target, 'plugin');

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 export GIT_AUTHOR_NAME=release GIT_AUTHOR_EMAIL=release@users.noreply.github.com
 export GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL
-# An index of its own: the one of the working tree stays as it is.
+# A separate index, so that the one of the working tree does not change.
 index=$(mktemp -d)
 trap 'rm -rf "$index"' EXIT
 export GIT_INDEX_FILE="$index/index"

@@ -20,6 +20,19 @@ export function parseCommandLine<T extends ParseArgsConfig['options']>(args: rea
   }
 }
 
+/** Parses the options of a command that takes no operands. `hint` says what to do instead. */
+export function parseOptions<T extends ParseArgsConfig['options']>(
+  command: string,
+  args: readonly string[],
+  options: T,
+  hint = `see ${command} --help`,
+) {
+  const { values, positionals } = parseCommandLine(args, options);
+  const [operand] = positionals;
+  if (operand !== undefined) throw new UsageError(`${operand}: ${command} takes no operands; ${hint}`);
+  return values;
+}
+
 /** Returns the word that was probably meant, if one is similar. */
 export function findSimilar(typed: string, words: readonly string[]): string | undefined {
   // If more than a third of the letters differ, it is not a typing error.

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
+import { UsageError } from './command-line.js';
 
 /** The user pressed Ctrl-C or Ctrl-D at a question. */
 class Interrupted extends Error {
@@ -10,6 +11,10 @@ class Interrupted extends Error {
 /** Whether a person is at the terminal. */
 export function canAsk(): boolean {
   return process.stdin.isTTY && process.stdout.isTTY;
+}
+
+export function noTerminal(hint = 'use --yes; --dry-run shows what would be sent'): UsageError {
+  return new UsageError(`there is no terminal to ask in: ${hint}`);
 }
 
 /** Returns the answer without surrounding space. */

@@ -56,6 +56,11 @@ export function displayWidth(text: string): number {
   return truncatedWidth(text).width;
 }
 
+/** Whatever is more than nothing is seen. */
+export function drawBar(value: number, most: number, columns: number): string {
+  return '━'.repeat(value > 0 ? Math.max(1, Math.round((value / Math.max(most, Number.EPSILON)) * columns)) : 0);
+}
+
 /** Quotes a path for a command that the user may copy. */
 export function quoteForShell(path: string): string {
   if (process.platform === 'win32') return /\s/.test(path) ? `"${path}"` : path;

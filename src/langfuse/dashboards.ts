@@ -1,8 +1,8 @@
 import * as z from 'zod/mini';
 import type { LangfuseConfig } from '../config/settings.js';
-import { isRecord, parseJson } from '../shared/json.js';
+import { parseJson } from '../shared/json.js';
 import type { Limits } from './destination.js';
-import { apiRequest, describeRefusal } from './endpoint.js';
+import { apiRequest, describeRefusal, quoteReason } from './endpoint.js';
 import { type HttpRequest, isRefusal, isSuccess, requestOnce } from './http/client.js';
 
 /** A chart, as Langfuse's unstable API takes it. */
@@ -96,8 +96,7 @@ export class DashboardApi {
     if (isRefusal(status)) throw new Error(describeRefusal(this.#langfuse, status));
     if (status === 404 && method === 'GET') throw new Error(`this Langfuse has no API for dashboards (404): ${SINCE}`);
     const value = parseJson(body);
-    const message = isRecord(value) && typeof value.message === 'string' ? `: ${value.message}` : '';
-    if (!isSuccess(status)) throw new Error(`the server refuses ${what} (${status})${message}`);
+    if (!isSuccess(status)) throw new Error(`the server refuses ${what} (${status})${quoteReason(value)}`);
     const answer = z.safeParse(schema, value);
     if (!answer.success) throw new Error(`the server's answer about ${what} is not as expected: its API has changed`);
     return answer.data;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CollectorConfig, DestinationConfig, LangfuseConfig } from '../config/settings.js';
+import { isRecord } from '../shared/json.js';
 import { version } from '../shared/version.js';
 import type { Limits, Trouble } from './destination.js';
 import type { HttpRequest } from './http/client.js';
@@ -87,4 +88,9 @@ export function describeRefusal(config: DestinationConfig, status: number): stri
   // A gateway that refuses its headers answers the same as Langfuse does to wrong keys.
   const hasGateway = Object.keys(config.headers).length > 0;
   return `Langfuse refused the keys${hasGateway ? ' or CC_LANGFUSE_HEADERS' : ''} (${status}) at ${hostOf(config)}`;
+}
+
+/** What Langfuse's answer says about why it refuses, to be added to a sentence. */
+export function quoteReason(answer: unknown): string {
+  return isRecord(answer) && typeof answer.message === 'string' ? `: ${answer.message}` : '';
 }

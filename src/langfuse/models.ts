@@ -1,9 +1,9 @@
 import * as z from 'zod/mini';
 import type { LangfuseConfig } from '../config/settings.js';
 import { attempt } from '../shared/attempt.js';
-import { isRecord, parseJson } from '../shared/json.js';
+import { parseJson } from '../shared/json.js';
 import type { Limits } from './destination.js';
-import { apiRequest, describeRefusal } from './endpoint.js';
+import { apiRequest, describeRefusal, quoteReason } from './endpoint.js';
 import { isRefusal, isSuccess, requestOnce } from './http/client.js';
 
 /** A model as Langfuse defines it: it applies to generations whose model name matches the pattern. */
@@ -79,7 +79,7 @@ export async function defineModel(
   const request = await apiRequest(langfuse, limits, 'POST', '/api/public/models', definition);
   const { status, body } = await requestOnce(request, limits);
   if (isSuccess(status)) return;
-  const answer = parseJson(body);
-  const reason = isRecord(answer) && typeof answer.message === 'string' ? `: ${answer.message}` : '';
-  throw new Error(`${definition.modelName} was not defined: the server answers ${status}${reason}`);
+  throw new Error(
+    `${definition.modelName} was not defined: the server answers ${status}${quoteReason(parseJson(body))}`,
+  );
 }

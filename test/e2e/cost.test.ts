@@ -207,7 +207,7 @@ describe('cost', () => {
     [['--by', 'week'], '--by week: expected day, project, session, model, repository or branch'],
     [['--json', '--csv'], '--json and --csv: choose one of them'],
     [['--since', 'x'], '--since x: expected 30m, 12h, 7d, 2w or 2026-11-01'],
-    [['x'], 'x: cost takes no operands'],
+    [['x'], 'x: cost takes no operands; see cost --help'],
   ])('refuses %j in one line with exit code 2', async (args, message) => {
     expect(await cost(...args)).toMatchObject({ exitCode: 2, stdout: '', stderr: `cc-langfuse: ${message}\n` });
   });

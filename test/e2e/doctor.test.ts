@@ -191,7 +191,7 @@ describe('doctor', () => {
 
   test.each([
     [['--frob'], "Unknown option '--frob'; --help lists the options"],
-    [['x'], 'x: doctor takes no operands'],
+    [['x'], 'x: doctor takes no operands; see doctor --help'],
   ])('rejects the arguments %j', async (args, words) => {
     expect(await home.doctor(args)).toMatchObject({ exitCode: 2, stdout: '', stderr: `cc-langfuse: ${words}\n` });
   });

@@ -97,7 +97,7 @@ describe('log', () => {
   });
 
   test.each([
-    [['x'], 'x: log takes no operands'],
+    [['x'], 'x: log takes no operands; see log --help'],
     [['--folow'], "Unknown option '--folow'; did you mean --follow?"],
   ])('refuses %j in one line with exit code 2', async (args, message) => {
     expect(await log(...args)).toMatchObject({ exitCode: 2, stdout: '', stderr: `cc-langfuse: ${message}\n` });

@@ -232,7 +232,7 @@ describe('status', () => {
   });
 
   test.each([
-    [['x'], 'x: status takes no operands'],
+    [['x'], 'x: status takes no operands; see status --help'],
     [['--jsno'], "Unknown option '--jsno'; --help lists the options"],
     [['--jso'], "Unknown option '--jso'; did you mean --json?"],
   ])('refuses %j in one line with exit code 2', async (args, message) => {

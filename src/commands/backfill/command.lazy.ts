@@ -2,7 +2,7 @@ import { UsageError } from '../../cli/command-line.js';
 import { formatCount, plural, toOneLine } from '../../cli/format.js';
 import { formatSession } from '../../cli/format-session.js';
 import { ownCommand } from '../../cli/own-command.js';
-import { canAsk, confirm } from '../../cli/questions.js';
+import { canAsk, confirm, noTerminal } from '../../cli/questions.js';
 import { selectSessions } from '../../cli/session-selection.js';
 import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
@@ -49,8 +49,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   });
   if (sessions.length === 0) printStderr(explainNoSessions(request));
   const isSending = !request.isDryRun && sessions.length > 0;
-  if (isSending && !request.assumeYes && (!canAsk() || request.output !== 'words'))
-    throw new UsageError('there is no terminal to ask in: use --yes; --dry-run shows what would be sent');
+  if (isSending && !request.assumeYes && (!canAsk() || request.output !== 'words')) throw noTerminal();
   // A Collector has no keys to check, and no page.
   const project =
     destination?.kind === 'langfuse' && isSending ? await findProject(destination, stateFolder(env)) : undefined;

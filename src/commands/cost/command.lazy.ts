@@ -1,4 +1,4 @@
-import { errorReason, parseCommandLine, parsePointInTime, UsageError } from '../../cli/command-line.js';
+import { errorReason, parseOptions, parsePointInTime, UsageError } from '../../cli/command-line.js';
 import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
@@ -34,8 +34,7 @@ const OPTIONS = {
 } as const;
 
 export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS);
-  if (positionals.length > 0) throw new UsageError(`${positionals[0]}: cost takes no operands`);
+  const values = parseOptions('cost', args, OPTIONS);
   if (values.json && values.csv) throw new UsageError('--json and --csv: choose one of them');
   const by = parseGrouping(values.by ?? 'day');
   const since = values.since === undefined ? undefined : parsePointInTime('since', values.since, Date.now());

@@ -61,7 +61,7 @@ function findProject({ session: { folder } }: Entry): string {
   return folder || '(no folder)';
 }
 
-/** The name of the repository as it is now; of a folder that is in none, or is gone, the folder. */
+/** The name of the repository that the folder belongs to today; the folder itself if there is none, or the folder is gone. */
 function createRepositoryFinder(): FindKey {
   const known = new Map<string, string>();
   return (entry) => {

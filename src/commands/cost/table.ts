@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { formatCount, formatMoment, plural, toOneLine } from '../../cli/format.js';
 import { formatCosts, formatDollars } from '../../cli/format-cost.js';
-import { cutToWidth, displayWidth, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
+import { cutToWidth, displayWidth, drawBar, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
 import { type Costs, countTokens, type Entry } from '../../costs/ledger.js';
 import { findDay, type GroupName, type Row } from './grouping.js';
 
@@ -87,10 +87,6 @@ function formatShare(part: number, whole: number): string {
 function weigh(costs: Costs, total: Costs): number {
   if (total.dollars + total.learntDollars > 0) return costs.dollars + costs.learntDollars;
   return countTokens(costs.used);
-}
-
-function drawBar(value: number, most: number, columns: number): string {
-  return '━'.repeat(value > 0 ? Math.max(1, Math.round((value / Math.max(most, Number.EPSILON)) * columns)) : 0);
 }
 
 function measure({ heading, cells, total }: Column): number {

@@ -1,7 +1,7 @@
-import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { parseOptions, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { ownCommand } from '../../cli/own-command.js';
-import { canAsk, confirm } from '../../cli/questions.js';
+import { canAsk, confirm, noTerminal } from '../../cli/questions.js';
 import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { adviseOnKeys } from '../../config/missing-keys.js';
@@ -31,8 +31,7 @@ const OPTIONS = { 'dry-run': { type: 'boolean' }, yes: { type: 'boolean' } } as 
 const TIMEOUT_MS = 60_000;
 
 export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS);
-  if (positionals.length > 0) throw new UsageError(`${positionals[0]}: dashboard takes no operands`);
+  const values = parseOptions('dashboard', args, OPTIONS);
   const { env } = await readCommandSettings(shell, process.cwd());
   const { destination, autoTags } = await readSettings(env);
   const filters = listFilters(autoTags);
@@ -48,8 +47,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     throw new UsageError(
       `dashboard needs a Langfuse server and its keys: ${adviseOnKeys(shell, `run ${ownCommand()} install, or set them in the shell`)}`,
     );
-  if (!values.yes && !canAsk())
-    throw new UsageError('there is no terminal to ask in: use --yes; --dry-run shows what would be sent');
+  if (!values.yes && !canAsk()) throw noTerminal();
   const check = await checkKeys(destination);
   if (check.kind !== 'accepted') throw new Error(check.problem);
   const api = new DashboardApi(destination, { deadline: Date.now() + TIMEOUT_MS });

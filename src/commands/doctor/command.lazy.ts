@@ -1,5 +1,5 @@
 import { homedir } from 'node:os';
-import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { parseOptions } from '../../cli/command-line.js';
 import { printJson, printStdout } from '../../cli/terminal.js';
 import { runChecks } from './checks.js';
 import { buildJsonReport, formatReport, isHealthy } from './report.js';
@@ -26,8 +26,7 @@ Exit code: 0; 1 if something is broken; 2 for a usage error.
 const OPTIONS = { json: { type: 'boolean' } } as const;
 
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS);
-  if (positionals.length > 0) throw new UsageError(`${positionals[0]}: doctor takes no operands`);
+  const values = parseOptions('doctor', args, OPTIONS);
   const parts = await runChecks(env, process.cwd());
   if (values.json) printJson(buildJsonReport(parts));
   else printStdout(formatReport(parts, homedir()).join('\n'));

@@ -11,11 +11,11 @@ export async function detachHook(program: string, env: NodeJS.ProcessEnv, worker
   const payload = await readStdin(Date.now() + STDIN_WAIT_MS);
   const fields = parseJson(payload);
   const sessionId = isRecord(fields) && typeof fields.session_id === 'string' ? fields.session_id : '';
-  // Claude Code shows it to the user.
   const isPrompt = isRecord(fields) && fields.hook_event_name === PROMPT_EVENT;
   // What this event's hooks print can become a part of the prompt.
   const systemMessage = isPrompt ? undefined : takeNotice(env, sessionId);
   if (systemMessage !== undefined) {
+    // Claude Code shows it to the user.
     process.stdout.on('error', () => {});
     process.stdout.write(`${JSON.stringify({ systemMessage })}\n`);
   }

@@ -86,7 +86,7 @@ export async function hook(
   }
 }
 
-/** Nobody waits for a follower, whoever waits for this. */
+/** A follower always runs in the background, even if Claude Code waits for this process. */
 async function startFollower(payload: string, env: NodeJS.ProcessEnv, { live }: Settings): Promise<void> {
   if (!live) return;
   const { startInBackground } = await import('./detach.lazy.js');

@@ -18,7 +18,7 @@ interface Timing {
   readonly settings: { readonly timeoutMs: number };
 }
 
-/** When to give up, in ms since 1970: a server that is down costs whoever waits the whole time only once. */
+/** When to give up, in ms since 1970. While a server is down, only the first run in front waits the whole time. */
 export function findDeadline({ folder, startedAt, deadline, worker }: Timing, destinationId: string): number {
   const isDown = !worker && isOngoing(readOutage(folder, destinationId), startedAt);
   return isDown ? Math.min(deadline, startedAt + DURING_OUTAGE_MS) : deadline;

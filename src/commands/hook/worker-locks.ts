@@ -12,7 +12,7 @@ export interface Post {
 }
 
 /**
- * Undefined if another worker is at work on the session, or enough are for the destination. Whoever has held either looks for
+ * Undefined if another worker is at work on the session, or enough are for the destination. A worker that has held either looks for
  * events that were left after that: so a worker that leaves its event first, and then tries once more in vain, may go.
  */
 export async function takePost(folder: string, destination: string, sessionId: string): Promise<Post | undefined> {

@@ -1,4 +1,4 @@
-import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { parseOptions } from '../../cli/command-line.js';
 import { printStderr, printStdout } from '../../cli/terminal.js';
 import { stateFolder } from '../../config/claude-folder.js';
 import { logPath } from '../../shared/log.js';
@@ -19,8 +19,7 @@ part of it that was set aside because it was too long is shown, too.
 const OPTIONS = { follow: { type: 'boolean', short: 'f' } } as const;
 
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS);
-  if (positionals.length > 0) throw new UsageError(`${positionals[0]}: log takes no operands`);
+  const values = parseOptions('log', args, OPTIONS);
   const path = logPath(stateFolder(env));
   let isEmpty = true;
   for await (const lines of readLog(path, values.follow ?? false)) {

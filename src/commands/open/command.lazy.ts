@@ -1,4 +1,5 @@
 import { parseCommandLine, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
+import { ownCommand } from '../../cli/own-command.js';
 import { selectSession } from '../../cli/session-selection.js';
 import { printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
@@ -69,7 +70,7 @@ async function findTurnUrl(
   const { turn, root, destination } = await findTurn(session, (each) => each.number === number, entry, settings);
   const { lastLine, sentLine = 0 } = withProgressAt(entry, destination);
   if (turn.prompts[0].line > Math.max(lastLine, sentLine))
-    throw new Error(`turn ${number} is still to be sent; the next hook sends it, or cc-langfuse backfill`);
+    throw new Error(`turn ${number} is still to be sent; the next hook sends it, or ${ownCommand()} backfill`);
   const { id, parentId } = root.trace;
   return turnUrl(await findPage(destination), id, parentId && root.id);
 }

@@ -1,5 +1,5 @@
 import { formatCount, plural, toOneLine } from '../../cli/format.js';
-import { cutToWidth, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
+import { cutToWidth, drawBar, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
 import { PART_KINDS, type RequestPart, type ShownRequest } from './request.js';
 
 const DEFAULT_COLUMNS = 80;
@@ -44,7 +44,7 @@ function renderKinds(parts: readonly RequestPart[], total: number, width: number
   const bar = Math.max(0, Math.min(24, width - KIND_COLUMNS - countColumns - SHARE_COLUMNS - 12));
   return used.map(({ kind, of }, index) => {
     const chars = sumChars(of);
-    const drawn = '━'.repeat(chars > 0 ? Math.max(1, Math.round((chars / Math.max(1, total)) * bar)) : 0);
+    const drawn = drawBar(chars, total, bar);
     const figures = `${counts[index]?.padStart(countColumns)}${formatShare(chars, total)}`;
     const line = `${kind.padEnd(KIND_COLUMNS)} ${formatCount(of.length).padStart(5)} × ${figures}  `;
     return `${cutToWidth(line, width)}${bar > 0 ? `  ${style('cyan', drawn)}` : ''}`.trimEnd();

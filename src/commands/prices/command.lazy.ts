@@ -1,7 +1,7 @@
-import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { parseOptions, UsageError } from '../../cli/command-line.js';
 import { plural, toOneLine } from '../../cli/format.js';
 import { ownCommand } from '../../cli/own-command.js';
-import { canAsk, confirm } from '../../cli/questions.js';
+import { canAsk, confirm, noTerminal } from '../../cli/questions.js';
 import { listSessions } from '../../cli/session-selection.js';
 import { formatJson, printStderr, printStdout, style } from '../../cli/terminal.js';
 import { claudeFolder } from '../../config/claude-folder.js';
@@ -41,8 +41,7 @@ const OPTIONS = { 'dry-run': { type: 'boolean' }, yes: { type: 'boolean' } } as 
 const TIMEOUT_MS = 30_000;
 
 export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS);
-  if (positionals.length > 0) throw new UsageError(`${positionals[0]}: prices takes no operands`);
+  const values = parseOptions('prices', args, OPTIONS);
   const { env } = await readCommandSettings(shell, process.cwd());
   const { destination } = await readSettings(env);
   if (destination?.kind !== 'langfuse')
@@ -50,8 +49,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
       `prices needs a Langfuse server and its keys: ${adviseOnKeys(shell, `run ${ownCommand()} install, or set them in the shell`)}`,
     );
   const isDryRun = values['dry-run'] ?? false;
-  if (!isDryRun && !values.yes && !canAsk())
-    throw new UsageError('there is no terminal to ask in: use --yes; --dry-run shows what would be sent');
+  if (!isDryRun && !values.yes && !canAsk()) throw noTerminal();
   const sessions = listSessions(claudeFolder(env));
   const learned = learnPrices(
     sessions.flatMap(({ path }) => attempt(() => readAccountSteps(path)) ?? []),

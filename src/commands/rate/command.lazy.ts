@@ -1,5 +1,6 @@
 import { parseCommandLine, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
+import { ownCommand } from '../../cli/own-command.js';
 import { selectSession } from '../../cli/session-selection.js';
 import { printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
@@ -46,7 +47,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   const entry = state.read(session.sessionId);
   if (!entry || optOut !== undefined)
     throw new Error(`the session is not in Langfuse${optOut === undefined ? '' : `: ${optOut}`}`);
-  if (isMutedNow(entry.mutes)) throw new Error('the session is muted; cc-langfuse unmute ends that');
+  if (isMutedNow(entry.mutes)) throw new Error(`the session is muted; ${ownCommand()} unmute ends that`);
   const isRunningHere = shell.CLAUDE_CODE_SESSION_ID === session.sessionId;
   const isWanted = (turn: Turn) => (number === undefined ? isRateable(turn, isRunningHere) : turn.number === number);
   const found = await findTurn(session, isWanted, entry, { env, restrictions: [shell] });

@@ -1,4 +1,4 @@
-import { parseCommandLine, parsePointInTime, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
+import { parseOptions, parsePointInTime, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
 import { formatMoment, toOneLine } from '../../cli/format.js';
 import { formatCosts } from '../../cli/format-cost.js';
 import { formatSession } from '../../cli/format-session.js';
@@ -64,9 +64,7 @@ interface ExportState {
 }
 
 export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS);
-  if (positionals.length > 0)
-    throw new UsageError(`${positionals[0]}: sessions takes no operands; --search finds text`);
+  const values = parseOptions('sessions', args, OPTIONS, '--search finds text');
   if (values.search === '') throw new UsageError('--search: expected a text');
   if (values.search !== undefined && values.count) throw new UsageError('--search and --count: choose one of them');
   const limit = parseLimit(values.limit) ?? (values.search === undefined ? USUAL_LIMIT : Number.POSITIVE_INFINITY);

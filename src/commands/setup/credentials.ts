@@ -2,7 +2,8 @@ import { UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { ask, askHidden, confirm } from '../../cli/questions.js';
 import { printStdout } from '../../cli/terminal.js';
-import { isKey, NO_WEB_URL, parseWebUrl } from '../../config/setting-formats.js';
+import { readCommandSettings } from '../../config/folder-settings.js';
+import { isKey, NO_WEB_URL, parseOtlpHeaders, parseWebUrl } from '../../config/setting-formats.js';
 import { type LangfuseConfig, variableFor } from '../../config/settings.js';
 import { checkKeys, type ProjectAnswer } from '../../langfuse/server.js';
 
@@ -145,4 +146,10 @@ async function isMeant(name: CredentialName, answer: string): Promise<boolean> {
 /** Shows enough of a key to recognise it, and too little to use it. */
 function abbreviateKey(key: string): string {
   return key.length < 16 ? '…' : `${key.slice(0, 6)}…${key.slice(-4)}`;
+}
+
+/** The headers for a gateway, which the shell or any settings may name. */
+export async function readGatewayHeaders(env: NodeJS.ProcessEnv): Promise<LangfuseConfig['headers']> {
+  const { CC_LANGFUSE_HEADERS: headers = '' } = (await readCommandSettings(env, process.cwd())).env;
+  return parseOtlpHeaders(headers) ?? {};
 }

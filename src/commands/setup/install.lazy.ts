@@ -1,23 +1,20 @@
 import { text } from 'node:stream/consumers';
-import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { parseOptions, UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { ownCommand } from '../../cli/own-command.js';
-import { canAsk } from '../../cli/questions.js';
+import { canAsk, noTerminal } from '../../cli/questions.js';
 import { printStderr, printStdout } from '../../cli/terminal.js';
 import { stateFolder } from '../../config/claude-folder.js';
-import { findOwnHooks, HOOK_SECONDS, LIVE_HOOK_SECONDS, portableCommand } from '../../config/claude-hooks.js';
+import { HOOK_SECONDS, LIVE_HOOK_SECONDS, portableCommand } from '../../config/claude-hooks.js';
 import {
   commandEnvironment,
   envBlock,
   parseClaudeSettings,
   readSettingsAt,
   readSettingsFiles,
-  type SettingsContent,
 } from '../../config/claude-settings.js';
-import { readCommandSettings } from '../../config/folder-settings.js';
 import { saveInstalledDestination } from '../../config/installed-destinations.js';
 import { programInForce, programsFolder } from '../../config/installed-program.js';
-import { parseOtlpHeaders } from '../../config/setting-formats.js';
 import { type CollectorConfig, readSettings } from '../../config/settings.js';
 import { type Scope, settingsPath } from '../../config/settings-paths.js';
 import { saveProject, sessionsPage } from '../../langfuse/project-page.js';
@@ -37,12 +34,13 @@ import {
   DEFAULT_URL,
   findProblem,
   readCredentials,
+  readGatewayHeaders,
 } from './credentials.js';
 import { installManaged } from './managed.js';
 import { parseSetupOptions, SETUP_OPTIONS } from './options.js';
 import { describeInstalled, installProgram } from './program-copy.js';
 import { buildAbsoluteCommands } from './program-path.js';
-import { addToSettings } from './settings-change.js';
+import { addToSettings, hasOwnHooks } from './settings-change.js';
 import { planChange, type SettingsChange, showChange, writeChange } from './settings-file.js';
 
 export const HELP = `usage: cc-langfuse install [options]
@@ -117,10 +115,9 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     throw new UsageError('CC_LANGFUSE_OTLP_URL is set, so keys and server are not used: remove it, or leave them out');
   const needsKeys = scope !== 'project' && !collector;
   if (!isDryRun && !assumeYes && !collector && !canAsk())
-    throw new UsageError('there is no terminal to ask in: use --yes, with --public-key and --secret-key-stdin');
+    throw noTerminal('use --yes, with --public-key and --secret-key-stdin');
 
-  const { CC_LANGFUSE_HEADERS: headers = '' } = (await readCommandSettings(env, process.cwd())).env;
-  const known = { ...readKnownCredentials(block, env), ...given, headers: parseOtlpHeaders(headers) ?? {} };
+  const known = { ...readKnownCredentials(block, env), ...given, headers: await readGatewayHeaders(env) };
   if (isDryRun) {
     const change = plan(needsKeys ? known : {});
     if (scope !== 'project') printStdout(`would install ${version} in ${programsFolder(env)}`);
@@ -154,8 +151,8 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
 }
 
 async function readRequest(args: readonly string[]) {
-  const { values, positionals } = parseCommandLine(args, OPTIONS);
-  const options = parseSetupOptions('install', values, positionals);
+  const values = parseOptions('install', args, OPTIONS);
+  const options = parseSetupOptions(values);
   const { 'public-key': publicKey, 'base-url': baseUrl, 'secret-key-stdin': isSecretKeyPiped } = values;
   if (options.scope === 'project' && (publicKey ?? baseUrl ?? isSecretKeyPiped) !== undefined)
     throw new UsageError(
@@ -192,10 +189,6 @@ function readSecretKey(): Promise<string> {
 function readKnownCredentials(block: NodeJS.ProcessEnv, env: NodeJS.ProcessEnv): Partial<Credentials> {
   const own = readCredentials(block);
   return own.publicKey !== undefined && own.secretKey !== undefined ? own : readCredentials(commandEnvironment(env));
-}
-
-function hasOwnHooks(content: SettingsContent): boolean {
-  return content.kind === 'settings' && findOwnHooks(content.settings).length > 0;
 }
 
 function describeNextSteps(

@@ -4,10 +4,8 @@ import { UsageError } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { printStderr, printStdout } from '../../cli/terminal.js';
 import { HOOK_SECONDS, type HookCommand, portableCommand } from '../../config/claude-hooks.js';
-import { readCommandSettings } from '../../config/folder-settings.js';
-import { parseOtlpHeaders } from '../../config/setting-formats.js';
 import { settingsPath } from '../../config/settings-paths.js';
-import { buildVariables, type Credentials, checkKnownCredentials } from './credentials.js';
+import { buildVariables, type Credentials, checkKnownCredentials, readGatewayHeaders } from './credentials.js';
 import { buildAbsoluteCommands, findStartedFiles } from './program-path.js';
 import { addToSettings } from './settings-change.js';
 import { planChange, showChange, writeChange } from './settings-file.js';
@@ -47,8 +45,7 @@ export async function installManaged(request: ManagedRequest, env: NodeJS.Proces
     return 0;
   }
   if (given.secretKey !== undefined) {
-    const { CC_LANGFUSE_HEADERS: headers = '' } = (await readCommandSettings(env, process.cwd())).env;
-    await checkKnownCredentials({ ...given, headers: parseOtlpHeaders(headers) ?? {} });
+    await checkKnownCredentials({ ...given, headers: await readGatewayHeaders(env) });
   }
   try {
     writeChange(change, { keepsBackup: false, isShared: true });

@@ -10,12 +10,7 @@ export const SETUP_OPTIONS = {
 
 const SCOPES: readonly Scope[] = ['user', 'project', 'local', 'managed'];
 
-export function parseSetupOptions(
-  command: string,
-  values: { scope?: string; 'dry-run'?: boolean; yes?: boolean },
-  [operand]: readonly string[],
-) {
-  if (operand !== undefined) throw new UsageError(`${operand}: ${command} takes no operands; see ${command} --help`);
+export function parseSetupOptions(values: { scope?: string; 'dry-run'?: boolean; yes?: boolean }) {
   const scope = SCOPES.find((each) => each === (values.scope ?? 'user'));
   if (!scope) throw new UsageError(`--scope ${values.scope}: expected ${SCOPES.join(', ')}`);
   return { scope, isDryRun: values['dry-run'] ?? false, assumeYes: values.yes ?? false };

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { findOwnHooks, HOOK_SECONDS, type HookCommand } from '../../config/claude-hooks.js';
-import { type ClaudeSettings, parseClaudeSettings } from '../../config/claude-settings.js';
+import { type ClaudeSettings, parseClaudeSettings, type SettingsContent } from '../../config/claude-settings.js';
 import { attempt } from '../../shared/attempt.js';
 import { isRecord } from '../../shared/json.js';
 import { getValue, type JsonPath, removeValue, setValue } from './json-edit.js';
@@ -23,6 +23,10 @@ export function addToSettings(
   for (const [event, seconds] of Object.entries(events)) rest = addHook(rest, event, seconds, commandFor(event));
   for (const [name, value] of Object.entries(variables)) rest = setValue(rest, ['env', name], value);
   return rest;
+}
+
+export function hasOwnHooks(content: SettingsContent): boolean {
+  return content.kind === 'settings' && findOwnHooks(content.settings).length > 0;
 }
 
 /** Removes the hooks and these variables, and whatever becomes empty by that, unless it was empty in the text before. */

@@ -1,9 +1,9 @@
 import { existsSync, lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { parseOptions } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { ownCommand } from '../../cli/own-command.js';
-import { canAsk, confirm } from '../../cli/questions.js';
+import { canAsk, confirm, noTerminal } from '../../cli/questions.js';
 import { printStdout, quoteForShell } from '../../cli/terminal.js';
 import { stateFolder } from '../../config/claude-folder.js';
 import { findOwnHooks, findOwnPlugins } from '../../config/claude-hooks.js';
@@ -43,8 +43,8 @@ Exit code: 0; 1 if something failed; 2 for a usage error; 130 if you stopped it.
 const OPTIONS = { ...SETUP_OPTIONS, purge: { type: 'boolean' } } as const;
 
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS);
-  const { scope, isDryRun, assumeYes } = parseSetupOptions('uninstall', values, positionals);
+  const values = parseOptions('uninstall', args, OPTIONS);
+  const { scope, isDryRun, assumeYes } = parseSetupOptions(values);
   const plan = planRemoval(settingsPath(scope, env, process.cwd()), values.purge ?? false, env);
   const { change, isChange, removed } = plan;
   const mustAsk = (isChange || removed.length > 0) && !isDryRun && !assumeYes;
@@ -53,7 +53,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     for (const path of removed) print(`${path} would be removed`);
   }
   if (isDryRun) return 0;
-  if (mustAsk && !canAsk()) throw new UsageError('there is no terminal to ask in: use --yes');
+  if (mustAsk && !canAsk()) throw noTerminal('use --yes');
   if (mustAsk && !(await confirm('Remove it?'))) {
     printStdout('nothing was changed');
     return 0;

@@ -1,9 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { homedir } from 'node:os';
-import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { parseOptions } from '../../cli/command-line.js';
 import { ownCommand } from '../../cli/own-command.js';
 import { printStdout } from '../../cli/terminal.js';
-import { findOwnHooks } from '../../config/claude-hooks.js';
 import { parseClaudeSettings } from '../../config/claude-settings.js';
 import { findVersionInForce, programInForce } from '../../config/installed-program.js';
 import { settingsPath } from '../../config/settings-paths.js';
@@ -12,7 +11,7 @@ import { version } from '../../shared/version.js';
 import { isOlder } from '../doctor/checks/program.js';
 import { describeInstalled, installProgram } from './program-copy.js';
 import { buildAbsoluteCommands } from './program-path.js';
-import { addToSettings } from './settings-change.js';
+import { addToSettings, hasOwnHooks } from './settings-change.js';
 import { planChange, writeChange } from './settings-file.js';
 
 export const HELP = `usage: cc-langfuse upgrade
@@ -27,8 +26,7 @@ Exit code: 0; 1 if something failed; 2 for a usage error.
 const NPM_WAIT_MS = 60_000;
 
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const [operand] = parseCommandLine(args, {}).positionals;
-  if (operand !== undefined) throw new UsageError(`${operand}: upgrade takes no operands`);
+  parseOptions('upgrade', args, {});
   const inForce = findVersionInForce(env);
   if (inForce === undefined) throw new Error(`no version is installed to upgrade; run: ${ownCommand()} install`);
   const newest = readNewestVersion(env);
@@ -77,13 +75,10 @@ function runNpm(args: readonly string[], env: NodeJS.ProcessEnv, output: 'pipe' 
 function registerAgain(env: NodeJS.ProcessEnv): void {
   const path = settingsPath('user', env, '');
   const commandFor = buildAbsoluteCommands(programInForce(env), env);
-  const change = planChange(path, (text) => (hasOwnHooks(text) ? addToSettings(text, commandFor, {}) : text));
+  const change = planChange(path, (text) =>
+    hasOwnHooks(parseClaudeSettings(text)) ? addToSettings(text, commandFor, {}) : text,
+  );
   if (change.before === undefined || change.before === change.after) return;
   writeChange(change, { keepsBackup: false });
   printStdout(`registered the hooks of ${version} in ${path}`);
-}
-
-function hasOwnHooks(text: string): boolean {
-  const content = parseClaudeSettings(text);
-  return content.kind === 'settings' && findOwnHooks(content.settings).length > 0;
 }

@@ -1,5 +1,5 @@
 import { homedir } from 'node:os';
-import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { parseOptions } from '../../cli/command-line.js';
 import { printJson, printStdout } from '../../cli/terminal.js';
 import { buildJsonStatus, formatStatus } from './report.js';
 import { readStatus } from './status.js';
@@ -21,8 +21,7 @@ The link needs the project's id, which install and backfill ask for.
 const OPTIONS = { json: { type: 'boolean' } } as const;
 
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { values, positionals } = parseCommandLine(args, OPTIONS);
-  if (positionals.length > 0) throw new UsageError(`${positionals[0]}: status takes no operands`);
+  const values = parseOptions('status', args, OPTIONS);
   const status = await readStatus(env, process.cwd());
   if (values.json) await printJson(buildJsonStatus(status));
   else await printStdout(formatStatus(status, homedir(), Date.now()).join('\n'));

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { parseCommandLine, UsageError } from '../../cli/command-line.js';
+import { parseOptions } from '../../cli/command-line.js';
 import { printJson, printStderr, quoteForShell } from '../../cli/terminal.js';
 import { programInForce } from '../../config/installed-program.js';
 import { attempt } from '../../shared/attempt.js';
@@ -17,8 +17,7 @@ is printed by the launcher, cc-langfuse-hook, without starting Node.
 `;
 
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  const { positionals } = parseCommandLine(args, {});
-  if (positionals.length > 0) throw new UsageError(`${positionals[0]}: statusline takes no operands`);
+  parseOptions('statusline', args, {});
   const installed = join(programInForce(env), 'hook.sh');
   // A copy that a package runner has fetched does not stay.
   const launcher = existsSync(installed) ? installed : join(dirname(realpathSync(process.argv[1] ?? '')), 'hook.sh');

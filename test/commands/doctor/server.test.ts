@@ -180,7 +180,7 @@ describe('what answers', () => {
 });
 
 describe('the keys', () => {
-  const RUN_AGAIN = 'run cc-langfuse doctor again; if it stays so, ask whoever runs the server';
+  const RUN_AGAIN = "run cc-langfuse doctor again; if nothing has changed, ask the server's administrator";
 
   test('may be for a project whose name is malformed', async () => {
     answer({ body: '{"data":[{"id":"p","name":{"toString":1}}]}' }, /projects/);

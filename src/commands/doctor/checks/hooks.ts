@@ -134,7 +134,7 @@ function checkLive({ hooks, plugins, settings }: HookSetup & SettingsInForce): F
     return [
       live.warning(
         'CC_LANGFUSE_LIVE is true, but its hook is not registered: turns are sent when they end',
-        'cc-langfuse install --live',
+        `${ownCommand()} install --live`,
       ),
     ];
   if (settings.live) return [live.ok('turns are sent while they run')];

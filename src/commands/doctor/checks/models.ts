@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { plural, toOneLine } from '../../../cli/format.js';
+import { ownCommand } from '../../../cli/own-command.js';
 import { claudeFolder } from '../../../config/claude-folder.js';
 import { fetchModels, hasPrice } from '../../../langfuse/models.js';
 import { nameModel } from '../../../observations/build/model-name.js';
@@ -24,7 +25,9 @@ async function checkPrices({ trusted: { destination }, shell }: SettingsInForce)
   const unpriced = used.filter((name) => !hasPrice(models, name));
   const prices = about('prices', { used, unpriced });
   if (unpriced.length === 0) return [prices.ok(`Langfuse has prices for ${describe(used)}`)];
-  return [prices.warning(`Langfuse has no price for ${describe(unpriced)}, so it shows no cost`, 'cc-langfuse prices')];
+  return [
+    prices.warning(`Langfuse has no price for ${describe(unpriced)}, so it shows no cost`, `${ownCommand()} prices`),
+  ];
 }
 
 /** Names the models as they are sent. */

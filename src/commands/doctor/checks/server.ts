@@ -20,7 +20,7 @@ const CLOCK_TOLERANCE_MS = 60_000;
 const INGESTION_CLOSED_FROM = 4;
 const ASK_OPERATOR = 'ask whoever runs the server or the proxy in front of it';
 const RUN_COMMAND = 'run the command yourself: it has to print the secret key, nothing else, and end with exit code 0';
-const RUN_AGAIN = `run ${ownCommand()} doctor again; if it stays so, ask whoever runs the server`;
+const RUN_AGAIN = `run ${ownCommand()} doctor again; if nothing has changed, ask the server's administrator`;
 
 export const SERVER_CHECKS = [checkServer, checkProxy, checkCertificates, checkNetworkVariables];
 

@@ -1,10 +1,13 @@
 #!/usr/bin/env node
 // Only what every command needs is loaded statically: with tracing off, or while someone waits, every module is felt.
-import type { How } from './commands/hook/hook.lazy.js';
-import { killInTime, WORKER_MS } from './commands/hook/worker-time.js';
+import type { Worker } from './commands/hook/hook.lazy.js';
 import type { OwnVariables } from './config/own-variables.lazy.js';
 import { withPluginOptions } from './config/plugin-options.js';
 import { version } from './shared/version.js';
+
+/** Nobody waits for a worker, so it may take its time. But it must end. */
+const WORKER_MS = 50_000;
+const WORKER_KILL_MS = 58_000;
 
 const EXIT_CODES: { readonly [error: string]: number } = { UsageError: 2, Interrupted: 130 };
 
@@ -86,11 +89,9 @@ async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv):
       return;
     // Started by hook.sh, or by `hook`, in the background.
     case 'worker':
-      killInTime();
+      // An exit would wait for a pending address lookup, so the process is killed.
+      setTimeout(() => process.kill(process.pid, 'SIGKILL'), WORKER_KILL_MS).unref();
       return startWorker(env, args);
-    // Started by hook.sh in the background when a headless run begins, for all of its events.
-    case 'standby':
-      return startStandby(env, args);
     // Started by hook.sh, or by `hook`, in the background, if turns are to be seen while they run.
     case 'follow':
       return isTracing(env) ? startFollower(env) : undefined;
@@ -128,22 +129,9 @@ async function startHook(env: NodeJS.ProcessEnv): Promise<void> {
 }
 
 async function startWorker(env: NodeJS.ProcessEnv, [bytes = '']: readonly string[]): Promise<void> {
-  const worker = { forMs: WORKER_MS, transcriptBytes: parseBytes(bytes) };
-  if (!isTracing(env)) return optOut(env, worker.transcriptBytes);
-  return runHook(await readOwnVariables(withPluginOptions(env)), { worker });
-}
-
-async function startStandby(env: NodeJS.ProcessEnv, [pipes = '', bytes = '']: readonly string[]): Promise<void> {
-  const readOwn = (passed: NodeJS.ProcessEnv) => readOwnVariables(withPluginOptions(passed));
-  prepareProcess((await readOwn(env)).env);
-  const { standBy } = await import('./commands/hook/standby.lazy.js');
-  await standBy(pipes, { worker: { forMs: WORKER_MS, transcriptBytes: parseBytes(bytes) } }, readOwn);
-  process.exit();
-}
-
-/** The launcher has measured the transcript, if it could. */
-function parseBytes(text: string): number | undefined {
-  return /^\d+$/.test(text) ? Number(text) : undefined;
+  const transcriptBytes = /^\d+$/.test(bytes) ? Number(bytes) : undefined;
+  if (!isTracing(env)) return optOut(env, transcriptBytes);
+  return runHook(await readOwnVariables(withPluginOptions(env)), { forMs: WORKER_MS, transcriptBytes });
 }
 
 async function startSlashCommand(env: NodeJS.ProcessEnv): Promise<void> {
@@ -166,10 +154,13 @@ async function readOwnVariables(env: NodeJS.ProcessEnv): Promise<OwnVariables> {
   return dropForeignVariables(env, [env.CLAUDE_PROJECT_DIR || process.cwd(), process.cwd()]);
 }
 
-async function runHook(own: OwnVariables, how?: How): Promise<void> {
-  prepareProcess(own.env);
+async function runHook(own: OwnVariables, worker?: Worker): Promise<void> {
+  keepCompiledCode(own.env);
+  // The C library would wait 20 s for a name server that does not answer, and until then the process cannot end. It reads this
+  // variable before the first lookup; nothing else in `process.env` is changed.
+  process.env.RES_OPTIONS ??= 'timeout:1 attempts:2';
   const { hook } = await import('./commands/hook/hook.lazy.js');
-  await hook(own, how);
+  await hook(own, worker);
   // A connection without an answer would keep the process alive.
   process.exit();
 }
@@ -180,13 +171,6 @@ async function startFollower(env: NodeJS.ProcessEnv): Promise<void> {
   const { follow } = await import('./commands/hook/follow.lazy.js');
   await follow(own.env);
   process.exit();
-}
-
-function prepareProcess(env: NodeJS.ProcessEnv): void {
-  keepCompiledCode(env);
-  // The C library would wait 20 s for a name server that does not answer, and until then the process cannot end. It reads this
-  // variable before the first lookup; nothing else in `process.env` is changed.
-  process.env.RES_OPTIONS ??= 'timeout:1 attempts:2';
 }
 
 async function optOut(env: NodeJS.ProcessEnv, transcriptBytes?: number): Promise<void> {
@@ -215,7 +199,7 @@ function findStateFolder(env: NodeJS.ProcessEnv): string | undefined {
   return folder && `${folder}/state`;
 }
 
-/** Half of a hook's time is spent compiling the same code, so Node keeps the result if it can (22.1). */
+/** Every hook compiles the same code, so Node keeps the result if it can (22.1). */
 function keepCompiledCode(env: NodeJS.ProcessEnv): void {
   // Not in the folder that Node would choose, which all users share: what is in it is executed.
   const folder = findStateFolder(env);

@@ -35,7 +35,6 @@ const KILLED_WITHIN_RUNS = 2;
 /** The launcher has ended by then. Its worker goes on, and meets the next run, unless it is killed, too. */
 const LAUNCHER_KILLED_WITHIN_MS = 10;
 const LONGEST_PAUSE_MS = 60;
-const NEVER_MS = 600_000;
 
 /**
  * Exports recorded sessions while their hooks are killed at random moments and the server fails at random, and then once
@@ -71,28 +70,15 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
       };
       const [from = ''] = transcriptsOf(source);
       const path = join(workplace.home, '.claude', 'projects', basename(dirname(from)), basename(from));
-      const sessionId = basename(from, '.jsonl');
-      const describe = (event: string, more: object = {}) =>
-        JSON.stringify({ session_id: sessionId, transcript_path: path, hook_event_name: event, ...more });
-      const payload = describe('Stop');
-      const start = describe('SessionStart', { source: 'startup' });
+      const payload = JSON.stringify({
+        session_id: basename(from, '.jsonl'),
+        transcript_path: path,
+        hook_event_name: 'Stop',
+      });
       mkdirSync(dirname(path), { recursive: true });
       // An event may be left to another worker only if its run is recorded.
-      const beginning = random();
-      if (beginning < 0.35) await workplace.hook(start);
-      else if (beginning < 0.8) {
-        // A worker stands by for the later events, until it is killed.
-        workplace.env = { ...workplace.env, CLAUDE_CODE_SESSION_ID: sessionId, CLAUDE_PID: `${process.pid}` };
-        const killAfterMs = random() < 0.2 ? random() * LAUNCHER_KILLED_WITHIN_MS : NEVER_MS;
-        const { isKilled } = await runAndKill(
-          workplace.env,
-          start,
-          [LAUNCHER, 'SessionStart', nodes.path],
-          killAfterMs,
-        );
-        if (isKilled) sum.kills += 1;
-        if (isKilled) sum.launchersKilled += 1;
-      }
+      if (random() < 0.7)
+        await workplace.hook({ ...JSON.parse(payload), hook_event_name: 'SessionStart', source: 'startup' });
       for (const part of split(readFileSync(from, 'utf8'), random)) {
         appendFileSync(path, part);
         const isLaunched = random() < 0.7;
@@ -113,18 +99,12 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
         sum.workersKilled += 1;
       }
       workplace.server.misbehave = () => undefined;
-      const ended = await runAndKill(
-        workplace.env,
-        describe('SessionEnd'),
-        [LAUNCHER, 'SessionEnd', nodes.path],
-        NEVER_MS,
-      );
       while (nodes.findAlive().length > 0) await sleep(10);
       const { exitCode, stdout, ms } = await workplace.hook(payload);
       // It depends on what else the machine does at the moment.
       runMs = ms;
-      for (const code of [exitCode, ended.exitCode]) if (code !== 0) sum.exitsOtherThanZero += 1;
-      sum.bytesOnStdout += stdout.length + ended.stdoutBytes;
+      if (exitCode !== 0) sum.exitsOtherThanZero += 1;
+      sum.bytesOnStdout += stdout.length;
       const { observations, arrivals, media } = workplace.server;
       const expected: { observations: { id: string }[] }[] = JSON.parse(
         readFileSync(join(source.folder, 'expected.json'), 'utf8'),

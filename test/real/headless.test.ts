@@ -1,12 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { claudeProgram } from './claude-code.js';
 import { ClaudeHome } from './claude-home.js';
 import { type Printed, print } from './headless.js';
 import { proveMedia } from './media-proof.js';
 import { proveArrival, proveExport, type Task } from './proof.js';
-import { says, text } from './replies.js';
 import { proveRequests } from './request-proof.js';
 import { PICTURES, type Run, SCENARIOS, type Scenario, WHOLE_REQUESTS } from './scenarios.js';
 import { TracedHome } from './traced-home.js';
@@ -24,24 +21,6 @@ describe('Langfuse receives everything from claude -p', () => {
   test.concurrent(WHOLE_REQUESTS.name, ({ task }) => play(WHOLE_REQUESTS, task, proveRequests));
 
   test.concurrent(PICTURES.name, ({ task }) => play(PICTURES, task, proveMedia));
-});
-
-test.concurrent('one process of the exporter handles Stop and SessionEnd', async () => {
-  const script = { 'Say hello.': [says(text('Hello.'))] };
-  const traced = await TracedHome.open(script, { env: { CC_LANGFUSE_DEBUG: 'true' } });
-  try {
-    await print(claudeProgram(), traced.claude, 'Say hello.');
-    expect(traced.differences).toEqual([]);
-    const log = readFileSync(join(traced.claude.home, '.claude', 'state', 'cc-langfuse_hook.log'), 'utf8');
-    const exports = log
-      .split('\n')
-      .filter((line) => line.includes('"exported"'))
-      .map((line) => JSON.parse(line));
-    expect(exports.map(({ observations }) => observations)).toEqual([2, 0]);
-    expect(new Set(exports.map(({ pid }) => pid)).size).toBe(1);
-  } finally {
-    await traced.close();
-  }
 });
 
 async function play(scenario: Scenario, task: Task, prove = (_: TracedHome) => {}): Promise<void> {

@@ -36,16 +36,8 @@ const FILE_POLL_MS = 10;
 /** What a run in the background knows, besides the payload. */
 export interface Worker {
   readonly forMs: number;
-  /** How long the transcript was when the event came, if it was measured. It may have grown since. */
-  readonly transcriptBytes?: number | undefined;
-}
-
-/** How a hook runs, if not in front with the payload on stdin. */
-export interface How {
-  readonly worker?: Worker;
-  readonly readPayload?: (deadline: number) => Promise<string>;
-  /** Called when the event's own session has been exported, as far as possible. */
-  readonly onExported?: () => void;
+  /** How long the transcript was when the event came. It may have grown since. */
+  readonly transcriptBytes: number | undefined;
 }
 
 interface HookRun {
@@ -56,15 +48,11 @@ interface HookRun {
   readonly startedAt: number;
   readonly deadline: number;
   readonly worker: Worker | undefined;
-  readonly onExported: (() => void) | undefined;
   readonly log: Log;
 }
 
-/** Exports what Langfuse does not have yet of the session that the payload names. Never fails and prints nothing. */
-export async function hook(
-  { env: passed, ignored }: OwnVariables,
-  { worker, readPayload = readStdin, onExported }: How = {},
-): Promise<void> {
+/** Exports what Langfuse does not have yet of the session that stdin names. Never fails and prints nothing. */
+export async function hook({ env: passed, ignored }: OwnVariables, worker?: Worker): Promise<void> {
   const startedAt = Date.now();
   const env = addTelemetryVariables(passed, passed.CLAUDE_PROJECT_DIR || process.cwd());
   const read = await readSettings(env);
@@ -73,12 +61,12 @@ export async function hook(
   const log = openLog(folder, settings);
   try {
     const deadline = startedAt + (worker?.forMs ?? settings.timeoutMs);
-    const text = await readPayload(deadline);
+    const text = await readStdin(deadline);
     // Claude Code has killed the hook before it could pass on its payload.
     if (worker && text === '') return;
     const payload = parsePayload(text);
     if (payload.hook_event_name === PROMPT_EVENT) return await startFollower(text, env, settings);
-    await handleEvent({ payload, env, settings, folder, startedAt, deadline, worker, onExported, log });
+    await handleEvent({ payload, env, settings, folder, startedAt, deadline, worker, log });
   } catch (error) {
     log.error((error as Error).message);
   } finally {
@@ -163,7 +151,6 @@ async function exportEvent(
     // The export may have found that the run began without a SessionStart.
     await end();
     if (name === 'SessionEnd') markRunClosed(folder, sessionId);
-    run.onExported?.();
     // If the server is at fault, the turns of other sessions will not get through either.
     const isUseful = isDone || destination.isHealthy;
     if (isUseful) await recoverOthers(run, state, context);

@@ -23,11 +23,6 @@ case ${CC_LANGFUSE_STATE_DIR:-} in
 *) state=${CLAUDE_CONFIG_DIR:-${HOME:-}/.claude}/state ;;
 esac
 session=${CLAUDE_CODE_SESSION_ID:-}
-# The pipes of the worker that stands by for a headless run's events. They are named after the process of Claude Code, too, since
-# several can have the same session. The user's keys pass through them, so they are in no folder that a project may have chosen.
-standby=
-[ -n "${CC_LANGFUSE_STATE_DIR:-}${CLAUDE_CONFIG_DIR:-}" ] || standby=$state/cc-langfuse_standby/$session.${CLAUDE_PID:-}
-is_headless=
 
 # Prints what a worker has left about the session for Claude Code's status line. Claude Code waits for it, so Node is not started.
 print_status_line() {
@@ -113,36 +108,6 @@ in_front() {
   exec "$node" "$program" hook 2>/dev/null
 }
 
-# Prepares a worker that will also handle the run's later events, so that Node is started once.
-make_standby() {
-  [ -n "$standby" ] || return 1
-  case $session,${CLAUDE_PID:-} in
-  ,* | *, | *,*[!0-9]* | *[!A-Za-z0-9_,-]*) return 1 ;;
-  esac
-  # A session can start more than once in a run.
-  [ ! -e "$standby.in" ] || return 1
-  [ -d "${standby%/*}" ] || (umask 077 && mkdir -p "${standby%/*}")
-  mkfifo -m 600 "$standby.in" "$standby.out" || return 1
-  exec 3<>"$standby.in" 4<>"$standby.out"
-}
-
-# Passes the event with its environment to the worker that stands by; with `wait`, returns when everything has been sent. Fails if
-# there is no such worker any more.
-hand_over() {
-  [ -n "$standby" ] && [ -p "$standby.in" ] && [ -p "$standby.out" ] || return 1
-  trap '' PIPE
-  # Opening a pipe waits for its other end, unless this process has both.
-  # shellcheck disable=SC2094
-  exec 3<>"$standby.in" 4>"$standby.in" 5<>"$standby.out" 6<"$standby.out" 3>&- 5>&-
-  if { printf '\000event\000' && env -0 && printf 'payload\000%s\000' "$payload"; } 2>/dev/null >&4; then
-    exec 4>&-
-    if [ "${1:-}" != wait ] || read -r _ <&6; then return; fi
-  fi
-  exec 4>&- 6<&-
-  trap - PIPE
-  return 1
-}
-
 # Prints how long the transcript is. The worker looks at it when the next prompt may already be in it.
 measure_transcript() {
   path=${payload#*'"transcript_path":"'}
@@ -159,22 +124,17 @@ in_background() {
   # All of it: it can be larger than a pipe holds, and Claude Code closes its end when this script ends.
   payload=$(cat)
   exec </dev/null
-  set -- worker
-  case $event in
-  UserPromptSubmit) set -- follow ;;
-  SessionStart)
-    [ "$is_headless" = true ] && make_standby && set -- standby "$standby"
-    bytes=$(measure_transcript)
-    set -- "$@" ${bytes:+"$bytes"}
-    ;;
-  *) [ "$is_headless" = true ] && hand_over && exit ;;
-  esac
   find_node
+  bytes=
+  command=worker
+  [ "$event" = UserPromptSubmit ] && command=follow
+  [ "$event" = SessionStart ] && bytes=$(measure_transcript)
   # A session of its own is not stopped with Claude Code. Without setsid, as on macOS, a process group of its own has to do.
   separately=
   if command -v setsid; then separately=setsid; else set -m; fi
   trap '' HUP INT TERM
-  printf '%s' "$payload" | $separately "$node" "$program" "$@" &
+  # shellcheck disable=SC2086 # They may be empty.
+  printf '%s' "$payload" | $separately "$node" "$program" $command $bytes &
   exit
 }
 
@@ -209,21 +169,19 @@ if [ "${CC_TRACE_TO_LANGFUSE:-${TRACE_TO_LANGFUSE:-}}" != true ]; then
   exit
 fi
 
-if [ "$event" != SessionStart ] && [ "${CC_LANGFUSE_WAIT:-}" = 1 ]; then in_front; fi
-
 case ${CLAUDE_CODE_ENTRYPOINT:-} in
 '' | sdk*) is_headless=true ;;
 *) is_headless=${CI:+true} ;;
 esac
 
-# The container may end with Claude Code, so the last event waits until everything has been sent.
-if [ "$event" = SessionEnd ] && [ "$is_headless" = true ]; then
-  payload=$(cat)
-  hand_over wait && exit
-  find_node
-  printf '%s' "$payload" | "$node" "$program" hook 2>/dev/null
-  exit
-fi
+case $event in
+SessionStart) ;;
+SessionEnd)
+  # The container may end with Claude Code, so the last event waits until everything has been sent.
+  if [ "$is_headless" = true ] || [ "${CC_LANGFUSE_WAIT:-}" = 1 ]; then in_front; fi
+  ;;
+*) [ "${CC_LANGFUSE_WAIT:-}" = 1 ] && in_front ;;
+esac
 
 if [ "$is_headless" != true ]; then
   has_notice && in_front

@@ -35,9 +35,14 @@ export function formatElapsed(ms: number): string {
 
 /** Local time, to the minute: `2026-11-01 14:05`. */
 export function formatMoment(ms: number): string {
+  return formatSecond(ms).slice(0, '2026-11-01 14:05'.length);
+}
+
+/** Local time, to the second: `2026-11-01 14:05:30`. */
+export function formatSecond(ms: number): string {
   // Loading the data of a locale takes as long as reading a hundred sessions.
   const local = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000);
-  return local.toISOString().slice(0, '2026-11-01T14:05'.length).replace('T', ' ');
+  return local.toISOString().slice(0, '2026-11-01T14:05:30'.length).replace('T', ' ');
 }
 
 /** Puts a text on one line and removes everything that would control the terminal. */

@@ -1,7 +1,7 @@
 import { readHookSettings } from '../config/folder-settings.js';
 import { readSettings, restrict, type Settings, withGivenVariables } from '../config/settings.js';
 import { findEmail } from '../git/identity.js';
-import { readRepositoryConfig, repositoryName } from '../git/repository.js';
+import { originName, readRepositoryConfig } from '../git/repository.js';
 import type { Limits } from '../langfuse/destination.js';
 import type { BuildOptions } from '../observations/build/trace.js';
 import type { Entry } from '../state/entry.js';
@@ -142,9 +142,8 @@ export class RunSettings {
 
 function readGitFacts(folder: string | undefined, { userId, gitIdentity }: Settings) {
   const config = folder === undefined ? undefined : readRepositoryConfig(folder);
-  const origin = config?.get('remote.origin.url');
   return {
     userId: gitIdentity ? findEmail(gitIdentity, config) : userId,
-    repository: origin === undefined ? undefined : repositoryName(origin),
+    repository: originName(config),
   };
 }

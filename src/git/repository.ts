@@ -40,6 +40,12 @@ function statIfExists(path: string) {
   }
 }
 
+/** The name of the repository that the remote `origin` is. */
+export function originName(config: GitConfig | undefined): string | undefined {
+  const origin = config?.get('remote.origin.url');
+  return origin === undefined ? undefined : repositoryName(origin);
+}
+
 /**
  * Returns a remote's URL as `host/owner/name`: the same for every protocol, and without the credentials that some URLs
  * contain. Undefined if it names no host: a local path means nothing to others.

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { appendLines, appendTurn, assistant, at, SESSION, user } from '../support/lines.js';
+import { appendLines, assistant, at, SESSION, user } from '../support/lines.js';
 import { run, Workplace } from '../support/program.js';
 
 let workplace: Workplace;
@@ -13,9 +13,8 @@ beforeEach(async () => {
 afterEach(() => workplace.close());
 
 const transcript = () => workplace.transcriptOf(SESSION);
-const append = (n: number) => appendTurn(transcript(), n, { cwd: workplace.home });
-const stop = () =>
-  workplace.hook({ session_id: SESSION, transcript_path: transcript(), hook_event_name: 'Stop', cwd: workplace.home });
+const append = (n: number) => workplace.addTurn(n);
+const stop = () => workplace.stop();
 const command = (...args: string[]) => run(args, workplace.env, '', { cwd: workplace.home });
 const turns = () => workplace.server.roots.map(({ name }) => name);
 

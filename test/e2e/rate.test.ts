@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Collector } from '../support/collector.js';
 import { LangfuseServer } from '../support/langfuse-server.js';
-import { appendLines, appendTurn, assistant, at, SESSION, toolUse, user } from '../support/lines.js';
+import { appendLines, assistant, at, SESSION, toolUse, user } from '../support/lines.js';
 import { run, Workplace } from '../support/program.js';
 
 let workplace: Workplace;
@@ -14,14 +14,8 @@ afterEach(() => workplace.close());
 
 const OTHER = '22222222-2222-4222-8222-222222222222';
 const transcript = (session = SESSION) => workplace.transcriptOf(session);
-const append = (n: number, session = SESSION) => appendTurn(transcript(session), n, { cwd: workplace.home });
-const stop = (session = SESSION) =>
-  workplace.hook({
-    session_id: session,
-    transcript_path: transcript(session),
-    hook_event_name: 'Stop',
-    cwd: workplace.home,
-  });
+const append = (n: number, session = SESSION) => workplace.addTurn(n, session);
+const stop = (session = SESSION) => workplace.stop(session);
 const rate = (...args: string[]) => run(['rate', ...args], workplace.env, '', { cwd: workplace.home });
 const traceOf = (name: string) => workplace.server.roots.find((root) => root.name === name)?.traceId;
 const ratings = (server = workplace.server) =>

@@ -21,15 +21,14 @@ beforeEach(async () => {
 afterEach(() => workplace.close());
 
 const transcript = () => workplace.transcriptOf(SESSION);
-const append = (n: number) => appendTurn(transcript(), n, { cwd: workplace.home });
-const stop = () =>
-  workplace.hook({ session_id: SESSION, transcript_path: transcript(), hook_event_name: 'Stop', cwd: workplace.home });
+const append = (n: number) => workplace.addTurn(n);
+const stop = () => workplace.stop();
 
 /** What Claude Code passes to the plugin's hooks: the keys that the user has entered, and nothing in the environment. */
 const options = () => ({
   HOME: workplace.home,
   PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
-  // The program as it is built now.
+  // The program from the current build.
   CLAUDE_PLUGIN_ROOT: ROOT,
   CLAUDE_PLUGIN_OPTION_PUBLIC_KEY: PUBLIC_KEY,
   CLAUDE_PLUGIN_OPTION_SECRET_KEY: SECRET_KEY,

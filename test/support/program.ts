@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
+import { appendTurn, SESSION } from './lines.js';
 import { removeFolder } from './remove-folder.js';
 
 export const PROGRAM = fileURLToPath(new URL('../../dist/cli.cjs', import.meta.url));
@@ -92,6 +93,17 @@ export class Workplace {
       this.env,
       typeof payload === 'string' || Buffer.isBuffer(payload) ? payload : JSON.stringify(payload),
     );
+  }
+
+  /** Appends the nth turn of a session that runs in the home. */
+  addTurn(n: number, session = SESSION): void {
+    appendTurn(this.transcriptOf(session), n, { cwd: this.home });
+  }
+
+  /** Runs the Stop hook of such a session. */
+  stop(session = SESSION): Promise<Ended> {
+    const transcript = this.transcriptOf(session);
+    return this.hook({ session_id: session, transcript_path: transcript, hook_event_name: 'Stop', cwd: this.home });
   }
 
   /** Starts a backfill, for which TRACE_TO_LANGFUSE does not matter. */

@@ -1,7 +1,7 @@
 import { UsageError } from '../../cli/command-line.js';
 import { formatMoment } from '../../cli/format.js';
 import { addUpCosts, type Costs, type Entry } from '../../costs/ledger.js';
-import { readRepositoryConfig, repositoryName } from '../../git/repository.js';
+import { originName, readRepositoryConfig } from '../../git/repository.js';
 import { groupBy } from '../../shared/group-by.js';
 
 /** A row of the table. */
@@ -66,15 +66,10 @@ function createRepositoryFinder(): FindKey {
   const known = new Map<string, string>();
   return (entry) => {
     const folder = findProject(entry);
-    const name = known.get(folder) ?? findRepository(folder) ?? folder;
+    const name = known.get(folder) ?? originName(readRepositoryConfig(folder)) ?? folder;
     known.set(folder, name);
     return name;
   };
-}
-
-function findRepository(folder: string): string | undefined {
-  const origin = readRepositoryConfig(folder)?.get('remote.origin.url');
-  return origin === undefined ? undefined : repositoryName(origin);
 }
 
 function compareCosts(a: Costs, b: Costs): number {

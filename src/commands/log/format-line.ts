@@ -1,4 +1,4 @@
-import { toOneLine } from '../../cli/format.js';
+import { formatSecond, toOneLine } from '../../cli/format.js';
 import { style } from '../../cli/terminal.js';
 import { isRecord, parseJson } from '../../shared/json.js';
 
@@ -9,7 +9,7 @@ const COLOURS: { readonly [level: string]: Parameters<typeof style>[0] } = {
 };
 const LEVEL_COLUMNS = 'debug'.length;
 
-/** Formats a line of the log as text: time, level, message and the other fields. What is not JSON stays as it is. */
+/** Formats a line of the log as text: time, level, message and the other fields. What is not JSON is not changed. */
 export function formatLogLine(line: string): string {
   const fields = parseJson(line);
   if (!isRecord(fields)) return toOneLine(line);
@@ -24,10 +24,9 @@ export function formatLogLine(line: string): string {
   ].join('  ');
 }
 
-/** Local time, to the second. */
 function formatTime(time: unknown): string {
-  const moment = new Date(String(time));
-  return Number.isNaN(moment.getTime()) ? toOneLine(String(time ?? '')) : moment.toLocaleString('sv');
+  const moment = Date.parse(String(time));
+  return Number.isNaN(moment) ? toOneLine(String(time ?? '')) : formatSecond(moment);
 }
 
 function formatValue(value: unknown): string {

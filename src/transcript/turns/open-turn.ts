@@ -176,7 +176,7 @@ export class OpenTurn {
 
   /** Tells the thread what no later turn may take again, and what the session has used. */
   close(): void {
-    this.#thread.session = addResponses(this.#thread.session, this.#content.responses.collect());
+    this.#thread.session = addResponses(this.#thread.session, this.responses);
     for (const { uuid } of this.prompts) if (uuid !== undefined) this.#thread.seen.add(uuid);
   }
 
@@ -189,7 +189,7 @@ export class OpenTurn {
   toTurn(sidechains: readonly AgentThread[]): Turn {
     const [first, ...more] = this.prompts;
     if (!first || this.number === undefined) throw new Error('the turn does not count');
-    const responses = this.#content.responses.collect();
+    const { responses } = this;
     return {
       number: this.number,
       countsFrom: this.#countsFrom,

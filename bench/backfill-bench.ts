@@ -104,7 +104,7 @@ export async function benchList(files: number, runs: number) {
         resultChars: 900,
       });
     }
-    // Whoever has the hook has this folder. What the sessions used is remembered in it.
+    // Every user of the hook has this folder. What the sessions used is remembered in it.
     mkdirSync(join(home, '.claude', 'state'));
     return await timeCases(
       {

@@ -1,6 +1,6 @@
 import { quoteForShell } from './terminal.js';
 
-/** Package runners, by the folder in which they keep what they run. None of them puts it on the PATH. */
+/** Package runners, recognized by the folder from which they run a package. They do not put it on the PATH. */
 const RUNNERS = [
   [/[/\\]_npx[/\\]/, 'npx cc-langfuse'],
   [/[/\\]dlx[/\\]/, 'pnpm dlx cc-langfuse'],

@@ -15,7 +15,7 @@ const CLAUDE_FOLDER = 'CLAUDE_CONFIG_DIR';
 const HOMES = ['HOME', 'USERPROFILE'];
 /** What is run must be known to be the user's own: that no file of the project names it is not enough. */
 const COMMAND = 'CC_LANGFUSE_SECRET_KEY_COMMAND';
-/** What is sent to a server so that it lets the user in. A project that chooses a server must bring its own. */
+/** The credentials that each server gets. A project that chooses a server must provide its own. */
 const SECRETS_OF_SERVERS: readonly (readonly [SettingName, readonly SettingName[]])[] = [
   ['LANGFUSE_BASE_URL', ['LANGFUSE_SECRET_KEY', COMMAND, 'CC_LANGFUSE_HEADERS']],
   ['CC_LANGFUSE_OTLP_URL', ['CC_LANGFUSE_OTLP_HEADERS']],

@@ -93,7 +93,7 @@ function listInherited(session: SessionUsage, byId: ReadonlyMap<string, SessionU
   return points;
 }
 
-/** Lists what the sessions used, and what that cost, as finely as it is known. */
+/** Lists what the sessions used and what it cost, in the smallest units that are known. */
 export function listEntries(sessions: readonly SessionUsage[]): Entry[] {
   const byId = new Map(sessions.map((session) => [session.sessionId, session]));
   const steps = sessions.flatMap((session) => listAccountSteps(session, byId));

@@ -60,7 +60,7 @@ function listOutput({ firstBlockAt, blocks, calls }: Response): Passage[] {
   ];
 }
 
-/** Searches the text as it is, but returns it redacted. If redaction removed the match, returns the mark for that. */
+/** Searches the unredacted text, and returns the redacted line. If redaction removed the match, returns its mark. */
 function findLine(content: unknown, wanted: string, redact: Redact): string | undefined {
   if (![...listTexts(content)].some((text) => text.toLowerCase().includes(wanted))) return undefined;
   const redacted = sanitizeValue(content, redact).value;

@@ -135,7 +135,7 @@ async function askUntilGood(
   }
 }
 
-/** Langfuse makes keys of this form, but whoever starts a server of their own can choose any. */
+/** Langfuse creates keys of this form, but on a server of your own you can choose any. */
 const KEY_FORMS = { publicKey: 'pk-lf-', secretKey: 'sk-lf-', baseUrl: '' };
 
 async function isMeant(name: CredentialName, answer: string): Promise<boolean> {

@@ -48,9 +48,9 @@ export const HELP = `usage: cc-langfuse install [options]
 Copies the program to ~/.claude/cc-langfuse, registers the hooks in Claude
 Code's settings and writes the keys of a Langfuse project to their env block. In
 a terminal it asks for what it needs and tries the keys before it writes them.
-If CC_LANGFUSE_OTLP_URL names a Collector, no keys are needed. The rest of the
-file stays as it is. A backup of the file as it was before the first
-installation is kept next to it, until you uninstall.
+If CC_LANGFUSE_OTLP_URL names a Collector, no keys are needed. Nothing else in
+the file is changed. A backup from before the first installation is kept next
+to it, until you uninstall.
 
   --scope <scope>       user: ~/.claude/settings.json (the default)
                         local: .claude/settings.local.json

@@ -24,7 +24,7 @@ export interface ManagedRequest {
 export async function installManaged(request: ManagedRequest, env: NodeJS.ProcessEnv): Promise<number> {
   const { isDryRun, isPrinted, given, secretKeyCommand } = request;
   checkKeysGiven(request);
-  // Not a copy of it: only whoever installs programs for everyone may replace this one.
+  // It is not copied, so that only an administrator can replace it.
   const program = dirname(realpathSync(process.argv[1] ?? ''));
   const problem = findStartedFiles(program, env).map(findSharingProblem).find(Boolean);
   if (problem !== undefined && !isPrinted)

@@ -69,7 +69,7 @@ function makeFolder(folder: string): void {
 /** Returns the folder with these very files, which is new unless they were installed before. */
 function copyProgram(source: string, programs: string): string {
   for (let build = 1; ; build += 1) {
-    // Another build of the same version, or a damaged copy, is left as it is: something may be running from it.
+    // Another build of the same version, or a damaged copy, is not touched: something may be running from it.
     const folder = join(programs, build === 1 ? version : `${version}+${build}`);
     if (!existsSync(folder)) copyFolder(source, folder);
     if (hasSameFiles(source, folder)) return folder;

@@ -23,7 +23,7 @@ import { findBackup, planChange, type SettingsChange, showChange, writeChange } 
 export const HELP = `usage: cc-langfuse uninstall [options]
 
 Removes the hooks from Claude Code's settings, and the keys and settings of
-cc-langfuse from their env block. The rest of the file stays as it is. The
+cc-langfuse from their env block. Nothing else in the file is changed. The
 backup that install made is removed, too, and so is the installed program,
 unless other settings register it.
 

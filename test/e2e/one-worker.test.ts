@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { appendLines, appendTurn, assistant, at, SESSION, user } from '../support/lines.js';
+import { appendLines, appendTurn, assistant, at, SESSION, turnLines, user } from '../support/lines.js';
 import { type Environment, LAUNCHER, POLL, Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
 import { StartedNodes } from '../support/started-nodes.js';
@@ -237,6 +237,28 @@ describe('a turn that was left', () => {
     await expect.poll(findAlive, POLL).toEqual([]);
     expect(describeTurns()).toEqual({ 'Turn 1': '', 'Turn 2': 'another, metadata' });
     expectEachSentOnce(workplace.server);
+  });
+
+  test('is sent even if the other worker has read past where the transcript ended, but not as far as its answer', async () => {
+    await start();
+    const transcript = workplace.transcriptOf(SESSION);
+    const [question, answer] = turnLines(1, { promptId: 'p1' }) as [object, object];
+    const [nextQuestion, nextAnswer] = turnLines(2, { promptId: 'p2' }) as [object, object];
+    appendLines(transcript, question);
+    await launch('Stop', { more: { prompt_id: 'p1', last_assistant_message: 'answer 1', background_tasks: [] } });
+    await expect.poll(() => countStarted('worker'), POLL).toBe(2);
+    await launch('Stop', { more: { prompt_id: 'p2', last_assistant_message: 'answer 2', background_tasks: [] } });
+    await expect.poll(() => left().length, POLL).toBe(1);
+    const hanging = hang();
+    // Claude Code writes both at once, some time after its hooks have started.
+    appendLines(transcript, answer, nextQuestion);
+    await expect.poll(() => hanging.count, POLL).toBe(1);
+    appendLines(transcript, nextAnswer);
+    hanging.release();
+    await expect.poll(findAlive, POLL).toEqual([]);
+    expect(turns()).toEqual(allTurns([SESSION], 2));
+    expectEachSentOnce(workplace.server);
+    expect(left()).toEqual([]);
   });
 
   test('does not close a turn that has begun since', async () => {

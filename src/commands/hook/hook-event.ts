@@ -55,7 +55,10 @@ export function isRecorded({ name, identity }: HookEvent, entry: Entry | undefin
   return last !== undefined && isSameRun(last, identity) && (last.toLine === undefined || name === 'SessionEnd');
 }
 
-/** Whether everything that the event announced has been sent since. `entry` is about the event's destination. */
-export function isSettled({ name, bytes }: HookEvent, entry: Entry | undefined): boolean {
-  return isStop(name) && entry !== undefined && !entry.pending && (entry.bytes ?? 0) > bytes;
+/**
+ * Whether everything that an event without an answer announced has been sent since. `entry` is about the event's destination. If the
+ * answer is known, only the transcript can tell: lines that were written after the event need not be those of its turn.
+ */
+export function isSettled({ name, answer, bytes }: HookEvent, entry: Entry | undefined): boolean {
+  return isStop(name) && !answer && entry !== undefined && !entry.pending && (entry.bytes ?? 0) > bytes;
 }

@@ -6,6 +6,7 @@ import { Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
 import { fuzz } from './fuzz.js';
 import { disturb } from './kills.js';
+import { playQuickTurns } from './quick-turns.js';
 import { numbersFrom } from './random.js';
 
 test('hooks that are killed at random lose and duplicate nothing, even if the server fails at random', async () => {
@@ -23,6 +24,12 @@ test('hooks that are killed at random lose and duplicate nothing, even if the se
   expect(figures.workersKilled).toBeGreaterThan(0);
   expect(figures.faults).toBeGreaterThan(0);
   expect(figures.turns).toBeGreaterThan(0);
+}, 120_000);
+
+test('turns that follow each other faster than their lines are written arrive once, before the session ends', async () => {
+  const figures = await playQuickTurns(15, 20_261_119);
+  expect(figures).toEqual({ sessions: 15, turns: expect.any(Number), missing: 0, sentAgain: 0 });
+  expect(figures.turns).toBeGreaterThanOrEqual(30);
 }, 120_000);
 
 test('hooks exit with 0 and print nothing if bytes of payloads and transcripts are changed at random', async () => {

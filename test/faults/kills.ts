@@ -99,7 +99,7 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
         sum.workersKilled += 1;
       }
       workplace.server.misbehave = () => undefined;
-      while (nodes.findAlive().length > 0) await sleep(10);
+      await nodes.haveEnded();
       const { exitCode, stdout, ms } = await workplace.hook(payload);
       // It depends on what else the machine does at the moment.
       runMs = ms;

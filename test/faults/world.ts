@@ -1,14 +1,11 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { hook } from '../../src/commands/hook/hook.lazy.js';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
 import { appendLines, assistant, at, jsonLines, ms, toolResult, toolUse, user } from '../support/lines.js';
-import { type Environment, LAUNCHER, letIdle, run } from '../support/program.js';
+import { type Environment, letIdle, run } from '../support/program.js';
 import { removeFolder } from '../support/remove-folder.js';
 import { StartedNodes } from '../support/started-nodes.js';
 import { type Capture, type Config, describeArrived, type Place, TurnOracle } from './turn-oracle.js';
@@ -269,13 +266,13 @@ export class World {
       LANGFUSE_TAGS: tag,
     };
     if (!this.#nodes) return callHook(payload, env);
-    await launchHook(event, payload, env, this.#nodes);
+    await this.#nodes.launch(event, payload, env);
     // What follows a start or an end was written after it. Stops may overlap.
     if (event.startsWith('Session')) await this.#letWorkersEnd();
   }
 
   async #letWorkersEnd(): Promise<void> {
-    while (this.#nodes?.findAlive().length) await sleep(10);
+    await this.#nodes?.haveEnded();
   }
 
   /** A session that goes on all the time, in the same folder. Its hooks recover what others have left. */
@@ -347,16 +344,6 @@ export class World {
 }
 
 const HELPER = 'ffffffff-ffff-4fff-8fff-ffffffffffff';
-
-/** Starts the launcher as Claude Code does. Resolves once its worker has started, or the hook in front has ended. */
-async function launchHook(event: string, payload: { session_id: string }, env: Environment, nodes: StartedNodes) {
-  const { length: before } = nodes.commands;
-  const session = { TRACE_TO_LANGFUSE: 'true', CLAUDE_CODE_SESSION_ID: payload.session_id };
-  const launcher = spawn(LAUNCHER, [event, nodes.path], { env: { PATH: process.env.PATH, ...env, ...session } });
-  launcher.stdin.end(JSON.stringify(payload));
-  await once(launcher, 'close');
-  while (nodes.commands.length === before) await sleep(5);
-}
 
 /** Calls the hook in this process: a process of its own would take ten times as long. */
 async function callHook(payload: object, env: Environment): Promise<void> {

@@ -1,6 +1,10 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Environment, LAUNCHER } from './program.js';
 import { removeFolder } from './remove-folder.js';
 
 /** A `node` for launchers that writes down each process. */
@@ -18,6 +22,21 @@ export class StartedNodes {
 
   get #list(): string {
     return join(this.#folder, 'started');
+  }
+
+  /** Starts the launcher as Claude Code does. Resolves once its worker has started, or the hook in front has ended. */
+  async launch(event: string, payload: { readonly session_id: string }, env: Environment): Promise<void> {
+    const { length: before } = this.commands;
+    const session = { TRACE_TO_LANGFUSE: 'true', CLAUDE_CODE_SESSION_ID: payload.session_id };
+    const launcher = spawn(LAUNCHER, [event, this.path], { env: { PATH: process.env.PATH, ...env, ...session } });
+    launcher.stdin.end(JSON.stringify({ ...payload, hook_event_name: event }));
+    await once(launcher, 'close');
+    while (this.commands.length === before) await sleep(5);
+  }
+
+  /** Resolves once none of them runs. */
+  async haveEnded(): Promise<void> {
+    while (this.findAlive().length > 0) await sleep(10);
   }
 
   /** What each was started as, `worker` or `hook`, in the order in which they were. */

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { numbersFrom } from '../faults/random.js';
 import { sessionIdOf, writeNthSession } from '../support/generated.js';
@@ -15,23 +16,29 @@ beforeEach(async () => {
 
 afterEach(() => workplace.close());
 
+const ANSWER_DELAY_MS = 40;
+
 const isExport = (url = '') => url.includes('otel');
 
 /**
- * Starts a backfill, and sends it a signal after so many requests with spans. The server answers each of them a little
- * later, so that some requests are under way.
+ * Starts a backfill, and sends it a signal some time after so many requests with spans have come. The last of them and those that
+ * come meanwhile are answered after the signal, so that it never comes too late.
  */
 function backfillUntil(place: Workplace, request: number, signal: NodeJS.Signals, delayMs = 0): Promise<Ended> {
   let backfill: ChildProcess | undefined;
   let requests = 0;
-  let isSignalled = false;
+  let signalled: Promise<void> | undefined;
+  const interrupt = async () => {
+    await sleep(delayMs);
+    backfill?.kill(signal);
+    await sleep(ANSWER_DELAY_MS);
+  };
   place.server.misbehave = ({ url }) => {
-    if (isExport(url)) requests += 1;
-    if (requests >= request && !isSignalled) {
-      isSignalled = true;
-      setTimeout(() => backfill?.kill(signal), delayMs);
-    }
-    return isExport(url) ? { delayMs: 40 } : undefined;
+    if (!isExport(url)) return undefined;
+    requests += 1;
+    if (requests < request) return { delayMs: ANSWER_DELAY_MS };
+    signalled ??= interrupt();
+    return { after: signalled };
   };
   const started = run(['backfill', '--yes', '--all', '--concurrency', '2'], place.env, '', {
     onStart: (child) => {

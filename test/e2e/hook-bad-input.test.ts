@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -10,7 +11,6 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   appendLines,
@@ -120,7 +120,8 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
 
   test('unless the transcript appears shortly after the hook has started, as it does for a quick first answer', async () => {
     const ended = workplace.hook(payload({ last_assistant_message: 'answer 1' }));
-    await sleep(150);
+    // The first file that it writes, before it looks for the transcript.
+    await expect.poll(() => existsSync(join(workplace.stateFolder, 'cc-langfuse_open')), { interval: 1 }).toBe(true);
     write(turnLines(1));
     expect(await ended).toMatchObject(quietly);
     expect(names()).toEqual(['claude-opus-5', 'Turn 1']);

@@ -319,18 +319,10 @@ describe('headless', () => {
   );
 
   test('SessionEnd waits for a worker that is sending the turn', async () => {
-    let answer = () => {};
-    const isTold = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
-    let requests = 0;
-    workplace.server.misbehave = () => {
-      requests += 1;
-      return { after: isTold };
-    };
+    const hanging = workplace.server.hang();
     appendTurn(path(), 1);
     await launch('Stop', { env: HEADLESS });
-    await expect.poll(() => requests, POLL).toBe(1);
+    await expect.poll(() => hanging.count, POLL).toBe(1);
     let hasEnded = false;
     const ended = launch('SessionEnd', { env: HEADLESS }).then((result) => {
       hasEnded = true;
@@ -339,7 +331,7 @@ describe('headless', () => {
     await expect.poll(started, POLL).toEqual(['worker', 'hook', '']);
     await sleep(300);
     expect(hasEnded).toBe(false);
-    answer();
+    hanging.release();
     expect(await ended).toEqual(SILENT);
     expect(turns()).toEqual(['Turn 1']);
     expectEachSentOnce(workplace.server);

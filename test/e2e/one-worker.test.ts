@@ -82,27 +82,13 @@ async function stop(n: number, how: How = {}): Promise<void> {
   await launch('Stop', { ...how, more });
 }
 
-/** Lets the server hang until it is released. Counts the requests that hang. */
-function hang() {
-  let release = () => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  const hanging = { count: 0, release };
-  workplace.server.misbehave = () => {
-    hanging.count += 1;
-    return { after: released };
-  };
-  return hanging;
-}
-
 const allTurns = (sessions: readonly string[], count: number) =>
   sessions.flatMap((session) => Array.from({ length: count }, (_, n) => `${session} Turn ${n + 1}`)).toSorted();
 
 describe('while the server hangs', () => {
   test('quick turns of a session leave one worker, which sends all of them', async () => {
     await start();
-    const hanging = hang();
+    const hanging = workplace.server.hang();
     await stop(1);
     await expect.poll(() => hanging.count, POLL).toBe(1);
     for (let n = 2; n <= 20; n += 1) await stop(n);
@@ -120,7 +106,7 @@ describe('while the server hangs', () => {
   test('many sessions leave a few workers, which send all of them', async () => {
     const sessions = Array.from({ length: 12 }, (_, n) => sessionId(n + 1));
     for (const session of sessions) await start(session);
-    const hanging = hang();
+    const hanging = workplace.server.hang();
     for (const session of sessions) await stop(1, { session });
     await expect.poll(() => left().length, POLL).toBe(8);
     await expect.poll(findAlive, POLL).toHaveLength(4);
@@ -134,7 +120,7 @@ describe('while the server hangs', () => {
 
   test('what is left contains no word of the turn, and only the user can read it', async () => {
     await start();
-    const hanging = hang();
+    const hanging = workplace.server.hang();
     await stop(1);
     await expect.poll(() => hanging.count, POLL).toBe(1);
     await stop(2, {
@@ -162,7 +148,7 @@ describe('while the server hangs', () => {
 
   test('SessionEnd in front waits for the worker, and sends what others have left', async () => {
     await start();
-    const hanging = hang();
+    const hanging = workplace.server.hang();
     await stop(1);
     await expect.poll(() => hanging.count, POLL).toBe(1);
     for (const n of [2, 3]) await stop(n);
@@ -184,7 +170,7 @@ describe('while the server hangs', () => {
 
   test('a run in front that has given up waiting for a worker lets the next one give up early', async () => {
     await start();
-    const hanging = hang();
+    const hanging = workplace.server.hang();
     await stop(1, { env: { ...HEADLESS, CC_LANGFUSE_TIMEOUT: '3000' } });
     await expect.poll(() => hanging.count, POLL).toBe(1);
     await launch('SessionEnd', { env: { ...HEADLESS, CC_LANGFUSE_TIMEOUT: '3000' } });
@@ -211,7 +197,7 @@ describe('a turn that was left', () => {
   test('is sent under the settings of its own run, not of the worker that sends it', async () => {
     const [first, second] = [{ LANGFUSE_TAGS: 'first' }, { LANGFUSE_TAGS: 'second', CC_LANGFUSE_CAPTURE: 'metadata' }];
     await start(SESSION, first);
-    const hanging = hang();
+    const hanging = workplace.server.hang();
     await stop(1, { env: first });
     await expect.poll(() => hanging.count, POLL).toBe(1);
     await launch('SessionStart', { env: second, more: { source: 'resume' } });
@@ -227,7 +213,7 @@ describe('a turn that was left', () => {
 
   test('is not one of another run, which the state does not know yet: its worker waits', async () => {
     await start();
-    const hanging = hang();
+    const hanging = workplace.server.hang();
     await stop(1);
     await expect.poll(() => hanging.count, POLL).toBe(1);
     await stop(2, { env: { LANGFUSE_TAGS: 'another', CC_LANGFUSE_CAPTURE: 'metadata' } });
@@ -249,7 +235,7 @@ describe('a turn that was left', () => {
     await expect.poll(() => countStarted('worker'), POLL).toBe(2);
     await launch('Stop', { more: { prompt_id: 'p2', last_assistant_message: 'answer 2', background_tasks: [] } });
     await expect.poll(() => left().length, POLL).toBe(1);
-    const hanging = hang();
+    const hanging = workplace.server.hang();
     // Claude Code writes both at once, some time after its hooks have started.
     appendLines(transcript, answer, nextQuestion);
     await expect.poll(() => hanging.count, POLL).toBe(1);
@@ -263,7 +249,7 @@ describe('a turn that was left', () => {
 
   test('does not close a turn that has begun since', async () => {
     await start();
-    const hanging = hang();
+    const hanging = workplace.server.hang();
     await stop(1);
     await expect.poll(() => hanging.count, POLL).toBe(1);
     await stop(2);
@@ -283,7 +269,7 @@ describe('a turn that was left', () => {
   test('is sent by the next run of any session if the worker was killed, and not to another server', async () => {
     await start();
     await start(sessionId(2));
-    const hanging = hang();
+    const hanging = workplace.server.hang();
     await stop(1);
     await expect.poll(() => hanging.count, POLL).toBe(1);
     for (const n of [2, 3]) await stop(n);
@@ -306,7 +292,7 @@ describe('a turn that was left', () => {
 
   test('is not lost to a file that is corrupt, which is removed', async () => {
     await start();
-    const hanging = hang();
+    const hanging = workplace.server.hang();
     await stop(1);
     await expect.poll(() => hanging.count, POLL).toBe(1);
     for (const n of [2, 3]) await stop(n);

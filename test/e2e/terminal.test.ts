@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
-import { Workplace } from '../support/program.js';
+import { POLL, Workplace } from '../support/program.js';
 import { play, recording } from '../support/recording.js';
 import { describeTraces } from '../support/traces.js';
 
@@ -18,31 +17,22 @@ beforeEach(async () => {
 afterEach(() => workplace.close());
 
 /** Waits until the server has the expected observations. */
-async function arrived(expected: string): Promise<void> {
-  for (let tries = 0; tries < 200; tries += 1) {
-    if (describeTraces(workplace.server.observations) === expected) return;
-    await sleep(50);
-  }
-}
+const arrive = (expected: string) =>
+  expect.poll(() => describeTraces(workplace.server.observations), POLL).toBe(expected);
 
 describe('in the terminal', () => {
   test.each(['p-simple', 'i-simple', 'p-agent2', 'h-block1'])(
     'the hook ends before the server answers, and everything arrives: %s',
     async (name) => {
       const played = recording(name);
-      let answer = () => {};
-      const allHooksEnded = new Promise<void>((resolve) => {
-        answer = resolve;
-      });
-      workplace.server.misbehave = () => ({ after: allHooksEnded });
+      const hanging = workplace.server.hang();
       await play(played, workplace.home, async ({ payload }) => {
         expect(await workplace.hook(payload)).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
       });
       expect(workplace.server.requests).toEqual([]);
-      answer();
+      hanging.release();
       const expected = readFileSync(join(played.folder, 'expected.json'), 'utf8');
-      await arrived(expected);
-      expect(describeTraces(workplace.server.observations)).toBe(expected);
+      await arrive(expected);
       expect(workplace.log).toEqual([]);
     },
     30_000,
@@ -51,7 +41,7 @@ describe('in the terminal', () => {
   test('the worker goes on if the process group that started it is killed', async () => {
     const played = recording('p-simple');
     const expected = readFileSync(join(played.folder, 'expected.json'), 'utf8');
-    workplace.server.misbehave = () => ({ delayMs: 800 });
+    const hanging = workplace.server.hang();
     await play(played, workplace.home, async ({ event, payload }) => {
       if (event !== 'Stop') return;
       const program = new URL('../../dist/cli.cjs', import.meta.url).pathname;
@@ -61,11 +51,11 @@ describe('in the terminal', () => {
         stdio: ['pipe', 'ignore', 'ignore'],
       });
       shell.stdin?.end(JSON.stringify(payload));
-      await sleep(400);
+      await expect.poll(() => hanging.count, POLL).toBe(1);
       process.kill(-(shell.pid ?? 0), 'SIGKILL');
+      hanging.release();
     });
-    await arrived(expected);
-    expect(describeTraces(workplace.server.observations)).toBe(expected);
+    await arrive(expected);
   });
 
   test('the worker has the keys that the user entered for the plugin', async () => {
@@ -83,15 +73,14 @@ describe('in the terminal', () => {
     await play(played, workplace.home, async ({ payload }) => {
       await workplace.hook(payload);
     });
-    await arrived(expected);
-    expect(describeTraces(workplace.server.observations)).toBe(expected);
+    await arrive(expected);
   });
 
   test('the hook exits with 0 for malformed input, and the worker logs it', async () => {
     for (const stdin of ['', 'no JSON', '{}']) {
       expect(await workplace.hook(stdin)).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
     }
-    for (let tries = 0; tries < 60 && workplace.log.length < 2; tries += 1) await sleep(50);
+    await expect.poll(() => workplace.log.length, POLL).toBe(2);
     // An empty input is not logged: Claude Code killed that hook before it could write its payload.
     expect(workplace.log.map(({ msg }) => msg).toSorted()).toEqual([
       'stdin is not JSON',

@@ -67,6 +67,14 @@ export interface Misbehaviour {
   readonly disconnect?: 'before taking' | 'after taking';
 }
 
+/** What happens while the server hangs. */
+export interface Hanging {
+  /** How many requests have come. */
+  readonly count: number;
+  /** Lets it take and answer them. */
+  readonly release: () => void;
+}
+
 export const PUBLIC_KEY = 'pk-lf-embedded';
 export const PROJECT = { id: 'embedded', name: 'Embedded' };
 const VERSION = '4.16.0';
@@ -139,6 +147,20 @@ export class LangfuseServer {
   /** How many times an observation has arrived. */
   timesSent(observation: StoredObservation): number {
     return this.arrivals.get(rowKey(observation)) ?? 0;
+  }
+
+  /** Neither stores nor answers a request until it is released. */
+  hang(): Hanging {
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const hanging = { count: 0, release };
+    this.misbehave = () => {
+      hanging.count += 1;
+      return { after: released };
+    };
+    return hanging;
   }
 
   /** Its worker is killed with SIGKILL: what was answered with 200 and not yet written is lost. */

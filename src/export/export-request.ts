@@ -10,8 +10,8 @@ import type { Tally } from './tally.js';
 export interface ExportRequest {
   readonly sessionId: string;
   readonly path: string;
-  /** Why it is exported: a hook event, something that an earlier run left unsent, or the user's command. */
-  readonly occasion: 'event' | 'recovery' | 'backfill';
+  /** Why it is exported: a hook event, one that was left to this run, what an earlier run has not sent, or the user's command. */
+  readonly occasion: 'event' | 'left event' | 'recovery' | 'backfill';
   readonly closing: Closing;
   readonly agents: AgentStatus;
   /** The run that this is, if it is the session's own, or takes turns of no run. */
@@ -79,7 +79,8 @@ export interface ExportReport {
 /** Which turns are over. A turn that another one follows always is; this is about the last one. */
 export type Closing =
   | { readonly kind: 'nothing' }
-  | { readonly kind: 'everything' }
+  /** All turns are over, or only those that begin before so many bytes. */
+  | { readonly kind: 'everything'; readonly upTo?: number | undefined }
   /**
    * The last turn goes on. What is final of it is sent, and of the agents that work for it. Lines after so many bytes were written
    * when tracing may have been turned off already.
@@ -90,5 +91,5 @@ export type Closing =
       readonly kind: 'answer';
       readonly waitUntil: number;
       /** The turn may have been sent already. Then the one that is open now is another one. */
-      readonly mayBeSent?: boolean;
+      readonly mayBeSent: boolean;
     } & AwaitedAnswer);

@@ -8,6 +8,7 @@ import { AnswerWatcher } from '../transcript/turns/answer-watcher.js';
 import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
 import type { TurnGroup } from '../transcript/turns/turn.js';
 import { TurnGrouper } from '../transcript/turns/turn-grouper.js';
+import type { Closing } from './export-request.js';
 import type { SessionRun } from './session-run.js';
 import type { SettledParts } from './settled-parts.js';
 
@@ -20,6 +21,7 @@ const LOOK_BACK_BYTES = 1 << 18;
 const UNREADABLE_LOGGED = 10;
 
 type ReadRun = SessionRun & { readonly parts: SettledParts };
+type AnswerClosing = Extract<Closing, { kind: 'answer' }>;
 
 /** Turns that end together or go on, prompts without an answer, what is final of a turn that goes on, or where reading goes on after lines that are not read. */
 type ReadTurns =
@@ -81,10 +83,10 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
       // Reading a long file must not hold up requests and the heartbeats of locks.
       await yieldToEventLoop();
     }
-    if (closing.kind !== 'answer' || watch?.line !== undefined || Date.now() >= closing.waitUntil) break;
+    if (closing.kind !== 'answer' || !watch || isFound(closing, watch) || Date.now() >= closing.waitUntil) break;
     isSentBefore ??= isPromptBefore(closing.promptId, start.offset, reader);
     // With quick turns another worker may have sent this one and a later one. Then its answer does not come again.
-    if (isSentBefore && !watch?.isPromptSeen) break;
+    if (isSentBefore && watch.promptLine === undefined) break;
     await sleep(POLL_MS);
   }
   const ended = closing.kind === 'live' ? undefined : take(parseUnfinishedLine(reader));
@@ -93,17 +95,30 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
   const group = grouper.open();
   if (closing.kind === 'live' && grouper.isAnswerExpected) yield { kind: 'prompts' };
   if (!group) return;
-  const mayBeSent = closing.kind === 'answer' && (closing.mayBeSent === true || isSentBefore === true);
-  const isSent = mayBeSent && watch?.isPromptSeen === false;
   const promptLine = Math.min(...group.turns.map(({ prompts }) => prompts[0].line));
+  const isOver = (): boolean => {
+    if (closing.kind === 'everything') return group.from.offset < (closing.upTo ?? Number.POSITIVE_INFINITY);
+    if (closing.kind !== 'answer' || !watch) return false;
+    // Even if its answer has not been found, its own turn is over, but none that has begun since.
+    if (watch.promptLine !== undefined) return promptLine <= (watch.line ?? watch.promptLine);
+    if (isPromptBefore(closing.promptId, start.offset, reader)) return false;
+    return promptLine <= (watch.line ?? (closing.mayBeSent ? 0 : readUpTo));
+  };
   const isClosed =
-    closing.kind === 'everything' ||
-    (closing.kind === 'answer' && !isSent && promptLine <= (watch?.line ?? readUpTo)) ||
+    isOver() ||
     promptLine <= start.closedLine ||
     run.ledger.hasEnded(promptLine) ||
     (closing.kind !== 'live' && Date.now() - reader.status.changedAt > IDLE_MS);
   // If one of several turns is over, all are sent as far as they have come, and the others grow in place.
   yield { kind: 'turns', group, isClosed, soFar: closing.kind === 'live' ? grouper.soFar() : undefined };
+}
+
+/**
+ * Whether the awaited answer has come. For an event that is exported late, equal words can be those of an earlier turn, so its prompt
+ * must have come, too.
+ */
+function isFound({ mayBeSent, promptId }: AnswerClosing, { line, promptLine }: AnswerWatcher): boolean {
+  return line !== undefined && (!mayBeSent || promptId === undefined || promptLine !== undefined);
 }
 
 /** Whether a prompt is shortly before the last exported turn, so that its turn has been exported, too. */

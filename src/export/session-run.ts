@@ -13,6 +13,8 @@ import type { Ledger } from './ledger.js';
 import type { Start } from './start-position.js';
 
 const BACKFILL_LOCK_WAIT_MS = 60_000;
+/** What sends turns while they run holds the lock for a moment, but does not look for events that were left. */
+const LEFT_EVENT_LOCK_WAIT_MS = 6_000;
 
 /** One run through a session. */
 export interface SessionRun {
@@ -32,7 +34,13 @@ export function lockSession(
   { sessionId, occasion }: Pick<ExportRequest, 'sessionId' | 'occasion'>,
   { state, deadline, stop }: ExportContext,
 ) {
-  const waits = { event: deadline, recovery: Date.now(), backfill: Date.now() + BACKFILL_LOCK_WAIT_MS };
+  const now = Date.now();
+  const waits = {
+    event: deadline,
+    'left event': Math.min(deadline, now + LEFT_EVENT_LOCK_WAIT_MS),
+    recovery: now,
+    backfill: now + BACKFILL_LOCK_WAIT_MS,
+  };
   return state.lock(sessionId, waits[occasion], stop).catch((error: Error) => {
     // Without a place for the state, every run would send the same again.
     throw new Error(`the state folder cannot be written: ${error.message}`);

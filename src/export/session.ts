@@ -25,8 +25,9 @@ export async function exportSession(request: ExportRequest, context: ExportConte
   const { sessionId, occasion } = request;
   const lock = await lockSession(request, context);
   if (!lock) {
-    // The run that has the lock sends what a recovery would.
-    const failure = occasion === 'recovery' ? undefined : 'another run was working on it all the time';
+    // What it would send, the run that has the lock sends, or the next event.
+    const isUrgent = occasion === 'event' || occasion === 'backfill';
+    const failure = isUrgent ? 'another run was working on it all the time' : undefined;
     return { sent: NOTHING, failure, isStopped: context.stop?.aborted ?? false, isBusy: true };
   }
   try {

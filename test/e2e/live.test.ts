@@ -138,6 +138,18 @@ describe('a turn that is followed', () => {
     expect(locks()).toEqual([]);
   });
 
+  test('loses a follower, too, that has waited for another one when Claude Code ended', async () => {
+    await begin();
+    await expect.poll(locks, POLL).toHaveLength(1);
+    append(assistant('m1', 'answer', { timestamp: at(1) }));
+    await launch('UserPromptSubmit', { prompt: 'and this' });
+    await expect.poll(() => nodes.commands, POLL).toEqual(['worker', 'follow', 'follow']);
+    // It has looked whether Claude Code is alive, and waits.
+    await sleep(1_000);
+    claude.kill('SIGKILL');
+    await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
+  });
+
   test('is shown no further once it is muted', async () => {
     await begin();
     append(assistant('m1', [toolUse('a')], { timestamp: at(1) }), result('a', 5));

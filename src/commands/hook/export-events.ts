@@ -1,10 +1,10 @@
-import { lstatSync } from 'node:fs';
 import type { ExportContext, ExportRequest } from '../../export/export-request.js';
 import { exportSession } from '../../export/session.js';
 import { attempt } from '../../shared/attempt.js';
 import { isSameRun, openRun } from '../../state/runs.js';
-import { chooseClosing, type HookEvent, isSettled } from './hook-event.js';
+import { chooseClosing, type HookEvent, hasTranscript } from './hook-event.js';
 import { findLeft, type LeftEvent, removeLeft } from './left-events.js';
+import { locateTranscript } from './recovery.js';
 import { takeSession } from './worker-locks.js';
 
 /**
@@ -43,10 +43,10 @@ interface Outcome {
 /** Exports events of a session, those that were left and the run's own, and removes those that were left. */
 export async function exportEvents(
   left: readonly LeftEvent[],
+  occasion: ExportRequest['occasion'],
   context: ExportContext,
   own?: LeftEvent,
 ): Promise<Outcome> {
-  const occasion = own ? 'event' : 'recovery';
   let [isDone, isOwnSaved] = [true, false];
   for (const each of inOrder(own ? [...left, own] : left, context)) {
     const result = await (each === own ? exportOwn(each.event, context) : exportLate(each.event, occasion, context));
@@ -64,7 +64,12 @@ export async function exportEvents(
  * Exports what workers have left of all sessions, but no file that was tried before, until nothing is left or the server fails.
  * Returns how many sessions that were.
  */
-export async function exportLeft(folder: string, context: ExportContext, tried = new Set<string>()): Promise<number> {
+export async function exportLeft(
+  folder: string,
+  occasion: 'left event' | 'recovery',
+  context: ExportContext,
+  tried = new Set<string>(),
+): Promise<number> {
   const { destinationId, deadline } = context;
   let exported = 0;
   for (;;) {
@@ -78,7 +83,7 @@ export async function exportLeft(folder: string, context: ExportContext, tried =
     try {
       const left = findLeft(folder, destinationId, event.sessionId);
       for (const each of left) tried.add(each.file ?? '');
-      const { isServerAtFault } = await exportEvents(left, context);
+      const { isServerAtFault } = await exportEvents(left, occasion, context);
       if (isServerAtFault) return exported;
       exported += 1;
     } finally {
@@ -95,8 +100,13 @@ function inOrder(events: readonly LeftEvent[], { state }: ExportContext): readon
   const [first] = events;
   const runs = (first && attempt(() => state.read(first.event.sessionId)))?.runs ?? [];
   const isOneRun = runs.length > 0 && events.every(({ event }) => runs.every((run) => isSameRun(run, event.identity)));
-  return isOneRun ? events.toReversed() : events;
+  if (!isOneRun) return events;
+  // The end of a session does not wait for an answer.
+  const [ends, others] = [events.filter(isEnd), events.filter((each) => !isEnd(each))];
+  return [...others.toReversed(), ...ends];
 }
+
+const isEnd = ({ event }: LeftEvent) => event.name === 'SessionEnd';
 
 function exportOwn(event: HookEvent, context: ExportContext): Promise<Result> {
   const { sessionId, path, identity, promptId, running } = event;
@@ -107,18 +117,21 @@ function exportOwn(event: HookEvent, context: ExportContext): Promise<Result> {
   return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, run, adopts: true }, context);
 }
 
-/** Exports an event that another worker has left, perhaps long ago: the session may have ended since, or have been resumed. */
-async function exportLate(event: HookEvent, occasion: 'event' | 'recovery', context: ExportContext): Promise<Result> {
-  const { sessionId, path, name, identity, promptId, running } = event;
+/** Exports an event that another worker has left, perhaps long ago: the session may have ended since, or have been resumed or moved. */
+async function exportLate(
+  event: HookEvent,
+  occasion: ExportRequest['occasion'],
+  context: ExportContext,
+): Promise<Result> {
+  const { sessionId, name, identity, promptId, running } = event;
   const { state, destinationId, deadline } = context;
+  const path = locateTranscript(event.path, sessionId) ?? event.path;
+  if (!(await hasTranscript({ ...event, path }))) return 'done';
   const entry = attempt(() => state.read(sessionId, destinationId));
-  const hasTranscript = lstatSync(path, { throwIfNoEntry: false })?.isFile();
-  if (!hasTranscript || isSettled(event, entry)) return 'done';
   const isOpen = entry !== undefined && openRun(entry.runs) !== undefined;
   const sessionEnded = name === 'SessionEnd' && !isOpen;
   const agents = { running: new Set(running), sessionEnded, includeLegacyFiles: sessionEnded };
-  // The turns of a run that has ended are over. What has begun since is not.
-  const closing = name === 'SessionEnd' ? ({ kind: 'nothing' } as const) : chooseClosing(event, deadline, 'late');
+  const closing = chooseClosing(event, deadline, 'late');
   // A run that it opened now would never end.
   const run = isOpen ? ({ identity, promptId, claims: 'own turn' } as const) : undefined;
   return exportAndLog({ sessionId, path, occasion, closing, agents, run }, context);

@@ -40,17 +40,18 @@ async function followSession(
   const folder = stateFolder(env);
   const destinationId = fingerprint(config);
   const name = `follower.${sessionFileName(sessionId)}.${destinationId}.lock`;
+  // In another namespace the pid means nothing. It is looked at first, since Claude Code may end meanwhile.
+  const pid = Number(env.CLAUDE_PID);
+  const claude = pid > 0 && isRunning(pid) ? pid : undefined;
   const lock = await takeLock(join(locksFolder(folder), name), Date.now() + HANDOVER_MS);
   if (!lock) return;
   const destination = await openDestination(config, folder);
-  const claude = Number(env.CLAUDE_PID);
   try {
     await new Follower({
       sessionId,
       path,
       workedIn: env.CLAUDE_PROJECT_DIR || cwd,
-      // In another namespace the pid means nothing.
-      claude: claude > 0 && isRunning(claude) ? claude : undefined,
+      claude,
       env,
       folder,
       lock,

@@ -1,4 +1,5 @@
 import { lstatSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod/mini';
 import type { Closing } from '../../export/export-request.js';
 import type { Entry } from '../../state/entry.js';
@@ -8,6 +9,9 @@ import type { HookPayload } from './payload.js';
 
 /** How long to wait for the answer's last line; it is written 7 to 154 ms after Stop hooks start. */
 const ANSWER_WAIT_MS = 2_000;
+/** How long to wait for the transcript itself: after a quick first answer Stop starts before the file exists. */
+const FILE_WAIT_MS = 300;
+const FILE_POLL_MS = 10;
 
 /** What an export needs of a hook event. It has nothing that was said, so that it may be written down and left to another worker. */
 export const HookEvent = z.object({
@@ -39,11 +43,25 @@ export function isStop(event: string | undefined): boolean {
 }
 
 /** Which turns of its session are over. If the event is exported late, its own turn may have been sent already. */
-export function chooseClosing({ name, answer, promptId, at }: HookEvent, deadline: number, when?: 'late'): Closing {
-  if (!isStop(name) && name !== 'SessionEnd' && name !== undefined) return { kind: 'nothing' };
-  if (!answer) return { kind: 'everything' };
+export function chooseClosing(event: HookEvent, deadline: number, when?: 'late'): Closing {
+  const { name, answer, promptId, at, bytes } = event;
+  // Another run may resume the session before this is exported.
+  if (name === 'SessionEnd') return { kind: 'everything', upTo: bytes };
+  if (!isStop(name) && name !== undefined) return { kind: 'nothing' };
+  if (!answer) return { kind: 'everything', upTo: when === 'late' ? bytes : undefined };
   const waitUntil = Math.min(at + ANSWER_WAIT_MS, (at + deadline) / 2);
   return { kind: 'answer', ...answer, promptId, waitUntil, mayBeSent: when === 'late' };
+}
+
+/** Whether the event's transcript is there. */
+export async function hasTranscript({ name, path, at }: HookEvent): Promise<boolean> {
+  const waitUntil = isStop(name) ? at + FILE_WAIT_MS : at;
+  for (;;) {
+    const file = lstatSync(path, { throwIfNoEntry: false });
+    if (file && !(file.isFile() && file.size === 0)) return true;
+    if (Date.now() >= waitUntil) return false;
+    await sleep(FILE_POLL_MS);
+  }
 }
 
 /**
@@ -53,12 +71,4 @@ export function chooseClosing({ name, answer, promptId, at }: HookEvent, deadlin
 export function isRecorded({ name, identity }: HookEvent, entry: Entry | undefined): boolean {
   const last = entry?.runs.at(-1);
   return last !== undefined && isSameRun(last, identity) && (last.toLine === undefined || name === 'SessionEnd');
-}
-
-/**
- * Whether everything that an event without an answer announced has been sent since. `entry` is about the event's destination. If the
- * answer is known, only the transcript can tell: lines that were written after the event need not be those of its turn.
- */
-export function isSettled({ name, answer, bytes }: HookEvent, entry: Entry | undefined): boolean {
-  return isStop(name) && !answer && entry !== undefined && !entry.pending && (entry.bytes ?? 0) > bytes;
 }

@@ -1,5 +1,4 @@
 import { existsSync, lstatSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { hasNoTranscripts, NO_TRANSCRIPTS, stateFolder } from '../../config/claude-folder.js';
 import { addTelemetryVariables, readHookSettings } from '../../config/folder-settings.js';
 import type { OwnVariables } from '../../config/own-variables.lazy.js';
@@ -19,7 +18,7 @@ import { StateStore } from '../../state/store.js';
 import { findPreviousSession } from '../../transcript/sessions/related-sessions.js';
 import { saveRefusal } from './credential-notice.js';
 import { exportAndLog, exportEvents, exportLeft } from './export-events.js';
-import { describeEvent, isRecorded, isStop } from './hook-event.js';
+import { describeEvent, hasTranscript, isRecorded } from './hook-event.js';
 import { findLeft, type LeftEvent, leaveEvent, removeLeft } from './left-events.js';
 import { markRunClosed, markRunOpen } from './open-runs.js';
 import { type HookPayload, PROMPT_EVENT, parsePayload } from './payload.js';
@@ -28,10 +27,6 @@ import { findDeleted, findRecoverable } from './recovery.js';
 import { findDeadline, isWrongUrl, ServerHealth } from './server-health.js';
 import { readStdin } from './stdin.js';
 import { enter, exportLeftMeanwhile } from './workers.js';
-
-/** How long to wait for the transcript itself: after a quick first answer Stop starts before the file exists. */
-const FILE_WAIT_MS = 300;
-const FILE_POLL_MS = 10;
 
 /** What a run in the background knows, besides the payload. */
 export interface Worker {
@@ -198,7 +193,7 @@ async function exportOwnSession(
   context: ExportContext,
 ): Promise<boolean> {
   const { session_id: sessionId, transcript_path: path, hook_event_name: name } = payload;
-  if (!(await hasTranscript(path, isStop(name) ? startedAt + FILE_WAIT_MS : startedAt))) {
+  if (!(await hasTranscript(own.event))) {
     // A session that ended before its first prompt has no transcript.
     if (name !== 'SessionEnd') context.log.warn(explainNoTranscript(path, context.env), { file: path });
     if (own.file !== undefined) removeLeft(own.file);
@@ -206,19 +201,10 @@ async function exportOwnSession(
   }
   await exportPrevious(payload, own.event.identity, { ...context, deadline: (startedAt + context.deadline) / 2 });
   const left = findLeft(folder, context.destinationId, sessionId).filter(({ file }) => file !== own.file);
-  const { isDone, isOwnSaved } = await exportEvents(left, context, own);
+  const { isDone, isOwnSaved } = await exportEvents(left, 'event', context, own);
   // The next run exports it.
   if (!isOwnSaved && own.mayBeLeft && own.file === undefined) attempt(() => leaveEvent(folder, own.event));
   return isDone;
-}
-
-async function hasTranscript(path: string, waitUntil: number): Promise<boolean> {
-  for (;;) {
-    const file = lstatSync(path, { throwIfNoEntry: false });
-    if (file && !(file.isFile() && file.size === 0)) return true;
-    if (Date.now() >= waitUntil) return false;
-    await sleep(FILE_POLL_MS);
-  }
 }
 
 function explainNoTranscript(path: string, env: NodeJS.ProcessEnv): string {
@@ -262,11 +248,17 @@ function wasInterrupted(previousPath: string, path: string): boolean {
 }
 
 /** Exports what other sessions still have to be sent, under the settings of their own runs. */
-async function recoverOthers({ payload, folder }: HookRun, state: StateStore, context: ExportContext): Promise<void> {
+async function recoverOthers(
+  { payload, folder, worker }: HookRun,
+  state: StateStore,
+  context: ExportContext,
+): Promise<void> {
   const { destination, destinationId, deadline, log } = context;
   const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: false };
   const own = { sessionId: payload.session_id, path: payload.transcript_path };
-  await exportLeft(folder, context);
+  // In front, nobody waits for another session.
+  const occasion = worker ? 'left event' : 'recovery';
+  await exportLeft(folder, occasion, context);
   for (const session of findRecoverable(state, own, destinationId, Date.now() - IDLE_MS)) {
     if (Date.now() >= deadline) return;
     log.debug('recovering', { session: session.sessionId });
@@ -275,7 +267,7 @@ async function recoverOthers({ payload, folder }: HookRun, state: StateStore, co
     // If the server is at fault, it will not accept the others either.
     if (result === 'unsent' && !destination.isHealthy) return;
     // What has just been left is newer.
-    await exportLeft(folder, context);
+    await exportLeft(folder, occasion, context);
   }
   const deleted = findDeleted(state, Date.now());
   if (deleted.length > 0) await state.remove(deleted);

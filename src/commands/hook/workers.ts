@@ -30,7 +30,7 @@ export async function exportLeftMeanwhile(folder: string, context: ExportContext
     const slot = await takeSlot(folder, context.destinationId);
     if (!slot) return;
     try {
-      if ((await exportLeft(folder, context, tried)) === 0) return;
+      if ((await exportLeft(folder, 'left event', context, tried)) === 0) return;
     } finally {
       slot.release();
     }

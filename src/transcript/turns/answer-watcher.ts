@@ -25,10 +25,10 @@ export function hashAnswer(text: string): string {
 export class AnswerWatcher {
   /** The number of the answer's line; undefined until it has come. */
   line: number | undefined;
+  /** The number of the prompt's first line; undefined until it has come. */
+  promptLine: number | undefined;
   readonly #answer: AwaitedAnswer;
   readonly #after: number;
-  /** Whether a line of the prompt has come. */
-  isPromptSeen = false;
   /** The prompt that each line descends from: the turns of two processes can interleave. */
   readonly #promptIds = new Map<string, string>();
 
@@ -41,11 +41,12 @@ export class AnswerWatcher {
   observe(line: Line): void {
     if (line.kind === 'request' || line.kind === 'unreadable' || line.fields.isSidechain) return;
     const promptId = this.#findPromptId(line);
+    if (promptId !== undefined && promptId === this.#answer.promptId) this.promptLine ??= line.location.number;
     if (line.kind === 'user') {
       // A line of another prompt does not mean that the answer was not the last one.
       if (this.#isWanted(promptId) && !this.#isLaterFeedback(line)) this.line = undefined;
     } else if (line.kind === 'assistant' && this.#isWanted(promptId)) {
-      const isNew = this.isPromptSeen || line.location.number > this.#after;
+      const isNew = this.promptLine !== undefined || line.location.number > this.#after;
       const last = parseBlocks(line.content).findLast((block) => block.kind === 'text');
       if (isNew && last && hashAnswer(last.text) === this.#answer.hash) this.line = line.location.number;
     }
@@ -60,9 +61,7 @@ export class AnswerWatcher {
 
   /** If nothing has the wanted prompt's id, any answer may be the one. */
   #isWanted(promptId: string | undefined): boolean {
-    const { promptId: wanted } = this.#answer;
-    this.isPromptSeen ||= wanted !== undefined && promptId === wanted;
-    return promptId === undefined || promptId === wanted || !this.isPromptSeen;
+    return promptId === undefined || promptId === this.#answer.promptId || this.promptLine === undefined;
   }
 
   #findPromptId(line: ChainLine): string | undefined {

@@ -1,0 +1,112 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { appendTurn, SESSION } from './lines.js';
+import { type Environment, LAUNCHER, POLL, Workplace } from './program.js';
+import { StartedNodes } from './started-nodes.js';
+
+interface How {
+  readonly session?: string;
+  readonly env?: Environment;
+  /** Further fields of the payload. */
+  readonly more?: object;
+  readonly onStart?: (launcher: ChildProcess) => void;
+}
+
+/** A home whose hooks are started as Claude Code starts them in the terminal: by the launcher, with workers in the background. */
+export class LaunchedHooks {
+  readonly workplace: Workplace;
+  readonly nodes = new StartedNodes();
+
+  private constructor(workplace: Workplace) {
+    this.workplace = workplace;
+  }
+
+  static async open(): Promise<LaunchedHooks> {
+    const workplace = await Workplace.open();
+    workplace.env = { ...workplace.env, CLAUDE_CODE_ENTRYPOINT: 'cli' };
+    return new LaunchedHooks(workplace);
+  }
+
+  async close(): Promise<void> {
+    await this.nodes.remove();
+    await this.workplace.close();
+  }
+
+  /** Resolves once Claude Code would go on. */
+  launch(event: string, { session = SESSION, env, more, onStart = () => {} }: How = {}): Promise<void> {
+    const transcript = this.workplace.transcriptOf(session);
+    const payload = { session_id: session, transcript_path: transcript, hook_event_name: event };
+    return new Promise((resolve) => {
+      const all = { PATH: process.env.PATH, ...this.workplace.env, CLAUDE_CODE_SESSION_ID: session, ...env };
+      const launcher = spawn(LAUNCHER, [event, this.nodes.path], { env: all, detached: true });
+      let output = '';
+      launcher.stdout.on('data', (chunk: Buffer) => {
+        output += chunk;
+      });
+      launcher.stdin.on('error', () => {});
+      launcher.stdin.end(JSON.stringify({ ...payload, ...more }));
+      launcher.on('close', (exitCode, signal) => {
+        expect({ exitCode: signal === null ? exitCode : 0, output }).toEqual({ exitCode: 0, output: '' });
+        resolve();
+      });
+      onStart(launcher);
+    });
+  }
+
+  /** Starts a session, and waits until its run is recorded. */
+  async start(session = SESSION, env: Environment = {}): Promise<void> {
+    await this.launch('SessionStart', { session, env, more: { source: 'startup' } });
+    await expect.poll(() => this.readRuns(session), POLL).toBeDefined();
+  }
+
+  /** Ends the nth turn of a session, whose lines are written before. */
+  async stop(n: number, { more, ...how }: How = {}): Promise<void> {
+    appendTurn(this.workplace.transcriptOf(how.session ?? SESSION), n, { promptId: `p${n}` });
+    await this.launch('Stop', { ...how, more: stopOf(n, more) });
+  }
+
+  /** The files of the events that were left. */
+  readonly left = (): string[] => {
+    const folder = join(this.workplace.stateFolder, 'cc-langfuse_left');
+    // A worker that was killed while it wrote has left a part of another name.
+    const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')) : [];
+    return names.map((name) => join(folder, name));
+  };
+
+  readonly locks = (): string[] => readdirSync(join(this.workplace.stateFolder, 'cc-langfuse_locks'));
+
+  /** The turns at the server, with their sessions. */
+  readonly turns = (): string[] =>
+    this.workplace.server.roots.map(({ trace, name }) => `${trace.sessionId} ${name}`).toSorted();
+
+  readonly findAlive = (): number[] => this.nodes.findAlive();
+
+  countStarted(command: string): number {
+    return this.nodes.commands.filter((each) => each === command).length;
+  }
+
+  /** Undefined as long as there is no state. */
+  readonly readRuns = (session = SESSION): readonly { readonly to_line?: number }[] | undefined => {
+    try {
+      return this.workplace.state[session]?.runs as { to_line?: number }[] | undefined;
+    } catch {
+      return undefined;
+    }
+  };
+}
+
+/** What Claude Code says about the end of the nth turn. */
+export function stopOf(n: number, more: object = {}): object {
+  return { prompt_id: `p${n}`, last_assistant_message: `answer ${n}`, background_tasks: [], ...more };
+}
+
+/** The id of another session. */
+export const sessionId = (n: number) => `${SESSION.slice(0, -2)}${String(n).padStart(2, '0')}`;
+
+/** What the server has if it has so many turns of these sessions. */
+export const allTurns = (sessions: readonly string[], count: number) =>
+  sessions.flatMap((session) => Array.from({ length: count }, (_, n) => `${session} Turn ${n + 1}`)).toSorted();
+
+export const HEADLESS = { CLAUDE_CODE_ENTRYPOINT: 'sdk-cli' };

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { appendLines, SESSION, turnLines } from '../support/lines.js';
+import { appendLines, assistant, at, SESSION, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
 import { StartedNodes } from '../support/started-nodes.js';
 import { numbersFrom } from './random.js';
@@ -14,6 +14,8 @@ export interface Figures {
 
 /** How often the lines that have come since are written. Claude Code does it every 100 ms, later on a busy machine. */
 const WRITTEN_EVERY_MS = 300;
+/** More than there are workers that send at a time. */
+const MOST_SESSIONS_AT_ONCE = 6;
 const MOST_TURNS = 6;
 const LONGEST_TURN_MS = 60;
 const LONGEST_PAUSE_MS = 150;
@@ -23,9 +25,10 @@ const LONGEST_ANSWER_MS = 250;
 export async function playQuickTurns(sessions: number, seed: number): Promise<Figures> {
   const random = numbersFrom(seed);
   const sum = { sessions, turns: 0, missing: 0, sentAgain: 0 };
-  for (let n = 0; n < sessions; n += 1) {
-    const turns = 2 + Math.floor(random() * (MOST_TURNS - 1));
-    const sent = await playSession(turns, random);
+  for (let played = 0; played < sessions; ) {
+    const atOnce = Math.min(1 + Math.floor(random() * MOST_SESSIONS_AT_ONCE), sessions - played);
+    const { turns, sent } = await playAtOnce(atOnce, random);
+    played += atOnce;
     sum.turns += turns;
     sum.missing += turns - sent.length;
     sum.sentAgain += sent.filter((times) => times > 1).length;
@@ -33,39 +36,62 @@ export async function playQuickTurns(sessions: number, seed: number): Promise<Fi
   return sum;
 }
 
-/** Returns how often each turn that arrived was sent. */
-async function playSession(turns: number, random: () => number): Promise<number[]> {
+/** Returns how many turns there were, and how often each one that arrived was sent. */
+async function playAtOnce(sessions: number, random: () => number): Promise<{ turns: number; sent: number[] }> {
   const workplace = await Workplace.open();
   const nodes = new StartedNodes();
-  const path = workplace.transcriptOf(SESSION);
+  workplace.env = { ...workplace.env, CLAUDE_CODE_ENTRYPOINT: 'cli' };
+  try {
+    const ids = Array.from({ length: sessions }, (_, n) => `${SESSION.slice(0, -1)}${n}`);
+    for (const id of ids) await launch(id, 'SessionStart', { source: 'startup' }, workplace, nodes);
+    await nodes.haveEnded();
+    workplace.server.misbehave = () => ({ answerDelayMs: random() * LONGEST_ANSWER_MS });
+    const turns = await Promise.all(ids.map((id) => playSession(id, random, workplace, nodes)));
+    await nodes.haveEnded();
+    const sent = workplace.server.roots.map((root) => workplace.server.timesSent(root));
+    return { turns: turns.reduce((total, each) => total + each), sent };
+  } finally {
+    await nodes.remove();
+    await workplace.close();
+  }
+}
+
+/** Returns the number of turns. */
+async function playSession(
+  id: string,
+  random: () => number,
+  workplace: Workplace,
+  nodes: StartedNodes,
+): Promise<number> {
+  const turns = 2 + Math.floor(random() * (MOST_TURNS - 1));
+  // Versions that name no prompts write all lines before their hooks start.
+  const namesPrompts = random() < 0.8;
   let unwritten: object[] = [];
   const write = () => {
-    if (unwritten.length > 0) appendLines(path, ...unwritten);
+    if (unwritten.length > 0) appendLines(workplace.transcriptOf(id), ...unwritten);
     unwritten = [];
   };
   const timer = setInterval(write, WRITTEN_EVERY_MS);
   try {
-    const launch = (event: string, more: object) => {
-      const payload = { session_id: SESSION, transcript_path: path, ...more };
-      return nodes.launch(event, payload, { ...workplace.env, CLAUDE_CODE_ENTRYPOINT: 'cli' });
-    };
-    await launch('SessionStart', { source: 'startup' });
-    await nodes.haveEnded();
-    workplace.server.misbehave = () => ({ answerDelayMs: random() * LONGEST_ANSWER_MS });
     for (let n = 1; n <= turns; n += 1) {
-      const promptId = `p${n}`;
-      const [question = {}, answer = {}] = turnLines(n, { promptId });
-      unwritten.push(question);
+      const [uuid, promptId] = [`${id}-${n}`, namesPrompts ? `${id}-p${n}` : undefined];
+      const [event, more] = random() < 0.8 ? ['Stop', {}] : ['StopFailure', { isApiErrorMessage: true }];
+      unwritten.push(user(`question ${n}`, { uuid, promptId, timestamp: at(n * 10) }));
       await sleep(random() * LONGEST_TURN_MS);
-      unwritten.push(answer);
-      await launch('Stop', { prompt_id: promptId, last_assistant_message: `answer ${n}`, background_tasks: [] });
+      unwritten.push(assistant(`${id}-m${n}`, `answer ${n}`, { parentUuid: uuid, timestamp: at(n * 10 + 5), ...more }));
+      if (!namesPrompts) write();
+      await launch(id, event, { prompt_id: promptId, last_assistant_message: `answer ${n}` }, workplace, nodes);
       if (random() < 0.5) await sleep(random() * LONGEST_PAUSE_MS);
     }
-    await nodes.haveEnded();
-    return workplace.server.roots.map((root) => workplace.server.timesSent(root));
+    await sleep(random() * WRITTEN_EVERY_MS);
+    write();
   } finally {
     clearInterval(timer);
-    await nodes.remove();
-    await workplace.close();
   }
+  return turns;
+}
+
+function launch(session: string, event: string, more: object, workplace: Workplace, nodes: StartedNodes) {
+  const payload = { session_id: session, transcript_path: workplace.transcriptOf(session), ...more };
+  return nodes.launch(event, payload, workplace.env);
 }

@@ -98,7 +98,7 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
   const promptLine = Math.min(...group.turns.map(({ prompts }) => prompts[0].line));
   const isOver = (): boolean => {
     if (closing.kind === 'everything') return group.from.offset < (closing.upTo ?? Number.POSITIVE_INFINITY);
-    if (closing.kind !== 'answer' || !watch) return false;
+    if (closing.kind !== 'answer' || !watch || watch.isObjectedTo) return false;
     // Even if its answer has not been found, its own turn is over, but none that has begun since.
     if (watch.promptLine !== undefined) return promptLine <= (watch.line ?? watch.promptLine);
     if (isPromptBefore(closing.promptId, start.offset, reader)) return false;

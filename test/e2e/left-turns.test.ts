@@ -306,6 +306,36 @@ describe('a turn that was left', () => {
     expectEachSentOnce(hooks.workplace.server);
   });
 
+  test('is not sent as long as it goes on because a Stop hook has objected', async () => {
+    const path = hooks.workplace.transcriptOf(SESSION);
+    const hanging = await occupyWorker();
+    appendLines(
+      path,
+      user('question 2', { promptId: 'p2', ...chain('u2', 'a1', 20) }),
+      assistant('m2', 'answer 2', chain('a2', 'u2', 21)),
+    );
+    await hooks.launch('Stop', { more: stopOf(2) });
+    await expect.poll(() => hooks.left().length, POLL).toBe(1);
+    appendLines(
+      path,
+      user('Stop hook feedback:\nmore', { isMeta: true, promptId: 'p2', ...chain('f2', 'a2', 22) }),
+      assistant('m3', [text('I will')], chain('a3', 'f2', 23)),
+    );
+    hanging.release();
+    await expect.poll(hooks.findAlive, POLL).toEqual([]);
+    expect(hooks.turns()).toEqual(allTurns([SESSION], 1));
+    appendLines(
+      path,
+      assistant('m3', [toolUse('t3')], chain('a4', 'a3', 24)),
+      user([toolResult('t3')], { promptId: 'p2', ...chain('r4', 'a4', 25) }),
+      assistant('m4', 'answer 2b', chain('a5', 'r4', 26)),
+    );
+    await hooks.launch('Stop', { more: stopOf(2, { last_assistant_message: 'answer 2b', stop_hook_active: true }) });
+    await expect.poll(() => hooks.turns().length, POLL).toBe(2);
+    await expect.poll(hooks.findAlive, POLL).toEqual([]);
+    expectEachSentOnce(hooks.workplace.server);
+  });
+
   test('is sent although its transcript has moved to a worktree since', async () => {
     const path = hooks.workplace.transcriptOf(SESSION);
     const hanging = await occupyWorker();

@@ -27,6 +27,8 @@ export class AnswerWatcher {
   line: number | undefined;
   /** The number of the prompt's first line; undefined until it has come. */
   promptLine: number | undefined;
+  /** Whether a Stop hook has objected to the answer, so that the turn goes on, and ends with another Stop. */
+  isObjectedTo = false;
   readonly #answer: AwaitedAnswer;
   readonly #after: number;
   /** The prompt that each line descends from: the turns of two processes can interleave. */
@@ -44,7 +46,9 @@ export class AnswerWatcher {
     if (promptId !== undefined && promptId === this.#answer.promptId) this.promptLine ??= line.location.number;
     if (line.kind === 'user') {
       // A line of another prompt does not mean that the answer was not the last one.
-      if (this.#isWanted(promptId) && !this.#isLaterFeedback(line)) this.line = undefined;
+      if (!this.#isWanted(promptId)) return;
+      if (this.#isLaterFeedback(line)) this.isObjectedTo ||= this.line !== undefined;
+      else this.line = undefined;
     } else if (line.kind === 'assistant' && this.#isWanted(promptId)) {
       const isNew = this.promptLine !== undefined || line.location.number > this.#after;
       const last = parseBlocks(line.content).findLast((block) => block.kind === 'text');

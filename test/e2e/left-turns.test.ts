@@ -94,9 +94,10 @@ describe('a turn that was left', () => {
     const [question, answer] = turnLines(1, { promptId: 'p1' }) as [object, object];
     const [nextQuestion, nextAnswer] = turnLines(2, { promptId: 'p2' }) as [object, object];
     appendLines(transcript, question);
-    await hooks.launch('Stop', { more: { prompt_id: 'p1', last_assistant_message: 'answer 1', background_tasks: [] } });
-    await expect.poll(() => hooks.countStarted('worker'), POLL).toBe(2);
-    await hooks.launch('Stop', { more: { prompt_id: 'p2', last_assistant_message: 'answer 2', background_tasks: [] } });
+    await hooks.launch('Stop', { more: stopOf(1) });
+    // It is at work, and waits for its answer.
+    await expect.poll(hooks.locks, POLL).toContainEqual(expect.stringMatching(/^worker\./));
+    await hooks.launch('Stop', { more: stopOf(2) });
     await expect.poll(() => hooks.left().length, POLL).toBe(1);
     const hanging = hooks.workplace.server.hang();
     // Claude Code writes both at once, some time after its hooks have started.

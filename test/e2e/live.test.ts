@@ -145,7 +145,7 @@ describe('a turn that is followed', () => {
     await launch('UserPromptSubmit', { prompt: 'and this' });
     await expect.poll(() => nodes.commands, POLL).toEqual(['worker', 'follow', 'follow']);
     // It has looked whether Claude Code is alive, and waits.
-    await sleep(1_000);
+    await sleep(2_000);
     claude.kill('SIGKILL');
     await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
   });

@@ -48,6 +48,10 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
   const oddLines = new OddLines(run);
   let readUpTo = 0;
   let isSentBefore: boolean | undefined;
+  const wasSentBefore = ({ promptId }: AnswerClosing) => {
+    isSentBefore ??= isPromptBefore(promptId, start.offset, reader);
+    return isSentBefore;
+  };
   let nextPartAt = start.offset + parts.firstBytes;
   const take = (line: Line | undefined): TurnGroup | undefined => {
     if (!line) return undefined;
@@ -84,9 +88,8 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
       await yieldToEventLoop();
     }
     if (closing.kind !== 'answer' || !watch || isFound(closing, watch) || Date.now() >= closing.waitUntil) break;
-    isSentBefore ??= isPromptBefore(closing.promptId, start.offset, reader);
     // With quick turns another worker may have sent this one and a later one. Then its answer does not come again.
-    if (isSentBefore && watch.promptLine === undefined) break;
+    if (wasSentBefore(closing) && watch.promptLine === undefined) break;
     await sleep(POLL_MS);
   }
   const ended = closing.kind === 'live' ? undefined : take(parseUnfinishedLine(reader));
@@ -101,7 +104,7 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
     if (closing.kind !== 'answer' || !watch || watch.isObjectedTo) return false;
     // Even if its answer has not been found, its own turn is over, but none that has begun since.
     if (watch.promptLine !== undefined) return promptLine <= (watch.line ?? watch.promptLine);
-    if (isPromptBefore(closing.promptId, start.offset, reader)) return false;
+    if (wasSentBefore(closing)) return false;
     return promptLine <= (watch.line ?? (closing.mayBeSent ? 0 : readUpTo));
   };
   const isClosed =

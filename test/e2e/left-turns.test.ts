@@ -38,6 +38,9 @@ async function occupyWorker(): Promise<Hanging> {
   return hanging;
 }
 
+/** Waits until so many events are left. */
+const expectLeft = (count: number) => expect.poll(() => hooks.left().length, POLL).toBe(count);
+
 /** Lets the worker that takes the last event that was left wait long for the lines of its turn. */
 function postponeLastLeft(): void {
   const file = hooks.left().toSorted().at(-1) ?? '';
@@ -69,7 +72,7 @@ describe('a turn that was left', () => {
     await hooks.launch('SessionStart', { env: second, more: { source: 'resume' } });
     await expect.poll(() => hooks.workplace.state[SESSION]?.runs, POLL).toHaveLength(2);
     for (const n of [2, 3]) await hooks.stop(n, { env: second });
-    await expect.poll(() => hooks.left().length, POLL).toBe(2);
+    await expectLeft(2);
     hanging.release();
     await expect.poll(() => hooks.turns().length, POLL).toBe(3);
     await expect.poll(hooks.findAlive, POLL).toEqual([]);
@@ -98,7 +101,7 @@ describe('a turn that was left', () => {
     // It is at work, and waits for its answer.
     await expect.poll(hooks.locks, POLL).toContainEqual(expect.stringMatching(/^worker\./));
     await hooks.launch('Stop', { more: stopOf(2) });
-    await expect.poll(() => hooks.left().length, POLL).toBe(1);
+    await expectLeft(1);
     const hanging = hooks.workplace.server.hang();
     // Claude Code writes both at once, some time after its hooks have started.
     appendLines(transcript, answer, nextQuestion);
@@ -114,7 +117,7 @@ describe('a turn that was left', () => {
   test('does not close a turn that has begun since', async () => {
     const hanging = await occupyWorker();
     await hooks.stop(2);
-    await expect.poll(() => hooks.left().length, POLL).toBe(1);
+    await expectLeft(1);
     const begun = [
       user('question 3', { uuid: 'u3', promptId: 'p3', timestamp: at(30) }),
       assistant('m3', 'I will see', { timestamp: at(31) }),
@@ -134,7 +137,7 @@ describe('a turn that was left', () => {
     await hooks.stop(1);
     await expect.poll(() => hanging.count, POLL).toBe(1);
     for (const n of [2, 3]) await hooks.stop(n);
-    await expect.poll(() => hooks.left().length, POLL).toBe(2);
+    await expectLeft(2);
     await expect.poll(hooks.findAlive, POLL).toHaveLength(1);
     for (const pid of hooks.findAlive()) hooks.nodes.kill(pid);
     await expect.poll(hooks.findAlive, POLL).toEqual([]);
@@ -154,7 +157,7 @@ describe('a turn that was left', () => {
   test('is not lost to a file that is corrupt, which is removed', async () => {
     const hanging = await occupyWorker();
     for (const n of [2, 3]) await hooks.stop(n);
-    await expect.poll(() => hooks.left().length, POLL).toBe(2);
+    await expectLeft(2);
     for (const file of hooks.left()) writeFileSync(file, readFileSync(file, 'utf8').slice(0, 40));
     hanging.release();
     await expect.poll(hooks.findAlive, POLL).toEqual([]);
@@ -176,7 +179,7 @@ describe('a turn that was left', () => {
     await end(1);
     await expect.poll(() => hanging.count, POLL).toBe(1);
     await end(2);
-    await expect.poll(() => hooks.left().length, POLL).toBe(1);
+    await expectLeft(1);
     hanging.release();
     await expect.poll(hooks.findAlive, POLL).toEqual([]);
     expect(hooks.left()).toEqual([]);
@@ -195,9 +198,9 @@ describe('a turn that was left', () => {
     };
     appendLines(path, ...lines(2));
     await hooks.launch('StopFailure', { more: stopOf(2, { last_assistant_message: error }) });
-    await expect.poll(() => hooks.left().length, POLL).toBe(1);
+    await expectLeft(1);
     await hooks.launch('StopFailure', { more: stopOf(3, { last_assistant_message: error }) });
-    await expect.poll(() => hooks.left().length, POLL).toBe(2);
+    await expectLeft(2);
     postponeLastLeft();
     hanging.release();
     await waitBriefly(() => hooks.left().length < 2);
@@ -214,7 +217,7 @@ describe('a turn that was left', () => {
     const path = hooks.workplace.transcriptOf(SESSION);
     const hanging = await occupyWorker();
     await hooks.stop(2, { more: { last_assistant_message: undefined } });
-    await expect.poll(() => hooks.left().length, POLL).toBe(1);
+    await expectLeft(1);
     appendLines(
       path,
       user('question 3', { uuid: 'u3', promptId: 'p3', timestamp: at(30) }),
@@ -242,7 +245,7 @@ describe('a turn that was left', () => {
     for (const session of others) await hooks.stop(1, { session });
     await expect.poll(() => hanging.count, POLL).toBe(4);
     await hooks.launch('Stop', { more: stopOf(1) });
-    await expect.poll(() => hooks.left().length, POLL).toBe(1);
+    await expectLeft(1);
     postponeLastLeft();
     hanging.release();
     await waitBriefly(() => hooks.left().length === 0);
@@ -270,7 +273,7 @@ describe('a turn that was left', () => {
       assistant('m2', 'answer 1', { timestamp: at(13) }),
     );
     await hooks.launch('Stop', { env: live, more: stopOf(1) });
-    await expect.poll(() => hooks.left().length, POLL).toBe(1);
+    await expectLeft(1);
     await expect.poll(() => hangingFollower.count, POLL).toBe(1);
     hooks.workplace.server.misbehave = () => undefined;
     hanging.release();
@@ -295,10 +298,10 @@ describe('a turn that was left', () => {
       user([toolResult('t2')], { promptId: 'p2', ...chain('r2', 'a2', 22) }),
     );
     await hooks.launch('Stop', { more: stopOf(2) });
-    await expect.poll(() => hooks.left().length, POLL).toBe(1);
+    await expectLeft(1);
     postponeLastLeft();
     await hooks.launch('SessionEnd', { more: { reason: 'clear' } });
-    await expect.poll(() => hooks.left().length, POLL).toBe(2);
+    await expectLeft(2);
     hanging.release();
     await waitBriefly(() => hooks.left().length < 2);
     appendLines(path, assistant('m3', 'answer 2', chain('a3', 'r2', 25)));
@@ -316,7 +319,7 @@ describe('a turn that was left', () => {
       assistant('m2', 'answer 2', chain('a2', 'u2', 21)),
     );
     await hooks.launch('Stop', { more: stopOf(2) });
-    await expect.poll(() => hooks.left().length, POLL).toBe(1);
+    await expectLeft(1);
     appendLines(
       path,
       user('Stop hook feedback:\nmore', { isMeta: true, promptId: 'p2', ...chain('f2', 'a2', 22) }),
@@ -341,7 +344,7 @@ describe('a turn that was left', () => {
     const path = hooks.workplace.transcriptOf(SESSION);
     const hanging = await occupyWorker();
     await hooks.stop(2);
-    await expect.poll(() => hooks.left().length, POLL).toBe(1);
+    await expectLeft(1);
     // EnterWorktree in the next turn.
     appendLines(
       path,
@@ -362,7 +365,7 @@ describe('a turn that was left', () => {
     const path = hooks.workplace.transcriptOf(SESSION);
     const hanging = await occupyWorker();
     await hooks.stop(2);
-    await expect.poll(() => hooks.left().length, POLL).toBe(1);
+    await expectLeft(1);
     appendLines(
       path,
       user('<teammate-message>done</teammate-message>', { uuid: 'u3', promptId: 'p2', timestamp: at(30) }),

@@ -5,32 +5,32 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { writeFolderSettings } from '../support/claude-session.js';
 import { LangfuseServer } from '../support/langfuse-server.js';
+import { LaunchedHooks } from '../support/launched-hooks.js';
 import { appendLines, assistant, at, SESSION, text, toolResult, toolUse, user } from '../support/lines.js';
-import { type Environment, LAUNCHER, POLL, run, Workplace } from '../support/program.js';
+import { type Environment, POLL, run, type Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
-import { StartedNodes } from '../support/started-nodes.js';
+import type { StartedNodes } from '../support/started-nodes.js';
 
+let hooks: LaunchedHooks;
 let workplace: Workplace;
 let nodes: StartedNodes;
 /** A process in place of Claude Code. */
 let claude: ChildProcess;
 
 beforeEach(async () => {
-  workplace = await Workplace.open();
-  nodes = new StartedNodes();
+  hooks = await LaunchedHooks.open();
+  ({ workplace, nodes } = hooks);
   claude = spawn('sleep', ['600']);
   workplace.env = {
     ...workplace.env,
     CC_LANGFUSE_LIVE: 'true',
-    CLAUDE_CODE_ENTRYPOINT: 'cli',
     CLAUDE_PID: `${claude.pid}`,
   };
 });
 
 afterEach(async () => {
   claude.kill('SIGKILL');
-  await nodes.remove();
-  await workplace.close();
+  await hooks.close();
 });
 
 const path = () => workplace.transcriptOf(SESSION);
@@ -40,43 +40,15 @@ const shown = () =>
   workplace.server.observations
     .map(({ type, name, metadata }) => `${type} ${metadata.tool_id ?? metadata.message_id ?? name}`)
     .toSorted();
-const locks = () => readdirSync(join(workplace.stateFolder, 'cc-langfuse_locks'));
 
-interface Launched {
-  readonly exitCode: number | null;
-  readonly output: string;
-}
-
-function launch(event: string, more: object = {}, env: Environment = {}): Promise<Launched> {
-  const payload = { session_id: SESSION, transcript_path: path(), hook_event_name: event, ...more };
-  return new Promise((resolve) => {
-    const all = { PATH: process.env.PATH, ...workplace.env, CLAUDE_CODE_SESSION_ID: SESSION, ...env };
-    const launcher = spawn(LAUNCHER, [event, nodes.path], { env: all, detached: true });
-    let output = '';
-    for (const stream of [launcher.stdout, launcher.stderr])
-      stream.on('data', (chunk: Buffer) => {
-        output += chunk;
-      });
-    launcher.stdin.on('error', () => {});
-    launcher.stdin.end(JSON.stringify(payload));
-    launcher.on('close', (exitCode) => resolve({ exitCode, output }));
-  });
-}
+const launch = (event: string, more: object = {}, env: Environment = {}) => hooks.launch(event, { more, env });
 
 /** Starts a session, and gives its first prompt. */
 async function begin(env: Environment = {}): Promise<void> {
   await launch('SessionStart', { source: 'startup' }, env);
-  await expect.poll(readRuns, POLL).toBeDefined();
+  await expect.poll(hooks.readRuns, POLL).toBeDefined();
   expect(await launch('UserPromptSubmit', { prompt: 'question' }, env)).toEqual({ exitCode: 0, output: '' });
   append(user('question', { uuid: 'u1', promptId: 'p1', timestamp: at(0) }));
-}
-
-function readRuns(): unknown {
-  try {
-    return workplace.state[SESSION]?.runs;
-  } catch {
-    return undefined;
-  }
 }
 
 async function end(env: Environment = {}): Promise<void> {
@@ -135,12 +107,12 @@ describe('a turn that is followed', () => {
     claude.kill('SIGKILL');
     await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
     expect(shown()).toEqual(['generation m1', 'tool a', 'tool b']);
-    expect(locks()).toEqual([]);
+    expect(hooks.locks()).toEqual([]);
   });
 
   test('loses a follower, too, that has waited for another one when Claude Code ended', async () => {
     await begin();
-    await expect.poll(locks, POLL).toHaveLength(1);
+    await expect.poll(hooks.locks, POLL).toHaveLength(1);
     append(assistant('m1', 'answer', { timestamp: at(1) }));
     await launch('UserPromptSubmit', { prompt: 'and this' });
     await expect.poll(() => nodes.commands, POLL).toEqual(['worker', 'follow', 'follow']);
@@ -173,7 +145,7 @@ describe('a turn that is followed', () => {
     await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
     await end(env);
     await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
-    await expect.poll(readRuns, POLL).toMatchObject([{ to_line: expect.any(Number) }]);
+    await expect.poll(hooks.readRuns, POLL).toMatchObject([{ to_line: expect.any(Number) }]);
     // Nor when tracing is on again.
     rmSync(join(workplace.home, '.claude', 'settings.json'));
     workplace.letIdle();

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { appendLines, assistant, at, SESSION, user } from '../support/lines.js';
-import { Workplace } from '../support/program.js';
-import { StartedNodes } from '../support/started-nodes.js';
+import { LaunchedHooks, sessionId } from '../support/launched-hooks.js';
+import { appendLines, assistant, at, user } from '../support/lines.js';
 import { numbersFrom } from './random.js';
 
 export interface Figures {
@@ -38,37 +37,30 @@ export async function playQuickTurns(sessions: number, seed: number): Promise<Fi
 
 /** Returns how many turns there were, and how often each one that arrived was sent. */
 async function playAtOnce(sessions: number, random: () => number): Promise<{ turns: number; sent: number[] }> {
-  const workplace = await Workplace.open();
-  const nodes = new StartedNodes();
-  workplace.env = { ...workplace.env, CLAUDE_CODE_ENTRYPOINT: 'cli' };
+  const hooks = await LaunchedHooks.open();
+  const { server } = hooks.workplace;
   try {
-    const ids = Array.from({ length: sessions }, (_, n) => `${SESSION.slice(0, -1)}${n}`);
-    for (const id of ids) await launch(id, 'SessionStart', { source: 'startup' }, workplace, nodes);
-    await nodes.haveEnded();
-    workplace.server.misbehave = () => ({ answerDelayMs: random() * LONGEST_ANSWER_MS });
-    const turns = await Promise.all(ids.map((id) => playSession(id, random, workplace, nodes)));
-    await nodes.haveEnded();
-    const sent = workplace.server.roots.map((root) => workplace.server.timesSent(root));
+    const ids = Array.from({ length: sessions }, (_, n) => sessionId(n));
+    for (const id of ids) await launch(id, 'SessionStart', { source: 'startup' }, hooks);
+    await hooks.nodes.haveEnded();
+    server.misbehave = () => ({ answerDelayMs: random() * LONGEST_ANSWER_MS });
+    const turns = await Promise.all(ids.map((id) => playSession(id, random, hooks)));
+    await hooks.nodes.haveEnded();
+    const sent = server.roots.map((root) => server.timesSent(root));
     return { turns: turns.reduce((total, each) => total + each), sent };
   } finally {
-    await nodes.remove();
-    await workplace.close();
+    await hooks.close();
   }
 }
 
 /** Returns the number of turns. */
-async function playSession(
-  id: string,
-  random: () => number,
-  workplace: Workplace,
-  nodes: StartedNodes,
-): Promise<number> {
+async function playSession(id: string, random: () => number, hooks: LaunchedHooks): Promise<number> {
   const turns = 2 + Math.floor(random() * (MOST_TURNS - 1));
   // Versions that name no prompts write all lines before their hooks start.
   const namesPrompts = random() < 0.8;
   let unwritten: object[] = [];
   const write = () => {
-    if (unwritten.length > 0) appendLines(workplace.transcriptOf(id), ...unwritten);
+    if (unwritten.length > 0) appendLines(hooks.workplace.transcriptOf(id), ...unwritten);
     unwritten = [];
   };
   const timer = setInterval(write, WRITTEN_EVERY_MS);
@@ -80,7 +72,7 @@ async function playSession(
       await sleep(random() * LONGEST_TURN_MS);
       unwritten.push(assistant(`${id}-m${n}`, `answer ${n}`, { parentUuid: uuid, timestamp: at(n * 10 + 5), ...more }));
       if (!namesPrompts) write();
-      await launch(id, event, { prompt_id: promptId, last_assistant_message: `answer ${n}` }, workplace, nodes);
+      await launch(id, event, { prompt_id: promptId, last_assistant_message: `answer ${n}` }, hooks);
       if (random() < 0.5) await sleep(random() * LONGEST_PAUSE_MS);
     }
     await sleep(random() * WRITTEN_EVERY_MS);
@@ -91,7 +83,7 @@ async function playSession(
   return turns;
 }
 
-function launch(session: string, event: string, more: object, workplace: Workplace, nodes: StartedNodes) {
+function launch(session: string, event: string, more: object, { workplace, nodes }: LaunchedHooks) {
   const payload = { session_id: session, transcript_path: workplace.transcriptOf(session), ...more };
   return nodes.launch(event, payload, workplace.env);
 }

@@ -14,6 +14,11 @@ interface How {
   readonly onStart?: (launcher: ChildProcess) => void;
 }
 
+interface Seen {
+  readonly exitCode: number | null;
+  readonly output: string;
+}
+
 /** A home whose hooks are started as Claude Code starts them in the terminal: by the launcher, with workers in the background. */
 export class LaunchedHooks {
   readonly workplace: Workplace;
@@ -34,22 +39,24 @@ export class LaunchedHooks {
     await this.workplace.close();
   }
 
-  /** Resolves once Claude Code would go on. */
-  launch(event: string, { session = SESSION, env, more, onStart = () => {} }: How = {}): Promise<void> {
+  /** Resolves once Claude Code would go on, with what it sees of the hook: success, and no output. */
+  launch(event: string, { session = SESSION, env, more, onStart = () => {} }: How = {}): Promise<Seen> {
     const transcript = this.workplace.transcriptOf(session);
     const payload = { session_id: session, transcript_path: transcript, hook_event_name: event };
     return new Promise((resolve) => {
       const all = { PATH: process.env.PATH, ...this.workplace.env, CLAUDE_CODE_SESSION_ID: session, ...env };
       const launcher = spawn(LAUNCHER, [event, this.nodes.path], { env: all, detached: true });
       let output = '';
-      launcher.stdout.on('data', (chunk: Buffer) => {
-        output += chunk;
-      });
+      for (const stream of [launcher.stdout, launcher.stderr])
+        stream.on('data', (chunk: Buffer) => {
+          output += chunk;
+        });
       launcher.stdin.on('error', () => {});
       launcher.stdin.end(JSON.stringify({ ...payload, ...more }));
       launcher.on('close', (exitCode, signal) => {
-        expect({ exitCode: signal === null ? exitCode : 0, output }).toEqual({ exitCode: 0, output: '' });
-        resolve();
+        const seen = { exitCode: signal === null ? exitCode : 0, output };
+        expect(seen).toEqual({ exitCode: 0, output: '' });
+        resolve(seen);
       });
       onStart(launcher);
     });

@@ -34,7 +34,7 @@ export class StartedNodes {
     while (this.commands.length === before) await sleep(5);
   }
 
-  /** Resolves once none of them runs. */
+  /** Waits until all of them have ended. */
   async haveEnded(): Promise<void> {
     while (this.findAlive().length > 0) await sleep(10);
   }

@@ -1,4 +1,5 @@
 import { parseJson } from '../shared/json.js';
+import { isFalse } from './setting-formats.js';
 
 // How two values of a setting that restricts what leaves the machine are joined.
 
@@ -9,6 +10,10 @@ export const strictestOf =
     const [first, second] = [a, b].map((value) => strictestFirst.indexOf(value.trim().toLowerCase()));
     return (first ?? 0) <= (second ?? 0) ? a : b;
   };
+
+export function unlessBothFalse(a: string, b: string): string {
+  return isFalse(a) ? b : a;
+}
 
 export function smallest(a: string, b: string): string {
   return Number(b) < Number(a) || Number.isNaN(Number(a)) ? b : a;

@@ -35,6 +35,13 @@ export const toggle = z.pipe(
   z.transform((value) => value === 'true'),
 );
 
+/** For a setting that restricts: a typo restricts, too. */
+export const unlessFalse = format('', (value) => !isFalse(value));
+
+export function isFalse(value: string): boolean {
+  return value.trim().toLowerCase() === 'false';
+}
+
 export const list = format('', splitList);
 
 export const tagKinds = format(`expected none, or a list of ${TAG_KINDS.join(', ')}`, (value) => {

@@ -127,6 +127,13 @@ export const SETTINGS = {
     default: '',
     combine: restrictions.joinLists,
   },
+  CC_LANGFUSE_MUTE: {
+    kind: 'restricts',
+    help: '`true` mutes the session from its first moment, as if `cc-langfuse mute` had been said at its start; `cc-langfuse unmute` ends it. Any value but `false` counts as `true`.',
+    schema: formats.unlessFalse,
+    default: 'false',
+    combine: restrictions.unlessBothFalse,
+  },
   LANGFUSE_USER_ID: {
     kind: 'describes',
     help: "User of the traces; `git` means the e-mail address that git has for the turn's folder.",

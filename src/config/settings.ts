@@ -25,6 +25,8 @@ export interface Settings extends TraceSettings {
   readonly timeoutMs: number;
   /** Whether turns are sent while they run. */
   readonly live: boolean;
+  /** Whether the session is muted from its first moment. */
+  readonly mute: boolean;
   readonly debug: boolean;
   /** Whether the terminal says once where the session is in Langfuse. */
   readonly link: boolean;
@@ -97,6 +99,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     },
     timeoutMs: values.CC_LANGFUSE_TIMEOUT,
     live: values.CC_LANGFUSE_LIVE,
+    mute: values.CC_LANGFUSE_MUTE,
     debug: values.CC_LANGFUSE_DEBUG,
     link: values.CC_LANGFUSE_LINK,
     problems: [...problems, ...badRules, ...findReservedKeys(values, env), ...findContradictions(values, bad)],

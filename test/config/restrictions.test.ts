@@ -12,6 +12,8 @@ describe('of two values of a setting that restricts, what either forbids stays f
     ['CC_LANGFUSE_INPUT', 'request', 'answered', 'answered'],
     ['CC_LANGFUSE_MAX_CHARS', '200', '1000', '200'],
     ['CC_LANGFUSE_MAX_CHARS', 'many', '1000', '1000'],
+    ['CC_LANGFUSE_MUTE', 'false', 'true', 'true'],
+    ['CC_LANGFUSE_MUTE', ' False', 'yes', 'yes'],
     ['CC_LANGFUSE_EXCLUDE', '/a,~/b', '/c, /a', '/a,~/b,/c'],
     [
       'CC_LANGFUSE_REDACT_EXTRA',

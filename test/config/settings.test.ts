@@ -34,6 +34,7 @@ describe('readSettings', () => {
       input: 'answered',
       caller: {},
       live: false,
+      mute: false,
       debug: false,
       link: false,
       problems: [],
@@ -65,6 +66,7 @@ describe('readSettings', () => {
       CC_LANGFUSE_EXPERIMENT: '{"id":"e","item.id":"i","name":"n"}',
       CC_LANGFUSE_TRANSPORT: 'Ingestion',
       CC_LANGFUSE_LIVE: 'true',
+      CC_LANGFUSE_MUTE: 'True',
     });
     expect(settings).toEqual({
       destination: {
@@ -96,10 +98,21 @@ describe('readSettings', () => {
         experiment: { id: 'e', 'item.id': 'i', name: 'n' },
       },
       live: true,
+      mute: true,
       debug: true,
       link: false,
       problems: [],
     });
+  });
+
+  test.each([
+    ['true', true],
+    ['1', true],
+    ['no', true],
+    ['False', false],
+    [' ', false],
+  ])('CC_LANGFUSE_MUTE=%j counts as %j', async (value, mute) => {
+    expect(await readSettings({ ...KEYS, CC_LANGFUSE_MUTE: value })).toMatchObject({ mute, problems: [] });
   });
 
   test('prefers CC_LANGFUSE_X to LANGFUSE_X, unless it is empty', async () => {

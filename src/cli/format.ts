@@ -10,6 +10,11 @@ export function plural(value: number, name: string): string {
   return `${formatCount(value)} ${name}${value === 1 ? '' : 's'}`;
 }
 
+/** Why hooks do not send some turns of a session. */
+export function describeUntraced(turns: number): string {
+  return `${plural(turns, 'turn')} stay${turns === 1 ? 's' : ''} here: nothing says that tracing was on`;
+}
+
 export function formatBytes(bytes: number): string {
   const unit = bytes < 1 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), BYTE_UNITS.length - 1);
   const value = bytes / 1_000 ** unit;

@@ -5,6 +5,7 @@ import type { Caller } from '../observations/model.js';
 import { createRedactor } from '../observations/redaction/redact.js';
 import { githubMetadata } from './github-actions.js';
 import type { OwnRules } from './redaction-rules.lazy.js';
+import { isFalse } from './setting-formats.js';
 import {
   SETTING_NAMES,
   SETTINGS,
@@ -251,6 +252,11 @@ export function describingVariables(env: NodeJS.ProcessEnv): { [variable: string
   const isFromGit = userVariable !== undefined && env[userVariable]?.trim() === GIT;
   const variables = [...SESSION_VARIABLES, ...(isFromGit ? IDENTITY_VARIABLES : [])];
   return Object.fromEntries(variables.flatMap((name) => (isSet(env[name]) ? [[name, env[name] ?? '']] : [])));
+}
+
+/** Whether variables mute a session from its first moment. */
+export function isMuteSet({ CC_LANGFUSE_MUTE: value }: NodeJS.ProcessEnv = {}): boolean {
+  return isSet(value) && !isFalse(value ?? '');
 }
 
 /** Returns an environment in which what describes and restricts is what a run was given. */

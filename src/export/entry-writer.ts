@@ -40,8 +40,9 @@ export class EntryWriter {
     const { destinationId, state } = this.#context;
     if (!this.#lock.isHeld()) throw new Error('another run has taken over');
     this.#isEndSaved = this.hasReachedEnd;
-    const runs = mergeByLine(this.#ledger.takeChanged(), change.runs ?? []);
-    await state.update(sessionId, { path, ...this.#end, ...change, runs }, destinationId);
+    const { runs, claims } = this.#ledger.takeChanged();
+    const all = { runs: mergeByLine(runs, change.runs ?? []), ...(claims.length > 0 && { claims: [...claims] }) };
+    await state.update(sessionId, { path, ...this.#end, ...change, ...all }, destinationId);
   }
 
   /** Saves why something is still to be sent, or that nothing is, unless the state says so already. */

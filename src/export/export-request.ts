@@ -72,6 +72,8 @@ export interface ExportReport {
   readonly isStopped: boolean;
   /** Another run was working on the session, so nothing was done. */
   readonly isBusy?: boolean;
+  /** What may be sent has changed meanwhile, so the rest was not. */
+  readonly isOutdated?: boolean;
   /** Of a live export: whether a turn goes on. */
   readonly isOpen?: boolean;
 }

@@ -2,7 +2,7 @@ import type { Settings } from '../config/settings.js';
 import { buildTurn } from '../observations/build/turn.js';
 import type { Observation } from '../observations/model.js';
 import type { Entry } from '../state/entry.js';
-import { runAt } from '../state/runs.js';
+import { findRun } from '../state/runs.js';
 import { readAllTurns } from '../transcript/turns/read-all-turns.js';
 import type { Turn } from '../transcript/turns/turn.js';
 import type { ExportContext } from './export-request.js';
@@ -29,7 +29,7 @@ export async function findTurn(
   for (const each of readAllTurns(path, 'main', sessionId)) if (isWanted(each)) turn = each;
   if (!turn) throw new Error('the session has no such turn');
   const lines = turn.prompts.map(({ line }) => line);
-  const { destination } = runAt(entry.runs, lines[0] ?? 0) ?? {};
+  const { destination } = findRun(entry, lines[0] ?? 0) ?? {};
   const ledger = new Ledger(entry, destination ?? '', undefined);
   const about = `turn ${turn.number} is not in Langfuse`;
   if (ledger.isMuted(turn)) throw new Error(`${about}: the session was muted`);

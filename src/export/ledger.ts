@@ -1,58 +1,80 @@
-import { type Entry, lastKnownLine } from '../state/entry.js';
+import type { Entry } from '../state/entry.js';
 import {
+  type Claim,
+  coversLines,
+  coversTime,
   findGaps,
+  findRun,
+  hasEnded,
   isMutedNow,
   isSameRun,
   type Mute,
   mergeByLine,
-  openRun,
   type Run,
   type RunIdentity,
-  runAt,
 } from '../state/runs.js';
-import type { Turn } from '../transcript/turns/turn.js';
+import { type AgentThread, listTimes, type Turn } from '../transcript/turns/turn.js';
 
 /** The run that an export is made by, if its session is the run's own. */
 export interface OwnRun {
   readonly identity: RunIdentity;
-  /** The prompt of the turn that ended with the event; undefined if the event does not say. */
-  readonly promptId?: string | undefined;
-  /** Which turns of no run belong to it: the one that its event ended, only the last one, or all, as for a backfill. */
-  readonly claims: 'own turn' | 'last turn' | 'all';
+  readonly claims: Claims;
 }
 
-/** Knows which run each turn of a session belongs to, and so where and how it is sent. */
+/** Which turns of no run belong to the run of an export. */
+export type Claims =
+  | { readonly kind: 'nothing' }
+  /** The one that a Stop names by its prompt. */
+  | { readonly kind: 'prompt'; readonly promptId: string }
+  /** The last one that began before so many bytes, for a Stop of a version that names no prompts. */
+  | { readonly kind: 'last turn'; readonly before: number }
+  /** All of them, for a backfill. */
+  | { readonly kind: 'all' };
+
+/** Knows which run each turn of a session belongs to, and so whether, where and how it is sent. */
 export class Ledger {
   readonly #destination: string;
   readonly #own: OwnRun | undefined;
   readonly #mutes: readonly Mute[];
   #runs: readonly Run[];
-  #changed: readonly Run[] = [];
+  #claims: readonly Claim[];
+  #changed: { readonly runs: readonly Run[]; readonly claims: readonly Claim[] } = { runs: [], claims: [] };
   /** By the first lines of the turns that this export has taken. */
   readonly #taken = new Map<number, Run>();
+  /** The first line of the turn that this export has claimed. A later one can have the same id, as a teammate's message does. */
+  #named: number | undefined;
+  /** When the turns began that this export has read, of those that belong to no run. */
+  readonly #untracedAt: number[] = [];
 
-  constructor(entry: Entry, destination: string, own: OwnRun | undefined) {
-    const { runs, mutes = [] } = entry;
+  constructor({ runs, claims = [], mutes = [] }: Entry, destination: string, own: OwnRun | undefined) {
     this.#runs = runs;
+    this.#claims = claims;
     this.#mutes = mutes;
     this.#destination = destination;
     this.#own = own;
-    if (own?.claims !== 'own turn') return;
-    // Without a SessionStart and without the turn's id, a new run is assumed to begin after the last line that earlier runs knew.
-    // A run that is known adds nothing, since its event may be handled after the next run has started.
-    const isNew = openRun(runs) ? !runs.some((run) => isSameRun(run, own.identity)) : runs.length === 0;
-    if (isNew && own.promptId === undefined) this.#change({ ...own.identity, fromLine: lastKnownLine(entry) + 1 });
   }
 
   get hasChanged(): boolean {
-    return this.#changed.length > 0;
+    return this.#changed.runs.length > 0 || this.#changed.claims.length > 0;
   }
 
-  /** Returns the runs that the state does not have yet, once. */
-  takeChanged(): Run[] {
-    const changed = [...this.#changed];
-    this.#changed = [];
+  /** Returns the runs and claims that the state does not have yet, once. */
+  takeChanged(): { runs: readonly Run[]; claims: readonly Claim[] } {
+    const changed = this.#changed;
+    this.#changed = { runs: [], claims: [] };
     return changed;
+  }
+
+  /**
+   * Whether the user, or another process, has forbidden something since this export has read the state: the session was muted, or
+   * one of its runs has ended, or another one has begun.
+   */
+  isOutdated({ runs, mutes = [] }: Entry): boolean {
+    const isNew = ({ fromLine, toLine }: Run) => {
+      const own = this.#runs.find((run) => run.fromLine === fromLine);
+      return !own || (own.toLine === undefined && toLine !== undefined);
+    };
+    return mutes.length > this.#mutes.length || runs.some(isNew);
   }
 
   /** The lines up to a line that belong to no run. */
@@ -64,18 +86,20 @@ export class Ledger {
    * Binds runs to this destination that had none, or a wrong one. What an older version did not save is that of this run, too.
    */
   adopt(isWrong: (destination: string) => boolean): void {
-    for (const run of this.#runs) {
-      const { destination = '', given = this.#own?.identity.given ?? {} } = run;
-      const isOwn = destination === this.#destination;
-      if (isOwn ? run.given !== undefined : destination !== '' && !isWrong(destination)) continue;
-      const { namedDestination = isOwn ? undefined : destination } = run;
-      this.#change({ ...run, destination: this.#destination, namedDestination, given });
-    }
+    const correct = <T extends Run | Claim>(all: readonly T[]) =>
+      all.flatMap((run): T[] => {
+        const { destination = '', given = this.#own?.identity.given ?? {} } = run;
+        const isOwn = destination === this.#destination;
+        if (isOwn ? run.given !== undefined : destination !== '' && !isWrong(destination)) return [];
+        const { namedDestination = isOwn ? undefined : destination } = run;
+        return [{ ...run, destination: this.#destination, namedDestination, given }];
+      });
+    this.#change({ runs: correct(this.#runs), claims: correct(this.#claims) });
   }
 
   /** The runs in which the prompts of a turn were given, if all of them are known and are for this destination. */
-  findRuns(promptLines: readonly number[]): [Run, ...Run[]] | undefined {
-    const [first, ...more] = promptLines.map((line) => runAt(this.#runs, line));
+  findRuns(promptLines: readonly number[]): [RunIdentity, ...RunIdentity[]] | undefined {
+    const [first, ...more] = promptLines.map((line) => this.#findRun(line));
     const runs = [first, ...more].filter((run) => run?.destination === this.#destination);
     if (!first || runs.length < promptLines.length) return undefined;
     return [first, ...more.filter((run) => run !== undefined && !isSameRun(run, first))] as [Run, ...Run[]];
@@ -83,24 +107,43 @@ export class Ledger {
 
   /** Whether the run that a line belongs to has ended. */
   hasEnded(line: number): boolean {
-    return runAt(this.#runs, line)?.toLine !== undefined;
+    const run = this.#findRun(line);
+    return run !== undefined && hasEnded(run);
+  }
+
+  /** Whether a turn belongs to a run whose transcript may begin with what a fork copies. */
+  mayBeCopied({ prompts }: Turn): boolean {
+    const run = this.#findRun(prompts[0].line);
+    return run !== undefined && 'mayCopy' in run && run.mayCopy === true;
   }
 
   /** All runs for this destination, unless some lines belong to no run: it is not known when in the session something happened. */
-  findAllRuns(): [Run, ...Run[]] | undefined {
+  findAllRuns(): [RunIdentity, ...RunIdentity[]] | undefined {
     const isWhole = this.gapsUpTo(this.#runs.at(-1)?.fromLine ?? 0).length === 0;
     return isWhole ? this.findRuns(this.#runs.map(({ fromLine }) => fromLine)) : undefined;
   }
 
   /** Whether a variable has a value in any run. */
   isGiven(variable: string, value: string): boolean {
-    return [...this.#runs, this.#own?.identity].some((run) => run?.given?.[variable]?.trim().toLowerCase() === value);
+    const all = [...this.#runs, ...this.#claims, this.#own?.identity];
+    return all.some((run) => run?.given?.[variable]?.trim().toLowerCase() === value);
   }
 
   /** Whether the user has muted any of a turn. */
-  isMuted({ lineNumbers }: Turn): boolean {
-    const [first = 0, last = first] = [lineNumbers[0], lineNumbers.at(-1)];
-    return this.#mutes.some(({ fromLine, toLine = Number.POSITIVE_INFINITY }) => last >= fromLine && first <= toLine);
+  isMuted(turn: Turn): boolean {
+    const [first = 0, last = first] = [turn.lineNumbers[0], turn.lineNumbers.at(-1)];
+    return this.#mutes.some((mute) => coversLines(mute, first, last)) || isMutedAt(this.#mutes, listTimes(turn));
+  }
+
+  /** Whether any of what an agent wrote to its own file was written while the session was muted, or not traced. */
+  isAgentKept({ turns }: AgentThread): boolean {
+    const times = turns.flatMap(listTimes);
+    return isMutedAt(this.#mutes, times) || times.some((at) => this.#isUntracedAt(at));
+  }
+
+  /** Whether no run goes on: what follows, if anything does, was written with tracing off. */
+  get isOver(): boolean {
+    return this.#runs.length > 0 && this.#runs.every(hasEnded);
   }
 
   /** Whether the user has muted the session and has not unmuted it since. */
@@ -108,25 +151,28 @@ export class Ledger {
     return isMutedNow(this.#mutes);
   }
 
-  /** Whether no hook has recorded a run of the session yet. */
-  get isEmpty(): boolean {
-    return this.#runs.length === 0;
+  /**
+   * Takes note of turns that have been read, and records that the one which this export's Stop names belongs to its run. `readTo`
+   * is how many bytes have been read by then: if more than those of the turns, the prompt of a later one is among them.
+   */
+  claim(turns: readonly Turn[], readTo: number, isCopy: (turn: Turn) => boolean): void {
+    const own = this.#own;
+    if (!own || own.claims.kind === 'all') return;
+    // Of turns that interleave, the last one counts for a Stop without a prompt, and otherwise the first one with its id.
+    const inOrder = own.claims.kind === 'last turn' ? turns.toReversed() : turns;
+    for (const turn of inOrder) this.#claimOne(turn, own, readTo, isCopy);
   }
 
-  /**
-   * Records that the turn which ended with this export's event belongs to its run, and so do turns right before it that had no
-   * event of their own. Returns whether it does.
-   */
-  claim({ prompts }: Turn, [before]: readonly Turn[] = []): boolean {
-    if (this.#own?.claims !== 'own turn') return false;
-    const { identity, promptId } = this.#own;
-    const own = promptId === undefined ? undefined : prompts.find((prompt) => prompt.promptId === promptId);
-    const known = own && runAt(this.#runs, own.line);
-    // A turn can begin with a prompt that an earlier run left unanswered.
-    const [{ line: fromLine }] = before?.prompts ?? prompts;
-    const isClaimed = own !== undefined && !(known && isSameRun(known, identity));
-    if (isClaimed) this.#change({ ...identity, fromLine });
-    return isClaimed;
+  #claimOne(turn: Turn, own: OwnRun, readTo: number, isCopy: (turn: Turn) => boolean): void {
+    const [{ line: fromLine, at }] = turn.prompts;
+    const lines = turn.prompts.map(({ line }) => line);
+    const isKnown = lines.map((line) => this.#findRun(line)).every((run) => run && isSameRun(run, own.identity));
+    const isNamed = names(own.claims, turn, readTo) && (this.#named ?? fromLine) === fromLine;
+    if (isNamed && !isKnown && !this.#isBeforeStart(fromLine) && !turn.copied && !isCopy(turn)) {
+      this.#named = fromLine;
+      this.#change({ claims: [{ ...own.identity, fromLine, lines }] });
+    }
+    if (!this.#findRun(fromLine)) this.#untracedAt.push(at);
   }
 
   /** Takes a turn of no run, if this export may. Returns the run that has it then, to be saved once the turn is acknowledged. */
@@ -134,7 +180,7 @@ export class Ledger {
     const [{ line: fromLine }] = prompts;
     const toLine = lineNumbers.at(-1) ?? fromLine;
     const known = this.#taken.get(fromLine);
-    if (this.#own?.claims !== 'all' || (!known && runAt(this.#runs, fromLine))) return undefined;
+    if (this.#own?.claims.kind !== 'all' || (!known && this.#findRun(fromLine))) return undefined;
     const run = known ? this.#extend(known, toLine) : this.#cover(fromLine, toLine, this.#own.identity);
     this.#taken.set(fromLine, run);
     return run;
@@ -143,23 +189,36 @@ export class Ledger {
   /** Whether the rest of a turn can decide how it is sent, or whether it is. */
   isUndecided({ prompts, lineNumbers }: Turn): boolean {
     const last = lineNumbers.at(-1) ?? 0;
-    const isOpen = this.#own?.claims !== 'all' && prompts.some(({ line }) => !runAt(this.#runs, line));
+    const isOpen = this.#own?.claims.kind !== 'all' && prompts.some(({ line }) => !this.#findRun(line));
     return isOpen || this.#mutes.some(({ fromLine }) => fromLine > last);
-  }
-
-  /** Records that the last turn belongs to this export's own run, since its event has ended that turn. */
-  claimLast({ prompts }: Turn): boolean {
-    const [{ line: fromLine }] = prompts;
-    if (!this.#own || this.#own.claims === 'all' || runAt(this.#runs, fromLine)) return false;
-    this.#change({ ...this.#own.identity, fromLine });
-    return true;
   }
 
   /** Records that this export has looked at the lines of no run up to a line. */
   fillGaps(upTo: number): void {
-    if (this.#own?.claims !== 'all') return;
+    if (this.#own?.claims.kind !== 'all') return;
     const { identity } = this.#own;
-    for (const { toLine } of this.gapsUpTo(upTo)) this.#change(this.#cover(toLine, toLine, identity));
+    for (const { toLine } of this.gapsUpTo(upTo)) this.#change({ runs: [this.#cover(toLine, toLine, identity)] });
+  }
+
+  #findRun(line: number): Run | Claim | undefined {
+    return findRun({ runs: this.#runs, claims: this.#claims }, line);
+  }
+
+  /** Whether a process was seen to start after a line: what was there by then is not claimed. */
+  #isBeforeStart(line: number): boolean {
+    return this.#runs.some(({ fromLine, startedAt }) => startedAt !== undefined && fromLine > line);
+  }
+
+  /** Whether the session went on at that time with tracing off. */
+  #isUntracedAt(at: number): boolean {
+    return this.#runs.some(({ toLine, endedAt }, place) => {
+      const next = this.#runs[place + 1];
+      if (endedAt === undefined || toLine === undefined || at <= endedAt) return false;
+      const isGap = next
+        ? next.fromLine > toLine + 1
+        : this.#untracedAt.some((began) => endedAt <= began && began <= at);
+      return isGap && at < (next?.startedAt ?? Number.POSITIVE_INFINITY);
+    });
   }
 
   /** Covers lines of no run, and those before them, with a run. */
@@ -178,8 +237,22 @@ export class Ledger {
     return longer;
   }
 
-  #change(run: Run): void {
-    this.#runs = mergeByLine(this.#runs, [run]);
-    this.#changed = mergeByLine(this.#changed, [run]);
+  #change({ runs = [], claims = [] }: { readonly runs?: readonly Run[]; readonly claims?: readonly Claim[] }): void {
+    this.#runs = mergeByLine(this.#runs, runs);
+    this.#claims = mergeByLine(this.#claims, claims);
+    this.#changed = {
+      runs: mergeByLine(this.#changed.runs, runs),
+      claims: mergeByLine(this.#changed.claims, claims),
+    };
   }
+}
+
+/** Whether a Stop has ended this turn. */
+function names(claims: Claims, { prompts, start }: Turn, readTo: number): boolean {
+  if (claims.kind === 'prompt') return prompts.some(({ promptId }) => promptId === claims.promptId);
+  return claims.kind === 'last turn' && start.offset < claims.before && claims.before < readTo;
+}
+
+export function isMutedAt(mutes: readonly Mute[], times: readonly number[]): boolean {
+  return mutes.length > 0 && times.some((at) => mutes.some((mute) => coversTime(mute, at)));
 }

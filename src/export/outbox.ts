@@ -46,6 +46,8 @@ export class Outbox {
   sent = NOTHING;
   /** Why something was not sent. Nothing more is sent then: what comes later must not be acknowledged before it. */
   failure: string | undefined;
+  /** Whether the export has to begin again. */
+  isOutdated = false;
   #isRefused = false;
   #items: EncodedItem[] = [];
   #bytes = 0;
@@ -88,6 +90,7 @@ export class Outbox {
     this.#items = [];
     this.#bytes = 0;
     if (this.#isRefused || items.length === 0) return;
+    if (this.#mustStop()) return;
     const settled = await this.#send(items.flatMap(({ span }) => span ?? []));
     const change = changeUpTo(items, settled);
     const isLeft = this.failure !== undefined && { file: undefined };
@@ -112,6 +115,15 @@ export class Outbox {
     return failure && `scores were not sent: ${failure}`;
   }
 
+  /** Whether what was built may be what must not leave any more. The user can mute a session, or another process end a run. */
+  #mustStop(): boolean {
+    const { request, context, ledger } = this.#run;
+    const known = context.state.read(request.sessionId);
+    this.isOutdated ||= known !== undefined && ledger.isOutdated(known);
+    if (this.isOutdated) this.hold('the session was muted, or a run of it has begun or ended, while it was exported');
+    return this.isOutdated;
+  }
+
   /** When to give up what is sent now. */
   get #limits(): Limits {
     const { request, context } = this.#run;
@@ -132,7 +144,7 @@ export class Outbox {
     this.#checked ??= context.state.checkWritable();
     await this.#checked;
     const complete = (settings && (await requests?.withRequest(observation, settings))) ?? observation;
-    if (!complete.media?.length) return { change, isUntraced, observation: complete };
+    if (!complete.media?.length || this.#mustStop()) return { change, isUntraced, observation: complete };
     const { missing, failure } = await context.destination.uploadMedia(complete, this.#limits);
     if (failure !== undefined) this.#warnOnce(failure);
     return { change, isUntraced, observation: replaceMissingMedia(complete, missing) };

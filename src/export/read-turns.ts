@@ -29,6 +29,8 @@ type ReadTurns =
       readonly kind: 'turns';
       readonly group: TurnGroup;
       readonly isClosed: boolean;
+      /** How many bytes have been read by then; infinity if no other turn follows yet. */
+      readonly readTo: number;
       readonly soFar?: TurnSoFar | undefined;
     }
   | { readonly kind: 'prompts' }
@@ -74,7 +76,7 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
       }
       const line = parseLine(source);
       const group = take(line);
-      if (group) yield { kind: 'turns', group, isClosed: true };
+      if (group) yield { kind: 'turns', group, isClosed: true, readTo: source.end };
       if (group) nextPartAt = source.start + parts.firstBytes;
       const part = line && source.end >= nextPartAt ? grouper.settledBefore(line) : undefined;
       if (part) {
@@ -93,7 +95,7 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
     await sleep(POLL_MS);
   }
   const ended = closing.kind === 'live' ? undefined : take(parseUnfinishedLine(reader));
-  if (ended) yield { kind: 'turns', group: ended, isClosed: true };
+  if (ended) yield { kind: 'turns', group: ended, isClosed: true, readTo: reader.offset };
   oddLines.logRest();
   const group = grouper.open();
   if (closing.kind === 'live' && grouper.isAnswerExpected) yield { kind: 'prompts' };
@@ -113,7 +115,8 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
     run.ledger.hasEnded(promptLine) ||
     (closing.kind !== 'live' && Date.now() - reader.status.changedAt > IDLE_MS);
   // If one of several turns is over, all are sent as far as they have come, and the others grow in place.
-  yield { kind: 'turns', group, isClosed, soFar: closing.kind === 'live' ? grouper.soFar() : undefined };
+  const soFar = closing.kind === 'live' ? grouper.soFar() : undefined;
+  yield { kind: 'turns', group, isClosed, readTo: Number.POSITIVE_INFINITY, soFar };
 }
 
 /**

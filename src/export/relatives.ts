@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { attempt } from '../shared/attempt.js';
 import { type Entry, withProgressAt } from '../state/entry.js';
-import { readUserUuids } from '../transcript/sessions/related-sessions.js';
+import { forksWithoutMark, readSharedUuids, readUserUuids } from '../transcript/sessions/related-sessions.js';
 import type { Turn } from '../transcript/turns/turn.js';
 import type { SessionRun } from './session-run.js';
 
@@ -14,6 +14,15 @@ export interface Relative {
 
 interface RelatedRun extends SessionRun {
   relatives?: readonly Relative[];
+  /** The prompts of sessions on disk that begin with the same one; read when the first of them matters. */
+  sharedPrompts?: ReadonlySet<string>;
+}
+
+/** Whether a turn is in another session's transcript, too, and nothing says which of the two it was copied to. */
+export function isInAnotherSession({ key, context }: Turn, run: RelatedRun): boolean {
+  if (!forksWithoutMark(context.version)) return false;
+  run.sharedPrompts ??= readSharedUuids(run.request.path);
+  return run.sharedPrompts.has(key);
 }
 
 /**

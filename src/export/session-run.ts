@@ -5,7 +5,8 @@ import { originName, readRepositoryConfig } from '../git/repository.js';
 import type { Limits } from '../langfuse/destination.js';
 import type { BuildOptions } from '../observations/build/trace.js';
 import type { Entry } from '../state/entry.js';
-import type { Run } from '../state/runs.js';
+import type { Lock } from '../state/lock.js';
+import { listRuns, type RunIdentity } from '../state/runs.js';
 import type { EntryWriter } from './entry-writer.js';
 import type { ExactRequests } from './exact-requests.lazy.js';
 import type { ExportContext, ExportRequest } from './export-request.js';
@@ -29,10 +30,10 @@ export interface SessionRun {
   readonly requests: ExactRequests | undefined;
 }
 
-/** Only one run at a time works on a session. */
+/** Only one run at a time sends a session to a destination. One that waits for another server does not hold it up. */
 export function lockSession(
   { sessionId, occasion }: Pick<ExportRequest, 'sessionId' | 'occasion'>,
-  { state, deadline, stop }: ExportContext,
+  { state, destinationId, deadline, stop }: ExportContext,
 ) {
   const now = Date.now();
   const waits = {
@@ -41,10 +42,29 @@ export function lockSession(
     recovery: now,
     backfill: now + BACKFILL_LOCK_WAIT_MS,
   };
-  return state.lock(sessionId, waits[occasion], stop).catch((error: Error) => {
+  return state.lock(sessionId, destinationId, waits[occasion], stop).catch((error: Error) => {
     // Without a place for the state, every run would send the same again.
     throw new Error(`the state folder cannot be written: ${error.message}`);
   });
+}
+
+/**
+ * Takes the right to send a session to those of its destinations that seem to be wrong: one at which another run is at work may
+ * answer after all.
+ */
+export async function lockMistaken(
+  sessionId: string,
+  known: Entry,
+  { state, destinationId }: ExportContext,
+): Promise<ReadonlyMap<string, Lock>> {
+  const named = listRuns(known).flatMap(({ destination }) => destination ?? []);
+  const locks = new Map<string, Lock>();
+  for (const destination of new Set(named)) {
+    if (destination === destinationId || !state.isMistaken(destination, known)) continue;
+    const lock = await state.lock(sessionId, destination, 0);
+    if (lock) locks.set(destination, lock);
+  }
+  return locks;
 }
 
 /** Whole requests cost time, and much space in Langfuse: without the setting, their code is not even loaded. */
@@ -116,7 +136,7 @@ export class RunSettings {
   }
 
   /** Undefined if nothing of the runs may be sent any more. */
-  async find(runs: readonly [Run, ...Run[]]): Promise<Settings | undefined> {
+  async find(runs: readonly [RunIdentity, ...RunIdentity[]]): Promise<Settings | undefined> {
     const [{ folder, given = {} }, ...others] = runs;
     const all = restrict(given, [...others.map((run) => run.given ?? {}), ...this.#restrictions]);
     const isHeld = this.#areHeld || (await this.#readOnce(all, folder))?.hold !== undefined;
@@ -126,7 +146,7 @@ export class RunSettings {
   }
 
   /** What a turn or an agent is built with, by its run and by the folder that it worked in. */
-  buildOptions([run]: readonly [Run, ...Run[]], settings: Settings, folder?: string) {
+  buildOptions([run]: readonly [RunIdentity, ...RunIdentity[]], settings: Settings, folder?: string) {
     const { parent, seed, metadata, experiment } = run;
     const key = JSON.stringify([folder, settings.userId, settings.gitIdentity]);
     const facts = this.#gitFacts.get(key) ?? readGitFacts(folder, settings);

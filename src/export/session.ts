@@ -1,24 +1,25 @@
-import { determineEnding } from '../observations/build/ending.js';
 import { isRedactionError } from '../observations/redaction/redact.js';
-import { lastKnownLine, NEW_ENTRY, NOT_EXPORTED } from '../state/entry.js';
+import { type Entry, lastKnownLine, NEW_ENTRY, NOT_EXPORTED } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
-import type { SettledPart } from '../transcript/turns/resume-point.js';
 import { includesLine, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
 import { EntryWriter } from './entry-writer.js';
 import type { ExportContext, ExportReport, ExportRequest } from './export-request.js';
 import { Ledger } from './ledger.js';
 import { Outbox } from './outbox.js';
 import { readTurns } from './read-turns.js';
-import { findNewRelatives } from './relatives.js';
+import { findNewRelatives, isInAnotherSession } from './relatives.js';
 import { SentLines } from './sent-lines.js';
-import { lockSession, openRequests, ReadingBudget, RunSettings } from './session-run.js';
+import { lockMistaken, lockSession, openRequests, ReadingBudget, RunSettings } from './session-run.js';
 import { SettledParts } from './settled-parts.js';
 import { gapStart, type Start, startPositions } from './start-position.js';
 import { type Continued, NOTHING_CONTINUED, sendContinued } from './subagents/continued.js';
 import { Subagents } from './subagents/subagents.js';
 import { NOTHING, sumTallies } from './tally.js';
 import { addAgents, addPart, addSoFar, addTurns, type ExportRun, lastLineOf, lineOfEnd } from './turn.js';
+
+/** How often an export begins again because what may be sent has changed. */
+const MOST_TRIES = 3;
 
 /** Exports a session: read, group, build, send, and advance the state as far as the server has acknowledged. */
 export async function exportSession(request: ExportRequest, context: ExportContext): Promise<ExportReport> {
@@ -32,7 +33,12 @@ export async function exportSession(request: ExportRequest, context: ExportConte
   }
   try {
     if (request.force) await forget(sessionId, context);
-    return await exportLocked(request, context, lock);
+    let sent = NOTHING;
+    for (let tries = 1; ; tries += 1) {
+      const report = await exportLocked(request, context, lock);
+      sent = sumTallies([sent, report.sent]);
+      if (!report.isOutdated || tries === MOST_TRIES) return { ...report, sent };
+    }
   } finally {
     lock.release();
   }
@@ -52,20 +58,37 @@ async function forget(sessionId: string, { state, destinationId }: ExportContext
 }
 
 async function exportLocked(request: ExportRequest, context: ExportContext, lock: Lock): Promise<ExportReport> {
-  const { sessionId, path, run, adopts } = request;
-  const { state, destinationId, log } = context;
+  const { sessionId, run, adopts } = request;
+  const { state, destinationId } = context;
   const known = state.read(sessionId, destinationId) ?? NEW_ENTRY;
   const ledger = new Ledger(known, destinationId, run);
-  if (adopts) ledger.adopt((destination) => state.isMistaken(destination, known));
+  const mistaken = adopts ? await lockMistaken(sessionId, known, context) : new Map<string, Lock>();
+  try {
+    if (adopts) ledger.adopt((destination) => mistaken.has(destination));
+    return await exportKnown(known, ledger, request, context, lock);
+  } finally {
+    for (const each of mistaken.values()) each.release();
+  }
+}
+
+/** Exports first what is of no run and was passed by, if it may, then what follows the last turn that was exported. */
+async function exportKnown(
+  known: Entry,
+  ledger: Ledger,
+  request: ExportRequest,
+  context: ExportContext,
+  lock: Lock,
+): Promise<ExportReport> {
+  const { path, run } = request;
   const writer = new EntryWriter(known, request, context, ledger, lock);
-  const hasGaps = run?.claims === 'all' && ledger.gapsUpTo(known.lastLine).length > 0;
+  const hasGaps = run?.claims.kind === 'all' && ledger.gapsUpTo(known.lastLine).length > 0;
   const early = hasGaps ? await exportFrom(gapStart(known), request, context, writer, ledger) : undefined;
   if (early && (early.isStopped || early.failure !== undefined)) return early;
   ledger.fillGaps(known.lastLine);
   for (const start of startPositions(known)) {
     const report = await exportFrom(start, request, context, writer, ledger);
     if (report) return { ...report, sent: sumTallies([early?.sent ?? NOTHING, report.sent]) };
-    log.warn('the transcript has been changed, it is read from further back', { file: path });
+    context.log.warn('the transcript has been changed, it is read from further back', { file: path });
   }
   throw new Error('a transcript can always be read from the top');
 }
@@ -137,20 +160,19 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
   let closedLine: number | undefined;
   let openFrom: number | undefined;
   let isOpen = false;
-  let skipped: TurnGroup | undefined;
-  /** The turns right before that had no event which could have recorded their run. */
-  let silent: TurnGroup[] = [];
+  let isLastTaken = true;
+  const isCopy = (turn: Turn) => isInAnotherSession(turn, run);
   for await (const read of turns) {
     if (read.kind === 'resumed') run.subagents.recordEnded(read.checkpoint.ended);
     if (read.kind === 'part') {
       if (start.isForGaps && read.turn.prompts[0].line > writer.known.lastLine) break;
-      if (isVerified) silent = await takePart(read, silent, run);
-      else if (isPartOfLastExported(read.turn, start)) await holdIfUnredacted(run, () => addPart(read, run));
+      if (isVerified) ledger.claim([read.turn], 0, isCopy);
+      if (isVerified || isPartOfLastExported(read.turn, start)) await holdIfUnredacted(run, () => addPart(read, run));
       if (budget.isUsedUp) break;
     }
     isOpen ||= read.kind === 'prompts';
     if (read.kind !== 'turns') continue;
-    const { group, isClosed, soFar } = read;
+    const { group, isClosed, readTo, soFar } = read;
     isVerified ||= includesLastExported(group, start);
     // If turns interleave, those that were exported earlier can come first.
     if (!isVerified && lastLineOf(group) < start.lastLine) continue;
@@ -165,22 +187,12 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
       break;
     }
     closedLine = lastLineOf(group);
-    const isUnknown = ledger.isEmpty;
-    const before = silent.flatMap(({ turns: earlier }) => earlier);
-    // All of them, since what one of them claims can hold for the others.
-    const isClaimed = group.turns.map((turn) => ledger.claim(turn, before)).includes(true);
-    for (const each of isClaimed ? [...silent, group] : [group]) {
-      const isTaken = outbox.failure !== undefined || (await holdIfUnredacted(run, () => addTurns(each, run)));
-      skipped = isTaken ? undefined : each;
-    }
-    silent = isUnknown && group.turns.every(hasNoStop) ? [...silent, group] : [];
+    ledger.claim(group.turns, readTo, isCopy);
+    const isTaken = outbox.failure !== undefined || (await holdIfUnredacted(run, () => addTurns(group, run)));
+    isLastTaken = isTaken;
     if (lastLineOf(group) > start.lastLine) budget.limit();
     if (budget.isUsedUp) break;
   }
-  const last = skipped?.turns.at(-1);
-  let isLastTaken = skipped === undefined;
-  if (skipped && last && !budget.isUsedUp && ledger.claimLast(last))
-    isLastTaken = await holdIfUnredacted(run, () => addTurns(skipped, run));
   return isVerified || budget.isUsedUp ? { closedLine, openFrom, isOpen, isLastTaken } : undefined;
 }
 
@@ -194,16 +206,7 @@ async function finishLive({ isOpen }: Progress, run: ExportRun): Promise<ExportR
   await outbox.flush();
   const failure = outbox.failure ?? (await outbox.sendScores());
   parts.save(outbox.failure === undefined && !outbox.isWaiting);
-  return { sent: outbox.sent, failure, isStopped: false, isOpen };
-}
-
-/** Sends a part of a turn, and the turns right before it if it claims them. Returns those of them that have not been sent. */
-async function takePart(part: SettledPart, silent: TurnGroup[], run: ExportRun): Promise<TurnGroup[]> {
-  const before = silent.flatMap(({ turns }) => turns);
-  const isClaimed = run.ledger.claim(part.turn, before);
-  for (const each of isClaimed ? silent : []) await holdIfUnredacted(run, () => addTurns(each, run));
-  await holdIfUnredacted(run, () => addPart(part, run));
-  return isClaimed ? [] : silent;
+  return { sent: outbox.sent, failure, isStopped: false, isOutdated: outbox.isOutdated, isOpen };
 }
 
 /** Sends what could be redacted; what could not be, and all after it, stays pending. */
@@ -216,11 +219,6 @@ async function holdIfUnredacted<T>({ outbox }: ExportRun, add: () => Promise<T>)
     outbox.hold(error.message);
     return true;
   }
-}
-
-/** Whether Claude Code starts neither a Stop nor a StopFailure hook for a turn that ends like this. */
-function hasNoStop(turn: Turn): boolean {
-  return determineEnding(turn).outcome === 'interrupted';
 }
 
 function firstPromptLineOf({ turns }: TurnGroup): number {
@@ -257,5 +255,5 @@ async function finish(
   if (start.isForGaps && failure === undefined) return { sent, failure, isStopped: false };
   if (failure === undefined) ledger.fillGaps(closedLine ?? 0);
   await writer.finish(failure, closedLine, findNewRelatives(run, bytes));
-  return { sent, failure, isStopped: false };
+  return { sent, failure, isStopped: false, isOutdated: outbox.isOutdated };
 }

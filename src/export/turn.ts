@@ -6,11 +6,11 @@ import { buildTrace } from '../observations/build/trace.js';
 import { buildPart, buildTurn } from '../observations/build/turn.js';
 import type { Observation } from '../observations/model.js';
 import { type Entry, mergeEntry } from '../state/entry.js';
-import type { Run } from '../state/runs.js';
+import type { Run, RunIdentity } from '../state/runs.js';
 import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
 import { NO_SESSION_FACTS, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
 import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
-import { isExportedByRelative, type Relative } from './relatives.js';
+import { isExportedByRelative, isInAnotherSession, type Relative } from './relatives.js';
 import type { SentLines } from './sent-lines.js';
 import type { SessionRun } from './session-run.js';
 import type { SettledParts } from './settled-parts.js';
@@ -24,6 +24,8 @@ export interface ExportRun extends SessionRun {
   readonly sent: SentLines;
   /** Sessions that turns of this one may be in, too; found when the first turn is known. */
   relatives?: readonly Relative[];
+  /** The prompts of sessions on disk that begin with the same one; read when the first of them matters. */
+  sharedPrompts?: ReadonlySet<string>;
 }
 
 /**
@@ -40,7 +42,8 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
   if (built.length === 0) return false;
   const children = interleaveByLine(built.map((each) => each.children));
   await outbox.add(withStateChanges(children, (line) => reachLine(line, run)));
-  await addAgents(subagents.due(), run);
+  // What was written after the last run can say that an agent went on with tracing off, so it is read first.
+  if (!run.ledger.isOver) await addAgents(subagents.due(), run);
   if (run.budget.isUsedUp) return true;
   const items = built.flatMap(({ root, rootHash, started, change }): OutboxItem[] => {
     const all = { ...subagents.collectEntries(started), ...change };
@@ -112,7 +115,8 @@ const NOTHING_NEW: BuiltTurn = { children: [], started: [], change: {} };
 /** Builds a turn under the settings of its run. Of a turn that another session exports there is nothing to be sent. */
 async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Promise<BuiltTurn[]> {
   const { start, ledger, outbox } = run;
-  if (turn.copied || isExportedByRelative(turn, run)) return start.isForGaps ? [] : [NOTHING_NEW];
+  const isCopy = turn.copied || (ledger.mayBeCopied(turn) && isInAnotherSession(turn, run));
+  if (isCopy || isExportedByRelative(turn, run)) return start.isForGaps ? [] : [NOTHING_NEW];
   if (ledger.isMuted(turn)) return [];
   const taken = ledger.take(turn);
   const runs = ledger.findRuns(turn.prompts.map(({ line }) => line));
@@ -124,7 +128,7 @@ async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Pro
 
 function buildIfNew(
   turn: Turn,
-  runs: readonly [Run, ...Run[]],
+  runs: readonly [RunIdentity, ...RunIdentity[]],
   settings: Settings,
   taken: Run | undefined,
   run: ExportRun,
@@ -148,7 +152,7 @@ function buildIfNew(
 
 function buildPartIfNew(
   turn: Turn,
-  runs: readonly [Run, ...Run[]],
+  runs: readonly [RunIdentity, ...RunIdentity[]],
   settings: Settings,
   _taken: Run | undefined,
   run: ExportRun,
@@ -159,7 +163,7 @@ function buildPartIfNew(
   return { ...NOTHING_NEW, started, children: withSettings(children, settings) };
 }
 
-function recordTurn(turn: Turn, runs: readonly [Run, ...Run[]], settings: Settings, run: ExportRun) {
+function recordTurn(turn: Turn, runs: readonly [RunIdentity, ...RunIdentity[]], settings: Settings, run: ExportRun) {
   const { start, request, subagents, parts } = run;
   const own = run.settings.buildOptions(runs, settings, turn.context.cwd);
   const options = { ...own, sessionId: request.sessionId };

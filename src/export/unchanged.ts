@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path';
 import { attempt } from '../shared/attempt.js';
 import { identifyFile } from '../shared/file-identity.js';
 import type { Entry } from '../state/entry.js';
-import { findGaps } from '../state/runs.js';
+import { findGaps, listRuns } from '../state/runs.js';
 import { type AgentFolders, findAgentFiles } from '../transcript/agents/agent-files.js';
 
 /**
@@ -14,7 +14,7 @@ export function isUnchanged(entry: Entry, path: string, destinationId: string, f
   const { destination, file, pending, scores = {}, runs, mutes = [], lastLine } = entry;
   if (entry.path !== path || destination !== destinationId || file === undefined) return false;
   if (pending || mutes.length > 0 || Object.values(scores).some((turn) => turn !== undefined)) return false;
-  if (runs.some((run) => run.destination !== destinationId || run.given === undefined)) return false;
+  if (listRuns(entry).some((run) => run.destination !== destinationId || run.given === undefined)) return false;
   if (findGaps(runs, lastLine).length > 0) return false;
   const status = attempt(() => lstatSync(path, { bigint: true }));
   return status?.isFile() === true && identifyFile(status) === file && areAgentsUnchanged(entry, path, folders);

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { isRecord, type Json, mapValues, parseJson } from '../shared/json.js';
 import { optional } from '../shared/schema.js';
-import { Mute, mergeByLine, openRun, Run } from './runs.js';
+import { Claim, listRuns, Mute, mergeByLine, mergeMutes, openRun, Run, type RunIdentity } from './runs.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
 
@@ -126,6 +126,8 @@ export const Entry = z.object({
   first: optional(z.string()),
   /** In the order of their lines. */
   runs: z.catch(z.array(Run), []),
+  /** Turns that belong to a run which nobody saw begin: each is named by its Stop. */
+  claims: optional(z.array(Claim)),
   mutes: optional(z.array(Mute)),
   /** The last line that was known before all of it was to be sent again. */
   knownLine: optional(count),
@@ -146,13 +148,14 @@ export const NOT_EXPORTED: Partial<Entry> = {
   ...NO_PROGRESS,
 };
 
-/** Merges a change into an entry; `agents` and `scores` are merged key by key, `runs` and `mutes` by their first lines. */
+/** Merges a change into an entry; `agents` and `scores` are merged key by key, `runs` and `claims` by their first lines. */
 export function mergeEntry<T extends Partial<Entry>>(before: T, change: Partial<Entry>): T {
   const agents = change.agents ? { agents: { ...before.agents, ...change.agents } } : {};
   const scores = change.scores ? { scores: { ...before.scores, ...change.scores } } : {};
   const runs = change.runs ? { runs: mergeByLine(before.runs ?? [], change.runs) } : {};
-  const mutes = change.mutes ? { mutes: mergeByLine(before.mutes ?? [], change.mutes) } : {};
-  return { ...before, ...change, ...agents, ...scores, ...runs, ...mutes };
+  const claims = change.claims ? { claims: mergeByLine(before.claims ?? [], change.claims) } : {};
+  const mutes = change.mutes ? { mutes: mergeMutes(before.mutes ?? [], change.mutes) } : {};
+  return { ...before, ...change, ...agents, ...scores, ...runs, ...claims, ...mutes };
 }
 
 /** Returns the entry with the progress at a destination. The session may have been exported there by the first cc-langfuse. */
@@ -207,11 +210,13 @@ function findProgress({ destination: last, elsewhere = {}, ...progress }: Entry,
 }
 
 /** Whether the session has nothing that a later run must look for. */
-function isSettled({ pending, runs, elsewhere = {} }: Entry): boolean {
+function isSettled(entry: Entry): boolean {
+  const { pending, runs, claims = [], elsewhere = {} } = entry;
   // A run without keys waits for some. Older versions did not always save the destination, nor what the run was given.
-  const isPending = ({ destination, given }: Run) =>
+  const isPending = ({ destination, given }: RunIdentity) =>
     destination === undefined ? given !== undefined : elsewhere[destination]?.pending !== undefined;
-  return pending === undefined && !openRun(runs) && !runs.some(isPending);
+  const isOpen = openRun(runs) !== undefined || claims.some(({ endedAt }) => endedAt === undefined);
+  return pending === undefined && !isOpen && !listRuns(entry).some(isPending);
 }
 
 type Fields = Record<string, unknown>;
@@ -268,13 +273,14 @@ function upgradeFields({ callers = [], given, ended, backfilled, ...fields }: Fi
 function renameFields(fields: Fields, rename: (name: string) => string): Fields {
   const renameKeys = (value: unknown) =>
     isRecord(value) ? Object.fromEntries(Object.entries(value).map(([name, item]) => [rename(name), item])) : value;
-  const { agents, pending, callers, runs, mutes, elsewhere } = fields;
+  const { agents, pending, callers, runs, claims, mutes, elsewhere } = fields;
   return {
     ...(renameKeys(fields) as Fields),
     ...(isRecord(agents) && { agents: mapValues(agents, renameKeys) }),
     ...(isRecord(pending) && { pending: renameKeys(pending) }),
     ...(Array.isArray(callers) && { callers: callers.map(renameKeys) }),
     ...(Array.isArray(runs) && { runs: runs.map(renameKeys) }),
+    ...(Array.isArray(claims) && { claims: claims.map(renameKeys) }),
     ...(Array.isArray(mutes) && { mutes: mutes.map(renameKeys) }),
     ...(isRecord(elsewhere) && {
       elsewhere: mapValues(elsewhere, (progress) => (isRecord(progress) ? renameFields(progress, rename) : progress)),

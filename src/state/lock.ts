@@ -41,7 +41,7 @@ let attempts = 0;
 export async function takeLock(path: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   attempts += 1;
-  const token = `${process.pid} ${hostname()} ${process.hrtime.bigint()}.${attempts}`;
+  const token = `${nameProcess(process.pid)} ${process.hrtime.bigint()}.${attempts}`;
   for (;;) {
     if (create(path, token) || (dropIfStale(path, token) && create(path, token))) return hold(path, token);
     if (Date.now() >= deadline || stop?.aborted) return undefined;
@@ -121,8 +121,17 @@ function isStale(path: string, owner: string): boolean {
   if (ageMs > STALE_MS || isFromBeforeBoot) return true;
   // The clock may have been set back since.
   if (owner === '') return Math.abs(ageMs) > UNNAMED_MS;
-  // Containers may share a home: a pid means something only on its own host.
-  const [pid, host] = owner.split(' ');
+  return hasGone(owner);
+}
+
+/** Names a process for others that share the home. */
+export function nameProcess(pid: number): string {
+  return `${pid} ${hostname()}`;
+}
+
+/** Whether a process that was named is known to have ended. Containers may share a home: a pid means something only on its own host. */
+export function hasGone(name: string): boolean {
+  const [pid, host] = name.split(' ');
   return host === hostname() && !isRunning(Number(pid));
 }
 

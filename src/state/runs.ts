@@ -23,23 +23,74 @@ export const Run = z.object({
   seed: optional(z.string()),
   metadata: optional(z.record(z.string(), z.string())),
   experiment: optional(z.record(z.string(), z.string())),
+  /** The process of Claude Code, as `nameProcess` names it. */
+  process: optional(z.string()),
+  /** When it began and ended, in ms since 1970. */
+  startedAt: optional(z.number()),
+  endedAt: optional(z.number()),
+  /** Its transcript was not there when it began, so it may begin with what a fork copies from another session. */
+  mayCopy: optional(z.boolean()),
 });
 export type Run = z.infer<typeof Run>;
 
 /** What a run is, apart from its lines. */
-export type RunIdentity = Omit<Run, 'fromLine' | 'toLine'>;
+export const RunIdentity = z.omit(Run, { fromLine: true, toLine: true, startedAt: true, endedAt: true, mayCopy: true });
+export type RunIdentity = z.infer<typeof RunIdentity>;
 
-/** Lines in which the user has muted a session. */
-export const Mute = z.object({ fromLine: z.number(), toLine: optional(z.number()) });
+/** A turn that a Stop has named, and the run that the Stop came from. */
+export const Claim = z.extend(RunIdentity, {
+  fromLine: z.number(),
+  /** The lines of its prompts. Those between them can be another process's. */
+  lines: z.array(z.number()),
+  /** When the session of that run ended, in ms since 1970. Until then the turn may grow. */
+  endedAt: optional(z.number()),
+});
+export type Claim = z.infer<typeof Claim>;
+
+/** When the user has muted a session: the lines, and for what subagents write to their own files, the time in ms since 1970. */
+export const Mute = z.object({
+  fromLine: z.number(),
+  toLine: optional(z.number()),
+  since: optional(z.number()),
+  until: optional(z.number()),
+});
 export type Mute = z.infer<typeof Mute>;
+
+/** Whether a mute covers lines. An empty one, in which nothing was said, covers none. */
+export function coversLines(
+  { fromLine, toLine = Number.POSITIVE_INFINITY }: Mute,
+  first: number,
+  last: number,
+): boolean {
+  return fromLine <= toLine && first <= toLine && last >= fromLine;
+}
+
+export function coversTime({ since, until = Number.POSITIVE_INFINITY }: Mute, at: number): boolean {
+  return since !== undefined && since <= at && at <= until;
+}
 
 /** Whether the user has muted the session and has not unmuted it since. */
 export function isMutedNow(mutes: readonly Mute[] = []): boolean {
   return mutes.length > 0 && mutes.at(-1)?.toLine === undefined;
 }
 
-/** Returns the run that a line belongs to. A run that goes on ends where the next one begins. */
-export function runAt(runs: readonly Run[], line: number): Run | undefined {
+/** Returns the run that a prompt belongs to: the one that claims it, or else the one that holds its line. */
+export function findRun({ runs, claims = [] }: SessionRuns, line: number): Run | Claim | undefined {
+  return claims.find(({ lines }) => lines.includes(line)) ?? runAt(runs, line);
+}
+
+/** All runs of a session, those included of which only claims are known. */
+export function listRuns({ runs, claims = [] }: SessionRuns): RunIdentity[] {
+  return [...runs, ...claims];
+}
+
+export interface SessionRuns {
+  readonly runs: readonly Run[];
+  readonly claims?: readonly Claim[] | undefined;
+}
+
+/** A run that goes on ends where the next one begins. */
+function runAt(runs: readonly Run[], line: number): Run | undefined {
   const run = runs.findLast(({ fromLine }) => fromLine <= line);
   return run?.toLine === undefined || line <= run.toLine ? run : undefined;
 }
@@ -60,10 +111,23 @@ function describe({ destination, given, parent, seed, metadata, experiment }: Ru
   return { destination, given, parent, seed, metadata, experiment };
 }
 
-/** Adds runs or mutes in the order of their lines; one that begins at the same line is replaced. */
+/** Adds mutes in their order; one that began at the same moment is replaced. */
+export function mergeMutes(before: readonly Mute[], changed: readonly Mute[]): Mute[] {
+  const others = before.filter(({ fromLine, since }) =>
+    changed.every((each) => each.fromLine !== fromLine || each.since !== since),
+  );
+  return [...others, ...changed].toSorted((a, b) => (a.since ?? 0) - (b.since ?? 0) || a.fromLine - b.fromLine);
+}
+
+/** Adds runs or claims in the order of their lines; one that begins at the same line is replaced. */
 export function mergeByLine<T extends { readonly fromLine: number }>(before: readonly T[], changed: readonly T[]): T[] {
   const others = before.filter(({ fromLine }) => !changed.some((each) => each.fromLine === fromLine));
   return [...others, ...changed].toSorted((a, b) => a.fromLine - b.fromLine);
+}
+
+/** Whether nothing more of a run will be written. */
+export function hasEnded(run: Run | Claim): boolean {
+  return 'lines' in run ? run.endedAt !== undefined : run.toLine !== undefined;
 }
 
 /** Returns the parts of the lines up to a line that belong to no run. */

@@ -195,9 +195,15 @@ export class StateStore {
     }
   }
 
-  /** Waits until the deadline (ms since 1970) for the right to work on a session; undefined if another run keeps it. */
-  lock(sessionId: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined> {
-    return takeLock(join(locksFolder(this.#folder), `${sessionFileName(sessionId)}.lock`), deadline, stop);
+  /**
+   * Waits until the deadline (ms since 1970) for the right to send a session to a destination; undefined if another run keeps it.
+   */
+  lock(sessionId: string, destination: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined> {
+    return takeLock(
+      join(locksFolder(this.#folder), `${sessionFileName(sessionId)}.${destination}.lock`),
+      deadline,
+      stop,
+    );
   }
 
   #checkpointsPath(sessionId: string): string {

@@ -22,7 +22,7 @@ const appendTurn = (session: string, n: number) => appendTurnTo(pathOf(session),
 /** A hook of a run of Claude Code that was started with these variables. */
 function hook(session: string, env: Environment = {}, more: object = {}) {
   const payload = { session_id: session, transcript_path: pathOf(session), hook_event_name: 'Stop', ...more };
-  return run(['hook'], { ...workplace.env, ...env }, JSON.stringify(payload));
+  return workplace.hook(payload, env);
 }
 
 const start = (session: string, env: Environment, source: string) =>
@@ -93,6 +93,7 @@ describe('CC_LANGFUSE_TRACEPARENT', () => {
     mkdirSync(dirname(agent), { recursive: true });
     const lines = [user('look', { uuid: 'p', timestamp: at(4) }), assistant('m3', 'seen', { timestamp: at(5) })];
     writeFileSync(agent, lines.map((line) => `${JSON.stringify({ ...line, agentId: 'a1' })}\n`).join(''));
+    await start(A, {}, 'resume');
     appendTurn(A, 2);
     await hook(A, {}, { hook_event_name: 'SessionEnd' });
     const ofTurn1 = workplace.server.observations.filter(({ traceId }) => traceId === 'c'.repeat(32));
@@ -282,6 +283,7 @@ describe('the parent or seed of a turn', () => {
   });
 
   test('is not passed on to the session before', async () => {
+    await workplace.start({ session_id: A, transcript_path: pathOf(A) });
     appendTurn(A, 1);
     appendLines(pathOf(B), { ...user('question', { uuid: 'b1', timestamp: at(30) }), sessionId: A });
     appendLines(pathOf(B), user('question', { uuid: 'b2', timestamp: at(31), sessionId: B }));
@@ -298,7 +300,7 @@ test('each turn of a recorded session that was resumed is below the span of its 
   let runs = 0;
   await play(recording('p-resume'), workplace.home, async ({ event, payload }) => {
     if (event === 'SessionStart') runs += 1;
-    await run(['hook'], { ...workplace.env, ...below(String(runs)) }, JSON.stringify(payload));
+    await workplace.hook(payload, below(String(runs)));
   });
   expect(places()).toEqual([
     'Turn 1 111111 111111',

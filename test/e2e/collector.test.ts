@@ -187,7 +187,8 @@ test('a Collector gets no scores, and the turns are sent without them', async ()
   workplace.env = { ...workplace.env, CC_LANGFUSE_SCORES: 'true' };
   await hook();
   expect(describeTraces(collector.observations)).toBe(expected());
-  expect(messages()).toEqual(['CC_LANGFUSE_SCORES: a Collector cannot take scores, only Langfuse can']);
+  const message = 'CC_LANGFUSE_SCORES: a Collector cannot take scores, only Langfuse can';
+  expect(messages()).toEqual([message, message]);
   expect(workplace.state[sessionId]).not.toHaveProperty('pending');
   expect(workplace.state[sessionId]).not.toHaveProperty('scores');
 });

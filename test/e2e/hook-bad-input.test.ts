@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { HookPayload } from '../../src/commands/hook/payload.js';
 import {
   appendLines,
   assistant,
@@ -45,7 +46,7 @@ function write(lines: readonly (object | string)[]): void {
 
 const append = (...lines: object[]) => appendLines(transcript(), ...lines);
 
-function payload(more: object = {}): object {
+function payload(more: object = {}): HookPayload {
   return { session_id: SESSION, transcript_path: transcript(), hook_event_name: 'Stop', ...more };
 }
 
@@ -212,10 +213,12 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
     mkdirSync(join(workplace.stateFolder, 'cc-langfuse_state.json'), { recursive: true });
     expect(await workplace.hook(payload())).toMatchObject(quietly);
     const path = join(workplace.stateFolder, 'cc-langfuse_state.json');
-    expect(messages()).toEqual([`the state file ${path} cannot be read: not a regular file`]);
+    const message = `the state file ${path} cannot be read: not a regular file`;
+    expect(messages()).toEqual([message, message]);
   });
 
   test('if stdin stays open after the payload, with or without a newline', async () => {
+    await workplace.start(payload());
     write(turnLines(1));
     for (const end of ['', '\n']) {
       expect(await workplace.hookWithOpenStdin(`${JSON.stringify(payload())}${end}`)).toMatchObject(quietly);
@@ -260,7 +263,7 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
     const { LANGFUSE_SECRET_KEY: _, ...env } = workplace.env;
     workplace.env = env;
     expect(await workplace.hook(payload())).toMatchObject(quietly);
-    expect(messages()).toEqual(['LANGFUSE_SECRET_KEY is not set']);
+    expect(messages()).toEqual(['LANGFUSE_SECRET_KEY is not set', 'LANGFUSE_SECRET_KEY is not set']);
     expect(workplace.server.requests).toEqual([]);
   });
 
@@ -269,7 +272,8 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
     const url = workplace.env.LANGFUSE_BASE_URL;
     workplace.env = { ...workplace.env, LANGFUSE_BASE_URL: 'localhost:3000' };
     expect(await workplace.hook(payload())).toMatchObject(quietly);
-    expect(messages()).toEqual(['LANGFUSE_BASE_URL: expected an http or https URL']);
+    const message = 'LANGFUSE_BASE_URL: expected an http or https URL';
+    expect(messages()).toEqual([message, message]);
     workplace.env = { ...workplace.env, LANGFUSE_BASE_URL: url };
     await workplace.hook(payload());
     expect(names()).toEqual(['claude-opus-5', 'Turn 1']);

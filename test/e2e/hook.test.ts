@@ -79,7 +79,16 @@ describe('one hook after another', () => {
       file: expect.stringMatching(new RegExp(`^\\d+ ${statSync(transcript()).size} \\d+$`)),
       acknowledged: true,
       settled: true,
-      runs: [{ from_line: 1, to_line: 6, destination: workplace.state[SESSION]?.destination, given: {} }],
+      runs: [
+        {
+          from_line: 1,
+          to_line: 6,
+          started_at: expect.any(Number),
+          ended_at: expect.any(Number),
+          destination: workplace.state[SESSION]?.destination,
+          given: {},
+        },
+      ],
       path: transcript(),
       destination: expect.stringMatching(/^[0-9a-f]{16}$/),
       updated: expect.any(String),
@@ -252,7 +261,11 @@ describe('an answer that a Stop hook announces', () => {
 describe('the session that this one continues', () => {
   const previous = '22222222-2222-4222-8222-222222222222';
 
+  /** It was traced. */
+  const start = () => workplace.start({ session_id: previous, transcript_path: transcript(previous) });
+
   test('has its turns exported first, under its own id', async () => {
+    await start();
     write(turnLines(1, { sessionId: previous }), previous);
     write([user('planned', { sessionId: previous }), ...turnLines(2, { sessionId: SESSION })]);
     await workplace.hook(payload());
@@ -266,18 +279,18 @@ describe('the session that this one continues', () => {
     expectEachSentOnce(workplace.server);
   });
 
-  test('is left alone if it belongs to another destination, or ended long ago', async () => {
+  test('is left alone if it belongs to another destination, or ended long ago and no SessionStart was seen of either', async () => {
     write(turnLines(1, { sessionId: previous }), previous);
     write([user('planned', { sessionId: previous }), ...turnLines(2)]);
     mkdirSync(workplace.stateFolder, { recursive: true });
     const known = { last_line: 0, turn_count: 0, updated: new Date().toISOString(), destination: 'another' };
     writeFileSync(join(workplace.stateFolder, 'cc-langfuse_state.json'), JSON.stringify({ [previous]: known }));
-    await workplace.hook(payload());
+    await workplace.hookAlone(payload({ prompt_id: 'p2' }));
     rmSync(join(workplace.stateFolder, 'cc-langfuse_state.json'));
     const yesterday = new Date(Date.now() - 86_400_000);
     utimesSync(transcript(previous), yesterday, yesterday);
     append(...turnLines(3));
-    await workplace.hook(payload());
+    await workplace.hookAlone(payload({ prompt_id: 'p3' }));
     expect(new Set(workplace.server.observations.map(({ trace }) => trace.sessionId))).toEqual(new Set([SESSION]));
   });
 
@@ -289,6 +302,7 @@ describe('the session that this one continues', () => {
   });
 
   test('does not block this one if the server refuses its spans, and is tried again afterwards', async () => {
+    await start();
     write(turnLines(1, { sessionId: previous }), previous);
     write([user('planned', { sessionId: previous }), ...turnLines(2)]);
     workplace.server.misbehave = (_, number) => (number === 0 ? { status: 401 } : undefined);

@@ -8,7 +8,7 @@ import { appendTurn, SESSION } from '../support/lines.js';
 import { mount } from '../support/mount.js';
 import { Newcomer } from '../support/newcomer.js';
 import { execute } from '../support/package.js';
-import { PROGRAM, run } from '../support/program.js';
+import { POLL, PROGRAM, run } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
 
 let newcomer: Newcomer;
@@ -63,7 +63,17 @@ test('while the program is replaced again and again, every hook is silent, and e
   await newcomer.install();
   const path = newcomer.workplace.transcriptOf(SESSION);
   const { env, ...settings } = JSON.parse(newcomer.settings);
-  const { command = '' } = findOwnHooks(settings).find(({ event }) => event === 'Stop') ?? {};
+  const hook = (event: string) => {
+    const { command = '' } = findOwnHooks(settings).find((each) => each.event === event) ?? {};
+    const payload = { session_id: SESSION, transcript_path: path, hook_event_name: event, source: 'startup' };
+    return execute('/bin/sh', ['-c', command], {
+      env: { HOME: newcomer.home, PATH: process.env.PATH, CC_LANGFUSE_WAIT: '1', ...env },
+      cwd: newcomer.home,
+      stdin: JSON.stringify(payload),
+    });
+  };
+  await hook('SessionStart');
+  await expect.poll(() => newcomer.workplace.readRuns(), POLL).toBeDefined();
   let isDone = false;
   let replaced = 0;
   const replacing = (async () => {
@@ -76,13 +86,7 @@ test('while the program is replaced again and again, every hook is silent, and e
   while (replaced < 6) {
     turns += 1;
     appendTurn(path, turns);
-    const stdin = JSON.stringify({ session_id: SESSION, transcript_path: path, hook_event_name: 'Stop' });
-    const options = {
-      env: { HOME: newcomer.home, PATH: process.env.PATH, CC_LANGFUSE_WAIT: '1', ...env },
-      cwd: newcomer.home,
-      stdin,
-    };
-    expect(await execute('/bin/sh', ['-c', command], options)).toEqual({ exitCode: 0, stdout: '', stderr: '' });
+    expect(await hook('Stop')).toEqual({ exitCode: 0, stdout: '', stderr: '' });
   }
   expect(newcomer.server.roots).toHaveLength(turns);
   isDone = true;

@@ -12,7 +12,10 @@ test('the command that install registers exports a turn with only HOME and the e
   try {
     await newcomer.install();
     const path = join(newcomer.home, `${SESSION}.jsonl`);
-    const lines = [user('q', { uuid: 'u1', timestamp: at(1) }), assistant('m1', 'a', { timestamp: at(2) })];
+    const lines = [
+      user('q', { uuid: 'u1', promptId: 'p1', timestamp: at(1) }),
+      assistant('m1', 'a', { timestamp: at(2) }),
+    ];
     writeFileSync(path, `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`);
     const settings = JSON.parse(newcomer.settings);
     const command = findOwnHooks(settings).find(({ event }) => event === 'Stop')?.command ?? '';
@@ -20,6 +23,7 @@ test('the command that install registers exports a turn with only HOME and the e
       session_id: SESSION,
       transcript_path: path,
       hook_event_name: 'Stop',
+      prompt_id: 'p1',
       last_assistant_message: 'a',
     };
     await new Promise((resolve) => {

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { buildCommand } from '../../src/commands/setup/program-path.js';
-import { appendLines, appendTurn, at, SESSION, user } from '../support/lines.js';
+import { appendLines, appendTurn, at, lastPromptId, SESSION, user } from '../support/lines.js';
 import { type Environment, LAUNCHER, POLL, PROGRAM, run, Workplace } from '../support/program.js';
 import { removeFolder } from '../support/remove-folder.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
@@ -65,8 +65,10 @@ function launch(event: string, { env, shell = [], node = join(tools, 'node'), pa
   return start(command, args, { ...workplace.env, ...env }, payload ?? describeEvent(event), onStart);
 }
 
+/** What Claude Code says of an event: a Stop names the last prompt. */
 function describeEvent(event: string, more: object = {}) {
-  return { session_id: SESSION, transcript_path: path(), hook_event_name: event, ...more };
+  const prompt = event.startsWith('Stop') ? { prompt_id: lastPromptId(path()) } : {};
+  return { session_id: SESSION, transcript_path: path(), hook_event_name: event, ...prompt, ...more };
 }
 
 function start(
@@ -171,12 +173,12 @@ describe.each([
         );
       appendTurn(path(), 1);
       const env = { ...workplace.env, PATH: few };
-      const payload = describeEvent('Stop');
-      expect(await start(which, [...args, LAUNCHER, 'Stop', node], env, payload)).toEqual(SILENT);
+      const stop = [...args, LAUNCHER, 'Stop', node];
+      expect(await start(which, stop, env, describeEvent('Stop'))).toEqual(SILENT);
       await expect.poll(turns, POLL).toEqual(['Turn 1']);
       appendTurn(path(), 2);
       const waiting = { ...env, CC_LANGFUSE_WAIT: '1' };
-      expect(await start(which, [...args, LAUNCHER, 'Stop', node], waiting, payload)).toEqual(SILENT);
+      expect(await start(which, stop, waiting, describeEvent('Stop'))).toEqual(SILENT);
       expect(turns()).toEqual(['Turn 1', 'Turn 2']);
       expect(started()).toEqual(['worker', 'hook', '']);
     },
@@ -255,10 +257,9 @@ test('whenever the launcher is killed, no turn is lost or doubled once a later e
   );
   expect(workplace.state[SESSION]).toMatchObject({ runs: [{ from_line: 1 }] });
   for (let n = 1; n <= 24; n += 1) {
-    appendTurn(path(), n, { promptId: `p${n}` });
+    appendTurn(path(), n);
     const { exitCode, signal, output } = await launch('Stop', {
       node: process.execPath,
-      payload: describeEvent('Stop', { prompt_id: `p${n}` }),
       onStart: async (launcher) => {
         await sleep(n / 3);
         launcher.kill(n % 2 === 0 ? 'SIGKILL' : 'SIGTERM');
@@ -289,7 +290,7 @@ test('names with spaces, quotes, dollars and newlines are names', async () => {
     appendTurn(transcript, n + 1);
     for (const event of ['SessionStart', 'Stop', 'SessionEnd']) {
       const { command } = buildCommand(event, own);
-      const payload = { session_id: SESSION, transcript_path: transcript, hook_event_name: event };
+      const payload = describeEvent(event, { transcript_path: transcript, prompt_id: `p${n + 1}` });
       const all = { ...workplace.env, ...HEADLESS, ...env };
       expect(await start('/bin/sh', ['-c', command], all, payload)).toEqual(SILENT);
     }
@@ -304,6 +305,7 @@ describe('headless', () => {
   test.each([HEADLESS, { CLAUDE_CODE_ENTRYPOINT: undefined }, { CI: 'true' }])(
     'SessionStart and Stop are handed over, and SessionEnd waits for the acknowledgement: %j',
     async (env) => {
+      await workplace.start(describeEvent('Stop'));
       hold();
       for (const event of ['SessionStart', 'Stop', 'StopFailure']) {
         if (event === 'Stop') appendTurn(path(), 1);
@@ -346,8 +348,10 @@ describe('headless', () => {
 describe('in the terminal', () => {
   test('nothing waits, SessionEnd included', async () => {
     hold();
-    appendTurn(path(), 1);
-    for (const event of ['SessionStart', 'Stop', 'SessionEnd']) expect(await launch(event)).toEqual(SILENT);
+    for (const event of ['SessionStart', 'Stop', 'SessionEnd']) {
+      if (event === 'Stop') appendTurn(path(), 1);
+      expect(await launch(event)).toEqual(SILENT);
+    }
     expect(workplace.server.requests).toEqual([]);
     release();
     await expect.poll(turns, POLL).toEqual(['Turn 1']);
@@ -393,6 +397,7 @@ describe('in the terminal', () => {
 test.each([{}, HEADLESS])('with CC_LANGFUSE_WAIT=1 all but SessionStart wait: %j', async (entrypoint) => {
   const env = { ...entrypoint, CC_LANGFUSE_WAIT: '1' };
   expect(await launch('SessionStart', { env })).toEqual(SILENT);
+  await expect.poll(() => workplace.readRuns(), POLL).toBeDefined();
   for (const [n, event] of ['Stop', 'StopFailure', 'SessionEnd'].entries()) {
     appendTurn(path(), n + 1);
     expect(await launch(event, { env })).toEqual(SILENT);
@@ -415,6 +420,7 @@ describe('a worker that starts late', () => {
   const startOf = (source: string) => describeEvent('SessionStart', { source });
 
   test('does not take what was said with tracing off for the run before it, which was killed', async () => {
+    await workplace.start(describeEvent('Stop'));
     appendTurn(path(), 1);
     await launch('Stop', wait);
     appendTurn(path(), 2);
@@ -425,6 +431,7 @@ describe('a worker that starts late', () => {
   });
 
   test('begins the run at its first prompt, though that is written by then', async () => {
+    await workplace.start(describeEvent('Stop'));
     appendTurn(path(), 1);
     await launch('Stop', wait);
     await launch('SessionEnd', wait);
@@ -443,7 +450,7 @@ describe('a worker that starts late', () => {
       await launch('Stop', wait);
       await launch('SessionEnd', wait);
     });
-    expect(workplace.state[SESSION]?.runs).toMatchObject([{ from_line: 1, to_line: 2 }]);
+    expect(workplace.state[SESSION]?.runs).toMatchObject([{ from_line: 1, to_line: 1 }]);
     expect(turns()).toEqual(['Turn 1']);
   });
 });

@@ -160,10 +160,10 @@ describe('a run without keys', () => {
 });
 
 describe('without SessionStart hooks and without the ids of prompts', () => {
-  test('a run for another project does not get the turns of the runs before', async () => {
+  test('a run for another project does not get the turns of the runs before, though none has a SessionStart or prompt ids', async () => {
     const second = await LangfuseServer.start();
     try {
-      const stop = (env: Environment = {}) => hook(session.payload('Stop', { prompt_id: undefined }), env);
+      const stop = (env?: Environment) => workplace.hookAlone(session.payload('Stop', { prompt_id: undefined }), env);
       session.addTurn();
       await stop();
       session.addTurn();

@@ -65,7 +65,7 @@ const turns = () => newcomer.server.roots.map(({ name }) => name).toSorted();
 function hook(event: string, env: object = {}) {
   const settings = JSON.parse(newcomer.settings);
   const { command = '' } = findOwnHooks(settings).find((each) => each.event === event) ?? {};
-  const payload = { session_id: SESSION, transcript_path: transcript(), hook_event_name: event };
+  const payload = { session_id: SESSION, transcript_path: transcript(), hook_event_name: event, source: 'startup' };
   return execute('/bin/sh', ['-c', command], {
     env: { HOME: newcomer.home, ...settings.env, ...env },
     cwd,
@@ -91,6 +91,8 @@ test('npx installs from the tarball, and the hooks work after npx has deleted it
     ].join('\n'),
   });
   for (const copy of [cache(), tarball]) rmSync(copy, { recursive: true });
+  await hook('SessionStart');
+  await expect.poll(() => newcomer.workplace.readRuns(), POLL).toBeDefined();
   appendTurn(transcript(), 1);
   expect(await hook('Stop')).toEqual(SILENT);
   await expect.poll(turns, POLL).toEqual(['Turn 1']);
@@ -114,6 +116,8 @@ test('upgrade replaces the program while a hook runs, which ends with its own ve
     requests += 1;
     return requests === 1 ? { after: isReleased, status: 418 } : undefined;
   };
+  await hook('SessionStart');
+  await expect.poll(() => newcomer.workplace.readRuns(), POLL).toBeDefined();
   appendTurn(transcript(), 1);
   const running = hook('Stop', { CC_LANGFUSE_WAIT: '1' });
   await expect.poll(() => requests, POLL).toBe(1);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LangfuseServer, type Misbehaviour } from '../support/langfuse-server.js';
 import { appendTurn, SESSION } from '../support/lines.js';
-import { type Environment, run, Workplace } from '../support/program.js';
+import { type Environment, Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
 
 let workplace: Workplace;
@@ -131,15 +131,14 @@ async function withTalker(bytes: string, work: (url: string) => Promise<void>): 
 describe('in the terminal', () => {
   /** Returns what the next hook says, after one that has tried to send a turn. */
   async function messageAfterTurn(session: string, env: Environment = {}): Promise<string | undefined> {
-    const common = { ...workplace.env, ...env };
     appendTurn(workplace.transcriptOf(session), 1);
-    const payload = JSON.stringify({
+    const payload = {
       session_id: session,
       transcript_path: workplace.transcriptOf(session),
       hook_event_name: 'Stop',
-    });
-    expect(await run(['hook'], { ...common, CC_LANGFUSE_WAIT: '1' }, payload)).toMatchObject({ stdout: '' });
-    const { stdout } = await run(['hook'], { ...common, CLAUDE_CODE_ENTRYPOINT: 'cli' }, payload);
+    };
+    expect(await workplace.hook(payload, { ...env, CC_LANGFUSE_WAIT: '1' })).toMatchObject({ stdout: '' });
+    const { stdout } = await workplace.hook(payload, { ...env, CLAUDE_CODE_ENTRYPOINT: 'cli' });
     return stdout === '' ? undefined : JSON.parse(stdout).systemMessage;
   }
   const expectMessage = async (url: string, problem: (host: string) => string) => {

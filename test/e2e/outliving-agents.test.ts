@@ -547,7 +547,7 @@ describe('what is left of an agent that went on after /clear', () => {
     const a1 = await beginBoth();
     finish(a1, NEW);
     notify(NEW, 'a1');
-    const lock = join(workplace.stateFolder, 'cc-langfuse_locks', `${OLD}.lock`);
+    const lock = join(workplace.stateFolder, 'cc-langfuse_locks', `${OLD}.${workplace.state[OLD]?.destination}.lock`);
     writeFileSync(lock, `${process.pid} ${hostname()} 1`);
     await stop(NEW);
     expect(received('a1')).toMatchObject({ outcome: 'unfinished' });

@@ -179,7 +179,7 @@ describe('preview', () => {
       return traceless(data);
     };
     const [plainPage] = await readPage();
-    await run(['hook'], { ...workplace.env, ...below }, JSON.stringify(payload));
+    await workplace.hook(payload, below);
     expect((await preview(path)).stdout).toBe(plain);
     expect(plain).toMatch(/ · 2 turns · .*\n\nTurn 1 .*\n.* user /);
     expect((await observations('--turn', '2', path))[0].trace.id).toBe('c'.repeat(32));

@@ -114,7 +114,7 @@ describe('a session whose last run failed', () => {
 describe('another session whose last run failed', () => {
   test('is skipped while a process is working on it', async () => {
     await failOn(A);
-    const lock = join(workplace.stateFolder, 'cc-langfuse_locks', `${A}.lock`);
+    const lock = join(workplace.stateFolder, 'cc-langfuse_locks', `${A}.${workplace.state[A]?.destination}.lock`);
     writeFileSync(lock, `${process.pid} ${hostname()} x`);
     append(B, 1);
     // If the hook waited for the lock until its deadline, the test would time out.

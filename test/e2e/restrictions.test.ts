@@ -22,8 +22,7 @@ beforeEach(async () => {
 
 afterEach(() => workplace.close());
 
-const hook = (payload: object, env: Environment = {}) =>
-  run(['hook'], { ...workplace.env, ...env }, JSON.stringify(payload));
+const hook = (payload: object, env?: Environment) => workplace.hook(payload, env);
 /** A command that a person runs with TRACE_TO_LANGFUSE unset. */
 const command = (args: readonly string[], env: Environment = {}) => {
   workplace.letIdle();

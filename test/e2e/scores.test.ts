@@ -100,7 +100,7 @@ describe('scores', () => {
       appendTurn(A, 1);
       await hook(A);
       workplace.env = { ...own, LANGFUSE_BASE_URL: other.url };
-      await hook(A);
+      await hook(A, 'SessionEnd');
       expect([...other.api.scores.values()]).toEqual([]);
       appendTurn(A, 2);
       await hook(A);

@@ -33,13 +33,14 @@ function launch(event: string, payload: object, shell: readonly string[] = ['/bi
   return stdout;
 }
 
+const payload = (event: string) => ({
+  session_id: SESSION,
+  transcript_path: transcript(),
+  hook_event_name: event,
+  cwd: workplace.home,
+});
 const hook = (event = 'Stop', more: object = {}, shell?: readonly string[]) =>
-  launch(
-    event,
-    { session_id: SESSION, transcript_path: transcript(), hook_event_name: event, cwd: workplace.home },
-    shell,
-    more,
-  );
+  launch(event, payload(event), shell, more);
 const statusLine = (shell?: readonly string[], cost: unknown = 0.4267) =>
   launch('statusline', { session_id: SESSION, model: { id: 'm' }, cost: { total_cost_usd: cost } }, shell);
 const textFile = () => join(workplace.stateFolder, 'cc-langfuse_status', SESSION);
@@ -108,6 +109,7 @@ describe.each(SHELLS)('the launcher in %s', (name, shell) => {
 
 describe("what a worker keeps for Claude Code's status line", () => {
   test('is nothing for those who do not have it there', async () => {
+    await workplace.start(payload('Stop'));
     append(1);
     hook();
     await expect.poll(turns, POLL).toEqual(['Turn 1']);
@@ -118,6 +120,7 @@ describe("what a worker keeps for Claude Code's status line", () => {
 
   test('says that the session is muted, and that more is pending', async () => {
     statusLine();
+    await workplace.start(payload('Stop'));
     append(1);
     hook();
     await expect.poll(statusLine, POLL).toBe('Langfuse: traced, 1 turn sent, $0.42\n');
@@ -135,6 +138,7 @@ describe("what a worker keeps for Claude Code's status line", () => {
 test('with CC_LANGFUSE_LINK=true the terminal says once, at the turn after the first acknowledged one, where the session is', async () => {
   const env = { CC_LANGFUSE_LINK: 'true' };
   const link = join(workplace.stateFolder, 'cc-langfuse_links', SESSION);
+  await workplace.start(payload('Stop'));
   append(1);
   expect(hook('Stop', env)).toBe('');
   await expect.poll(() => existsSync(link), POLL).toBe(true);

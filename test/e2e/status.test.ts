@@ -92,7 +92,7 @@ describe('status', () => {
       version,
       tracing: { on: true, message: `on (from ${home.workplace.home}/.claude/settings.json)`, problems: [] },
       destination: { kind: 'langfuse', url: home.workplace.server.url, publicKey: 'pk-lf-em…' },
-      here: { sessionId: sessionIdOf(1), turn },
+      here: { sessionId: sessionIdOf(1), turn, untraced: 0 },
       newest: turn,
       pending: [],
     });

@@ -16,7 +16,7 @@ const turns = () => workplace.server.roots.map(({ name }) => name);
 /** A hook of a run; Claude Code names the session in its environment, too. */
 function hook(event: string, env: Environment = {}, more: object = {}) {
   const payload = { session_id: SESSION, transcript_path: path(), hook_event_name: event, ...more };
-  return run(['hook'], { ...workplace.env, CLAUDE_CODE_SESSION_ID: SESSION, ...env }, JSON.stringify(payload));
+  return workplace.hook(payload, { CLAUDE_CODE_SESSION_ID: SESSION, ...env });
 }
 
 const OFF = { TRACE_TO_LANGFUSE: 'false' };

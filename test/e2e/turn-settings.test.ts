@@ -119,7 +119,7 @@ describe('a session that the state does not know, and that another one takes ove
     if (hasStart) await hook(other.startPayload('fork'));
     appendLines(other.path, { ...user('question', { uuid: 'o1', timestamp: at(30) }), sessionId: session.id });
     other.addTurn();
-    await hook(other.payload('Stop'));
+    await workplace.hookAlone(other.payload('Stop'));
     return turns();
   };
 
@@ -127,9 +127,8 @@ describe('a session that the state does not know, and that another one takes ove
     expect(await takeOver(true)).toEqual(['b Turn 1 with words']);
   });
 
-  test('is otherwise sent from its last turn on, which had no Stop', async () => {
-    expect(await takeOver(false)).toEqual(['a Turn 2 with words', 'b Turn 1 with words']);
-    expect(workplace.state[session.id]).toMatchObject({ runs: [{ from_line: 3, to_line: 4 }] });
+  test('stays if no SessionStart was seen of either: nothing says that it was traced', async () => {
+    expect(await takeOver(false)).toEqual(['b Turn 1 with words']);
   });
 });
 

@@ -2,15 +2,20 @@ import { describe, expect, test } from 'vitest';
 import { Ledger, type OwnRun } from '../../src/export/ledger.js';
 import { type Entry, NEW_ENTRY } from '../../src/state/entry.js';
 import type { Run, RunIdentity } from '../../src/state/runs.js';
+import type { Turn } from '../../src/transcript/turns/turn.js';
 import { groupTurns, turnLines } from '../support/lines.js';
 
 /** Three turns of two lines each: they begin at lines 1, 3 and 5. */
 const [first, second, third] = groupTurns([1, 2, 3].flatMap((n) => turnLines(n, { promptId: `p${n}` }))).all;
 if (!first || !second || !third) throw new Error('expected three turns');
+const all = [first, second, third];
 
 const entryOf = (runs: Run[], more: Partial<Entry> = {}): Entry => ({ ...NEW_ENTRY, runs, ...more });
 const identityOf = (destination: string, tags = 'x'): RunIdentity => ({ destination, given: { LANGFUSE_TAGS: tags } });
-const own = (identity: RunIdentity, more: Partial<OwnRun> = {}): OwnRun => ({ identity, claims: 'own turn', ...more });
+const stopOf = (identity: RunIdentity, promptId: string): OwnRun => ({
+  identity,
+  claims: { kind: 'prompt', promptId },
+});
 const [atA, atB] = [identityOf('A'), identityOf('B')];
 
 describe('the runs of a turn', () => {
@@ -43,89 +48,114 @@ describe('the runs of a turn', () => {
   });
 });
 
-describe('a hook whose event names the prompt of a turn', () => {
-  const claimAll = (ledger: Ledger) => {
-    for (const turn of [first, second, third]) ledger.claim(turn);
-    return ledger.takeChanged();
-  };
+/** Lets a ledger see all turns, as an export does that reads the whole file. Each is 100 bytes long. */
+function claimAll(ledger: Ledger, isCopy = (_: Turn) => false) {
+  for (const [place, turn] of all.entries()) ledger.claim([withOffset(turn, place * 100)], readTo(place), isCopy);
+  return ledger.takeChanged().claims;
+}
 
+const withOffset = (turn: Turn, offset: number): Turn => ({ ...turn, start: { ...turn.start, offset } });
+
+/** The last turn ends with the file; the others with the prompt of the next one. */
+const readTo = (place: number) => (place === 2 ? Number.POSITIVE_INFINITY : (place + 1) * 100 + 50);
+
+describe('a Stop that names the prompt of a turn', () => {
   test('claims that turn alone, of a session that was unknown', () => {
-    const ledger = new Ledger(NEW_ENTRY, 'A', own(atA, { promptId: 'p2' }));
-    expect(ledger.hasChanged).toBe(false);
-    expect(claimAll(ledger)).toEqual([{ ...atA, fromLine: 3 }]);
-    expect(ledger.takeChanged()).toEqual([]);
-  });
-
-  test('also claims the turns before it that had no event', () => {
-    const ledger = new Ledger(NEW_ENTRY, 'A', own(atA, { promptId: 'p3' }));
-    expect(ledger.claim(third, [second])).toBe(true);
-    expect(ledger.takeChanged()).toEqual([{ ...atA, fromLine: 3 }]);
+    const ledger = new Ledger(NEW_ENTRY, 'A', stopOf(atA, 'p2'));
+    expect(claimAll(ledger)).toEqual([{ ...atA, fromLine: 3, lines: [3] }]);
+    expect([1, 3, 5].map((line) => ledger.findRuns([line])?.length)).toEqual([undefined, 1, undefined]);
+    expect(ledger.takeChanged()).toEqual({ runs: [], claims: [] });
   });
 
   test('takes it from the run of another, which nothing says has ended', () => {
-    const ledger = new Ledger(entryOf([{ ...atB, fromLine: 1 }]), 'A', own(atA, { promptId: 'p3' }));
-    expect(claimAll(ledger)).toEqual([{ ...atA, fromLine: 5 }]);
+    const ledger = new Ledger(entryOf([{ ...atB, fromLine: 1 }]), 'A', stopOf(atA, 'p3'));
+    expect(claimAll(ledger)).toEqual([{ ...atA, fromLine: 5, lines: [5] }]);
     expect(ledger.findRuns([3])).toBeUndefined();
   });
 
   test('claims nothing that is its own already, even under a destination that was corrected', () => {
     const corrected = { ...atA, fromLine: 1, namedDestination: 'typo' };
-    expect(claimAll(new Ledger(entryOf([corrected]), 'A', own(atA, { promptId: 'p2' })))).toEqual([]);
-    const late = new Ledger(entryOf([corrected]), 'typo', own(identityOf('typo'), { promptId: 'p2' }));
-    expect(claimAll(late)).toEqual([]);
+    expect(claimAll(new Ledger(entryOf([corrected]), 'A', stopOf(atA, 'p2')))).toEqual([]);
+    expect(claimAll(new Ledger(entryOf([corrected]), 'typo', stopOf(identityOf('typo'), 'p2')))).toEqual([]);
   });
 
-  test('claims the last turn, if its prompt has no id and it belongs to no run', () => {
-    const ledger = new Ledger(entryOf([{ ...atA, fromLine: 1, toLine: 2 }]), 'A', own(atA, { promptId: 'other' }));
-    expect(ledger.claimLast(third)).toBe(true);
-    expect(ledger.claimLast(third)).toBe(false);
-    expect(ledger.takeChanged()).toEqual([{ ...atA, fromLine: 5 }]);
+  test('claims nothing that was there when a process was seen to start, and nothing that a fork copied', () => {
+    const entry = entryOf([{ ...atA, fromLine: 5, startedAt: 1 }]);
+    expect(claimAll(new Ledger(entry, 'A', stopOf(atA, 'p2')))).toEqual([]);
+    expect(claimAll(new Ledger(NEW_ENTRY, 'A', stopOf(atA, 'p2')), () => true)).toEqual([]);
   });
 });
 
-describe('a hook whose event names no prompt', () => {
-  test('begins a run after what earlier runs knew, wherever they sent it', () => {
-    const elsewhere = { B: { lastLine: 2, turnCount: 1 }, C: { lastLine: 0, turnCount: 0, sentLine: 4 } };
-    const entry = entryOf([{ ...atB, fromLine: 1 }], { elsewhere });
-    expect(new Ledger(entry, 'A', own(atA)).takeChanged()).toEqual([{ ...atA, fromLine: 5 }]);
-    expect(new Ledger(NEW_ENTRY, 'A', own(atA)).takeChanged()).toEqual([{ ...atA, fromLine: 1 }]);
+describe('a Stop that names no prompt', () => {
+  const stopAt = (before: number): OwnRun => ({ identity: atA, claims: { kind: 'last turn', before } });
+
+  test('claims the last turn that began before it', () => {
+    expect(claimAll(new Ledger(NEW_ENTRY, 'A', stopAt(100)))).toEqual([{ ...atA, fromLine: 1, lines: [1] }]);
+    expect(claimAll(new Ledger(NEW_ENTRY, 'A', stopAt(220)))).toEqual([{ ...atA, fromLine: 3, lines: [3] }]);
+    expect(claimAll(new Ledger(NEW_ENTRY, 'A', stopAt(300)))).toEqual([{ ...atA, fromLine: 5, lines: [5] }]);
   });
 
-  test('begins none after an end, nor if its run is known', () => {
-    const ended = entryOf([{ ...atA, fromLine: 1, toLine: 2 }]);
-    expect(new Ledger(ended, 'A', own(atA)).hasChanged).toBe(false);
-    const known = entryOf([
-      { ...atA, fromLine: 1, toLine: 2 },
-      { ...atB, fromLine: 3 },
-    ]);
-    expect(new Ledger(known, 'A', own(atA)).hasChanged).toBe(false);
+  test('claims the last one of turns that interleave', () => {
+    const ledger = new Ledger(NEW_ENTRY, 'A', stopAt(900));
+    ledger.claim(all, Number.POSITIVE_INFINITY, () => false);
+    expect(ledger.takeChanged().claims).toEqual([{ ...atA, fromLine: 5, lines: [5] }]);
+  });
+
+  test('claims nothing that was there when a process was seen to start', () => {
+    const entry = entryOf([{ ...atA, fromLine: 7, startedAt: 1 }]);
+    expect(claimAll(new Ledger(entry, 'A', stopAt(300)))).toEqual([]);
+  });
+});
+
+test('an event that is no Stop claims nothing', () => {
+  expect(claimAll(new Ledger(NEW_ENTRY, 'A', { identity: atA, claims: { kind: 'nothing' } }))).toEqual([]);
+});
+
+describe('an export is outdated', () => {
+  const now = new Ledger(entryOf([{ ...atA, fromLine: 1 }]), 'A', undefined);
+
+  test('if the session has been muted, or a run of it has ended or begun', () => {
+    expect(now.isOutdated(entryOf([{ ...atA, fromLine: 1 }], { mutes: [{ fromLine: 4 }] }))).toBe(true);
+    expect(now.isOutdated(entryOf([{ ...atA, fromLine: 1, toLine: 3 }]))).toBe(true);
+    expect(
+      now.isOutdated(
+        entryOf([
+          { ...atA, fromLine: 1, toLine: 3 },
+          { ...atB, fromLine: 4 },
+        ]),
+      ),
+    ).toBe(true);
+  });
+
+  test('by nothing else', () => {
+    expect(now.isOutdated(entryOf([{ ...atA, fromLine: 1 }], { lastLine: 4, acknowledged: true }))).toBe(false);
   });
 });
 
 describe('a backfill', () => {
-  const all = own({ destination: 'A', given: {} }, { claims: 'all' });
+  const backfill: OwnRun = { identity: { destination: 'A', given: {} }, claims: { kind: 'all' } };
 
   test('takes the turns of no run, with the lines before them, and leaves the others', () => {
-    const ledger = new Ledger(entryOf([{ ...atB, fromLine: 3, toLine: 4 }]), 'A', all);
-    expect(ledger.take(first)).toEqual({ ...all.identity, fromLine: 1, toLine: 2 });
+    const ledger = new Ledger(entryOf([{ ...atB, fromLine: 3, toLine: 4 }]), 'A', backfill);
+    expect(ledger.take(first)).toEqual({ ...backfill.identity, fromLine: 1, toLine: 2 });
     expect(ledger.take(second)).toBeUndefined();
-    expect(ledger.take(third)).toEqual({ ...all.identity, fromLine: 5, toLine: 6 });
-    expect(ledger.findRuns([1])).toEqual([{ ...all.identity, fromLine: 1, toLine: 2 }]);
-    expect(ledger.takeChanged()).toEqual([]);
+    expect(ledger.take(third)).toEqual({ ...backfill.identity, fromLine: 5, toLine: 6 });
+    expect(ledger.findRuns([1])).toEqual([{ ...backfill.identity, fromLine: 1, toLine: 2 }]);
+    expect(ledger.hasChanged).toBe(false);
   });
 
   test('makes one run of turns that follow each other', () => {
-    const ledger = new Ledger(NEW_ENTRY, 'A', all);
+    const ledger = new Ledger(NEW_ENTRY, 'A', backfill);
     ledger.take(first);
-    expect(ledger.take(second)).toEqual({ ...all.identity, fromLine: 1, toLine: 4 });
+    expect(ledger.take(second)).toEqual({ ...backfill.identity, fromLine: 1, toLine: 4 });
   });
 
   test('records that it has looked at what is left of the lines of no run', () => {
-    const ledger = new Ledger(entryOf([{ ...atA, fromLine: 3, toLine: 4 }]), 'A', all);
+    const ledger = new Ledger(entryOf([{ ...atA, fromLine: 3, toLine: 4 }]), 'A', backfill);
     ledger.fillGaps(7);
-    expect(ledger.takeChanged()).toEqual([
-      { ...all.identity, fromLine: 1, toLine: 2 },
-      { ...all.identity, fromLine: 5, toLine: 7 },
+    expect(ledger.takeChanged().runs).toEqual([
+      { ...backfill.identity, fromLine: 1, toLine: 2 },
+      { ...backfill.identity, fromLine: 5, toLine: 7 },
     ]);
     expect(ledger.gapsUpTo(7)).toEqual([]);
   });
@@ -140,7 +170,7 @@ describe('a destination', () => {
   const adopted = () => {
     const ledger = new Ledger(entryOf(runs), 'A', undefined);
     ledger.adopt((destination) => destination === 'typo');
-    return ledger.takeChanged();
+    return [...ledger.takeChanged().runs];
   };
 
   test('replaces those that were wrong or missing, and no other', () => {
@@ -153,16 +183,18 @@ describe('a destination', () => {
   test('that was wrong, too, is replaced without forgetting what the process named', () => {
     const ledger = new Ledger(entryOf(adopted()), 'C', undefined);
     ledger.adopt((destination) => destination === 'A');
-    expect(ledger.takeChanged().map(({ destination, namedDestination }) => [destination, namedDestination])).toEqual([
+    expect(
+      ledger.takeChanged().runs.map(({ destination, namedDestination }) => [destination, namedDestination]),
+    ).toEqual([
       ['C', 'typo'],
       ['C', ''],
     ]);
   });
 
   test('gives the settings of its own run to one for which an older version saved none', () => {
-    const ledger = new Ledger(entryOf([{ destination: 'A', fromLine: 1 }]), 'A', own(atA, { promptId: 'p1' }));
+    const ledger = new Ledger(entryOf([{ destination: 'A', fromLine: 1 }]), 'A', stopOf(atA, 'p1'));
     ledger.adopt(() => false);
-    expect(ledger.takeChanged()).toEqual([{ ...atA, fromLine: 1 }]);
+    expect(ledger.takeChanged().runs).toEqual([{ ...atA, fromLine: 1 }]);
   });
 });
 

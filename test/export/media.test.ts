@@ -36,10 +36,10 @@ test('an observation without images is sent without an upload', async () => {
     {
       sessionId: SESSION,
       path,
-      occasion: 'event',
+      occasion: 'backfill',
       closing: { kind: 'everything' },
       agents: { running: new Set(), sessionEnded: true, includeLegacyFiles: false },
-      run: { identity: { destination: 'x', given: {} }, claims: 'own turn' },
+      run: { identity: { destination: 'x', given: {} }, claims: { kind: 'all' } },
     },
     {
       state: new DryRunState(new StateStore(folder, () => {})),

@@ -143,7 +143,8 @@ class Home {
   }
 
   takeTurn(): Promise<number | null> {
-    this.#last = this.#last.then(() => {
+    this.#last = this.#last.then(async () => {
+      if (this.#turns === 0) await this.#call('SessionStart', { source: 'startup' });
       this.#turns += 1;
       appendFileSync(this.#transcript(), this.#writeTurn());
       return this.#call('Stop', { last_assistant_message: `answer ${this.#turns}` });

@@ -21,9 +21,9 @@ export async function fuzz(runs: number, random: () => number): Promise<FuzzFigu
     for (; figures.runs < runs; figures.runs += 1) {
       const source = sources[Math.floor(random() * sources.length)] ?? '';
       const path = join(workplace.home, '.claude', 'projects', String(figures.runs), basename(source));
-      const payload = Buffer.from(
-        JSON.stringify({ session_id: basename(source, '.jsonl'), transcript_path: path, hook_event_name: 'Stop' }),
-      );
+      const stop = { session_id: basename(source, '.jsonl'), transcript_path: path, hook_event_name: 'Stop' };
+      await workplace.start(stop);
+      const payload = Buffer.from(JSON.stringify(stop));
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, mutate(readFileSync(source), random));
       const { exitCode, stdout, ms } = await workplace.hook(random() < 0.3 ? mutate(payload, random) : payload);

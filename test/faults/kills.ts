@@ -76,9 +76,7 @@ export async function disturb(kills: number, seed: number): Promise<Figures> {
         hook_event_name: 'Stop',
       });
       mkdirSync(dirname(path), { recursive: true });
-      // An event may be left to another worker only if its run is recorded.
-      if (random() < 0.7)
-        await workplace.hook({ ...JSON.parse(payload), hook_event_name: 'SessionStart', source: 'startup' });
+      await workplace.start(JSON.parse(payload));
       for (const part of split(readFileSync(from, 'utf8'), random)) {
         appendFileSync(path, part);
         const isLaunched = random() < 0.7;

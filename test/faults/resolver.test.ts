@@ -29,7 +29,7 @@ test('the hook ends by itself long before Linux gives up on a silent name server
     }
     const [path, settings] = [join(workplace.home, `${SESSION}.jsonl`), join(workplace.home, 'resolv.conf')];
     mkdirSync(workplace.stateFolder, { recursive: true });
-    writeFileSync(path, `${JSON.stringify(user('q'))}\n${JSON.stringify(assistant('m', 'a'))}\n`);
+    writeFileSync(path, `${JSON.stringify(user('q', { promptId: 'p1' }))}\n${JSON.stringify(assistant('m', 'a'))}\n`);
     writeFileSync(settings, `nameserver ${SILENT}\nsearch lan\n`);
     const { status, stdout } = spawnSync(
       'unshare',
@@ -50,7 +50,7 @@ test('the hook ends by itself long before Linux gives up on a silent name server
           LANGFUSE_BASE_URL: 'http://langfuse.test',
           CC_LANGFUSE_TIMEOUT: '1000',
         },
-        input: JSON.stringify({ session_id: SESSION, transcript_path: path, hook_event_name: 'Stop' }),
+        input: JSON.stringify({ session_id: SESSION, transcript_path: path, hook_event_name: 'Stop', prompt_id: 'p1' }),
         timeout: KILLED_AFTER_MS,
       },
     );

@@ -1,8 +1,7 @@
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
-import { hook } from '../../src/commands/hook/hook.lazy.js';
+import { callHook } from '../support/call-hook.js';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
 import { appendLines, assistant, at, jsonLines, ms, toolResult, toolUse, user } from '../support/lines.js';
 import { type Environment, letIdle, run } from '../support/program.js';
@@ -344,14 +343,3 @@ export class World {
 }
 
 const HELPER = 'ffffffff-ffff-4fff-8fff-ffffffffffff';
-
-/** Calls the hook in this process: a process of its own would take ten times as long. */
-async function callHook(payload: object, env: Environment): Promise<void> {
-  const stdin = Object.getOwnPropertyDescriptor(process, 'stdin');
-  Object.defineProperty(process, 'stdin', { value: Readable.from([JSON.stringify(payload)]), configurable: true });
-  try {
-    await hook({ env, ignored: [] });
-  } finally {
-    if (stdin) Object.defineProperty(process, 'stdin', stdin);
-  }
-}

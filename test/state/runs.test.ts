@@ -1,6 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { findGaps, isSameRun, mergeByLine, openRun, type Run, runAt } from '../../src/state/runs.js';
+import {
+  coversLines,
+  coversTime,
+  findGaps,
+  findRun,
+  isSameRun,
+  mergeByLine,
+  mergeMutes,
+  openRun,
+  type Run,
+} from '../../src/state/runs.js';
 
 const run = (fromLine: number, toLine?: number, more: Partial<Run> = {}): Run => ({ fromLine, toLine, ...more });
 
@@ -28,16 +38,51 @@ describe('the run of a line', () => {
     [8, last],
     [900, last],
   ])('is the last one that begins at it or before, unless it has ended: line %i', (line, expected) => {
-    expect(runAt([first, second, last], line)).toBe(expected);
+    expect(findRun({ runs: [first, second, last] }, line)).toBe(expected);
   });
 
   test('is none after the last one has ended', () => {
-    expect(runAt([run(1, 3)], 4)).toBeUndefined();
-    expect(runAt([], 1)).toBeUndefined();
+    expect(findRun({ runs: [run(1, 3)] }, 4)).toBeUndefined();
+    expect(findRun({ runs: [] }, 1)).toBeUndefined();
   });
 
   test('is none if the run of no line, which ended before its first prompt, is the last', () => {
-    expect(runAt([run(5, 4)], 5)).toBeUndefined();
+    expect(findRun({ runs: [run(5, 4)] }, 5)).toBeUndefined();
+  });
+});
+
+test('a prompt that is claimed belongs to the run that claims it, and those between its turn’s prompts to the others', () => {
+  const claim = { fromLine: 3, lines: [3, 6], destination: 'A' };
+  const all = { runs: [run(1, 9)], claims: [claim] };
+  expect([3, 4, 6, 10].map((line) => findRun(all, line))).toEqual([claim, run(1, 9), claim, undefined]);
+});
+
+describe('a mute', () => {
+  test('covers its lines, and none if nothing was said in it', () => {
+    expect(coversLines({ fromLine: 4, toLine: 5 }, 1, 4)).toBe(true);
+    expect(coversLines({ fromLine: 4, toLine: 5 }, 5, 9)).toBe(true);
+    expect(coversLines({ fromLine: 4 }, 900, 901)).toBe(true);
+    expect(coversLines({ fromLine: 4, toLine: 5 }, 6, 9)).toBe(false);
+    expect(coversLines({ fromLine: 4, toLine: 3 }, 1, 9)).toBe(false);
+  });
+
+  test('covers its time', () => {
+    expect([9, 10, 20, 21].map((at) => coversTime({ fromLine: 1, since: 10, until: 20 }, at))).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
+    expect(coversTime({ fromLine: 1, since: 10 }, 900)).toBe(true);
+  });
+
+  test('is replaced by what ends it, and by no other that begins at the same line', () => {
+    const [first, ended] = [
+      { fromLine: 4, since: 10 },
+      { fromLine: 4, toLine: 3, since: 10, until: 20 },
+    ];
+    const second = { fromLine: 4, since: 30 };
+    expect(mergeMutes(mergeMutes([first], [ended]), [second])).toEqual([ended, second]);
   });
 });
 
@@ -59,13 +104,13 @@ describe('the lines of no run', () => {
     expect(findGaps([], 0)).toEqual([]);
   });
 
-  test('are exactly those that runAt finds no run for', () => {
+  test('are exactly those for which no run is found', () => {
     fc.assert(
       fc.property(ledger, fc.integer({ min: 0, max: 40 }), (runs, upTo) => {
         const gaps = findGaps(runs, upTo);
         for (let line = 1; line <= upTo; line += 1) {
           const isInGap = gaps.some(({ fromLine, toLine }) => fromLine <= line && line <= toLine);
-          expect({ line, isInGap }).toEqual({ line, isInGap: runAt(runs, line) === undefined });
+          expect({ line, isInGap }).toEqual({ line, isInGap: findRun({ runs }, line) === undefined });
         }
       }),
     );

@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { recordStart } from '../../src/commands/hook/record-run.js';
 import { describingVariables } from '../../src/config/settings.js';
 import type { ExportContext, ExportReport, ExportRequest } from '../../src/export/export-request.js';
 import { exportSession } from '../../src/export/session.js';
@@ -8,6 +9,7 @@ import type { Destination } from '../../src/langfuse/destination.js';
 import { openDestination } from '../../src/langfuse/open-destination.js';
 import type { Caller } from '../../src/observations/model.js';
 import { logPath, openLog } from '../../src/shared/log.js';
+import type { RunIdentity } from '../../src/state/runs.js';
 import { StateStore } from '../../src/state/store.js';
 import { LangfuseServer, langfuseAt } from './langfuse-server.js';
 
@@ -35,7 +37,7 @@ export class Exporter {
     return new Exporter(folder, server, await openDestination(langfuseAt(server.url), join(folder, 'state')));
   }
 
-  /** Exports a session as its SessionEnd would, within some time. */
+  /** Exports a session, which was traced from its first line on, as its SessionEnd would, within some time. */
   async export(
     path: string,
     env: NodeJS.ProcessEnv = {},
@@ -43,6 +45,8 @@ export class Exporter {
     { ms = 20_000, force = false, ...more }: ExporterOptions = {},
   ): Promise<ExportReport> {
     const log = openLog(join(this.folder, 'state'), { debug: false });
+    const identity = { destination: DESTINATION, given: describingVariables(env), ...caller };
+    const state = await this.#start(path, identity);
     const report = await exportSession(
       {
         sessionId: basename(path, '.jsonl'),
@@ -51,10 +55,10 @@ export class Exporter {
         closing: { kind: 'everything' },
         agents: { running: new Set(), sessionEnded: true, includeLegacyFiles: true },
         force,
-        run: { identity: { destination: DESTINATION, given: describingVariables(env), ...caller }, claims: 'own turn' },
+        run: { identity, claims: { kind: 'nothing' } },
       },
       {
-        state: new StateStore(join(this.folder, 'state'), () => {}),
+        state,
         destination: this.destination,
         destinationId: DESTINATION,
         env,
@@ -67,19 +71,16 @@ export class Exporter {
     return report;
   }
 
-  /** Exports what is final of a session whose turn goes on. Its run has been recorded when it started. */
+  /** Exports what is final of a session, which was traced from its first line on, and whose turn goes on. */
   async exportLive(
     path: string,
     context: Pick<ExportContext, 'partBytes' | 'agentsRead'> & Partial<Pick<ExportContext, 'destination'>> = {},
   ): Promise<ExportReport> {
     const log = openLog(join(this.folder, 'state'), { debug: false });
-    const state = new StateStore(join(this.folder, 'state'), () => {});
-    const sessionId = basename(path, '.jsonl');
-    const run = { destination: DESTINATION, given: describingVariables({}), fromLine: 1 };
-    if (!state.read(sessionId)?.runs.length) await state.update(sessionId, { path, runs: [run] }, DESTINATION);
+    const state = await this.#start(path, { destination: DESTINATION, given: describingVariables({}) });
     const report = await exportSession(
       {
-        sessionId,
+        sessionId: basename(path, '.jsonl'),
         path,
         occasion: 'recovery',
         closing: { kind: 'live', upTo: Number.POSITIVE_INFINITY },
@@ -97,6 +98,15 @@ export class Exporter {
     );
     await log.flush();
     return report;
+  }
+
+  /** Records that a session's first run began before its first line. Returns the state. */
+  async #start(path: string, identity: RunIdentity): Promise<StateStore> {
+    const state = new StateStore(join(this.folder, 'state'), () => {});
+    const sessionId = basename(path, '.jsonl');
+    const payload = { session_id: sessionId, transcript_path: path, source: 'startup' };
+    if (!state.read(sessionId)?.runs.length) await recordStart(payload, identity, state, 0);
+    return state;
   }
 
   /** What was logged, one line after the other. */

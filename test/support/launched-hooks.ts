@@ -94,14 +94,7 @@ export class LaunchedHooks {
     return this.nodes.commands.filter((each) => each === command).length;
   }
 
-  /** Undefined as long as there is no state. */
-  readonly readRuns = (session = SESSION): readonly { readonly to_line?: number }[] | undefined => {
-    try {
-      return this.workplace.state[session]?.runs as { to_line?: number }[] | undefined;
-    } catch {
-      return undefined;
-    }
-  };
+  readonly readRuns = (session = SESSION) => this.workplace.readRuns(session);
 }
 
 /** What Claude Code says about the end of the nth turn. */

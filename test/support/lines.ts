@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { type Line, parseLine } from '../../src/transcript/file/line.js';
 import { NO_SESSION_FACTS, type Turn } from '../../src/transcript/turns/turn.js';
@@ -23,15 +23,27 @@ export function appendTurn(path: string, n: number, more: object = {}): void {
   const session = basename(path, '.jsonl');
   appendLines(
     path,
-    user(`question ${n}`, { uuid: `${session}-${n}`, timestamp: at(n * 10), ...more }),
+    user(`question ${n}`, { uuid: `${session}-${n}`, promptId: `p${n}`, timestamp: at(n * 10), ...more }),
     assistant(`${session}-m${n}`, `answer ${n}`, { timestamp: at(n * 10 + 5) }),
   );
+}
+
+/** The id of the last prompt in a transcript; undefined if its lines name none. */
+export function lastPromptId(path: string): string | undefined {
+  const text = statSync(path, { throwIfNoEntry: false })?.isFile() ? readFileSync(path, 'latin1') : '';
+  return /^"promptId":"([^"]+)"/.exec(text.slice(text.lastIndexOf('"promptId":"')))?.[1];
 }
 
 /** The lines of a turn, a question and its answer; both descend from the turn with the number before. */
 export function turnLines(n: number, more: object = {}): object[] {
   return [
-    user(`question ${n}`, { uuid: `u${n}`, parentUuid: `a${n - 1}`, timestamp: at(n * 10), ...more }),
+    user(`question ${n}`, {
+      uuid: `u${n}`,
+      parentUuid: `a${n - 1}`,
+      promptId: `p${n}`,
+      timestamp: at(n * 10),
+      ...more,
+    }),
     assistant(`m${n}`, `answer ${n}`, { uuid: `a${n}`, parentUuid: `u${n}`, timestamp: at(n * 10 + 5), ...more }),
   ];
 }

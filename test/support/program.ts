@@ -3,8 +3,11 @@ import { mkdtempSync, readdirSync, readFileSync, statSync, utimesSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isStop } from '../../src/commands/hook/hook-event.js';
+import { HookPayload } from '../../src/commands/hook/payload.js';
+import { startBefore } from './call-hook.js';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
-import { appendTurn, SESSION } from './lines.js';
+import { appendTurn, lastPromptId, SESSION } from './lines.js';
 import { removeFolder } from './remove-folder.js';
 
 export const PROGRAM = fileURLToPath(new URL('../../dist/cli.cjs', import.meta.url));
@@ -69,6 +72,7 @@ export function homeVariables(home: string): Environment {
 export class Workplace {
   readonly home = mkdtempSync(join(tmpdir(), 'cc-langfuse-'));
   readonly server: LangfuseServer;
+  readonly #started = new Set<string>();
   /** The program's environment. A test may set or unset variables. */
   env: Environment;
 
@@ -87,12 +91,33 @@ export class Workplace {
     return new Workplace(await LangfuseServer.start());
   }
 
-  hook(payload: unknown): Promise<Ended> {
-    return run(
-      ['hook'],
-      this.env,
-      typeof payload === 'string' || Buffer.isBuffer(payload) ? payload : JSON.stringify(payload),
-    );
+  /**
+   * Runs a hook, with further variables, as Claude Code does: each session begins with a SessionStart, before its first line, and
+   * a Stop names its prompt. What is no payload is passed on as it is.
+   */
+  async hook(payload: unknown, env: Environment = {}): Promise<Ended> {
+    const { success, data } = HookPayload.safeParse(payload);
+    if (!success) return this.hookAlone(payload, env);
+    await this.start(data, env);
+    const named = isStop(data.hook_event_name) ? { prompt_id: lastPromptId(data.transcript_path) } : {};
+    return this.hookAlone({ ...named, ...(payload as object) }, env);
+  }
+
+  /**
+   * Calls the SessionStart hook of a session whose first event this would be, with further variables, as if its transcript had no
+   * line yet, whatever has been written of it.
+   */
+  async start(event: HookPayload, env: Environment = {}): Promise<void> {
+    const { session_id: session, hook_event_name: name } = event;
+    if (this.#started.has(session)) return;
+    this.#started.add(session);
+    if (name !== 'SessionStart') await startBefore(event, { ...this.env, ...env });
+  }
+
+  /** Runs a hook without a SessionStart before it, and with what the payload has alone. */
+  hookAlone(payload: unknown, env: Environment = {}): Promise<Ended> {
+    const stdin = typeof payload === 'string' || Buffer.isBuffer(payload) ? payload : JSON.stringify(payload);
+    return run(['hook'], { ...this.env, ...env }, stdin);
   }
 
   /** Appends the nth turn of a session that runs in the home. */
@@ -139,6 +164,15 @@ export class Workplace {
       readFileSync(join(this.stateFolder, 'cc-langfuse_state.json'), 'utf8'),
     );
     return entries;
+  }
+
+  /** The runs of a session; undefined as long as there is no state. */
+  readRuns(session = SESSION): readonly { readonly to_line?: number }[] | undefined {
+    try {
+      return this.state[session]?.runs as { to_line?: number }[] | undefined;
+    } catch {
+      return undefined;
+    }
   }
 
   /** The log's lines. */

@@ -4,8 +4,7 @@ import { type Environment, run, type Workplace } from './program.js';
 /** What the tests of several runs do in a workplace. `current` returns that of the test, and the session that it is about. */
 export function actionsIn(current: () => { readonly workplace: Workplace; readonly session: ClaudeSession }) {
   /** A hook of a run of Claude Code that was started with these variables. */
-  const hook = (payload: object, env: Environment = {}) =>
-    run(['hook'], { ...current().workplace.env, ...env }, JSON.stringify(payload));
+  const hook = (payload: object, env?: Environment) => current().workplace.hook(payload, env);
   return {
     hook,
 
@@ -28,7 +27,7 @@ export function actionsIn(current: () => { readonly workplace: Workplace; readon
       return result;
     },
 
-    /** `claude -p`: one turn, with the hooks of a run with these variables. */
+    /** `claude -p`: one turn, with the hooks of a run with these variables, maybe without one for SessionStart. */
     async runOnce(
       source: 'startup' | 'resume',
       { env = {}, hasStart = true }: { env?: Environment; hasStart?: boolean } = {},
@@ -36,8 +35,8 @@ export function actionsIn(current: () => { readonly workplace: Workplace; readon
     ): Promise<void> {
       if (hasStart) await hook(one.startPayload(source), env);
       one.addTurn();
-      await hook(one.payload('Stop'), env);
-      await hook(one.payload('SessionEnd', { reason: 'other' }), env);
+      await current().workplace.hookAlone(one.payload('Stop'), env);
+      await current().workplace.hookAlone(one.payload('SessionEnd', { reason: 'other' }), env);
     },
   };
 }

@@ -9,7 +9,7 @@ import { fingerprint } from '../../langfuse/endpoint.js';
 import { attempt } from '../../shared/attempt.js';
 import { groupBy } from '../../shared/group-by.js';
 import type { Entry } from '../../state/entry.js';
-import { isMutedNow } from '../../state/runs.js';
+import { isMutedNow, listRuns } from '../../state/runs.js';
 import { AgentFolders } from '../../transcript/agents/agent-files.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { findFirstPromptUuid } from '../../transcript/sessions/related-sessions.js';
@@ -133,7 +133,7 @@ async function backfillSession(
         agents,
         force,
         // Turns that ran without tracing belong to no run: the user has asked for them, too.
-        run: isElsewhere ? undefined : { identity, claims: 'all' },
+        run: isElsewhere ? undefined : { identity, claims: { kind: 'all' } },
         adopts: !isElsewhere,
       },
       { ...context, restrictions: [shell], deadline: Number.POSITIVE_INFINITY, observer },
@@ -163,7 +163,7 @@ function explainNothing(
   destinationId: string,
 ): [Outcome, string | undefined] {
   if (isMutedNow(now?.mutes)) return ['skipped', 'is muted'];
-  const runs = now?.runs ?? [];
+  const runs = now ? listRuns(now) : [];
   const isOwn = runs.some(({ destination }) => destination === destinationId);
   if (isElsewhere || (runs.length > 0 && !isOwn)) return ['skipped', 'is for another project'];
   if ((before?.turnCount ?? 0) > 0) {

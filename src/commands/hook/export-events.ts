@@ -2,7 +2,7 @@ import type { ExportContext, ExportRequest } from '../../export/export-request.j
 import { exportSession } from '../../export/session.js';
 import { attempt } from '../../shared/attempt.js';
 import { isSameRun, openRun } from '../../state/runs.js';
-import { chooseClosing, type HookEvent, hasTranscript } from './hook-event.js';
+import { chooseClaims, chooseClosing, type HookEvent, hasTranscript } from './hook-event.js';
 import { findLeft, type LeftEvent, removeLeft } from './left-events.js';
 import { locateTranscript } from './recovery.js';
 import { takeSession } from './worker-locks.js';
@@ -77,7 +77,7 @@ export async function exportLeft(
     if (!next || Date.now() >= deadline) return exported;
     const { file = '', event } = next;
     tried.add(file);
-    const lock = await takeSession(folder, event.sessionId);
+    const lock = await takeSession(folder, destinationId, event.sessionId);
     // The worker that has it looks for itself.
     if (!lock) continue;
     try {
@@ -109,11 +109,11 @@ function inOrder(events: readonly LeftEvent[], { state }: ExportContext): readon
 const isEnd = ({ event }: LeftEvent) => event.name === 'SessionEnd';
 
 function exportOwn(event: HookEvent, context: ExportContext): Promise<Result> {
-  const { sessionId, path, identity, promptId, running } = event;
+  const { sessionId, path, identity, running } = event;
   const sessionEnded = event.name === 'SessionEnd';
   const agents = { running: new Set(running), sessionEnded, includeLegacyFiles: sessionEnded };
   const closing = chooseClosing(event, context.deadline);
-  const run = { identity, promptId, claims: 'own turn' } as const;
+  const run = { identity, claims: chooseClaims(event) };
   return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, run, adopts: true }, context);
 }
 
@@ -123,7 +123,7 @@ async function exportLate(
   occasion: ExportRequest['occasion'],
   context: ExportContext,
 ): Promise<Result> {
-  const { sessionId, name, identity, promptId, running } = event;
+  const { sessionId, name, identity, running } = event;
   const { state, destinationId, deadline } = context;
   const path = locateTranscript(event.path, sessionId) ?? event.path;
   if (!(await hasTranscript({ ...event, path }))) return 'done';
@@ -132,7 +132,6 @@ async function exportLate(
   const sessionEnded = name === 'SessionEnd' && !isOpen;
   const agents = { running: new Set(running), sessionEnded, includeLegacyFiles: sessionEnded };
   const closing = chooseClosing(event, deadline, 'late');
-  // A run that it opened now would never end.
-  const run = isOpen ? ({ identity, promptId, claims: 'own turn' } as const) : undefined;
+  const run = { identity, claims: chooseClaims(event) };
   return exportAndLog({ sessionId, path, occasion, closing, agents, run }, context);
 }

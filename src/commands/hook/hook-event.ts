@@ -2,8 +2,8 @@ import { lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod/mini';
 import type { Closing } from '../../export/export-request.js';
-import type { Entry } from '../../state/entry.js';
-import { isSameRun, Run, type RunIdentity } from '../../state/runs.js';
+import type { Claims } from '../../export/ledger.js';
+import { RunIdentity } from '../../state/runs.js';
 import { hashAnswer } from '../../transcript/turns/answer-watcher.js';
 import type { HookPayload } from './payload.js';
 
@@ -25,7 +25,7 @@ export const HookEvent = z.object({
   answer: z.optional(z.object({ hash: z.string(), isAfterFeedback: z.boolean() })),
   /** Agents and workflows that Claude Code lists as running. */
   running: z.array(z.string()),
-  identity: z.omit(Run, { fromLine: true, toLine: true }),
+  identity: RunIdentity,
 });
 export type HookEvent = z.infer<typeof HookEvent>;
 
@@ -64,11 +64,8 @@ export async function hasTranscript({ name, path, at }: HookEvent): Promise<bool
   }
 }
 
-/**
- * Whether the state knows the event's run, as it was before the event: only then may it be left to another worker, since lines that
- * come meanwhile cannot be taken for its run's.
- */
-export function isRecorded({ name, identity }: HookEvent, entry: Entry | undefined): boolean {
-  const last = entry?.runs.at(-1);
-  return last !== undefined && isSameRun(last, identity) && (last.toLine === undefined || name === 'SessionEnd');
+/** Which turn belongs to the event's run even if nobody saw the run begin: only what a Stop ends. */
+export function chooseClaims({ name, promptId, bytes }: HookEvent): Claims {
+  if (!isStop(name)) return { kind: 'nothing' };
+  return promptId === undefined ? { kind: 'last turn', before: bytes } : { kind: 'prompt', promptId };
 }

@@ -1,8 +1,14 @@
-import { existsSync, lstatSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { hasNoTranscripts, NO_TRANSCRIPTS, stateFolder } from '../../config/claude-folder.js';
 import { addTelemetryVariables, readHookSettings } from '../../config/folder-settings.js';
 import type { OwnVariables } from '../../config/own-variables.lazy.js';
-import { type DestinationConfig, describingVariables, readSettings, type Settings } from '../../config/settings.js';
+import {
+  type DestinationConfig,
+  describingVariables,
+  isMuteSet,
+  readSettings,
+  type Settings,
+} from '../../config/settings.js';
 import type { ExportContext } from '../../export/export-request.js';
 import { IDLE_MS } from '../../export/read-turns.js';
 import { isHeldByRules } from '../../export/session-run.js';
@@ -12,17 +18,18 @@ import { isRefusal } from '../../langfuse/http/client.js';
 import { openDestination } from '../../langfuse/open-destination.js';
 import { attempt } from '../../shared/attempt.js';
 import { type Log, openLog } from '../../shared/log.js';
+import { nameProcess } from '../../state/lock.js';
 import type { RunIdentity } from '../../state/runs.js';
 import { saveStatusLine } from '../../state/status-line.js';
 import { StateStore } from '../../state/store.js';
 import { findPreviousSession } from '../../transcript/sessions/related-sessions.js';
 import { saveRefusal } from './credential-notice.js';
 import { exportAndLog, exportEvents, exportLeft } from './export-events.js';
-import { describeEvent, hasTranscript, isRecorded } from './hook-event.js';
+import { describeEvent, hasTranscript } from './hook-event.js';
 import { findLeft, type LeftEvent, leaveEvent, removeLeft } from './left-events.js';
 import { markRunClosed, markRunOpen } from './open-runs.js';
 import { type HookPayload, PROMPT_EVENT, parsePayload } from './payload.js';
-import { recordEnd, recordOptOut, recordStart } from './record-run.js';
+import { recordEnd, recordMute, recordOptOut, recordStart } from './record-run.js';
 import { findDeleted, findRecoverable } from './recovery.js';
 import { findDeadline, isWrongUrl, ServerHealth } from './server-health.js';
 import { readStdin } from './stdin.js';
@@ -97,13 +104,14 @@ async function handleEvent(run: HookRun): Promise<void> {
     destination: config && fingerprint(config),
     given: describingVariables(there?.env ?? env),
     folder: workedIn,
+    process: Number(env.CLAUDE_PID) > 0 ? nameProcess(Number(env.CLAUDE_PID)) : undefined,
     ...caller,
   };
+  if (there?.mayOptOut !== false && isMuteSet(identity.given))
+    await recordMute(payload, state, worker?.transcriptBytes);
   if (event === 'SessionStart') return recordStart(payload, identity, state, worker?.transcriptBytes);
   if (!config || identity.destination === undefined) {
     saveProblem(run);
-    // Its turns wait for a destination.
-    if (!state.read(sessionId)) await recordStart({ ...payload, source: 'startup' }, identity, state);
     if (event === 'SessionEnd') await recordEnd({ sessionId, path }, state, identity);
     return;
   }
@@ -120,16 +128,11 @@ async function exportEvent(
   const { payload, folder, log, startedAt, worker } = run;
   const { session_id: sessionId, transcript_path: path, hook_event_name: name } = payload;
   const event = describeEvent(payload, identity, startedAt);
-  const mayBeLeft = isRecorded(
-    event,
-    attempt(() => state.read(sessionId)),
-  );
-  const end = async () => name === 'SessionEnd' && recordEnd({ sessionId, path }, state, identity);
-  await end();
-  const entrance = worker ? await enter(folder, event, mayBeLeft) : { isLeft: false };
+  if (name === 'SessionEnd' && (await recordEnd({ sessionId, path }, state, identity)))
+    markRunClosed(folder, sessionId);
+  const entrance = worker ? await enter(folder, event) : { isLeft: false };
   if (entrance.isLeft) {
     log.debug('left to a worker that is at work', { session: sessionId });
-    if (name === 'SessionEnd') markRunClosed(folder, sessionId);
     return;
   }
   const destination = await openDestination(config, folder);
@@ -138,14 +141,11 @@ async function exportEvent(
   const context: ExportContext = { state, destination, destinationId, env: run.env, deadline, log };
   const health = new ServerHealth(run, destination, destinationId);
   try {
-    const own = { event, file: entrance.file, mayBeLeft };
+    const own = { event, file: entrance.file };
     const isDone = await exportOwnSession(run, own, context);
     entrance.post?.session.release();
     saveStatusLine(folder, sessionId, () => state.read(sessionId, destinationId));
     health.save();
-    // The export may have found that the run began without a SessionStart.
-    await end();
-    if (name === 'SessionEnd') markRunClosed(folder, sessionId);
     // If the server is at fault, the turns of other sessions will not get through either.
     const isUseful = isDone || destination.isHealthy;
     if (isUseful) await recoverOthers(run, state, context);
@@ -189,7 +189,7 @@ function saveNotice(run: HookRun, config: DestinationConfig, destination: Destin
  */
 async function exportOwnSession(
   { payload, folder, startedAt }: HookRun,
-  own: LeftEvent & { readonly mayBeLeft: boolean },
+  own: LeftEvent,
   context: ExportContext,
 ): Promise<boolean> {
   const { session_id: sessionId, transcript_path: path, hook_event_name: name } = payload;
@@ -199,11 +199,11 @@ async function exportOwnSession(
     if (own.file !== undefined) removeLeft(own.file);
     return true;
   }
-  await exportPrevious(payload, own.event.identity, { ...context, deadline: (startedAt + context.deadline) / 2 });
+  await exportPrevious(payload, { ...context, deadline: (startedAt + context.deadline) / 2 });
   const left = findLeft(folder, context.destinationId, sessionId).filter(({ file }) => file !== own.file);
   const { isDone, isOwnSaved } = await exportEvents(left, 'event', context, own);
   // The next run exports it.
-  if (!isOwnSaved && own.mayBeLeft && own.file === undefined) attempt(() => leaveEvent(folder, own.event));
+  if (!isOwnSaved && own.file === undefined) attempt(() => leaveEvent(folder, own.event));
   return isDone;
 }
 
@@ -214,13 +214,9 @@ function explainNoTranscript(path: string, env: NodeJS.ProcessEnv): string {
     : 'nothing is sent, because there is no transcript; with --no-session-persistence Claude Code writes none';
 }
 
-/**
- * Exports the session that the transcript says it continues, unless this session has been exported before. If no hook has
- * recorded either, its last turn was traced if this session continues it without a pause, since then it was the same process.
- */
+/** Exports the session that the transcript says it continues, unless this session has been exported before. */
 async function exportPrevious(
   { session_id: sessionId, transcript_path: path }: HookPayload,
-  identity: RunIdentity,
   context: ExportContext,
 ): Promise<void> {
   const { state } = context;
@@ -228,23 +224,14 @@ async function exportPrevious(
   const previous = attempt(() =>
     (state.read(sessionId)?.turnCount ?? 0) > 0 ? undefined : findPreviousSession(path, sessionId),
   );
-  if (!previous) return;
-  const isKnown = state.read(previous.sessionId) !== undefined;
-  if (!isKnown && (state.read(sessionId) || !wasInterrupted(previous.path, path))) return;
+  // Of one that no hook has seen, nothing says that it was traced.
+  if (!previous || state.read(previous.sessionId) === undefined) return;
   await recordEnd(previous, state);
   const agents = { running: new Set<string>(), sessionEnded: true, includeLegacyFiles: true };
-  const whole = { ...previous, occasion: 'event', closing: { kind: 'everything' }, agents, adopts: true } as const;
-  // What started this run holds for its own session alone.
-  const { parent: _, seed: __, metadata: ___, experiment: ____, ...shared } = identity;
-  const run = { identity: shared, claims: 'last turn' } as const;
-  await exportAndLog(isKnown ? whole : { ...whole, run }, context);
-  if (!isKnown) await recordEnd(previous, state);
-}
-
-/** Whether a session was being written when the other one began. */
-function wasInterrupted(previousPath: string, path: string): boolean {
-  const [before, now] = [lstatSync(previousPath), lstatSync(path)];
-  return before.mtimeMs >= (now.birthtimeMs || now.mtimeMs) - IDLE_MS;
+  await exportAndLog(
+    { ...previous, occasion: 'event', closing: { kind: 'everything' }, agents, adopts: true },
+    context,
+  );
 }
 
 /** Exports what other sessions still have to be sent, under the settings of their own runs. */

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileAtomically } from '../../shared/atomic-write.js';
 import { attempt } from '../../shared/attempt.js';
@@ -52,8 +52,9 @@ export function removeLeft(file: string): void {
   attempt(() => rmSync(file, { force: true }));
 }
 
-/** Undefined if it cannot be read, or if another run has just removed it. */
+/** Undefined if it cannot be read, or if another run has just removed it. Reading a FIFO would block. */
 function readLeft(file: string): HookEvent | undefined {
+  if (!attempt(() => lstatSync(file).isFile())) return undefined;
   const result = HookEvent.safeParse(parseJson(attempt(() => readFileSync(file, 'utf8')) ?? ''));
   return result.success ? result.data : undefined;
 }

@@ -1,12 +1,10 @@
 import { lstatSync } from 'node:fs';
-import { type Entry, lastEndedLine, withProgressAt } from '../../state/entry.js';
-import { isSameRun, openRun, type Run, type RunIdentity } from '../../state/runs.js';
+import { type Entry, lastEndedLine, NEW_ENTRY, withProgressAt } from '../../state/entry.js';
+import { hasGone } from '../../state/lock.js';
+import { type Claim, isMutedNow, isSameRun, openRun, type Run, type RunIdentity } from '../../state/runs.js';
 import type { SessionState } from '../../state/store.js';
 import { countLines } from '../../transcript/file/lines.js';
 import type { HookPayload } from './payload.js';
-
-/** Sources of sessions that had no run before. */
-const NEW_SESSION = ['startup', 'clear', 'fork'];
 
 /**
  * Records that a run begins. SessionStart comes before its prompts: the lines that exist by then belong to earlier runs. `bytes` is
@@ -21,33 +19,60 @@ export async function recordStart(
   const { session_id: sessionId, transcript_path: path, source = '' } = payload;
   const known = state.read(sessionId);
   const open = known && openRun(known.runs);
-  if (open && isSameRun(open, identity)) return known.path === path ? undefined : state.update(sessionId, { path });
+  if (open && isSameRun(open, identity)) {
+    const { process = open.process } = isAnotherAlive(open, identity) ? open : identity;
+    if (known.path === path && process === open.process) return;
+    return state.update(sessionId, { path, runs: [{ ...open, process }] });
+  }
+  // A compaction begins no process, so it tells nothing of the lines before it.
+  if (source === 'compact') return;
   const isNew = NEW_SESSION.includes(source) && !known?.runs.length;
   const before = isNew ? 0 : countKnownLines(path, known, bytes);
-  // A later event of the same run was faster, perhaps even its end.
-  if (known?.runs.some((run) => isSameRun(run, identity) && run.fromLine > before && (run.toLine ?? 0) > before))
-    return;
   const end = open ? endAt(before, open, known, path) : { runs: [] };
-  await state.update(
-    sessionId,
-    { ...end, path, runs: [...end.runs, { ...identity, fromLine: before + 1 }] },
-    open?.destination,
-  );
+  // With another process at work in the session, a turn belongs to the one whose Stop names it.
+  const toLine = open && isAnotherAlive(open, identity) ? before : findEarlyEnd(known, before, identity);
+  const mayCopy = (before === 0 && MAY_COPY.includes(source)) || undefined;
+  const run = { ...identity, fromLine: before + 1, toLine, startedAt: Date.now(), mayCopy };
+  await state.update(sessionId, { ...end, path, runs: [...end.runs, run] }, open?.destination);
+}
+
+/** Sources of sessions that have nothing of earlier ones. */
+const NEW_SESSION = ['startup', 'clear'];
+/** Sources of sessions that may begin with a copy of another one. */
+const MAY_COPY = ['resume', 'fork'];
+
+/** The last prompt of a run whose later events, its end among them, were faster than its start; undefined if it goes on. */
+function findEarlyEnd(known: Entry | undefined, before: number, identity: RunIdentity): number | undefined {
+  const own = (known?.claims ?? []).filter((claim) => claim.fromLine > before && isSameRun(claim, identity));
+  const isOver = own.length > 0 && own.every(({ endedAt }) => endedAt !== undefined);
+  return isOver ? Math.max(...own.flatMap(({ lines }) => lines)) : undefined;
+}
+
+/** Whether a run goes on in another process of Claude Code than the one that an event came from. */
+function isAnotherAlive({ process }: Run, own: RunIdentity): boolean {
+  return process !== undefined && own.process !== undefined && process !== own.process && !hasGone(process);
 }
 
 /**
  * Records that the run has ended: what is added to its transcript before another run begins was written with tracing off. Without
- * an identity, whichever run goes on has ended.
+ * an identity, whichever run goes on has ended. Returns whether none goes on.
  */
 export async function recordEnd(
   { sessionId, path }: { readonly sessionId: string; readonly path: string },
   state: SessionState,
   identity?: RunIdentity,
-): Promise<void> {
+): Promise<boolean> {
   const known = state.read(sessionId);
-  const open = known && openRun(known.runs);
-  if (!open || (identity && !isSameRun(open, identity))) return;
+  if (!known) return true;
+  const isOwn = (run: Run | Claim) => !identity || isSameRun(run, identity);
+  const ended = (known.claims ?? []).filter((claim) => claim.endedAt === undefined && isOwn(claim));
+  const claims = ended.length > 0 && { claims: ended.map((claim) => ({ ...claim, endedAt: Date.now() })) };
+  if (claims) await state.update(sessionId, claims);
+  const open = openRun(known.runs);
+  if (!open) return true;
+  if (!isOwn(open) || (identity && isAnotherAlive(open, identity))) return false;
   await state.update(sessionId, endAt(countKnownLines(path, known), open, known, path), open.destination);
+  return true;
 }
 
 /**
@@ -71,7 +96,7 @@ export async function recordOptOut(payload: HookPayload, state: SessionState, by
 function endAt(lastLine: number, open: Run, known: Entry, path: string): Pick<Entry, 'runs' | 'pending'> {
   const { destination, fromLine } = open;
   const toLine = Math.max(lastLine, fromLine - 1);
-  const runs = [{ ...open, toLine }];
+  const runs = [{ ...open, toLine, endedAt: Date.now() }];
   const { pending, bytes = 0 } = destination === undefined ? known : withProgressAt(known, destination);
   const size = lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (pending || destination === undefined || toLine < fromLine || size <= bytes) return { runs, pending };
@@ -84,4 +109,18 @@ function countKnownLines(path: string, known: Entry | undefined, bytes?: number)
   if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) return 0;
   const { turnLine: line = 1, offset = 0 } = known ?? {};
   return countLines(path, { from: offset > 0 ? { line, offset } : undefined, bytes });
+}
+
+/** Mutes a session from the beginning of a run, or from what is known of it on if nobody saw that, unless it is muted already. */
+export async function recordMute(
+  { session_id: sessionId, transcript_path: path, hook_event_name: event, source }: HookPayload,
+  state: SessionState,
+  bytes?: number,
+): Promise<void> {
+  const known = state.read(sessionId);
+  const { mutes = [] } = known ?? {};
+  const isStart = event === 'SessionStart' && source !== 'compact';
+  if (isMutedNow(mutes) || (!isStart && mutes.length > 0)) return;
+  const before = isStart ? countKnownLines(path, known, bytes) : lastEndedLine(known ?? NEW_ENTRY);
+  await state.update(sessionId, { path, mutes: [{ fromLine: before + 1, since: Date.now() }] });
 }

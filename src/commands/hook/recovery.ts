@@ -2,6 +2,7 @@ import { lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
 import { type Entry, withProgressAt } from '../../state/entry.js';
+import { listRuns } from '../../state/runs.js';
 import type { StateStore } from '../../state/store.js';
 import { findAgentFiles } from '../../transcript/agents/agent-files.js';
 import { SESSION_ID } from '../../transcript/sessions/related-sessions.js';
@@ -28,7 +29,8 @@ export function* findRecoverable(
   idleBefore: number,
 ): Generator<Session & { readonly adopts: boolean }, void, undefined> {
   const others = state.unsettled().flatMap(([sessionId, entry]) => {
-    const { path, runs } = entry;
+    const { path } = entry;
+    const runs = listRuns(entry);
     if (sessionId === own.sessionId || path === undefined) return [];
     // In the same folder the same settings apply: if those of the other session were wrong, these correct them.
     const isSameFolder = dirname(path) === dirname(own.path);

@@ -18,15 +18,18 @@ export interface Post {
 export async function takePost(folder: string, destination: string, sessionId: string): Promise<Post | undefined> {
   const slot = await takeSlot(folder, destination);
   if (!slot) return undefined;
-  const session = await takeSession(folder, sessionId);
+  const session = await takeSession(folder, destination, sessionId);
   if (session) return { session, slot };
   slot.release();
   return undefined;
 }
 
-/** The right to be the only worker of a session. It is not the right to export it, for which others may be waiting. */
-export function takeSession(folder: string, sessionId: string): Promise<Lock | undefined> {
-  return takeLock(join(locksFolder(folder), `worker.${sessionFileName(sessionId)}.lock`), 0);
+/**
+ * The right to be the only worker of a session for a destination: one that waits for another server must not hold it up. It is not
+ * the right to export it, for which others may be waiting.
+ */
+export function takeSession(folder: string, destination: string, sessionId: string): Promise<Lock | undefined> {
+  return takeLock(join(locksFolder(folder), `worker.${sessionFileName(sessionId)}.${destination}.lock`), 0);
 }
 
 export async function takeSlot(folder: string, destination: string): Promise<Lock | undefined> {

@@ -13,11 +13,11 @@ interface Entrance {
   readonly file?: string | undefined;
 }
 
-/** Lets a worker work, or leaves its event to those at work. One whose event may not be left works beside them. */
-export async function enter(folder: string, event: HookEvent, mayBeLeft: boolean): Promise<Entrance> {
+/** Lets a worker work, or leaves its event to those at work. One whose event cannot be left works beside them. */
+export async function enter(folder: string, event: HookEvent): Promise<Entrance> {
   const take = () => takePost(folder, event.identity.destination ?? '', event.sessionId).catch(() => undefined);
   const post = await take();
-  const file = post || !mayBeLeft ? undefined : attempt(() => leaveEvent(folder, event));
+  const file = post ? undefined : attempt(() => leaveEvent(folder, event));
   if (file === undefined) return { isLeft: false, post };
   const second = await take();
   return { isLeft: second === undefined, post: second, file };

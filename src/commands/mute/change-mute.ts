@@ -1,13 +1,20 @@
+import { basename } from 'node:path';
 import { parseCommandLine } from '../../cli/command-line.js';
 import { toOneLine } from '../../cli/format.js';
 import { selectSession } from '../../cli/session-selection.js';
 import { printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
+import { determineEnding } from '../../observations/build/ending.js';
+import { attempt } from '../../shared/attempt.js';
 import { isMutedNow } from '../../state/runs.js';
 import { saveStatusLine } from '../../state/status-line.js';
 import { StateStore } from '../../state/store.js';
 import { countLines } from '../../transcript/file/lines.js';
+import { findTranscripts, projectsFolder } from '../../transcript/sessions/find-transcripts.js';
+import type { SessionOverview } from '../../transcript/sessions/overview.js';
+import { SESSION_ID } from '../../transcript/sessions/related-sessions.js';
+import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
 
 /** Mutes a session from its next line on, or ends that at its last line. */
 export async function changeMute(
@@ -16,7 +23,7 @@ export async function changeMute(
   env: NodeJS.ProcessEnv,
 ): Promise<number> {
   const { positionals } = parseCommandLine(args, {});
-  const { sessionId, path, folders, title = '' } = selectSession(command, positionals, claudeFolder(env), env);
+  const { sessionId, path, folders = [], title = '' } = findSession(command, positionals, env);
   const { mayOptOut } = await readCommandSettings(env, folders[0] ?? process.cwd());
   if (command === 'mute' && !mayOptOut) throw new Error('managed settings do not allow it (CC_LANGFUSE_ALLOW_OPT_OUT)');
 
@@ -29,11 +36,10 @@ export async function changeMute(
     printStdout(`${shown} is ${isMuted ? 'already' : 'not'} muted`);
     return 0;
   }
-  const lines = countLines(path);
-  await state.update(sessionId, {
-    path,
-    mutes: [open ? { ...open, toLine: Math.max(lines, open.fromLine) } : { fromLine: lines + 1 }],
-  });
+  const lines = path === undefined ? 0 : countLines(path);
+  const fromLine = (path === undefined ? undefined : findUnfinishedTurn(path, sessionId)) ?? lines + 1;
+  const mute = open ? { ...open, toLine: lines, until: Date.now() } : { fromLine, since: Date.now() };
+  await state.update(sessionId, { ...(path !== undefined && { path }), mutes: [mute] });
   saveStatusLine(stateFolder(env), sessionId, () => state.read(sessionId));
   printStdout(
     open
@@ -41,4 +47,26 @@ export async function changeMute(
       : `muted: ${shown}. Nothing is sent of what follows, nor of a turn that is under way.`,
   );
   return 0;
+}
+
+/** The first line of the last turn if it waits for a tool: it may write nothing more, and be sent as it is. */
+function findUnfinishedTurn(path: string, sessionId: string): number | undefined {
+  const last = [...readAllTurns(path, 'main', sessionId)].at(-1);
+  return last && determineEnding(last).outcome === 'unfinished' ? last.prompts[0].line : undefined;
+}
+
+/** A session can be muted before there is a transcript, if its whole id is known. */
+function findSession(
+  command: string,
+  positionals: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Pick<SessionOverview, 'sessionId'> & Partial<SessionOverview> {
+  const sessionId = positionals[0] ?? env.CLAUDE_CODE_SESSION_ID ?? '';
+  const isNew = SESSION_ID.test(sessionId) && !hasTranscript(sessionId, claudeFolder(env));
+  return isNew ? { sessionId } : selectSession(command, positionals, claudeFolder(env), env);
+}
+
+function hasTranscript(sessionId: string, folder: string): boolean {
+  const paths = attempt(() => [...findTranscripts(projectsFolder(folder), () => {})]) ?? [];
+  return paths.some((path) => basename(path) === `${sessionId}.jsonl`);
 }

@@ -13,6 +13,7 @@ import { writeFileAtomically } from '../../shared/atomic-write.js';
 import { attempt } from '../../shared/attempt.js';
 import type { Log } from '../../shared/log.js';
 import { DryRunState } from '../../state/dry-run.js';
+import { NEW_ENTRY } from '../../state/entry.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { renderPage } from './page.js';
@@ -96,8 +97,12 @@ async function previewObservations(
   const agents = { running: new Set<string>(), sessionEnded: true, includeLegacyFiles: true };
   const state = new DryRunState(new StateStore(stateFolder(env), () => {}));
   // Whichever project a turn is for, it is shown.
-  const runs = state.read(sessionId)?.runs.map((run) => ({ ...run, destination: SCREEN }));
-  if (runs) await state.update(sessionId, { runs });
+  const { runs, claims } = state.read(sessionId) ?? NEW_ENTRY;
+  const shown = { destination: SCREEN };
+  await state.update(sessionId, {
+    runs: runs.map((run) => ({ ...run, ...shown })),
+    claims: claims?.map((claim) => ({ ...claim, ...shown })),
+  });
   const identity = { destination: SCREEN, given: describingVariables(env), folder: folders[0] };
   const { failure } = await exportSession(
     {
@@ -106,7 +111,7 @@ async function previewObservations(
       occasion: 'backfill',
       closing: { kind: 'everything' },
       agents,
-      run: { identity, claims: 'all' },
+      run: { identity, claims: { kind: 'all' } },
       adopts: true,
       force: true,
     },

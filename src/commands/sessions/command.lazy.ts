@@ -1,5 +1,5 @@
 import { parseOptions, parsePointInTime, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
-import { formatMoment, toOneLine } from '../../cli/format.js';
+import { describeUntraced, formatMoment, toOneLine } from '../../cli/format.js';
 import { formatCosts } from '../../cli/format-cost.js';
 import { formatSession } from '../../cli/format-session.js';
 import { selectSessions } from '../../cli/session-selection.js';
@@ -9,11 +9,12 @@ import { type FolderSettings, readCommandSettings } from '../../config/folder-se
 import { readSettings, type Settings } from '../../config/settings.js';
 import { type Costs, findSessionCosts } from '../../costs/ledger.js';
 import { readAllUsage } from '../../costs/read-usage.js';
+import { countUntraced } from '../../export/untraced-turns.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { createRedactor, type Redact } from '../../observations/redaction/redact.js';
 import { attempt } from '../../shared/attempt.js';
 import { type Entry, withProgressAt } from '../../state/entry.js';
-import { isMutedNow } from '../../state/runs.js';
+import { isMutedNow, listRuns } from '../../state/runs.js';
 import { StateStore } from '../../state/store.js';
 import { hasMessagesAfter, type SessionOverview } from '../../transcript/sessions/overview.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
@@ -138,23 +139,27 @@ async function findExportStates(
 }
 
 function findExportState(
-  { path, bytes }: SessionOverview,
+  session: SessionOverview,
   known: Entry | undefined,
   optOut: string | undefined,
   destination: string | undefined,
 ): ExportState {
+  const { path, bytes } = session;
   const entry = known && destination !== undefined ? withProgressAt(known, destination) : known;
   if (isMutedNow(entry?.mutes)) return { state: 'muted' };
   if (entry?.pending) return { state: 'pending', reason: entry.pending.reason };
-  const { turnCount = 0, runs = [], bytes: exportedTo = entry?.offset ?? 0 } = entry ?? {};
+  const { turnCount = 0, bytes: exportedTo = entry?.offset ?? 0 } = entry ?? {};
   // A file that cannot be read to its end may contain more.
   const hasMore = () => attempt(() => hasMessagesAfter(path, exportedTo)) ?? true;
   const isWhole = turnCount > 0 && (exportedTo >= bytes || !hasMore());
-  if (isWhole) return { state: 'exported' };
+  const untraced = entry ? (attempt(() => countUntraced(session, entry)) ?? 0) : 0;
+  if (isWhole && untraced === 0) return { state: 'exported' };
   if (optOut !== undefined) return { state: 'excluded', reason: optOut };
+  const runs = entry ? listRuns(entry) : [];
   const isElsewhere = runs.length > 0 && runs.every((run) => run.destination !== destination);
   if (isElsewhere && destination !== undefined) return { state: 'elsewhere' };
-  return { state: turnCount > 0 ? 'partly' : 'not' };
+  const reason = untraced === 0 ? undefined : `${describeUntraced(untraced)}; backfill sends them`;
+  return { state: turnCount > 0 ? 'partly' : 'not', reason };
 }
 
 function describeState({ state, reason }: ExportState): string {

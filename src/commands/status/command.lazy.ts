@@ -13,7 +13,7 @@ The link needs the project's id, which install and backfill ask for.
 
   --json    print one JSON document on stdout, and nothing else:
             {version, tracing: {on, message, fix?, problems}, destination?,
-            here?: {sessionId, turn?}, newest?, pending: [...]}
+            here?: {sessionId, turn?, untraced}, newest?, pending: [...]}
             a turn is {sessionId, title, number, at, traceId, url?}
   --help
 `;

@@ -4,7 +4,7 @@ import { turnUrl } from '../../langfuse/project-page.js';
 import { deriveTurnTrace } from '../../observations/build/ids.js';
 import { attempt } from '../../shared/attempt.js';
 import { type Entry, withProgressAt } from '../../state/entry.js';
-import { runAt } from '../../state/runs.js';
+import { findRun } from '../../state/runs.js';
 import { readTimeFrom, type SessionOverview } from '../../transcript/sessions/overview.js';
 
 /** The last turn of a session that the server has acknowledged whole. */
@@ -43,8 +43,11 @@ export function findSentTurn(session: SessionOverview, known: Entry | undefined,
 }
 
 /** The first cc-langfuse did not record which turn it was. */
-function findTraceId({ prompt: key, turnCount: number, runs, lastLine }: Entry): string | undefined {
-  return key === undefined ? undefined : deriveTurnTrace({ key, number }, runAt(runs, lastLine) ?? {}).id;
+function findTraceId(entry: Entry): string | undefined {
+  const { prompt: key, turnCount: number, turnLine, lastLine } = entry;
+  return key === undefined
+    ? undefined
+    : deriveTurnTrace({ key, number }, findRun(entry, turnLine ?? lastLine) ?? {}).id;
 }
 
 /** Finds the newest turn that was sent of any of the sessions, which are given by their last activity, the newest first. */

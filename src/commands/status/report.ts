@@ -1,4 +1,4 @@
-import { formatMoment, plural, toOneLine } from '../../cli/format.js';
+import { describeUntraced, formatMoment, plural, toOneLine } from '../../cli/format.js';
 import { ownCommand } from '../../cli/own-command.js';
 import { cutToWidth, fitColumn, style } from '../../cli/terminal.js';
 import { formatAge } from '../doctor/checks/sessions.js';
@@ -40,7 +40,9 @@ function describeDestination({ destination }: Status): string {
 
 function describeHere({ here }: Status, now: number): string[] {
   if (!here) return ['no session ran in this directory'];
-  return here.turn ? describeTurn(here.turn, now) : [`nothing has been sent of session ${here.sessionId}`];
+  const { sessionId, turn, untraced } = here;
+  const sent = turn ? describeTurn(turn, now) : [`nothing has been sent of session ${sessionId}`];
+  return untraced === 0 ? sent : [...sent, describeUntraced(untraced), `→ ${ownCommand()} backfill ${sessionId}`];
 }
 
 function describeNewest({ here, newest }: Status, now: number): string[] {
@@ -73,7 +75,7 @@ export function buildJsonStatus({ version, tracing, destination, here, newest, p
     version,
     tracing: { on, ...others },
     destination,
-    here: here && { sessionId: here.sessionId, turn: here.turn && toJson(here.turn) },
+    here: here && { ...here, turn: here.turn && toJson(here.turn) },
     newest: newest && toJson(newest),
     pending: pending.map(({ since, ...each }) => ({ ...each, since: new Date(since) })),
   };

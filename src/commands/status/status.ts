@@ -2,17 +2,21 @@ import { listSessions, ranIn } from '../../cli/session-selection.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { commandEnvironment, readSettingsFiles } from '../../config/claude-settings.js';
 import { type DestinationConfig, readSettings } from '../../config/settings.js';
+import { countUntraced } from '../../export/untraced-turns.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { readProjectPage } from '../../langfuse/project-page.js';
+import { attempt } from '../../shared/attempt.js';
 import { version } from '../../shared/version.js';
+import type { Entry } from '../../state/entry.js';
 import { isMutedNow } from '../../state/runs.js';
 import { StateStore } from '../../state/store.js';
+import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { HOOK_CHECKS, readHookSetup } from '../doctor/checks/hooks.js';
 import { listPending } from '../doctor/checks/sessions.js';
 import { readSettingsInForce, SETTING_CHECKS, type SettingsInForce } from '../doctor/checks/settings.js';
 import type { Finding } from '../doctor/finding.js';
 import { createMask, maskPublicKey, showUrl } from '../doctor/masking.js';
-import { findNewestTurn, findSentTurn, type SentTurn } from './last-turn.js';
+import { findNewestTurn, findSentTurn, type Goal, type SentTurn } from './last-turn.js';
 
 export interface Status {
   readonly version: string;
@@ -27,10 +31,17 @@ export interface Status {
   };
   readonly destination: { readonly kind: string; readonly url: string; readonly publicKey?: string } | undefined;
   /** Of the newest session of this directory; `turn` is undefined if nothing of it was sent. */
-  readonly here: { readonly sessionId: string; readonly turn: SentTurn | undefined } | undefined;
+  readonly here: Here | undefined;
   /** The newest turn of any session that was sent. */
   readonly newest: SentTurn | undefined;
   readonly pending: readonly Pending[];
+}
+
+interface Here {
+  readonly sessionId: string;
+  readonly turn: SentTurn | undefined;
+  /** How many of its turns stay here, since nothing says that tracing was on. */
+  readonly untraced: number;
 }
 
 type Pending = Pick<ReturnType<typeof listPending>[number], 'sessionId' | 'attempts' | 'reason' | 'since'>;
@@ -55,10 +66,15 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
     version,
     tracing: describeTracing(findings, isMutedNow(here && entries.get(here.sessionId)?.mutes)),
     destination: destination && describeDestination(destination),
-    here: here && { sessionId: here.sessionId, turn: findSentTurn(here, entries.get(here.sessionId), goal) },
+    here: here && describeHere(here, entries.get(here.sessionId), goal),
     newest: findNewestTurn(sessions, entries, goal),
     pending: listPending([...entries]).map(({ destination: _, ...each }) => each),
   });
+}
+
+function describeHere(session: SessionOverview, entry: Entry | undefined, goal: Goal): Here {
+  const untraced = attempt(() => countUntraced(session, entry)) ?? 0;
+  return { sessionId: session.sessionId, turn: findSentTurn(session, entry, goal), untraced };
 }
 
 /** Claude Code keeps a plugin's secret key to itself, but the rest says where its hooks send to. */

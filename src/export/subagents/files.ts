@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import { groupBy } from '../../shared/group-by.js';
-import { isMutedNow } from '../../state/runs.js';
+import { isMutedNow, listRuns, type Mute } from '../../state/runs.js';
 import {
   type AgentFile,
   AgentFolders,
@@ -22,6 +22,8 @@ export class AgentFiles {
   /** The agents' files of the sessions in which agents of this one went on, by session. */
   readonly #elsewhere = new Map<string, readonly AgentFile[]>();
   #byCall: ReadonlyMap<string, readonly string[]> | undefined;
+  /** When those sessions were muted. */
+  mutesElsewhere: readonly Mute[] = [];
 
   constructor(run: Pick<SessionRun, 'request' | 'context'>) {
     const { path, agents } = run.request;
@@ -70,11 +72,14 @@ export class AgentFiles {
     this.#byCall = undefined;
   }
 
-  /** What was written in a session that is muted is not sent, nor unasked what was written with tracing off. */
+  /** A muted session is never read. One with tracing off is read only by a backfill. */
   #mayRead(session: string): boolean {
     const { request, context } = this.#run;
-    const { mutes, runs = [] } = context.state.read(session) ?? {};
-    return !isMutedNow(mutes) && (runs.length > 0 || request.occasion === 'backfill');
+    const entry = context.state.read(session);
+    const { mutes = [] } = entry ?? {};
+    this.mutesElsewhere = [...this.mutesElsewhere, ...mutes];
+    const isTraced = entry !== undefined && listRuns(entry).length > 0;
+    return !isMutedNow(mutes) && (isTraced || request.occasion === 'backfill');
   }
 
   /** The agents whose files name this call as the one that started them. */

@@ -10,7 +10,8 @@ import {
   readAgent,
   readAgentSoFar,
 } from '../../transcript/agents/agent-files.js';
-import type { AgentThread, ToolCall, Turn } from '../../transcript/turns/turn.js';
+import { type AgentThread, listTimes, type ToolCall, type Turn } from '../../transcript/turns/turn.js';
+import { isMutedAt } from '../ledger.js';
 import { type OutboxItem, withStateChanges } from '../outbox.js';
 import { SentLines } from '../sent-lines.js';
 import type { SessionRun } from '../session-run.js';
@@ -34,8 +35,8 @@ export class Subagents {
   readonly #completion: Completion;
   /** Results that calls returned for agents since `due` was last called. */
   readonly #results = new Map<string, { call: ToolCall; trace: Trace }>();
-  /** Agents whose files contain no answer. */
-  readonly #unanswered = new Set<string>();
+  /** Agents that no call started and whose files contain no answer, or what was written while the session was muted. */
+  readonly #unsent = new Set<string>();
 
   constructor(run: SessionRun) {
     this.#run = run;
@@ -107,7 +108,8 @@ export class Subagents {
         this.#placement.entries.set(file.agentId, { ...entry, bytes: file.bytes });
         if (!thread) continue;
         isMore = true;
-        yield this.#buildItems(file, thread, { ...entry, ...progress }, options);
+        if (this.#isKept(thread)) yield [{ change: this.collectEntries([file.agentId]) }];
+        else yield this.#buildItems(file, thread, { ...entry, ...progress }, options);
       }
     }
     yield* this.#lost();
@@ -126,7 +128,7 @@ export class Subagents {
         agentsRead.set(agentId, bytes);
         const options = await this.#findOptions(entry);
         const soFar = options && readAgentSoFar(file, readAgentLines(file, this.#run));
-        if (!options || !soFar) continue;
+        if (!options || !soFar || this.#isKept(soFar.thread)) continue;
         isMore = true;
         yield this.#buildSoFar(file, soFar, entry, options);
       }
@@ -148,8 +150,8 @@ export class Subagents {
       // The session that started it sends it, if it may be sent at all.
       if (isContinuation(file)) continue;
       const thread = this.#read(file);
-      if (!thread) {
-        this.#unanswered.add(agentId);
+      if (!thread || this.#isKept(thread)) {
+        this.#unsent.add(agentId);
         continue;
       }
       const options = await this.#findOptions({}, thread.turns[0].context.cwd);
@@ -172,7 +174,7 @@ export class Subagents {
   #isSettled(file: AgentFile): boolean {
     const { agentId, bytes } = file;
     if (this.#placement.entries.get(agentId)?.bytes === bytes) return true;
-    if (this.#unanswered.has(agentId) || this.#placement.isUnreadable(agentId)) return true;
+    if (this.#unsent.has(agentId) || this.#placement.isUnreadable(agentId)) return true;
     const starter = this.#findStarter(file);
     return starter ? isSentBy(starter, file) : isContinuation(file);
   }
@@ -280,6 +282,13 @@ export class Subagents {
     const observations = [...children].map((observation) => ({ observation, settings: options }));
     const started = thread.turns.flatMap((turn) => this.recordTurn(turn, trace, options, promptLines));
     return { children: observations, root, started, sent };
+  }
+
+  /** Whether any of an agent was written while its session, or one that it went on in, was muted or not traced. */
+  #isKept(thread: AgentThread): boolean {
+    return (
+      this.#run.ledger.isAgentKept(thread) || isMutedAt(this.#files.mutesElsewhere, thread.turns.flatMap(listTimes))
+    );
   }
 
   #read(file: AgentFile): AgentThread | undefined {

@@ -1,5 +1,6 @@
-import { lstatSync } from 'node:fs';
+import { lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { attempt } from '../../shared/attempt.js';
 import { readLines } from '../file/lines.js';
 import { classifyLine } from '../turns/classify-line.js';
 
@@ -46,4 +47,22 @@ export function readUserUuids(path: string, afterLine: number, upToLine: number)
     if (number > afterLine && line.kind === 'user' && line.fields.uuid !== undefined) uuids.add(line.fields.uuid);
   }
   return uuids;
+}
+
+/** The newest version in which nothing but equal uuids marks what a fork has copied. */
+const LAST_WITHOUT_MARK = '2.1.197';
+
+/** Whether a fork that this version of Claude Code makes may have no mark. */
+export function forksWithoutMark(version = ''): boolean {
+  return version.localeCompare(LAST_WITHOUT_MARK, 'en', { numeric: true }) <= 0;
+}
+
+/** The uuids of the user lines of the transcripts beside this one that begin with the same prompt: one is a fork of the other. */
+export function readSharedUuids(path: string): Set<string> {
+  const first = findFirstPromptUuid(path);
+  const others = readdirSync(dirname(path))
+    .map((name) => join(dirname(path), name))
+    .filter((other) => other.endsWith('.jsonl') && other !== path);
+  const isRelated = (other: string) => first !== undefined && attempt(() => findFirstPromptUuid(other)) === first;
+  return new Set(others.filter(isRelated).flatMap((other) => [...readUserUuids(other, 0, Number.POSITIVE_INFINITY)]));
 }

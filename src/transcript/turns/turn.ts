@@ -38,6 +38,19 @@ export function includesLine({ lineNumbers, settled }: Turn, line: number): bool
   return lineNumbers.includes(line) || (settled !== undefined && settled.from.line <= line && line < settled.to.line);
 }
 
+/** When each part of a turn was written, as far as it is in memory. */
+export function listTimes({ prompts, responses, notes, sidechains }: Turn): number[] {
+  return [
+    ...[...prompts, ...notes].map(({ at }) => at),
+    ...responses.flatMap(({ firstBlockAt, lastBlockAt, calls }) => [
+      firstBlockAt,
+      lastBlockAt,
+      ...calls.flatMap(({ at, result }) => (result ? [at, result.at] : [at])),
+    ]),
+    ...sidechains.flatMap(({ turns }) => turns.flatMap(listTimes)),
+  ];
+}
+
 /** Turns that end together, because their lines interleave; nearly always there is only one. In the order of their numbers. */
 export interface TurnGroup {
   readonly turns: readonly [Turn, ...Turn[]];

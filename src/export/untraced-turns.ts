@@ -1,0 +1,22 @@
+import { type Entry, NEW_ENTRY } from '../state/entry.js';
+import { findGaps, findRun } from '../state/runs.js';
+import { readAllTurns } from '../transcript/turns/read-all-turns.js';
+import { Ledger } from './ledger.js';
+
+/** Counts the turns of a session that no run is known for: hooks never send them, and a backfill does. */
+export function countUntraced(
+  { path, sessionId, bytes }: { readonly path: string; readonly sessionId: string; readonly bytes: number },
+  entry: Entry = NEW_ENTRY,
+): number {
+  const last = entry.runs.at(-1);
+  const isOver = last?.toLine === undefined || bytes <= (entry.bytes ?? 0);
+  // Only then the file has to be read.
+  if (last && isOver && findGaps(entry.runs, last.fromLine).length === 0) return 0;
+  const ledger = new Ledger(entry, '', undefined);
+  let count = 0;
+  for (const turn of readAllTurns(path, 'main', sessionId)) {
+    const isKnown = turn.prompts.every(({ line }) => findRun(entry, line));
+    if (!isKnown && !turn.copied && !ledger.isMuted(turn)) count += 1;
+  }
+  return count;
+}

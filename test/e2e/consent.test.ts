@@ -1,0 +1,448 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { LangfuseServer } from '../support/langfuse-server.js';
+import { appendLines, appendTurn, assistant, at, SESSION, toolResult, toolUse, user } from '../support/lines.js';
+import { type Environment, POLL, run, Workplace } from '../support/program.js';
+
+// What was to stay stays: a turn leaves only if its prompt was given in a run that a hook has recorded, or if its own Stop names it.
+
+const OTHER = '22222222-2222-4222-8222-222222222222';
+const FORK = '33333333-3333-4333-8333-333333333333';
+const OFF = { TRACE_TO_LANGFUSE: 'false' };
+
+let workplace: Workplace;
+
+beforeEach(async () => {
+  workplace = await Workplace.open();
+});
+
+afterEach(() => workplace.close());
+
+const path = (session = SESSION) => workplace.transcriptOf(session);
+/** The prompts of turns and agents that a server has. */
+const words = (server = workplace.server) =>
+  server.observations
+    .filter(({ type }) => type === 'agent')
+    .map(({ input }) => promptOf(input))
+    .toSorted();
+const promptOf = (input: unknown) => (input as { content: string }[]).map(({ content }) => content).join();
+const everything = () => JSON.stringify(workplace.server.observations);
+const command = (...args: string[]) => run(args, workplace.env, '', { cwd: workplace.home });
+
+interface Event {
+  readonly session?: string;
+  readonly env?: Environment;
+  readonly [field: string]: unknown;
+}
+
+/** Calls a hook as Claude Code does, which names the session in its environment, too. */
+function hook(event: string, { session = SESSION, env = {}, ...more }: Event = {}) {
+  const payload = {
+    session_id: session,
+    transcript_path: path(session),
+    cwd: workplace.home,
+    hook_event_name: event,
+    ...more,
+  };
+  return run(['hook'], { ...workplace.env, CLAUDE_CODE_SESSION_ID: session, ...env }, JSON.stringify(payload));
+}
+
+function say(n: number, more: object = {}, session = SESSION): void {
+  appendTurn(path(session), n, { promptId: `p${n}`, cwd: workplace.home, ...more });
+}
+
+const stop = (n: number, more: Event = {}) =>
+  hook('Stop', { prompt_id: `p${n}`, last_assistant_message: `answer ${n}`, ...more });
+
+/** Hooks of another session, which recover what this one has left. */
+async function recover(): Promise<void> {
+  workplace.letIdle();
+  await hook('SessionStart', { session: OTHER, source: 'startup' });
+  say(90, {}, OTHER);
+  await stop(90, { session: OTHER });
+}
+
+/** What an agent writes, beside the transcript of its session. */
+function agentSays(text: string, timestamp = at(12), session = SESSION): void {
+  const file = join(workplace.projects, '-work', session, 'subagents', 'agent-a1.jsonl');
+  const own = { isSidechain: true, agentId: 'a1', sessionId: session, timestamp };
+  const isNew = !existsSync(file);
+  mkdirSync(dirname(file), { recursive: true });
+  if (isNew) appendLines(file, user('look around', { ...own, uuid: 'a1-prompt' }));
+  appendLines(file, assistant(`a1-${text}`, text, { ...own, uuid: `a1-${text}` }));
+  const meta = { agentType: 'Explore', toolUseId: 'call-a1', requestShape: 'background' };
+  writeFileSync(file.replace('.jsonl', '.meta.json'), JSON.stringify(meta));
+}
+
+/** A turn that starts an agent in the background. */
+function sayWithAgent(n: number): void {
+  const launched = { isAsync: true, status: 'async_launched', agentId: 'a1' };
+  appendLines(
+    path(),
+    user(`question ${n}`, { uuid: `${SESSION}-${n}`, promptId: `p${n}`, timestamp: at(n * 10), cwd: workplace.home }),
+    assistant(`${SESSION}-l${n}`, [toolUse('call-a1', 'Agent')], { timestamp: at(n * 10 + 1) }),
+    user([toolResult('call-a1', 'Async agent launched successfully.')], {
+      uuid: `${SESSION}-r${n}`,
+      promptId: `p${n}`,
+      timestamp: at(n * 10 + 2),
+      toolUseResult: launched,
+    }),
+    assistant(`${SESSION}-m${n}`, `answer ${n}`, { timestamp: at(n * 10 + 5) }),
+  );
+}
+
+describe('what ran with tracing off stays, although the session is resumed with tracing on', () => {
+  beforeEach(() => {
+    say(1);
+    sayWithAgent(2);
+    agentSays('agent found a secret');
+  });
+
+  test.each<[string, () => Promise<unknown>]>([
+    ['and left', () => hook('SessionEnd', { reason: 'prompt_input_exit' })],
+    [
+      'and cleared',
+      async () => {
+        await hook('SessionEnd', { reason: 'clear' });
+        await hook('SessionStart', { session: OTHER, source: 'clear' });
+        await hook('SessionEnd', { session: OTHER, reason: 'other' });
+      },
+    ],
+    [
+      'and left after a command that asks no model',
+      () => {
+        appendLines(path(), user('<command-name>/cost</command-name>', { uuid: 'cost', timestamp: at(30) }), {
+          type: 'system',
+          subtype: 'local_command',
+          content: '<local-command-stdout>$1</local-command-stdout>',
+        });
+        return hook('SessionEnd', { reason: 'other' });
+      },
+    ],
+    [
+      'and left after Esc before an answer',
+      async () => {
+        appendLines(
+          path(),
+          user('never mind', { uuid: 'esc', promptId: 'p3', timestamp: at(30) }),
+          user([{ type: 'text', text: '[Request interrupted by user]' }], { promptId: 'p3', timestamp: at(31) }),
+        );
+        await hook('SessionEnd', { reason: 'other' });
+      },
+    ],
+    ['and stopped without an answer', () => hook('Stop', { prompt_id: 'p3' })],
+    ['and stopped with an answer that has not been written', () => stop(3)],
+    ['and compacted', () => hook('SessionStart', { source: 'compact' })],
+  ])(
+    '%s',
+    async (_, leave) => {
+      await hook('SessionStart', { source: 'resume' });
+      await leave();
+      await recover();
+      expect(words().filter((each) => !/question 90|never mind/.test(each))).toEqual([]);
+      expect(everything()).not.toContain('secret');
+    },
+    20_000,
+  );
+
+  test('and its end is the first event that a hook sees', async () => {
+    await hook('SessionEnd', { reason: 'other' });
+    await recover();
+    expect(words()).toEqual(['question 90']);
+  });
+
+  test('and a Stop names a prompt from before the start, as a teammate’s message can', async () => {
+    await hook('SessionStart', { source: 'resume' });
+    await stop(2);
+    expect(words()).toEqual([]);
+  });
+
+  test('and the server is down, so that another session sends what is left', async () => {
+    await hook('SessionStart', { source: 'resume' });
+    workplace.server.misbehave = () => ({ status: 503 });
+    await hook('SessionEnd', { reason: 'other' });
+    workplace.server.misbehave = () => undefined;
+    await recover();
+    expect(words()).toEqual(['question 90']);
+  });
+
+  test('status and sessions say so, and a backfill sends it', async () => {
+    await hook('SessionStart', { source: 'resume' });
+    say(3);
+    await stop(3);
+    await hook('SessionEnd', { reason: 'other' });
+    expect(words()).toEqual(['question 3']);
+    const stays = '2 turns stay here: nothing says that tracing was on';
+    expect((await command('status')).stdout.replaceAll(/\s+/g, ' ')).toContain(
+      `${stays} → cc-langfuse backfill ${SESSION}`,
+    );
+    expect((await command('sessions')).stdout.replaceAll(/\s+/g, ' ')).toContain(
+      `partly exported (${stays}; backfill sends them)`,
+    );
+    workplace.letIdle();
+    await workplace.backfill('--all', '--include-open');
+    expect(words()).toEqual(['look around', 'question 1', 'question 2', 'question 3']);
+    expect((await command('status')).stdout).not.toContain('stay');
+    expect((await command('sessions')).stdout).toContain(' · exported · ');
+  });
+});
+
+describe('without a SessionStart', () => {
+  test('a Stop sends the turn that it names, and neither those before nor an interrupted one', async () => {
+    say(1);
+    appendLines(
+      path(),
+      user('question 2', { uuid: 'esc', promptId: 'p2', timestamp: at(20) }),
+      assistant('m2', 'half an', { timestamp: at(21) }),
+      user([{ type: 'text', text: '[Request interrupted by user]' }], { promptId: 'p2', timestamp: at(22) }),
+    );
+    say(3);
+    await stop(3);
+    await hook('SessionEnd', { reason: 'other' });
+    expect(words()).toEqual(['question 3']);
+  });
+
+  test('a Stop that names no prompt sends the last turn that began before it', async () => {
+    say(1, { promptId: undefined });
+    say(2, { promptId: undefined });
+    await hook('Stop');
+    expect(words()).toEqual(['question 2']);
+  });
+});
+
+describe('while a session is muted', () => {
+  const now = () => new Date().toISOString();
+
+  test('nothing stays of what an agent writes in the background, neither for a recovery nor for a backfill', async () => {
+    await hook('SessionStart', { source: 'startup' });
+    sayWithAgent(1);
+    await stop(1, { background_tasks: [{ id: 'a1', status: 'running' }] });
+    await command('mute', SESSION);
+    agentSays('said while muted', now());
+    await command('unmute', SESSION);
+    agentSays('said afterwards', new Date(Date.now() + 50).toISOString());
+    await hook('SessionEnd', { reason: 'other' });
+    await recover();
+    await workplace.backfill('--all', '--include-open');
+    await workplace.backfill('--all', '--include-open', '--force');
+    expect(words()).toContain('question 1');
+    expect(everything()).not.toContain('said');
+  });
+
+  test('a turn that waits for a tool stays, even if it writes nothing more', async () => {
+    await hook('SessionStart', { source: 'startup' });
+    say(1);
+    appendLines(
+      path(),
+      user('question 2', { uuid: 'u2', promptId: 'p2', timestamp: at(20) }),
+      assistant('m2', [toolUse('t2')], { timestamp: at(21) }),
+    );
+    await command('mute', SESSION);
+    await hook('Stop', { prompt_id: 'p2' });
+    await hook('SessionEnd', { reason: 'other' });
+    await command('unmute', SESSION);
+    await recover();
+    expect(words()).toEqual(['question 1', 'question 90']);
+  });
+
+  test('nothing is lost if nothing is said', async () => {
+    await hook('SessionStart', { source: 'startup' });
+    say(1);
+    await stop(1);
+    await command('mute', SESSION);
+    await command('unmute', SESSION);
+    say(2);
+    await stop(2);
+    expect(words()).toEqual(['question 1', 'question 2']);
+  });
+
+  test('from its first moment, its turns stay: by its id', async () => {
+    expect(await command('mute', SESSION)).toMatchObject({
+      exitCode: 0,
+      stdout: `muted: (no prompt) (${SESSION}). Nothing is sent of what follows, nor of a turn that is under way.\n`,
+    });
+    await hook('SessionStart', { source: 'startup' });
+    say(1);
+    await stop(1);
+    expect(words()).toEqual([]);
+    await command('unmute', SESSION);
+    say(2);
+    await stop(2);
+    expect(words()).toEqual(['question 2']);
+  });
+
+  test.each([
+    ['with a SessionStart', true],
+    ['without one', false],
+  ])('from its first moment, its turns stay: by CC_LANGFUSE_MUTE, %s', async (_, hasStart) => {
+    const env = { CC_LANGFUSE_MUTE: 'true' };
+    if (hasStart) await hook('SessionStart', { source: 'startup', env });
+    say(1);
+    await stop(1, { env });
+    expect(words()).toEqual([]);
+    expect((await command('sessions')).stdout).toContain(' · muted · ');
+    await command('unmute', SESSION);
+    say(2);
+    await stop(2, { env });
+    expect(words()).toEqual(['question 2']);
+    await workplace.backfill('--all', '--include-open');
+    expect(words()).toEqual(['question 2']);
+  });
+});
+
+describe('two processes in one session', () => {
+  /** A process of Claude Code that is alive, and one that is gone. */
+  const alive = { CLAUDE_PID: String(process.pid) };
+  const other = { CLAUDE_PID: String(process.ppid) };
+  const gone = { CLAUDE_PID: String(spawnSync('true').pid) };
+
+  test('the untraced one’s turn stays, although the other one’s run goes on', async () => {
+    await hook('SessionStart', { source: 'startup', env: alive });
+    say(1);
+    await stop(1, { env: alive });
+    await hook('SessionStart', { source: 'resume', env: { ...other, ...OFF } });
+    say(2, { timestamp: at(20) });
+    await stop(2, { env: { ...other, ...OFF } });
+    say(3);
+    await stop(3, { env: alive });
+    say(4);
+    await stop(4, { env: { ...other, ...OFF } });
+    await hook('SessionEnd', { reason: 'other', env: alive });
+    await recover();
+    expect(words()).toEqual(['question 1', 'question 3', 'question 90']);
+  });
+
+  test('the end of one is not the end of the other', async () => {
+    await hook('SessionStart', { source: 'startup', env: alive });
+    await hook('SessionStart', { source: 'resume', env: other });
+    await hook('SessionEnd', { reason: 'other', env: other });
+    say(1);
+    await hook('SessionEnd', { reason: 'other', env: alive });
+    expect(words()).toEqual(['question 1']);
+  });
+
+  test('each turn goes under the settings of the one whose Stop names it, and one that no Stop names stays', async () => {
+    const [x, y] = [
+      { ...alive, LANGFUSE_TAGS: 'x' },
+      { ...other, LANGFUSE_TAGS: 'y' },
+    ];
+    await hook('SessionStart', { source: 'startup', env: x });
+    await hook('SessionStart', { source: 'resume', env: y });
+    say(1);
+    await stop(1, { env: x });
+    say(2);
+    await stop(2, { env: y });
+    say(3);
+    await hook('SessionEnd', { reason: 'other', env: y });
+    await hook('SessionEnd', { reason: 'other', env: x });
+    const tags = workplace.server.roots.map(({ input, trace }) => [
+      promptOf(input),
+      (trace.tags as string[]).filter((tag) => tag.length === 1),
+    ]);
+    expect(tags).toEqual([
+      ['question 1', ['x']],
+      ['question 2', ['y']],
+    ]);
+  });
+
+  test('a process that is gone shares nothing', async () => {
+    await hook('SessionStart', { source: 'startup', env: { ...gone, LANGFUSE_TAGS: 'x' } });
+    await hook('SessionStart', { source: 'resume', env: { ...other, LANGFUSE_TAGS: 'y' } });
+    say(1);
+    await hook('SessionEnd', { reason: 'other', env: { ...other, LANGFUSE_TAGS: 'y' } });
+    expect(words()).toEqual(['question 1']);
+  });
+});
+
+describe('a fork without a mark sends nothing of what it copied', () => {
+  /** As Claude Code up to 2.1.197 wrote it: all lines with the same uuids and times. */
+  const fork = () => {
+    mkdirSync(dirname(path(FORK)), { recursive: true });
+    copyFileSync(path(), path(FORK));
+  };
+  const version = { version: '2.1.197' };
+
+  test.each(['fork', 'resume'])('and was not traced, if it starts with the source %s', async (source) => {
+    say(1, version);
+    await hook('SessionStart', { session: FORK, source });
+    fork();
+    say(2, version, FORK);
+    await stop(2, { session: FORK });
+    await hook('SessionEnd', { session: FORK, reason: 'other' });
+    expect(words()).toEqual(['question 2']);
+  });
+
+  test('and was for another destination', async () => {
+    const server = await LangfuseServer.start();
+    try {
+      const env = { LANGFUSE_BASE_URL: server.url };
+      await hook('SessionStart', { source: 'startup', env });
+      say(1, version);
+      server.misbehave = () => ({ status: 503 });
+      await stop(1, { env });
+      await hook('SessionStart', { session: FORK, source: 'fork' });
+      fork();
+      say(2, version, FORK);
+      await stop(2, { session: FORK });
+      expect(words()).toEqual(['question 2']);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  test('if only its Stop is seen, which names the prompt that the copies have, too', async () => {
+    say(1, { ...version, promptId: 'same' });
+    fork();
+    say(2, { ...version, promptId: 'same' }, FORK);
+    await stop(2, { session: FORK, prompt_id: 'same' });
+    expect(words()).toEqual(['question 2']);
+  });
+});
+
+test('a worker that hangs does not hold up the session’s turns for another destination', async () => {
+  const hanging = await LangfuseServer.start();
+  const first = hanging.hang();
+  try {
+    const env = { LANGFUSE_BASE_URL: hanging.url };
+    await hook('SessionStart', { source: 'startup', env });
+    say(1);
+    const payload = { session_id: SESSION, transcript_path: path(), hook_event_name: 'Stop', prompt_id: 'p1' };
+    const worker = run(['worker'], { ...workplace.env, ...env }, JSON.stringify(payload));
+    await expect.poll(() => first.count, POLL).toBe(1);
+    await hook('SessionStart', { source: 'resume' });
+    say(2);
+    await run(['worker'], workplace.env, JSON.stringify({ ...payload, prompt_id: 'p2' }));
+    expect(words()).toEqual(['question 2']);
+    first.release();
+    await worker;
+    expect(words(hanging)).toEqual(['question 1']);
+  } finally {
+    first.release();
+    await hanging.stop();
+  }
+});
+
+test('a FIFO among the events that were left blocks no worker', async () => {
+  const folder = join(workplace.stateFolder, 'cc-langfuse_left');
+  mkdirSync(folder, { recursive: true });
+  spawnSync('mkfifo', [join(folder, `${SESSION}.${Date.now()}.1.json`)]);
+  await hook('SessionStart', { source: 'startup' });
+  say(1);
+  const payload = { session_id: SESSION, transcript_path: path(), hook_event_name: 'Stop', prompt_id: 'p1' };
+  await run(['worker'], workplace.env, JSON.stringify(payload));
+  expect(words()).toEqual(['question 1']);
+});
+
+test('a session that is muted while a Stop waits for its answer is sent no further', async () => {
+  await hook('SessionStart', { source: 'startup' });
+  appendLines(path(), user('question 1', { uuid: 'u1', promptId: 'p1', timestamp: at(10) }));
+  const stopped = stop(1);
+  await expect.poll(() => existsSync(join(workplace.stateFolder, 'cc-langfuse_locks')), POLL).toBe(true);
+  await expect.poll(() => readdirSync(join(workplace.stateFolder, 'cc-langfuse_locks')).length, POLL).toBe(1);
+  await command('mute', SESSION);
+  appendLines(path(), assistant('m1', 'answer 1', { timestamp: at(15) }));
+  await stopped;
+  expect(words()).toEqual([]);
+});

@@ -1,8 +1,10 @@
 #!/usr/bin/env node
 // Only what every command needs is loaded statically: with tracing off, or while someone waits, every module is felt.
 import type { Worker } from './commands/hook/hook.lazy.js';
+import { startsDifferently, withHeldVariables, withNodeStartOf } from './config/node-start.js';
 import type { OwnVariables } from './config/own-variables.lazy.js';
 import { withPluginOptions } from './config/plugin-options.js';
+import { readProjectNames } from './config/project-names.js';
 import { version } from './shared/version.js';
 
 /** Nobody waits for a worker, so it may take its time. But it must end. */
@@ -118,40 +120,76 @@ async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv):
 }
 
 /** In the terminal and the desktop apps someone waits, so a worker does the work. Elsewhere the container may end with the hook. */
-async function startHook(env: NodeJS.ProcessEnv): Promise<void> {
-  const { CLAUDE_CODE_ENTRYPOINT: entrypoint = '', CI, CC_LANGFUSE_WAIT } = env;
-  const own = await readOwnVariables(withPluginOptions(env));
+async function startHook(passed: NodeJS.ProcessEnv): Promise<void> {
+  const own = await readOwnVariables(passed);
+  if (!own) return;
+  const { CLAUDE_CODE_ENTRYPOINT: entrypoint = '' } = passed;
+  const { CI, CC_LANGFUSE_WAIT } = own.env;
   if (entrypoint === '' || entrypoint.startsWith('sdk') || CI || CC_LANGFUSE_WAIT === '1') return runHook(own);
   keepCompiledCode(own.env);
   const { detachHook } = await import('./commands/hook/detach.lazy.js');
   // The worker sees for itself what does not count.
-  return detachHook(process.argv[1] ?? '', own.env, env);
+  return detachHook(process.argv[1] ?? '', own.env, passed);
 }
 
 async function startWorker(env: NodeJS.ProcessEnv, [bytes = '']: readonly string[]): Promise<void> {
   const transcriptBytes = /^\d+$/.test(bytes) ? Number(bytes) : undefined;
   if (!isTracing(env)) return optOut(env, transcriptBytes);
-  return runHook(await readOwnVariables(withPluginOptions(env)), { forMs: WORKER_MS, transcriptBytes });
+  const own = await readOwnVariables(env);
+  if (own) return runHook(own, { forMs: WORKER_MS, transcriptBytes });
 }
 
 async function startSlashCommand(env: NodeJS.ProcessEnv): Promise<void> {
-  const own = await readOwnVariables(withPluginOptions(env));
+  const own = await readOwnVariables(env);
+  if (!own) return;
   const { runSlashCommand } = await import('./commands/slash-command/slash-command.lazy.js');
   const { readFileSync } = process.getBuiltinModule('node:fs');
   runSlashCommand(process.argv[1] ?? '', readFileSync(0, 'utf8'), own.env);
 }
 
-/** The variables for which it matters whether a project has set them: those that name a server, run something, or name a folder. */
-const MAY_BE_FOREIGN =
-  /^CLAUDE_CONFIG_DIR$|^(?:CC_)?LANGFUSE_(?:BASE_?URL|HOST)$|^CC_LANGFUSE_(?:OTLP_URL|SECRET_KEY_COMMAND|HEADERS|STATE_DIR)$/;
+/** In a folder that a project may have chosen, nothing compiled can be trusted. */
+const FOLDERS = ['HOME', 'USERPROFILE', 'CLAUDE_CONFIG_DIR', 'CC_LANGFUSE_STATE_DIR'];
 
-/** Claude Code passes on what a project sets. */
-async function readOwnVariables(env: NodeJS.ProcessEnv): Promise<OwnVariables> {
-  if (!Object.entries(env).some(([name, value]) => value && MAY_BE_FOREIGN.test(name))) return { env, ignored: [] };
-  // The code that is loaded for it is the worker's. In a folder that a project may have chosen, nothing compiled can be trusted.
-  if (!env.CLAUDE_CONFIG_DIR && !env.CC_LANGFUSE_STATE_DIR) keepCompiledCode(env);
-  const { dropForeignVariables } = await import('./config/own-variables.lazy.js');
-  return dropForeignVariables(env, [env.CLAUDE_PROJECT_DIR || process.cwd(), process.cwd()]);
+function findFolders(env: NodeJS.ProcessEnv): string[] {
+  return [env.CLAUDE_PROJECT_DIR || process.cwd(), process.cwd()];
+}
+
+function namesFolder(named: ReadonlySet<string>): boolean {
+  return FOLDERS.some((name) => named.has(name));
+}
+
+/**
+ * Claude Code passes on what a project sets. Returns what counts, and lets it count for Node and its libraries, too; undefined if
+ * another process does the work, because Node has started with something that does not count.
+ */
+async function readOwnVariables(passed: NodeJS.ProcessEnv): Promise<OwnVariables | undefined> {
+  const folders = findFolders(passed);
+  const named = readProjectNames(folders);
+  const env = withHeldVariables(passed, named);
+  const isUnnamed = named.size === 0 && !env.CC_LANGFUSE_SECRET_KEY_COMMAND;
+  // The code that is loaded to find out is the worker's.
+  if (!isUnnamed && !namesFolder(named)) keepCompiledCode(env);
+  // Without it Node looks up whose process this is.
+  if (named.has('HOME')) delete process.env.HOME;
+  const own = isUnnamed
+    ? { env, ignored: [] }
+    : (await import('./config/own-variables.lazy.js')).dropForeignVariables(env, folders);
+  if (startsDifferently(passed, own.env)) {
+    await startAgain(withNodeStartOf(env, own.env));
+    return undefined;
+  }
+  for (const name of Object.keys({ ...passed, ...own.env })) {
+    if (own.env[name] === undefined) delete process.env[name];
+    else process.env[name] = own.env[name];
+  }
+  return { ...own, env: withPluginOptions(own.env) };
+}
+
+/** The same command, in a process that gets what this one was given. */
+async function startAgain(env: NodeJS.ProcessEnv): Promise<void> {
+  const { spawn } = process.getBuiltinModule('node:child_process');
+  const again = spawn(process.execPath, process.argv.slice(1), { env, stdio: 'inherit', windowsHide: true });
+  await new Promise((resolve) => again.on('error', resolve).on('exit', resolve));
 }
 
 async function runHook(own: OwnVariables, worker?: Worker): Promise<void> {
@@ -166,7 +204,8 @@ async function runHook(own: OwnVariables, worker?: Worker): Promise<void> {
 }
 
 async function startFollower(env: NodeJS.ProcessEnv): Promise<void> {
-  const own = await readOwnVariables(withPluginOptions(env));
+  const own = await readOwnVariables(env);
+  if (!own) return;
   keepCompiledCode(own.env);
   const { follow } = await import('./commands/hook/follow.lazy.js');
   await follow(own.env);
@@ -175,6 +214,7 @@ async function startFollower(env: NodeJS.ProcessEnv): Promise<void> {
 
 async function optOut(env: NodeJS.ProcessEnv, transcriptBytes?: number): Promise<void> {
   const own = await readOwnVariables(env);
+  if (!own) return;
   const command = await import('./commands/hook/opt-out.lazy.js');
   return command.optOut(own.env, transcriptBytes);
 }
@@ -187,7 +227,9 @@ function isTracing({ CC_TRACE_TO_LANGFUSE, TRACE_TO_LANGFUSE }: NodeJS.ProcessEn
 function mayHaveBeenTraced(env: NodeJS.ProcessEnv): boolean {
   const { existsSync } = process.getBuiltinModule('node:fs');
   const folder = findStateFolder(env);
-  return folder !== undefined && existsSync(`${folder}/cc-langfuse_open/${env.CLAUDE_CODE_SESSION_ID ?? ''}`);
+  const isThere = folder !== undefined && existsSync(`${folder}/cc-langfuse_open/${env.CLAUDE_CODE_SESSION_ID ?? ''}`);
+  // If a project has chosen the folder, it is another one.
+  return isThere || namesFolder(readProjectNames(findFolders(env)));
 }
 
 /** As `stateFolder` in claude-folder.ts, without loading anything. */
@@ -250,7 +292,7 @@ function isHelpWanted(args: readonly string[]): boolean {
   return args.includes('--help') || args.includes('-h');
 }
 
-main(process.argv.slice(2), process.env).catch((error: Error) => {
+main(process.argv.slice(2), { ...process.env }).catch((error: Error) => {
   process.stderr.on('error', () => {});
   process.stderr.write(`cc-langfuse: ${error.message}\n`);
 });

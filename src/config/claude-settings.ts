@@ -69,9 +69,15 @@ export function readSettingsAt(path: string): SettingsContent {
 }
 
 export function envBlock(content: SettingsContent): { [name: string]: string } {
-  const block = content.kind === 'settings' && isRecord(content.settings.env) ? content.settings.env : {};
+  return toVariables(content.kind === 'settings' && isRecord(content.settings.env) ? content.settings.env : {});
+}
+
+/** Claude Code passes numbers and booleans on as texts. */
+export function toVariables(block: { readonly [name: string]: unknown }): { [name: string]: string } {
   return Object.fromEntries(
-    Object.entries(block).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+    Object.entries(block)
+      .filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value))
+      .map(([name, value]) => [name, String(value)]),
   );
 }
 

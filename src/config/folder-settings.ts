@@ -2,10 +2,19 @@ import { readFileSync, statSync } from 'node:fs';
 import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { stateFolder } from './claude-folder.js';
+import { toVariables } from './claude-settings.js';
+import { findBadFolder, NO_FOLDER } from './folder-list.js';
 import { isInstalledDestination } from './installed-destinations.js';
-import { hasDestination, isOfKind, restrict, variableFor } from './settings.js';
+import {
+  findIgnoredRestrictions,
+  hasDestination,
+  isOfKind,
+  isSet,
+  restrict,
+  variableFor,
+  whenVariableOfProject,
+} from './settings.js';
 import { listSettingsPaths, type Scope } from './settings-paths.js';
-import { NEVER_OF_PROJECT } from './settings-table.js';
 
 /** What the settings of a folder's sessions are. */
 export interface FolderSettings {
@@ -13,6 +22,8 @@ export interface FolderSettings {
   readonly env: NodeJS.ProcessEnv;
   /** Why nothing of the folder is sent, and who says so. */
   readonly optOut: string | undefined;
+  /** A line for each restriction that cannot be read, and that no other problem names. */
+  readonly problems: readonly string[] | undefined;
   /** Whether managed settings allow users and projects to opt out. */
   readonly mayOptOut: boolean;
   /** The variables by which the folder's own hooks send to a destination of the folder's. */
@@ -49,13 +60,11 @@ export function addTelemetryVariables(env: NodeJS.ProcessEnv, folder: string): N
 export async function readCommandSettings(shell: NodeJS.ProcessEnv, folder: string): Promise<FolderSettings> {
   const sources = readSources(shell, folder);
   const set = Object.fromEntries(Object.entries(shell).filter(([, value]) => value !== ''));
-  const isTrusted = ({ scope, name, env }: Source) =>
-    scope === 'user' || scope === 'managed' || isInstalledDestination(stateFolder(shell), name, env);
-  const describing = (env: NodeJS.ProcessEnv) =>
-    Object.fromEntries(Object.entries(env).filter(([variable]) => isOfKind(variable, 'describes')));
+  const isInstalled = ({ name, env }: Source) => isInstalledDestination(stateFolder(shell), name, env);
   const envs = sources.map((source) => {
-    if (!isTrusted(source)) return describing(source.env);
-    return isOfProject(source) ? withoutForeign(source.env) : source.env;
+    if (!isOfProject(source)) return source.env;
+    const destination = isInstalled(source) ? pickDestination(source.env) : {};
+    return { ...pick(source.env, (variable) => isOfKind(variable, 'describes')), ...destination };
   });
   return combine(Object.assign({}, ...envs, set), folder, [
     ...sources,
@@ -68,27 +77,42 @@ async function combine(env: NodeJS.ProcessEnv, folder: string, sources: readonly
     ({ scope, env: own }) => scope !== 'managed' || own.CC_LANGFUSE_ALLOW_OPT_OUT?.trim() !== 'false',
   );
   const restricting = sources.filter(({ scope }) => mayOptOut || scope === 'managed');
+  const ofProject = sources.filter(isOfProject);
   const restricted = restrict(
     env,
-    sources.map((source) => source.env),
+    sources.filter((source) => !isOfProject(source)).map((source) => source.env),
+    ofProject.map((source) => source.env),
   );
-  const own = withoutForeign(Object.assign({}, ...sources.filter(isOfProject).map((source) => source.env)));
+  const own = pickDestination(Object.assign({}, ...ofProject.map((source) => source.env)));
   const excluding = mayOptOut ? [...restricting, { name: 'the environment', env }] : restricting;
+  const badFolder = findBadExclusion(excluding);
+  const problems = [...(badFolder === undefined ? [] : [badFolder]), ...ofProject.flatMap(listBadRestrictions)];
   return {
-    env: restricted,
+    env: mayOptOut ? restricted : { ...restricted, [MUTE]: findMuting(restricting) },
     mayOptOut,
-    optOut: findOff(restricting) ?? (await findExclusion(folder, excluding)),
+    optOut: findOff(restricting) ?? badFolder ?? (await findExclusion(folder, excluding)),
+    problems: problems.length === 0 ? undefined : problems,
     ownDestination: hasDestination(own) ? own : undefined,
   };
 }
 
-export function isOfProject({ scope }: Source): boolean {
+const MUTE = 'CC_LANGFUSE_MUTE';
+
+function findMuting(sources: readonly Source[]): string | undefined {
+  return sources.map(({ env }) => env[MUTE]).find(isSet);
+}
+
+export function isOfProject({ scope }: Pick<Source, 'scope'>): boolean {
   return scope === 'project' || scope === 'local';
 }
 
-/** Returns a project's variables without those that it must not choose. */
-function withoutForeign(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !NEVER_OF_PROJECT.some((each) => each === name)));
+/** Returns a project's variables that name a destination. */
+export function pickDestination(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return pick(env, (variable) => whenVariableOfProject(variable) === 'own destination');
+}
+
+function pick(env: NodeJS.ProcessEnv, isWanted: (variable: string) => boolean): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([variable]) => isWanted(variable)));
 }
 
 function findOff(sources: readonly Source[]): string | undefined {
@@ -101,13 +125,26 @@ function findOff(sources: readonly Source[]): string | undefined {
 
 async function findExclusion(folder: string, sources: readonly Pick<Source, 'name' | 'env'>[]) {
   for (const { name, env } of sources) {
-    const { CC_LANGFUSE_EXCLUDE: globs } = env;
-    if (globs === undefined || globs.trim() === '') continue;
+    const { CC_LANGFUSE_EXCLUDE: list = '' } = env;
+    if (!isSet(list)) continue;
     const { findExcluding } = await import('./excluded-folders.lazy.js');
-    const glob = findExcluding(folder, globs);
-    if (glob !== undefined) return `CC_LANGFUSE_EXCLUDE in ${name} excludes ${glob}`;
+    const excluding = findExcluding(folder, list);
+    if (excluding !== undefined) return `CC_LANGFUSE_EXCLUDE in ${name} excludes ${excluding}`;
   }
   return undefined;
+}
+
+/** What would exclude nothing was meant to exclude something. */
+function findBadExclusion(sources: readonly Pick<Source, 'name' | 'env'>[]): string | undefined {
+  for (const { name, env } of sources) {
+    const bad = findBadFolder(env.CC_LANGFUSE_EXCLUDE ?? '');
+    if (bad !== undefined) return `CC_LANGFUSE_EXCLUDE in ${name} has ${JSON.stringify(bad)}: ${NO_FOLDER}`;
+  }
+  return undefined;
+}
+
+function listBadRestrictions({ name, env }: Source): string[] {
+  return findIgnoredRestrictions(env).map((variable) => `${variable}: is ignored, because its value in ${name} is bad`);
 }
 
 /** Reads the `env` blocks of the files that Claude Code accepts: JSON without comments. */
@@ -117,7 +154,6 @@ export function readSources(env: NodeJS.ProcessEnv, folder: string): Source[] {
     const text = attempt(() => (statSync(path).isFile() ? readFileSync(path, 'utf8') : undefined));
     const settings = text === undefined ? undefined : parseJson(text.replace(/^\uFEFF/, ''));
     if (!isRecord(settings) || !isRecord(settings.env)) return [];
-    const variables = Object.entries(settings.env).filter(([, value]) => typeof value === 'string');
-    return [{ scope, name: path, env: Object.fromEntries(variables) as NodeJS.ProcessEnv }];
+    return [{ scope, name: path, env: toVariables(settings.env) }];
   });
 }

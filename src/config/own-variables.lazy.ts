@@ -1,8 +1,21 @@
+import { homedir } from 'node:os';
 import { stateFolder } from './claude-folder.js';
-import { isOfProject, readSources, type Source } from './folder-settings.js';
+import { isOfProject, pickDestination, readSources, type Source } from './folder-settings.js';
 import { isInstalledDestination } from './installed-destinations.js';
-import { isSet, variableFor } from './settings.js';
-import { NEVER_OF_PROJECT, type SettingName, variableNames } from './settings-table.js';
+import { comparableName, LAUNCHER_VARIABLES, NODE_START_VARIABLES } from './node-start.js';
+import { readProjectNames } from './project-names.js';
+import {
+  findIgnoredRestrictions,
+  hasDestination,
+  isDefault,
+  isOfKind,
+  isSet,
+  isSetting,
+  restrict,
+  variableFor,
+  whenVariableOfProject,
+} from './settings.js';
+import { type SettingName, variableNames } from './settings-table.js';
 
 export interface OwnVariables {
   readonly env: NodeJS.ProcessEnv;
@@ -10,59 +23,122 @@ export interface OwnVariables {
   readonly ignored: readonly string[];
 }
 
-const CLAUDE_FOLDER = 'CLAUDE_CONFIG_DIR';
 /** With these a project would choose which file is the user's. */
+const CLAUDE_FOLDER = 'CLAUDE_CONFIG_DIR';
 const HOMES = ['HOME', 'USERPROFILE'];
 /** What is run must be known to be the user's own: that no file of the project names it is not enough. */
 const COMMAND = 'CC_LANGFUSE_SECRET_KEY_COMMAND';
+/** Claude Code sets it for each hook, whatever the settings say. */
+const OF_CLAUDE_CODE = 'CLAUDE_PROJECT_DIR';
 /** The credentials that each server gets. A project that chooses a server must provide its own. */
 const SECRETS_OF_SERVERS: readonly (readonly [SettingName, readonly SettingName[]])[] = [
   ['LANGFUSE_BASE_URL', ['LANGFUSE_SECRET_KEY', COMMAND, 'CC_LANGFUSE_HEADERS']],
   ['CC_LANGFUSE_OTLP_URL', ['CC_LANGFUSE_OTLP_HEADERS']],
 ];
+const SERVERS = SECRETS_OF_SERVERS.map(([server]) => server);
+/** What this program, Node or the system's libraries act on, and what is therefore worth a word. */
+const OTHERS_THAT_MATTER = new Set([
+  ...NODE_START_VARIABLES,
+  ...LAUNCHER_VARIABLES,
+  ...HOMES,
+  ...['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', 'NO_PROXY', 'NODE_TLS_REJECT_UNAUTHORIZED'],
+  ...['SSL_CERT_FILE', 'SSL_CERT_DIR', 'CLAUDE_CODE_CERT_STORE', 'RES_OPTIONS', 'LOCALDOMAIN', 'HOSTALIASES'],
+]);
+/** For what the user's own command runs. */
+const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/homebrew/bin';
 
 /**
  * Returns a hook's environment without what a project must not choose. Claude Code has merged the variables of all settings, so
  * they are read again. What a project overrides is taken from the user's or managed settings, if it is there.
  */
 export function dropForeignVariables(passed: NodeJS.ProcessEnv, folders: readonly string[]): OwnVariables {
-  const { env, ignored } = dropForeignFolder(passed, folders);
+  const { env, ignored } = dropForeignFolders(passed, folders);
   const sources = [...new Set(folders)].flatMap((folder) => readSources(env, folder));
   const foreign = sources.filter(isOfProject);
-  const isMoved = foreign.some((source) => HOMES.some((name) => name in source.env));
-  const trusted = sources.filter(({ scope }) => scope === 'managed' || (scope === 'user' && !isMoved));
-  const own: NodeJS.ProcessEnv = Object.assign({}, ...trusted.map((source) => source.env));
+  const own = merge(sources.filter((source) => !isOfProject(source)));
+  const hasOwnDestination = hasDestination(pickDestination(merge(foreign)));
+  const isAllowed = (name: string, source: Source) => {
+    const when = whenVariableOfProject(name);
+    if (when !== 'own destination') return when === 'always' && !isRestriction(name);
+    return hasOwnDestination || isInstalledDestination(stateFolder(env), source.name, source.env);
+  };
   const kept = { ...env };
-  for (const name of NEVER_OF_PROJECT) {
-    const namedIn = foreign.find((source) => isSet(source.env[name]))?.name;
-    if (!isSet(env[name]) || env[name] === own[name]) continue;
+  const withoutServer = new Map<SettingName, string>();
+  for (const [name, value] of Object.entries(env)) {
+    const isKnown = value === own[name] || value !== passed[name];
+    if (name === OF_CLAUDE_CODE || !isSet(value) || isKnown) continue;
+    const namedIn = foreign.find((source) => sets(source, name) && !isAllowed(name, source))?.name;
     if (namedIn === undefined && name !== COMMAND) continue;
-    kept[name] = own[name];
-    const reason = namedIn === undefined ? 'only your own and managed settings can set it' : `${namedIn} cannot set it`;
-    ignored.push(`${name}: is ignored, because ${reason}`);
+    kept[name] = own[name] ?? (name === 'PATH' ? USUAL_PATH : undefined);
+    const server = SERVERS.find((setting) => variableNames(setting).includes(name));
+    if (server !== undefined && namedIn !== undefined && variableFor(server, kept) === undefined)
+      withoutServer.set(server, namedIn);
+    else if (!isRestriction(name) && matters(name)) ignored.push(`${name}: is ignored, because ${explain(namedIn)}`);
   }
   for (const [server, secrets] of SECRETS_OF_SERVERS) {
-    const serverIn = findForeignServer(server, kept, foreign, own);
+    // What the user has chosen may be in the shell alone. The default could be another server.
+    const isUnknown = withoutServer.has(server) && variableFor(server, kept) === undefined;
+    const serverIn = isUnknown ? withoutServer.get(server) : findForeignServer(server, kept, foreign, own);
     if (serverIn === undefined) continue;
-    const isTheirs = (name: string) => foreign.some((source) => source.env[name] === kept[name]);
     for (const name of secrets.flatMap(variableNames)) {
-      if (!isSet(kept[name]) || isTheirs(name)) continue;
+      if (!isSet(kept[name]) || foreign.some((source) => source.env[name] === kept[name])) continue;
       delete kept[name];
       ignored.push(`${name}: is ignored, because ${serverIn} chooses the server`);
     }
   }
-  return { env: kept, ignored };
+  const restricted = restrict(
+    kept,
+    [],
+    foreign.map(({ env: theirs }) => theirs),
+  );
+  return { env: restricted, ignored: [...ignored, ...listLifted(restricted, foreign)] };
 }
 
-/** In a folder that a project chooses, nothing of what the user restricts would be found, and no session would be muted. */
-function dropForeignFolder(env: NodeJS.ProcessEnv, folders: readonly string[]) {
-  const ignored: string[] = [];
-  if (!isSet(env[CLAUDE_FOLDER])) return { env, ignored };
-  const sources = folders.flatMap((folder) => readSources(env, folder)).filter(isOfProject);
-  const namedIn = sources.find((source) => source.env[CLAUDE_FOLDER] === env[CLAUDE_FOLDER])?.name;
-  if (namedIn === undefined) return { env, ignored };
-  ignored.push(`${CLAUDE_FOLDER}: is ignored, because ${namedIn} cannot set it`);
-  return { env: { ...env, [CLAUDE_FOLDER]: undefined }, ignored };
+/** Nothing of what the user restricts would be found in folders that a project chooses, and no session would be muted. */
+function dropForeignFolders(env: NodeJS.ProcessEnv, folders: readonly string[]) {
+  const named = readProjectNames(folders);
+  const suspects = [CLAUDE_FOLDER, ...HOMES].filter((name) => isSet(env[name]) && named.has(name));
+  if (suspects.length === 0) return { env, ignored: [] };
+  const usual = suspects.map((name) => [name, name === CLAUDE_FOLDER ? undefined : homedir()]);
+  const without: NodeJS.ProcessEnv = { ...env, ...Object.fromEntries(usual) };
+  const foreign = folders.flatMap((folder) => readSources(without, folder)).filter(isOfProject);
+  const ignored = suspects.flatMap((name) => {
+    const namedIn = foreign.find((source) => sets(source, name))?.name;
+    return namedIn === undefined ? [] : [`${name}: is ignored, because ${explain(namedIn)}`];
+  });
+  // In the home directory, the project's file is the user's.
+  return ignored.length === 0 ? { env, ignored } : { env: without, ignored };
+}
+
+/** Restrictions of a project that allow more than the default. */
+function listLifted(env: NodeJS.ProcessEnv, foreign: readonly Source[]): string[] {
+  return foreign.flatMap(({ name: file, env: theirs }) =>
+    Object.keys(theirs)
+      .filter((name) => isRestriction(name) && isSet(theirs[name]) && !isSet(env[name]))
+      .filter((name) => !findIgnoredRestrictions(theirs).some((bad) => bad === name) && !isDefault(name, theirs))
+      .map((name) => `${name}: is ignored, because ${file} can only make it stricter`),
+  );
+}
+
+function merge(sources: readonly Source[]): NodeJS.ProcessEnv {
+  return Object.assign({}, ...sources.map(({ env }) => env));
+}
+
+function sets({ env }: Source, name: string): boolean {
+  return Object.keys(env).some((each) => comparableName(each) === comparableName(name));
+}
+
+function explain(namedIn: string | undefined): string {
+  return namedIn === undefined ? 'only your own and managed settings can set it' : `${namedIn} cannot set it`;
+}
+
+function isRestriction(variable: string): boolean {
+  return isOfKind(variable, 'restricts');
+}
+
+/** Whether this program, Node or the system's libraries act on a variable. */
+export function matters(variable: string): boolean {
+  return isSetting(variable) || OTHERS_THAT_MATTER.has(variable.toUpperCase());
 }
 
 /** Returns the file of the project that chooses a server, unless the user has chosen the same. */

@@ -1,4 +1,6 @@
 import { parseJson } from '../shared/json.js';
+import { WHOLE_NUMBER } from '../shared/schema.js';
+import { parseFolderList } from './folder-list.js';
 import { isFalse } from './setting-formats.js';
 
 // How two values of a setting that restricts what leaves the machine are joined.
@@ -16,7 +18,8 @@ export function unlessBothFalse(a: string, b: string): string {
 }
 
 export function smallest(a: string, b: string): string {
-  return Number(b) < Number(a) || Number.isNaN(Number(a)) ? b : a;
+  const isValid = (value: string) => WHOLE_NUMBER.test(value.trim());
+  return isValid(b) && (!isValid(a) || Number(b) < Number(a)) ? b : a;
 }
 
 /** A value that is not an array stays alone, so that it is reported. */
@@ -28,6 +31,11 @@ export function joinJsonArrays(a: string, b: string): string {
   return `[${[...new Set(all)].join(',')}]`;
 }
 
-export function joinLists(a: string, b: string): string {
-  return [...new Set([...a.split(','), ...b.split(',')].map((item) => item.trim()))].join(',');
+/** A list that cannot be read stays alone, so that it is reported. */
+export function joinFolders(a: string, b: string): string {
+  const [first, second] = [parseFolderList(a), parseFolderList(b)];
+  if (!first) return a;
+  if (!second) return b;
+  const all = [...new Set([...first, ...second])];
+  return all.some((folder) => folder.includes(',')) ? JSON.stringify(all) : all.join(',');
 }

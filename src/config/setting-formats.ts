@@ -4,6 +4,7 @@ import { isTraceNameTemplate, TRACE_NAME_FIELDS } from '../observations/build/tr
 import { attempt } from '../shared/attempt.js';
 import { isRecord, type Json, parseJson } from '../shared/json.js';
 import { NO_WHOLE_NUMBER, WHOLE_NUMBER } from '../shared/schema.js';
+import { findBadFolder, NO_FOLDER, parseFolderList } from './folder-list.js';
 
 /** Makes a schema of a function that returns undefined for a bad value; `expected` is the message then. */
 function format<T>(expected: string, parse: (value: string) => T | undefined) {
@@ -43,6 +44,10 @@ export function isFalse(value: string): boolean {
 }
 
 export const list = format('', splitList);
+
+export const folders = format(`${NO_FOLDER}, comma-separated or as a JSON array; nothing is sent`, (value) =>
+  findBadFolder(value) === undefined ? parseFolderList(value) : undefined,
+);
 
 export const tagKinds = format(`expected none, or a list of ${TAG_KINDS.join(', ')}`, (value) => {
   const kinds = splitList(value.toLowerCase()).filter((name) => name !== 'none');

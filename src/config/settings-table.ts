@@ -20,8 +20,11 @@ export interface SettingDefinition {
   /** Replaces a bad value where the default would send more than the user meant to. */
   readonly fallback?: string;
   readonly aliases?: readonly string[];
-  /** It would run something, or direct secrets or files elsewhere, so whoever wrote a project must not choose it. */
-  readonly isNeverOfProject?: boolean;
+  /**
+   * Whether a project's settings may set it, as they may everything that describes or restricts: always, or as a part of a destination
+   * with keys of its own. Whoever wrote the project chooses nothing else.
+   */
+  readonly ofProject?: 'always' | 'own destination';
   /** Joins two values of a setting that restricts, so that what either of them forbids stays forbidden. */
   readonly combine?: (a: string, b: string) => string;
 }
@@ -37,14 +40,24 @@ export const SETTINGS = {
     help: '`true` turns the export on, anything else turns it off. `CC_TRACE_TO_LANGFUSE` in the shell is stronger than any settings.',
     schema: formats.text,
     default: 'false',
+    ofProject: 'always',
   },
-  LANGFUSE_PUBLIC_KEY: { kind: 'destination', help: 'Public key of the Langfuse project.', schema: formats.text },
-  LANGFUSE_SECRET_KEY: { kind: 'secret', help: 'Secret key of the Langfuse project.', schema: formats.text },
+  LANGFUSE_PUBLIC_KEY: {
+    kind: 'destination',
+    help: 'Public key of the Langfuse project.',
+    schema: formats.text,
+    ofProject: 'own destination',
+  },
+  LANGFUSE_SECRET_KEY: {
+    kind: 'secret',
+    help: 'Secret key of the Langfuse project.',
+    schema: formats.text,
+    ofProject: 'own destination',
+  },
   CC_LANGFUSE_SECRET_KEY_COMMAND: {
     kind: 'secret',
     help: 'A command that prints the secret key, instead of `LANGFUSE_SECRET_KEY`. Hooks take it only from your own or managed settings.',
     schema: formats.text,
-    isNeverOfProject: true,
   },
   LANGFUSE_BASE_URL: {
     kind: 'destination',
@@ -52,30 +65,33 @@ export const SETTINGS = {
     schema: formats.webUrl,
     default: 'https://cloud.langfuse.com',
     aliases: ['LANGFUSE_BASEURL', 'LANGFUSE_HOST'],
+    ofProject: 'own destination',
   },
   CC_LANGFUSE_HEADERS: {
     kind: 'secret',
     help: 'Headers for every request to Langfuse, for a gateway in front of it: `name=value,name=value`, values percent-encoded.',
     schema: formats.gatewayHeaders,
     default: '',
-    isNeverOfProject: true,
   },
   CC_LANGFUSE_TRANSPORT: {
     kind: 'destination',
     help: "Langfuse's API to use: `otlp`, `ingestion` (for servers before 3.22), or `auto` to find out.",
     schema: formats.oneOf('auto', 'otlp', 'ingestion'),
     default: 'auto',
+    ofProject: 'own destination',
   },
   CC_LANGFUSE_OTLP_URL: {
     kind: 'destination',
     help: 'URL for traces of an OpenTelemetry Collector, which then replaces Langfuse: no keys are needed, and none are sent.',
     schema: formats.tracesUrl,
+    ofProject: 'own destination',
   },
   CC_LANGFUSE_OTLP_HEADERS: {
     kind: 'secret',
     help: 'Headers for the Collector: `name=value,name=value`, values percent-encoded.',
     schema: formats.otlpHeaders,
     default: '',
+    ofProject: 'own destination',
   },
   CC_LANGFUSE_CAPTURE: {
     kind: 'restricts',
@@ -122,10 +138,9 @@ export const SETTINGS = {
   },
   CC_LANGFUSE_EXCLUDE: {
     kind: 'restricts',
-    help: 'Folders whose sessions are never sent: paths or globs, comma-separated. What is below them is excluded, too.',
-    schema: formats.list,
-    default: '',
-    combine: restrictions.joinLists,
+    help: 'Folders whose sessions are never sent: absolute paths or globs, comma-separated or as a JSON array. What is below them is excluded, too.',
+    schema: formats.folders,
+    combine: restrictions.joinFolders,
   },
   CC_LANGFUSE_MUTE: {
     kind: 'restricts',
@@ -212,6 +227,7 @@ export const SETTINGS = {
     help: '`true` sends what is final of a turn while it runs. It needs the hook that `install --live` registers.',
     schema: formats.toggle,
     default: 'false',
+    ofProject: 'always',
   },
   CC_LANGFUSE_WAIT: {
     kind: 'run',
@@ -228,7 +244,6 @@ export const SETTINGS = {
     kind: 'run',
     help: 'Folder for the state, the log, locks and compiled code, instead of `~/.claude/state`: an absolute path.',
     schema: formats.matching(ABSOLUTE_PATH, 'expected an absolute path'),
-    isNeverOfProject: true,
   },
   CC_LANGFUSE_DEBUG: {
     kind: 'run',
@@ -248,10 +263,11 @@ export type SettingValues = {
 
 export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[];
 
-export const NEVER_OF_PROJECT = SETTING_NAMES.filter((name) => {
-  const { isNeverOfProject = false }: SettingDefinition = SETTINGS[name];
-  return isNeverOfProject;
-});
+/** Whether a project's settings may always set it, or only as a part of a destination with keys of its own. */
+export function whenOfProject(name: SettingName): SettingDefinition['ofProject'] {
+  const { kind, ofProject }: SettingDefinition = SETTINGS[name];
+  return kind === 'describes' || kind === 'restricts' ? 'always' : ofProject;
+}
 
 /** Returns the variables that can hold a setting, the strongest first. */
 export function variableNames(name: SettingName): string[] {

@@ -14,6 +14,7 @@ import {
   type SettingName,
   type SettingValues,
   variableNames,
+  whenOfProject,
 } from './settings-table.js';
 
 export interface Settings extends TraceSettings {
@@ -225,6 +226,12 @@ export function isOfKind(variable: string, kind: SettingKind): boolean {
   return SETTING_NAMES.some((name) => SETTINGS[name].kind === kind && variableNames(name).includes(variable));
 }
 
+/** Whether a project's settings may set a variable: always, as a part of a destination of their own, or never. */
+export function whenVariableOfProject(variable: string): SettingDefinition['ofProject'] {
+  const name = SETTING_NAMES.find((each) => variableNames(each).includes(variable));
+  return name === undefined ? undefined : whenOfProject(name);
+}
+
 /** Whether an environment names a destination with everything that it needs. */
 export function hasDestination(env: NodeJS.ProcessEnv): boolean {
   const has = (name: SettingName) => variableFor(name, env) !== undefined;
@@ -232,15 +239,46 @@ export function hasDestination(env: NodeJS.ProcessEnv): boolean {
   return has('CC_LANGFUSE_OTLP_URL') || (has('LANGFUSE_PUBLIC_KEY') && hasSecretKey);
 }
 
-/** Adds the restrictions of other environments: the strictest win. */
-export function restrict(env: NodeJS.ProcessEnv, others: readonly NodeJS.ProcessEnv[]): NodeJS.ProcessEnv {
+/**
+ * Adds the restrictions of other environments: the strictest win. Those of projects come last, and only restrict: what cannot be read
+ * does not count, unless it has a strict fallback or holds everything back, and none lifts a default.
+ */
+export function restrict(
+  env: NodeJS.ProcessEnv,
+  others: readonly NodeJS.ProcessEnv[],
+  ofProjects: readonly NodeJS.ProcessEnv[] = [],
+): NodeJS.ProcessEnv {
   const restricted = { ...env };
   for (const name of SETTING_NAMES) {
-    const { combine }: SettingDefinition = SETTINGS[name];
-    const values = [env, ...others].flatMap((each) => (isSet(each[name]) ? [each[name] ?? ''] : []));
-    if (combine && values.length > 0) restricted[name] = values.reduce(combine);
+    const { combine, default: usual }: SettingDefinition = SETTINGS[name];
+    const list = (each: NodeJS.ProcessEnv) => (isSet(each[name]) ? [each[name] ?? ''] : []);
+    const own = [env, ...others].flatMap(list);
+    const theirs = ofProjects.filter((each) => !isIgnoredRestriction(name, each)).flatMap(list);
+    const isUsual = own.length === 0 && theirs.length > 0 && usual !== undefined;
+    const values = [...(isUsual ? [usual] : own), ...theirs];
+    const strictest = combine && values.length > 0 ? values.reduce(combine) : undefined;
+    if (strictest !== undefined && !(isUsual && strictest === usual)) restricted[name] = strictest;
   }
   return restricted;
+}
+
+/** Whether a variable has a setting's default. */
+export function isDefault(variable: string, env: NodeJS.ProcessEnv): boolean {
+  return givenSettings(env).some((given) => {
+    const { default: usual }: SettingDefinition = SETTINGS[given.name];
+    return given.variable === variable && given.value.toLowerCase() === usual;
+  });
+}
+
+/** The restrictions in a project's settings that cannot be read. */
+export function findIgnoredRestrictions(env: NodeJS.ProcessEnv): SettingName[] {
+  return SETTING_NAMES.filter((name) => SETTINGS[name].kind === 'restricts' && isIgnoredRestriction(name, env));
+}
+
+function isIgnoredRestriction(name: SettingName, env: NodeJS.ProcessEnv): boolean {
+  const { schema, default: usual, fallback }: SettingDefinition = SETTINGS[name];
+  const isIgnorable = usual !== undefined && fallback === undefined;
+  return isIgnorable && isSet(env[name]) && !schema.safeParse(env[name]?.trim()).success;
 }
 
 /**

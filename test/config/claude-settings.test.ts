@@ -46,8 +46,15 @@ test("a command's environment is the shell's over the user's settings", () => {
   const user = join(folder, 'settings.json');
   const env = { CLAUDE_CONFIG_DIR: folder, A: 'shell', B: '' };
   expect(commandEnvironment(env)).toEqual({ CLAUDE_CONFIG_DIR: folder, A: 'shell' });
-  writeFileSync(user, '{"env":{"A":"user","B":"user","C":"user","D":1}}');
-  expect(commandEnvironment(env)).toEqual({ CLAUDE_CONFIG_DIR: folder, A: 'shell', B: 'user', C: 'user' });
+  writeFileSync(user, '{"env":{"A":"user","B":"user","C":"user","D":1,"E":false,"F":null}}');
+  expect(commandEnvironment(env)).toEqual({
+    CLAUDE_CONFIG_DIR: folder,
+    A: 'shell',
+    B: 'user',
+    C: 'user',
+    D: '1',
+    E: 'false',
+  });
   // Claude Code ignores this file, too.
   writeFileSync(user, '{"env":{"C":"user"} /* why */}');
   expect(commandEnvironment(env)).toEqual({ CLAUDE_CONFIG_DIR: folder, A: 'shell' });

@@ -56,7 +56,7 @@ describe('the settings of a hook', () => {
 
   test.each([
     ['a comment', '{"env": {"TRACE_TO_LANGFUSE": "false"} // no\n}'],
-    ['a value that is no text', '{"env": {"TRACE_TO_LANGFUSE": false}}'],
+    ['a value that is no text', '{"env": {"TRACE_TO_LANGFUSE": null, "CC_LANGFUSE_CAPTURE": ["metadata"]}}'],
     ['no block of variables', '{"env": []}'],
     ['nothing', ''],
   ])('do not come from a file that Claude Code would not take them from, with %s', async (_, text) => {

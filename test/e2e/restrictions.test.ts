@@ -180,7 +180,7 @@ describe('CC_LANGFUSE_EXCLUDE', () => {
     expect(roots()).toEqual(['b Turn 1']);
   });
 
-  test.each(['/app', 'app', '~', ''])('does not match other folders: %j', async (glob) => {
+  test.each(['/app', '**/ap', '~', ''])('does not match other folders: %j', async (glob) => {
     session.addTurn();
     await hook(session.payload('Stop'), { CC_LANGFUSE_EXCLUDE: glob === '~' ? '~/worker,~/work/ap' : glob });
     expect(roots()).toEqual(['a Turn 1']);

@@ -92,6 +92,7 @@ async function handleEvent(run: HookRun): Promise<void> {
   );
   const workedIn = env.CLAUDE_PROJECT_DIR || payload.cwd;
   const there = workedIn === undefined ? undefined : await readHookSettings(env, workedIn);
+  for (const problem of there?.problems ?? []) log.warn(problem);
   if (there?.optOut !== undefined) {
     log.debug(`nothing is exported: ${there.optOut}`);
     await recordOptOut(payload, state, worker?.transcriptBytes);

@@ -17,6 +17,46 @@ program=$folder/cli.cjs
 [ -f "$program" ] || program=$folder/cc-langfuse
 [ -f "$program" ] || exit
 
+# Puts the project's settings, which may set what this script and Node act on, into $text. No other program is found by a PATH here.
+read_project_settings() {
+  text=
+  project=${CLAUDE_PROJECT_DIR:-$PWD}
+  set -- "$project/.claude/settings.json" "$project/.claude/settings.local.json"
+  [ "$project" = "$PWD" ] || set -- "$@" "$PWD/.claude/settings.json" "$PWD/.claude/settings.local.json"
+  for file; do
+    [ -f "$file" ] || continue
+    if [ -x /bin/cat ]; then
+      text=$text$(/bin/cat "$file" 2>/dev/null)
+    else
+      while IFS= read -r line || [ -n "$line" ]; do text=$text$line; done <"$file"
+    fi
+  done
+}
+
+# Node parses the files, but some variables act before any of its code does. If a project may have set one, it waits under another
+# name until Node knows whose it is. Node has the same list, in node-start.ts.
+hold_back() {
+  read_project_settings
+  [ -n "$text" ] || return 0
+  for name in NODE_OPTIONS NODE_EXTRA_CA_CERTS NODE_USE_SYSTEM_CA NODE_USE_ENV_PROXY NODE_PATH NODE_COMPILE_CACHE \
+    NODE_V8_COVERAGE NODE_REDIRECT_WARNINGS NODE_ICU_DATA NODE_DEBUG NODE_DEBUG_NATIVE NODE_CHANNEL_FD NODE_UNIQUE_ID \
+    OPENSSL_CONF OPENSSL_MODULES OPENSSL_ENGINES LD_PRELOAD LD_AUDIT LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES \
+    DYLD_LIBRARY_PATH DYLD_FRAMEWORK_PATH DYLD_FALLBACK_LIBRARY_PATH \
+    PATH HOME CLAUDE_CONFIG_DIR CC_LANGFUSE_STATE_DIR CC_LANGFUSE_WAIT CI; do
+    case $text in
+    # A name may also be written with escapes.
+    *"\"$name\""* | *'\u'*) ;;
+    *) continue ;;
+    esac
+    eval "value=\${$name:-}"
+    [ -n "$value" ] || continue
+    export "HOOK_SH_HELD_$name=$value"
+    unset "$name"
+  done
+  [ -n "${PATH:-}" ] || export PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/homebrew/bin
+}
+hold_back 2>/dev/null
+
 # Here it is only looked at: Node sees whether a project has set the variable, which counts for nothing.
 case ${CC_LANGFUSE_STATE_DIR:-} in
 /*) state=$CC_LANGFUSE_STATE_DIR ;;
@@ -67,6 +107,11 @@ show_link() {
   esac
   : >"$state/cc-langfuse_links/$session"
   printf '{"systemMessage":"This session is in Langfuse: %s"}\n' "$link"
+}
+
+# Whether the folder of the state is another one, if a project has not chosen it.
+is_held_folder() {
+  [ -n "${HOOK_SH_HELD_HOME:-}${HOOK_SH_HELD_CLAUDE_CONFIG_DIR:-}${HOOK_SH_HELD_CC_LANGFUSE_STATE_DIR:-}" ]
 }
 
 is_blank() {
@@ -165,7 +210,7 @@ fi
 
 if [ "${CC_TRACE_TO_LANGFUSE:-${TRACE_TO_LANGFUSE:-}}" != true ]; then
   # If the session was traced before, the worker records that it no longer is. Older versions of Claude Code do not name the session.
-  [ -e "$state/cc-langfuse_open/$session" ] && in_background
+  if [ -e "$state/cc-langfuse_open/$session" ] || is_held_folder; then in_background; fi
   exit
 fi
 

@@ -6,15 +6,22 @@ import { ownCommand } from '../../../cli/own-command.js';
 import { quoteForShell } from '../../../cli/terminal.js';
 import { hasNoTranscripts, NO_TRANSCRIPTS } from '../../../config/claude-folder.js';
 import { findOwnPlugins, readPluginOptions } from '../../../config/claude-hooks.js';
-import { acceptedSettings, envBlock, type SettingsFile } from '../../../config/claude-settings.js';
-import { readCommandSettings, readHookSettings } from '../../../config/folder-settings.js';
-import { dropForeignVariables } from '../../../config/own-variables.lazy.js';
+import {
+  type AcceptedSettings,
+  acceptedSettings,
+  envBlock,
+  type SettingsFile,
+} from '../../../config/claude-settings.js';
+import { isOfProject, readCommandSettings, readHookSettings } from '../../../config/folder-settings.js';
+import { dropForeignVariables, matters } from '../../../config/own-variables.lazy.js';
 import { addPluginOptions } from '../../../config/plugin-options.js';
 import { isKey, parseOtlpHeaders } from '../../../config/setting-formats.js';
 import {
   type DestinationConfig,
   type GivenSetting,
   givenSettings,
+  isOfKind,
+  isSet,
   readSettings,
   type Settings,
   variableFor,
@@ -32,6 +39,8 @@ export interface SettingsInForce {
   readonly settings: Settings;
   /** A line for each variable that a project set and that does not count. */
   readonly ignored: readonly string[];
+  /** A line for each variable of the shell that hooks cannot see, because a project sets it, too. */
+  readonly hidden: readonly string[];
   /** The settings without the project's, whose author could name a server that collects keys. Only these are tried. */
   readonly trusted: Settings;
   /** Why nothing of this directory is sent, although tracing may be on. */
@@ -46,6 +55,7 @@ export const SETTING_CHECKS = [
   checkTracing,
   checkTranscripts,
   checkIgnoredSettings,
+  checkHiddenSettings,
   checkBadSettings,
   checkGoodSettings,
   checkDestination,
@@ -70,19 +80,22 @@ export async function readSettingsInForce(
     .flatMap(({ settings }) =>
       findOwnPlugins(settings).map((name) => ({ name, options: readPluginOptions(settings, name) })),
     );
-  const merged = plugins.reduce((env, { options }) => addPluginOptions(env, options), given);
-  const { env: hookEnv, ignored } = dropForeignVariables(merged, [cwd]);
+  const { env: own, ignored } = dropForeignVariables(given, [cwd]);
+  const hookEnv = plugins.reduce((env, { options }) => addPluginOptions(env, options), { ...own });
   const plugin = plugins[0] && `the plugin ${plugins[0].name}`;
   // The plugin's hooks trace unless they are told not to.
   if (plugin !== undefined) hookEnv[SWITCH] ||= 'true';
   const there = await readHookSettings(hookEnv, cwd);
-  const findLayer = (variable: string) => layers.findLast(({ env }) => (env[variable] ?? '') !== '')?.place;
-  const isFromPlugin = (variable: string) => Boolean(hookEnv[variable]) && hookEnv[variable] !== given[variable];
+  const findLayer = (variable: string) =>
+    layers.findLast(({ env }) => isSet(env[variable]) && env[variable] === hookEnv[variable])?.place ??
+    layers.findLast(({ env }) => isSet(env[variable]))?.place;
+  const isFromPlugin = (variable: string) => Boolean(hookEnv[variable]) && hookEnv[variable] !== own[variable];
   return {
     shell,
     hookEnv,
     settings: await readSettings(there.env),
-    ignored,
+    ignored: [...ignored, ...(there.problems ?? []).filter((problem) => problem !== there.optOut)],
+    hidden: listHidden(shell, accepted),
     trusted: await readSettings((await readCommandSettings(shell, cwd)).env),
     optOut: there.optOut,
     plugin,
@@ -144,7 +157,32 @@ function checkIgnoredSettings({ ignored, trusted }: SettingsInForce): Finding[] 
   return ignored.map((line) => about('ignored', { variable: variableOfProblem(line) }).warning(line, fix));
 }
 
-function checkBadSettings({ settings, shell, findPlace, plugin }: SettingsInForce): Finding[] {
+/** Claude Code gives hooks the project's value in place of the shell's, so that nobody there can say what it was. */
+function listHidden(shell: NodeJS.ProcessEnv, files: readonly AcceptedSettings[]): string[] {
+  const [ofProject, others] = [true, false].map((isWanted) =>
+    files
+      .filter((file) => isOfProject(file) === isWanted)
+      .map(({ path, content }) => ({ path, env: envBlock(content) })),
+  );
+  const isKnown = (variable: string) => others?.some(({ env }) => isSet(env[variable]));
+  return (ofProject ?? []).flatMap(({ path, env }) =>
+    Object.keys(env)
+      .filter((variable) => matters(variable) && !isOfKind(variable, 'describes') && !isKnown(variable))
+      .filter((variable) => isSet(shell[variable]) && shell[variable] !== env[variable])
+      .map((variable) => `${variable}: hooks do not see the shell's value, because ${path} sets it, too`),
+  );
+}
+
+function checkHiddenSettings({ hidden }: SettingsInForce): Finding[] {
+  return hidden.map((line) =>
+    about('hidden', { variable: variableOfProblem(line) }).warning(
+      line,
+      'set it in your own settings, which hooks read',
+    ),
+  );
+}
+
+function checkBadSettings({ settings, optOut, shell, findPlace, plugin }: SettingsInForce): Finding[] {
   return settings.problems.map((problem) => {
     const variable = variableOfProblem(problem);
     const name = findingName(variable);
@@ -157,6 +195,8 @@ function checkBadSettings({ settings, shell, findPlace, plugin }: SettingsInForc
     const place = findPlace(variable);
     const message = `${problem} (from ${place})`;
     const isHeld = settings.hold !== undefined && variable === 'CC_LANGFUSE_REDACT_EXTRA';
+    if (optOut !== undefined && variable === 'CC_LANGFUSE_EXCLUDE')
+      return setting.broken(message, `correct ${variable} in ${place}, or remove it`);
     if (isHeld) return setting.broken(`${message}: nothing is sent`, `correct ${variable} in ${place}, or remove it`);
     const isVital = name !== 'setting' && settings.destination === undefined;
     if (isVital && name === 'base-url')

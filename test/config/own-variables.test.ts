@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { saveInstalledDestination } from '../../src/config/installed-destinations.js';
 import { LAUNCHER_VARIABLES, NODE_START_VARIABLES } from '../../src/config/node-start.js';
 import { dropForeignVariables } from '../../src/config/own-variables.lazy.js';
-import { SETTING_NAMES, variableNames, whenOfProject } from '../../src/config/settings-table.js';
+import { SETTING_NAMES, whenOfProject } from '../../src/config/settings-table.js';
 import { writeFolderSettings } from '../support/claude-session.js';
 import { removeFolder } from '../support/remove-folder.js';
 

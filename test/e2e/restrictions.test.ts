@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ClaudeSession, writeFolderSettings } from '../support/claude-session.js';
@@ -160,6 +160,70 @@ test("a project's server and keys are not used by a backfill", async () => {
   });
 });
 
+describe('values without quotes, which Claude Code passes on as texts,', () => {
+  test('turn tracing off for a backfill', async () => {
+    writeFolderSettings(session.folder, { TRACE_TO_LANGFUSE: false });
+    session.addTurn();
+    const { stdout } = await command(['backfill', '--all', '--yes']);
+    expect(roots()).toEqual([]);
+    expect(stdout).toContain(`TRACE_TO_LANGFUSE is off in ${join(session.folder, '.claude/settings.json')}`);
+  });
+
+  test('of the user are not lifted by texts of a project', async () => {
+    writeUserSettings({ CC_LANGFUSE_MAX_CHARS: 5, CC_LANGFUSE_REDACT: true, CC_LANGFUSE_MEDIA: false });
+    const theirs = { CC_LANGFUSE_MAX_CHARS: '900000', CC_LANGFUSE_REDACT: 'false', CC_LANGFUSE_MEDIA: 'true' };
+    writeFolderSettings(session.folder, theirs);
+    session.addTurn();
+    await hook(session.payload('Stop'), theirs);
+    expect(roots()).toEqual(['a Turn 1']);
+    expect(inputs()[0]).not.toContain(session.question);
+  });
+});
+
+describe('what a project wants to lift', () => {
+  const theirsIs = (theirs: Environment) => {
+    writeFolderSettings(session.folder, theirs);
+    return { ...theirs, CLAUDE_PROJECT_DIR: session.folder };
+  };
+  const SECRET = 'ghp_abcdefghijklmnopqrstuvwxyz0123456789';
+
+  test.each(['-5', '0.5', '1e9', 'all', '900000'])('is not the limit of the user: %s', async (value) => {
+    writeUserSettings({ CC_LANGFUSE_MAX_CHARS: '5' });
+    session.addTurn();
+    await hook(session.payload('Stop'), theirsIs({ CC_LANGFUSE_MAX_CHARS: value }));
+    expect(roots()).toEqual(['a Turn 1']);
+    expect(inputs()[0]).not.toContain(session.question);
+    const named = `CC_LANGFUSE_MAX_CHARS: is ignored, because its value in ${join(session.folder, '.claude/settings.json')} is bad`;
+    expect(workplace.log.map(({ msg }) => msg).includes(named)).toBe(value !== '900000');
+  });
+
+  test.each(['false', 'no'])('is not redaction, which it turns off: %s', async (value) => {
+    const lines = { cwd: session.folder, sessionId: session.id };
+    appendLines(session.path, user(`my key is ${SECRET}`, lines), assistant('m', 'a', lines));
+    await hook(session.payload('Stop'), theirsIs({ CC_LANGFUSE_REDACT: value }));
+    writeFolderSettings(session.folder, { CC_LANGFUSE_REDACT: value });
+    await command(['backfill', '--all', '--yes', '--force']);
+    expect(new Set(roots())).toEqual(new Set(['a Turn 1']));
+    expect(JSON.stringify(workplace.server.observations)).not.toContain(SECRET);
+  });
+
+  test.each([
+    ['breaks those of the user', [{ pattern: 'CUST-', replace: 'CU-' }]],
+    ['is no rule', '['],
+    ['cannot be read', [{ pattern: '(' }]],
+  ])('is not what the user’s rules redact, with a rule that %s', async (_, rules) => {
+    writeUserSettings({ CC_LANGFUSE_REDACT_EXTRA: '[{"pattern":"CUST-[0-9]+"}]' });
+    const lines = { cwd: session.folder, sessionId: session.id };
+    appendLines(session.path, user('for CUST-12345 only', lines), assistant('m', 'a', lines));
+    const theirs = { CC_LANGFUSE_REDACT_EXTRA: typeof rules === 'string' ? rules : JSON.stringify(rules) };
+    await hook(session.payload('Stop'), theirsIs(theirs));
+    await hook(session.payload('SessionEnd'), theirsIs(theirs));
+    await command(['backfill', '--all', '--yes']);
+    expect(JSON.stringify(workplace.server.requests)).not.toContain('12345');
+    expect(JSON.stringify(workplace.server.observations)).not.toContain('12345');
+  });
+});
+
 describe('CC_LANGFUSE_EXCLUDE', () => {
   const patterns: [string, () => string][] = [
     ['the path of the folder', () => session.folder],
@@ -179,6 +243,57 @@ describe('CC_LANGFUSE_EXCLUDE', () => {
     await hook(other.payload('Stop'), { CC_LANGFUSE_EXCLUDE: glob() });
     expect(roots()).toEqual(['b Turn 1']);
   });
+
+  test('compares folders, not names: a link, and where it leads, are the same', async () => {
+    symlinkSync(join(workplace.home, 'work'), join(workplace.home, 'link'));
+    const linked = { ...session.payload('Stop'), cwd: join(workplace.home, 'link', 'app') };
+    session.addTurn();
+    for (const list of [
+      '~/link',
+      '$HOME/link/app',
+      '~/link/a*',
+      '~/x/../work',
+      '"~/work"',
+      '["~/other, too", "~/link"]',
+    ])
+      for (const payload of [session.payload('Stop'), linked]) await hook(payload, { CC_LANGFUSE_EXCLUDE: list });
+    expect(workplace.server.requests).toEqual([]);
+    writeUserSettings({ CC_LANGFUSE_EXCLUDE: '~/link' });
+    const { stdout } = await command(['backfill', '--all', '--yes']);
+    expect(roots()).toEqual([]);
+    expect(stdout).toContain(`CC_LANGFUSE_EXCLUDE in ${join(workplace.home, '.claude/settings.json')} excludes ~/link`);
+  });
+
+  test.each(['work', './work', 'customer-*', '/a, work', '["/a", 1]'])(
+    'that is neither an absolute path nor a glob holds everything back, and is named: %s',
+    async (list) => {
+      const bad = list.startsWith('/a, ') ? 'work' : list;
+      const place = join(workplace.home, '.claude', 'settings.json');
+      const optOut = `CC_LANGFUSE_EXCLUDE in ${place} has ${JSON.stringify(bad)}: expected absolute paths, or globs that begin with / or **`;
+      const expected = 'expected absolute paths, or globs that begin with / or **, comma-separated or as a JSON array';
+      writeUserSettings({ CC_LANGFUSE_EXCLUDE: list });
+      session.addTurn();
+      await hook(session.payload('SessionEnd'), { CC_LANGFUSE_EXCLUDE: list });
+      expect(workplace.server.requests).toEqual([]);
+      await command(['backfill', '--all', '--yes']);
+      expect(roots()).toEqual([]);
+      expect(workplace.log.map(({ msg }) => msg)).toContain(optOut);
+      const on = { TRACE_TO_LANGFUSE: 'true' };
+      const { checks } = JSON.parse((await command(['doctor', '--json'], on)).stdout);
+      expect(checks).toContainEqual(
+        expect.objectContaining({ name: 'tracing', status: 'warning', message: `off in this directory: ${optOut}` }),
+      );
+      expect(checks).toContainEqual(
+        expect.objectContaining({
+          name: 'setting',
+          status: 'broken',
+          message: `CC_LANGFUSE_EXCLUDE: ${expected}; nothing is sent (from ${place})`,
+        }),
+      );
+      const { tracing } = JSON.parse((await command(['status', '--json'], on)).stdout);
+      expect(tracing).toMatchObject({ on: false, message: `off in this directory: ${optOut}` });
+    },
+  );
 
   test.each(['/app', '**/ap', '~', ''])('does not match other folders: %j', async (glob) => {
     session.addTurn();

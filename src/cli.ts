@@ -169,20 +169,43 @@ async function readOwnVariables(passed: NodeJS.ProcessEnv): Promise<OwnVariables
   const isUnnamed = named.size === 0 && !env.CC_LANGFUSE_SECRET_KEY_COMMAND;
   // The code that is loaded to find out is the worker's.
   if (!isUnnamed && !namesFolder(named)) keepCompiledCode(env);
-  // Without it Node looks up whose process this is.
-  if (named.has('HOME')) delete process.env.HOME;
-  const own = isUnnamed
-    ? { env, ignored: [] }
-    : (await import('./config/own-variables.lazy.js')).dropForeignVariables(env, folders);
+  const own = isUnnamed ? { env, ignored: [] } : await dropForeign(env, folders, named);
   if (startsDifferently(passed, own.env)) {
     await startAgain(withNodeStartOf(env, own.env));
     return undefined;
   }
-  for (const name of Object.keys({ ...passed, ...own.env })) {
-    if (own.env[name] === undefined) delete process.env[name];
-    else process.env[name] = own.env[name];
-  }
+  useAlone(own.env);
   return { ...own, env: withPluginOptions(own.env) };
+}
+
+async function dropForeign(
+  env: NodeJS.ProcessEnv,
+  folders: readonly string[],
+  named: ReadonlySet<string>,
+): Promise<OwnVariables> {
+  const { dropForeignVariables } = await import('./config/own-variables.lazy.js');
+  // Without it Node looks up whose process this is.
+  if (named.has('HOME')) delete process.env.HOME;
+  return dropForeignVariables(env, folders);
+}
+
+/** Node and the system's libraries read variables by themselves. */
+function useAlone(env: NodeJS.ProcessEnv): void {
+  for (const name of Object.keys({ ...process.env, ...env })) {
+    if (env[name] === undefined) delete process.env[name];
+    else process.env[name] = env[name];
+  }
+}
+
+/** In the shell that Claude Code has for the model, and for `!`, a command gets what the project sets. */
+async function dropForeignOfShell(env: NodeJS.ProcessEnv): Promise<NodeJS.ProcessEnv> {
+  if (!env.CLAUDECODE) return env;
+  const { dirname } = process.getBuiltinModule('node:path');
+  const folders = [process.cwd()];
+  for (let above = dirname(process.cwd()); above !== folders.at(-1); above = dirname(above)) folders.push(above);
+  const own = await dropForeign(env, folders, readProjectNames(folders));
+  useAlone(own.env);
+  return own.env;
 }
 
 /** The same command, in a process that gets what this one was given. */
@@ -279,7 +302,7 @@ async function runCommand(name: string, args: readonly string[], env: NodeJS.Pro
     if (isHelpWanted(args)) process.stdout.write(command.HELP);
     else {
       const { addStateFolder } = await import('./config/own-variables.lazy.js');
-      process.exitCode = await command.run(args, addStateFolder(env));
+      process.exitCode = await command.run(args, addStateFolder(await dropForeignOfShell(env)));
     }
   } catch (error) {
     const { name: kind, message } = error as Error;

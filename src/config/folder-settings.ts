@@ -78,9 +78,12 @@ async function combine(env: NodeJS.ProcessEnv, folder: string, sources: readonly
   );
   const restricting = sources.filter(({ scope }) => mayOptOut || scope === 'managed');
   const ofProject = sources.filter(isOfProject);
+  const ofUser = sources.filter((source) => !isOfProject(source)).map((source) => source.env);
+  // A run that was recorded has a project's rules among the user's, and the user may have added some since.
+  const { [RULES]: rules, ...others } = env;
   const restricted = restrict(
-    env,
-    sources.filter((source) => !isOfProject(source)).map((source) => source.env),
+    others,
+    [...ofUser, { [RULES]: rules }],
     ofProject.map((source) => source.env),
   );
   const own = pickDestination(Object.assign({}, ...ofProject.map((source) => source.env)));
@@ -97,6 +100,7 @@ async function combine(env: NodeJS.ProcessEnv, folder: string, sources: readonly
 }
 
 const MUTE = 'CC_LANGFUSE_MUTE';
+const RULES = 'CC_LANGFUSE_REDACT_EXTRA';
 
 function findMuting(sources: readonly Source[]): string | undefined {
   return sources.map(({ env }) => env[MUTE]).find(isSet);

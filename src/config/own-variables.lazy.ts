@@ -136,8 +136,29 @@ function isRestriction(variable: string): boolean {
   return isOfKind(variable, 'restricts');
 }
 
+/**
+ * Returns a line for each variable of the shell that would count in hooks, and that they cannot see: Claude Code gives them the
+ * project's value in its place. In files of the user's, it would be seen.
+ */
+export function listHiddenVariables(shell: NodeJS.ProcessEnv, folder: string): string[] {
+  const sources = readSources(shell, folder);
+  const own = merge(sources.filter((source) => !isOfProject(source)));
+  return sources.filter(isOfProject).flatMap(({ name: file, env: theirs }) =>
+    Object.keys(theirs)
+      .filter((name) => isSet(shell[name]) && !isSet(own[name]) && isHidden(name, shell[name], theirs[name]))
+      .map((name) => `${name}: hooks do not see what the shell says, because ${file} sets it, too`),
+  );
+}
+
+function isHidden(name: string, ours = '', theirs = ''): boolean {
+  if (ours.trim() === theirs.trim()) return false;
+  if (isRestriction(name)) return restrict({ [name]: ours }, [], [{ [name]: theirs }])[name] !== theirs;
+  if (variableNames('TRACE_TO_LANGFUSE').includes(name)) return theirs.trim() === 'true';
+  return whenVariableOfProject(name) === undefined && matters(name);
+}
+
 /** Whether this program, Node or the system's libraries act on a variable. */
-export function matters(variable: string): boolean {
+function matters(variable: string): boolean {
   return isSetting(variable) || OTHERS_THAT_MATTER.has(variable.toUpperCase());
 }
 

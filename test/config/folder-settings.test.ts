@@ -41,6 +41,38 @@ describe('the settings of a hook', () => {
     });
   });
 
+  test('put the rules of the user before those of a project, also those that the user has added since the run', async () => {
+    const list = (...names: string[]) => JSON.stringify(names.map((pattern) => ({ pattern })));
+    writeFolderSettings(home, { CC_LANGFUSE_REDACT_EXTRA: list('mine', 'mine too') });
+    writeFolderSettings(project, { CC_LANGFUSE_REDACT_EXTRA: list('theirs') });
+    const { env } = await readHookSettings({ ...user, CC_LANGFUSE_REDACT_EXTRA: list('mine', 'theirs') }, project);
+    expect(env).toEqual({ ...user, CC_LANGFUSE_REDACT_EXTRA: list('mine', 'mine too', 'theirs') });
+  });
+
+  test.each([
+    ['CC_LANGFUSE_MAX_CHARS', '-5'],
+    ['CC_LANGFUSE_REDACT', 'no'],
+    ['CC_LANGFUSE_INPUT', 'all'],
+  ])('name a value of a project that cannot be read, and do not use it: %s=%s', async (name, value) => {
+    writeFolderSettings(project, { [name]: value });
+    expect(await readHookSettings(user, project)).toEqual({
+      env: user,
+      mayOptOut: true,
+      optOut: undefined,
+      problems: [`${name}: is ignored, because its value in ${file(project)} is bad`],
+      ownDestination: undefined,
+    });
+  });
+
+  test.each([
+    ['CC_LANGFUSE_CAPTURE', 'some'],
+    ['CC_LANGFUSE_MEDIA', 'no'],
+    ['CC_LANGFUSE_REDACT_EXTRA', '['],
+  ])('keep a value of a project that is bad and stricter than any other: %s=%s', async (name, value) => {
+    writeFolderSettings(project, { [name]: value });
+    expect((await readHookSettings(user, project)).env).toEqual({ ...user, [name]: value });
+  });
+
   test.each(['settings.json', 'settings.local.json'])('say which file turns tracing off: %s', async (name) => {
     writeFolderSettings(project, { TRACE_TO_LANGFUSE: 'false' }, name);
     const { optOut } = await readHookSettings({ ...user, TRACE_TO_LANGFUSE: 'true' }, project);
@@ -175,6 +207,20 @@ describe('managed settings', () => {
     const settings = await withManaged({ CC_LANGFUSE_ALLOW_OPT_OUT: 'false' });
     expect((await settings.readHookSettings(env, project)).optOut).toBeUndefined();
     expect((await settings.readCommandSettings(env, project)).optOut).toBeUndefined();
+  });
+
+  test('with CC_LANGFUSE_ALLOW_OPT_OUT=false are the only ones that mute', async () => {
+    writeFolderSettings(project, { CC_LANGFUSE_MUTE: true });
+    const env = { ...user, CC_LANGFUSE_MUTE: 'true' };
+    for (const [theirs, mute] of [
+      [{}, 'true'],
+      [{ CC_LANGFUSE_ALLOW_OPT_OUT: false }, undefined],
+      [{ CC_LANGFUSE_ALLOW_OPT_OUT: 'false', CC_LANGFUSE_MUTE: 'true' }, 'true'],
+    ] as const) {
+      const settings = await withManaged(theirs);
+      expect((await settings.readHookSettings(env, project)).env.CC_LANGFUSE_MUTE).toBe(mute);
+      expect((await settings.readCommandSettings(env, project)).env.CC_LANGFUSE_MUTE).toBe(mute);
+    }
   });
 
   test('may turn tracing off themselves, and nobody else may forbid others to', async () => {

@@ -167,6 +167,29 @@ describe('a proxy', () => {
   });
 });
 
+describe('a command', () => {
+  const backfill = (env: Environment) => {
+    workplace.letIdle();
+    mkdirSync(join(project, 'deep'), { recursive: true });
+    return run(['backfill', '--all', '--yes'], { ...workplace.env, ...env }, '', { cwd: join(project, 'deep') });
+  };
+
+  test('in the shell of Claude Code, which passes on what the project sets, uses nothing of it', async () => {
+    const theirs = { HTTP_PROXY: `http://${address(proxy)}`, CC_LANGFUSE_HEADERS: 'x-of=theirs' };
+    writeFolderSettings(project, theirs);
+    await backfill({ CLAUDECODE: '1', ...theirs });
+    expect({ turns: turns(), proxied }).toEqual({ turns: ['Turn 1'], proxied: [] });
+    expect(workplace.server.requests.map(({ headers }) => headers['x-of'])).not.toContain('theirs');
+  });
+
+  test('in the shell of a person uses what that shell has, though the project names it', async () => {
+    const mine = { HTTP_PROXY: `http://${address(proxy)}` };
+    writeFolderSettings(project, { HTTP_PROXY: 'http://127.0.0.1:1' });
+    await backfill({ LANGFUSE_BASE_URL: 'http://langfuse.test', ...mine });
+    expect(proxied).toContainEqual(expect.stringContaining('http://langfuse.test/'));
+  });
+});
+
 describe('NODE_OPTIONS', () => {
   const start = (env: Environment) => launch({ ...env, ...TERMINAL });
 

@@ -149,6 +149,36 @@ test('the launcher looks there for sessions that were traced', async () => {
   await expect.poll(() => namesIn(join(folder, 'cc-langfuse_open')), POLL).toEqual([]);
 });
 
+test.each([STATE_DIR, 'CLAUDE_CONFIG_DIR'])(
+  'a project that turns tracing off ends the run, though it names another folder: %s',
+  async (name) => {
+    const theirs = { [name]: folder, TRACE_TO_LANGFUSE: 'false' };
+    const open = join(workplace.stateFolder, 'cc-langfuse_open');
+    for (const start of [
+      () => hook(session.payload('Stop'), theirs),
+      async () =>
+        spawnSync('sh', [LAUNCHER, 'Stop', process.execPath], {
+          input: JSON.stringify(session.payload('Stop')),
+          env: {
+            PATH: process.env.PATH,
+            ...workplace.env,
+            ...theirs,
+            CLAUDE_CODE_SESSION_ID: ID,
+            CLAUDE_PROJECT_DIR: project,
+          } as NodeJS.ProcessEnv,
+        }),
+    ]) {
+      writeFolderSettings(project, {});
+      await hook(session.payload('Stop'));
+      expect(namesIn(open)).toEqual([ID]);
+      writeFolderSettings(project, theirs);
+      await start();
+      await expect.poll(() => namesIn(open), POLL).toEqual([]);
+    }
+    expect(namesIn(folder)).toEqual([]);
+  },
+);
+
 test('doctor warns if others could put something into it', async () => {
   mkdirSync(folder, { recursive: true });
   chmodSync(folder, 0o777);

@@ -17,19 +17,25 @@ program=$folder/cli.cjs
 [ -f "$program" ] || program=$folder/cc-langfuse
 [ -f "$program" ] || exit
 
-# Puts the project's settings, which may set what this script and Node act on, into $text. No other program is found by a PATH here.
+# Puts the project's settings, which may set what this script and Node act on, into $text.
 read_project_settings() {
   text=
   project=${CLAUDE_PROJECT_DIR:-$PWD}
-  set -- "$project/.claude/settings.json" "$project/.claude/settings.local.json"
-  [ "$project" = "$PWD" ] || set -- "$@" "$PWD/.claude/settings.json" "$PWD/.claude/settings.local.json"
+  set --
+  for folder in "$project" "$PWD"; do
+    for file in "$folder/.claude/settings.json" "$folder/.claude/settings.local.json"; do
+      [ -f "$file" ] && set -- "$@" "$file"
+    done
+    [ "$project" = "$PWD" ] && break
+  done
+  [ "$#" -gt 0 ] || return 0
+  # A PATH of the project's could name another cat.
+  if [ -x /bin/cat ]; then
+    text=$(/bin/cat -- "$@")
+    return
+  fi
   for file; do
-    [ -f "$file" ] || continue
-    if [ -x /bin/cat ]; then
-      text=$text$(/bin/cat "$file" 2>/dev/null)
-    else
-      while IFS= read -r line || [ -n "$line" ]; do text=$text$line; done <"$file"
-    fi
+    while IFS= read -r line || [ -n "$line" ]; do text=$text$line; done <"$file"
   done
 }
 
@@ -37,14 +43,17 @@ read_project_settings() {
 # name until Node knows whose it is. Node has the same list, in node-start.ts.
 hold_back() {
   read_project_settings
-  [ -n "$text" ] || return 0
+  case $text in
+  # A name may also be written with escapes.
+  *'"env"'* | *'\u'*) ;;
+  *) return 0 ;;
+  esac
   for name in NODE_OPTIONS NODE_EXTRA_CA_CERTS NODE_USE_SYSTEM_CA NODE_USE_ENV_PROXY NODE_PATH NODE_COMPILE_CACHE \
     NODE_V8_COVERAGE NODE_REDIRECT_WARNINGS NODE_ICU_DATA NODE_DEBUG NODE_DEBUG_NATIVE NODE_CHANNEL_FD NODE_UNIQUE_ID \
     OPENSSL_CONF OPENSSL_MODULES OPENSSL_ENGINES LD_PRELOAD LD_AUDIT LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES \
     DYLD_LIBRARY_PATH DYLD_FRAMEWORK_PATH DYLD_FALLBACK_LIBRARY_PATH \
     PATH HOME CLAUDE_CONFIG_DIR CC_LANGFUSE_STATE_DIR CC_LANGFUSE_WAIT CI; do
     case $text in
-    # A name may also be written with escapes.
     *"\"$name\""* | *'\u'*) ;;
     *) continue ;;
     esac
@@ -73,7 +82,7 @@ print_status_line() {
   '' | *[!A-Za-z0-9_-]*) exit ;;
   esac
   # Workers write into this folder if it is there.
-  [ -d "$state/cc-langfuse_status" ] || (umask 077 && mkdir -p "$state/cc-langfuse_status") 2>/dev/null
+  [ -d "$state/cc-langfuse_status" ] || is_held_folder || (umask 077 && mkdir -p "$state/cc-langfuse_status") 2>/dev/null
   text=traced
   [ -f "$state/cc-langfuse_status/$session" ] && IFS= read -r text <"$state/cc-langfuse_status/$session"
   [ -e "$state/cc-langfuse_open/$session" ] || text='not traced'

@@ -25,7 +25,8 @@ export function runSlashCommand(program: string, text: string, env: NodeJS.Proce
   if (!args) return;
   const { stdout, stderr, error } = spawnSync(process.execPath, [program, ...args], {
     cwd: payload.cwd,
-    env: { ...env, CLAUDE_CODE_SESSION_ID: payload.session_id },
+    // The variables are this hook's, without what the project must not set.
+    env: { ...env, CLAUDECODE: undefined, CLAUDE_CODE_SESSION_ID: payload.session_id },
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: TIMEOUT_MS,

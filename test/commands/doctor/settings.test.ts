@@ -238,6 +238,40 @@ describe('a project’s settings', () => {
     expect(new Set(hosts)).toEqual(new Set([`127.0.0.1:${port}`]));
   });
 
+  test('that count for nothing, or hide what the shell says, are named', async () => {
+    home.setUp();
+    const theirs = {
+      HTTPS_PROXY: 'http://theirs.test',
+      NODE_OPTIONS: '--inspect',
+      TRACE_TO_LANGFUSE: 'true',
+      CC_LANGFUSE_CAPTURE: 'full',
+      CC_LANGFUSE_MAX_CHARS: '-5',
+      CC_LANGFUSE_REDACT: 'false',
+      CC_LANGFUSE_MEDIA: 'false',
+      LANGFUSE_TAGS: 'theirs',
+      FOO: 'theirs',
+    };
+    home.writeSettings({ env: theirs }, 'project');
+    const shell = {
+      HTTPS_PROXY: 'http://mine.test',
+      CC_LANGFUSE_CAPTURE: 'metadata',
+      CC_LANGFUSE_MAX_CHARS: '7',
+      CC_LANGFUSE_MEDIA: 'true',
+      LANGFUSE_TAGS: 'mine',
+      FOO: 'mine',
+    };
+    const file = '~/project/.claude/settings.json';
+    expect((await home.check(shell)).lines(/^(?:ignored|hidden)$/)).toEqual([
+      `warning ignored: HTTPS_PROXY: is ignored, because ${file} cannot set it`,
+      `warning ignored: NODE_OPTIONS: is ignored, because ${file} cannot set it`,
+      `warning ignored: CC_LANGFUSE_REDACT: is ignored, because ${file} can only make it stricter`,
+      `warning ignored: CC_LANGFUSE_MAX_CHARS: is ignored, because its value in ${file} is bad`,
+      ...['HTTPS_PROXY', 'CC_LANGFUSE_CAPTURE', 'CC_LANGFUSE_MAX_CHARS'].map(
+        (name) => `warning hidden: ${name}: hooks do not see what the shell says, because ${file} sets it, too`,
+      ),
+    ]);
+  });
+
   test('that are the only ones do not make doctor ask their server', async () => {
     const { HOME, ...env } = home.workplace.env;
     home.workplace.env = { HOME };

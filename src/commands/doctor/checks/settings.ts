@@ -6,21 +6,15 @@ import { ownCommand } from '../../../cli/own-command.js';
 import { quoteForShell } from '../../../cli/terminal.js';
 import { hasNoTranscripts, NO_TRANSCRIPTS } from '../../../config/claude-folder.js';
 import { findOwnPlugins, readPluginOptions } from '../../../config/claude-hooks.js';
-import {
-  type AcceptedSettings,
-  acceptedSettings,
-  envBlock,
-  type SettingsFile,
-} from '../../../config/claude-settings.js';
-import { isOfProject, readCommandSettings, readHookSettings } from '../../../config/folder-settings.js';
-import { dropForeignVariables, matters } from '../../../config/own-variables.lazy.js';
+import { acceptedSettings, envBlock, type SettingsFile } from '../../../config/claude-settings.js';
+import { readCommandSettings, readHookSettings } from '../../../config/folder-settings.js';
+import { dropForeignVariables, listHiddenVariables } from '../../../config/own-variables.lazy.js';
 import { addPluginOptions } from '../../../config/plugin-options.js';
 import { isKey, parseOtlpHeaders } from '../../../config/setting-formats.js';
 import {
   type DestinationConfig,
   type GivenSetting,
   givenSettings,
-  isOfKind,
   isSet,
   readSettings,
   type Settings,
@@ -95,7 +89,7 @@ export async function readSettingsInForce(
     hookEnv,
     settings: await readSettings(there.env),
     ignored: [...ignored, ...(there.problems ?? []).filter((problem) => problem !== there.optOut)],
-    hidden: listHidden(shell, accepted),
+    hidden: listHiddenVariables(shell, cwd),
     trusted: await readSettings((await readCommandSettings(shell, cwd)).env),
     optOut: there.optOut,
     plugin,
@@ -155,22 +149,6 @@ function checkIgnoredSettings({ ignored, trusted }: SettingsInForce): Finding[] 
     ? 'nothing, if you did not set it; otherwise set it in your own settings'
     : `set it in your own settings`;
   return ignored.map((line) => about('ignored', { variable: variableOfProblem(line) }).warning(line, fix));
-}
-
-/** Claude Code gives hooks the project's value in place of the shell's, so that nobody there can say what it was. */
-function listHidden(shell: NodeJS.ProcessEnv, files: readonly AcceptedSettings[]): string[] {
-  const [ofProject, others] = [true, false].map((isWanted) =>
-    files
-      .filter((file) => isOfProject(file) === isWanted)
-      .map(({ path, content }) => ({ path, env: envBlock(content) })),
-  );
-  const isKnown = (variable: string) => others?.some(({ env }) => isSet(env[variable]));
-  return (ofProject ?? []).flatMap(({ path, env }) =>
-    Object.keys(env)
-      .filter((variable) => matters(variable) && !isOfKind(variable, 'describes') && !isKnown(variable))
-      .filter((variable) => isSet(shell[variable]) && shell[variable] !== env[variable])
-      .map((variable) => `${variable}: hooks do not see the shell's value, because ${path} sets it, too`),
-  );
 }
 
 function checkHiddenSettings({ hidden }: SettingsInForce): Finding[] {

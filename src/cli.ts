@@ -86,8 +86,7 @@ async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv):
     case 'hook':
       if (isHelpWanted(args)) process.stdout.write(HOOK_HELP);
       // First of all, since with tracing off the hook must cost nothing.
-      else if (isTracing(env)) await startHook(env);
-      else if (mayHaveBeenTraced(env)) await optOut(env);
+      else if (isTracing(env) || mayHaveBeenTraced(env)) await startHook(env);
       return;
     // Started by hook.sh, or by `hook`, in the background.
     case 'worker':
@@ -123,6 +122,7 @@ async function main([name, ...args]: readonly string[], env: NodeJS.ProcessEnv):
 async function startHook(passed: NodeJS.ProcessEnv): Promise<void> {
   const own = await readOwnVariables(passed);
   if (!own) return;
+  if (!isTracing(own.env)) return optOut(own);
   const { CLAUDE_CODE_ENTRYPOINT: entrypoint = '' } = passed;
   const { CI, CC_LANGFUSE_WAIT } = own.env;
   if (entrypoint === '' || entrypoint.startsWith('sdk') || CI || CC_LANGFUSE_WAIT === '1') return runHook(own);
@@ -134,9 +134,10 @@ async function startHook(passed: NodeJS.ProcessEnv): Promise<void> {
 
 async function startWorker(env: NodeJS.ProcessEnv, [bytes = '']: readonly string[]): Promise<void> {
   const transcriptBytes = /^\d+$/.test(bytes) ? Number(bytes) : undefined;
-  if (!isTracing(env)) return optOut(env, transcriptBytes);
   const own = await readOwnVariables(env);
-  if (own) return runHook(own, { forMs: WORKER_MS, transcriptBytes });
+  if (!own) return;
+  if (!isTracing(own.env)) return optOut(own, transcriptBytes);
+  return runHook(own, { forMs: WORKER_MS, transcriptBytes });
 }
 
 async function startSlashCommand(env: NodeJS.ProcessEnv): Promise<void> {
@@ -228,18 +229,16 @@ async function runHook(own: OwnVariables, worker?: Worker): Promise<void> {
 
 async function startFollower(env: NodeJS.ProcessEnv): Promise<void> {
   const own = await readOwnVariables(env);
-  if (!own) return;
+  if (!own || !isTracing(own.env)) return;
   keepCompiledCode(own.env);
   const { follow } = await import('./commands/hook/follow.lazy.js');
   await follow(own.env);
   process.exit();
 }
 
-async function optOut(env: NodeJS.ProcessEnv, transcriptBytes?: number): Promise<void> {
-  const own = await readOwnVariables(env);
-  if (!own) return;
+async function optOut({ env }: OwnVariables, transcriptBytes?: number): Promise<void> {
   const command = await import('./commands/hook/opt-out.lazy.js');
-  return command.optOut(own.env, transcriptBytes);
+  return command.optOut(env, transcriptBytes);
 }
 
 function isTracing({ CC_TRACE_TO_LANGFUSE, TRACE_TO_LANGFUSE }: NodeJS.ProcessEnv): boolean {

@@ -28,6 +28,8 @@ const CLAUDE_FOLDER = 'CLAUDE_CONFIG_DIR';
 const HOMES = ['HOME', 'USERPROFILE'];
 /** What is run must be known to be the user's own: that no file of the project names it is not enough. */
 const COMMAND = 'CC_LANGFUSE_SECRET_KEY_COMMAND';
+/** With this in the shell a user keeps one run from being traced. */
+const RUN_SWITCH = 'CC_TRACE_TO_LANGFUSE';
 /** Claude Code sets it for each hook, whatever the settings say. */
 const OF_CLAUDE_CODE = 'CLAUDE_PROJECT_DIR';
 /** The credentials that each server gets. A project that chooses a server must provide its own. */
@@ -86,6 +88,11 @@ export function dropForeignVariables(passed: NodeJS.ProcessEnv, folders: readonl
       ignored.push(`${name}: is ignored, because ${serverIn} chooses the server`);
     }
   }
+  const switchIn = foreign.find((source) => isOn(source.env[RUN_SWITCH]))?.name;
+  if (switchIn !== undefined && isOn(kept[RUN_SWITCH]) && !isOn(own[RUN_SWITCH])) {
+    kept[RUN_SWITCH] = 'false';
+    ignored.push(`${RUN_SWITCH}: counts as false, because ${switchIn} hides what the shell says`);
+  }
   const restricted = restrict(
     kept,
     [],
@@ -126,6 +133,10 @@ function merge(sources: readonly Source[]): NodeJS.ProcessEnv {
 
 function sets({ env }: Source, name: string): boolean {
   return Object.keys(env).some((each) => comparableName(each) === comparableName(name));
+}
+
+function isOn(value = ''): boolean {
+  return value.trim() === 'true';
 }
 
 function explain(namedIn: string | undefined): string {

@@ -159,6 +159,23 @@ describe('what a project sets', () => {
   });
 });
 
+describe('tracing that the user turns off for one run', () => {
+  const name = 'CC_TRACE_TO_LANGFUSE';
+
+  test('stays off if a project turns it on under the same name, which hides what the shell says', () => {
+    expect(drop({ [name]: 'true', TRACE_TO_LANGFUSE: 'true' }, { [name]: 'false' })).toEqual({
+      left: { [name]: 'false', TRACE_TO_LANGFUSE: 'true' },
+      ignored: [`${name}: counts as false, because ${file()} hides what the shell says`],
+    });
+    expect(drop({ [name]: 'no' }, { [name]: 'true' })).toEqual({ left: { [name]: 'no' }, ignored: [] });
+  });
+
+  test('is on if the settings of the user say so', () => {
+    writeFolderSettings(home, { [name]: 'true' });
+    expect(drop({ [name]: 'true' })).toEqual({ left: { [name]: 'true' }, ignored: [] });
+  });
+});
+
 describe('a restriction of a project', () => {
   test.each([
     ['CC_LANGFUSE_REDACT', 'false'],

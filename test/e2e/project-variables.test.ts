@@ -238,6 +238,14 @@ describe('NODE_OPTIONS', () => {
   );
 });
 
+test('a run that the user does not trace is not traced because the project says so under the same name', async () => {
+  const theirs = { CC_TRACE_TO_LANGFUSE: 'true', TRACE_TO_LANGFUSE: 'true' };
+  writeFolderSettings(project, theirs);
+  await launch({ ...theirs, ...IN_FRONT });
+  await launch({ ...theirs }, 'SessionEnd');
+  expect(workplace.server.requests).toEqual([]);
+});
+
 test('no program that a PATH of the project names is run', async () => {
   const folder = join(project, 'bin');
   mkdirSync(folder);

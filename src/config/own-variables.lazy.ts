@@ -64,23 +64,30 @@ export function dropForeignVariables(passed: NodeJS.ProcessEnv, folders: readonl
     if (when !== 'own destination') return when === 'always' && !isRestriction(name);
     return hasOwnDestination || isInstalledDestination(stateFolder(env), source.name, source.env);
   };
+  /** The file because of which a value cannot be trusted. An empty value, too, takes the place of the shell's. */
+  const findForeign = (name: string, value = '') => {
+    const naming = foreign.filter((source) => sets(source, name));
+    const isChosen = naming.some((source) => source.env[name] === value && isAllowed(name, source));
+    return isChosen ? undefined : naming.find((source) => !isAllowed(name, source))?.name;
+  };
   const kept = { ...env };
-  const withoutServer = new Map<SettingName, string>();
+  const unknownServers = new Map<SettingName, string>();
   for (const [name, value] of Object.entries(env)) {
     const isKnown = value === own[name] || value !== passed[name];
-    if (name === OF_CLAUDE_CODE || !isSet(value) || isKnown) continue;
-    const namedIn = foreign.find((source) => sets(source, name) && !isAllowed(name, source))?.name;
-    if (namedIn === undefined && name !== COMMAND) continue;
+    if (name === OF_CLAUDE_CODE || isKnown) continue;
+    const namedIn = findForeign(name, value);
+    if (namedIn === undefined && !(name === COMMAND && isSet(value))) continue;
     kept[name] = own[name] ?? (name === 'PATH' ? USUAL_PATH : undefined);
     const server = SERVERS.find((setting) => variableNames(setting).includes(name));
     if (server !== undefined && namedIn !== undefined && variableFor(server, kept) === undefined)
-      withoutServer.set(server, namedIn);
-    else if (!isRestriction(name) && matters(name)) ignored.push(`${name}: is ignored, because ${explain(namedIn)}`);
+      unknownServers.set(server, namedIn);
+    else if (isSet(value) && !isRestriction(name) && matters(name))
+      ignored.push(`${name}: is ignored, because ${explain(namedIn)}`);
   }
   for (const [server, secrets] of SECRETS_OF_SERVERS) {
     // What the user has chosen may be in the shell alone. The default could be another server.
-    const isUnknown = withoutServer.has(server) && variableFor(server, kept) === undefined;
-    const serverIn = isUnknown ? withoutServer.get(server) : findForeignServer(server, kept, foreign, own);
+    const unknownIn = variableFor(server, kept) === undefined ? unknownServers.get(server) : undefined;
+    const serverIn = unknownIn ?? findForeignServer(server, kept, foreign, own);
     if (serverIn === undefined) continue;
     for (const name of secrets.flatMap(variableNames)) {
       if (!isSet(kept[name]) || foreign.some((source) => source.env[name] === kept[name])) continue;
@@ -93,11 +100,8 @@ export function dropForeignVariables(passed: NodeJS.ProcessEnv, folders: readonl
     kept[RUN_SWITCH] = 'false';
     ignored.push(`${RUN_SWITCH}: counts as false, because ${switchIn} hides what the shell says`);
   }
-  const restricted = restrict(
-    kept,
-    [],
-    foreign.map(({ env: theirs }) => theirs),
-  );
+  const theirs = foreign.map((source) => source.env);
+  const restricted = restrict(kept, [], theirs);
   return { env: restricted, ignored: [...ignored, ...listLifted(restricted, foreign)] };
 }
 

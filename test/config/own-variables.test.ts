@@ -159,6 +159,27 @@ describe('what a project sets', () => {
   });
 });
 
+test('an empty value of a project, which hides the server of the shell, does not make the default one', () => {
+  const keys = { LANGFUSE_PUBLIC_KEY: 'pk-mine', LANGFUSE_SECRET_KEY: 'sk-mine' };
+  expect(drop({ LANGFUSE_BASE_URL: '' }, { ...keys, LANGFUSE_BASE_URL: 'https://mine.test' })).toEqual({
+    left: { LANGFUSE_PUBLIC_KEY: 'pk-mine' },
+    ignored: [`LANGFUSE_SECRET_KEY: is ignored, because ${file()} chooses the server`],
+  });
+  writeFolderSettings(home, { LANGFUSE_BASE_URL: 'https://mine.test', HTTPS_PROXY: 'http://mine.test' });
+  expect(drop({ LANGFUSE_BASE_URL: '', HTTPS_PROXY: '' }, keys)).toEqual({
+    left: { ...keys, LANGFUSE_BASE_URL: 'https://mine.test', HTTPS_PROXY: 'http://mine.test' },
+    ignored: [],
+  });
+});
+
+test('a destination that the user has installed in the local settings counts, whatever the committed ones name', () => {
+  const mine = { LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_BASE_URL: 'https://mine.test' };
+  writeFolderSettings(project, mine, 'settings.local.json');
+  saveInstalledDestination(join(home, '.claude', 'state'), join(project, '.claude', 'settings.local.json'), mine);
+  writeFolderSettings(project, { LANGFUSE_BASE_URL: 'https://theirs.test' });
+  expect(dropForeignVariables({ ...user, ...mine }, [project])).toEqual({ env: { ...user, ...mine }, ignored: [] });
+});
+
 describe('tracing that the user turns off for one run', () => {
   const name = 'CC_TRACE_TO_LANGFUSE';
 

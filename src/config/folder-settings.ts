@@ -112,7 +112,7 @@ export function isOfProject({ scope }: Pick<Source, 'scope'>): boolean {
 
 /** Returns a project's variables that name a destination. */
 export function pickDestination(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return pick(env, (variable) => whenVariableOfProject(variable) === 'own destination');
+  return pick(env, (variable) => whenVariableOfProject(variable) === 'installed');
 }
 
 function pick(env: NodeJS.ProcessEnv, isWanted: (variable: string) => boolean): NodeJS.ProcessEnv {

@@ -21,6 +21,8 @@ export interface OwnVariables {
   readonly env: NodeJS.ProcessEnv;
   /** A line for each variable that does not count, and why. None contains a value. */
   readonly ignored: readonly string[];
+  /** Whether nothing is sent, because a project names a destination that the user has not installed there. */
+  readonly isHeld?: boolean;
 }
 
 /** With these a project would choose which file is the user's. */
@@ -46,6 +48,9 @@ const OTHERS_THAT_MATTER = new Set([
   ...['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', 'NO_PROXY', 'NODE_TLS_REJECT_UNAUTHORIZED'],
   ...['SSL_CERT_FILE', 'SSL_CERT_DIR', 'CLAUDE_CODE_CERT_STORE', 'RES_OPTIONS', 'LOCALDOMAIN', 'HOSTALIASES'],
 ]);
+/** Without it, the plugin has no destination. */
+const PLUGIN_KEY = 'CLAUDE_PLUGIN_OPTION_PUBLIC_KEY';
+const INSTALL_IT = 'which counts once you have installed it there (cc-langfuse install --scope local)';
 /** For what the user's own command runs. */
 const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/homebrew/bin';
 
@@ -58,11 +63,10 @@ export function dropForeignVariables(passed: NodeJS.ProcessEnv, folders: readonl
   const sources = [...new Set(folders)].flatMap((folder) => readSources(env, folder));
   const foreign = sources.filter(isOfProject);
   const own = merge(sources.filter((source) => !isOfProject(source)));
-  const hasOwnDestination = hasDestination(pickDestination(merge(foreign)));
+  const isInstalled = (source: Source) => isInstalledDestination(stateFolder(env), source.name, source.env);
   const isAllowed = (name: string, source: Source) => {
     const when = whenVariableOfProject(name);
-    if (when !== 'own destination') return when === 'always' && !isRestriction(name);
-    return hasOwnDestination || isInstalledDestination(stateFolder(env), source.name, source.env);
+    return when === 'installed' ? isInstalled(source) : when === 'always' && !isRestriction(name);
   };
   /** The file because of which a value cannot be trusted. An empty value, too, takes the place of the shell's. */
   const findForeign = (name: string, value = '') => {
@@ -70,6 +74,8 @@ export function dropForeignVariables(passed: NodeJS.ProcessEnv, folders: readonl
     const isChosen = naming.some((source) => source.env[name] === value && isAllowed(name, source));
     return isChosen ? undefined : naming.find((source) => !isAllowed(name, source))?.name;
   };
+  const destinationIn = foreign.some(isInstalled) ? undefined : findDestinationFile(foreign);
+  const isHeld = destinationIn !== undefined;
   const kept = { ...env };
   const unknownServers = new Map<SettingName, string>();
   for (const [name, value] of Object.entries(env)) {
@@ -81,8 +87,15 @@ export function dropForeignVariables(passed: NodeJS.ProcessEnv, folders: readonl
     const server = SERVERS.find((setting) => variableNames(setting).includes(name));
     if (server !== undefined && namedIn !== undefined && variableFor(server, kept) === undefined)
       unknownServers.set(server, namedIn);
-    else if (isSet(value) && !isRestriction(name) && matters(name))
+    else if (isSet(value) && !isRestriction(name) && matters(name) && !(isHeld && isOfDestination(name)))
       ignored.push(`${name}: is ignored, because ${explain(namedIn)}`);
+  }
+  if (destinationIn !== undefined) {
+    // It may be the user's wish that nothing of the project goes to the usual destination.
+    for (const name of [...Object.keys(pickDestination(kept)), PLUGIN_KEY]) delete kept[name];
+    const { CC_LANGFUSE_OTLP_URL: collector = '' } = merge(foreign);
+    const named = isSet(collector) ? 'CC_LANGFUSE_OTLP_URL' : 'LANGFUSE_SECRET_KEY';
+    ignored.push(`${named}: is ignored, because ${destinationIn} names another destination, ${INSTALL_IT}`);
   }
   for (const [server, secrets] of SECRETS_OF_SERVERS) {
     // What the user has chosen may be in the shell alone. The default could be another server.
@@ -102,7 +115,18 @@ export function dropForeignVariables(passed: NodeJS.ProcessEnv, folders: readonl
   }
   const theirs = foreign.map((source) => source.env);
   const restricted = restrict(kept, [], theirs);
-  return { env: restricted, ignored: [...ignored, ...listLifted(restricted, foreign)] };
+  const all = [...ignored, ...listLifted(restricted, foreign)];
+  return { env: restricted, ignored: all, isHeld };
+}
+
+function isOfDestination(name: string): boolean {
+  return whenVariableOfProject(name) === 'installed';
+}
+
+/** The file of a project that names a destination with all that it needs; it may be one of several that do. */
+function findDestinationFile(foreign: readonly Source[]): string | undefined {
+  if (!hasDestination(pickDestination(merge(foreign)))) return undefined;
+  return foreign.findLast(({ env }) => Object.keys(pickDestination(env)).length > 0)?.name;
 }
 
 /** Nothing of what the user restricts would be found in folders that a project chooses, and no session would be muted. */

@@ -21,10 +21,10 @@ export interface SettingDefinition {
   readonly fallback?: string;
   readonly aliases?: readonly string[];
   /**
-   * Whether a project's settings may set it, as they may everything that describes or restricts: always, or as a part of a destination
-   * with keys of its own. Whoever wrote the project chooses nothing else.
+   * Whether a project's settings may set it, as they may everything that describes or restricts: always, or if the user has
+   * installed a destination there. Whoever wrote the project chooses nothing else.
    */
-  readonly ofProject?: 'always' | 'own destination';
+  readonly ofProject?: 'always' | 'installed';
   /** Joins two values of a setting that restricts, so that what either of them forbids stays forbidden. */
   readonly combine?: (a: string, b: string) => string;
 }
@@ -46,13 +46,13 @@ export const SETTINGS = {
     kind: 'destination',
     help: 'Public key of the Langfuse project.',
     schema: formats.text,
-    ofProject: 'own destination',
+    ofProject: 'installed',
   },
   LANGFUSE_SECRET_KEY: {
     kind: 'secret',
     help: 'Secret key of the Langfuse project.',
     schema: formats.text,
-    ofProject: 'own destination',
+    ofProject: 'installed',
   },
   CC_LANGFUSE_SECRET_KEY_COMMAND: {
     kind: 'secret',
@@ -65,7 +65,7 @@ export const SETTINGS = {
     schema: formats.webUrl,
     default: 'https://cloud.langfuse.com',
     aliases: ['LANGFUSE_BASEURL', 'LANGFUSE_HOST'],
-    ofProject: 'own destination',
+    ofProject: 'installed',
   },
   CC_LANGFUSE_HEADERS: {
     kind: 'secret',
@@ -78,20 +78,20 @@ export const SETTINGS = {
     help: "Langfuse's API to use: `otlp`, `ingestion` (for servers before 3.22), or `auto` to find out.",
     schema: formats.oneOf('auto', 'otlp', 'ingestion'),
     default: 'auto',
-    ofProject: 'own destination',
+    ofProject: 'installed',
   },
   CC_LANGFUSE_OTLP_URL: {
     kind: 'destination',
     help: 'URL for traces of an OpenTelemetry Collector, which then replaces Langfuse: no keys are needed, and none are sent.',
     schema: formats.tracesUrl,
-    ofProject: 'own destination',
+    ofProject: 'installed',
   },
   CC_LANGFUSE_OTLP_HEADERS: {
     kind: 'secret',
     help: 'Headers for the Collector: `name=value,name=value`, values percent-encoded.',
     schema: formats.otlpHeaders,
     default: '',
-    ofProject: 'own destination',
+    ofProject: 'installed',
   },
   CC_LANGFUSE_CAPTURE: {
     kind: 'restricts',
@@ -263,7 +263,7 @@ export type SettingValues = {
 
 export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[];
 
-/** Whether a project's settings may always set it, or only as a part of a destination with keys of its own. */
+/** Whether a project's settings may always set it, or only as a part of a destination that the user has installed there. */
 export function whenOfProject(name: SettingName): SettingDefinition['ofProject'] {
   const { kind, ofProject }: SettingDefinition = SETTINGS[name];
   return kind === 'describes' || kind === 'restricts' ? 'always' : ofProject;

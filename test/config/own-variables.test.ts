@@ -131,8 +131,8 @@ describe('what a project sets', () => {
     expect(drop({ CLAUDE_PROJECT_DIR: project }).left).toEqual({ CLAUDE_PROJECT_DIR: project });
   });
 
-  test('may be a destination with keys of its own, or one that the user has installed, but no part of one', () => {
-    expect(drop(DESTINATION)).toEqual({ left: DESTINATION, ignored: [] });
+  test('may be a destination that the user has installed, and with any other nothing is sent', () => {
+    expect(drop(DESTINATION, { LANGFUSE_BASE_URL: 'https://mine.test' }).left).toEqual({});
     const { LANGFUSE_SECRET_KEY: _, ...part } = DESTINATION;
     expect(drop(part).left).toEqual({});
     saveInstalledDestination(join(home, '.claude', 'state'), file(), part);
@@ -177,7 +177,11 @@ test('a destination that the user has installed in the local settings counts, wh
   writeFolderSettings(project, mine, 'settings.local.json');
   saveInstalledDestination(join(home, '.claude', 'state'), join(project, '.claude', 'settings.local.json'), mine);
   writeFolderSettings(project, { LANGFUSE_BASE_URL: 'https://theirs.test' });
-  expect(dropForeignVariables({ ...user, ...mine }, [project])).toEqual({ env: { ...user, ...mine }, ignored: [] });
+  expect(dropForeignVariables({ ...user, ...mine }, [project])).toEqual({
+    env: { ...user, ...mine },
+    ignored: [],
+    isHeld: false,
+  });
 });
 
 describe('tracing that the user turns off for one run', () => {

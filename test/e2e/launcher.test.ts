@@ -287,10 +287,14 @@ test('names with spaces, quotes, dollars and newlines are names', async () => {
   const own = { platform: process.platform, node: join(folder, 'node'), program, launcher, claudeVersion: undefined };
   const transcript = join(home, '.claude', 'projects', '-work', `${SESSION}.jsonl`);
   for (const [n, env] of [{ HOME: home }, { HOME: home, CLAUDE_CONFIG_DIR: config }].entries()) {
-    appendTurn(transcript, n + 1);
     for (const event of ['SessionStart', 'Stop', 'SessionEnd']) {
+      if (event === 'Stop') appendTurn(transcript, n + 1);
       const { command } = buildCommand(event, own);
-      const payload = describeEvent(event, { transcript_path: transcript, prompt_id: `p${n + 1}` });
+      const payload = describeEvent(event, {
+        transcript_path: transcript,
+        source: event === 'SessionStart' ? 'startup' : undefined,
+        prompt_id: `p${n + 1}`,
+      });
       const all = { ...workplace.env, ...HEADLESS, ...env };
       expect(await start('/bin/sh', ['-c', command], all, payload)).toEqual(SILENT);
     }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { saveInstalledDestination } from '../../src/config/installed-destinations.js';
 import { ClaudeSession, writeFolderSettings } from '../support/claude-session.js';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
 import { type Environment, run, Workplace } from '../support/program.js';
@@ -58,17 +59,23 @@ describe('a server that only a repository names', () => {
     const { stdout } = await hook(settings, { CLAUDE_CODE_ENTRYPOINT: 'cli' }, other);
     expect(JSON.parse(stdout).systemMessage).toContain('chooses the server');
     writeFolderSettings(workplace.home, settings);
-    await hook(settings, {}, session.payload('SessionEnd'));
+    await hook(settings);
     expect(received()).toEqual([0, 1]);
   });
 
-  test('gets the turn if the repository has keys of its own', async () => {
+  test('gets nothing with keys of its own, nor does the server of the user, until the user has installed it there', async () => {
     const settings = {
       LANGFUSE_BASE_URL: theirs.url,
       CC_LANGFUSE_PUBLIC_KEY: PUBLIC_KEY,
       CC_LANGFUSE_SECRET_KEY: SECRET_KEY,
     };
     writeFolderSettings(project, settings);
+    await hook(settings);
+    expect([...theirs.requests, ...workplace.server.requests]).toEqual([]);
+    const file = join(project, '.claude', 'settings.json');
+    const message = workplace.log.map(({ msg }) => msg).find((msg) => msg.startsWith('LANGFUSE_SECRET_KEY: '));
+    expect(message).toContain(`because ${file} names another destination`);
+    saveInstalledDestination(workplace.stateFolder, file, settings);
     await hook(settings, { LANGFUSE_SECRET_KEY: 'sk-lf-of-the-user' });
     expect(received()).toEqual([0, 1]);
     expect(JSON.stringify(theirs.requests)).not.toContain(
@@ -82,7 +89,7 @@ describe('a server that only a repository names', () => {
     await hook(settings, { CC_LANGFUSE_OTLP_HEADERS: 'authorization=Bearer secret-of-the-user' });
     expect(JSON.stringify(theirs.requests)).not.toContain('secret-of-the-user');
     expect(workplace.log.map(({ msg }) => msg)).toContain(
-      `CC_LANGFUSE_OTLP_HEADERS: is ignored, because ${join(project, '.claude/settings.json')} chooses the server`,
+      `CC_LANGFUSE_OTLP_URL: is ignored, because ${join(project, '.claude/settings.json')} names another destination, which counts once you have installed it there (cc-langfuse install --scope local)`,
     );
   });
 });

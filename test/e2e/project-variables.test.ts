@@ -204,8 +204,9 @@ describe('NODE_OPTIONS', () => {
     expect(await start({ NODE_OPTIONS: marker.options })).toEqual(SILENT);
     await expect.poll(turns, POLL).toEqual(['Turn 1']);
     session.addTurn();
-    expect(await launch({ NODE_OPTIONS: marker.options }, 'SessionEnd')).toEqual(SILENT);
-    expect({ turns: turns(), isThere: marker.isThere() }).toEqual({ turns: ['Turn 1', 'Turn 2'], isThere: false });
+    expect(await launch({ NODE_OPTIONS: marker.options, ...IN_FRONT })).toEqual(SILENT);
+    await expect.poll(turns, POLL).toEqual(['Turn 1', 'Turn 2']);
+    expect(marker.isThere()).toBe(false);
   });
 
   test('of a project are not taken for the user’s under the name that the launcher gives them', async () => {
@@ -258,6 +259,6 @@ test('no program that a PATH of the project names is run', async () => {
   expect(await launch({ ...theirs, ...TERMINAL })).toEqual(SILENT);
   await expect.poll(turns, POLL).toEqual(['Turn 1']);
   session.addTurn();
-  expect(await launch(theirs, 'SessionEnd')).toEqual(SILENT);
+  expect(await launch({ ...theirs, ...IN_FRONT })).toEqual(SILENT);
   expect({ turns: turns(), hasRun: existsSync(path('run')) }).toEqual({ turns: ['Turn 1', 'Turn 2'], hasRun: false });
 });

@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { attempt } from '../../shared/attempt.js';
 import { isRecord, parseJson } from '../../shared/json.js';
 import { takeNotice } from './credential-notice.js';
 import { PROMPT_EVENT } from './payload.js';
@@ -19,7 +21,10 @@ export async function detachHook(program: string, env: NodeJS.ProcessEnv, worker
     process.stdout.on('error', () => {});
     process.stdout.write(`${JSON.stringify({ systemMessage })}\n`);
   }
-  return startInBackground(isPrompt ? 'follow' : 'worker', program, payload, workerEnv);
+  // What is written after this hook has ended belongs to the run that begins.
+  const path = isRecord(fields) && typeof fields.transcript_path === 'string' ? fields.transcript_path : '';
+  const bytes = attempt(() => statSync(path).size) ?? 0;
+  return startInBackground(isPrompt ? 'follow' : 'worker', program, payload, workerEnv, [`${bytes}`]);
 }
 
 /**
@@ -31,9 +36,10 @@ export function startInBackground(
   program: string,
   payload: string,
   env: NodeJS.ProcessEnv,
+  args: readonly string[] = [],
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const worker = spawn(process.execPath, [program, command], {
+    const worker = spawn(process.execPath, [program, command, ...args], {
       detached: true,
       env,
       stdio: ['pipe', 'ignore', 'ignore'],

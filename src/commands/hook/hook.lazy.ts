@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { hasNoTranscripts, NO_TRANSCRIPTS, stateFolder } from '../../config/claude-folder.js';
 import { addTelemetryVariables, readHookSettings } from '../../config/folder-settings.js';
 import type { OwnVariables } from '../../config/own-variables.lazy.js';
@@ -19,7 +20,7 @@ import { openDestination } from '../../langfuse/open-destination.js';
 import { attempt } from '../../shared/attempt.js';
 import { type Log, openLog } from '../../shared/log.js';
 import { nameProcess } from '../../state/lock.js';
-import type { RunIdentity } from '../../state/runs.js';
+import { listRuns, type RunIdentity } from '../../state/runs.js';
 import { saveStatusLine } from '../../state/status-line.js';
 import { StateStore } from '../../state/store.js';
 import { findPreviousSession } from '../../transcript/sessions/related-sessions.js';
@@ -34,6 +35,9 @@ import { findDeleted, findRecoverable } from './recovery.js';
 import { findDeadline, isWrongUrl, ServerHealth } from './server-health.js';
 import { readStdin } from './stdin.js';
 import { enter, exportLeftMeanwhile } from './workers.js';
+
+const RUN_WAIT_MS = 1_000;
+const RUN_POLL_MS = 10;
 
 /** What a run in the background knows, besides the payload. */
 export interface Worker {
@@ -129,6 +133,7 @@ async function exportEvent(
   const { payload, folder, log, startedAt, worker } = run;
   const { session_id: sessionId, transcript_path: path, hook_event_name: name } = payload;
   const event = describeEvent(payload, identity, startedAt);
+  if (name === 'SessionEnd' && !worker && event.bytes > 0) await waitForRun(sessionId, state, startedAt);
   if (name === 'SessionEnd' && (await recordEnd({ sessionId, path }, state, identity)))
     markRunClosed(folder, sessionId);
   const entrance = worker ? await enter(folder, event) : { isLeft: false };
@@ -162,6 +167,15 @@ async function exportEvent(
     health.close();
     await destination.close();
   }
+}
+
+/** In a quick headless session, the worker that records its beginning can start later than what waits at its end. */
+async function waitForRun(sessionId: string, state: StateStore, startedAt: number): Promise<void> {
+  const isKnown = () => {
+    const entry = attempt(() => state.read(sessionId));
+    return entry !== undefined && listRuns(entry).length > 0;
+  };
+  while (!isKnown() && Date.now() < startedAt + RUN_WAIT_MS) await sleep(RUN_POLL_MS);
 }
 
 /** Few users want it, so the code for it is loaded only for them. */

@@ -104,11 +104,8 @@ describe('a Collector is not asked', () => {
     const { HOME, ...env } = home.workplace.env;
     home.workplace.env = { HOME, TRACE_TO_LANGFUSE: 'true', CC_LANGFUSE_OTLP_URL: 'http://127.0.0.1:9' };
     home.writeSettings({ env }, 'local');
-    expect((await home.check()).of('destination')).toMatchObject([
-      {
-        status: 'warning',
-        message: `hooks here send to the Collector at ${new URL(url()).host}, but commands that you run yourself send to the Collector at 127.0.0.1:9, which is checked below`,
-      },
+    expect((await home.check()).lines(/^ignored$/)).toEqual([
+      'warning ignored: CC_LANGFUSE_OTLP_URL: is ignored, because ~/project/.claude/settings.local.json names another destination, which counts once you have installed it there (cc-langfuse install --scope local)',
     ]);
     expect(collector.requests).toEqual([]);
   });

@@ -74,8 +74,11 @@ export async function readSettingsInForce(
     .flatMap(({ settings }) =>
       findOwnPlugins(settings).map((name) => ({ name, options: readPluginOptions(settings, name) })),
     );
-  const { env: own, ignored } = dropForeignVariables(given, [cwd]);
-  const hookEnv = plugins.reduce((env, { options }) => addPluginOptions(env, options), { ...own });
+  const { env: own, ignored, isHeld } = dropForeignVariables(given, [cwd]);
+  const withoutKey = isHeld ? { PUBLIC_KEY: undefined } : {};
+  const hookEnv = plugins.reduce((env, { options }) => addPluginOptions(env, { ...options, ...withoutKey }), {
+    ...own,
+  });
   const plugin = plugins[0] && `the plugin ${plugins[0].name}`;
   // The plugin's hooks trace unless they are told not to.
   if (plugin !== undefined) hookEnv[SWITCH] ||= 'true';

@@ -43,8 +43,8 @@ export class Ledger {
   readonly #taken = new Map<number, Run>();
   /** The first line of the turn that this export has claimed. A later one can have the same id, as a teammate's message does. */
   #named: number | undefined;
-  /** When the turns began that this export has read, of those that belong to no run. */
-  readonly #untracedAt: number[] = [];
+  /** Where and when the turns began that this export has read, of those that belong to no run. */
+  readonly #untraced: { readonly line: number; readonly at: number }[] = [];
 
   constructor({ runs, claims = [], mutes = [] }: Entry, destination: string, own: OwnRun | undefined) {
     this.#runs = runs;
@@ -172,7 +172,7 @@ export class Ledger {
       this.#named = fromLine;
       this.#change({ claims: [{ ...own.identity, fromLine, lines }] });
     }
-    if (!this.#findRun(fromLine)) this.#untracedAt.push(at);
+    if (!this.#findRun(fromLine)) this.#untraced.push({ line: fromLine, at });
   }
 
   /** Takes a turn of no run, if this export may. Returns the run that has it then, to be saved once the turn is acknowledged. */
@@ -209,15 +209,13 @@ export class Ledger {
     return this.#runs.some(({ fromLine, startedAt }) => startedAt !== undefined && fromLine > line);
   }
 
-  /** Whether the session went on at that time with tracing off. */
+  /** Whether the session went on at that time with tracing off: after a run, and before the next one if there is one. */
   #isUntracedAt(at: number): boolean {
-    return this.#runs.some(({ toLine, endedAt }, place) => {
-      const next = this.#runs[place + 1];
-      if (endedAt === undefined || toLine === undefined || at <= endedAt) return false;
-      const isGap = next
-        ? next.fromLine > toLine + 1
-        : this.#untracedAt.some((began) => endedAt <= began && began <= at);
-      return isGap && at < (next?.startedAt ?? Number.POSITIVE_INFINITY);
+    return this.#runs.some(({ toLine = Number.POSITIVE_INFINITY, endedAt = Number.POSITIVE_INFINITY }, place) => {
+      const { fromLine = Number.POSITIVE_INFINITY, startedAt = Number.POSITIVE_INFINITY } = this.#runs[place + 1] ?? {};
+      const later = this.#untraced.filter(({ line }) => toLine < line && line < fromLine);
+      const isGap = later.length > 0 || (Number.isFinite(fromLine) && fromLine > toLine + 1);
+      return isGap && at > Math.min(endedAt, ...later.map((turn) => turn.at - 1)) && at < startedAt;
     });
   }
 

@@ -1,8 +1,16 @@
+import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { attempt } from '../shared/attempt.js';
 import { type Entry, withProgressAt } from '../state/entry.js';
-import { forksWithoutMark, readSharedUuids, readUserUuids } from '../transcript/sessions/related-sessions.js';
-import type { Turn } from '../transcript/turns/turn.js';
+import { coversLines, type Mute } from '../state/runs.js';
+import {
+  forksWithoutMark,
+  listUserLines,
+  readSharedUuids,
+  readUserUuids,
+} from '../transcript/sessions/related-sessions.js';
+import { listTimes, type Turn } from '../transcript/turns/turn.js';
+import { isMutedAt } from './ledger.js';
 import type { SessionRun } from './session-run.js';
 
 /** A session that begins with the same prompt, and has been exported: one of the two is a fork of the other. */
@@ -16,7 +24,10 @@ interface RelatedRun extends SessionRun {
   relatives?: readonly Relative[];
   /** The prompts of sessions on disk that begin with the same one; read when the first of them matters. */
   sharedPrompts?: ReadonlySet<string>;
+  mutedPrompts?: MutedPrompts;
 }
+
+export type MutedPrompts = ReadonlyMap<string, readonly { readonly line: number; readonly mute: Mute }[]>;
 
 /** Whether a turn is in another session's transcript, too, and nothing says which of the two it was copied to. */
 export function isInAnotherSession({ key, context }: Turn, run: RelatedRun): boolean {
@@ -37,6 +48,25 @@ export function isExportedByRelative({ key, start: { offset } }: Turn, run: Rela
   run.relatives ??= findRelatives(key, run);
   const later = known && !isReadAfresh(run) && offset >= known.bytes ? known.sessions : [];
   return run.relatives.some(({ sessionId, prompts }) => !later.includes(sessionId) && prompts().has(key));
+}
+
+/** Whether the user has muted a turn in the session that an unmarked fork has copied it from, or that has copied it. */
+export function isMutedElsewhere(turn: Turn, run: RelatedRun): boolean {
+  if (!forksWithoutMark(turn.context.version)) return false;
+  run.mutedPrompts ??= findMutedPrompts(run);
+  const mutes = run.mutedPrompts.get(turn.key) ?? [];
+  return mutes.some(({ line, mute }) => coversLines(mute, line, line) || isMutedAt([mute], listTimes(turn)));
+}
+
+/** The prompts of other sessions in the same folder that were muted at some time, by their uuids. */
+function findMutedPrompts({ request, context }: RelatedRun): MutedPrompts {
+  const prompts = new Map<string, { line: number; mute: Mute }[]>();
+  for (const [sessionId, { path, mutes = [] }] of context.state.mutedSessions()) {
+    if (sessionId === request.sessionId || path === undefined || dirname(path) !== dirname(request.path)) continue;
+    for (const { uuid, line } of attempt(() => listUserLines(path)) ?? [])
+      prompts.set(uuid, [...(prompts.get(uuid) ?? []), ...mutes.map((mute) => ({ line, mute }))]);
+  }
+  return prompts;
 }
 
 /** What the state is to keep of the related sessions that this run has found; undefined if it knows them. */

@@ -10,7 +10,13 @@ import type { Run, RunIdentity } from '../state/runs.js';
 import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
 import { NO_SESSION_FACTS, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
 import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
-import { isExportedByRelative, isInAnotherSession, type Relative } from './relatives.js';
+import {
+  isExportedByRelative,
+  isInAnotherSession,
+  isMutedElsewhere,
+  type MutedPrompts,
+  type Relative,
+} from './relatives.js';
 import type { SentLines } from './sent-lines.js';
 import type { SessionRun } from './session-run.js';
 import type { SettledParts } from './settled-parts.js';
@@ -26,6 +32,7 @@ export interface ExportRun extends SessionRun {
   relatives?: readonly Relative[];
   /** The prompts of sessions on disk that begin with the same one; read when the first of them matters. */
   sharedPrompts?: ReadonlySet<string>;
+  mutedPrompts?: MutedPrompts;
 }
 
 /**
@@ -117,7 +124,7 @@ async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Pro
   const { start, ledger, outbox } = run;
   const isCopy = turn.copied || (ledger.mayBeCopied(turn) && isInAnotherSession(turn, run));
   if (isCopy || isExportedByRelative(turn, run)) return start.isForGaps ? [] : [NOTHING_NEW];
-  if (ledger.isMuted(turn)) return [];
+  if (ledger.isMuted(turn) || isMutedElsewhere(turn, run)) return [];
   const taken = ledger.take(turn);
   const runs = ledger.findRuns(turn.prompts.map(({ line }) => line));
   const settings = runs && (!start.isForGaps || taken) ? await run.settings.find(runs) : undefined;

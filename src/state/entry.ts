@@ -216,7 +216,10 @@ function isSettled(entry: Entry): boolean {
   const isPending = ({ destination, given }: RunIdentity) =>
     destination === undefined ? given !== undefined : elsewhere[destination]?.pending !== undefined;
   const isOpen = openRun(runs) !== undefined || claims.some(({ endedAt }) => endedAt === undefined);
-  return pending === undefined && !isOpen && !listRuns(entry).some(isPending);
+  const isUnread = ([id, agent]: [string, AgentEntry | undefined]) =>
+    agent !== undefined && agent.bytes === undefined && !agent.lost && !id.startsWith('workflow ');
+  const hasUnread = Object.entries(entry.agents ?? {}).some(isUnread);
+  return pending === undefined && !isOpen && !hasUnread && !listRuns(entry).some(isPending);
 }
 
 type Fields = Record<string, unknown>;

@@ -53,6 +53,8 @@ export const Mute = z.object({
   toLine: optional(z.number()),
   since: optional(z.number()),
   until: optional(z.number()),
+  /** The process of Claude Code that was told to be mute from its start. */
+  process: optional(z.string()),
 });
 export type Mute = z.infer<typeof Mute>;
 

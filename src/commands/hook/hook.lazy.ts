@@ -113,7 +113,7 @@ async function handleEvent(run: HookRun): Promise<void> {
     ...caller,
   };
   if (there?.mayOptOut !== false && isMuteSet(identity.given))
-    await recordMute(payload, state, worker?.transcriptBytes);
+    await recordMute(payload, identity, state, worker?.transcriptBytes);
   if (event === 'SessionStart') return recordStart(payload, identity, state, worker?.transcriptBytes);
   if (!config || identity.destination === undefined) {
     saveProblem(run);

@@ -114,13 +114,16 @@ function countKnownLines(path: string, known: Entry | undefined, bytes?: number)
 /** Mutes a session from the beginning of a run, or from what is known of it on if nobody saw that, unless it is muted already. */
 export async function recordMute(
   { session_id: sessionId, transcript_path: path, hook_event_name: event, source }: HookPayload,
+  { process }: RunIdentity,
   state: SessionState,
   bytes?: number,
 ): Promise<void> {
   const known = state.read(sessionId);
   const { mutes = [] } = known ?? {};
   const isStart = event === 'SessionStart' && source !== 'compact';
-  if (isMutedNow(mutes) || (!isStart && mutes.length > 0)) return;
+  // The user has ended it since.
+  const hasBeen = !isStart && mutes.length > 0 && mutes.at(-1)?.process === process;
+  if (isMutedNow(mutes) || hasBeen) return;
   const before = isStart ? countKnownLines(path, known, bytes) : lastEndedLine(known ?? NEW_ENTRY);
-  await state.update(sessionId, { path, mutes: [{ fromLine: before + 1, since: Date.now() }] });
+  await state.update(sessionId, { path, mutes: [{ fromLine: before + 1, since: Date.now(), process }] });
 }

@@ -7,6 +7,7 @@ import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { determineEnding } from '../../observations/build/ending.js';
 import { attempt } from '../../shared/attempt.js';
+import { lastEndedLine, NEW_ENTRY } from '../../state/entry.js';
 import { isMutedNow } from '../../state/runs.js';
 import { saveStatusLine } from '../../state/status-line.js';
 import { StateStore } from '../../state/store.js';
@@ -28,7 +29,8 @@ export async function changeMute(
   if (command === 'mute' && !mayOptOut) throw new Error('managed settings do not allow it (CC_LANGFUSE_ALLOW_OPT_OUT)');
 
   const state = new StateStore(stateFolder(env), () => {});
-  const mutes = state.read(sessionId)?.mutes;
+  const known = state.read(sessionId);
+  const mutes = known?.mutes;
   const open = isMutedNow(mutes) ? mutes?.at(-1) : undefined;
   const isMuted = open !== undefined;
   const shown = `${toOneLine(title) || '(no prompt)'} (${toOneLine(sessionId)})`;
@@ -37,7 +39,8 @@ export async function changeMute(
     return 0;
   }
   const lines = path === undefined ? 0 : countLines(path);
-  const fromLine = (path === undefined ? undefined : findUnfinishedTurn(path, sessionId)) ?? lines + 1;
+  const underWay = path === undefined ? undefined : findUnfinishedTurn(path, sessionId, known);
+  const fromLine = underWay ?? lines + 1;
   const mute = open ? { ...open, toLine: lines, until: Date.now() } : { fromLine, since: Date.now() };
   await state.update(sessionId, { ...(path !== undefined && { path }), mutes: [mute] });
   saveStatusLine(stateFolder(env), sessionId, () => state.read(sessionId));
@@ -49,10 +52,14 @@ export async function changeMute(
   return 0;
 }
 
-/** The first line of the last turn if it waits for a tool: it may write nothing more, and be sent as it is. */
-function findUnfinishedTurn(path: string, sessionId: string): number | undefined {
+/**
+ * The first line of the last turn if it waits for a tool, and no hook has said that it is over: it may write nothing more, and be
+ * sent as it is.
+ */
+function findUnfinishedTurn(path: string, sessionId: string, known = NEW_ENTRY): number | undefined {
   const last = [...readAllTurns(path, 'main', sessionId)].at(-1);
-  return last && determineEnding(last).outcome === 'unfinished' ? last.prompts[0].line : undefined;
+  if (!last || determineEnding(last).outcome !== 'unfinished') return undefined;
+  return (last.lineNumbers.at(-1) ?? 0) > lastEndedLine(known) ? last.prompts[0].line : undefined;
 }
 
 /** A session can be muted before there is a transcript, if its whole id is known. */

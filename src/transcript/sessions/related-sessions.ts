@@ -40,13 +40,19 @@ export function findFirstPromptUuid(path: string): string | undefined {
 
 /** The uuids of the user lines in a part of a transcript. A fork copies them with the lines. */
 export function readUserUuids(path: string, afterLine: number, upToLine: number): Set<string> {
-  const uuids = new Set<string>();
+  const lines = listUserLines(path, upToLine).filter(({ line }) => line > afterLine);
+  return new Set(lines.map(({ uuid }) => uuid));
+}
+
+/** The user lines of a transcript up to a line, with their uuids. */
+export function listUserLines(path: string, upToLine = Number.POSITIVE_INFINITY): { uuid: string; line: number }[] {
+  const found: { uuid: string; line: number }[] = [];
   for (const line of readLines(path)) {
-    const { number } = line.location;
-    if (number > upToLine) break;
-    if (number > afterLine && line.kind === 'user' && line.fields.uuid !== undefined) uuids.add(line.fields.uuid);
+    if (line.location.number > upToLine) break;
+    if (line.kind === 'user' && line.fields.uuid !== undefined)
+      found.push({ uuid: line.fields.uuid, line: line.location.number });
   }
-  return uuids;
+  return found;
 }
 
 /** The newest version in which nothing but equal uuids marks what a fork has copied. */
@@ -64,5 +70,5 @@ export function readSharedUuids(path: string): Set<string> {
     .map((name) => join(dirname(path), name))
     .filter((other) => other.endsWith('.jsonl') && other !== path);
   const isRelated = (other: string) => first !== undefined && attempt(() => findFirstPromptUuid(other)) === first;
-  return new Set(others.filter(isRelated).flatMap((other) => [...readUserUuids(other, 0, Number.POSITIVE_INFINITY)]));
+  return new Set(others.filter(isRelated).flatMap((other) => listUserLines(other).map(({ uuid }) => uuid)));
 }

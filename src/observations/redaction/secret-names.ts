@@ -1,3 +1,5 @@
+import { ESCAPE } from './escapes.js';
+
 /** How the names of secrets end. */
 export const NAME =
   '(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|PASSCODE|PASSWORT|CREDENTIALS?|CREDS|PASS|PWD|PW|PSK|MNEMONIC|SEED[_-]?PHRASE|' +
@@ -38,9 +40,8 @@ function isPartOfWord(name: string, before: string): boolean {
 
 /** How much of the text before a match is looked at. */
 const CHARS_BEFORE = 64;
-/** An escape, of a newline or a colour, is not part of the word after it. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with one
-const ESCAPE_AT_END = /(?:\\[nrtbf]|(?:\x1b|\\u001b|\\x1b|\\e|\\033)\[[\d;]{0,9}m)$/;
+const ESCAPE_AT_END = new RegExp(`${ESCAPE}$`);
+const UP_TO_ESCAPE = new RegExp(`^.*${ESCAPE}`);
 
 export function isAfterWord(text: string, index: number): boolean {
   const before = textBefore(text, index);
@@ -49,9 +50,8 @@ export function isAfterWord(text: string, index: number): boolean {
 
 /** Returns the part of a name before its ending. */
 export function wordBefore(text: string, index: number): string {
-  const before = textBefore(text, index);
-  const [word = ''] = /[\w\\-]*$/.exec(before) ?? [];
-  return ESCAPE_AT_END.test(before) ? '' : word.replace(/^.*\\[nrtbf]/, '');
+  const [word = ''] = /[\w\\%[;-]*$/.exec(textBefore(text, index)) ?? [];
+  return word.replace(UP_TO_ESCAPE, '').replace(/^.*[\\%[;]/, '');
 }
 
 export function textBefore(text: string, index: number, chars = CHARS_BEFORE): string {

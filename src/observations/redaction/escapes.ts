@@ -16,6 +16,7 @@ export const ENCODED_SEPARATOR = `(?:${code('3[AaDd]')}|${percent('3[AaDd]')})`;
 /** Whatever ends a value in a URL that is encoded: a quote, a space, a line, a bracket, `&`, `,` or `;`. */
 export const ENCODED_END = `(?:${ENCODED_QUOTE}|${SPACE}|${GREATER_THAN}|${LESS_THAN}|${percent('26|2[Cc]|3[Bb]|5[CcDd]|7[Dd]|40|23')})`;
 
-const COLOUR_END = "\\[[\\d;]{0,9}m";
+/** A line break or a tab in a string, and what sets a colour. */
+export const SHORT_ESCAPE = '(?:\\\\[nrtbf]|\\[[\\d;]{0,9}m)';
 /** The last characters of an escape are letters and digits, but do not belong to the word after it. */
-export const ESCAPE = `(?:\\\\[nrtbf]|${COLOUR_END}|\\\\(?:u00|x)[\\dA-Fa-f]{2}|${percent('[\\dA-Fa-f]{2}')})`;
+export const ESCAPE = `(?:${SHORT_ESCAPE}|\\\\(?:u00|x)[\\dA-Fa-f]{2}|${percent('[\\dA-Fa-f]{2}')})`;

@@ -5,8 +5,8 @@ import { redactNamedValues } from './named-values.js';
 import { PREFIXED_VALUES, RARE_WORDS, rareValues } from './prefixed-values.js';
 import { redactPrivateKeys } from './private-keys.js';
 import { isAfterWord } from './secret-names.js';
-import { MARK, TOKENS, TOKENS_BY_MARK } from './tokens.js';
-import { matchAtWordStart } from './word-start.js';
+import { MARK, MARKED_TOKENS, TOKENS } from './tokens.js';
+import { matchAtWordStart, WORD_START_OR_ESCAPE } from './word-start.js';
 
 /** Returns the text without its secrets. */
 export type Redact = (text: string) => string;
@@ -39,7 +39,10 @@ const MIN_CHARS = 6;
 
 /** One search finds tokens, and the words without which the text need not be searched for commands and rare formats. */
 const WORD = new RegExp(
-  matchAtWordStart([...TOKENS, ...COMMAND_WORDS.map((name) => `${name}(?:\\.exe)? `), ...RARE_WORDS]),
+  matchAtWordStart(
+    [...TOKENS, ...COMMAND_WORDS.map((name) => `${name}(?:\\.exe)? `), ...RARE_WORDS],
+    WORD_START_OR_ESCAPE,
+  ),
   'g',
 );
 const COMMAND = new RegExp(`^(?:${COMMAND_WORDS.join('|')})(?:\\.exe)? $`);
@@ -48,14 +51,16 @@ const RARE_WORD = new RegExp(`^(?:${RARE_WORDS.join('|')})$`);
 function redactKnownForms(text: string): string {
   let hasCommand = false;
   let isRare = text.includes(':*:') || text.includes('</');
-  let rest = redactPrivateKeys(text).replace(WORD, (word: string, index: number, whole: string) => {
+  let rest = redactPrivateKeys(text).replace(WORD, (match: string, escape: string, index: number, whole: string) => {
+    const word = match.slice(escape.length);
     const isCommand = COMMAND.test(word);
     const isRareWord = !isCommand && RARE_WORD.test(word);
     hasCommand ||= isCommand;
     isRare ||= isRareWord;
-    return isCommand || isRareWord || isAfterWord(whole, index) ? word : REDACTED;
+    return isCommand || isRareWord || (escape === '' && isAfterWord(whole, index)) ? match : escape + REDACTED;
   });
-  if (MARK.test(rest)) for (const pattern of TOKENS_BY_MARK) rest = rest.replace(pattern, REDACTED);
+  if (MARK.test(rest))
+    for (const { mark, token } of MARKED_TOKENS) if (mark.test(rest)) rest = rest.replace(token, REDACTED);
   if (HINT.test(rest)) {
     rest = redactManifests(redactNamedValues(rest));
     for (const pattern of PREFIXED_VALUES) rest = rest.replace(pattern, `$1${REDACTED}`);

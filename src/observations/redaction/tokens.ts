@@ -152,20 +152,26 @@ export const TOKENS: readonly string[] = [
   'dnkey-[\\w=-]{26}-[\\w=-]{52}', // Defined Networking
 ];
 
-/** Tokens that have a mark in their middle contain one of these. */
-export const MARK = /\.eyJ|\dQ~|AZDO|:AA|\.atlasv1\.|\.G|[0-9a-f]-us\d|_mmk/;
-
 /** Where no such character or an escape comes before. */
 const after = (characters: string) => `(?:(?<![${characters}])|(?<=${ESCAPE}))`;
 
-/** Before a JSON web token a lookbehind is needed: any part of its run could begin another one. */
-export const TOKENS_BY_MARK: readonly RegExp[] = [
-  `${after('\\w-')}eyJ[\\w-]{8,8192}\\.eyJ[\\w-]{8,65536}(?:\\.[\\w-]{8,65536})?`, // also unsigned
-  '[\\w~.-]{3}\\dQ~[\\w~.-]{31,34}', // Azure
-  `${after('A-Za-z0-9')}[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}`, // Azure DevOps
-  '\\d{8,10}:AA[\\w-]{32,34}', // Telegram
-  `${after('A-Za-z0-9')}[A-Za-z0-9]{14}\\.atlasv1\\.[\\w-]{60,65536}`, // Terraform
-  `${after('\\w-')}[MNO][\\w-]{23,25}\\.G[\\w-]{5}\\.[\\w-]{27,38}`, // Discord
-  `${after('\\w')}[0-9a-f]{32}-us\\d{1,2}(?!\\w)`, // Mailchimp
-  `${after('A-Za-z0-9')}[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk`, // MaxMind
-].map((pattern) => new RegExp(pattern, 'g'));
+/**
+ * Tokens that have a mark in their middle: without the mark, the text needs not be searched for the token. Before a JSON web
+ * token a lookbehind is needed: any part of its run could begin another one.
+ */
+const MARKED: readonly (readonly [mark: string, token: string])[] = [
+  ['\\.eyJ', `(?=eyJ)${after('\\w-')}eyJ[\\w-]{8,8192}\\.eyJ[\\w-]{8,65536}(?:\\.[\\w-]{8,65536})?`], // also unsigned
+  ['\\dQ~', '[\\w~.-]{3}\\dQ~[\\w~.-]{31,34}'], // Azure
+  ['AZDO', `${after('A-Za-z0-9')}[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}`], // Azure DevOps
+  [':AA', `(?=\\d)${after('\\d')}\\d{8,10}:AA[\\w-]{32,34}`], // Telegram
+  ['\\.atlasv1\\.', `${after('A-Za-z0-9')}[A-Za-z0-9]{14}\\.atlasv1\\.[\\w-]{60,65536}`], // Terraform
+  ['\\.G', `(?=[MNO])${after('\\w-')}[MNO][\\w-]{23,25}\\.G[\\w-]{5}\\.[\\w-]{27,38}`], // Discord
+  ['[0-9a-f]-us\\d', `(?=[0-9a-f])${after('\\w')}[0-9a-f]{32}-us\\d{1,2}(?!\\w)`], // Mailchimp
+  ['_mmk', `${after('A-Za-z0-9')}[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk`], // MaxMind
+];
+
+export const MARK = new RegExp(MARKED.map(([mark]) => mark).join('|'));
+
+export const MARKED_TOKENS: readonly { readonly mark: RegExp; readonly token: RegExp }[] = MARKED.map(
+  ([mark, token]) => ({ mark: new RegExp(mark), token: new RegExp(token, 'g') }),
+);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createRedactor } from '../../../src/observations/redaction/redact.js';
-import { HARMLESS, SECRETS } from './corpus.js';
+import { HARMLESS, SECRET_TOKENS, SECRETS, SURROUNDINGS } from './corpus.js';
 
 const redact = createRedactor([]);
 const plain = (marked: string) => marked.replaceAll(/[«»]/g, '');
@@ -23,6 +23,13 @@ test('every secret of the corpus is redacted, and nothing around it', () => {
 test('every secret of the corpus is redacted in JSON, which stays valid', () => {
   const cases = SECRETS.map((marked) => ({ before: escaped(plain(marked)), after: escaped(redacted(marked)) }));
   expectRedacted(cases, 'in JSON');
+});
+
+test('every form of a token is redacted in all that may surround it', () => {
+  const cases = SURROUNDINGS.flatMap(([before, after]) =>
+    SECRET_TOKENS.map((token) => ({ before: before + token + after, after: `${before}[redacted]${after}` })),
+  );
+  expectRedacted(cases, 'whatever is around them');
 });
 
 test('no harmless text of the corpus is changed, in JSON neither', () => {

@@ -1,30 +1,64 @@
+import { ENCODED_END, ENCODED_QUOTE, ENCODED_SEPARATOR, QUOTE, SPACE } from './escapes.js';
 import { FLAG_VALUE, isFlag, redactFlag } from './flags.js';
 import { REDACTED } from './mark.js';
-import { isHarmlessName, isVagueName, NAME, textBefore, wordBefore } from './secret-names.js';
-import { isMixed, isPath, isReference, looksSecret, TECHNICAL } from './secret-values.js';
+import { KEY, NAME, textBefore, wordBefore } from './secret-names.js';
+import { isHarmless, isMixed, isPath, isUuid, looksRandom, looksSecret, TECHNICAL } from './secret-values.js';
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with one
 const COLOUR = /(?:(?:\x1b|\\u001b|\\x1b|\\e|\\033)\[[\d;]{0,9}m){0,2}/.source;
-/** The type of a variable, between its name and `=`. */
-const TYPE = "(?:\\??:[ \\t]{0,3}[&\\w][\\w.<>&' ]{0,32}=(?!=)[ \\t]{0,3})";
+/** The type of a variable, between its name and `=`: `token: string =`, `token string =`. */
+const TYPE =
+  "(?:\\s{0,8}\\??:[ \\t]{0,3}[&\\w][\\w.<>&' ]{0,32}|[ \\t]{1,3}[*\\w][\\w.]{0,32}(?:\\(\\d{1,5}\\))?[ \\t]{1,3})=(?!=)";
+/** `=`, and all that ends with it and assigns: `:=`, `::=`, `?=`, `+=`, `.=`, `??=`, `||=`. */
+const ASSIGNMENT = '[:?+.|&]{0,3}=\\*{0,2}';
+/** After the name of a function that sets a value: `setPassword(`, `withToken(`. */
+const SETTER = '(?<=(?<![A-Za-z])(?:set|with)\\w{1,40})\\([ \\t]{0,8}';
+const IS = '[ \\t](?:is|was)(?: now)?:?[ \\t]';
 
-/** `"name": "value"`, `name = 'value'`, and the same inside a string. */
+/** `"name": "value"`, `name = 'value'`, and the same inside a string, a URL or HTML. */
 const QUOTED =
-  `(?<before>(?:\\\\{0,7}["'\`])?\\]?(?:\\[\\d{0,4}\\])?${COLOUR}\\s{0,8}(?:${TYPE}|=>|:=|\\?\\?=|\\|\\|=|[:=]\\*{0,2}|[ \\t](?=[ \\t]{0,8}\\\\?["']))\\s{0,8}${COLOUR}[bfru@]{0,2})` +
+  `(?<before>${QUOTE}?\\]?(?:\\[\\d{0,4}\\])?${COLOUR}(?:${TYPE}|\\s{0,8}(?:=>|${ASSIGNMENT}|:\\*{0,2}|${ENCODED_SEPARATOR}${SPACE}?|[ \\t](?=[ \\t]{0,8}\\\\?["'])|${SETTER}(?=${QUOTE})))\\s{0,8}${COLOUR}[bfru@]{0,2})` +
   '(?:(?<double>")(?:\\\\.|[^"\\\\\\r\\n]){1,16384}|(?<single>\')(?:\\\\.|[^\'\\\\\\r\\n]){1,16384}|' +
   '(?<backtick>`)(?:\\\\.|[^`\\\\\\r\\n]){1,16384}|(?<escaped>\\\\["\'])(?:\\\\{3}["\']|(?!\\\\["\'])[^\\r\\n]){1,16384}|' +
-  '(?<nested>\\\\{2,7}["\'])(?:(?!\\\\{1,7}["\'])[^\\r\\n]){1,16384})';
+  '(?<nested>\\\\{2,7}["\'])(?:(?!\\\\{1,7}["\'])[^\\r\\n]){1,16384}|' +
+  `(?<encoded>${ENCODED_QUOTE})(?:(?!\\k<encoded>)[^\\r\\n]){1,16384})`;
 
 /**
  * `NAME=value` and `name: value`, which may also be code. A value goes up to a space or a quote: only where another `name=`
  * follows, `&` and `;` separate. A backslash belongs to it unless it begins an escape.
  */
 const BARE =
-  `(?<between>${COLOUR}(?:[ \\t]{0,3}\\??=[ \\t]{0,3}|:\\*{0,2}[ \\t]{1,8}|[ \\t](?:is|was)(?: now)?:?[ \\t])${COLOUR})` +
-  '(?<bare>[^\\s"\'`\\\\](?:[^\\s"\'`\\\\&;\\x1b]|["\'](?=\\w)|\\\\{1,2}(?![nrtu"\'\\\\])|[&;](?![\\w .%-]{1,40}=)){2,65536})';
+  `(?<between>${COLOUR}(?:[ \\t]{0,3}[:?+.|&]{0,3}=[ \\t]{0,3}|:\\*{0,2}[ \\t]{1,8}|${IS})${COLOUR})` +
+  '(?<bare>[^\\s"\'`\\\\](?:[^\\s"\'`\\\\&;\\x1b]|["\'](?=\\w)|\\\\{1,2}(?![nrt"\'\\\\]|u[\\da-f]{4}|x[\\da-f]{2})|&(?!(?:amp;)?(?:quot|apos|#\\w{2,4});|[\\w .%-]{1,40}=)|;(?![\\w .%-]{1,40}=)){2,65536})';
+
+/** `name%3Dvalue` in a URL. */
+const ENCODED = `(?<equals>${ENCODED_SEPARATOR}${SPACE}?)(?<url>(?:(?!${ENCODED_END})[\\w.~!*()+/%-]){4,16384})`;
+
+/** The words of a wallet. */
+const PHRASE =
+  `(?<colon>(?<=phrase|words|mnemonic)(?:${QUOTE}?[ \\t]{0,3}[:=]{1,2}[ \\t]{0,3}|${IS})${QUOTE}?)` +
+  '(?<phrase>[a-z]{3,8}(?: [a-z]{3,8}){11,23}(?![a-z]))';
+
+/** `name: |` and the lines below, up to the first that is indented less. */
+const BLOCK_START = `(?:\\\\{0,7}["'])?:[ \\t]{1,8}[|>][+-]?\\d?[+-]?[ \\t]{0,8}`;
+const LINE_OF_STRING = '(?:(?!\\\\{1,7}[nr"\'])[^\\r\\n"]){1,65536}';
+const BLOCK =
+  `(?<blockStart>${BLOCK_START}\\r?\\n(?<indent>[ \\t]{1,64}))(?<block>\\S[^\\r\\n]{0,65536}(?:\\r?\\n\\k<indent>[^\\r\\n]{1,65536})*)|` +
+  `(?<stringStart>${BLOCK_START}(?<newline>\\\\{1,7}n)(?<shift>[ \\t]{1,64}))(?<blockOfString>${LINE_OF_STRING}(?:\\k<newline>\\k<shift>${LINE_OF_STRING})*)`;
+
+/**
+ * Where a value is not always a secret, but is if it looks like one: comparisons, calls (`.apiKey("…")`, `token.assign("…")`),
+ * cells of a table (`"token","…"`, `| token | … |`), sentences, and `name:value`.
+ */
+const LOOSE =
+  `(?<loose>(?:${QUOTE}?[ \\t]{0,3}[=!]==?[ \\t]{0,3}|${IS}|(?:\\.(?:assign|set))?\\([ \\t]{0,3}(?=${QUOTE})|${QUOTE}[ \\t]{0,3},[ \\t]{0,3}|,|[ \\t]{1,3}(?:\\|[ \\t]{0,3}|-[ \\t]{1,3})|:)(?<quote>${QUOTE}?))` +
+  '(?<word>[^\\s"\'`\\\\<>(){}[\\],;&|]{6,4096})';
 
 /** One pattern for all, since most of the time is spent on looking for the names. */
-const NAMED_VALUE = new RegExp(`(?<name>${NAME})(?:${QUOTED}|${BARE}|${FLAG_VALUE})`, 'gi');
+const NAMED_VALUE = new RegExp(
+  `(?<name>${NAME}|${KEY})(?:${QUOTED}|${BLOCK}|${PHRASE}|${BARE}|${FLAG_VALUE}|${ENCODED}|${LOOSE})`,
+  'gi',
+);
 
 interface NamedValue {
   readonly [group: string]: string | undefined;
@@ -33,22 +67,50 @@ interface NamedValue {
 export function redactNamedValues(text: string): string {
   return text.replace(NAMED_VALUE, (match: string, ...rest: unknown[]) => {
     const [index, , groups] = rest.slice(-3) as [number, string, NamedValue];
-    const after = text.slice(index + match.length, index + match.length + 3);
-    const { name = '', before, between = '', bare = '', separator, value = '' } = groups;
+    const { name = '', before, between = '', bare = '', separator, value = '', loose, url } = groups;
     const prefix = wordBefore(text, index);
     if (prefix.endsWith('-no-')) return match;
+    const after = text.slice(index + match.length, index + match.length + 10);
     if (before !== undefined) {
-      const { double = '', single = '', backtick = '', escaped = '', nested = '' } = groups;
-      const opening = before + double + single + backtick + escaped + nested;
+      const { double = '', single = '', backtick = '', escaped = '', nested = '', encoded = '' } = groups;
+      const opening = before + double + single + backtick + escaped + nested + encoded;
       const quoted = match.slice(name.length + opening.length);
       if (before.trim() !== '') return redactQuoted(match, name, opening, quoted, prefix);
       if (isFlag(text, index)) return redactFlag(match, name, opening, quoted, after);
       return isWholeLine(text, index, match) ? redactQuoted(match, name, opening, quoted, prefix) : match;
     }
+    const { block = groups.blockOfString, blockStart = groups.stringStart } = groups;
+    if (block !== undefined) return redactBlock(name, blockStart ?? '', block, prefix);
+    if (groups.phrase !== undefined) return `${name}${groups.colon}${REDACTED}`;
     if (separator !== undefined) return redactFlag(match, name, separator, value, after);
+    if (url !== undefined) return redactQuoted(match, name, groups.equals ?? '', url, prefix);
+    if (loose !== undefined) return redactLoose(match, groups, after, prefix);
     if (between === '=' && isFlag(text, index)) return redactFlag(match, name, between, bare, after);
     return redactBare(match, name, between, bare, index, text);
   });
+}
+
+/** What is below a name that is harmless here may have names of its own. */
+function redactBlock(name: string, start: string, block: string, prefix: string): string {
+  return name + start + (isHarmless(name, prefix, block) ? redactNamedValues(block) : REDACTED);
+}
+
+const CLOSING_QUOTE = new RegExp(`^${QUOTE}`);
+
+function redactLoose(match: string, groups: NamedValue, after: string, prefix: string): string {
+  const { name = '', loose = '', quote = '', word = '' } = groups;
+  if (quote !== '' && !CLOSING_QUOTE.test(after)) return match;
+  return isHarmless(name, prefix, word) || !looksLikeValue(word, after, quote !== '')
+    ? match
+    : `${name}${loose}${REDACTED}`;
+}
+
+/** Without quotes the word may be code, or a part of the name of something. */
+function looksLikeValue(word: string, after: string, isQuoted: boolean): boolean {
+  if (NAMED_LIKE_SECRET.test(word)) return false;
+  if (isQuoted) return looksSecret(word) || isUuid(word);
+  if (after.startsWith('(') || isCode(word, word, false)) return false;
+  return looksRandom(word) || isUuid(word) || (word.length >= 8 && looksSecret(word) && !/[-.:/]/.test(word));
 }
 
 /** `storePassword "value"` is a setting only if nothing else is on its line. */
@@ -61,24 +123,14 @@ function isWholeLine(text: string, index: number, match: string): boolean {
 }
 
 function redactQuoted(match: string, name: string, opening: string, value: string, prefix: string): string {
-  const isHarmless =
-    isHarmlessName(name, prefix) ||
-    isReference(value) ||
-    isHarmlessFor(name, value) ||
-    (opening.endsWith('`') && isProse(opening, value));
-  return isHarmless ? match : `${name}${opening}${REDACTED}`;
+  return isHarmless(name, prefix, value) || (opening.endsWith('`') && isProse(opening, value))
+    ? match
+    : `${name}${opening}${REDACTED}`;
 }
 
 /** Backticks are quotes of templates, and of words in comments. */
 function isProse(opening: string, value: string): boolean {
   return value.includes('${') || (/:\s*`$/.test(opening) && !looksSecret(value));
-}
-
-/** `"pwd": "/home/me"` is a folder, and `"pass": "ok"` a result. */
-function isHarmlessFor(name: string, value: string): boolean {
-  if (/^pwd/i.test(name)) return /^(?:[/~.]|[A-Za-z]:[\\/])/.test(value);
-  if (/^pass(?![a-z])/i.test(name)) return /^(?:pass(?:ed)?|fail(?:ed)?|ok|[\d/. %]+)$/i.test(value);
-  return isVagueName(name) && !looksSecret(value);
 }
 
 /** A variable, a call, a comparison, a reference of YAML, or just a number. */
@@ -92,22 +144,28 @@ const WORD = /^[^(){}<>[\],;|]*/;
 /** A line of a file, also in a numbered listing, in a list, or in a diff. */
 const LINE_START =
   /(?:^|[\r\n]|\\[nr])[ \t]*(?:\d{1,6}(?:→|\t|[:|] ?|\\t))?[+>-]?[ \t]*(?:- |# ?|\/\/ ?|\*\*|export |set |ENV |ARG )?["'`*]{0,3}$/;
+/** `-H "Token: value"` */
+const HEADER_START = /(?:-H|--header)[= ]?\\?["']$/;
 const AFTER_USER = /(?:\b|\\[nrt])(?:user(?:name)?|login|e-?mail)\b[^\r\n]{0,40}$/i;
 const AFTER_QUERY = /[#)\]}>,;].*$/;
 const BASE64 = /^[A-Za-z0-9+/]{30,}={0,2}$/;
 const MIN_VALUE_CHARS = 6;
+/** So many letters and digits without a space are seldom the name of something. */
+const MIN_LONG_CHARS = 16;
+const LONG_WORD = /^[\w+/=~-]{16,}$/;
 
 /** A value without quotes may be code: its name and what it looks like must decide. */
 function redactBare(match: string, name: string, between: string, value: string, index: number, text: string): string {
   const prefix = wordBefore(text, index);
-  if (isHarmlessName(name, prefix) || CONSTANT.test(value) || isHarmlessFor(name, value)) return match;
+  if (CONSTANT.test(value) || isHarmless(name, prefix, value)) return match;
   const isUpperCase = !/[a-z]/.test(prefix + name);
-  const separator = between.replace(/[^=:?]/g, '');
+  const operator = between.replace(/[^=:?+.|&]/g, '');
+  const separator = isUpperCase && operator.endsWith('=') ? '=' : operator;
   const isTight = separator === '=' && !/[ \t]/.test(between);
   const isShell = isUpperCase && isTight;
   if ((isShell ? NO_SHELL_VALUE : NO_VALUE).test(value) && !(isShell && isPassword(name, value))) return match;
   const before = textBefore(text, index - prefix.length);
-  const isOwnLine = LINE_START.test(before);
+  const isOwnLine = LINE_START.test(before) || HEADER_START.test(before);
   const kept = `${name}${between}${REDACTED}`;
   const isQuery = isTight && /[?&]$/.test(before);
   const [tail = ''] = (isQuery ? AFTER_QUERY : isOwnLine ? /[,;]?$/ : /[,;:.)}\]>]*$/).exec(value) ?? [];
@@ -119,8 +177,8 @@ function redactBare(match: string, name: string, between: string, value: string,
   if (/\b(?:host|user|username|dbname|port|sslmode|uid)=\S{1,64} $/i.test(before) && isTight) return kept + tail;
   const isAssignment = separator === '=' && (isTight || /^aws_/i.test(prefix + name) || isOwnLine);
   if (!isAssignment && !(separator === ':' && isOwnLine)) {
-    const isSecret = isMixed(core) || (looksSecret(core) && AFTER_USER.test(before));
-    return separator !== '=' && isSecret && !isCode(value, core, false) ? kept + tail : match;
+    const isSecret = isMixed(core) || (looksSecret(core) && (core.length >= MIN_LONG_CHARS || AFTER_USER.test(before)));
+    return isSecret && (separator !== '=' || LONG_WORD.test(core)) && !isCode(value, core, false) ? kept + tail : match;
   }
   return isCode(value, core, isUpperCase) ? match : kept + tail;
 }

@@ -2,7 +2,7 @@ import { COMMAND_WORDS, redactCommandLines } from './command-lines.js';
 import { redactManifests } from './manifests.js';
 import { REDACTED } from './mark.js';
 import { redactNamedValues } from './named-values.js';
-import { PREFIXED_VALUES, RARE_WORDS, rareValues } from './prefixed-values.js';
+import { PREFIXED_VALUES, RARE_WORDS, rareValues, redactPrefixed } from './prefixed-values.js';
 import { redactPrivateKeys } from './private-keys.js';
 import { isAfterWord } from './secret-names.js';
 import { MARK, MARKED_TOKENS, TOKENS } from './tokens.js';
@@ -23,7 +23,7 @@ export function isRedactionError(error: unknown): error is RedactionError {
 
 /** Every secret with a name or prefix contains one of these. Most texts contain none, and one test is faster than forty. */
 const HINT =
-  /secret|token|pass|pwd|psk|creds|credential|key|auth|bearer|sig|otlp|:\/\/|hooks|cookie|mnemonic|seed.?phrase|add-mask|identified|jwt|connection.?string|private-lines|jdbc|dockerconfig|\bkty\b|\.login\(|:(?:5432|5433|6432|26257|\*):|\bpw\b/i;
+  /secret|token|pass|pwd|psk|creds|credential|key|auth|bearer|sig|otlp|:\/\/|%2F%2F|hooks|cookie|mnemonic|phrase|words|add-mask|identified|jwt|connection.?string|private-lines|jdbc|dockerconfig|\bkty\b|\.login\(|:(?:5432|5433|6432|26257|\*):|\bpw\b/i;
 
 /** Redacts what has the form of a secret, then what a name or a command says is one, then what the user's own rules match. */
 export function createRedactor(ownRules: readonly Redact[]): Redact {
@@ -51,20 +51,20 @@ const RARE_WORD = new RegExp(`^(?:${RARE_WORDS.join('|')})$`);
 function redactKnownForms(text: string): string {
   let hasCommand = false;
   let isRare = text.includes(':*:') || text.includes('</');
-  let rest = redactPrivateKeys(text).replace(WORD, (match: string, escape: string, index: number, whole: string) => {
-    const word = match.slice(escape.length);
+  let rest = redactPrivateKeys(text).replace(WORD, (match: string, before: string, index: number, whole: string) => {
+    const word = match.slice(before.length);
     const isCommand = COMMAND.test(word);
     const isRareWord = !isCommand && RARE_WORD.test(word);
     hasCommand ||= isCommand;
     isRare ||= isRareWord;
-    return isCommand || isRareWord || (escape === '' && isAfterWord(whole, index)) ? match : escape + REDACTED;
+    return isCommand || isRareWord || (before === '' && isAfterWord(whole, index)) ? match : before + REDACTED;
   });
   if (MARK.test(rest))
     for (const { mark, token } of MARKED_TOKENS) if (mark.test(rest)) rest = rest.replace(token, REDACTED);
   if (HINT.test(rest)) {
     rest = redactManifests(redactNamedValues(rest));
-    for (const pattern of PREFIXED_VALUES) rest = rest.replace(pattern, `$1${REDACTED}`);
-    if (isRare) for (const pattern of rareValues()) rest = rest.replace(pattern, `$1${REDACTED}`);
+    rest = redactPrefixed(rest, PREFIXED_VALUES);
+    if (isRare) rest = redactPrefixed(rest, rareValues());
   }
   return hasCommand ? redactCommandLines(rest) : rest;
 }

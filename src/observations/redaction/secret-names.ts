@@ -2,11 +2,18 @@ import { ESCAPE } from './escapes.js';
 
 /** How the names of secrets end. */
 export const NAME =
-  '(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|PASSCODE|PASSWORT|CREDENTIALS?|CREDS|PASS|PWD|PW|PSK|MNEMONIC|SEED[_-]?PHRASE|' +
+  '(?:SECRET|SECRET[_-]?ID|TOKEN|PASSWORD|PASSWD|PASSPHRASE|PASSCODE|PASSWORT|CREDENTIALS?|CREDS|PASS|PWD|PW|PSK|MNEMONIC|(?:SEED|RECOVERY|SECRET|WALLET|BACKUP|MNEMONIC)[ _-]?(?:PHRASE|WORDS)|' +
   'CLIENT-KEY-DATA|CONNECTION[_-]?STRING|OTLP(?:_[A-Z]{4,7})?_HEADERS|[_-]AUTH|' +
   '(?:API|APP|PRIVATE|ACCESS|SECRET|AUTH|ENCRYPTION|DECRYPTION|SIGNING|SIGNATURE|ACCOUNT|MASTER|SESSION|COOKIE|LICENSE|' +
-  'JWT|HMAC|DEPLOY|PRESHARED|SHARED|STORAGE|SERVICE|ROLE|ADMIN|CIPHER|SUBSCRIPTION|WEBHOOK|RECOVERY|SSH|SSL)[_-]?KEY)' +
+  'JWT|HMAC|DEPLOY|PRESHARED|SHARED|STORAGE|SERVICE|ROLE|ADMIN|CIPHER|SUBSCRIPTION|WEBHOOK|RECOVERY|SSH|SSL)[ _-]?KEY)' +
   '(?:_?\\d{1,3}|_(?:BASE|PROD|PRODUCTION|DEV|STAGING|TEST|LIVE|OLD|NEW|VALUE|B64|BASE64|RAW|STRING))?';
+
+/** How names end that are as often those of something else: see isHarmless(). */
+export const KEY = 'KEY\\d{0,2}';
+
+export function isKey(name: string): boolean {
+  return /^key\d{0,2}$/i.test(name);
+}
 
 const SECRET_NAME = new RegExp(`(?:${NAME}|AUTHORIZATION|^(?:SET-)?COOKIE)$`, 'i');
 
@@ -18,7 +25,7 @@ export function isSecretName(name: string): boolean {
 
 /** Names that are as often those of something else: their value must look like a secret. */
 const VAGUE =
-  /^(?:[_-]AUTH|CREDS|CREDENTIALS|(?:APP|SESSION|COOKIE|STORAGE|SERVICE|ROLE|ADMIN|SSH|SSL|SHARED|WEBHOOK|RECOVERY|SIGNATURE)[_-]?KEY)/i;
+  /^(?:SECRET[_-]?ID|[_-]AUTH|CREDS|CREDENTIALS|(?:APP|SESSION|COOKIE|STORAGE|SERVICE|ROLE|ADMIN|SSH|SSL|SHARED|WEBHOOK|RECOVERY|SIGNATURE)[_-]?KEY)/i;
 
 export function isVagueName(name: string): boolean {
   return VAGUE.test(name);
@@ -31,6 +38,13 @@ export function isHarmlessName(name: string, before: string): boolean {
   if (/^password/i.test(name)) return /(?:forgot|reset|change|show|hide|no|is|has|needs|require)[_-]?$/i.test(before);
   if (/^(?:pass|pwd|pw|psk|creds)(?![a-z])/i.test(name)) return isPartOfWord(name, before);
   return false;
+}
+
+/** Keys that are public, or find something: `publicKey`, `cache_key`, `primaryKey`. */
+export function isHarmlessKey(before: string): boolean {
+  return /(?:public|pub|publishable|cache|primary|foreign|partition|sort|hash|row|object|idempotency|dedup|group|query|lookup|index|host|item|entry|site|react|i18n|translation)[_-]?$/i.test(
+    before,
+  );
 }
 
 /** `bypass` and `COMPASS`, but not `dbPass`. */

@@ -1,3 +1,5 @@
+import { isHarmlessKey, isHarmlessName, isKey, isVagueName } from './secret-names.js';
+
 /** Something that stands for a secret, and what is already redacted. */
 const REFERENCE =
   /^(?:\$\{?[A-Za-z_][A-Za-z_.:]*\}?|\$\{\{[^{}]*\}\}|\$\{[^{}]*\}|\$\([^()]*\)|\{\{[^{}]*\}\}|\{\w*\}|<[^<>]*>|%\w+%|\*+|[xX.…•-]{3,}|\[redacted\]|secretKeyRef|(?:process|import\.meta)\.env[.\w]*)$/;
@@ -16,9 +18,21 @@ export function looksSecret(value: string): boolean {
 
 /** Digits that belong to the name of a type or an algorithm. */
 export const TECHNICAL =
-  /(?:int|float|double|base|utf-?|sha-?|md|oauth|argon|ed|rs|hs|es|aes-?|ec|rsa|v|x|ipv|http\/?)\d{1,4}/gi;
+  /(?:int|float|double|base|utf-?|sha-?|oauth|argon|aes-?|rsa|ipv|http\/?|(?<![a-z])(?:md|ed|rs|hs|es|ec|v|x))\d{1,4}/gi;
 /** Words and a version or place: `user-key-1`, `oauth2`, `eu-west-1`. A UUID names something, too. */
 const IDENTIFIER = /^(?:[a-z]+[._:/-])+[a-z]*\d{0,3}$|^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+
+export function isUuid(value: string): boolean {
+  return /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i.test(value);
+}
+
+/** Many characters of which no one made a word: letters and digits take turns. A hash and a UUID look like that, but are no secrets. */
+export function looksRandom(value: string): boolean {
+  if (!/^[\w+/=.~-]{16,512}$/.test(value) || /^(?:[0-9a-f]+|[\d.:TZ-]+)$/i.test(value) || !looksSecret(value))
+    return false;
+  const turns = value.match(/[a-z](?=\d)|\d(?=[a-z])|[a-z](?=[A-Z])|[A-Z](?=\d)|\d(?=[A-Z])/g)?.length ?? 0;
+  return turns >= value.length / 8 && /\d.*[A-Za-z].*\d/.test(value);
+}
 
 /** `settings.db1.password`: the parts of the names of things end in one or two digits at most. */
 export function isPath(value: string): boolean {
@@ -27,4 +41,28 @@ export function isPath(value: string): boolean {
 
 export function isMixed(value: string): boolean {
   return value.length >= 8 && /[a-z]/.test(value) && /[A-Z]/.test(value) && /\d/.test(value);
+}
+
+/** Whether the value of this name is no secret: `before` is the part of the name before its ending. */
+export function isHarmless(name: string, before: string, value: string): boolean {
+  return isHarmlessName(name, before) || isReference(value) || isHarmlessFor(name, before, value);
+}
+
+/** `"pwd": "/home/me"` is a folder, and `"pass": "ok"` a result. */
+function isHarmlessFor(name: string, before: string, value: string): boolean {
+  if (isKey(name)) return isHarmlessKey(before) || !isValueOfKey(name, before, value);
+  if (/^secret[_-]?id/i.test(name)) return !isUuid(value);
+  if (/^pwd/i.test(name)) return /^(?:[/~.]|[A-Za-z]:[\\/])/.test(value);
+  if (/^pass(?![a-z])/i.test(name)) return /^(?:pass(?:ed)?|fail(?:ed)?|ok|[\d/. %]+)$/i.test(value);
+  return isVagueName(name) && !looksSecret(value);
+}
+
+/** A hash is seldom called the key of something, and a variable of the environment seldom holds another key than a secret one. */
+function isValueOfKey(name: string, before: string, value: string): boolean {
+  if (looksRandom(value)) return true;
+  if (before === '') return false;
+  return (
+    /^[0-9a-f]{24,128}$/i.test(value) ||
+    (name.startsWith('KEY') && /^[\w+/=.~-]{16,512}$/.test(value) && looksSecret(value))
+  );
 }

@@ -46,7 +46,7 @@ export const TOKENS: readonly string[] = [
   'cmVmd[A-Za-z0-9]{56,65536}',
   'sgp_(?:(?:[0-9a-fA-F]{16}|local)_)?[0-9a-fA-F]{40}', // Sourcegraph
   'slk_[0-9a-f]{64}',
-  'BBDC-[\\w+/@-]{40,65536}', // Bitbucket Data Center
+  'BBDC-[\\w+/-]{40,65536}', // Bitbucket Data Center
   'spu-[0-9a-f]{32}', // Spectral
   'API-[A-Z0-9]{25,34}', // Octopus Deploy
   '(?:pat|sat)\\.[\\w-]{22}\\.[A-Za-z0-9]{24}\\.[A-Za-z0-9]{20}', // Harness

@@ -1,6 +1,6 @@
 import { REDACTED } from './mark.js';
-import { isKey, textBefore, wordBefore } from './secret-names.js';
-import { isReference, looksRandom, looksSecret } from './secret-values.js';
+import { textBefore, wordBefore } from './secret-names.js';
+import { isReference, isUuid, looksSecret } from './secret-values.js';
 
 /**
  * What follows the name of a flag: `--password value`, `-Token "value"`, `"--api-key", "value"`, `/pass:value`. With `=` it
@@ -40,8 +40,7 @@ const ABOUT_FLAGS =
   /^(?:option|flag|argument|parameter|value|string|prompt|file|stdin|text|password|here|instead|again|with|from)s?$/;
 
 function isHarmlessValue(name: string, value: string): boolean {
-  if (/^(?:secret|credentials?)/i.test(name) && !looksSecret(value)) return true;
-  if (isKey(name) && !looksRandom(value)) return true;
+  if (/^(?:secret|credentials?)/i.test(name) && !looksSecret(value) && !isUuid(value)) return true;
   if (/^pass$/i.test(name) && /^\d{1,2}$/.test(value)) return true;
   return NO_VALUE.test(value);
 }

@@ -15,9 +15,12 @@ const ASSIGNMENT = '[:?+.|&]{0,3}=\\*{0,2}';
 const SETTER = '(?<=(?<![A-Za-z])(?:set|with)\\w{1,40})\\([ \\t]{0,8}';
 const IS = '[ \\t](?:is|was)(?: now)?:?[ \\t]';
 
+/** Between a name and its value. */
+const SEPARATOR = `${QUOTE}?\\]?(?:\\[\\d{0,4}\\])?${COLOUR}(?:${TYPE}|\\s{0,8}(?:=>|${ASSIGNMENT}|:\\*{0,2}|${ENCODED_SEPARATOR}${SPACE}?))`;
+
 /** `"name": "value"`, `name = 'value'`, and the same inside a string, a URL or HTML. */
 const QUOTED =
-  `(?<before>${QUOTE}?\\]?(?:\\[\\d{0,4}\\])?${COLOUR}(?:${TYPE}|\\s{0,8}(?:=>|${ASSIGNMENT}|:\\*{0,2}|${ENCODED_SEPARATOR}${SPACE}?|[ \\t](?=[ \\t]{0,8}\\\\?["'])|${SETTER}(?=${QUOTE})))\\s{0,8}${COLOUR}[bfru@]{0,2})` +
+  `(?<before>(?:${SEPARATOR}|${QUOTE}?${COLOUR}[ \\t](?=[ \\t]{0,8}\\\\?["'])|${SETTER}(?=${QUOTE}))\\s{0,8}${COLOUR}[bfru@]{0,2})` +
   '(?:(?<double>")(?:\\\\.|[^"\\\\\\r\\n]){1,16384}|(?<single>\')(?:\\\\.|[^\'\\\\\\r\\n]){1,16384}|' +
   '(?<backtick>`)(?:\\\\.|[^`\\\\\\r\\n]){1,16384}|(?<escaped>\\\\["\'])(?:\\\\{3}["\']|(?!\\\\["\'])[^\\r\\n]){1,16384}|' +
   '(?<nested>\\\\{2,7}["\'])(?:(?!\\\\{1,7}["\'])[^\\r\\n]){1,16384}|' +
@@ -39,24 +42,23 @@ const PHRASE =
   `(?<colon>(?<=phrase|words|mnemonic)(?:${QUOTE}?[ \\t]{0,3}[:=]{1,2}[ \\t]{0,3}|${IS})${QUOTE}?)` +
   '(?<phrase>[a-z]{3,8}(?: [a-z]{3,8}){11,23}(?![a-z]))';
 
-/** `name: |` and the lines below, up to the first that is indented less. */
-const BLOCK_START = `(?:\\\\{0,7}["'])?:[ \\t]{1,8}[|>][+-]?\\d?[+-]?[ \\t]{0,8}`;
-const LINE_OF_STRING = '(?:(?!\\\\{1,7}[nr"\'])[^\\r\\n"]){1,65536}';
-const BLOCK =
-  `(?<blockStart>${BLOCK_START}\\r?\\n(?<indent>[ \\t]{1,64}))(?<block>\\S[^\\r\\n]{0,65536}(?:\\r?\\n\\k<indent>[^\\r\\n]{1,65536})*)|` +
-  `(?<stringStart>${BLOCK_START}(?<newline>\\\\{1,7}n)(?<shift>[ \\t]{1,64}))(?<blockOfString>${LINE_OF_STRING}(?:\\k<newline>\\k<shift>${LINE_OF_STRING})*)`;
-
 /**
  * Where a value is not always a secret, but is if it looks like one: comparisons, calls (`.apiKey("…")`, `token.assign("…")`),
  * cells of a table (`"token","…"`, `| token | … |`), sentences, and `name:value`.
  */
+const LOOSE_SEPARATOR = `(?:${QUOTE}?[ \\t]{0,3}[=!]==?[ \\t]{0,3}|${IS}|(?:\\.(?:assign|set))?\\([ \\t]{0,3}(?=${QUOTE})|${QUOTE}[ \\t]{0,3},[ \\t]{0,3}|,|[ \\t]{1,3}(?:\\|[ \\t]{0,3}|-[ \\t]{1,3})|:)`;
 const LOOSE =
-  `(?<loose>(?:${QUOTE}?[ \\t]{0,3}[=!]==?[ \\t]{0,3}|${IS}|(?:\\.(?:assign|set))?\\([ \\t]{0,3}(?=${QUOTE})|${QUOTE}[ \\t]{0,3},[ \\t]{0,3}|,|[ \\t]{1,3}(?:\\|[ \\t]{0,3}|-[ \\t]{1,3})|:)(?<quote>${QUOTE}?))` +
-  '(?<word>[^\\s"\'`\\\\<>(){}[\\],;&|]{6,4096})';
+  `(?<loose>${LOOSE_SEPARATOR}(?<quote>${QUOTE}?))` +
+  '(?<word>(?:(?<=["\'`])[^\\s"\'`\\\\=]{6,4096}|[^\\s"\'`\\\\<>(){}[\\],;&|=]{6,4096})={0,2})(?=$|[\\s"\'`\\\\<>(){}[\\],;&|%])';
+
+/** Whatever its name is that of, only a random value is a secret one, so that nothing else is matched. */
+const KEYED =
+  `(?<opening>(?:${SEPARATOR}\\s{0,8}${COLOUR}(?:[bfru@]{1,2}(?=["']))?|${LOOSE_SEPARATOR}|[ \\t]{1,4})${QUOTE}?)` +
+  '(?<random>[\\w+/.~-]{16,512}={0,2})(?![\\w+/=:@~(])';
 
 /** One pattern for all, since most of the time is spent on looking for the names. */
 const NAMED_VALUE = new RegExp(
-  `(?<name>${NAME}|${KEY})(?:${QUOTED}|${BLOCK}|${PHRASE}|${BARE}|${FLAG_VALUE}|${ENCODED}|${LOOSE})`,
+  `(?<name>${NAME})(?:${QUOTED}|${PHRASE}|${BARE}|${FLAG_VALUE}|${ENCODED}|${LOOSE})|(?<key>${KEY})${KEYED}`,
   'gi',
 );
 
@@ -69,30 +71,24 @@ export function redactNamedValues(text: string): string {
     const [index, , groups] = rest.slice(-3) as [number, string, NamedValue];
     const { name = '', before, between = '', bare = '', separator, value = '', loose, url } = groups;
     const prefix = wordBefore(text, index);
+    if (groups.key !== undefined) return redactKey(match, groups, prefix, index, text);
     if (prefix.endsWith('-no-')) return match;
     const after = text.slice(index + match.length, index + match.length + 10);
     if (before !== undefined) {
       const { double = '', single = '', backtick = '', escaped = '', nested = '', encoded = '' } = groups;
       const opening = before + double + single + backtick + escaped + nested + encoded;
       const quoted = match.slice(name.length + opening.length);
-      if (before.trim() !== '') return redactQuoted(match, name, opening, quoted, prefix);
+      if (before.trim() !== '') return redactQuoted(name, opening, quoted, prefix);
       if (isFlag(text, index)) return redactFlag(match, name, opening, quoted, after);
-      return isWholeLine(text, index, match) ? redactQuoted(match, name, opening, quoted, prefix) : match;
+      return isWholeLine(text, index, match) ? redactQuoted(name, opening, quoted, prefix) : match;
     }
-    const { block = groups.blockOfString, blockStart = groups.stringStart } = groups;
-    if (block !== undefined) return redactBlock(name, blockStart ?? '', block, prefix);
     if (groups.phrase !== undefined) return `${name}${groups.colon}${REDACTED}`;
     if (separator !== undefined) return redactFlag(match, name, separator, value, after);
-    if (url !== undefined) return redactQuoted(match, name, groups.equals ?? '', url, prefix);
+    if (url !== undefined) return redactQuoted(name, groups.equals ?? '', url, prefix);
     if (loose !== undefined) return redactLoose(match, groups, after, prefix);
     if (between === '=' && isFlag(text, index)) return redactFlag(match, name, between, bare, after);
     return redactBare(match, name, between, bare, index, text);
   });
-}
-
-/** What is below a name that is harmless here may have names of its own. */
-function redactBlock(name: string, start: string, block: string, prefix: string): string {
-  return name + start + (isHarmless(name, prefix, block) ? redactNamedValues(block) : REDACTED);
 }
 
 const CLOSING_QUOTE = new RegExp(`^${QUOTE}`);
@@ -103,6 +99,14 @@ function redactLoose(match: string, groups: NamedValue, after: string, prefix: s
   return isHarmless(name, prefix, word) || !looksLikeValue(word, after, quote !== '')
     ? match
     : `${name}${loose}${REDACTED}`;
+}
+
+function redactKey(match: string, groups: NamedValue, prefix: string, index: number, text: string): string {
+  const { key = '', opening = '', random = '' } = groups;
+  const isArgument = /^[ \t]/.test(opening) && /^[ \t]+(?:\\?["'])?$/.test(opening);
+  if (isArgument && !isFlag(text, index) && !isWholeLine(text, index, match)) return match;
+  if (isPath(random) || NAMED_LIKE_KEY.test(random) || isHarmless(key, prefix, random)) return match;
+  return key + opening + REDACTED;
 }
 
 /** Without quotes the word may be code, or a part of the name of something. */
@@ -122,10 +126,10 @@ function isWholeLine(text: string, index: number, match: string): boolean {
   );
 }
 
-function redactQuoted(match: string, name: string, opening: string, value: string, prefix: string): string {
-  return isHarmless(name, prefix, value) || (opening.endsWith('`') && isProse(opening, value))
-    ? match
-    : `${name}${opening}${REDACTED}`;
+/** A harmless value may be a text with names of its own. */
+function redactQuoted(name: string, opening: string, value: string, prefix: string): string {
+  const isKept = isHarmless(name, prefix, value) || (opening.endsWith('`') && isProse(opening, value));
+  return `${name}${opening}${isKept ? redactNamedValues(value) : REDACTED}`;
 }
 
 /** Backticks are quotes of templates, and of words in comments. */
@@ -177,10 +181,17 @@ function redactBare(match: string, name: string, between: string, value: string,
   if (/\b(?:host|user|username|dbname|port|sslmode|uid)=\S{1,64} $/i.test(before) && isTight) return kept + tail;
   const isAssignment = separator === '=' && (isTight || /^aws_/i.test(prefix + name) || isOwnLine);
   if (!isAssignment && !(separator === ':' && isOwnLine)) {
-    const isSecret = isMixed(core) || (looksSecret(core) && (core.length >= MIN_LONG_CHARS || AFTER_USER.test(before)));
+    const isSecret =
+      isMixed(core) ||
+      isUuid(core) ||
+      (looksSecret(core) && (core.length >= MIN_LONG_CHARS || isPasswordName(name) || AFTER_USER.test(before)));
     return isSecret && (separator !== '=' || LONG_WORD.test(core)) && !isCode(value, core, false) ? kept + tail : match;
   }
   return isCode(value, core, isUpperCase) ? match : kept + tail;
+}
+
+function isPasswordName(name: string): boolean {
+  return /^P(?:ASS|WD|W)/i.test(name);
 }
 
 /** A number may be a password, but seldom a token; what begins like a path may be Base64. */
@@ -193,8 +204,14 @@ function isSetting(before: string, name: string, value: string): boolean {
   return /(?:^|\n|\\n)[+-]?[\w.-]*$/.test(before) && !/[(){}[\],;]/.test(value) && value !== name && !isPath(value);
 }
 
-/** `body.password`, `token` */
-const NAMED_LIKE_SECRET = new RegExp(`^(?:[\\w$]{1,64}[.?!]{1,2}){0,8}(?:[\\w$]{1,64}[.?!_])?${NAME}$`, 'i');
+/** `body.password`, `users[0].password`, `token` */
+const NAMED_LIKE_SECRET = new RegExp(
+  `^(?:[\\w$]{1,64}(?:\\[\\w{1,8}\\])?[.?!]{1,2}){0,8}(?:[\\w$]{1,64}[.?!_])?${NAME}$`,
+  'i',
+);
+
+/** `attributes.ITEM_KEY` */
+const NAMED_LIKE_KEY = new RegExp(`(?:${NAME}|${KEY})$`, 'i');
 
 function isCode(value: string, core: string, isUpperCase: boolean): boolean {
   const [word = ''] = WORD.exec(value) ?? [];

@@ -1,3 +1,4 @@
+import { redactBlocks } from './blocks.js';
 import { COMMAND_WORDS, redactCommandLines } from './command-lines.js';
 import { redactManifests } from './manifests.js';
 import { REDACTED } from './mark.js';
@@ -62,7 +63,7 @@ function redactKnownForms(text: string): string {
   if (MARK.test(rest))
     for (const { mark, token } of MARKED_TOKENS) if (mark.test(rest)) rest = rest.replace(token, REDACTED);
   if (HINT.test(rest)) {
-    rest = redactManifests(redactNamedValues(rest));
+    rest = redactManifests(redactNamedValues(redactBlocks(rest)));
     rest = redactPrefixed(rest, PREFIXED_VALUES);
     if (isRare) rest = redactPrefixed(rest, rareValues());
   }

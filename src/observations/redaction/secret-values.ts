@@ -19,19 +19,26 @@ export function looksSecret(value: string): boolean {
 /** Digits that belong to the name of a type or an algorithm. */
 export const TECHNICAL =
   /(?:int|float|double|base|utf-?|sha-?|oauth|argon|aes-?|rsa|ipv|http\/?|(?<![a-z])(?:md|ed|rs|hs|es|ec|v|x))\d{1,4}/gi;
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 /** Words and a version or place: `user-key-1`, `oauth2`, `eu-west-1`. A UUID names something, too. */
-const IDENTIFIER = /^(?:[a-z]+[._:/-])+[a-z]*\d{0,3}$|^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+const IDENTIFIER = new RegExp(`^(?:[a-z]+[._:/-])+[a-z]*\\d{0,3}$|${UUID.source}`, 'i');
 
 export function isUuid(value: string): boolean {
-  return /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i.test(value);
+  return UUID.test(value);
 }
 
-/** Many characters of which no one made a word: letters and digits take turns. A hash and a UUID look like that, but are no secrets. */
+/** Many characters that nobody would make words of. A hash and a UUID look like that, too, but are no secrets. */
 export function looksRandom(value: string): boolean {
-  if (!/^[\w+/=.~-]{16,512}$/.test(value) || /^(?:[0-9a-f]+|[\d.:TZ-]+)$/i.test(value) || !looksSecret(value))
-    return false;
-  const turns = value.match(/[a-z](?=\d)|\d(?=[a-z])|[a-z](?=[A-Z])|[A-Z](?=\d)|\d(?=[A-Z])/g)?.length ?? 0;
-  return turns >= value.length / 8 && /\d.*[A-Za-z].*\d/.test(value);
+  if (!/^[\w+/=.~-]{16,512}$/.test(value) || /^(?:[0-9a-f]+|[\d.:TZ-]+)$/i.test(value)) return false;
+  if (!/\d/.test(value)) return looksShuffled(value);
+  const turns = value.match(/[a-z](?=[A-Z\d])|[A-Z](?=\d)|\d(?=[A-Za-z])/g)?.length ?? 0;
+  return looksSecret(value) && turns >= value.length / 8 && /\d.*[A-Za-z].*\d/.test(value);
+}
+
+/** Without digits: about as many capitals as small letters, which words in camel case do not have. */
+function looksShuffled(value: string): boolean {
+  const capitals = value.match(/[A-Z]/g)?.length ?? 0;
+  return value.length >= 20 && capitals > value.length / 3 && capitals < (value.length * 2) / 3 && !/[_.-]/.test(value);
 }
 
 /** `settings.db1.password`: the parts of the names of things end in one or two digits at most. */

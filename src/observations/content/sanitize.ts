@@ -2,7 +2,7 @@ import type { Json } from '../../shared/json.js';
 import type { MediaFile } from '../model.js';
 import { REDACTED } from '../redaction/mark.js';
 import type { Redact } from '../redaction/redact.js';
-import { isSecretName } from '../redaction/secret-names.js';
+import { isSecretField } from '../redaction/secret-values.js';
 import { MediaPart } from './media.js';
 
 /** Text that is sanitized already. It may still be cut, but redacting it again could break it if it is JSON. */
@@ -82,14 +82,23 @@ function sanitizeList(items: readonly unknown[], depth: number, progress: Progre
 
 function sanitizeRecord(record: object, depth: number, progress: Progress): Json {
   const entries = Object.entries(record).filter(([, item]) => item !== undefined);
+  const label = findLabel(entries);
   const kept: [string, Json][] = [];
   for (const [key, item] of entries) {
     if (isFull(progress)) return Object.fromEntries([...kept, ['…', `[${entries.length - kept.length} more]`]]);
-    const isSecret = progress.redact !== undefined && isSecretName(key);
+    const isSecret = progress.redact !== undefined && isSecretField(key === 'value' ? label : key, item);
     const name = keepText(progress.redact ? progress.redact(key) : key, progress);
     kept.push([name, isSecret ? redactAll(item) : sanitizeNode(item, depth, progress)]);
   }
   return Object.fromEntries(kept);
+}
+
+const MAX_LABEL_CHARS = 128;
+
+/** The name of `value`, as in `{ "name": "API_TOKEN", "value": "…" }`. */
+function findLabel(entries: readonly [string, unknown][]): string {
+  const [, label] = entries.find(([key]) => key === 'name' || key === 'key') ?? [];
+  return typeof label === 'string' && label.length <= MAX_LABEL_CHARS ? label : 'value';
 }
 
 function isFull(progress: Progress): boolean {

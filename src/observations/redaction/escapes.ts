@@ -13,7 +13,7 @@ export const SPACE = `(?:\\s|\\\\{1,7}[nrt]|${percent('20|0[AaDd9]')}|&nbsp;)`;
 export const LESS_THAN = `(?:<|${code('3[Cc]')}|${percent('3[Cc]')}|${entity('lt')})`;
 export const GREATER_THAN = `(?:>|${code('3[Ee]')}|${percent('3[Ee]')}|${entity('gt')})`;
 export const SLASH = `(?:\\\\{0,3}/|${percent('2[Ff]')})`;
-export const ENCODED_SEPARATOR = `(?:${code('3[AaDd]')}|${percent('3[AaDd]')})`;
+export const ENCODED_SEPARATOR = `(?:${code('3[AaDd]')}|${percent('3[AaDd]')})(?:${SPACE}|\\+)?`;
 /** Whatever ends a value in a URL that is encoded: a quote, a space, a line, a bracket, `&`, `,` or `;`. */
 export const ENCODED_END = `(?:${ENCODED_QUOTE}|${SPACE}|${GREATER_THAN}|${LESS_THAN}|${percent('26|2[Cc]|3[Bb]|5[CcDd]|7[Dd]|40|23')})`;
 

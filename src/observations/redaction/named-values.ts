@@ -1,4 +1,4 @@
-import { ENCODED_END, ENCODED_QUOTE, ENCODED_SEPARATOR, QUOTE, SPACE } from './escapes.js';
+import { ENCODED_END, ENCODED_QUOTE, ENCODED_SEPARATOR, QUOTE, SHORT_ESCAPE } from './escapes.js';
 import { FLAG_VALUE, isFlag, redactFlag } from './flags.js';
 import { REDACTED } from './mark.js';
 import { KEY, NAME, textBefore, wordBefore } from './secret-names.js';
@@ -12,11 +12,11 @@ const TYPE =
 /** `=`, and all that ends with it and assigns: `:=`, `::=`, `?=`, `+=`, `.=`, `??=`, `||=`. */
 const ASSIGNMENT = '[:?+.|&]{0,3}=\\*{0,2}';
 /** After the name of a function that sets a value: `setPassword(`, `withToken(`. */
-const SETTER = '(?<=(?<![A-Za-z])(?:set|with)\\w{1,40})\\([ \\t]{0,8}';
+const SETTER = `(?<=(?:(?<![A-Za-z])|(?<=${SHORT_ESCAPE}))(?:set|with)\\w{1,40})\\([ \\t]{0,8}`;
 const IS = '[ \\t](?:is|was)(?: now)?:?[ \\t]';
 
 /** Between a name and its value. */
-const SEPARATOR = `${QUOTE}?\\]?(?:\\[\\d{0,4}\\])?${COLOUR}(?:${TYPE}|\\s{0,8}(?:=>|${ASSIGNMENT}|:\\*{0,2}|${ENCODED_SEPARATOR}${SPACE}?))`;
+const SEPARATOR = `${QUOTE}?\\]?(?:\\[\\d{0,4}\\])?${COLOUR}(?:${TYPE}|\\s{0,8}(?:=>|${ASSIGNMENT}|:\\*{0,2}|${ENCODED_SEPARATOR}))`;
 
 /** `"name": "value"`, `name = 'value'`, and the same inside a string, a URL or HTML. */
 const QUOTED =
@@ -35,7 +35,7 @@ const BARE =
   '(?<bare>[^\\s"\'`\\\\](?:[^\\s"\'`\\\\&;\\x1b]|["\'](?=\\w)|\\\\{1,2}(?![nrt"\'\\\\]|u[\\da-f]{4}|x[\\da-f]{2})|&(?!(?:amp;)?(?:quot|apos|#\\w{2,4});|[\\w .%-]{1,40}=)|;(?![\\w .%-]{1,40}=)){2,65536})';
 
 /** `name%3Dvalue` in a URL. */
-const ENCODED = `(?<equals>${ENCODED_SEPARATOR}${SPACE}?)(?<url>(?:(?!${ENCODED_END})[\\w.~!*()+/%-]){4,16384})`;
+const ENCODED = `(?<equals>${ENCODED_SEPARATOR})(?<url>(?:(?!${ENCODED_END})[\\w.~!*()+/%-]){4,16384})`;
 
 /** The words of a wallet. */
 const PHRASE =
@@ -49,7 +49,7 @@ const PHRASE =
 const LOOSE_SEPARATOR = `(?:${QUOTE}?[ \\t]{0,3}[=!]==?[ \\t]{0,3}|${IS}|(?:\\.(?:assign|set))?\\([ \\t]{0,3}(?=${QUOTE})|${QUOTE}[ \\t]{0,3},[ \\t]{0,3}|,|[ \\t]{1,3}(?:\\|[ \\t]{0,3}|-[ \\t]{1,3})|:)`;
 const LOOSE =
   `(?<loose>${LOOSE_SEPARATOR}(?<quote>${QUOTE}?))` +
-  '(?<word>(?:(?<=["\'`])[^\\s"\'`\\\\=]{6,4096}|[^\\s"\'`\\\\<>(){}[\\],;&|=]{6,4096})={0,2})(?=$|[\\s"\'`\\\\<>(){}[\\],;&|%])';
+  '(?<word>(?:(?<=["\'`])[^\\s"\'`\\\\=]{6,512}|[^\\s"\'`\\\\<>(){}[\\],;&|=:]{6,512})={0,2})(?=$|[\\s"\'`\\\\<>(){}[\\],;&|%])';
 
 /** Whatever its name is that of, only a random value is a secret one, so that nothing else is matched. */
 const KEYED =

@@ -15,14 +15,6 @@ export function isKey(name: string): boolean {
   return /^key\d{0,2}$/i.test(name);
 }
 
-const SECRET_NAME = new RegExp(`(?:${NAME}|AUTHORIZATION|^(?:SET-)?COOKIE)$`, 'i');
-
-/** Whether a field of this name holds a secret, whatever its value looks like. */
-export function isSecretName(name: string): boolean {
-  const [ending] = SECRET_NAME.exec(name) ?? [];
-  return ending !== undefined && !isHarmlessName(ending, name.slice(0, -ending.length)) && !isVagueName(ending);
-}
-
 /** Names that are as often those of something else: their value must look like a secret. */
 const VAGUE =
   /^(?:SECRET[_-]?ID|[_-]AUTH|CREDS|CREDENTIALS|(?:APP|SESSION|COOKIE|STORAGE|SERVICE|ROLE|ADMIN|SSH|SSL|SHARED|WEBHOOK|RECOVERY|SIGNATURE)[_-]?KEY)/i;

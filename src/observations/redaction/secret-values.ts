@@ -1,4 +1,4 @@
-import { isHarmlessKey, isHarmlessName, isKey, isVagueName } from './secret-names.js';
+import { isHarmlessKey, isHarmlessName, isKey, isVagueName, KEY, NAME } from './secret-names.js';
 
 /** Something that stands for a secret, and what is already redacted. */
 const REFERENCE =
@@ -48,6 +48,17 @@ export function isPath(value: string): boolean {
 
 export function isMixed(value: string): boolean {
   return value.length >= 8 && /[a-z]/.test(value) && /[A-Z]/.test(value) && /\d/.test(value);
+}
+
+const FIELD_NAME = new RegExp(`(?:${NAME}|${KEY}|AUTHORIZATION|^(?:SET-)?COOKIE)$`, 'i');
+
+/** Whether a field of this name holds a secret: most do whatever their value looks like. */
+export function isSecretField(name: string, value: unknown): boolean {
+  const [ending] = FIELD_NAME.exec(name) ?? [];
+  if (ending === undefined) return false;
+  const before = name.slice(0, -ending.length);
+  if (!isKey(ending) && !isVagueName(ending)) return !isHarmlessName(ending, before);
+  return typeof value === 'string' && !isHarmless(ending, before, value);
 }
 
 /** Whether the value of this name is no secret: `before` is the part of the name before its ending. */

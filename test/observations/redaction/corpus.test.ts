@@ -32,6 +32,14 @@ test('every form of a token is redacted in all that may surround it', () => {
   expectRedacted(cases, 'whatever is around them');
 });
 
+test('what is redacted is not changed again', () => {
+  const texts = [
+    ...SECRETS.flatMap((marked) => [redacted(marked), escaped(redacted(marked))]),
+    ...SURROUNDINGS.map(([before, after]) => `${before}[redacted]${after}`),
+  ];
+  expect(texts.map(redact)).toEqual(texts);
+});
+
 test('no harmless text of the corpus is changed, in JSON neither', () => {
   const texts = [...HARMLESS, ...HARMLESS.map(escaped)];
   const changed = texts.filter((text) => redact(text) !== text);

@@ -240,6 +240,50 @@ describe('redaction of observations', () => {
     expect([root?.input, generation?.input]).toEqual(Array(2).fill([{ role: 'user', content: cut }]));
   });
 
+  test.each([
+    ['', ''],
+    ['token%3D', '%26b%3Dc'],
+    ['{\\u0022token\\u0022:\\u0022', '\\u0022}'],
+    ['{&quot;token&quot;:&quot;', '&quot;}'],
+    ['https%3A%2F%2Fx-access-token%3A', '%40example.org'],
+  ])('leaves no part of a token at any cut, between %s and %s', (before, after) => {
+    const prompt = `${'x'.repeat(1_980)} ${before}${secret}${after} ${'y'.repeat(80)}`;
+    const parts = Array.from({ length: secret.length - 3 }, (_, start) => secret.slice(start, start + 4));
+    const cuts = Array.from({ length: 130 }, (_, cut) => 1_975 + cut);
+    const sent = cuts.map((maxChars) => {
+      const [turn] = groupTurns([user(prompt), assistant('m1', 'ok')]).all;
+      return JSON.stringify(buildTurn(turn as Turn, { ...OPTIONS, maxChars, redact, sessionId: SESSION }));
+    });
+    expect(sent.flatMap((text) => parts.filter((part) => text.includes(part)))).toEqual([]);
+  });
+
+  test('removes the value of a record that names a secret', () => {
+    const input = {
+      env: [
+        { name: 'API_TOKEN', value: 'swordfish' },
+        { key: 'THEME', value: 'dark' },
+        { key: 'STRIPE_KEY', value: 'f8Kq2Lm9Zx4vB7nM4kQ2' },
+      ],
+      mapsKey: 'f8Kq2Lm9Zx4vB7nM4kQ2',
+      cacheKey: 'f8Kq2Lm9Zx4vB7nM4kQ2',
+      key: 'README.md',
+      auth: 'dXNlcjpwYXNzd29yZA==',
+    };
+    const [turn] = groupTurns([user('q'), assistant('m1', [toolUse('t1', 'mcp__x__set', input)])]).all;
+    const [, call] = buildTurn(turn as Turn, { ...OPTIONS, redact, sessionId: SESSION }).children;
+    expect(call?.input).toEqual({
+      env: [
+        { name: 'API_TOKEN', value: '[redacted]' },
+        { key: 'THEME', value: 'dark' },
+        { key: 'STRIPE_KEY', value: '[redacted]' },
+      ],
+      mapsKey: '[redacted]',
+      cacheKey: 'f8Kq2Lm9Zx4vB7nM4kQ2',
+      key: 'README.md',
+      auth: 'dXNlcjpwYXNzd29yZA==',
+    });
+  });
+
   test('removes secrets from names, tags and model parameters', () => {
     const turn = [
       user(`/x`, { uuid: 'u' }),

@@ -67,45 +67,64 @@ interface NamedValue {
 }
 
 export function redactNamedValues(text: string): string {
-  return text.replace(NAMED_VALUE, (match: string, ...rest: unknown[]) => {
-    const [index, , groups] = rest.slice(-3) as [number, string, NamedValue];
-    const { name = '', before, between = '', bare = '', separator, value = '', loose, url } = groups;
-    const prefix = wordBefore(text, index);
-    if (groups.key !== undefined) return redactKey(match, groups, prefix, index, text);
-    if (prefix.endsWith('-no-')) return match;
-    const after = text.slice(index + match.length, index + match.length + 10);
-    if (before !== undefined) {
-      const { double = '', single = '', backtick = '', escaped = '', nested = '', encoded = '' } = groups;
-      const opening = before + double + single + backtick + escaped + nested + encoded;
-      const quoted = match.slice(name.length + opening.length);
-      if (before.trim() !== '') return redactQuoted(name, opening, quoted, prefix);
-      if (isFlag(text, index)) return redactFlag(match, name, opening, quoted, after);
-      return isWholeLine(text, index, match) ? redactQuoted(name, opening, quoted, prefix) : match;
-    }
-    if (groups.phrase !== undefined) return `${name}${groups.colon}${REDACTED}`;
-    if (separator !== undefined) return redactFlag(match, name, separator, value, after);
-    if (url !== undefined) return redactQuoted(name, groups.equals ?? '', url, prefix);
-    if (loose !== undefined) return redactLoose(match, groups, after, prefix);
-    if (between === '=' && isFlag(text, index)) return redactFlag(match, name, between, bare, after);
-    return redactBare(match, name, between, bare, index, text);
-  });
+  let kept = '';
+  let from = 0;
+  let next = 0;
+  for (;;) {
+    // Not in the loop's head: what a match contains is searched with the same pattern.
+    NAMED_VALUE.lastIndex = next;
+    const match = NAMED_VALUE.exec(text);
+    if (match === null) return kept + text.slice(from);
+    const redacted = redactMatch(match, text);
+    const end = match.index + match[0].length;
+    next = redacted === undefined ? match.index + nameOf(match).length : end;
+    if (redacted === undefined || redacted === match[0]) continue;
+    kept += text.slice(from, match.index) + redacted;
+    from = end;
+  }
+}
+
+function nameOf({ groups }: RegExpExecArray): string {
+  return groups?.name ?? groups?.key ?? '';
+}
+
+/** Returns undefined if what follows the name belongs to something else. */
+function redactMatch({ 0: match, index, groups = {} }: RegExpExecArray, text: string): string | undefined {
+  const { name = '', before, between = '', bare = '', separator, value = '', url }: NamedValue = groups;
+  const prefix = wordBefore(text, index);
+  if (groups.key !== undefined) return redactKey(match, groups, prefix, index, text);
+  if (prefix.endsWith('-no-')) return match;
+  const after = text.slice(index + match.length, index + match.length + 10);
+  if (before !== undefined) {
+    const { double = '', single = '', backtick = '', escaped = '', nested = '', encoded = '' }: NamedValue = groups;
+    const opening = before + double + single + backtick + escaped + nested + encoded;
+    const quoted = match.slice(name.length + opening.length);
+    if (before.trim() !== '') return redactQuoted(name, opening, quoted, prefix);
+    if (isFlag(text, index)) return redactFlag(match, name, opening, quoted, after);
+    return isWholeLine(text, index, match) ? redactQuoted(name, opening, quoted, prefix) : match;
+  }
+  if (groups.phrase !== undefined) return `${name}${groups.colon}${REDACTED}`;
+  if (separator !== undefined) return redactFlag(match, name, separator, value, after);
+  if (url !== undefined) return redactQuoted(name, groups.equals ?? '', url, prefix);
+  if (groups.loose !== undefined) return redactLoose(groups, after, prefix);
+  if (between === '=' && isFlag(text, index)) return redactFlag(match, name, between, bare, after);
+  return redactBare(match, name, between, bare, index, text);
 }
 
 const CLOSING_QUOTE = new RegExp(`^${QUOTE}`);
 
-function redactLoose(match: string, groups: NamedValue, after: string, prefix: string): string {
+function redactLoose(groups: NamedValue, after: string, prefix: string): string | undefined {
   const { name = '', loose = '', quote = '', word = '' } = groups;
-  if (quote !== '' && !CLOSING_QUOTE.test(after)) return match;
-  return isHarmless(name, prefix, word) || !looksLikeValue(word, after, quote !== '')
-    ? match
-    : `${name}${loose}${REDACTED}`;
+  if (quote !== '' && !CLOSING_QUOTE.test(after)) return undefined;
+  if (isHarmless(name, prefix, word) || !looksLikeValue(word, after, quote !== '')) return undefined;
+  return `${name}${loose}${REDACTED}`;
 }
 
-function redactKey(match: string, groups: NamedValue, prefix: string, index: number, text: string): string {
+function redactKey(match: string, groups: NamedValue, prefix: string, index: number, text: string): string | undefined {
   const { key = '', opening = '', random = '' } = groups;
-  const isArgument = /^[ \t]/.test(opening) && /^[ \t]+(?:\\?["'])?$/.test(opening);
-  if (isArgument && !isFlag(text, index) && !isWholeLine(text, index, match)) return match;
-  if (isPath(random) || NAMED_LIKE_KEY.test(random) || isHarmless(key, prefix, random)) return match;
+  const isArgument = /^[ \t]+(?:\\?["'])?$/.test(opening);
+  if (isArgument && !isFlag(text, index) && !isWholeLine(text, index, match)) return undefined;
+  if (isPath(random) || NAMED_LIKE_KEY.test(random) || isHarmless(key, prefix, random)) return undefined;
   return key + opening + REDACTED;
 }
 
@@ -185,7 +204,7 @@ function redactBare(match: string, name: string, between: string, value: string,
       isMixed(core) ||
       isUuid(core) ||
       (looksSecret(core) && (core.length >= MIN_LONG_CHARS || isPasswordName(name) || AFTER_USER.test(before)));
-    return isSecret && (separator !== '=' || LONG_WORD.test(core)) && !isCode(value, core, false) ? kept + tail : match;
+    return isSecret && (operator !== '=' || LONG_WORD.test(core)) && !isCode(value, core, false) ? kept + tail : match;
   }
   return isCode(value, core, isUpperCase) ? match : kept + tail;
 }

@@ -574,6 +574,10 @@ export const SECRETS: readonly string[] = [
   'credentials("DB_PASSWORD=«swordfish»")',
   'key: |\n  password: «hunter2pw»\n',
   'cacheKey = "password: «Zx9vB7nM»"',
+  '"token", "password: «Zx9vB7nM4k»"',
+  'token("dbPass": "«Zx9vB7nM»")',
+  'key: CC_LANGFUSE_OTLP_HEADERS="«x=hunter2»"',
+  '--key AWS_SECRET_ACCESS_KEY=«wJalrXUtnFEMI/K7MDENG»',
 
   // around them
   `see\\n«ghp_${letters(36)}»`,

@@ -37,7 +37,7 @@ export const TOKENS: readonly string[] = [
   'AT(?:ATT3x|CTT3x|BB|TA)[\\w=-]{30,65536}', // Atlassian, Bitbucket, Trello
   'npm_[A-Za-z0-9]{36}',
   'pypi-AgE[\\w-]{50,65536}',
-  'rubygems_[0-9a-f]{48}',
+  'rubygems_[0-9a-z]{48}',
   'oy2[a-z0-9]{43}', // NuGet
   'cio[A-Za-z0-9]{32}', // crates.io
   'CLOJARS_[0-9a-z]{60}',
@@ -54,10 +54,10 @@ export const TOKENS: readonly string[] = [
   'endr\\+[A-Za-z0-9-]{16}', // Endor Labs
   'sq[apu]_[0-9a-f]{40}', // SonarQube
   'CCIP(?:AT|RJ)_\\w{20,65536}', // CircleCI
-  'bk(?:ua|ct|pt|at)_[0-9a-f]{40}', // Buildkite
+  'bk(?:ua|ct|pt|at)_[0-9a-z]{40}', // Buildkite
   'sntry[su]_[\\w+/=]{20,65536}', // Sentry
   // clouds
-  '(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}', // AWS
+  '(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}', // AWS
   'AIza[\\w-]{35}', // Google
   'ya29\\.[\\w-]{20,65536}',
   'GOCSPX-[\\w-]{28}',
@@ -77,20 +77,22 @@ export const TOKENS: readonly string[] = [
   'rnd_[A-Za-z0-9]{32}', // Render
   'nfp_[A-Za-z0-9]{36,65536}', // Netlify
   'vercel_blob_rw_\\w{20,65536}',
-  'pul-[0-9a-f]{40}', // Pulumi
+  'pul-[0-9a-z]{40}', // Pulumi
   'tskey-[a-z]{3,10}-[\\w-]{10,65536}', // Tailscale
-  'ops_eyJ[\\w-]{50,65536}', // 1Password
+  'ops_eyJ[\\w+/-]{50,65536}={0,3}', // 1Password
   'A3-[A-Z0-9]{6}(?:-[A-Z0-9]{5,11}){4,5}',
   'hv[sbr]\\.[\\w-]{24,65536}', // Vault
   's\\.(?=[A-Za-z]{0,23}\\d)[A-Za-z0-9]{24}(?![\\w(.])',
   'dp\\.(?:pt|st|ct|sa|scim|audit)\\.[\\w-]{20,65536}', // Doppler
   'sha256~[\\w-]{43}', // OpenShift
+  'rh-api-[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}', // Red Hat
+  '(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\\.[a-z0-9]{4,6}\\.acc[_-][a-z0-9-]{10,32}\\.[\\w+/=-]{30,120}', // Authress
   'AGE-SECRET-KEY-1[A-Z0-9]{50,65536}',
   // data
   'dapi[0-9a-f]{32}', // Databricks
-  'sbp_[0-9a-f]{40}', // Supabase
+  'sbp_[0-9a-z]{40}', // Supabase
   'sb_secret_[\\w-]{20,65536}',
-  'pscale_(?:tkn|oauth|pw)_[\\w.-]{32,65536}', // PlanetScale
+  'pscale_(?:tkn|oauth|pw)_[\\w=.-]{32,65536}', // PlanetScale
   'napi_[a-z0-9]{40,65536}', // Neon
   'npg_[A-Za-z0-9]{12,65536}',
   'AVNS_[\\w-]{16,65536}', // Aiven
@@ -102,7 +104,7 @@ export const TOKENS: readonly string[] = [
   'xapp-\\d-[\\w-]{10,65536}',
   `${BASE64_DIGITS}(?:${BASE64_DIGITS}){5}[A-Za-z0-9]{0,4}\\.[\\w-]{6}\\.[\\w-]{27,38}`, // Discord: the user's number comes first
   'SG\\.[\\w-]{16,32}\\.[\\w-]{30,65536}', // SendGrid
-  'SK[0-9a-f]{32}', // Twilio
+  'SK[0-9a-fA-F]{32}', // Twilio
   'key-[0-9a-f]{32}', // Mailgun
   'x(?:keys|smtps)ib-[0-9a-f]{64}-\\w{16}', // Brevo
   're_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,65536}', // Resend
@@ -115,9 +117,14 @@ export const TOKENS: readonly string[] = [
   'sq0(?:atp|csp)-[\\w-]{22,65536}', // Square
   'EAAA[\\w-]{56,65536}',
   'EAA[A-Za-z0-9]{80,65536}', // Facebook
+  'sk_[a-z]{1,32}_[A-Za-z0-9]{40,65536}',
+  'sk_(?:test_)?\\d{1,2}x\\d_[0-9a-fA-F]{64}', // Recharge
+  'ak_live_[A-Za-z0-9]{30}',
+  'flb_live_[A-Za-z0-9]{20}',
+  'sqco_[A-Za-z0-9]{59}',
   'whsec_[A-Za-z0-9+/]{16,65536}={0,2}',
   'shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}', // Shopify
-  'shippo_(?:live|test)_[0-9a-f]{40}',
+  'shippo_(?:live|test)_[0-9a-fA-F]{40}',
   'duffel_(?:live|test)_[\\w=-]{40,65536}', // Duffel
   's(?:andbox_s)?k_pr_\\w{42,110}', // Photoroom
   'EZ[AT]K[A-Za-z0-9]{54}', // EasyPost
@@ -133,16 +140,19 @@ export const TOKENS: readonly string[] = [
   'CFPAT-[\\w-]{40,65536}', // Contentful
   'tfp_[\\w.-]{40,65536}', // Typeform
   'pat-(?:na|eu)\\d-[0-9a-f-]{36}', // HubSpot
-  'PMAK-[0-9a-f-]{20,65536}', // Postman
-  'glsa_[A-Za-z0-9]{32}_[0-9a-f]{8}', // Grafana
+  'PMAK-[A-Za-z0-9-]{20,65536}', // Postman
+  'glsa_[A-Za-z0-9]{32}_[0-9a-fA-F]{8}', // Grafana
   'glc_[\\w+/=]{32,65536}',
   'eyJrIjoi[A-Za-z0-9+/]{40,65536}={0,2}',
   'ico-[A-Za-z0-9]{32}', // Infracost
   'rootly_[0-9a-f]{64}', // Rootly
   'dd[pw]_[A-Za-z0-9]{36}', // Datadog
   'NF-[A-Za-z0-9]{32}', // Nightfall
-  'NR(?:AK|JS|II|IQ|RA)-[\\w-]{19,65536}', // New Relic
-  'dt0[a-z]\\d\\d\\.[A-Z0-9]{24}\\.[A-Z0-9]{64}', // Dynatrace
+  'bb_(?:pr|ma)_[0-9a-f]{30}', // Bannerbear
+  'shltm_[\\w-]{40}', // Shortcut
+  'thog-secret-[0-9a-f]{32}', // TruffleHog
+  'NR(?:AK|JS|II|IQ|RA|BR)-[\\w-]{19,65536}', // New Relic
+  'dt0[a-z]\\d\\d\\.[A-Za-z0-9]{24}\\.[A-Za-z0-9]{64}', // Dynatrace
   'ph[xs]_[A-Za-z0-9]{32,65536}', // PostHog
   '(?:sdk|api)-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}', // LaunchDarkly
   'rdme_[a-z0-9]{70}', // ReadMe
@@ -164,6 +174,7 @@ const MARKED: readonly (readonly [mark: string, token: string])[] = [
   ['\\dQ~', '[\\w~.-]{3}\\dQ~[\\w~.-]{31,34}'], // Azure
   ['AZDO', `${after('A-Za-z0-9')}[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}`], // Azure DevOps
   [':AA', `(?=\\d)${after('\\d')}\\d{8,10}:AA[\\w-]{32,34}`], // Telegram
+  ['\\d\\|', `(?=\\d)${after('\\d')}\\d{15,16}\\|[\\w-]{27,40}`], // Facebook
   ['\\.atlasv1\\.', `${after('A-Za-z0-9')}[A-Za-z0-9]{14}\\.atlasv1\\.[\\w-]{60,65536}`], // Terraform
   ['\\.G', `(?=[MNO])${after('\\w-')}[MNO][\\w-]{23,25}\\.G[\\w-]{5}\\.[\\w-]{27,38}`], // Discord
   ['[0-9a-f]-us\\d', `(?=[0-9a-f])${after('\\w')}[0-9a-f]{32}-us\\d{1,2}(?!\\w)`], // Mailchimp

@@ -167,6 +167,19 @@ export const SECRET_TOKENS: readonly string[] = [
   `dnkey-${letters(26)}-${letters(52)}`,
   `salad_cloud_${letters(5)}_${letters(40)}`,
   `ddp_${letters(36)}`,
+  `A3TX${upper(16)}`,
+  `shippo_live_${upper(40).replaceAll(/[^A-F0-9]/g, 'A')}`,
+  `sk_cloud_${letters(40)}`,
+  `sk_test_3x3_${hex(64)}`,
+  `ak_live_${letters(30)}`,
+  `flb_live_${letters(20)}`,
+  `sqco_${letters(59)}`,
+  `bb_pr_${hex(30)}`,
+  `shltm_${letters(40)}`,
+  `NRBR-${hex(19)}`,
+  `rh-api-${UUID}`,
+  `sc_${lower(20)}.${lower(5)}.acc_${lower(20)}.${letters(60)}`,
+  `123456789012345|${letters(27)}`,
 ];
 
 /** What may surround a token without being part of it. */

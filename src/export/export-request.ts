@@ -3,6 +3,7 @@ import type { Observation } from '../observations/model.js';
 import type { Log } from '../shared/log.js';
 import type { SessionState } from '../state/store.js';
 import type { AgentFolders } from '../transcript/agents/agent-files.js';
+import type { FirstPrompts } from '../transcript/sessions/related-sessions.js';
 import type { AwaitedAnswer } from '../transcript/turns/answer-watcher.js';
 import type { OwnRun } from './ledger.js';
 import type { Tally } from './tally.js';
@@ -48,6 +49,7 @@ export interface ExportContext extends Limits {
   readonly log: Log;
   /** What several exports in a row need not look for again. */
   readonly agentFolders?: AgentFolders;
+  readonly firstPrompts?: FirstPrompts;
   readonly observer?: ExportObserver;
   /** How many bytes of a turn are read before what is settled of it is sent, if not as many as usual. */
   readonly partBytes?: number;

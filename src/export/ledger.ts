@@ -43,6 +43,8 @@ export class Ledger {
   readonly #taken = new Map<number, Run>();
   /** The first line of the turn that this export has claimed. A later one can have the same id, as a teammate's message does. */
   #named: number | undefined;
+  /** Whether the turn that this export's Stop names has been read. */
+  #hasReadNamed = false;
   /** Where and when the turns began that this export has read, of those that belong to no run. */
   readonly #untraced: { readonly line: number; readonly at: number }[] = [];
 
@@ -141,6 +143,16 @@ export class Ledger {
     return isMutedAt(this.#mutes, times) || times.some((at) => this.#isUntracedAt(at));
   }
 
+  /** Whether this export's Stop names a turn that no run holds, and that has not been read: a later one was exported first. */
+  get missesNamed(): boolean {
+    return this.#own?.claims.kind === 'prompt' && !this.#hasReadNamed;
+  }
+
+  /** Whether this export has claimed a turn. */
+  isNamed({ prompts }: Turn): boolean {
+    return prompts[0].line === this.#named;
+  }
+
   /** Whether no run goes on: what follows, if anything does, was written with tracing off. */
   get isOver(): boolean {
     return this.#runs.length > 0 && this.#runs.every(hasEnded);
@@ -168,6 +180,7 @@ export class Ledger {
     const lines = turn.prompts.map(({ line }) => line);
     const isKnown = lines.map((line) => this.#findRun(line)).every((run) => run && isSameRun(run, own.identity));
     const isNamed = names(own.claims, turn, readTo) && (this.#named ?? fromLine) === fromLine;
+    this.#hasReadNamed ||= isNamed;
     if (isNamed && !isKnown && !this.#isBeforeStart(fromLine) && !turn.copied && !isCopy(turn)) {
       this.#named = fromLine;
       this.#change({ claims: [{ ...own.identity, fromLine, lines }] });
@@ -175,13 +188,18 @@ export class Ledger {
     if (!this.#findRun(fromLine)) this.#untraced.push({ line: fromLine, at });
   }
 
-  /** Takes a turn of no run, if this export may. Returns the run that has it then, to be saved once the turn is acknowledged. */
-  take({ prompts, lineNumbers }: Turn): Run | undefined {
+  /** Whether this export may send turns of no run, and this is one. */
+  mayTake({ prompts }: Turn): boolean {
+    const [{ line }] = prompts;
+    return this.#own?.claims.kind === 'all' && (this.#taken.has(line) || !this.#findRun(line));
+  }
+
+  /** Takes such a turn. Returns the run that has it then, to be saved once the turn is acknowledged. */
+  take({ prompts, lineNumbers }: Turn): Run {
     const [{ line: fromLine }] = prompts;
     const toLine = lineNumbers.at(-1) ?? fromLine;
     const known = this.#taken.get(fromLine);
-    if (this.#own?.claims.kind !== 'all' || (!known && this.#findRun(fromLine))) return undefined;
-    const run = known ? this.#extend(known, toLine) : this.#cover(fromLine, toLine, this.#own.identity);
+    const run = known ? this.#extend(known, toLine) : this.#cover(fromLine, toLine, this.#own?.identity ?? {});
     this.#taken.set(fromLine, run);
     return run;
   }

@@ -29,7 +29,7 @@ type ReadTurns =
       readonly kind: 'turns';
       readonly group: TurnGroup;
       readonly isClosed: boolean;
-      /** How many bytes have been read by then; infinity if no other turn follows yet. */
+      /** Up to which byte lines have been read, the beginning of a later prompt included; infinity if none follows yet. */
       readonly readTo: number;
       readonly soFar?: TurnSoFar | undefined;
     }
@@ -116,7 +116,7 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
     (closing.kind !== 'live' && Date.now() - reader.status.changedAt > IDLE_MS);
   // If one of several turns is over, all are sent as far as they have come, and the others grow in place.
   const soFar = closing.kind === 'live' ? grouper.soFar() : undefined;
-  yield { kind: 'turns', group, isClosed, readTo: Number.POSITIVE_INFINITY, soFar };
+  yield { kind: 'turns', group, isClosed, readTo: grouper.nextPromptAt + 1, soFar };
 }
 
 /**

@@ -1,12 +1,12 @@
-import { dirname } from 'node:path';
+import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { attempt } from '../shared/attempt.js';
 import { type Entry, withProgressAt } from '../state/entry.js';
-import { coversLines, type Mute } from '../state/runs.js';
+import { coversLines, findRun } from '../state/runs.js';
 import {
+  FirstPrompts,
   forksWithoutMark,
   listUserLines,
-  readSharedUuids,
   readUserUuids,
 } from '../transcript/sessions/related-sessions.js';
 import { listTimes, type Turn } from '../transcript/turns/turn.js';
@@ -20,20 +20,43 @@ export interface Relative {
   readonly prompts: () => ReadonlySet<string>;
 }
 
+/** Where each prompt stands in the transcripts beside this one that begin with the same prompt, by its uuid. */
+export type SharedPrompts = ReadonlyMap<string, readonly { readonly sessionId: string; readonly line: number }[]>;
+
 interface RelatedRun extends SessionRun {
   relatives?: readonly Relative[];
-  /** The prompts of sessions on disk that begin with the same one; read when the first of them matters. */
-  sharedPrompts?: ReadonlySet<string>;
-  mutedPrompts?: MutedPrompts;
+  /** Read when the first of them matters. */
+  sharedPrompts?: SharedPrompts;
 }
 
-export type MutedPrompts = ReadonlyMap<string, readonly { readonly line: number; readonly mute: Mute }[]>;
-
 /** Whether a turn is in another session's transcript, too, and nothing says which of the two it was copied to. */
-export function isInAnotherSession({ key, context }: Turn, run: RelatedRun): boolean {
-  if (!forksWithoutMark(context.version)) return false;
-  run.sharedPrompts ??= readSharedUuids(run.request.path);
-  return run.sharedPrompts.has(key);
+export function isInAnotherSession(turn: Turn, run: RelatedRun): boolean {
+  return findShared(turn, run).length > 0;
+}
+
+/** Whether another session has a run for a turn that is in its transcript, too, or was muted then: that one decides what is sent. */
+export function isOfAnotherSession(turn: Turn, run: RelatedRun): boolean {
+  return findShared(turn, run).some(({ sessionId, line }) => {
+    const entry = run.context.state.read(sessionId);
+    const { mutes = [] } = entry ?? {};
+    const isMuted = mutes.some((mute) => coversLines(mute, line, line)) || isMutedAt(mutes, listTimes(turn));
+    return entry !== undefined && (isMuted || findRun(entry, line) !== undefined);
+  });
+}
+
+function findShared({ key, context }: Turn, run: RelatedRun) {
+  if (!forksWithoutMark(context.version)) return [];
+  run.sharedPrompts ??= readSharedPrompts(run);
+  return run.sharedPrompts.get(key) ?? [];
+}
+
+function readSharedPrompts({ request, context }: RelatedRun): SharedPrompts {
+  const { firstPrompts = new FirstPrompts() } = context;
+  const shared = new Map<string, { sessionId: string; line: number }[]>();
+  for (const path of firstPrompts.findRelated(request.path))
+    for (const { uuid, line } of attempt(() => listUserLines(path)) ?? [])
+      shared.set(uuid, [...(shared.get(uuid) ?? []), { sessionId: basename(path, '.jsonl'), line }]);
+  return shared;
 }
 
 /**
@@ -48,25 +71,6 @@ export function isExportedByRelative({ key, start: { offset } }: Turn, run: Rela
   run.relatives ??= findRelatives(key, run);
   const later = known && !isReadAfresh(run) && offset >= known.bytes ? known.sessions : [];
   return run.relatives.some(({ sessionId, prompts }) => !later.includes(sessionId) && prompts().has(key));
-}
-
-/** Whether the user has muted a turn in the session that an unmarked fork has copied it from, or that has copied it. */
-export function isMutedElsewhere(turn: Turn, run: RelatedRun): boolean {
-  if (!forksWithoutMark(turn.context.version)) return false;
-  run.mutedPrompts ??= findMutedPrompts(run);
-  const mutes = run.mutedPrompts.get(turn.key) ?? [];
-  return mutes.some(({ line, mute }) => coversLines(mute, line, line) || isMutedAt([mute], listTimes(turn)));
-}
-
-/** The prompts of other sessions in the same folder that were muted at some time, by their uuids. */
-function findMutedPrompts({ request, context }: RelatedRun): MutedPrompts {
-  const prompts = new Map<string, { line: number; mute: Mute }[]>();
-  for (const [sessionId, { path, mutes = [] }] of context.state.mutedSessions()) {
-    if (sessionId === request.sessionId || path === undefined || dirname(path) !== dirname(request.path)) continue;
-    for (const { uuid, line } of attempt(() => listUserLines(path)) ?? [])
-      prompts.set(uuid, [...(prompts.get(uuid) ?? []), ...mutes.map((mute) => ({ line, mute }))]);
-  }
-  return prompts;
 }
 
 /** What the state is to keep of the related sessions that this run has found; undefined if it knows them. */

@@ -87,8 +87,14 @@ async function exportKnown(
   ledger.fillGaps(known.lastLine);
   for (const start of startPositions(known)) {
     const report = await exportFrom(start, request, context, writer, ledger);
-    if (report) return { ...report, sent: sumTallies([early?.sent ?? NOTHING, report.sent]) };
-    context.log.warn('the transcript has been changed, it is read from further back', { file: path });
+    if (!report) {
+      context.log.warn('the transcript has been changed, it is read from further back', { file: path });
+      continue;
+    }
+    const isLate = report.failure === undefined && ledger.missesNamed && ledger.gapsUpTo(known.lastLine).length > 0;
+    const late = isLate ? await exportFrom(gapStart(known), request, context, writer, ledger) : undefined;
+    const all = [early, report, late].map((each) => each?.sent ?? NOTHING);
+    return { ...(late?.failure === undefined ? report : late), sent: sumTallies(all) };
   }
   throw new Error('a transcript can always be read from the top');
 }

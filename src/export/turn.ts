@@ -13,9 +13,9 @@ import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
 import {
   isExportedByRelative,
   isInAnotherSession,
-  isMutedElsewhere,
-  type MutedPrompts,
+  isOfAnotherSession,
   type Relative,
+  type SharedPrompts,
 } from './relatives.js';
 import type { SentLines } from './sent-lines.js';
 import type { SessionRun } from './session-run.js';
@@ -31,8 +31,7 @@ export interface ExportRun extends SessionRun {
   /** Sessions that turns of this one may be in, too; found when the first turn is known. */
   relatives?: readonly Relative[];
   /** The prompts of sessions on disk that begin with the same one; read when the first of them matters. */
-  sharedPrompts?: ReadonlySet<string>;
-  mutedPrompts?: MutedPrompts;
+  sharedPrompts?: SharedPrompts;
 }
 
 /**
@@ -124,10 +123,12 @@ async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Pro
   const { start, ledger, outbox } = run;
   const isCopy = turn.copied || (ledger.mayBeCopied(turn) && isInAnotherSession(turn, run));
   if (isCopy || isExportedByRelative(turn, run)) return start.isForGaps ? [] : [NOTHING_NEW];
-  if (ledger.isMuted(turn) || isMutedElsewhere(turn, run)) return [];
-  const taken = ledger.take(turn);
+  // Between the last exported turn and the first one after it, both passes of a backfill can find a turn.
+  if (ledger.isMuted(turn) || (start.isForGaps && turn.prompts[0].line > run.writer.known.lastLine)) return [];
+  const taken = ledger.mayTake(turn) && !isOfAnotherSession(turn, run) ? ledger.take(turn) : undefined;
   const runs = ledger.findRuns(turn.prompts.map(({ line }) => line));
-  const settings = runs && (!start.isForGaps || taken) ? await run.settings.find(runs) : undefined;
+  const isWanted = !start.isForGaps || taken !== undefined || ledger.isNamed(turn);
+  const settings = runs && isWanted ? await run.settings.find(runs) : undefined;
   if (!runs || !settings) return [];
   if (settings.hold !== undefined) outbox.hold(settings.hold);
   return settings.hold === undefined ? [build(turn, runs, settings, taken, run)] : [];

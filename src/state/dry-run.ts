@@ -26,10 +26,6 @@ export class DryRunState implements SessionState {
     for (const sessionId of sessionIds) this.#changed.set(sessionId, undefined);
   }
 
-  mutedSessions(): SessionEntry[] {
-    return this.#state.mutedSessions();
-  }
-
   sessionsWithFirst(first: string, sessionId: string): SessionEntry[] {
     const stored: [string, Entry | undefined][] = this.#state.sessionsWithFirst(first, sessionId);
     return [...new Map([...stored, ...this.#changed])].flatMap(([id, entry]): SessionEntry[] =>

@@ -218,7 +218,8 @@ function isSettled(entry: Entry): boolean {
   const isOpen = openRun(runs) !== undefined || claims.some(({ endedAt }) => endedAt === undefined);
   const isUnread = ([id, agent]: [string, AgentEntry | undefined]) =>
     agent !== undefined && agent.bytes === undefined && !agent.lost && !id.startsWith('workflow ');
-  const hasUnread = Object.entries(entry.agents ?? {}).some(isUnread);
+  const agents = listProgress(entry).flatMap((progress) => Object.entries(progress.agents ?? {}));
+  const hasUnread = agents.some(isUnread);
   return pending === undefined && !isOpen && !hasUnread && !listRuns(entry).some(isPending);
 }
 

@@ -43,7 +43,6 @@ import { type Lock, sessionFileName, takeLock } from './lock.js';
 const LOCK_WAIT_MS = 10_000;
 const FREE_BYTES = 1 << 16;
 const FILE_NAME = 'cc-langfuse_state.json';
-const MUTES = toBytes('"mutes":');
 /** A temporary file that is left over when a process is killed while it writes. */
 const TEMPORARY = new RegExp(`^${FILE_NAME.replace('.', '\\.')}\\.\\d+$`);
 const LEFT_OVER_AFTER_MS = 60 * 60_000;
@@ -63,7 +62,6 @@ export type SessionState = Pick<
   | 'update'
   | 'remove'
   | 'sessionsWithFirst'
-  | 'mutedSessions'
   | 'sessionsWithAgent'
   | 'isMistaken'
   | 'checkWritable'
@@ -137,11 +135,6 @@ export class StateStore {
     const candidates = this.#lines().filter((line) => findUpdated(line) < moment);
     const oldestFirst = candidates.toSorted((a, b) => findUpdated(a).localeCompare(findUpdated(b)));
     return decodeLines(oldestFirst.slice(0, limit)).filter(([, { updated }]) => updated < moment);
-  }
-
-  /** Returns the sessions that the user has muted at some time. */
-  mutedSessions(): SessionEntry[] {
-    return decodeLines(this.#lines().filter((line) => line.includes(MUTES)));
   }
 
   /** Returns the other sessions that begin with this prompt. */

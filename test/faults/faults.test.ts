@@ -56,6 +56,7 @@ test('fifty hooks at once, 40 of them for the same session, send each observatio
         appendFileSync(pathOf(session), jsonLines(lines));
       }
     }
+    for (const session of sessions) await workplace.start({ session_id: session, transcript_path: pathOf(session) });
     const all = [...Array.from({ length: 40 }, () => SESSION), ...sessions.slice(1)];
     const hooks = all.map((session) =>
       workplace.hook({ session_id: session, transcript_path: pathOf(session), hook_event_name: 'Stop' }),

@@ -32,7 +32,7 @@ afterEach(() => {
   rmSync(join(folder, '..'), { recursive: true, force: true });
 });
 
-const agent = { lastLine: 1, trace: 't', traceName: 'n', traceMetadata: { a: { b: 'c' }, keptAsIt_is: 1 } };
+const agent = { lastLine: 1, bytes: 9, trace: 't', traceName: 'n', traceMetadata: { a: { b: 'c' }, keptAsIt_is: 1 } };
 const file = () => join(folder, 'cc-langfuse_state.json');
 
 describe('the state file', () => {
@@ -69,7 +69,9 @@ describe('the state file', () => {
         pending: { since: 'then', attempts: 1, reason: 'why', closed_line: 5 },
         last_line: 7,
         turn_count: 0,
-        agents: { x: { last_line: 1, trace: 't', trace_name: 'n', trace_metadata: { a: { b: 'c' }, keptAsIt_is: 1 } } },
+        agents: {
+          x: { last_line: 1, bytes: 9, trace: 't', trace_name: 'n', trace_metadata: { a: { b: 'c' }, keptAsIt_is: 1 } },
+        },
         runs: [{ from_line: 3, to_line: 9, seed: 's' }],
       },
     });

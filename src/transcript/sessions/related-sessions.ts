@@ -63,12 +63,26 @@ export function forksWithoutMark(version = ''): boolean {
   return version.localeCompare(LAST_WITHOUT_MARK, 'en', { numeric: true }) <= 0;
 }
 
-/** The uuids of the user lines of the transcripts beside this one that begin with the same prompt: one is a fork of the other. */
-export function readSharedUuids(path: string): Set<string> {
-  const first = findFirstPromptUuid(path);
-  const others = readdirSync(dirname(path))
-    .map((name) => join(dirname(path), name))
-    .filter((other) => other.endsWith('.jsonl') && other !== path);
-  const isRelated = (other: string) => first !== undefined && attempt(() => findFirstPromptUuid(other)) === first;
-  return new Set(others.filter(isRelated).flatMap((other) => listUserLines(other).map(({ uuid }) => uuid)));
+/** The first prompts of the transcripts in each folder, read once. */
+export class FirstPrompts {
+  readonly #byFolder = new Map<string, ReadonlyMap<string, readonly string[]>>();
+
+  /** The transcripts beside this one that begin with the same prompt: one is a fork of the other. */
+  findRelated(path: string): string[] {
+    const folder = dirname(path);
+    const known = this.#byFolder.get(folder) ?? readFirstPrompts(folder);
+    this.#byFolder.set(folder, known);
+    const own = attempt(() => findFirstPromptUuid(path));
+    return (known.get(own ?? '') ?? []).filter((other) => other !== path);
+  }
+}
+
+function readFirstPrompts(folder: string): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const name of readdirSync(folder).filter((each) => each.endsWith('.jsonl') && !each.startsWith('agent-'))) {
+    const path = join(folder, name);
+    const uuid = attempt(() => findFirstPromptUuid(path));
+    if (uuid !== undefined) found.set(uuid, [...(found.get(uuid) ?? []), path]);
+  }
+  return found;
 }

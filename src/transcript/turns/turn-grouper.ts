@@ -73,6 +73,14 @@ export class TurnGrouper {
     return [...this.#earlier, this.#turn].some(({ prompts, counts }) => prompts.length > 0 && !counts);
   }
 
+  /** Where the first prompt begins that no turn has answered, of those after all turns; infinity if there is none. */
+  get nextPromptAt(): number {
+    const all = [...this.#earlier, this.#turn].filter(({ prompts }) => prompts.length > 0);
+    const last = Math.max(-1, ...all.filter(({ counts }) => counts).map(({ from }) => from.offset));
+    const later = all.filter(({ from, counts }) => !counts && from.offset > last);
+    return Math.min(Number.POSITIVE_INFINITY, ...later.map(({ from }) => from.offset));
+  }
+
   /** Whether the open turn is that of the point, which no response has been read of yet. */
   canResume({ key }: ResumePoint): boolean {
     const isAlone = this.#earlier.length === 0 && !this.#undecidedCommand && this.#sidechains.size === 0;

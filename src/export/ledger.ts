@@ -1,4 +1,4 @@
-import type { Entry } from '../state/entry.js';
+import { type Entry, withProgressAt } from '../state/entry.js';
 import {
   type Claim,
   coversLines,
@@ -33,6 +33,7 @@ export type Claims =
 
 /** Knows which run each turn of a session belongs to, and so whether, where and how it is sent. */
 export class Ledger {
+  readonly #entry: Entry;
   readonly #destination: string;
   readonly #own: OwnRun | undefined;
   readonly #mutes: readonly Mute[];
@@ -45,10 +46,12 @@ export class Ledger {
   #named: number | undefined;
   /** Whether the turn that this export's Stop names has been read. */
   #hasReadNamed = false;
-  /** Where and when the turns began that this export has read, of those that belong to no run. */
-  readonly #untraced: { readonly line: number; readonly at: number }[] = [];
+  /** When the turns began that this export has read, and whether they belong to a run. */
+  readonly #begun: { readonly at: number; readonly isTraced: boolean }[] = [];
 
-  constructor({ runs, claims = [], mutes = [] }: Entry, destination: string, own: OwnRun | undefined) {
+  constructor(entry: Entry, destination: string, own: OwnRun | undefined) {
+    const { runs, claims = [], mutes = [] } = entry;
+    this.#entry = entry;
     this.#runs = runs;
     this.#claims = claims;
     this.#mutes = mutes;
@@ -168,24 +171,27 @@ export class Ledger {
    * is how many bytes have been read by then: if more than those of the turns, the prompt of a later one is among them.
    */
   claim(turns: readonly Turn[], readTo: number, isCopy: (turn: Turn) => boolean): void {
-    const own = this.#own;
-    if (!own || own.claims.kind === 'all') return;
+    const claims = this.#own?.claims ?? { kind: 'nothing' };
+    if (claims.kind === 'all') return;
     // Of turns that interleave, the last one counts for a Stop without a prompt, and otherwise the first one with its id.
-    const inOrder = own.claims.kind === 'last turn' ? turns.toReversed() : turns;
-    for (const turn of inOrder) this.#claimOne(turn, own, readTo, isCopy);
+    const inOrder = claims.kind === 'last turn' ? turns.toReversed() : turns;
+    for (const turn of inOrder) if (names(claims, turn, readTo)) this.#claimNamed(turn, isCopy);
+    for (const { prompts } of turns) {
+      const [{ line, at }] = prompts;
+      this.#begun.push({ at, isTraced: this.#findRun(line) !== undefined });
+    }
   }
 
-  #claimOne(turn: Turn, own: OwnRun, readTo: number, isCopy: (turn: Turn) => boolean): void {
-    const [{ line: fromLine, at }] = turn.prompts;
+  #claimNamed(turn: Turn, isCopy: (turn: Turn) => boolean): void {
+    const { identity = {} } = this.#own ?? {};
+    const [{ line: fromLine, at: startedAt }] = turn.prompts;
+    if ((this.#named ?? fromLine) !== fromLine) return;
+    this.#hasReadNamed = true;
     const lines = turn.prompts.map(({ line }) => line);
-    const isKnown = lines.map((line) => this.#findRun(line)).every((run) => run && isSameRun(run, own.identity));
-    const isNamed = names(own.claims, turn, readTo) && (this.#named ?? fromLine) === fromLine;
-    this.#hasReadNamed ||= isNamed;
-    if (isNamed && !isKnown && !this.#isBeforeStart(fromLine) && !turn.copied && !isCopy(turn)) {
-      this.#named = fromLine;
-      this.#change({ claims: [{ ...own.identity, fromLine, lines }] });
-    }
-    if (!this.#findRun(fromLine)) this.#untraced.push({ line: fromLine, at });
+    const isKnown = lines.map((line) => this.#findRun(line)).every((run) => run && isSameRun(run, identity));
+    if (isKnown || this.#isSentElsewhere(turn) || this.#isBeforeStart(fromLine) || turn.copied || isCopy(turn)) return;
+    this.#named = fromLine;
+    this.#change({ claims: [{ ...identity, fromLine, lines, startedAt }] });
   }
 
   /** Whether this export may send turns of no run, and this is one. */
@@ -222,19 +228,28 @@ export class Ledger {
     return findRun({ runs: this.#runs, claims: this.#claims }, line);
   }
 
+  /** Whether the run that holds a turn has sent it to another destination. */
+  #isSentElsewhere({ prompts, lineNumbers }: Turn): boolean {
+    const { destination = this.#destination } = this.#findRun(prompts[0].line) ?? {};
+    const sent = destination === this.#destination ? 0 : withProgressAt(this.#entry, destination).lastLine;
+    return (lineNumbers.at(-1) ?? 0) <= sent;
+  }
+
   /** Whether a process was seen to start after a line: what was there by then is not claimed. */
   #isBeforeStart(line: number): boolean {
     return this.#runs.some(({ fromLine, startedAt }) => startedAt !== undefined && fromLine > line);
   }
 
-  /** Whether the session went on at that time with tracing off: after a run, and before the next one if there is one. */
+  /** Whether the session went on at that time with tracing off, as far as the runs and the turns that have been read tell. */
   #isUntracedAt(at: number): boolean {
-    return this.#runs.some(({ toLine = Number.POSITIVE_INFINITY, endedAt = Number.POSITIVE_INFINITY }, place) => {
-      const { fromLine = Number.POSITIVE_INFINITY, startedAt = Number.POSITIVE_INFINITY } = this.#runs[place + 1] ?? {};
-      const later = this.#untraced.filter(({ line }) => toLine < line && line < fromLine);
-      const isGap = later.length > 0 || (Number.isFinite(fromLine) && fromLine > toLine + 1);
-      return isGap && at > Math.min(endedAt, ...later.map((turn) => turn.at - 1)) && at < startedAt;
+    const inOrder = [...this.#runs, ...this.#claims].toSorted((a, b) => a.fromLine - b.fromLine);
+    const isBetweenRuns = inOrder.some((run, place) => {
+      const next = inOrder[place + 1];
+      if (!next || run.endedAt === undefined || next.fromLine <= lastLineOf(run) + 1) return false;
+      return run.endedAt < at && at < (next.startedAt ?? Number.POSITIVE_INFINITY);
     });
+    const inForce = this.#begun.filter((turn) => turn.at <= at).toSorted((a, b) => a.at - b.at);
+    return isBetweenRuns || inForce.at(-1)?.isTraced === false;
   }
 
   /** Covers lines of no run, and those before them, with a run. */
@@ -267,6 +282,10 @@ export class Ledger {
 function names(claims: Claims, { prompts, start }: Turn, readTo: number): boolean {
   if (claims.kind === 'prompt') return prompts.some(({ promptId }) => promptId === claims.promptId);
   return claims.kind === 'last turn' && start.offset < claims.before && claims.before < readTo;
+}
+
+function lastLineOf(run: Run | Claim): number {
+  return 'lines' in run ? Math.max(...run.lines) : (run.toLine ?? Number.POSITIVE_INFINITY);
 }
 
 export function isMutedAt(mutes: readonly Mute[], times: readonly number[]): boolean {

@@ -121,8 +121,7 @@ const NOTHING_NEW: BuiltTurn = { children: [], started: [], change: {} };
 /** Builds a turn under the settings of its run. Of a turn that another session exports there is nothing to be sent. */
 async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Promise<BuiltTurn[]> {
   const { start, ledger, outbox } = run;
-  const isCopy = turn.copied || (ledger.mayBeCopied(turn) && isInAnotherSession(turn, run));
-  if (isCopy || isExportedByRelative(turn, run)) return start.isForGaps ? [] : [NOTHING_NEW];
+  if (turn.copied || isCopy(turn, run)) return start.isForGaps ? [] : [NOTHING_NEW];
   // Between the last exported turn and the first one after it, both passes of a backfill can find a turn.
   if (ledger.isMuted(turn) || (start.isForGaps && turn.prompts[0].line > run.writer.known.lastLine)) return [];
   const taken = ledger.mayTake(turn) && !isOfAnotherSession(turn, run) ? ledger.take(turn) : undefined;
@@ -132,6 +131,11 @@ async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Pro
   if (!runs || !settings) return [];
   if (settings.hold !== undefined) outbox.hold(settings.hold);
   return settings.hold === undefined ? [build(turn, runs, settings, taken, run)] : [];
+}
+
+/** Whether a turn without a mark was copied from another session. */
+function isCopy(turn: Turn, run: ExportRun): boolean {
+  return isExportedByRelative(turn, run) || (run.ledger.mayBeCopied(turn) && isInAnotherSession(turn, run));
 }
 
 function buildIfNew(
@@ -233,7 +237,7 @@ function turnsCompleted({ turns, from }: TurnGroup, built: readonly BuiltTurn[],
   const turnCount = Math.max(...turns.map(({ number }) => number));
   const last = turns.find((turn) => lineOfEnd(turn) === lastLine);
   const first = turns.find(({ number, copied }) => number === 1 && !copied);
-  const forked = turns.filter((turn) => !turn.copied && isExportedByRelative(turn, run));
+  const forked = turns.filter((turn) => !turn.copied && isCopy(turn, run));
   const roots = built.flatMap(({ rootHash }) => rootHash ?? []);
   return {
     lastLine,

@@ -42,6 +42,8 @@ export const Claim = z.extend(RunIdentity, {
   fromLine: z.number(),
   /** The lines of its prompts. Those between them can be another process's. */
   lines: z.array(z.number()),
+  /** When its first prompt was given, in ms since 1970. */
+  startedAt: optional(z.number()),
   /** When the session of that run ended, in ms since 1970. Until then the turn may grow. */
   endedAt: optional(z.number()),
 });

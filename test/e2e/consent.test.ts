@@ -380,13 +380,15 @@ describe('a fork without a mark sends nothing of what it copied', () => {
       const env = { LANGFUSE_BASE_URL: server.url };
       await hook('SessionStart', { source: 'startup', env });
       say(1, version);
-      server.misbehave = () => ({ status: 503 });
       await stop(1, { env });
+      server.misbehave = () => ({ status: 503 });
+      say(2, version);
+      await stop(2, { env });
       await hook('SessionStart', { session: FORK, source: 'fork' });
       fork();
-      say(2, version, FORK);
-      await stop(2, { session: FORK });
-      expect(words()).toEqual(['question 2']);
+      say(3, version, FORK);
+      await stop(3, { session: FORK });
+      expect(words()).toEqual(['question 3']);
     } finally {
       await server.stop();
     }

@@ -3,7 +3,7 @@ import { Ledger, type OwnRun } from '../../src/export/ledger.js';
 import { type Entry, NEW_ENTRY } from '../../src/state/entry.js';
 import type { Run, RunIdentity } from '../../src/state/runs.js';
 import type { Turn } from '../../src/transcript/turns/turn.js';
-import { groupTurns, turnLines } from '../support/lines.js';
+import { groupTurns, ms, turnLines } from '../support/lines.js';
 
 /** Three turns of two lines each: they begin at lines 1, 3 and 5. */
 const [first, second, third] = groupTurns([1, 2, 3].flatMap((n) => turnLines(n, { promptId: `p${n}` }))).all;
@@ -62,14 +62,14 @@ const readTo = (place: number) => (place === 2 ? Number.POSITIVE_INFINITY : (pla
 describe('a Stop that names the prompt of a turn', () => {
   test('claims that turn alone, of a session that was unknown', () => {
     const ledger = new Ledger(NEW_ENTRY, 'A', stopOf(atA, 'p2'));
-    expect(claimAll(ledger)).toEqual([{ ...atA, fromLine: 3, lines: [3] }]);
+    expect(claimAll(ledger)).toEqual([{ ...atA, fromLine: 3, lines: [3], startedAt: ms(20) }]);
     expect([1, 3, 5].map((line) => ledger.findRuns([line])?.length)).toEqual([undefined, 1, undefined]);
     expect(ledger.takeChanged()).toEqual({ runs: [], claims: [] });
   });
 
   test('takes it from the run of another, which nothing says has ended', () => {
     const ledger = new Ledger(entryOf([{ ...atB, fromLine: 1 }]), 'A', stopOf(atA, 'p3'));
-    expect(claimAll(ledger)).toEqual([{ ...atA, fromLine: 5, lines: [5] }]);
+    expect(claimAll(ledger)).toEqual([{ ...atA, fromLine: 5, lines: [5], startedAt: ms(30) }]);
     expect(ledger.findRuns([3])).toBeUndefined();
   });
 
@@ -90,15 +90,21 @@ describe('a Stop that names no prompt', () => {
   const stopAt = (before: number): OwnRun => ({ identity: atA, claims: { kind: 'last turn', before } });
 
   test('claims the last turn that began before it', () => {
-    expect(claimAll(new Ledger(NEW_ENTRY, 'A', stopAt(100)))).toEqual([{ ...atA, fromLine: 1, lines: [1] }]);
-    expect(claimAll(new Ledger(NEW_ENTRY, 'A', stopAt(220)))).toEqual([{ ...atA, fromLine: 3, lines: [3] }]);
-    expect(claimAll(new Ledger(NEW_ENTRY, 'A', stopAt(300)))).toEqual([{ ...atA, fromLine: 5, lines: [5] }]);
+    expect(claimAll(new Ledger(NEW_ENTRY, 'A', stopAt(100)))).toEqual([
+      { ...atA, fromLine: 1, lines: [1], startedAt: ms(10) },
+    ]);
+    expect(claimAll(new Ledger(NEW_ENTRY, 'A', stopAt(220)))).toEqual([
+      { ...atA, fromLine: 3, lines: [3], startedAt: ms(20) },
+    ]);
+    expect(claimAll(new Ledger(NEW_ENTRY, 'A', stopAt(300)))).toEqual([
+      { ...atA, fromLine: 5, lines: [5], startedAt: ms(30) },
+    ]);
   });
 
   test('claims the last one of turns that interleave', () => {
     const ledger = new Ledger(NEW_ENTRY, 'A', stopAt(900));
     ledger.claim(all, Number.POSITIVE_INFINITY, () => false);
-    expect(ledger.takeChanged().claims).toEqual([{ ...atA, fromLine: 5, lines: [5] }]);
+    expect(ledger.takeChanged().claims).toEqual([{ ...atA, fromLine: 5, lines: [5], startedAt: ms(30) }]);
   });
 
   test('claims nothing that was there when a process was seen to start', () => {
@@ -109,6 +115,12 @@ describe('a Stop that names no prompt', () => {
 
 test('an event that is no Stop claims nothing', () => {
   expect(claimAll(new Ledger(NEW_ENTRY, 'A', { identity: atA, claims: { kind: 'nothing' } }))).toEqual([]);
+});
+
+test('a turn that its own run has sent to another destination is claimed by no other', () => {
+  const sent = { destination: 'B', lastLine: 2, turnCount: 1, acknowledged: true };
+  const ledger = new Ledger(entryOf([{ ...atB, fromLine: 1 }], sent), 'A', stopOf(atA, 'p1'));
+  expect(claimAll(ledger)).toEqual([]);
 });
 
 describe('an export is outdated', () => {

@@ -29,10 +29,10 @@ export const HookEvent = z.object({
 });
 export type HookEvent = z.infer<typeof HookEvent>;
 
-export function describeEvent(payload: HookPayload, identity: RunIdentity, at: number): HookEvent {
+export function describeEvent(payload: HookPayload, identity: RunIdentity, at: number, measured?: number): HookEvent {
   const { session_id: sessionId, transcript_path: path, hook_event_name: name, prompt_id: promptId } = payload;
   const { last_assistant_message: text, stop_hook_active: isAfterFeedback = false, background_tasks: tasks } = payload;
-  const bytes = lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const bytes = measured ?? lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
   const running = (tasks ?? []).filter(({ status }) => status === 'running').map(({ id }) => id);
   const answer = isStop(name) && text !== undefined ? { hash: hashAnswer(text), isAfterFeedback } : undefined;
   return { sessionId, path, name, at, bytes, promptId, answer, running, identity };

@@ -132,7 +132,7 @@ async function exportEvent(
 ): Promise<void> {
   const { payload, folder, log, startedAt, worker } = run;
   const { session_id: sessionId, transcript_path: path, hook_event_name: name } = payload;
-  const event = describeEvent(payload, identity, startedAt);
+  const event = describeEvent(payload, identity, startedAt, worker?.transcriptBytes);
   if (name === 'SessionEnd' && !worker && event.bytes > 0) await waitForRun(sessionId, state, startedAt);
   if (name === 'SessionEnd' && (await recordEnd({ sessionId, path }, state, identity)))
     markRunClosed(folder, sessionId);

@@ -121,9 +121,11 @@ export async function recordMute(
   const known = state.read(sessionId);
   const { mutes = [] } = known ?? {};
   const isStart = event === 'SessionStart' && source !== 'compact';
-  // The user has ended it since.
-  const hasBeen = !isStart && mutes.length > 0 && mutes.at(-1)?.process === process;
-  if (isMutedNow(mutes) || hasBeen) return;
+  const open = isMutedNow(mutes) ? mutes.at(-1) : undefined;
+  // If it is not muted although this process has muted it, the user has ended that.
+  const isKnown = mutes.some((mute) => mute.process === process);
+  if (open ? isKnown : isKnown && !isStart) return;
+  if (open) return state.update(sessionId, { mutes: [{ ...open, process }] });
   const before = isStart ? countKnownLines(path, known, bytes) : lastEndedLine(known ?? NEW_ENTRY);
   await state.update(sessionId, { path, mutes: [{ fromLine: before + 1, since: Date.now(), process }] });
 }

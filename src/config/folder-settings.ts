@@ -1,5 +1,4 @@
 import { readFileSync, statSync } from 'node:fs';
-import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { stateFolder } from './claude-folder.js';
 import { toVariables } from './claude-settings.js';
@@ -154,10 +153,22 @@ function listBadRestrictions({ name, env }: Source): string[] {
 /** Reads the `env` blocks of the files that Claude Code accepts: JSON without comments. */
 export function readSources(env: NodeJS.ProcessEnv, folder: string): Source[] {
   return listSettingsPaths(env, folder).flatMap(({ scope, path }) => {
-    // Reading a FIFO would block.
-    const text = attempt(() => (statSync(path).isFile() ? readFileSync(path, 'utf8') : undefined));
+    const text = readIfThere(path);
     const settings = text === undefined ? undefined : parseJson(text.replace(/^\uFEFF/, ''));
     if (!isRecord(settings) || !isRecord(settings.env)) return [];
     return [{ scope, name: path, env: toVariables(settings.env) }];
   });
+}
+
+const NOT_THERE = ['ENOENT', 'ENOTDIR'];
+
+/** Throws if a file is there and cannot be read: what it forbids is not known then. Reading a FIFO would block. */
+function readIfThere(path: string): string | undefined {
+  try {
+    return statSync(path).isFile() ? readFileSync(path, 'utf8') : undefined;
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (NOT_THERE.includes(code)) return undefined;
+    throw new Error(`nothing is sent, because ${path} cannot be read (${code})`);
+  }
 }

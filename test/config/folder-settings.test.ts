@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -26,6 +26,14 @@ const DESTINATION = {
   LANGFUSE_BASE_URL: 'https://theirs.example',
 };
 const file = (folder: string, name = 'settings.json') => join(folder, '.claude', name);
+
+test('settings that are there and cannot be read stop everything, since they may forbid something', async () => {
+  mkdirSync(join(project, '.claude'), { recursive: true });
+  symlinkSync('settings.json', file(project));
+  const message = `nothing is sent, because ${file(project)} cannot be read (ELOOP)`;
+  await expect(readHookSettings(user, project)).rejects.toThrow(message);
+  await expect(readCommandSettings(user, project)).rejects.toThrow(message);
+});
 
 describe('the settings of a hook', () => {
   test('are those of its environment, with the strictest restrictions of all files', async () => {

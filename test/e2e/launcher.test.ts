@@ -368,7 +368,7 @@ describe('in the terminal', () => {
     const { output, exitCode } = await launch('SessionStart', { env });
     expect({ exitCode, message: JSON.parse(output).systemMessage }).toEqual({ exitCode: 0, message });
     expect(await launch('Stop', { env })).toEqual(SILENT);
-    await expect.poll(started, POLL).toEqual(['hook', 'worker 0', '']);
+    await expect.poll(started, POLL).toEqual(['hook', 'worker', '']);
   });
 
   test('the user is told that the keys were refused', async () => {

@@ -5,6 +5,7 @@ import { assistant, at, jsonLines, SESSION, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
 import { fuzz } from './fuzz.js';
+import { playHanging } from './hanging.js';
 import { disturb } from './kills.js';
 import { playQuickTurns } from './quick-turns.js';
 import { numbersFrom } from './random.js';
@@ -30,6 +31,11 @@ test('turns that follow each other faster than their lines are written arrive on
   const figures = await playQuickTurns(15, 20_261_119);
   expect(figures).toEqual({ sessions: 15, turns: expect.any(Number), missing: 0, sentAgain: 0 });
   expect(figures.turns).toBeGreaterThanOrEqual(30);
+}, 120_000);
+
+test('a server that hangs holds up no turn for another one', async () => {
+  const figures = await playHanging(4, 20_261_119);
+  expect(figures).toEqual({ sessions: 4, turns: 24, heldUp: 0, missing: 0, sentAgain: 0 });
 }, 120_000);
 
 test('hooks exit with 0 and print nothing if bytes of payloads and transcripts are changed at random', async () => {

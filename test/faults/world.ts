@@ -56,7 +56,9 @@ export class World {
   }
 
   async take(step: Step): Promise<void> {
-    if (step.kind !== 'turn' || step.before !== 'go on') await this.#letWorkersEnd();
+    // A Stop without a prompt id takes the next turn for its own if its worker starts after it has begun.
+    const isOld = this.#given.version === '2.1.90';
+    if (isOld || step.kind !== 'turn' || step.before !== 'go on') await this.#letWorkersEnd();
     if (step.kind === 'wait') return letIdle(this.#projects);
     if (step.kind === 'switch') return this.#switch(step.place);
     if (step.kind === 'backfill') return this.#backfill(step);
@@ -234,7 +236,9 @@ export class World {
     await this.#clock.catchUp();
     await callMute(command, session.id, this.#environment('A'));
     this.#clock.pass();
-    if (session.isMuted && command === 'unmute') for (const each of session.running) each.isUnmuted = true;
+    // One that no event has told of mutes the session afterwards.
+    const known = session.running.filter(({ isTold }) => isTold);
+    if (session.isMuted && command === 'unmute') for (const each of known) each.isUnmuted = true;
     // Nothing tells that a turn which waits for a tool is not under way.
     if (command === 'mute' && !session.isMuted) this.#oracle.doubt(session.id, ({ isUnfinished }) => isUnfinished);
     if (command === 'mute') session.mute();

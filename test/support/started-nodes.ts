@@ -27,8 +27,9 @@ export class StartedNodes {
   /** Starts the launcher as Claude Code does. Resolves once its worker has started, or the hook in front has ended. */
   async launch(event: string, payload: { readonly session_id: string }, env: Environment): Promise<void> {
     const { length: before } = this.commands;
-    const session = { TRACE_TO_LANGFUSE: 'true', CLAUDE_CODE_SESSION_ID: payload.session_id };
-    const launcher = spawn(LAUNCHER, [event, this.path], { env: { PATH: process.env.PATH, ...env, ...session } });
+    const all = { PATH: process.env.PATH, TRACE_TO_LANGFUSE: 'true', ...env };
+    const own = { ...all, CLAUDE_CODE_SESSION_ID: payload.session_id };
+    const launcher = spawn(LAUNCHER, [event, this.path], { env: own });
     launcher.stdin.end(JSON.stringify({ ...payload, hook_event_name: event }));
     await once(launcher, 'close');
     while (this.commands.length === before) await sleep(5);

@@ -15,6 +15,8 @@ interface Agent {
   readonly turn: number;
   readonly spokeAt: number;
   readonly process: ClaudeProcess | undefined;
+  /** Another process has ended, and nothing told the two apart: then nobody looks for what the agent says later. */
+  isForgotten?: boolean;
 }
 
 /** A session as Claude Code keeps it. Two processes can be at work in it. */

@@ -227,8 +227,8 @@ export class World {
   #addAgentLine(session: Session, process: ClaudeProcess, time: number): void {
     const { agent, isMuted } = session;
     if (!agent) return;
-    const isOwn = process === agent.process;
-    const isUntraced = !isOwn && process.config.tracing !== 'on' && process.isTold;
+    const isOwn = process === agent.process && !agent.isForgotten;
+    const isUntraced = process !== agent.process && process.config.tracing !== 'on' && process.isTold;
     this.#oracle.speak(session.id, agent.turn, { time, isMuted, isUntraced, isOwn });
   }
 
@@ -297,6 +297,8 @@ export class World {
     this.#muteByEvent(session, process);
     await this.#call(session, process, 'SessionEnd', { ...this.#promptIdOf(session), reason });
     session.open = session.open.filter((each) => each !== process);
+    const { agent } = session;
+    if (agent && agent.process !== process && !this.#given.hasPids) agent.isForgotten = true;
   }
 
   #promptIdOf({ promptId }: Session) {

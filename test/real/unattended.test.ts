@@ -5,7 +5,7 @@ import { play } from './typed-scenario.js';
 
 const EVERY_MINUTE = { cron: '* * * * *', prompt: 'Water the plants', recurring: true };
 /** A scheduled prompt starts with its minute, or some seconds later. */
-const FIRES_WITHIN_MS = 80_000;
+const FIRES_WITHIN_MS = 100_000;
 const TIMEOUT_MS = 180_000;
 
 const TALK: Script = {

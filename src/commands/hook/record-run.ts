@@ -49,7 +49,7 @@ function findEarlyEnd(known: Entry | undefined, before: number, identity: RunIde
 }
 
 /** Whether a run goes on in another process of Claude Code than the one that an event came from. */
-function isAnotherAlive({ process }: Run, own: RunIdentity): boolean {
+function isAnotherAlive({ process }: RunIdentity, own: RunIdentity): boolean {
   return process !== undefined && own.process !== undefined && process !== own.process && !hasGone(process);
 }
 
@@ -64,13 +64,13 @@ export async function recordEnd(
 ): Promise<boolean> {
   const known = state.read(sessionId);
   if (!known) return true;
-  const isOwn = (run: Run | Claim) => !identity || isSameRun(run, identity);
+  const isOwn = (run: Run | Claim) => !identity || (isSameRun(run, identity) && !isAnotherAlive(run, identity));
   const ended = (known.claims ?? []).filter((claim) => claim.endedAt === undefined && isOwn(claim));
   const claims = ended.length > 0 && { claims: ended.map((claim) => ({ ...claim, endedAt: Date.now() })) };
   if (claims) await state.update(sessionId, claims);
   const open = openRun(known.runs);
   if (!open) return true;
-  if (!isOwn(open) || (identity && isAnotherAlive(open, identity))) return false;
+  if (!isOwn(open)) return false;
   await state.update(sessionId, endAt(countKnownLines(path, known), open, known, path), open.destination);
   return true;
 }

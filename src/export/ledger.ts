@@ -200,6 +200,12 @@ export class Ledger {
     return this.#own?.claims.kind === 'all' && (this.#taken.has(line) || !this.#findRun(line));
   }
 
+  /** Whether a backfill has looked at a turn of no run: it may have left it to another session. */
+  wasTaken({ prompts }: Turn): boolean {
+    const run = this.#findRun(prompts[0].line);
+    return run !== undefined && run.startedAt === undefined;
+  }
+
   /** Takes such a turn. Returns the run that has it then, to be saved once the turn is acknowledged. */
   take({ prompts, lineNumbers }: Turn): Run {
     const [{ line: fromLine }] = prompts;

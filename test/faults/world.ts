@@ -155,7 +155,8 @@ export class World {
   #muteByEvent(session: Session, { config, isStartSeen, isUnmuted, pid }: ClaudeProcess): void {
     const isKnown = isStartSeen || pid !== undefined || !session.wasMuted;
     if (!config.mute || config.tracing !== 'on' || isUnmuted || !isKnown) return;
-    if (!isStartSeen && !session.isMuted) this.#oracle.doubt(session.id, mayBeUnderWay);
+    // Where it began is not known, so what has not been sent by then stays, too.
+    if (!isStartSeen && !session.isMuted) this.#oracle.doubt(session.id, () => true);
     session.mute();
   }
 

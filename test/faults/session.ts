@@ -15,7 +15,10 @@ interface Agent {
   readonly turn: number;
   readonly spokeAt: number;
   readonly process: ClaudeProcess | undefined;
-  /** Another process has ended, and nothing told the two apart: then nobody looks for what the agent says later. */
+  /**
+   * Another process has ended, and nothing told the two apart, or one without tracing has begun a turn: then what the agent says
+   * may be that one's.
+   */
   isForgotten?: boolean;
 }
 

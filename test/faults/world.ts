@@ -117,6 +117,8 @@ export class World {
     if (known && before === 'kill') await this.#kill(session, known);
     const process = session.processes[who] ?? (await this.#launch(session, who, config));
     process.hasAsked = true;
+    const isUntraced = process.config.tracing !== 'on';
+    if (session.agent && session.agent.process !== process && isUntraced) session.agent.isForgotten = true;
     const wasMuted = session.isMuted;
     const turn = session.ask(process);
     session.work(turn, ending, startsAgent);

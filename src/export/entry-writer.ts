@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Entry } from '../state/entry.js';
+import { type Entry, lastEndedLine } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import { mergeByLine } from '../state/runs.js';
 import type { ExportContext, ExportRequest } from './export-request.js';
@@ -48,17 +48,26 @@ export class EntryWriter {
   /** Saves why something is still to be sent, or that nothing is, unless the state says so already. */
   async finish(
     failure: string | undefined,
-    closedLine: number | undefined,
+    { closedLine = 0, isLastTaken }: { readonly closedLine: number | undefined; readonly isLastTaken: boolean },
     relatives: Entry['relatives'],
   ): Promise<void> {
     const { pending, bytes, file, agentsBytes } = this.known;
     if (failure !== undefined) {
       const { since = new Date().toISOString(), attempts = 0 } = pending ?? {};
-      await this.save({ pending: { since, attempts: attempts + 1, reason: failure, closedLine }, file: undefined });
+      await this.save({
+        pending: { since, attempts: attempts + 1, reason: failure, closedLine: closedLine || undefined },
+        file: undefined,
+      });
       return;
     }
     const isEndNew = !this.#isEndSaved && !isDeepStrictEqual({ bytes, file, agentsBytes }, { ...this.#end });
-    if (pending || relatives || isEndNew || this.#ledger.hasChanged)
-      await this.save({ pending: undefined, ...(relatives && { relatives }) });
+    // A turn for another destination is over, although this export has sent nothing of it.
+    const isOver = !isLastTaken && closedLine > lastEndedLine(this.known);
+    if (pending || relatives || isEndNew || isOver || this.#ledger.hasChanged)
+      await this.save({
+        pending: undefined,
+        ...(relatives && { relatives }),
+        ...(isOver && { knownLine: closedLine }),
+      });
   }
 }

@@ -242,7 +242,7 @@ function isPartOfLastExported(turn: Turn, { prompt, lastLine }: Start): boolean 
 
 /** Sends due scores, and saves why something is still to be sent. */
 async function finish(
-  { closedLine }: Progress,
+  { closedLine, isLastTaken }: Progress,
   continued: Continued,
   bytes: number,
   run: ExportRun,
@@ -260,6 +260,6 @@ async function finish(
     return { sent, failure: undefined, isStopped: true };
   if (start.isForGaps && failure === undefined) return { sent, failure, isStopped: false };
   if (failure === undefined) ledger.fillGaps(closedLine ?? 0);
-  await writer.finish(failure, closedLine, findNewRelatives(run, bytes));
+  await writer.finish(failure, { closedLine, isLastTaken }, findNewRelatives(run, bytes));
   return { sent, failure, isStopped: false, isOutdated: outbox.isOutdated };
 }

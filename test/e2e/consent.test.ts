@@ -57,11 +57,11 @@ const stop = (n: number, more: Event = {}) =>
   hook('Stop', { prompt_id: `p${n}`, last_assistant_message: `answer ${n}`, ...more });
 
 /** Hooks of another session, which recover what this one has left. */
-async function recover(): Promise<void> {
+async function recover(n = 90): Promise<void> {
   workplace.letIdle();
   await hook('SessionStart', { session: OTHER, source: 'startup' });
-  say(90, {}, OTHER);
-  await stop(90, { session: OTHER });
+  say(n, {}, OTHER);
+  await stop(n, { session: OTHER });
 }
 
 /** What an agent writes, beside the transcript of its session. */
@@ -345,6 +345,19 @@ describe('two processes in one session', () => {
       ['question 1', ['x']],
       ['question 2', ['y']],
     ]);
+  });
+
+  test('a turn of the traced one is not lost if its destination was corrected before the other one’s event', async () => {
+    const env = { LANGFUSE_PUBLIC_KEY: 'pk-lf-typo' };
+    await hook('SessionStart', { source: 'startup', env });
+    say(1);
+    await stop(1, { env });
+    await recover(90);
+    say(2);
+    await stop(2, { env });
+    await hook('SessionEnd', { reason: 'other', env: OFF });
+    await recover(91);
+    expect(words()).toEqual(['question 1', 'question 2', 'question 90', 'question 91']);
   });
 
   test('a process that is gone shares nothing', async () => {

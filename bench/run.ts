@@ -59,7 +59,7 @@ const off = { ...small.hook, env: {} };
 const minimal = await minimalPost(small, sink);
 const first = await timeCases({ hook: small.hook, minimal, off, bare: BARE_NODE }, RUNS);
 row('tracing off, without launcher', first.off / first.bare, '×', 1.1, ms('node -e 0', first.bare));
-row('one turn, in the foreground', first.hook / first.minimal, '×', 1.6, ms('minimal post', first.minimal), 2);
+row('one turn, in the foreground', first.hook / first.minimal, '×', 1.6, ms('minimal post', first.minimal), 2.2);
 row('one turn, in the foreground', first.hook / first.bare, '×', undefined, ms('node -e 0', first.bare));
 row('memory of the hook', (await measureUsage(small.hook)).rssMB, 'MB', 70);
 const { arrive, bare } = await benchArrival(small, sink, isShort ? 7 : 15);

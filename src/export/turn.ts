@@ -124,7 +124,8 @@ async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Pro
   if (turn.copied || isCopy(turn, run)) return start.isForGaps ? [] : [NOTHING_NEW];
   // Between the last exported turn and the first one after it, both passes of a backfill can find a turn.
   if (ledger.isMuted(turn) || (start.isForGaps && turn.prompts[0].line > run.writer.known.lastLine)) return [];
-  if ((ledger.mayTake(turn) || ledger.wasTaken(turn)) && isOfAnotherSession(turn, run)) return [];
+  const wasTaken = ledger.wasTaken(turn) && lineOfEnd(turn) > start.lastLine;
+  if ((ledger.mayTake(turn) || wasTaken) && isOfAnotherSession(turn, run)) return [];
   const taken = ledger.mayTake(turn) ? ledger.take(turn) : undefined;
   const runs = ledger.findRuns(turn.prompts.map(({ line }) => line));
   const isWanted = !start.isForGaps || taken !== undefined || ledger.isNamed(turn);

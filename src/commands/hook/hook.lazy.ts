@@ -112,8 +112,8 @@ async function handleEvent(run: HookRun): Promise<void> {
     process: Number(env.CLAUDE_PID) > 0 ? nameProcess(Number(env.CLAUDE_PID)) : undefined,
     ...caller,
   };
-  if (there?.mayOptOut !== false && isMuteSet(identity.given))
-    await recordMute(payload, identity, state, worker?.transcriptBytes);
+  // Where opting out is not allowed, `there` has the mute of managed settings alone.
+  if (isMuteSet(identity.given)) await recordMute(payload, identity, state, worker?.transcriptBytes);
   if (event === 'SessionStart') return recordStart(payload, identity, state, worker?.transcriptBytes);
   if (!config || identity.destination === undefined) {
     saveProblem(run);

@@ -143,7 +143,8 @@ export class Ledger {
   /** Whether any of what an agent wrote to its own file was written while the session was muted, or not traced. */
   isAgentKept({ turns }: AgentThread): boolean {
     const times = turns.flatMap(listTimes);
-    return isMutedAt(this.#mutes, times) || times.some((at) => this.#isUntracedAt(at));
+    const isUntracedAt = this.#whenUntraced();
+    return isMutedAt(this.#mutes, times) || times.some(isUntracedAt);
   }
 
   /** Whether this export's Stop names a turn that no run holds, and that has not been read: a later one was exported first. */
@@ -246,16 +247,18 @@ export class Ledger {
     return this.#runs.some(({ fromLine, startedAt }) => startedAt !== undefined && fromLine > line);
   }
 
-  /** Whether the session went on at that time with tracing off, as far as the runs and the turns that have been read tell. */
-  #isUntracedAt(at: number): boolean {
+  /** Says of a time whether the session went on with tracing off, as far as the runs and the turns that have been read tell. */
+  #whenUntraced(): (at: number) => boolean {
+    const begun = this.#begun.toSorted((a, b) => a.at - b.at);
     const inOrder = [...this.#runs, ...this.#claims].toSorted((a, b) => a.fromLine - b.fromLine);
-    const isBetweenRuns = inOrder.some((run, place) => {
+    const gaps = inOrder.flatMap((run, place) => {
       const next = inOrder[place + 1];
-      if (!next || run.endedAt === undefined || next.fromLine <= lastLineOf(run) + 1) return false;
-      return run.endedAt < at && at < (next.startedAt ?? Number.POSITIVE_INFINITY);
+      if (!next || run.endedAt === undefined || next.fromLine <= lastLineOf(run) + 1) return [];
+      return [{ after: run.endedAt, before: next.startedAt ?? Number.POSITIVE_INFINITY }];
     });
-    const inForce = this.#begun.filter((turn) => turn.at <= at).toSorted((a, b) => a.at - b.at);
-    return isBetweenRuns || inForce.at(-1)?.isTraced === false;
+    return (at) =>
+      gaps.some(({ after, before }) => after < at && at < before) ||
+      begun.findLast((turn) => turn.at <= at)?.isTraced === false;
   }
 
   /** Covers lines of no run, and those before them, with a run. */

@@ -23,7 +23,9 @@ export interface Relative {
 /** Where each prompt stands in the transcripts beside this one that begin with the same prompt, by its uuid. */
 export type SharedPrompts = ReadonlyMap<string, readonly { readonly sessionId: string; readonly line: number }[]>;
 
-interface RelatedRun extends SessionRun {
+/** A run through a session, with what it has found of related sessions. */
+export interface RelatedRun extends SessionRun {
+  /** Sessions that turns of this one may be in, too; found when the first turn is known. */
   relatives?: readonly Relative[];
   /** Read when the first of them matters. */
   sharedPrompts?: SharedPrompts;

@@ -10,28 +10,17 @@ import type { Run, RunIdentity } from '../state/runs.js';
 import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
 import { NO_SESSION_FACTS, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
 import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
-import {
-  isExportedByRelative,
-  isInAnotherSession,
-  isOfAnotherSession,
-  type Relative,
-  type SharedPrompts,
-} from './relatives.js';
+import { isExportedByRelative, isInAnotherSession, isOfAnotherSession, type RelatedRun } from './relatives.js';
 import type { SentLines } from './sent-lines.js';
-import type { SessionRun } from './session-run.js';
 import type { SettledParts } from './settled-parts.js';
 import type { Subagents } from './subagents/subagents.js';
 
 /** A run through a session, with what it has found and sent so far. */
-export interface ExportRun extends SessionRun {
+export interface ExportRun extends RelatedRun {
   readonly outbox: Outbox;
   readonly subagents: Subagents;
   readonly parts: SettledParts;
   readonly sent: SentLines;
-  /** Sessions that turns of this one may be in, too; found when the first turn is known. */
-  relatives?: readonly Relative[];
-  /** The prompts of sessions on disk that begin with the same one; read when the first of them matters. */
-  sharedPrompts?: SharedPrompts;
 }
 
 /**

@@ -234,12 +234,6 @@ export const SETTINGS = {
     help: '`1` makes each turn wait until it is acknowledged, for containers that are killed without a SessionEnd.',
     schema: formats.text,
   },
-  CC_LANGFUSE_LINK: {
-    kind: 'run',
-    help: '`true` says once in the terminal where the session is in Langfuse, when the turn after the first acknowledged one ends.',
-    schema: formats.toggle,
-    default: 'false',
-  },
   CC_LANGFUSE_STATE_DIR: {
     kind: 'run',
     help: 'Folder for the state, the log, locks and compiled code, instead of `~/.claude/state`: an absolute path.',

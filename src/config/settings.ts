@@ -30,8 +30,6 @@ export interface Settings extends TraceSettings {
   /** Whether the session is muted from its first moment. */
   readonly mute: boolean;
   readonly debug: boolean;
-  /** Whether the terminal says once where the session is in Langfuse. */
-  readonly link: boolean;
   /** A line for each setting that is missing or bad. None contains a value, which could be a key. */
   readonly problems: readonly string[];
   /** Why nothing may be sent, although a destination may be configured. It is one of the problems. */
@@ -103,7 +101,6 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     live: values.CC_LANGFUSE_LIVE,
     mute: values.CC_LANGFUSE_MUTE,
     debug: values.CC_LANGFUSE_DEBUG,
-    link: values.CC_LANGFUSE_LINK,
     problems: [...problems, ...badRules, ...findReservedKeys(values, env), ...findContradictions(values, bad)],
     hold: values.CC_LANGFUSE_REDACT ? badRules[0] : undefined,
   };

@@ -36,7 +36,6 @@ describe('readSettings', () => {
       live: false,
       mute: false,
       debug: false,
-      link: false,
       problems: [],
     });
   });
@@ -100,7 +99,6 @@ describe('readSettings', () => {
       live: true,
       mute: true,
       debug: true,
-      link: false,
       problems: [],
     });
   });

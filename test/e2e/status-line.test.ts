@@ -1,8 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { PROJECT } from '../support/langfuse-server.js';
 import { appendTurn, SESSION } from '../support/lines.js';
 import { LAUNCHER, POLL, run, Workplace } from '../support/program.js';
 import { runInTerminal } from '../support/terminal.js';
@@ -87,24 +86,6 @@ describe.each(SHELLS)('the launcher in %s', (name, shell) => {
     for (const session_id of ['', '../x', 'a/b', '$(id)', undefined])
       expect(launch('statusline', { session_id }, shell)).toBe('');
   });
-
-  inShell('prints only an address, and only once', () => {
-    const links = join(workplace.stateFolder, 'cc-langfuse_links');
-    mkdirSync(links, { recursive: true });
-    for (const text of ['', 'x', 'ftp://x/', 'http://x/"y', 'http://x/\\u0022', 'https://x/$(id)', 'http://x/ y']) {
-      writeFileSync(join(links, SESSION), `${text}\n`);
-      expect(hook('Stop', {}, shell)).toBe('');
-      expect(readFileSync(join(links, SESSION), 'utf8')).toBe(`${text}\n`);
-    }
-    writeFileSync(join(links, SESSION), 'https://langfuse.example.com/a/project/p-1/sessions/x%20y\n');
-    for (const more of [{ CLAUDE_CODE_ENTRYPOINT: 'sdk-cli' }, { CI: '1' }, { CLAUDE_CODE_SESSION_ID: '' }])
-      expect(hook('Stop', more, shell)).toBe('');
-    expect(hook('SessionStart', {}, shell)).toBe('');
-    expect(JSON.parse(hook('Stop', {}, shell))).toEqual({
-      systemMessage: 'This session is in Langfuse: https://langfuse.example.com/a/project/p-1/sessions/x%20y',
-    });
-    expect(hook('Stop', {}, shell)).toBe('');
-  });
 });
 
 describe("what a worker keeps for Claude Code's status line", () => {
@@ -133,23 +114,6 @@ describe("what a worker keeps for Claude Code's status line", () => {
     await run(['unmute'], workplace.env);
     expect(statusLine()).toBe('Langfuse: traced, 1 turn sent, more pending, $0.42\n');
   });
-});
-
-test('with CC_LANGFUSE_LINK=true the terminal says once, at the turn after the first acknowledged one, where the session is', async () => {
-  const env = { CC_LANGFUSE_LINK: 'true' };
-  const link = join(workplace.stateFolder, 'cc-langfuse_links', SESSION);
-  await workplace.start(payload('Stop'));
-  append(1);
-  expect(hook('Stop', env)).toBe('');
-  await expect.poll(() => existsSync(link), POLL).toBe(true);
-  append(2);
-  const url = `${workplace.server.url}/project/${PROJECT.id}/sessions/${SESSION}`;
-  expect(JSON.parse(hook('Stop', env))).toEqual({ systemMessage: `This session is in Langfuse: ${url}` });
-  await expect.poll(turns, POLL).toEqual(['Turn 1', 'Turn 2']);
-  append(3);
-  expect(hook('Stop', env)).toBe('');
-  await expect.poll(turns, POLL).toEqual(['Turn 1', 'Turn 2', 'Turn 3']);
-  expect(workplace.server.requests.filter(({ path }) => path === '/api/public/projects')).toHaveLength(1);
 });
 
 describe('cc-langfuse statusline', () => {

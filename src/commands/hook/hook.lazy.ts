@@ -160,7 +160,6 @@ async function exportEvent(
     health.save();
     const entry = attempt(() => state.read(sessionId, destinationId));
     saveNotice(run, config, destination, state, entry?.pending?.reason);
-    if (run.settings.link && worker && entry?.acknowledged) await leaveLink(run, config);
   } finally {
     entrance.post?.session.release();
     entrance.post?.slot.release();
@@ -176,12 +175,6 @@ async function waitForRun(sessionId: string, state: StateStore, startedAt: numbe
     return entry !== undefined && listRuns(entry).length > 0;
   };
   while (!isKnown() && Date.now() < startedAt + RUN_WAIT_MS) await sleep(RUN_POLL_MS);
-}
-
-/** Few users want it, so the code for it is loaded only for them. */
-async function leaveLink({ payload, folder }: HookRun, config: DestinationConfig): Promise<void> {
-  const { saveLink } = await import('./session-link.lazy.js');
-  await saveLink(folder, payload.session_id, config);
 }
 
 /** Lets the next hook say in the terminal why nothing is sent: the rules for redaction, the keys or what prints them, or the URL. */

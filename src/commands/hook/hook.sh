@@ -105,19 +105,6 @@ print_status_line() {
   printf 'Langfuse: %s\n' "$text"
 }
 
-# Prints once where the session is in Langfuse, for the terminal to show.
-show_link() {
-  link=
-  IFS= read -r link <"$state/cc-langfuse_links/$session"
-  case $link in
-  *[!A-Za-z0-9:/._~%?=-]*) return ;;
-  http://* | https://*) ;;
-  *) return ;;
-  esac
-  : >"$state/cc-langfuse_links/$session"
-  printf '{"systemMessage":"This session is in Langfuse: %s"}\n' "$link"
-}
-
 # Whether the folder of the state is another one, if a project has not chosen it.
 is_held_folder() {
   [ -n "${HOOK_SH_HELD_HOME:-}${HOOK_SH_HELD_CLAUDE_CONFIG_DIR:-}${HOOK_SH_HELD_CC_LANGFUSE_STATE_DIR:-}" ]
@@ -237,8 +224,5 @@ SessionEnd)
 *) [ "${CC_LANGFUSE_WAIT:-}" = 1 ] && in_front ;;
 esac
 
-if [ "$is_headless" != true ]; then
-  has_notice && in_front
-  [ -n "$session" ] && [ "$event" != SessionStart ] && [ -s "$state/cc-langfuse_links/$session" ] && show_link
-fi
+[ "$is_headless" != true ] && has_notice && in_front
 in_background

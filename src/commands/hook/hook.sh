@@ -89,19 +89,6 @@ print_status_line() {
   case $text in
   *[!A-Za-z0-9,\ ]*) text=traced ;;
   esac
-  # Claude Code's own account, cut to cents.
-  case $payload in
-  *'"total_cost_usd":'[0-9]*)
-    cost=${payload#*'"total_cost_usd":'}
-    cost=${cost%%[!0-9.e-]*}
-    cents=00
-    case $cost in
-    *e-*) cost=0 ;;
-    *.*) cents=${cost#*.}0 ;;
-    esac
-    text="$text, \$${cost%%.*}.${cents%"${cents#??}"}"
-    ;;
-  esac
   printf 'Langfuse: %s\n' "$text"
 }
 

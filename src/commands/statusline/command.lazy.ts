@@ -9,9 +9,9 @@ import { attempt } from '../../shared/attempt.js';
 export const HELP = `usage: cc-langfuse statusline
 
 Prints what to add to ~/.claude/settings.json, so that Claude Code's status line
-says whether the session is traced or muted, how many turns were sent, whether
-more is pending, and what the session has cost so far. The status line itself
-is printed by the launcher, cc-langfuse-hook, without starting Node.
+says whether the session is traced or muted, how many turns were sent, and
+whether more is pending. The status line itself is printed by the launcher,
+cc-langfuse-hook, without starting Node.
 
   --help
 `;

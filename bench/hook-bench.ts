@@ -39,7 +39,7 @@ export function environment(home: string, url: string) {
 }
 
 /** A session of which all but the last turns have been exported. */
-export interface Prepared {
+interface Prepared {
   readonly home: string;
   readonly transcript: string;
   readonly statePath: string;

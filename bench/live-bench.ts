@@ -19,7 +19,7 @@ const START_MS = 8_000;
 /** What takes part in a step of a turn, in the proportions of long recordings. */
 const [ANSWER, RESULT, SKIPPED] = ['a'.repeat(5_000), 'r'.repeat(1_500), 's'.repeat(11_000)];
 
-export interface FollowerFigures {
+interface FollowerFigures {
   readonly idleCpuShare: number;
   readonly idleRssMB: number;
   readonly busyCpuShare: number;

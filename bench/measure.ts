@@ -16,7 +16,7 @@ export interface Case {
   readonly prepare?: () => void;
 }
 
-export interface Usage {
+interface Usage {
   readonly rssMB: number;
   readonly cpuMs: number;
 }

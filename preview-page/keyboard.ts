@@ -1,5 +1,5 @@
 /** What the keys do. */
-export interface KeyCommands {
+interface KeyCommands {
   move(step: 1 | -1): void;
   enter(): void;
   back(): void;

@@ -1,7 +1,7 @@
 import type { Branch, ShownObservation } from '../src/commands/preview/view-model.js';
 
 /** The observations of one type in rows. */
-export interface Lane {
+interface Lane {
   readonly name: string;
   /** The observations of a row do not overlap. */
   readonly rows: readonly (readonly ShownObservation[])[];

@@ -10,7 +10,7 @@ import {
 import { element } from './dom.js';
 import { createTurnRow, setMatchCount } from './turn-row.js';
 
-export interface Sidebar {
+interface Sidebar {
   readonly content: readonly HTMLElement[];
   /** Marks the open turn. */
   mark(open: ShownTurn): void;

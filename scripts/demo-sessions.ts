@@ -8,7 +8,7 @@ import { withoutShared } from '../test/support/traces.js';
 /** A session that was written by hand, since the texts of the recordings are synthetic. */
 export const DEMO: Recording = { name: 'demo', folder: fileURLToPath(new URL('../fixtures/demo', import.meta.url)) };
 
-export interface Played {
+interface Played {
   readonly name: string;
   readonly sessions: readonly ShownSession[];
 }

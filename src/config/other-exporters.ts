@@ -3,7 +3,7 @@ import { findCommandHooks, isOwnHook } from './claude-hooks.js';
 import { type ClaudeSettings, listEnabledPlugins } from './claude-settings.js';
 
 /** Something else that sends the same turns to Langfuse: with both, each turn appears there twice. */
-export interface OtherExporter {
+interface OtherExporter {
   readonly name: string;
   /** What in the settings enables it. */
   readonly place: string;

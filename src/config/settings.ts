@@ -51,7 +51,7 @@ export interface LangfuseConfig {
 }
 
 /** Rejects with a reason that can be shown. Waits until a deadline, in ms since 1970. */
-export type ReadSecretKey = (deadline: number) => Promise<string>;
+type ReadSecretKey = (deadline: number) => Promise<string>;
 
 /** An OpenTelemetry Collector, or anything else that accepts traces over OTLP/HTTP. */
 export interface CollectorConfig {

@@ -38,7 +38,7 @@ export interface Entry extends Costs {
   readonly branch: string;
 }
 
-export type Prices = ReadonlyMap<string, ReadonlyMap<string, number>>;
+type Prices = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 const NOTHING: Costs = {
   dollars: 0,
@@ -51,7 +51,7 @@ const NOTHING: Costs = {
 };
 
 /** A step of a session's account. */
-export interface PlacedStep extends AccountStep {
+interface PlacedStep extends AccountStep {
   readonly session: SessionUsage;
   /** It lasted from after this moment up to `at`; `from` is when the first response in it came. */
   readonly after: number;

@@ -12,7 +12,7 @@ export interface Solution {
   readonly residuals: readonly number[];
 }
 
-export type Unknown =
+type Unknown =
   | { readonly state: 'determined'; readonly value: number; readonly error: number }
   /** Only one equation decides about it, so nothing checks it. */
   | { readonly state: 'unchecked' }

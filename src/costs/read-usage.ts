@@ -23,7 +23,7 @@ type Memory = { [path: string]: Remembered };
 const VERSION = 1;
 
 /** Where the costs are remembered: times, counts, models, branches and folders, but nothing that was said. */
-export function costsPath(stateFolder: string): string {
+function costsPath(stateFolder: string): string {
   return join(stateFolder, 'cc-langfuse_costs.json');
 }
 

@@ -9,7 +9,7 @@ import { type AccountPoint, COUNTED_KINDS, parseAccountPoint } from '../transcri
 
 /** What is counted of a response. Cache writes of older versions do not say how long they live. */
 export const USED_KINDS = [...COUNTED_KINDS, 'cache_creation_input_tokens'] as const;
-export type UsedKind = (typeof USED_KINDS)[number];
+type UsedKind = (typeof USED_KINDS)[number];
 export type Used = { readonly [kind in UsedKind]: number };
 
 /** What some responses of a session used that do not differ in anything but their counts. */

@@ -50,7 +50,7 @@ export function originName(config: GitConfig | undefined): string | undefined {
  * Returns a remote's URL as `host/owner/name`: the same for every protocol, and without the credentials that some URLs
  * contain. Undefined if it names no host: a local path means nothing to others.
  */
-export function repositoryName(url: string): string | undefined {
+function repositoryName(url: string): string | undefined {
   const [host, path = ''] = url.includes('://') ? splitUrl(url) : splitScpAddress(url);
   const name = path.replace(/^\/+|\/+$/g, '').replace(/\.git$/, '');
   return host && name ? `${host.toLowerCase()}/${name}` : undefined;

@@ -27,7 +27,7 @@ const Dashboard = z.object({
 });
 export type Dashboard = z.infer<typeof Dashboard>;
 
-export interface DashboardContent {
+interface DashboardContent {
   readonly name: string;
   readonly description: string;
   readonly filters: readonly object[];

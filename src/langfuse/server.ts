@@ -39,7 +39,7 @@ function parseProject(answer: unknown): { readonly id: string; readonly name: st
 }
 
 /** The result of trying the keys; `problem` is a sentence for the user. */
-export type KeyCheck =
+type KeyCheck =
   | { readonly kind: 'accepted'; readonly project: NonNullable<ProjectAnswer['project']> }
   | { readonly kind: 'refused' | 'unreachable' | 'no Langfuse'; readonly problem: string };
 

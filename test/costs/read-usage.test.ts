@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, renameSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { costsPath, readAllUsage } from '../../src/costs/read-usage.js';
+import { readAllUsage } from '../../src/costs/read-usage.js';
 import { recording, recordings, transcriptsOf } from '../support/recording.js';
 import { removeFolder } from '../support/remove-folder.js';
 
@@ -16,6 +16,8 @@ beforeEach(() => {
 
 afterEach(() => removeFolder(root));
 
+const rememberedIn = (folder: string) => readFileSync(join(folder, 'cc-langfuse_costs.json'), 'utf8');
+
 const several = recordings().filter((each) => transcriptsOf(each).length > 1);
 
 test('some recordings have several sessions', () => {
@@ -24,13 +26,13 @@ test('some recordings have several sessions', () => {
 
 test.each(several)('what one session of $name used is the same if the others are not asked for', (each) => {
   const whole = readAllUsage(each.folder, state);
-  const remembered = readFileSync(costsPath(state), 'utf8');
+  const remembered = rememberedIn(state);
   for (const path of transcriptsOf(each)) {
     const sessionId = basename(path, '.jsonl');
     const find = (sessions: typeof whole) => sessions.find((session) => session.sessionId === sessionId);
     expect(find(whole)).toBeDefined();
     expect(find(readAllUsage(each.folder, state, { wanted: [path] }))).toEqual(find(whole));
-    expect(readFileSync(costsPath(state), 'utf8')).toBe(remembered);
+    expect(rememberedIn(state)).toBe(remembered);
   }
 });
 
@@ -42,5 +44,5 @@ test('a session that has moved to another project is counted once, also if the o
   renameSync(before, after);
   const path = join(after, basename(from));
   expect(readAllUsage(root, state, { wanted: [path] })).toEqual([{ ...whole, path }]);
-  expect(readFileSync(costsPath(state), 'utf8')).not.toContain('-before');
+  expect(rememberedIn(state)).not.toContain('-before');
 });

@@ -9,7 +9,7 @@ import { LangfuseServer, type Misbehaviour, PUBLIC_KEY, SECRET_KEY } from '../su
 import { LAUNCHER, run } from '../support/program.js';
 import { removeFolder } from '../support/remove-folder.js';
 
-export interface FleetDay {
+interface FleetDay {
   readonly homes: number;
   /** In all homes together, which take turns. */
   readonly turns: number;
@@ -19,7 +19,7 @@ export interface FleetDay {
   readonly hooksAtOnce: number;
 }
 
-export interface FleetFigures {
+interface FleetFigures {
   readonly turns: number;
   readonly observations: number;
   /** Requests that the server refused during the outage, or whose connection it broke. */

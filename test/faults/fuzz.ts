@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { Workplace } from '../support/program.js';
 import { recordings, transcriptsOf } from '../support/recording.js';
 
-export interface FuzzFigures {
+interface FuzzFigures {
   readonly runs: number;
   readonly exitsOtherThanZero: number;
   readonly bytesOnStdout: number;

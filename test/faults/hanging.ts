@@ -4,7 +4,7 @@ import { LaunchedHooks, sessionId, stopOf } from '../support/launched-hooks.js';
 import { appendTurn } from '../support/lines.js';
 import { numbersFrom } from './random.js';
 
-export interface Figures {
+interface Figures {
   readonly sessions: number;
   readonly turns: number;
   /** Turns for the other server that have not arrived while the first one hung. */

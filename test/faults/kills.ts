@@ -9,7 +9,7 @@ import { StartedNodes } from '../support/started-nodes.js';
 import { describeTraces } from '../support/traces.js';
 import { numbersFrom } from './random.js';
 
-export interface Figures {
+interface Figures {
   readonly kills: number;
   /** Kills of launchers and of their workers among them. */
   readonly launchersKilled: number;

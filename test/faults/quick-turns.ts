@@ -3,7 +3,7 @@ import { LaunchedHooks, sessionId } from '../support/launched-hooks.js';
 import { appendLines, assistant, at, user } from '../support/lines.js';
 import { numbersFrom } from './random.js';
 
-export interface Figures {
+interface Figures {
   readonly sessions: number;
   readonly turns: number;
   /** Turns that have not arrived when no worker runs any more. Only the end of their session would send them. */

@@ -19,7 +19,7 @@ export async function tryRuns(sequences: number, seed: number, areLaunched = fal
 }
 
 /** Returns what is wrong after these steps, once everything that can still be sent has arrived. */
-export async function findWrong(steps: readonly Step[], given: Circumstances): Promise<string[]> {
+async function findWrong(steps: readonly Step[], given: Circumstances): Promise<string[]> {
   const world = await World.open(given);
   try {
     for (const each of steps) await world.take(each);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findEmail, readGitIdentity } from '../../src/git/identity.js';
-import { readRepositoryConfig, repositoryName } from '../../src/git/repository.js';
+import { originName, readRepositoryConfig } from '../../src/git/repository.js';
 
 let home: string;
 
@@ -93,7 +93,9 @@ describe('readRepositoryConfig', () => {
   });
 });
 
-describe('repositoryName', () => {
+describe('originName', () => {
+  const nameOf = (url: string) => originName(new Map([['remote.origin.url', url]]));
+
   test.each([
     'https://github.com/owner/name.git',
     'https://github.com/owner/name/',
@@ -104,11 +106,11 @@ describe('repositoryName', () => {
     'ssh://git@github.com:22/owner/name.git',
     'git+ssh://git@GITHUB.com/owner/name',
   ])('reduces %s to host, owner and name', (url) => {
-    expect(repositoryName(url)).toBe('github.com/owner/name');
+    expect(nameOf(url)).toBe('github.com/owner/name');
   });
 
   test('keeps several levels of owners', () => {
-    expect(repositoryName('git@gitlab.example.com:group/team/name.git')).toBe('gitlab.example.com/group/team/name');
+    expect(nameOf('git@gitlab.example.com:group/team/name.git')).toBe('gitlab.example.com/group/team/name');
   });
 
   test.each([
@@ -121,7 +123,7 @@ describe('repositoryName', () => {
     'https://',
     '://x',
   ])('returns undefined for %j', (url) => {
-    expect(repositoryName(url)).toBeUndefined();
+    expect(nameOf(url)).toBeUndefined();
   });
 });
 

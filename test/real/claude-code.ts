@@ -10,7 +10,7 @@ const CACHE = new URL('../../node_modules/.cache/claude-code/', import.meta.url)
 const PACKAGE = `@anthropic-ai/claude-code-${platform()}`;
 
 /** Claude Code on this machine, or why it is missing. */
-export type Installation =
+type Installation =
   | { readonly version: string; readonly program: string }
   | { readonly version: string; readonly missing: string };
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Failure, type Reply, type ReplyBlock, type Script, says, text } from './replies.js';
 import { eventsOf, type ServedBlock } from './reply-stream.js';
 
-export interface Usage {
+interface Usage {
   readonly input_tokens: number;
   readonly output_tokens: number;
   readonly cache_read_input_tokens: number;

@@ -3,7 +3,7 @@ import type { ReplyBlock } from './replies.js';
 /** A block as it is sent: a tool call has an id now. */
 export type ServedBlock = ReplyBlock & { readonly id?: string };
 
-export interface AssistantMessage {
+interface AssistantMessage {
   readonly id: string;
   readonly model: string;
   readonly content: readonly ServedBlock[];
@@ -12,7 +12,7 @@ export interface AssistantMessage {
 }
 
 /** An event of the stream; `type` is its name. */
-export type StreamEvent = { readonly type: string; readonly [field: string]: unknown };
+type StreamEvent = { readonly type: string; readonly [field: string]: unknown };
 
 /** Generates the events in which the Messages API streams a message, with each text in one piece or word by word. */
 export function* eventsOf(message: AssistantMessage, isByWord: boolean): Generator<StreamEvent, void, undefined> {

@@ -6,7 +6,7 @@ import { Terminal } from './terminal.js';
 import { TracedHome } from './traced-home.js';
 
 /** A session in the terminal. */
-export interface TypedScenario extends Expected {
+interface TypedScenario extends Expected {
   readonly args?: readonly string[];
   /** What the user does at the keyboard, until the program ends. */
   readonly typed: (user: User) => Promise<void>;

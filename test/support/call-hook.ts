@@ -8,7 +8,7 @@ import { withPluginOptions } from '../../src/config/plugin-options.js';
 let previous: Promise<void> = Promise.resolve();
 
 /** Calls the hook in this process: a process of its own would take ten times as long. One is called after the other. */
-export function callHook(payload: object, env: NodeJS.ProcessEnv, worker?: Worker): Promise<void> {
+function callHook(payload: object, env: NodeJS.ProcessEnv, worker?: Worker): Promise<void> {
   const call = previous.then(() => callAlone(payload, env, worker));
   previous = call.catch(() => {});
   return call;

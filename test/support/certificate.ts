@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 
-export interface Certificate {
+interface Certificate {
   /** Paths of PEM files. */
   readonly key: string;
   readonly cert: string;

@@ -58,7 +58,7 @@ const Widget = z.object({
     'PIVOT_TABLE',
   ]),
 });
-export type StoredWidget = z.infer<typeof Widget> & { readonly id: string };
+type StoredWidget = z.infer<typeof Widget> & { readonly id: string };
 
 /** getValidAggregationsForMeasureType, and the count that every view has. */
 function isValidMetric({ measure, agg }: { measure: string; agg: string }): boolean {
@@ -86,7 +86,7 @@ const Dashboard = z.object({
   definition: Definition.default({ widgets: [] }),
   filters: z.array(SingleFilter).default([]),
 });
-export type StoredDashboard = z.infer<typeof Dashboard> & { readonly id: string };
+type StoredDashboard = z.infer<typeof Dashboard> & { readonly id: string };
 
 const FOLDER = '/api/public/unstable/';
 

@@ -28,7 +28,7 @@ export const SETTINGS = {
 };
 
 /** What doctor found; the home is `~`. */
-export class Findings {
+class Findings {
   readonly all: readonly Finding[];
 
   constructor(all: readonly Finding[]) {

@@ -6,7 +6,7 @@ import { parseIfJson } from './parse-if-json.js';
 type Figures = { readonly [kind: string]: number };
 
 /** What the events table of Langfuse 4 has of a span in addition to `StoredObservation`. */
-export interface StoredEvent {
+interface StoredEvent {
   readonly id: string;
   readonly traceId: string;
   readonly parentObservationId: string | null;

@@ -20,7 +20,7 @@ const Score = z.object({
   dataType: z.enum(['NUMERIC', 'BOOLEAN']),
   comment: z.optional(z.string()),
 });
-export interface StoredScore extends z.infer<typeof Score> {
+interface StoredScore extends z.infer<typeof Score> {
   readonly timestamp: string;
 }
 
@@ -33,7 +33,7 @@ const ScoreEvent = z.object({
 
 // Langfuse 4.16.0: web/src/features/public-api/types/datasets.ts, PostDatasetRunItemsV1Body.
 const RunItem = z.strictObject({ runName: z.string(), datasetItemId: z.string(), traceId: z.string() });
-export type StoredRunItem = z.infer<typeof RunItem>;
+type StoredRunItem = z.infer<typeof RunItem>;
 
 /** Langfuse's API for what is not a span: scores and datasets, as uncompressed JSON. */
 export class LangfuseApi {

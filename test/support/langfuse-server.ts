@@ -42,7 +42,7 @@ export interface StoredObservation {
   };
 }
 
-export interface ReceivedRequest {
+interface ReceivedRequest {
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
   readonly bytes: number;

@@ -5,7 +5,7 @@ import { NO_SESSION_FACTS, type Turn } from '../../src/transcript/turns/turn.js'
 import { TurnGrouper } from '../../src/transcript/turns/turn-grouper.js';
 
 export const SESSION = '11111111-1111-4111-8111-111111111111';
-export const BORN_AT = Date.UTC(2025, 0, 1);
+const BORN_AT = Date.UTC(2025, 0, 1);
 
 /** The text of a transcript that contains these objects, or these texts as they are. */
 export function jsonLines(contents: readonly (object | string)[]): string {
@@ -60,7 +60,7 @@ export function linesOf(contents: readonly (object | string)[]): Line[] {
   });
 }
 
-export interface Grouped {
+interface Grouped {
   /** The turns that have ended before another one. */
   readonly ended: readonly Turn[];
   /** The last turn that has not ended, if it has a response. */

@@ -17,7 +17,7 @@ type Announcement = z.infer<typeof Announcement>;
 
 const Upload = z.object({ uploadedAt: z.iso.datetime(), uploadHttpStatus: z.int() });
 
-export interface StoredMedia {
+interface StoredMedia {
   readonly id: string;
   readonly contentType: string;
   readonly contentLength: number;

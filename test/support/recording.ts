@@ -29,7 +29,7 @@ export function transcriptsOf({ folder }: Recording): string[] {
   return files.toSorted((a, b) => firstTime(a).localeCompare(firstTime(b)));
 }
 
-export interface HookCall {
+interface HookCall {
   readonly event: string;
   readonly payload: { readonly [field: string]: unknown };
   /** The message id of the answer that is not in the transcript yet when the hook starts. */

@@ -8,7 +8,7 @@ export interface ApiMessage {
   readonly content: unknown;
 }
 
-export interface Shape {
+interface Shape {
   readonly system: readonly object[];
   readonly tools: readonly object[];
 }
@@ -53,7 +53,7 @@ export function requestLine(id: string, tail: readonly ApiMessage[], more: objec
 }
 
 /** A request as it was sent to the API. */
-export interface Sent {
+interface Sent {
   readonly id: string;
   readonly messages: readonly ApiMessage[];
 }

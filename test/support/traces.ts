@@ -7,7 +7,7 @@ import { buildTurn } from '../../src/observations/build/turn.js';
 import type { Observation } from '../../src/observations/model.js';
 import { readFirstTime, readLines } from '../../src/transcript/file/lines.js';
 import type { Turn } from '../../src/transcript/turns/turn.js';
-import { type OtlpSpan, type StoredObservation, stored } from './langfuse-server.js';
+import type { StoredObservation } from './langfuse-server.js';
 import { assistant, grouped, groupTurns, SESSION, user } from './lines.js';
 
 export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {
@@ -49,17 +49,6 @@ export function someObservations(count: number): Observation[] {
 
 export function outgoing(observation: Observation): Outgoing {
   return { observation, json: encodeSpan(observation) };
-}
-
-/** Builds what Langfuse would store of a finished transcript. */
-export function observationsOf(path: string, sessionId = basename(path, '.jsonl')): StoredObservation[] {
-  return turnsOf(path, sessionId)
-    .filter(({ copied }) => !copied)
-    .flatMap((turn) => {
-      const { children, root } = buildTurn(turn, { ...OPTIONS, sessionId });
-      return [root, ...children];
-    })
-    .map((observation) => stored(JSON.parse(encodeSpan(observation)) as OtlpSpan));
 }
 
 /** Writes traces as text to be read and compared. What all observations of a trace share is written once. */

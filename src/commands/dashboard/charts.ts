@@ -116,7 +116,7 @@ const CHARTS: readonly Chart[] = [
   },
 ];
 
-export interface PlacedWidget {
+interface PlacedWidget {
   readonly widget: Widget;
   /** Returns where a widget with this id belongs. */
   readonly place: (widgetId: string) => Placement;

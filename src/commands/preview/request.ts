@@ -12,7 +12,7 @@ import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
 import type { Response, Turn } from '../../transcript/turns/turn.js';
 
 /** Which request of a session is to be shown: the nth of a turn, or its last one. */
-export interface RequestPlace {
+interface RequestPlace {
   readonly turn: number;
   readonly request: number | undefined;
 }
@@ -56,7 +56,7 @@ export const PART_KINDS = [
   'image or document',
   'other',
 ] as const;
-export type PartKind = (typeof PART_KINDS)[number];
+type PartKind = (typeof PART_KINDS)[number];
 
 export function parseRequestPlace(text: string): RequestPlace {
   const [, turn, request] = /^([1-9]\d{0,8})(?:\.([1-9]\d{0,8}))?$/.exec(text) ?? [];

@@ -12,7 +12,7 @@ import { planChange, showChange, writeChange } from './settings-file.js';
 import { findSharingProblem } from './shared-program.js';
 
 /** What an administrator has given. Nothing is taken from the administrator's own settings. */
-export interface ManagedRequest {
+interface ManagedRequest {
   readonly isDryRun: boolean;
   /** Only prints the settings, for a system that distributes them. */
   readonly isPrinted: boolean;

@@ -27,7 +27,7 @@ const KEPT_MS = 86_400_000;
 /** What is started by its path. */
 const EXECUTABLE = ['cli.cjs', 'hook.sh'];
 
-export interface InstalledProgram {
+interface InstalledProgram {
   readonly folder: string;
   /** The version that was in force before; undefined if there was none. */
   readonly replaced: string | undefined;

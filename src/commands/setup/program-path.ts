@@ -27,7 +27,7 @@ export function findStartedFiles(folder: string, { PATH = '' }: NodeJS.ProcessEn
 }
 
 /** What a hook starts, and for whom. */
-export interface HookStart {
+interface HookStart {
   readonly platform: NodeJS.Platform;
   readonly node: string;
   readonly program: string;

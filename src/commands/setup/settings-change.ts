@@ -30,7 +30,7 @@ export function hasOwnHooks(content: SettingsContent): boolean {
 }
 
 /** Removes the hooks and these variables, and whatever becomes empty by that, unless it was empty in the text before. */
-export function removeFromSettings(text: string, variables: readonly string[], before = ''): string {
+function removeFromSettings(text: string, variables: readonly string[], before = ''): string {
   // Last first, so that the places of the others stay right.
   const hooks = findOwnHooks(parseSettings(text)).toReversed();
   const withoutHooks = hooks.reduce((rest, { path }) => removeHook(rest, path, before), text);

@@ -4,10 +4,6 @@ import type { Observation, Trace } from '../../observations/model.js';
 import { isRecord, type Json, parseJson } from '../../shared/json.js';
 import { version } from '../../shared/version.js';
 
-// With a scope that starts with `langfuse-sdk` Langfuse keeps the attributes it does not know out of the metadata.
-export const scope = { name: 'langfuse-sdk-cc-langfuse', version };
-export const resourceAttributes = { 'service.name': 'cc-langfuse', 'service.version': version };
-
 /**
  * Encodes an observation as an OpenTelemetry span in OTLP/JSON, with the attributes that Langfuse reads. The bytes are those
  * that `@langfuse/tracing` and OpenTelemetry's own serializer would write, as a test proves; importing the two would cost the
@@ -105,10 +101,15 @@ function buildContentAttributes(
 }
 
 const RESOURCE = JSON.stringify({
-  attributes: Object.entries(resourceAttributes).map(([key, value]) => ({ key, value: encodeValue(value) })),
+  attributes: [
+    { key: 'service.name', value: encodeValue('cc-langfuse') },
+    { key: 'service.version', value: encodeValue(version) },
+  ],
   droppedAttributesCount: 0,
 });
-const SCOPE = JSON.stringify(scope);
+
+// With a scope that starts with `langfuse-sdk` Langfuse keeps the attributes it does not know out of the metadata.
+const SCOPE = JSON.stringify({ name: 'langfuse-sdk-cc-langfuse', version });
 
 /** The body of a request with spans from `encodeSpan`. */
 export function encodeRequest(spans: readonly string[]): string {

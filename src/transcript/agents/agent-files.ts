@@ -23,7 +23,7 @@ export interface AgentFile {
   readonly workflowRunId: string | undefined;
 }
 
-export interface AgentPart {
+interface AgentPart {
   /** The session in whose folder it is. */
   readonly session: string;
   readonly path: string;

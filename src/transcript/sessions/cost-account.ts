@@ -36,7 +36,7 @@ export const COUNTED_KINDS = [
   'web_search_requests',
 ] as const;
 export type CountedKind = (typeof COUNTED_KINDS)[number];
-export type Counts = { readonly [kind in CountedKind]: number };
+type Counts = { readonly [kind in CountedKind]: number };
 
 /** What one line of Claude Code's running account says: everything that was used since the account began. */
 export interface AccountPoint {

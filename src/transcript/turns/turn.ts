@@ -186,7 +186,7 @@ export type NoteContent =
   | { readonly kind: 'api-error'; readonly content: string; readonly status: number | undefined };
 
 /** A hook that the user has configured. */
-export interface Hook {
+interface Hook {
   /** Its event and, if that is about a tool, the tool. */
   readonly name: string | undefined;
   /** The call that it is about. */

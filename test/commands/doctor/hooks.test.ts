@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { checkHooksOff, readHookSetup } from '../../../src/commands/doctor/checks/hooks.js';
+import { checkHookConflicts } from '../../../src/commands/doctor/checks/hooks.js';
 import { parseClaudeSettings } from '../../../src/config/claude-settings.js';
 import type { Scope } from '../../../src/config/settings-paths.js';
 import { COMMAND, DoctorHome, hooksOf, SETTINGS, TIMEOUTS } from '../../support/doctor.js';
@@ -149,16 +149,14 @@ describe('disableAllHooks', () => {
 
 /** Managed settings are outside of the home, so the check is called directly. */
 describe('in managed settings', () => {
-  const brokenSettings = (files: { [scope in Scope]?: object }) =>
-    checkHooksOff(
-      readHookSetup(
-        Object.entries(files).map(([scope, settings]) => ({
-          scope: scope as Scope,
-          path: scope,
-          content: parseClaudeSettings(JSON.stringify(settings)),
-        })),
-      ),
-    ).map(({ details }) => `${details.setting} in ${details.path}`);
+  const hooksOff = (files: { [scope in Scope]?: object }) => {
+    const read = Object.entries(files).map(([scope, settings]) => ({
+      scope: scope as Scope,
+      path: scope,
+      content: parseClaudeSettings(JSON.stringify(settings)),
+    }));
+    return checkHookConflicts(read).filter(({ name }) => name === 'hooks-off');
+  };
 
   test.each<[string, { [scope in Scope]?: object }, string[]]>([
     ['the user cannot turn off hooks', { user: { disableAllHooks: true }, managed: hooksOf() }, []],
@@ -184,17 +182,12 @@ describe('in managed settings', () => {
     ],
     ['allowManagedHooksOnly is ignored elsewhere', { user: { ...hooksOf(), allowManagedHooksOnly: true } }, []],
   ])('%s', (_, files, settings) => {
-    expect(brokenSettings(files)).toEqual(settings);
+    expect(hooksOff(files).map(({ details }) => `${details.setting} in ${details.path}`)).toEqual(settings);
   });
 
   test('allowManagedHooksOnly is for an administrator to fix', () => {
-    const managed = {
-      scope: 'managed' as const,
-      path: '/m',
-      content: parseClaudeSettings('{"allowManagedHooksOnly":true}'),
-    };
-    expect(checkHooksOff(readHookSetup([managed]))).toMatchObject([
-      { fix: 'ask whoever manages this machine to add the hooks to /m, or to remove that setting' },
+    expect(hooksOff({ managed: { allowManagedHooksOnly: true } })).toMatchObject([
+      { fix: 'ask whoever manages this machine to add the hooks to managed, or to remove that setting' },
     ]);
   });
 });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { addToSettings, removeFromSettings, undoInstallation } from '../../../src/commands/setup/settings-change.js';
+import { addToSettings, undoInstallation } from '../../../src/commands/setup/settings-change.js';
 import { findOwnHooks, HOOK_SECONDS } from '../../../src/config/claude-hooks.js';
 
 const commandFor = (event: string) => ({
@@ -9,7 +9,7 @@ const commandFor = (event: string) => ({
 const withArgs = () => ({ command: 'C:\\node.exe', args: ['C:\\cc-langfuse\\dist\\cli.cjs', 'hook'] });
 const variables = { TRACE_TO_LANGFUSE: 'true', LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
 const installed = (text: string) => addToSettings(text, commandFor, variables);
-const removed = (text: string) => removeFromSettings(text, Object.keys(variables));
+const removed = (text: string) => undoInstallation(text, Object.keys(variables), undefined);
 const group = (hook: object) => [{ hooks: [{ type: 'command', ...hook }] }];
 
 const SETTINGS = `{
@@ -68,7 +68,7 @@ describe('addToSettings', () => {
     expect(JSON.parse(once).hooks.SessionEnd).toEqual(group({ ...withArgs(), timeout: 15 }));
     expect(install(once, withArgs)).toBe(once);
     expect(JSON.parse(install(once, commandFor)).hooks).toEqual(JSON.parse(install(SETTINGS, commandFor)).hooks);
-    expect(removeFromSettings(once, [])).toBe(SETTINGS);
+    expect(undoInstallation(once, [], undefined)).toBe(SETTINGS);
   });
 
   test('replaces an older form of a hook in its place, and removes repetitions', () => {
@@ -100,7 +100,7 @@ describe('addToSettings', () => {
   });
 });
 
-describe('removeFromSettings', () => {
+describe('undoInstallation of a file whose earlier text is unknown', () => {
   test.each(['{}', SETTINGS, '{"model":"opus"}', '{\r\n\t"env": {\r\n\t\t"A": "b"\r\n\t}\r\n}'])(
     'restores %j after an installation',
     (text) => expect(removed(installed(text))).toBe(text),
@@ -128,7 +128,7 @@ describe('removeFromSettings', () => {
 
   test('keeps a block that was empty before', () => {
     const text = '{\n  "env": {},\n  "hooks": {}\n}\n';
-    expect(removeFromSettings(text, [])).toBe(text);
+    expect(undoInstallation(text, [], undefined)).toBe(text);
   });
 });
 

@@ -5,10 +5,11 @@ import { JsonTraceSerializer } from '@opentelemetry/otlp-transformer';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { describe, expect, test } from 'vitest';
-import { encodeRequest, encodeSpan, resourceAttributes, scope } from '../../../src/langfuse/otlp/span.js';
+import { encodeRequest, encodeSpan } from '../../../src/langfuse/otlp/span.js';
 import { buildTurn } from '../../../src/observations/build/turn.js';
 import { TRACE_KEYS } from '../../../src/observations/metadata-keys.js';
 import type { Observation } from '../../../src/observations/model.js';
+import { version } from '../../../src/shared/version.js';
 import { type OtlpSpan, stored } from '../../support/langfuse-server.js';
 import { recording, recordings, transcriptsOf } from '../../support/recording.js';
 import { OPTIONS, turnsOf } from '../../support/traces.js';
@@ -18,7 +19,7 @@ async function theirRequest(observations: readonly Observation[]): Promise<strin
   const exporter = new InMemorySpanExporter();
   let next: Observation | undefined;
   const provider = new BasicTracerProvider({
-    resource: resourceFromAttributes(resourceAttributes),
+    resource: resourceFromAttributes({ 'service.name': 'cc-langfuse', 'service.version': version }),
     spanProcessors: [new SimpleSpanProcessor(exporter)],
     idGenerator: { generateTraceId: () => next?.trace.id ?? '', generateSpanId: () => next?.id ?? '' },
   });
@@ -27,7 +28,7 @@ async function theirRequest(observations: readonly Observation[]): Promise<strin
     const { trace, parentId, name, startTime, endTime } = observation;
     const parent = { traceId: trace.id, spanId: parentId ?? '', traceFlags: TraceFlags.SAMPLED };
     const context = parentId === undefined ? ROOT_CONTEXT : traceApi.setSpanContext(ROOT_CONTEXT, parent);
-    const tracer = provider.getTracer(scope.name, scope.version);
+    const tracer = provider.getTracer('langfuse-sdk-cc-langfuse', version);
     tracer.startSpan(name, { startTime, attributes: theirAttributes(observation) }, context).end(endTime);
   }
   const bytes = JsonTraceSerializer.serializeRequest(exporter.getFinishedSpans());

@@ -82,7 +82,7 @@ function* checkSettingsFiles({ files }: HookSetup): Generator<Finding> {
   }
 }
 
-export function checkHooksOff({ accepted, hooks }: HookSetup): Finding[] {
+function checkHooksOff({ accepted, hooks }: HookSetup): Finding[] {
   const managed = accepted.filter(({ scope }) => scope === 'managed');
   const others = accepted.filter(({ scope }) => scope !== 'managed');
   const hasManagedHooks = hooks.some(({ file }) => managed.includes(file));

@@ -24,7 +24,7 @@ export interface ExportRequest {
 }
 
 /** What is known about a session's subagents. */
-export interface AgentStatus {
+interface AgentStatus {
   /** Agents and workflows that Claude Code lists as running. */
   readonly running: ReadonlySet<string>;
   /** The session has ended, so its agents will write nothing more. */
@@ -58,7 +58,7 @@ export interface ExportContext extends Limits {
 }
 
 /** What may be watched of an export. */
-export interface ExportObserver {
+interface ExportObserver {
   /** Up to which byte the transcript has been read; called from time to time. */
   onRead?(offset: number): void;
   /** Called with each observation before it is sent. */

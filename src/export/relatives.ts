@@ -14,14 +14,14 @@ import { isMutedAt } from './ledger.js';
 import type { SessionRun } from './session-run.js';
 
 /** A session that begins with the same prompt, and has been exported: one of the two is a fork of the other. */
-export interface Relative {
+interface Relative {
   readonly sessionId: string;
   /** The prompts that it has exported itself; its transcript is read for them. */
   readonly prompts: () => ReadonlySet<string>;
 }
 
 /** Where each prompt stands in the transcripts beside this one that begin with the same prompt, by its uuid. */
-export type SharedPrompts = ReadonlyMap<string, readonly { readonly sessionId: string; readonly line: number }[]>;
+type SharedPrompts = ReadonlyMap<string, readonly { readonly sessionId: string; readonly line: number }[]>;
 
 /** A run through a session, with what it has found of related sessions. */
 export interface RelatedRun extends SessionRun {

@@ -13,7 +13,7 @@ const Outage = z.object({
   /** How often it was found to go on once that time was over. */
   failures: z.number(),
 });
-export type Outage = z.infer<typeof Outage>;
+type Outage = z.infer<typeof Outage>;
 
 const FIRST_MS = 2 * 60_000;
 const LONGEST_MS = 16 * 60_000;

@@ -88,7 +88,7 @@ export function listRuns({ runs, claims = [] }: SessionRuns): RunIdentity[] {
   return [...runs, ...claims];
 }
 
-export interface SessionRuns {
+interface SessionRuns {
   readonly runs: readonly Run[];
   readonly claims?: readonly Claim[] | undefined;
 }

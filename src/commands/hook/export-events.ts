@@ -11,7 +11,7 @@ import { takeSession } from './worker-locks.js';
  * What became of an export. What is `unsent`, the state keeps; what is `broken` is on this machine; at a `busy` session another run
  * was at work all the time.
  */
-export type Result = 'done' | 'unsent' | 'broken' | 'busy';
+type Result = 'done' | 'unsent' | 'broken' | 'busy';
 
 /** A failure is logged and never holds up Claude Code. */
 export async function exportAndLog(request: ExportRequest, context: ExportContext): Promise<Result> {

@@ -27,7 +27,7 @@ const IN_TURN_MS = 10 * 60_000;
 const ALIVE_IN_TURN_MS = 2 * 60 * 60_000;
 
 /** What a follower knows of its session. */
-export interface Followed {
+interface Followed {
   readonly sessionId: string;
   readonly path: string;
   readonly workedIn: string | undefined;

@@ -131,15 +131,13 @@ export const WHOLE_REQUESTS: Scenario = {
 
 export const SCENARIOS: readonly Scenario[] = [
   {
-    name: 'one turn',
-    script: { 'Say hello': [says(text('Hello there.'))] },
-    runs: [{ prompt: 'Say hello', args: ['--output-format', 'json'] }],
-    shows: ['session', '  Turn 1, completed', '    generation "Hello there."'],
-  },
-  {
     name: 'three turns of one session',
     script: { first: [says(text('One.'))], second: [says(text('Two.'))], third: [says(text('Three.'))] },
-    runs: [{ prompt: 'first' }, { prompt: 'second', args: RESUME }, { prompt: 'third', args: RESUME }],
+    runs: [
+      { prompt: 'first', args: ['--output-format', 'json'] },
+      { prompt: 'second', args: RESUME },
+      { prompt: 'third', args: RESUME },
+    ],
     shows: [
       'session',
       '  Turn 1, completed',
@@ -191,31 +189,6 @@ export const SCENARIOS: readonly Scenario[] = [
       '    generation',
       '      NoSuchTool ERROR',
       '    generation "They failed."',
-    ],
-  },
-  {
-    name: 'thinking',
-    script: { 'Think about it': [says(thinking('Let me see.'), text('Thought.'))] },
-    runs: [{ prompt: 'Think about it' }],
-    shows: ['session', '  Turn 1, completed', '    generation thinking "Let me see." "Thought."'],
-  },
-  {
-    name: 'a subagent',
-    script: {
-      'Delegate it': [says(agent('Look into a.txt')), says(text('It was alpha.'))],
-      'Look into a.txt': [says(read('a.txt')), says(text('alpha'))],
-    },
-    runs: [{ prompt: 'Delegate it' }],
-    shows: [
-      'session',
-      '  Turn 1, completed',
-      '    generation',
-      '      Agent',
-      '        general-purpose, completed',
-      '          generation',
-      '            Read',
-      '          generation "alpha"',
-      '    generation "It was alpha."',
     ],
   },
   {

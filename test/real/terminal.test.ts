@@ -20,27 +20,6 @@ const TALK: Script = {
 };
 
 describe.skipIf(!hasTmux())('Langfuse receives everything from Claude Code in the terminal (needs tmux)', () => {
-  test('typed prompts', (context) =>
-    play(context, TALK, {
-      typed: async ({ terminal, reads }) => {
-        await terminal.type('Say hello');
-        await reads('Hello there.');
-        await terminal.type('Look around');
-        await reads('All seen.');
-        await terminal.type('/exit');
-      },
-      shows: [
-        'session',
-        '  Turn 1, completed',
-        '    generation "Hello there."',
-        '  Turn 2, completed',
-        '    generation "Looking."',
-        '      Read',
-        '      Bash',
-        '    generation "All seen."',
-      ],
-    }));
-
   test('/exit right after the answer', (context) =>
     play(context, TALK, {
       typed: async ({ terminal, finds }) => {
@@ -118,30 +97,6 @@ describe.skipIf(!hasTmux())('Langfuse receives everything from Claude Code in th
         '    generation "Once upon a time, there was a …"',
         '  Turn 2, completed',
         '    generation "Hello there."',
-      ],
-    }));
-
-  test('/clear between two prompts', (context) =>
-    play(context, TALK, {
-      typed: async ({ terminal, reads }) => {
-        await terminal.type('Say hello');
-        await reads('Hello there.');
-        await terminal.type('/clear');
-        await terminal.gone('Hello there.');
-        await terminal.type('Look around');
-        await reads('All seen.');
-        await terminal.type('/exit');
-      },
-      shows: [
-        'session',
-        '  Turn 1, completed',
-        '    generation "Hello there."',
-        'session',
-        '  Turn 1, completed',
-        '    generation "Looking."',
-        '      Read',
-        '      Bash',
-        '    generation "All seen."',
       ],
     }));
 

@@ -36,7 +36,7 @@ export function parseLine({ number, start, end, bytes, isTooLong }: SourceLine):
   }
 }
 
-const LINE_START = /\{"(?:parentUuid|type|message|sessionId)":/g;
+const LINE_START = /\{"(?:parentUuid|type|sessionId)":/g;
 const MAX_STARTS_TRIED = 64;
 
 /** A crash can leave half a line, or a hole of NUL bytes, in front of the next line: that line is still read. */
@@ -53,14 +53,10 @@ function parseText(text: string, location: LineLocation): Line {
   return { kind: 'unreadable', location, reason: 'not JSON' };
 }
 
-/** Some versions have the type, the content and the time only in the message. */
 function parseFields(value: Record<string, unknown>, location: LineLocation): Line {
-  const message = isRecord(value.message) ? value.message : {};
-  const content = message.content ?? value.content;
-  const timestamp = [value.timestamp, message.timestamp].find((time) => typeof time === 'string' && time !== '');
-  const located = { location, at: parseTimestamp(timestamp) };
-  const type = value.type ?? message.role;
-  switch (type) {
+  const { content } = isRecord(value.message) ? value.message : {};
+  const located = { location, at: parseTimestamp(value.timestamp) };
+  switch (value.type) {
     case 'user':
       return { kind: 'user', content, fields: UserFields.parse(value), ...located };
     case 'assistant':
@@ -74,7 +70,7 @@ function parseFields(value: Record<string, unknown>, location: LineLocation): Li
     case 'api-request':
       return { kind: 'request', fields: RequestFields.parse(value), ...located };
     default:
-      return { kind: 'other', type: String(type), fields: OtherFields.parse(value), ...located };
+      return { kind: 'other', type: String(value.type), fields: OtherFields.parse(value), ...located };
   }
 }
 

@@ -176,6 +176,7 @@ describe('the ids of observations', () => {
     const lines = [
       user('one'),
       {
+        type: 'assistant',
         message: {
           role: 'assistant',
           content: [
@@ -185,7 +186,7 @@ describe('the ids of observations', () => {
         },
       },
       user('two'),
-      { message: { role: 'assistant', content: 'x' } },
+      { type: 'assistant', message: { role: 'assistant', content: 'x' } },
     ];
     const ids = build(lines).map(({ trace, id }) => `${trace.id}/${id}`);
     expect(new Set(ids).size).toBe(6);
@@ -261,7 +262,7 @@ describe('a turn that ends', () => {
     ['refusal', 'the model refused'],
   ])('with the stop reason %s is a warning', (stop_reason, statusMessage) => {
     const message = { id: 'm1', role: 'assistant', content: 'I', stop_reason };
-    expect(root([user('go'), { message }])).toMatchObject({ level: 'WARNING', statusMessage });
+    expect(root([user('go'), { type: 'assistant', message }])).toMatchObject({ level: 'WARNING', statusMessage });
   });
 
   test('in the middle of a stream without an interrupt is cut', () => {
@@ -544,7 +545,7 @@ describe('a notice of background tasks', () => {
 
 describe('the usage of a generation', () => {
   const usageOf = (usage: object) =>
-    build([user('go'), { message: { id: 'm', role: 'assistant', model: 'x', usage } }])[1]?.usage;
+    build([user('go'), { type: 'assistant', message: { id: 'm', role: 'assistant', model: 'x', usage } }])[1]?.usage;
 
   test('has the names of the price list, only whole numbers, and their sum as total', () => {
     const counts = {
@@ -587,7 +588,7 @@ describe('the usage of a generation', () => {
 describe('the model of a generation', () => {
   test('is named without the context window, which is in the metadata', () => {
     const message = { id: 'm', role: 'assistant', model: 'claude-opus-5[1m]', usage: { input_tokens: 1 } };
-    const [, generation] = build([user('go'), { message }]);
+    const [, generation] = build([user('go'), { type: 'assistant', message }]);
     expect(generation).toMatchObject({
       name: 'claude-opus-5',
       model: 'claude-opus-5',
@@ -668,7 +669,7 @@ describe('limits', () => {
 
   test('leave model parameters well-formed', () => {
     const message = { id: 'm', role: 'assistant', model: 'x', usage: { input_tokens: 1, speed: 'a\uD800' } };
-    const [, generation] = build([user('go'), { message }]);
+    const [, generation] = build([user('go'), { type: 'assistant', message }]);
     expect(generation?.modelParameters).toEqual({ speed: 'a\uFFFD' });
   });
 

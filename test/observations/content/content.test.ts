@@ -101,7 +101,7 @@ describe('a tool observation', () => {
       text('found'),
     ];
     const message = { id: 'm1', role: 'assistant', model: 'claude-opus-5', stop_reason: 'end_turn', usage, content };
-    const [root, generation, tool] = build(user('go'), { message });
+    const [root, generation, tool] = build(user('go'), { type: 'assistant', message });
     expect(root?.metadata).toMatchObject({ outcome: 'completed', tool_count: 1 });
     expect(generation?.metadata).toMatchObject({ web_search_requests: 2 });
     expect(tool).toMatchObject({ name: 'web_search', input: { query: 'x' }, output: 'A https://a.example' });

@@ -128,8 +128,10 @@ describe('a line', () => {
   });
 
   test('may begin with a byte order mark or with NUL bytes', () => {
-    expect(lineOf(Buffer.from('\uFEFF{"type":"user","content":"x"}'))?.kind).toBe('user');
-    expect(lineOf(Buffer.concat([Buffer.alloc(3), Buffer.from('{"type":"user","content":"x"}')]))?.kind).toBe('user');
+    expect(lineOf(Buffer.from('\uFEFF{"type":"user","message":{"content":"x"}}'))?.kind).toBe('user');
+    expect(
+      lineOf(Buffer.concat([Buffer.alloc(3), Buffer.from('{"type":"user","message":{"content":"x"}}')]))?.kind,
+    ).toBe('user');
   });
 
   test('after a torn line without a newline is read', () => {
@@ -147,9 +149,9 @@ describe('a line', () => {
 
   test('with invalid UTF-8 is read', () => {
     const bytes = Buffer.concat([
-      Buffer.from('{"type":"user","content":"'),
+      Buffer.from('{"type":"user","message":{"content":"'),
       Buffer.from([0xff, 0xc0]),
-      Buffer.from('"}'),
+      Buffer.from('"}}'),
     ]);
     expect(lineOf(bytes)).toMatchObject({ kind: 'user', content: '\uFFFD\uFFFD' });
   });

@@ -28,10 +28,10 @@ function summarize(turn: Turn) {
 describe('the lines of a transcript', () => {
   test('with a tool result belong to the turn of the call, since a result is not a prompt', () => {
     const { all } = groupTurns([
-      { sessionId: SESSION, type: 'user', content: 'read a file' },
-      { message: { id: 'm1', role: 'assistant', content: [toolUse('t1', 'Read', { path: '/' })] } },
-      { type: 'user', content: [toolResult('t1', 'file data')] },
-      { message: { id: 'm2', role: 'assistant', content: [text('done')] } },
+      user('read a file', { sessionId: SESSION }),
+      assistant('m1', [toolUse('t1', 'Read', { path: '/' })]),
+      user([toolResult('t1', 'file data')]),
+      assistant('m2', [text('done')]),
     ]);
     expect(all.map(summarize)).toEqual([
       { number: 1, prompts: ['read a file'], answers: ['', 'done'], tools: [['t1', 'file data']] },
@@ -53,12 +53,12 @@ describe('the lines of a transcript', () => {
     expect(open?.lineNumbers).toEqual([6, 7]);
   });
 
-  test('with a role but no type are assistant lines, and their content is a string or blocks', () => {
+  test('have a string or blocks as their content', () => {
     const { all } = groupTurns([
-      { type: 'user', content: [text('hello')] },
-      { timestamp: at(5), message: { id: 'm1', role: 'assistant', content: 'hi there' } },
-      { type: 'user', content: 'second question' },
-      { timestamp: at(9), message: { id: 'm2', role: 'assistant', content: [text('second answer')] } },
+      user([text('hello')]),
+      assistant('m1', 'hi there'),
+      user('second question'),
+      assistant('m2', [text('second answer')]),
     ]);
     expect(all.map(summarize)).toEqual([
       { number: 1, prompts: ['hello'], answers: ['hi there'], tools: [] },
@@ -66,23 +66,9 @@ describe('the lines of a transcript', () => {
     ]);
   });
 
-  test('have the content that is in the message, rather than the content next to it', () => {
-    const { all } = groupTurns([
-      { type: 'user', content: 'outer', message: { content: 'inner' } },
-      assistant('m1', [text('yes')], { content: 'not this' }),
-    ]);
-    expect(all.map(summarize)).toEqual([{ number: 1, prompts: ['inner'], answers: ['yes'], tools: [] }]);
-  });
-
-  test('have the timestamp next to the message, rather than the one in it, if it is a string', () => {
-    const { all } = groupTurns([
-      user('one', { timestamp: at(1), message: { content: 'one', timestamp: at(2) } }),
-      { timestamp: 12, message: { id: 'm1', role: 'assistant', content: 'x', timestamp: at(3) } },
-      { timestamp: 12, message: { id: 'm2', role: 'assistant', content: 'y' } },
-    ]);
-    const [turn] = all;
-    expect(turn?.prompts[0].at).toBe(ms(1));
-    expect(turn?.responses.map(({ firstBlockAt }) => firstBlockAt)).toEqual([ms(3), ms(3)]);
+  test('with a timestamp that is not a string have the time of the line before', () => {
+    const { all } = groupTurns([user('one', { timestamp: at(1) }), assistant('m1', 'x', { timestamp: 12 })]);
+    expect(all[0]?.responses[0]?.firstBlockAt).toBe(ms(1));
   });
 
   test('with the same message id are one response, whatever is between them', () => {
@@ -150,6 +136,7 @@ describe('the lines of a transcript', () => {
   test('that repeat a response keep its largest usage, and each block counts once', () => {
     const usage = (output_tokens: number) => ({ input_tokens: 9, output_tokens });
     const line = (output: number, ...content: object[]) => ({
+      type: 'assistant',
       message: { id: 'm1', role: 'assistant', model: 'claude-opus-4', content, usage: usage(output) },
     });
     const thinking = { type: 'thinking', thinking: 'hm', signature: 'x' };
@@ -170,7 +157,10 @@ describe('the lines of a transcript', () => {
   test('with the model <synthetic> are not responses', () => {
     const { all } = groupTurns([
       user('one'),
-      { message: { id: 'm0', role: 'assistant', model: '<synthetic>', content: 'No response requested.' } },
+      {
+        type: 'assistant',
+        message: { id: 'm0', role: 'assistant', model: '<synthetic>', content: 'No response requested.' },
+      },
       user('two'),
       assistant('m1', 'answer'),
     ]);

@@ -1,12 +1,12 @@
 // npm run smoke: builds the program, installs it in an empty home, plays a recorded session through the hooks as install has
 // registered them, and compares what arrives in an embedded Langfuse. It runs on Linux, macOS and Windows.
-import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Newcomer } from '../test/support/newcomer.js';
 import type { Ended } from '../test/support/program.js';
 import { play, recording } from '../test/support/recording.js';
+import { startHook } from '../test/support/start-hook.js';
 import { describeTraces } from '../test/support/traces.js';
 import { bundle } from './bundle.js';
 
@@ -36,7 +36,7 @@ async function check(claudeVersion: string | undefined): Promise<void> {
     const settings = JSON.parse(newcomer.settings);
     await play(RECORDING, newcomer.home, async ({ event, payload }) => {
       const [registered] = settings.hooks[event]?.[0].hooks ?? [];
-      if (registered) await startHook(event, registered, payload, { ...newcomer.workplace.env, ...settings.env });
+      if (registered) await callHook(event, registered, payload, { ...newcomer.workplace.env, ...settings.env });
     });
     await expectArrival(newcomer);
     const status = await newcomer.run(['status', '--json'], '', join(newcomer.home, 'p-simple'));
@@ -61,29 +61,17 @@ function pretendClaude(newcomer: Newcomer, version: string): void {
 }
 
 /** Starts a hook as Claude Code does: a command with arguments by itself, another in a shell, which on Windows is that of Git. */
-function startHook(
+async function callHook(
   event: string,
   { command, args }: Registered,
   payload: object,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const [program, ...words] = args ? [command, ...args] : [findShell(), '-c', command];
+  const hook = args ? [command, ...args] : [findShell(), '-c', command];
   const headless = { PATH: process.env.PATH, ...env, CLAUDE_CODE_ENTRYPOINT: 'sdk-cli' };
-  return new Promise((resolve, reject) => {
-    const hook = spawn(program, words, { env: headless, stdio: ['pipe', 'pipe', 'pipe'] });
-    let output = '';
-    for (const stream of [hook.stdout, hook.stderr])
-      stream.on('data', (chunk: Buffer) => {
-        output += chunk;
-      });
-    hook.on('error', reject);
-    hook.stdin.on('error', () => {});
-    hook.stdin.end(JSON.stringify(payload));
-    hook.on('close', (exitCode) => {
-      if (exitCode === 0 && output === '') resolve();
-      else reject(new Error(`the hook for ${event} ended with ${exitCode} and printed: ${output}`));
-    });
-  });
+  const { exitCode, output } = await startHook(hook, payload, { env: headless });
+  if (exitCode !== 0 || output !== '')
+    throw new Error(`the hook for ${event} ended with ${exitCode} and printed: ${output}`);
 }
 
 function findShell(): string {

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -9,6 +9,7 @@ import { appendLines, appendTurn, at, lastPromptId, SESSION, user } from '../sup
 import { type Environment, LAUNCHER, POLL, PROGRAM, run, Workplace } from '../support/program.js';
 import { removeFolder } from '../support/remove-folder.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
+import { startHook } from '../support/start-hook.js';
 
 let workplace: Workplace;
 /** Has a `node` that writes down how it is started, waits as long as the file `hold` exists, runs the real one, and writes down that it has ended. */
@@ -44,12 +45,6 @@ const release = () => rmSync(join(tools, 'hold'));
 const HEADLESS = { CLAUDE_CODE_ENTRYPOINT: 'sdk-cli' };
 const OFF = { TRACE_TO_LANGFUSE: 'false' };
 
-interface Launched {
-  readonly exitCode: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly output: string;
-}
-
 interface How {
   readonly env?: Environment;
   /** The shell that runs the launcher, instead of the one that it names. */
@@ -61,8 +56,8 @@ interface How {
 
 /** Starts the launcher as Claude Code does, in a session of its own. Resolves when it has ended and its pipes are closed. */
 function launch(event: string, { env, shell = [], node = join(tools, 'node'), payload, onStart }: How = {}) {
-  const [command = '', ...args] = [...shell, LAUNCHER, event, node];
-  return start(command, args, { ...workplace.env, ...env }, payload ?? describeEvent(event), onStart);
+  const command = [...shell, LAUNCHER, event, node];
+  return start(command, { ...workplace.env, ...env }, payload ?? describeEvent(event), onStart);
 }
 
 /** What Claude Code says of an event: a Stop names the last prompt. */
@@ -71,26 +66,12 @@ function describeEvent(event: string, more: object = {}) {
   return { session_id: SESSION, transcript_path: path(), hook_event_name: event, ...prompt, ...more };
 }
 
-function start(
-  command: string,
-  args: readonly string[],
+const start = (
+  command: readonly string[],
   env: Environment,
   payload: object | string,
-  onStart = (_: ChildProcess) => {},
-): Promise<Launched> {
-  return new Promise((resolve) => {
-    const launcher = spawn(command, args, { env: { PATH: process.env.PATH, ...env }, detached: true });
-    let output = '';
-    for (const stream of [launcher.stdout, launcher.stderr])
-      stream.on('data', (chunk: Buffer) => {
-        output += chunk;
-      });
-    launcher.stdin.on('error', () => {});
-    launcher.stdin.end(typeof payload === 'string' ? payload : JSON.stringify(payload));
-    launcher.on('close', (exitCode, signal) => resolve({ exitCode, signal, output }));
-    onStart(launcher);
-  });
-}
+  onStart?: (launcher: ChildProcess) => void,
+) => startHook(command, payload, { env: { PATH: process.env.PATH, ...env }, detached: true, onStart });
 
 function killGroup(group: number, signal: NodeJS.Signals): void {
   try {
@@ -146,7 +127,7 @@ describe.each([
     for (const event of ['SessionStart', 'Stop', 'SessionEnd', ''])
       for (const env of [{}, { CC_LANGFUSE_WAIT: '1' }, OFF]) {
         const all = { PATH: '/nowhere', TRACE_TO_LANGFUSE: 'true', ...env };
-        expect(await start(which, [...args, join(folder, 'hook.sh'), event], all, '')).toEqual(SILENT);
+        expect(await start([which, ...args, join(folder, 'hook.sh'), event], all, '')).toEqual(SILENT);
       }
   });
 
@@ -173,12 +154,12 @@ describe.each([
         );
       appendTurn(path(), 1);
       const env = { ...workplace.env, PATH: few };
-      const stop = [...args, LAUNCHER, 'Stop', node];
-      expect(await start(which, stop, env, describeEvent('Stop'))).toEqual(SILENT);
+      const stop = [which, ...args, LAUNCHER, 'Stop', node];
+      expect(await start(stop, env, describeEvent('Stop'))).toEqual(SILENT);
       await expect.poll(turns, POLL).toEqual(['Turn 1']);
       appendTurn(path(), 2);
       const waiting = { ...env, CC_LANGFUSE_WAIT: '1' };
-      expect(await start(which, stop, waiting, describeEvent('Stop'))).toEqual(SILENT);
+      expect(await start(stop, waiting, describeEvent('Stop'))).toEqual(SILENT);
       expect(turns()).toEqual(['Turn 1', 'Turn 2']);
       expect(started()).toEqual(['worker', 'hook', '']);
     },
@@ -296,7 +277,7 @@ test('names with spaces, quotes, dollars and newlines are names', async () => {
         prompt_id: `p${n + 1}`,
       });
       const all = { ...workplace.env, ...HEADLESS, ...env };
-      expect(await start('/bin/sh', ['-c', command], all, payload)).toEqual(SILENT);
+      expect(await start(['/bin/sh', '-c', command], all, payload)).toEqual(SILENT);
     }
     expect(existsSync(join(env.CLAUDE_CONFIG_DIR ?? join(home, '.claude'), 'state', 'cc-langfuse_state.json'))).toBe(
       true,

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +11,7 @@ import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-serv
 import { Workplace } from '../support/program.js';
 import { play, recording } from '../support/recording.js';
 import { removeFolder } from '../support/remove-folder.js';
+import { startHook } from '../support/start-hook.js';
 import { describeTraces } from '../support/traces.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -102,25 +102,13 @@ describe('the hooks of the plugin, started as Claude Code starts them', () => {
     CLAUDE_PLUGIN_OPTION_BASE_URL: workplace.server.url,
   });
 
-  const start = (event: string, payload: unknown, env: NodeJS.ProcessEnv) =>
-    new Promise<{ exitCode: number | null; output: string }>((resolve) => {
-      const command = pluginHooks()[event]?.[0].hooks[0].command ?? 'false';
-      const shell = spawn('sh', ['-c', command], { env });
-      let output = '';
-      for (const stream of [shell.stdout, shell.stderr])
-        stream.on('data', (chunk: Buffer) => {
-          output += chunk;
-        });
-      // With tracing off it does not read it.
-      shell.stdin.on('error', () => {});
-      shell.stdin.end(JSON.stringify(payload));
-      shell.on('close', (exitCode) => resolve({ exitCode, output }));
-    });
+  const start = (event: string, payload: object, env: NodeJS.ProcessEnv) =>
+    startHook(['sh', '-c', pluginHooks()[event]?.[0].hooks[0].command ?? 'false'], payload, { env });
 
   test('export a session when only the options that the user entered are set', async () => {
     const played = recording('p-simple');
     await play(played, workplace.home, async ({ event, payload }) => {
-      expect(await start(event, payload, options())).toEqual({ exitCode: 0, output: '' });
+      expect(await start(event, payload, options())).toEqual({ exitCode: 0, signal: null, output: '' });
     });
     const expected = readFileSync(join(played.folder, 'expected.json'), 'utf8');
     expect(describeTraces(workplace.server.observations)).toBe(expected);
@@ -137,7 +125,7 @@ describe('the hooks of the plugin, started as Claude Code starts them', () => {
         LANGFUSE_BASE_URL: workplace.server.url,
       };
       await play(recording('p-simple'), workplace.home, async ({ event, payload }) => {
-        expect(await start(event, payload, env)).toEqual({ exitCode: 0, output: '' });
+        expect(await start(event, payload, env)).toEqual({ exitCode: 0, signal: null, output: '' });
       });
       expect(workplace.server.observations.length).toBeGreaterThan(0);
       await workplace.close();
@@ -161,7 +149,7 @@ describe('the hooks of the plugin, started as Claude Code starts them', () => {
   test('export nothing if a project turns tracing off', async () => {
     await play(recording('p-simple'), workplace.home, async ({ event, payload }) => {
       const env = { ...options(), TRACE_TO_LANGFUSE: 'false' };
-      expect(await start(event, payload, env)).toEqual({ exitCode: 0, output: '' });
+      expect(await start(event, payload, env)).toEqual({ exitCode: 0, signal: null, output: '' });
     });
     expect(workplace.server.observations).toEqual([]);
   });
@@ -171,7 +159,11 @@ describe('the hooks of the plugin, started as Claude Code starts them', () => {
     const other = await LangfuseServer.start();
     onTestFinished(() => other.stop());
     await play(recording('p-simple'), workplace.home, async ({ event, payload }) => {
-      expect(await start(event, payload, { ...options(), ...env(other.url) })).toEqual({ exitCode: 0, output: '' });
+      expect(await start(event, payload, { ...options(), ...env(other.url) })).toEqual({
+        exitCode: 0,
+        signal: null,
+        output: '',
+      });
     });
     return { ofForm: workplace.server.observations.length, other: other.observations.length, requests: other.requests };
   }

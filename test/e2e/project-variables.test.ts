@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -8,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createCertificate } from '../support/certificate.js';
 import { ClaudeSession, writeFolderSettings } from '../support/claude-session.js';
 import { type Environment, LAUNCHER, POLL, run, Workplace } from '../support/program.js';
+import { startHook } from '../support/start-hook.js';
 
 let workplace: Workplace;
 let session: ClaudeSession;
@@ -52,19 +52,13 @@ const turns = () => workplace.server.roots.map(({ name }) => name);
 const path = (name: string) => join(workplace.home, name);
 
 /** Starts the launcher as Claude Code does, with what the settings of all files make of the shell's variables. */
-function launch(
-  env: Environment,
-  event: 'Stop' | 'SessionEnd' = 'Stop',
-): Promise<{ code: number | null; output: string }> {
+function launch(env: Environment, event: 'Stop' | 'SessionEnd' = 'Stop') {
   const passed = { PATH: process.env.PATH, ...workplace.env, CLAUDE_PROJECT_DIR: project, ...env };
-  const launcher = spawn('/bin/sh', [LAUNCHER, event, process.execPath], { env: passed, cwd: project });
-  let output = '';
-  for (const stream of [launcher.stdout, launcher.stderr]) stream.on('data', (chunk) => (output += chunk));
-  launcher.stdin.end(JSON.stringify(session.payload(event)));
-  return new Promise((resolve) => launcher.on('close', (code) => resolve({ code, output })));
+  const launcher = ['/bin/sh', LAUNCHER, event, process.execPath];
+  return startHook(launcher, session.payload(event), { env: passed, cwd: project });
 }
 
-const SILENT = { code: 0, output: '' };
+const SILENT = { exitCode: 0, signal: null, output: '' };
 const IN_FRONT = { CC_LANGFUSE_WAIT: '1' };
 const TERMINAL = { CLAUDE_CODE_ENTRYPOINT: 'cli' };
 

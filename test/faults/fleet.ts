@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -8,6 +6,7 @@ import { AS_RECORDED, sessionIdOf, writeSession } from '../support/generated.js'
 import { LangfuseServer, type Misbehaviour, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
 import { LAUNCHER, run } from '../support/program.js';
 import { removeFolder } from '../support/remove-folder.js';
+import { startHook } from '../support/start-hook.js';
 
 interface FleetDay {
   readonly homes: number;
@@ -170,14 +169,11 @@ class Home {
   }
 
   async #call(event: string, more: object): Promise<number | null> {
-    const launcher = spawn(LAUNCHER, [event, process.execPath], {
-      // The launcher waits, so that nothing is still at work when the day is over.
-      env: { PATH: process.env.PATH, ...this.#env, TRACE_TO_LANGFUSE: 'true', CC_LANGFUSE_WAIT: '1' },
-      stdio: ['pipe', 'ignore', 'ignore'],
-    });
-    const payload = { session_id: sessionIdOf(this.#number + 1), transcript_path: this.#transcript(), ...more };
-    launcher.stdin.end(JSON.stringify({ ...payload, hook_event_name: event }));
-    const [exitCode] = await once(launcher, 'close');
+    const about = { session_id: sessionIdOf(this.#number + 1), transcript_path: this.#transcript() };
+    const payload = { ...about, ...more, hook_event_name: event };
+    // The launcher waits, so that nothing is still at work when the day is over.
+    const env = { PATH: process.env.PATH, ...this.#env, TRACE_TO_LANGFUSE: 'true', CC_LANGFUSE_WAIT: '1' };
+    const { exitCode } = await startHook([LAUNCHER, event, process.execPath], payload, { env });
     return exitCode;
   }
 }

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { hook } from '../../src/commands/hook/hook.lazy.js';
 import { optOut } from '../../src/commands/hook/opt-out.lazy.js';
 import { changeMute } from '../../src/commands/mute/change-mute.js';
 import { dropForeignVariables } from '../../src/config/own-variables.lazy.js';
 import type { Environment } from '../support/program.js';
 import type { StartedNodes } from '../support/started-nodes.js';
+import { withStdin } from '../support/with-stdin.js';
 
 interface Payload {
   readonly session_id: string;
@@ -21,8 +21,8 @@ export type CallHook = (payload: Payload, env: Environment) => Promise<void>;
 export function callHere(stateFolder: string): CallHook {
   return async (payload, env) => {
     if (env.TRACE_TO_LANGFUSE === 'true')
-      await withStdin(payload, () => hook(dropForeignVariables(env, [payload.cwd])));
-    else if (mayBeOpen(payload, stateFolder)) await withStdin(payload, () => optOut(env));
+      await withStdin(JSON.stringify(payload), () => hook(dropForeignVariables(env, [payload.cwd])));
+    else if (mayBeOpen(payload, stateFolder)) await withStdin(JSON.stringify(payload), () => optOut(env));
   };
 }
 
@@ -48,15 +48,5 @@ export async function callMute(command: 'mute' | 'unmute', session: string, env:
     await changeMute(command, [session], env);
   } finally {
     process.stdout.write = write;
-  }
-}
-
-async function withStdin(payload: object, work: () => Promise<void>): Promise<void> {
-  const stdin = Object.getOwnPropertyDescriptor(process, 'stdin');
-  Object.defineProperty(process, 'stdin', { value: Readable.from([JSON.stringify(payload)]), configurable: true });
-  try {
-    await work();
-  } finally {
-    if (stdin) Object.defineProperty(process, 'stdin', stdin);
   }
 }

@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Misbehaviour, StoredObservation } from '../support/langfuse-server.js';
 import { LAUNCHER, PROGRAM, Workplace } from '../support/program.js';
 import { recording, transcriptsOf } from '../support/recording.js';
+import { startHook } from '../support/start-hook.js';
 import { StartedNodes } from '../support/started-nodes.js';
 import { describeTraces } from '../support/traces.js';
 import { numbersFrom } from './random.js';
@@ -170,27 +170,14 @@ function split(text: string, random: () => number): string[] {
   return pieces;
 }
 
-function runAndKill(
-  env: Workplace['env'],
-  payload: string,
-  [command = '', ...args]: readonly string[],
-  afterMs: number,
-) {
-  return new Promise<{ isKilled: boolean; exitCode: number | null; stdoutBytes: number }>((resolve) => {
-    const child = spawn(command, args, {
-      env: { PATH: process.env.PATH, ...env },
-      stdio: ['pipe', 'pipe', 'ignore'],
-    });
-    let stdoutBytes = 0;
-    child.stdout.on('data', (chunk: Buffer) => {
-      stdoutBytes += chunk.length;
-    });
-    child.stdin.on('error', () => {});
-    child.stdin.end(payload);
-    const timer = setTimeout(() => child.kill('SIGKILL'), afterMs);
-    child.on('close', (exitCode, signal) => {
-      clearTimeout(timer);
-      resolve({ isKilled: signal === 'SIGKILL', exitCode, stdoutBytes });
-    });
+async function runAndKill(env: Workplace['env'], payload: string, command: readonly string[], afterMs: number) {
+  const { exitCode, signal, output } = await startHook(command, payload, {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['pipe', 'pipe', 'ignore'],
+    onStart: (hook) => {
+      const timer = setTimeout(() => hook.kill('SIGKILL'), afterMs);
+      hook.on('close', () => clearTimeout(timer));
+    },
   });
+  return { isKilled: signal === 'SIGKILL', exitCode, stdoutBytes: output.length };
 }

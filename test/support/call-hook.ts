@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { hook, type Worker } from '../../src/commands/hook/hook.lazy.js';
 import type { HookPayload } from '../../src/commands/hook/payload.js';
 import { dropForeignVariables } from '../../src/config/own-variables.lazy.js';
 import { withPluginOptions } from '../../src/config/plugin-options.js';
+import { withStdin } from './with-stdin.js';
 
 let previous: Promise<void> = Promise.resolve();
 
@@ -14,16 +14,11 @@ function callHook(payload: object, env: NodeJS.ProcessEnv, worker?: Worker): Pro
   return call;
 }
 
-async function callAlone(payload: object, env: NodeJS.ProcessEnv, worker?: Worker): Promise<void> {
+function callAlone(payload: object, env: NodeJS.ProcessEnv, worker?: Worker): Promise<void> {
   const { HOME = '', CLAUDE_CONFIG_DIR = join(HOME, '.claude'), CLAUDE_PROJECT_DIR } = env;
   const all = withPluginOptions({ ...env, CLAUDE_CONFIG_DIR });
-  const stdin = Object.getOwnPropertyDescriptor(process, 'stdin');
-  Object.defineProperty(process, 'stdin', { value: Readable.from([JSON.stringify(payload)]), configurable: true });
-  try {
-    await hook(dropForeignVariables(all, [CLAUDE_PROJECT_DIR || process.cwd(), process.cwd()]), worker);
-  } finally {
-    if (stdin) Object.defineProperty(process, 'stdin', stdin);
-  }
+  const own = dropForeignVariables(all, [CLAUDE_PROJECT_DIR || process.cwd(), process.cwd()]);
+  return withStdin(JSON.stringify(payload), () => hook(own, worker));
 }
 
 /** Calls a session's SessionStart as if its transcript had no line yet, whatever has been written of it since. */

@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { appendTurn, SESSION } from './lines.js';
 import { type Environment, LAUNCHER, POLL, Workplace } from './program.js';
+import { startHook } from './start-hook.js';
 import { StartedNodes } from './started-nodes.js';
 
 interface How {
@@ -12,11 +13,6 @@ interface How {
   /** Further fields of the payload. */
   readonly more?: object;
   readonly onStart?: (launcher: ChildProcess) => void;
-}
-
-interface Seen {
-  readonly exitCode: number | null;
-  readonly output: string;
 }
 
 /** A home whose hooks are started as Claude Code starts them in the terminal: by the launcher, with workers in the background. */
@@ -40,26 +36,15 @@ export class LaunchedHooks {
   }
 
   /** Resolves once Claude Code would go on, with what it sees of the hook: success, and no output. */
-  launch(event: string, { session = SESSION, env, more, onStart = () => {} }: How = {}): Promise<Seen> {
+  async launch(event: string, { session = SESSION, env, more, onStart }: How = {}) {
     const transcript = this.workplace.transcriptOf(session);
-    const payload = { session_id: session, transcript_path: transcript, hook_event_name: event };
-    return new Promise((resolve) => {
-      const all = { PATH: process.env.PATH, ...this.workplace.env, CLAUDE_CODE_SESSION_ID: session, ...env };
-      const launcher = spawn(LAUNCHER, [event, this.nodes.path], { env: all, detached: true });
-      let output = '';
-      for (const stream of [launcher.stdout, launcher.stderr])
-        stream.on('data', (chunk: Buffer) => {
-          output += chunk;
-        });
-      launcher.stdin.on('error', () => {});
-      launcher.stdin.end(JSON.stringify({ ...payload, ...more }));
-      launcher.on('close', (exitCode, signal) => {
-        const seen = { exitCode: signal === null ? exitCode : 0, output };
-        expect(seen).toEqual({ exitCode: 0, output: '' });
-        resolve(seen);
-      });
-      onStart(launcher);
-    });
+    const payload = { session_id: session, transcript_path: transcript, hook_event_name: event, ...more };
+    const all = { PATH: process.env.PATH, ...this.workplace.env, CLAUDE_CODE_SESSION_ID: session, ...env };
+    const launcher = [LAUNCHER, event, this.nodes.path];
+    const { exitCode, signal, output } = await startHook(launcher, payload, { env: all, detached: true, onStart });
+    const seen = { exitCode: signal === null ? exitCode : 0, output };
+    expect(seen).toEqual({ exitCode: 0, output: '' });
+    return seen;
   }
 
   /** Starts a session, and waits until its run is recorded. */

@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Environment, LAUNCHER } from './program.js';
 import { removeFolder } from './remove-folder.js';
+import { startHook } from './start-hook.js';
 
 /** A `node` for launchers that writes down each process. */
 export class StartedNodes {
@@ -29,9 +28,7 @@ export class StartedNodes {
     const { length: before } = this.commands;
     const all = { PATH: process.env.PATH, TRACE_TO_LANGFUSE: 'true', ...env };
     const own = { ...all, CLAUDE_CODE_SESSION_ID: payload.session_id };
-    const launcher = spawn(LAUNCHER, [event, this.path], { env: own });
-    launcher.stdin.end(JSON.stringify({ ...payload, hook_event_name: event }));
-    await once(launcher, 'close');
+    await startHook([LAUNCHER, event, this.path], { ...payload, hook_event_name: event }, { env: own });
     while (this.commands.length === before) await sleep(5);
   }
 

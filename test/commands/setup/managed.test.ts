@@ -16,6 +16,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { findSharingProblem } from '../../../src/commands/setup/shared-program.js';
 import type * as SettingsPaths from '../../../src/config/settings-paths.js';
 import { LangfuseServer, PUBLIC_KEY } from '../../support/langfuse-server.js';
+import { withStdin } from '../../support/with-stdin.js';
 
 const COMMAND = ['--public-key', PUBLIC_KEY, '--secret-key-command', 'pass langfuse'];
 const EVENTS = ['SessionStart', 'Stop', 'StopFailure', 'SessionEnd'];
@@ -114,11 +115,8 @@ test('nothing is written if the server refuses the keys', async () => {
   const server = await LangfuseServer.start();
   const { install } = await commands();
   const keys = ['--public-key', 'pk-lf-wrong', '--secret-key-stdin', '--base-url', server.url];
-  const stdin = Object.getOwnPropertyDescriptor(process, 'stdin');
-  const { Readable } = await import('node:stream');
-  Object.defineProperty(process, 'stdin', { value: Readable.from(['sk-lf-wrong']), configurable: true });
-  await expect(install(...keys)).rejects.toThrow('Langfuse refused the keys (401)');
-  if (stdin) Object.defineProperty(process, 'stdin', stdin);
+  const refused = 'Langfuse refused the keys (401)';
+  await withStdin('sk-lf-wrong', () => expect(install(...keys)).rejects.toThrow(refused));
   expect(existsSync(join(folder, 'ClaudeCode'))).toBe(false);
   await server.stop();
 });

@@ -36,7 +36,7 @@ async function check(claudeVersion: string | undefined): Promise<void> {
     const settings = JSON.parse(newcomer.settings);
     await play(RECORDING, newcomer.home, async ({ event, payload }) => {
       const [registered] = settings.hooks[event]?.[0].hooks ?? [];
-      if (registered) await callHook(event, registered, payload, { ...newcomer.workplace.env, ...settings.env });
+      if (registered) await callHook(event, registered, payload, { ...newcomer.env, ...settings.env });
     });
     await expectArrival(newcomer);
     const status = await newcomer.run(['status', '--json'], '', join(newcomer.home, 'p-simple'));
@@ -57,7 +57,7 @@ function pretendClaude(newcomer: Newcomer, version: string): void {
   const folder = join(newcomer.home, 'bin');
   mkdirSync(folder);
   writeFileSync(join(folder, 'claude.cmd'), `@echo ${version} (Claude Code)\r\n`);
-  newcomer.env = { PATH: `${folder}${delimiter}${process.env.PATH}` };
+  newcomer.env = { ...newcomer.env, PATH: `${folder}${delimiter}${process.env.PATH}` };
 }
 
 /** Starts a hook as Claude Code does: a command with arguments by itself, another in a shell, which on Windows is that of Git. */
@@ -79,13 +79,13 @@ function findShell(): string {
   return process.env.CLAUDE_CODE_GIT_BASH_PATH ?? 'C:\\Program Files\\Git\\bin\\bash.exe';
 }
 
-async function expectArrival({ server, workplace }: Newcomer): Promise<void> {
+async function expectArrival(newcomer: Newcomer): Promise<void> {
   const expected = readFileSync(join(RECORDING.folder, 'expected.json'), 'utf8');
   const until = Date.now() + ARRIVAL_MS;
-  while (describeTraces(server.observations) !== expected) {
+  while (describeTraces(newcomer.server.observations) !== expected) {
     if (Date.now() > until) {
-      const arrived = describeTraces(server.observations);
-      throw new Error(`something else arrived:\n${arrived}\nlog: ${JSON.stringify(workplace.log, null, 2)}`);
+      const arrived = describeTraces(newcomer.server.observations);
+      throw new Error(`something else arrived:\n${arrived}\nlog: ${JSON.stringify(newcomer.log, null, 2)}`);
     }
     await sleep(POLL_MS);
   }

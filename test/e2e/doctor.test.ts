@@ -36,7 +36,7 @@ describe('doctor', () => {
       .replaceAll(realpathSync(PROGRAM), '/opt/cc-langfuse/dist/cli.cjs')
       .replaceAll(process.version, 'v20.19.0')
       .replaceAll(` ${version} `, ' 1.0.0 ')
-      .replaceAll(`:${home.workplace.server.port}`, ':3000')
+      .replaceAll(`:${home.server.port}`, ':3000')
       .replace(/\d{4}-\d\d-\d\d \d\d:\d\d, \d+ s ago/, '2026-10-01 12:00, 1 s ago')
       .replace(/(\(1 session, )\d+ B/, '$1625 B')
       .replace(/by \d s\b/, 'by 1 s');
@@ -44,8 +44,8 @@ describe('doctor', () => {
   test('reports that nothing is broken in a home that exports to Langfuse', async () => {
     home.setUp({ LANGFUSE_TAGS: 'team-a' });
     const session = { sessionId: sessionIdOf(1), cwd: home.project, turns: 2, startsAt: Date.now() - 86_400_000 };
-    writeSession(home.workplace.projects, session);
-    await run(['backfill', '--yes', '--all'], home.workplace.env);
+    writeSession(home.projects, session);
+    await run(['backfill', '--yes', '--all'], home.env);
     const { stdout, exitCode } = await home.doctor();
     expect(exitCode).toBe(0);
     expect(plain(stdout)).toMatchInlineSnapshot(`
@@ -98,7 +98,7 @@ describe('doctor', () => {
   });
 
   test('says how to start in an empty home', async () => {
-    home.workplace.env = { HOME: home.workplace.home };
+    home.env = { HOME: home.home };
     const { stdout, exitCode } = await home.doctor();
     expect(exitCode).toBe(1);
     expect(plain(stdout)).toMatchInlineSnapshot(`
@@ -142,9 +142,9 @@ describe('doctor', () => {
     home.setUp();
     home.writeState('corrupt');
     home.writeSettings('not JSON', 'local');
-    mkdirSync(join(home.workplace.stateFolder, 'cc-langfuse_locks'));
-    writeFileSync(join(home.workplace.stateFolder, 'cc-langfuse_locks', 'x.lock'), '1 elsewhere');
-    const before = listTree(home.workplace.home);
+    mkdirSync(join(home.stateFolder, 'cc-langfuse_locks'));
+    writeFileSync(join(home.stateFolder, 'cc-langfuse_locks', 'x.lock'), '1 elsewhere');
+    const before = listTree(home.home);
     const { stdout, exitCode } = await home.doctor(['--json']);
     const { ok, version: reported, checks } = JSON.parse(stdout);
     expect(reported).toBe(version);
@@ -162,14 +162,14 @@ describe('doctor', () => {
         details: expect.any(Object),
       });
     }
-    expect(listTree(home.workplace.home)).toEqual(before);
-    expect(home.workplace.server.observations).toEqual([]);
-    expect(home.workplace.server.requests.map(({ spans, events }) => spans + events)).toEqual([0, 0, 0, 0]);
+    expect(listTree(home.home)).toEqual(before);
+    expect(home.server.observations).toEqual([]);
+    expect(home.server.requests.map(({ spans, events }) => spans + events)).toEqual([0, 0, 0, 0]);
   });
 
   test('fits into a terminal of 80 columns, with colours unless NO_COLOR is set', async () => {
-    home.workplace.env = { HOME: home.workplace.home };
-    const { screen, exitCode } = await runInTerminal(['doctor'], home.workplace);
+    home.env = { HOME: home.home };
+    const { screen, exitCode } = await runInTerminal(['doctor'], home);
     expect(exitCode).toBe(1);
     expect(screen).toContain('\u001b[31m✗\u001b[39m hooks');
     const lines = stripVTControlCharacters(screen).split('\r\n');
@@ -177,8 +177,8 @@ describe('doctor', () => {
     expect(lines.filter((line) => line.length > 80 && !/^ +\S+$| {2,}\S+ \(\S+\)$/.test(line))).toEqual([]);
     expect(lines).toContain('                  → cc-langfuse install, or set "TRACE_TO_LANGFUSE": "true" in');
     expect(lines).toContain('                    the env block of ~/.claude/settings.json');
-    home.workplace.env = { HOME: home.workplace.home, NO_COLOR: '1' };
-    const { screen: plainly } = await runInTerminal(['doctor'], home.workplace);
+    home.env = { HOME: home.home, NO_COLOR: '1' };
+    const { screen: plainly } = await runInTerminal(['doctor'], home);
     expect(plainly).toBe(stripVTControlCharacters(plainly));
   });
 
@@ -197,7 +197,7 @@ describe('doctor', () => {
   });
 
   test('finds that Node is too old', async () => {
-    const fake = join(home.workplace.home, 'old.cjs');
+    const fake = join(home.home, 'old.cjs');
     writeFileSync(fake, "Object.defineProperty(process, 'version', { value: 'v18.20.0' });");
     const found = await home.checkWithProgram({ NODE_OPTIONS: `--require ${fake}` });
     expect(found.of('node')).toEqual([
@@ -225,7 +225,7 @@ describe('doctor', () => {
   });
 
   test('says so if a server has no TLS', async () => {
-    const url = home.workplace.server.url.replace('http:', 'https:');
+    const url = home.server.url.replace('http:', 'https:');
     expect((await home.checkWithProgram({ LANGFUSE_BASE_URL: url })).of('endpoint')).toEqual([
       {
         status: 'broken',
@@ -238,7 +238,7 @@ describe('doctor', () => {
   test('says so if Node does not trust a certificate, unless NODE_EXTRA_CA_CERTS names it (needs openssl)', async ({
     skip,
   }) => {
-    const certificate = createCertificate(home.workplace.home) ?? skip();
+    const certificate = createCertificate(home.home) ?? skip();
     const files = { key: readFileSync(certificate.key), cert: readFileSync(certificate.cert) };
     const port = await listen(createTlsServer(files, (_, answer) => answer.end('{"status":"OK","version":"4.16.0"}')));
     const url = `https://127.0.0.1:${port}`;
@@ -256,10 +256,10 @@ describe('doctor', () => {
 
   test('warns of a session that waits to be sent, with the reason', async () => {
     const session = { sessionId: sessionIdOf(1), cwd: home.project, turns: 2, startsAt: Date.now() - 86_400_000 };
-    writeSession(home.workplace.projects, session);
-    home.workplace.server.misbehave = ({ method }) => (method === 'GET' ? undefined : { status: 418 });
-    await run(['backfill', '--yes', '--all'], home.workplace.env);
-    home.workplace.server.misbehave = () => undefined;
+    writeSession(home.projects, session);
+    home.server.misbehave = ({ method }) => (method === 'GET' ? undefined : { status: 418 });
+    await run(['backfill', '--yes', '--all'], home.env);
+    home.server.misbehave = () => undefined;
     const since = 'since \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d \\(\\d+ s\\)';
     expect((await home.checkWithProgram()).of('pending')).toEqual([
       {
@@ -278,7 +278,7 @@ describe('doctor', () => {
   });
 
   test('prints a fix that can be copied into a shell for a folder with a space', async () => {
-    const spaced = join(home.workplace.home, 'my home');
+    const spaced = join(home.home, 'my home');
     const state = join(spaced, '.claude', 'state');
     mkdirSync(state, { recursive: true });
     writeFileSync(join(state, 'cc-langfuse_state.json'), '{}', { mode: 0o644 });

@@ -102,7 +102,7 @@ test('install tries the keys with the headers that are set', async () => {
   newcomer.server.misbehave = ({ headers }) =>
     headers['cf-access-client-secret'] === `${SECRET} x` ? undefined : { status: 403 };
   expect(await newcomer.install()).toMatchObject({ exitCode: 1 });
-  newcomer.env = { CC_LANGFUSE_HEADERS: HEADERS };
+  newcomer.env = { ...newcomer.env, CC_LANGFUSE_HEADERS: HEADERS };
   expect(await newcomer.install()).toMatchObject({ exitCode: 0 });
   expect(newcomer.settings).toContain(SECRET_KEY);
   expect(newcomer.settings).not.toContain(SECRET);

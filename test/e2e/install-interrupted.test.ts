@@ -61,7 +61,7 @@ test('of several installs at once each succeeds, and the program is there once',
 
 test('while the program is replaced again and again, every hook is silent, and each turn is sent once', async () => {
   await newcomer.install();
-  const path = newcomer.workplace.transcriptOf(SESSION);
+  const path = newcomer.transcriptOf(SESSION);
   const { env, ...settings } = JSON.parse(newcomer.settings);
   const hook = (event: string) => {
     const { command = '' } = findOwnHooks(settings).find((each) => each.event === event) ?? {};
@@ -73,7 +73,7 @@ test('while the program is replaced again and again, every hook is silent, and e
     });
   };
   await hook('SessionStart');
-  await expect.poll(() => newcomer.workplace.readRuns(), POLL).toBeDefined();
+  await expect.poll(() => newcomer.readRuns(), POLL).toBeDefined();
   let isDone = false;
   let replaced = 0;
   const replacing = (async () => {

@@ -15,7 +15,7 @@ afterEach(async () => expect(await newcomer.leave()).toEqual([]));
 
 describe('in a terminal', () => {
   const inTerminal = (args: readonly string[], typed: { readonly [shown: string]: string }) =>
-    runInTerminal(args, newcomer.workplace, typed).then(({ exitCode, screen }) => ({
+    runInTerminal(args, newcomer, typed).then(({ exitCode, screen }) => ({
       exitCode,
       screen: stripVTControlCharacters(screen),
     }));

@@ -90,7 +90,7 @@ describe('install --yes', () => {
     const [command = ''] = commands.Stop ?? [];
     const input = 'no payload';
     execFileSync('/bin/sh', ['-c', command], { env: { HOME: newcomer.home, TRACE_TO_LANGFUSE: 'true' }, input });
-    await expect.poll(() => newcomer.workplace.log, POLL).toMatchObject([{ msg: 'stdin is not JSON' }]);
+    await expect.poll(() => newcomer.log, POLL).toMatchObject([{ msg: 'stdin is not JSON' }]);
   });
 
   test('keeps the other settings and a backup, and changes nothing the second time', async () => {
@@ -127,7 +127,7 @@ describe('install --yes', () => {
     newcomer.settings = JSON.stringify({
       env: { CC_LANGFUSE_PUBLIC_KEY: PUBLIC_KEY, LANGFUSE_HOST: 'http://127.0.0.1:1' },
     });
-    newcomer.env = { LANGFUSE_SECRET_KEY: SECRET_KEY };
+    newcomer.env = { ...newcomer.env, LANGFUSE_SECRET_KEY: SECRET_KEY };
     expect((await newcomer.run(['install', '--yes', '--base-url', `${newcomer.server.url}/`])).exitCode).toBe(0);
     expect(JSON.parse(newcomer.settings).env).toEqual({
       CC_LANGFUSE_PUBLIC_KEY: PUBLIC_KEY,
@@ -276,6 +276,7 @@ describe('install --scope', () => {
 
   test('local does not send the user’s keys to a server that the project names', async () => {
     newcomer.env = {
+      ...newcomer.env,
       LANGFUSE_PUBLIC_KEY: PUBLIC_KEY,
       LANGFUSE_SECRET_KEY: SECRET_KEY,
       LANGFUSE_HOST: 'http://127.0.0.1:1',
@@ -291,7 +292,7 @@ describe('install --scope', () => {
   });
 
   test('user writes to CLAUDE_CONFIG_DIR', async () => {
-    newcomer.env = { CLAUDE_CONFIG_DIR: join(newcomer.home, 'not', 'yet', 'there') };
+    newcomer.env = { ...newcomer.env, CLAUDE_CONFIG_DIR: join(newcomer.home, 'not', 'yet', 'there') };
     expect((await newcomer.install()).exitCode).toBe(0);
     expect(existsSync(join(newcomer.home, 'not', 'yet', 'there', 'settings.json'))).toBe(true);
   });
@@ -412,7 +413,7 @@ describe('install fails with one line and writes nothing', () => {
   });
 
   test('if the configuration folder is a file', async () => {
-    newcomer.env = { CLAUDE_CONFIG_DIR: PROGRAM };
+    newcomer.env = { ...newcomer.env, CLAUDE_CONFIG_DIR: PROGRAM };
     await failing(
       { exitCode: 1, message: /cli\.cjs\/settings\.json cannot be read \(ENOTDIR\)/ },
       withKeys(newcomer.server.url),

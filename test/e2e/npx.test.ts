@@ -58,7 +58,7 @@ const withKeys = () => ['install', '--yes', ...KEYS, '--base-url', newcomer.serv
 const current = (...args: string[]) =>
   execute(join(newcomer.program, 'current', 'cli.cjs'), args, { env: environment(), cwd });
 const installed = () => readdirSync(newcomer.program).toSorted();
-const transcript = () => newcomer.workplace.transcriptOf(SESSION);
+const transcript = () => newcomer.transcriptOf(SESSION);
 const turns = () => newcomer.server.roots.map(({ name }) => name).toSorted();
 
 /** Starts a hook as Claude Code does, with nothing but HOME and the `env` block. */
@@ -92,7 +92,7 @@ test('npx installs from the tarball, and the hooks work after npx has deleted it
   });
   for (const copy of [cache(), tarball]) rmSync(copy, { recursive: true });
   await hook('SessionStart');
-  await expect.poll(() => newcomer.workplace.readRuns(), POLL).toBeDefined();
+  await expect.poll(() => newcomer.readRuns(), POLL).toBeDefined();
   appendTurn(transcript(), 1);
   expect(await hook('Stop')).toEqual(SILENT);
   await expect.poll(turns, POLL).toEqual(['Turn 1']);
@@ -117,7 +117,7 @@ test('upgrade replaces the program while a hook runs, which ends with its own ve
     return requests === 1 ? { after: isReleased, status: 418 } : undefined;
   };
   await hook('SessionStart');
-  await expect.poll(() => newcomer.workplace.readRuns(), POLL).toBeDefined();
+  await expect.poll(() => newcomer.readRuns(), POLL).toBeDefined();
   appendTurn(transcript(), 1);
   const running = hook('Stop', { CC_LANGFUSE_WAIT: '1' });
   await expect.poll(() => requests, POLL).toBe(1);
@@ -135,7 +135,7 @@ test('upgrade replaces the program while a hook runs, which ends with its own ve
   // What it needs only now, such as the log, is a module that it has not loaded yet.
   release();
   expect(await running).toEqual(SILENT);
-  expect(newcomer.workplace.log).toMatchObject([{ level: 'warn' }]);
+  expect(newcomer.log).toMatchObject([{ level: 'warn' }]);
   appendTurn(transcript(), 2);
   expect(await hook('SessionEnd')).toEqual(SILENT);
   expect(turns()).toEqual(['Turn 1', 'Turn 2']);

@@ -21,19 +21,18 @@ const HOUR_MS = 3_600_000;
 
 function writeTurns(n: number, cwd: string, hoursAgo: number): void {
   const session = { sessionId: sessionIdOf(n), cwd, turns: 2, startsAt: Date.now() - hoursAgo * HOUR_MS };
-  writeSession(home.workplace.projects, session);
+  writeSession(home.projects, session);
 }
 
-const status = (...args: string[]) =>
-  run(['status', ...args], { TZ: 'UTC', ...home.workplace.env }, '', { cwd: home.project });
+const status = (...args: string[]) => run(['status', ...args], { TZ: 'UTC', ...home.env }, '', { cwd: home.project });
 const json = async () => JSON.parse((await status('--json')).stdout);
-const backfill = (n: number) => run(['backfill', '--yes', sessionIdOf(n)], home.workplace.env);
+const backfill = (n: number) => run(['backfill', '--yes', sessionIdOf(n)], home.env);
 
 /** Without what differs from run to run. */
 const plain = (text: string) =>
   text
-    .replaceAll(home.workplace.home, '~')
-    .replaceAll(`:${home.workplace.server.port}`, ':3000')
+    .replaceAll(home.home, '~')
+    .replaceAll(`:${home.server.port}`, ':3000')
     .replaceAll(version, '1.0.0')
     .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d/g, '2026-10-01 12:00')
     .replaceAll(/ for \d+ s,/g, ' for 0 s,')
@@ -42,7 +41,7 @@ const plain = (text: string) =>
 
 /** The trace that the server has of a session's last turn. */
 function traceOf(n: number, turn: number): string | undefined {
-  const roots = home.workplace.server.roots.filter(({ trace }) => trace.sessionId === sessionIdOf(n));
+  const roots = home.server.roots.filter(({ trace }) => trace.sessionId === sessionIdOf(n));
   return roots.find(({ name }) => name === `Turn ${turn}`)?.traceId;
 }
 
@@ -53,9 +52,9 @@ describe('status', () => {
     writeTurns(2, '/elsewhere', 3);
     writeTurns(3, '/elsewhere', 2);
     for (const n of [1, 2]) await backfill(n);
-    home.workplace.server.misbehave = ({ method }) => (method === 'GET' ? undefined : { status: 418 });
+    home.server.misbehave = ({ method }) => (method === 'GET' ? undefined : { status: 418 });
     await backfill(3);
-    const before = home.workplace.server.requests.length;
+    const before = home.server.requests.length;
     const { exitCode, stdout, stderr } = await status();
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(plain(stdout)).toMatchInlineSnapshot(`
@@ -73,7 +72,7 @@ describe('status', () => {
     `);
     expect(stdout).toContain(`/traces/${traceOf(1, 2)}\n`);
     expect(stdout).toContain(`/traces/${traceOf(2, 2)}\n`);
-    expect(home.workplace.server.requests).toHaveLength(before);
+    expect(home.server.requests).toHaveLength(before);
   });
 
   test('--json has the same, and times as ISO 8601', async () => {
@@ -86,12 +85,12 @@ describe('status', () => {
       number: 2,
       at: expect.stringMatching(/^\d{4}-.*Z$/),
       traceId: traceOf(1, 2),
-      url: `${home.workplace.server.url}/project/${PROJECT.id}/traces/${traceOf(1, 2)}`,
+      url: `${home.server.url}/project/${PROJECT.id}/traces/${traceOf(1, 2)}`,
     };
     expect(await json()).toEqual({
       version,
-      tracing: { on: true, message: `on (from ${home.workplace.home}/.claude/settings.json)`, problems: [] },
-      destination: { kind: 'langfuse', url: home.workplace.server.url, publicKey: 'pk-lf-em…' },
+      tracing: { on: true, message: `on (from ${home.home}/.claude/settings.json)`, problems: [] },
+      destination: { kind: 'langfuse', url: home.server.url, publicKey: 'pk-lf-em…' },
       here: { sessionId: sessionIdOf(1), turn, untraced: 0 },
       newest: turn,
       pending: [],
@@ -103,7 +102,7 @@ describe('status', () => {
     writeTurns(1, home.project, 5);
     await backfill(1);
     const { here } = await json();
-    const [last] = home.workplace.server.roots.filter(({ name }) => name === 'Turn 2');
+    const [last] = home.server.roots.filter(({ name }) => name === 'Turn 2');
     expect(Date.parse(here.turn.at)).toBe(last?.startTime);
     const payload = {
       session_id: sessionIdOf(1),
@@ -111,7 +110,7 @@ describe('status', () => {
       source: 'resume',
       cwd: home.project,
     };
-    await home.workplace.hook({ ...payload, transcript_path: readTranscriptPath(1) });
+    await home.hook({ ...payload, transcript_path: readTranscriptPath(1) });
     expect((await json()).here).toEqual(here);
   });
 
@@ -119,11 +118,11 @@ describe('status', () => {
     home.setUp();
     writeTurns(1, home.project, 5);
     const trace = '0af7651916cd43dd8448eb211c80319c';
-    const env = { ...home.workplace.env, CC_LANGFUSE_TRACEPARENT: `00-${trace}-b7ad6b7169203331-01` };
+    const env = { ...home.env, CC_LANGFUSE_TRACEPARENT: `00-${trace}-b7ad6b7169203331-01` };
     await run(['backfill', '--yes', sessionIdOf(1)], env);
     expect((await json()).here.turn.traceId).toBe(traceOf(1, 2));
     writeTurns(2, home.project, 4);
-    await run(['backfill', '--yes', sessionIdOf(2)], { ...home.workplace.env, CC_LANGFUSE_TRACE_SEED: 'a seed' });
+    await run(['backfill', '--yes', sessionIdOf(2)], { ...home.env, CC_LANGFUSE_TRACE_SEED: 'a seed' });
     expect((await json()).here.turn.traceId).toBe(traceOf(2, 2));
   });
 
@@ -131,14 +130,14 @@ describe('status', () => {
     home.setUp();
     writeTurns(1, home.project, 5);
     await backfill(1);
-    writeFileSync(join(home.workplace.stateFolder, 'cc-langfuse_projects.json'), 'not JSON');
+    writeFileSync(join(home.stateFolder, 'cc-langfuse_projects.json'), 'not JSON');
     const { stdout } = await status();
     expect(stdout).toContain(`  trace ${traceOf(1, 2)}\n`);
     expect(stdout).not.toContain('/traces/');
   });
 
   test('says how to start in an empty home, and creates nothing there', async () => {
-    home.workplace.env = { HOME: home.workplace.home };
+    home.env = { HOME: home.home };
     const { exitCode, stdout } = await status();
     expect(exitCode).toBe(0);
     expect(plain(stdout)).toMatchInlineSnapshot(`
@@ -151,11 +150,11 @@ describe('status', () => {
       pending         nothing
       "
     `);
-    expect(readdirSync(home.workplace.home).toSorted()).toEqual(['cc-langfuse', 'project']);
+    expect(readdirSync(home.home).toSorted()).toEqual(['cc-langfuse', 'project']);
   });
 
   test('names what stops the hooks although tracing is on', async () => {
-    home.workplace.env = { HOME: home.workplace.home, TRACE_TO_LANGFUSE: 'true', LANGFUSE_PUBLIC_KEY: PUBLIC_KEY };
+    home.env = { HOME: home.home, TRACE_TO_LANGFUSE: 'true', LANGFUSE_PUBLIC_KEY: PUBLIC_KEY };
     expect((await json()).tracing).toEqual({
       on: true,
       message: 'on (from the shell)',
@@ -167,7 +166,7 @@ describe('status', () => {
   test('says which file or variable turns tracing off here, and that a session is muted', async () => {
     home.setUp();
     writeTurns(1, home.project, 5);
-    await run(['mute', sessionIdOf(1)], home.workplace.env);
+    await run(['mute', sessionIdOf(1)], home.env);
     expect((await json()).tracing.problems).toEqual(['muted: the newest session of this directory is muted']);
     home.writeSettings({ env: { TRACE_TO_LANGFUSE: 'false' } }, 'local');
     expect((await json()).tracing).toEqual({
@@ -183,7 +182,7 @@ describe('status', () => {
   });
 
   test('knows where the plugin sends to, although Claude Code keeps its secret key', async () => {
-    home.workplace.env = { HOME: home.workplace.home };
+    home.env = { HOME: home.home };
     const plugin = 'cc-langfuse@cc-langfuse';
     home.writeSettings({
       enabledPlugins: { [plugin]: true },
@@ -196,7 +195,7 @@ describe('status', () => {
   });
 
   test('shows a Collector without its credentials', async () => {
-    home.workplace.env = { HOME: home.workplace.home };
+    home.env = { HOME: home.home };
     const env = { TRACE_TO_LANGFUSE: 'true', CC_LANGFUSE_OTLP_URL: 'http://me:hunter2@127.0.0.1:4318/v1/traces' };
     home.writeSettings({ ...hooksOf(), env });
     const { stdout } = await status();
@@ -210,7 +209,7 @@ describe('status', () => {
     const path = readTranscriptPath(1);
     writeFileSync(path, readFileSync(path, 'utf8').replace('question 1', '\\u001b[2Jred \\u202e word'.repeat(20)));
     await backfill(1);
-    const place = { env: home.workplace.env, home: home.project };
+    const place = { env: home.env, home: home.project };
     const lines = stripVTControlCharacters((await runInTerminal(['status'], place)).screen).split('\r\n');
     expect(lines.filter((line) => line.length > 80 && !line.includes('/traces/'))).toEqual([]);
     expect(lines.join('\n')).not.toMatch(/\u202e|\[2J/);
@@ -242,14 +241,14 @@ describe('status', () => {
 
 function readTranscriptPath(n: number): string {
   const name = `${sessionIdOf(n)}.jsonl`;
-  const found = readdirSync(home.workplace.projects, { recursive: true, encoding: 'utf8' });
-  return join(home.workplace.projects, found.find((file) => file.endsWith(name)) ?? name);
+  const found = readdirSync(home.projects, { recursive: true, encoding: 'utf8' });
+  return join(home.projects, found.find((file) => file.endsWith(name)) ?? name);
 }
 
 test('a project id that cannot be saved changes nothing', async () => {
   home.setUp();
   writeTurns(1, home.project, 5);
-  mkdirSync(join(home.workplace.stateFolder, 'cc-langfuse_projects.json'), { recursive: true });
+  mkdirSync(join(home.stateFolder, 'cc-langfuse_projects.json'), { recursive: true });
   expect(await backfill(1)).toMatchObject({ exitCode: 0, stderr: '' });
   expect((await json()).here.turn.traceId).toBe(traceOf(1, 2));
 });

@@ -101,7 +101,7 @@ describe('uninstall', () => {
   test('with --purge lists state, log and every backup, and removes them', async () => {
     newcomer.settings = '{"env":{"LANGFUSE_SECRET_KEY":"sk-lf-of-my-app"}}';
     await newcomer.install();
-    const state = newcomer.workplace.stateFolder;
+    const state = newcomer.stateFolder;
     mkdirSync(join(state, 'cc-langfuse_locks'), { recursive: true });
     const names = ['cc-langfuse_hook.log', 'cc-langfuse_state.json'];
     for (const name of names) writeFileSync(join(state, name), '{}');
@@ -209,7 +209,7 @@ describe('uninstall', () => {
   );
 
   test('quotes the command that removes the rest', async () => {
-    newcomer.env = { HOME: `${newcomer.home}/my home` };
+    newcomer.env = { ...newcomer.env, HOME: `${newcomer.home}/my home` };
     expect((await newcomer.run(['uninstall', '--yes'])).stdout).toContain(
       `To remove them: rm -r '${newcomer.home}/my home/.claude/state/cc-langfuse_'*\n`,
     );

@@ -1,10 +1,9 @@
-import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AS_RECORDED, sessionIdOf, writeSession } from '../support/generated.js';
-import { LangfuseServer, type Misbehaviour, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
-import { LAUNCHER, run } from '../support/program.js';
+import { LangfuseServer, type Misbehaviour } from '../support/langfuse-server.js';
+import { LAUNCHER, Workplace } from '../support/program.js';
 import { removeFolder } from '../support/remove-folder.js';
 import { startHook } from '../support/start-hook.js';
 
@@ -44,8 +43,8 @@ const CALLS_PER_TURN = 3;
  * eighth of the turns. At the end of the day, the sessions end in which something still waits.
  */
 export async function playFleetDay(day: FleetDay): Promise<FleetFigures> {
-  const folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-fleet-'));
   const server = await LangfuseServer.start();
+  const homes = Array.from({ length: day.homes }, (_, n) => new Home(server, n));
   let refused = 0;
   let isDown = false;
   server.misbehave = () => {
@@ -54,7 +53,6 @@ export async function playFleetDay(day: FleetDay): Promise<FleetFigures> {
     return OUTAGES[refused % OUTAGES.length];
   };
   try {
-    const homes = Array.from({ length: day.homes }, (_, n) => new Home(join(folder, `${n}`), n, server.url));
     const hooks = new Hooks(day.hooksAtOnce);
     const startedAt = Date.now();
     let latestMs = 0;
@@ -73,7 +71,7 @@ export async function playFleetDay(day: FleetDay): Promise<FleetFigures> {
     for (const home of waiting) await hooks.start(() => home.end());
     await hooks.end();
     const arrived = keysOf(server);
-    const expected = await backfillAll(homes, join(folder, 'all'));
+    const expected = await backfillAll(homes);
     return {
       turns: day.turns,
       observations: arrived.size,
@@ -86,7 +84,7 @@ export async function playFleetDay(day: FleetDay): Promise<FleetFigures> {
     };
   } finally {
     await server.stop();
-    await removeFolder(folder);
+    for (const { home } of homes) await removeFolder(home);
   }
 }
 
@@ -116,27 +114,20 @@ class Hooks {
 }
 
 /** A developer's home, with one session. */
-class Home {
-  readonly #folder: string;
+class Home extends Workplace {
   readonly #number: number;
-  readonly #env: { readonly [name: string]: string };
   #turns = 0;
   /** A developer has one turn after the other. */
   #last: Promise<number | null> = Promise.resolve(0);
 
-  constructor(folder: string, number: number, url: string) {
-    this.#folder = folder;
+  constructor(server: LangfuseServer, number: number) {
+    super(server);
     this.#number = number;
-    this.#env = environment(folder, url);
-  }
-
-  get projects(): string {
-    return join(this.#folder, '.claude', 'projects');
   }
 
   /** Whether something has not been acknowledged. */
   get isWaiting(): boolean {
-    const path = join(this.#folder, '.claude', 'state', 'cc-langfuse_state.json');
+    const path = join(this.stateFolder, 'cc-langfuse_state.json');
     if (this.#turns === 0) return false;
     return !existsSync(path) || readFileSync(path, 'utf8').includes('"pending":');
   }
@@ -145,7 +136,8 @@ class Home {
     this.#last = this.#last.then(async () => {
       if (this.#turns === 0) await this.#call('SessionStart', { source: 'startup' });
       this.#turns += 1;
-      appendFileSync(this.#transcript(), this.#writeTurn());
+      mkdirSync(dirname(this.#transcript), { recursive: true });
+      appendFileSync(this.#transcript, this.#writeTurn());
       return this.#call('Stop', { last_assistant_message: `answer ${this.#turns}` });
     });
     return this.#last;
@@ -155,46 +147,43 @@ class Home {
     return this.#call('SessionEnd', { reason: 'other' });
   }
 
-  #transcript(): string {
-    const path = join(this.projects, `-home-dev-${this.#number}`, `${sessionIdOf(this.#number + 1)}.jsonl`);
-    mkdirSync(dirname(path), { recursive: true });
-    return path;
+  get #session(): string {
+    return sessionIdOf(this.#number + 1);
+  }
+
+  get #transcript(): string {
+    return this.transcriptOf(this.#session);
   }
 
   #writeTurn(): Buffer {
     const cwd = `/home/dev/${this.#number}`;
-    const turn = { sessionId: sessionIdOf(this.#number + 1), cwd, startsAt: Date.now(), turns: 1 };
+    const turn = { sessionId: this.#session, cwd, startsAt: Date.now(), turns: 1 };
     const more = { firstTurn: this.#turns, callsPerTurn: CALLS_PER_TURN, ...AS_RECORDED };
-    return readFileSync(writeSession(join(this.#folder, 'turn'), { ...turn, ...more }));
+    return readFileSync(writeSession(join(this.home, 'turn'), { ...turn, ...more }));
   }
 
   async #call(event: string, more: object): Promise<number | null> {
-    const about = { session_id: sessionIdOf(this.#number + 1), transcript_path: this.#transcript() };
+    const about = { session_id: this.#session, transcript_path: this.#transcript };
     const payload = { ...about, ...more, hook_event_name: event };
     // The launcher waits, so that nothing is still at work when the day is over.
-    const env = { PATH: process.env.PATH, ...this.#env, TRACE_TO_LANGFUSE: 'true', CC_LANGFUSE_WAIT: '1' };
+    const env = { PATH: process.env.PATH, ...this.env, CC_LANGFUSE_WAIT: '1' };
     const { exitCode } = await startHook([LAUNCHER, event, process.execPath], payload, { env });
     return exitCode;
   }
 }
 
 /** What all homes should have sent: what a backfill sends of their transcripts. */
-async function backfillAll(homes: readonly Home[], folder: string): Promise<Set<string>> {
-  const server = await LangfuseServer.start();
+async function backfillAll(homes: readonly Home[]): Promise<Set<string>> {
+  const all = await Workplace.open();
   try {
     for (const { projects } of homes.filter((home) => existsSync(home.projects)))
-      cpSync(projects, join(folder, '.claude', 'projects'), { recursive: true });
-    const args = ['backfill', '--yes', '--all', '--include-open', '--quiet'];
-    const { exitCode, stderr } = await run(args, environment(folder, server.url));
+      cpSync(projects, all.projects, { recursive: true });
+    const { exitCode, stderr } = await all.backfill('--all', '--include-open', '--quiet');
     if (exitCode !== 0) throw new Error(stderr);
-    return keysOf(server);
+    return keysOf(all.server);
   } finally {
-    await server.stop();
+    await all.close();
   }
-}
-
-function environment(home: string, url: string) {
-  return { HOME: home, LANGFUSE_PUBLIC_KEY: PUBLIC_KEY, LANGFUSE_SECRET_KEY: SECRET_KEY, LANGFUSE_BASE_URL: url };
 }
 
 /** With another start time it would be another row in Langfuse. */

@@ -5,7 +5,7 @@ import { expect, onTestFinished } from 'vitest';
 import { runChecks } from '../../src/commands/doctor/checks.js';
 import type { Finding } from '../../src/commands/doctor/finding.js';
 import { buildJsonReport, formatReport } from '../../src/commands/doctor/report.js';
-import { PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
+import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
 import { type Ended, type Environment, PROGRAM, run, Workplace } from './program.js';
 
 /** The command that install registers, for any event. */
@@ -49,41 +49,37 @@ class Findings {
 }
 
 /** A home with a project in it, for doctor to check. Whatever it checks, it must never print a key. */
-export class DoctorHome {
-  readonly workplace: Workplace;
-  readonly project: string;
+export class DoctorHome extends Workplace {
+  readonly project = join(this.home, 'project');
   /** The path of the built program, as the checks see it when they run in this process. */
-  readonly program: string;
-  readonly launcher: string;
+  readonly program = join(this.home, 'cc-langfuse', 'dist', 'cli.cjs');
+  readonly launcher = join(dirname(this.program), 'hook.sh');
 
-  private constructor(workplace: Workplace) {
-    this.workplace = workplace;
-    this.project = join(workplace.home, 'project');
+  private constructor(server: LangfuseServer) {
+    super(server);
     mkdirSync(this.project);
-    this.program = join(workplace.home, 'cc-langfuse', 'dist', 'cli.cjs');
     mkdirSync(dirname(this.program), { recursive: true });
     writeFileSync(this.program, 'usage: cc-langfuse hook', { mode: 0o755 });
-    this.launcher = join(dirname(this.program), 'hook.sh');
     cpSync(new URL('../../src/commands/hook/hook.sh', import.meta.url), this.launcher);
     chmodSync(this.launcher, 0o755);
   }
 
-  static async open(): Promise<DoctorHome> {
-    return new DoctorHome(await Workplace.open());
+  static override async open(): Promise<DoctorHome> {
+    return new DoctorHome(await LangfuseServer.start());
   }
 
   /** Runs every check in this process, as the built program would run it in the project. */
   async check(more: Environment = {}, cwd = this.project): Promise<Findings> {
-    const env = { PATH: process.env.PATH, TZ: 'UTC', ...this.workplace.env, ...more };
+    const env = { PATH: process.env.PATH, TZ: 'UTC', ...this.env, ...more };
     const parts = await asProgram(this.program, env, () => runChecks({ ...env }, cwd));
     expectNoKeys(JSON.stringify(buildJsonReport(parts)) + formatReport(parts, '').join('\n'));
     const all = JSON.stringify(parts.flatMap(({ findings }) => findings));
-    return new Findings(JSON.parse(all.replaceAll(this.workplace.home, '~')));
+    return new Findings(JSON.parse(all.replaceAll(this.home, '~')));
   }
 
   /** Starts the built program in the project. */
   async doctor(args: readonly string[] = [], env: Environment = {}): Promise<Ended> {
-    const ended = await run(['doctor', ...args], { TZ: 'UTC', ...this.workplace.env, ...env }, '', {
+    const ended = await run(['doctor', ...args], { TZ: 'UTC', ...this.env, ...env }, '', {
       cwd: this.project,
     });
     expectNoKeys(ended.stdout + ended.stderr);
@@ -94,30 +90,26 @@ export class DoctorHome {
   async checkWithProgram(env: Environment = {}): Promise<Findings> {
     const { stdout, stderr } = await this.doctor(['--json'], env);
     expect(stderr).toBe('');
-    return new Findings(JSON.parse(stdout.replaceAll(this.workplace.home, '~')).checks);
+    return new Findings(JSON.parse(stdout.replaceAll(this.home, '~')).checks);
   }
 
   writeSettings(settings: object | string, scope: keyof typeof SETTINGS = 'user', mode = 0o666): void {
-    const path = join(this.workplace.home, SETTINGS[scope]);
+    const path = join(this.home, SETTINGS[scope]);
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, typeof settings === 'string' ? settings : JSON.stringify(settings), { mode });
   }
 
   /** Moves the settings from the shell to the user's file, as install writes them. */
   setUp(more: Environment = {}): void {
-    const { HOME, ...env } = this.workplace.env;
-    this.workplace.env = { HOME };
+    const { HOME, ...env } = this.env;
+    this.env = { HOME };
     this.writeSettings({ ...hooksOf(), env: { ...env, ...more } }, 'user', 0o600);
   }
 
   writeState(entries: object | string): void {
-    mkdirSync(this.workplace.stateFolder, { recursive: true });
+    mkdirSync(this.stateFolder, { recursive: true });
     const text = typeof entries === 'string' ? entries : JSON.stringify(entries);
-    writeFileSync(join(this.workplace.stateFolder, 'cc-langfuse_state.json'), text, { mode: 0o600 });
-  }
-
-  close(): Promise<void> {
-    return this.workplace.close();
+    writeFileSync(join(this.stateFolder, 'cc-langfuse_state.json'), text, { mode: 0o600 });
   }
 }
 

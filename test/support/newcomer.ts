@@ -1,46 +1,24 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
+import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
 import { type Ended, type Environment, homeVariables, run, Workplace } from './program.js';
 
 /** Options for the keys; the secret one is read from stdin. */
 export const KEYS = ['--public-key', PUBLIC_KEY, '--secret-key-stdin'];
 
 /** A user with a Langfuse server who has not installed anything yet. */
-export class Newcomer {
-  readonly workplace: Workplace;
-  readonly settingsFile: string;
-
-  private constructor(workplace: Workplace) {
-    this.workplace = workplace;
-    this.settingsFile = join(workplace.home, '.claude', 'settings.json');
-    workplace.env = homeVariables(workplace.home);
-  }
+export class Newcomer extends Workplace {
+  override env: Environment = homeVariables(this.home);
+  readonly settingsFile = join(this.home, '.claude', 'settings.json');
+  /** Where install puts the program. */
+  readonly program = join(this.home, '.claude', 'cc-langfuse');
 
   static async arrive(): Promise<Newcomer> {
-    return new Newcomer(await Workplace.open());
-  }
-
-  get home(): string {
-    return this.workplace.home;
-  }
-
-  /** Where install puts the program. */
-  get program(): string {
-    return join(this.home, '.claude', 'cc-langfuse');
-  }
-
-  get server(): Workplace['server'] {
-    return this.workplace.server;
-  }
-
-  /** Sets variables besides those that every home has. */
-  set env(more: Environment) {
-    this.workplace.env = { ...this.workplace.env, ...more };
+    return new Newcomer(await LangfuseServer.start());
   }
 
   run(args: readonly string[], stdin = '', cwd = this.home): Promise<Ended> {
-    return run(args, this.workplace.env, stdin, { cwd });
+    return run(args, this.env, stdin, { cwd });
   }
 
   install(...args: string[]): Promise<Ended> {
@@ -61,9 +39,5 @@ export class Newcomer {
   async leave(): Promise<string[]> {
     await this.close();
     return this.server.requests.map(({ path }) => path).filter((path) => path !== '/api/public/projects');
-  }
-
-  close(): Promise<void> {
-    return this.workplace.close();
   }
 }

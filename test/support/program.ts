@@ -76,7 +76,7 @@ export class Workplace {
   /** The program's environment. A test may set or unset variables. */
   env: Environment;
 
-  private constructor(server: LangfuseServer) {
+  constructor(server: LangfuseServer) {
     this.server = server;
     this.env = {
       ...homeVariables(this.home),

@@ -8,8 +8,8 @@ let collector: Collector;
 beforeEach(async () => {
   home = await DoctorHome.open();
   collector = await Collector.start();
-  home.workplace.env = {
-    HOME: home.workplace.home,
+  home.env = {
+    HOME: home.home,
     TRACE_TO_LANGFUSE: 'true',
     CC_LANGFUSE_OTLP_URL: `${collector.url}/v1/traces`,
     CC_LANGFUSE_OTLP_HEADERS: 'authorization=Bearer%20hunter2hunter2,x-tenant=one',
@@ -43,7 +43,7 @@ test('with a Collector the keys are not used', async () => {
     { status: 'none', message: 'LANGFUSE_PUBLIC_KEY is not used, because CC_LANGFUSE_OTLP_URL is set' },
   ]);
   expect(found.of('base-url')).toMatchObject([{ status: 'warning' }]);
-  expect(home.workplace.server.requests).toEqual([]);
+  expect(home.server.requests).toEqual([]);
 });
 
 describe('a Collector is broken', () => {
@@ -101,8 +101,8 @@ describe('a Collector is not asked', () => {
   });
 
   test('if a project names it', async () => {
-    const { HOME, ...env } = home.workplace.env;
-    home.workplace.env = { HOME, TRACE_TO_LANGFUSE: 'true', CC_LANGFUSE_OTLP_URL: 'http://127.0.0.1:9' };
+    const { HOME, ...env } = home.env;
+    home.env = { HOME, TRACE_TO_LANGFUSE: 'true', CC_LANGFUSE_OTLP_URL: 'http://127.0.0.1:9' };
     home.writeSettings({ env }, 'local');
     expect((await home.check()).lines(/^ignored$/)).toEqual([
       'warning ignored: CC_LANGFUSE_OTLP_URL: is ignored, because ~/project/.claude/settings.local.json names another destination, which counts once you have installed it there (cc-langfuse install --scope local)',

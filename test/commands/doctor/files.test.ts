@@ -18,8 +18,8 @@ afterEach(() => home.close());
 
 describe('the state folder', () => {
   test('is broken if a file is in its place', async () => {
-    mkdirSync(join(home.workplace.home, '.claude'));
-    writeFileSync(home.workplace.stateFolder, '');
+    mkdirSync(join(home.home, '.claude'));
+    writeFileSync(home.stateFolder, '');
     expect((await home.check()).of('state-folder')).toEqual([
       {
         status: 'broken',
@@ -30,7 +30,7 @@ describe('the state folder', () => {
   });
 
   test('is broken on a read-only disk (needs the right to mount)', async ({ skip }) => {
-    const readOnly = join(home.workplace.home, 'readonly');
+    const readOnly = join(home.home, 'readonly');
     const unmount = mount(readOnly, 'ro') ?? skip();
     try {
       expect((await home.check({ HOME: readOnly })).of('state-folder')).toEqual([
@@ -49,8 +49,8 @@ describe('the state folder', () => {
   test.skipIf(process.getuid?.() === 0)(
     'is broken if it belongs to someone else (needs a user other than root)',
     async () => {
-      mkdirSync(home.workplace.stateFolder, { recursive: true });
-      chmodSync(home.workplace.stateFolder, 0o500);
+      mkdirSync(home.stateFolder, { recursive: true });
+      chmodSync(home.stateFolder, 0o500);
       expect((await home.check()).of('state-folder')).toMatchObject([
         { status: 'broken', fix: 'sudo chown "$(id -un)" ~/.claude/state && chmod u+rwx ~/.claude/state' },
       ]);
@@ -58,7 +58,7 @@ describe('the state folder', () => {
   );
 
   test('is broken on a full disk (needs the right to mount)', async ({ skip }) => {
-    const small = join(home.workplace.home, 'small');
+    const small = join(home.home, 'small');
     const unmount = mount(small, 'size=300k') ?? skip();
     try {
       expect((await home.check({ HOME: small })).of('state-folder')).toEqual([
@@ -88,7 +88,7 @@ describe('the state file', () => {
 
   test('that was set aside is a warning', async () => {
     home.writeState({});
-    writeFileSync(join(home.workplace.stateFolder, 'cc-langfuse_state.json.corrupt-17'), '');
+    writeFileSync(join(home.stateFolder, 'cc-langfuse_state.json.corrupt-17'), '');
     const found = await home.check();
     expect(found.of('state')).toMatchObject([{ status: 'ok' }]);
     expect(found.of('state-set-aside')).toEqual([
@@ -101,7 +101,7 @@ describe('the state file', () => {
   });
 
   test('is broken if a folder is in its place', async () => {
-    mkdirSync(join(home.workplace.stateFolder, 'cc-langfuse_state.json'), { recursive: true });
+    mkdirSync(join(home.stateFolder, 'cc-langfuse_state.json'), { recursive: true });
     expect((await home.check()).of('state')).toEqual([
       {
         status: 'broken',
@@ -113,7 +113,7 @@ describe('the state file', () => {
 
   test('is a warning if others can read it', async () => {
     home.writeState({});
-    chmodSync(join(home.workplace.stateFolder, 'cc-langfuse_state.json'), 0o644);
+    chmodSync(join(home.stateFolder, 'cc-langfuse_state.json'), 0o644);
     expect((await home.check()).of('file-mode')).toEqual([
       { status: 'warning', message: `others can read ${STATE} (its mode is 644)`, fix: `chmod 600 ${STATE}` },
     ]);
@@ -121,7 +121,7 @@ describe('the state file', () => {
 });
 
 test('locks of processes that no longer run are a warning', async () => {
-  const locks = join(home.workplace.stateFolder, 'cc-langfuse_locks');
+  const locks = join(home.stateFolder, 'cc-langfuse_locks');
   mkdirSync(locks, { recursive: true });
   writeFileSync(join(locks, 'a.lock'), '1 elsewhere');
   utimesSync(join(locks, 'a.lock'), 1, 1);
@@ -137,7 +137,7 @@ test('locks of processes that no longer run are a warning', async () => {
 });
 
 test('warnings and errors in the log are counted by message', async () => {
-  mkdirSync(home.workplace.stateFolder, { recursive: true });
+  mkdirSync(home.stateFolder, { recursive: true });
   const line = (level: string, msg: string, time: number) =>
     `${JSON.stringify({ level, msg, time: new Date(time) })}\n`;
   const now = Date.now();
@@ -148,7 +148,7 @@ test('warnings and errors in the log are counted by message', async () => {
     'no JSON\n',
     line('error', 'stdin is not JSON', now),
   ];
-  writeFileSync(join(home.workplace.stateFolder, 'cc-langfuse_hook.log'), lines.join(''), { mode: 0o600 });
+  writeFileSync(join(home.stateFolder, 'cc-langfuse_hook.log'), lines.join(''), { mode: 0o600 });
   const message = expect.stringMatching(
     /^in the last 7 days: 12 × "the server at http:\/\/…@proxy said sk-lf-…" \(last [\d: -]+\), 1 × "stdin is not JSON" \(last [\d: -]+\)$/,
   );

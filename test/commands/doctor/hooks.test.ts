@@ -114,7 +114,7 @@ describe('a settings file that Claude Code ignores is broken', () => {
   });
 
   test('if a folder is in its place', async () => {
-    mkdirSync(join(home.workplace.home, SETTINGS.user), { recursive: true });
+    mkdirSync(join(home.home, SETTINGS.user), { recursive: true });
     expect((await home.check()).of('settings-file')).toEqual([
       {
         status: 'broken',
@@ -220,11 +220,11 @@ describe('the program that a hook starts', () => {
 
   test('is checked once in the home, since the settings of the user are those of the project there', async () => {
     home.writeSettings(hooksOf());
-    expect((await home.check({}, home.workplace.home)).of('hook-program')).toHaveLength(1);
+    expect((await home.check({}, home.home)).of('hook-program')).toHaveLength(1);
   });
 
   test('may be found by its name, be another copy, or have another node', async () => {
-    const bin = join(home.workplace.home, 'bin');
+    const bin = join(home.home, 'bin');
     mkdirSync(bin);
     symlinkSync(home.launcher, join(bin, 'cc-langfuse-hook'));
     symlinkSync('/bin/sh', join(bin, 'node'));
@@ -252,7 +252,7 @@ describe('the program that a hook starts', () => {
     ['by its name', () => 'exec cc-langfuse hook'],
     ['by its path', () => `exec "${process.execPath}" "${home.program}" hook`],
   ])('is a warning if Node is in front of it, as before there was a launcher: %s', async (_, command) => {
-    const bin = join(home.workplace.home, 'bin');
+    const bin = join(home.home, 'bin');
     mkdirSync(bin);
     symlinkSync(home.program, join(bin, 'cc-langfuse'));
     home.writeSettings(hooksOf(command()));
@@ -270,15 +270,15 @@ describe('the program that a hook starts', () => {
     ['next to it, of nvm', '.nvm/versions/node/v22.1.0/bin/node', '.nvm/versions/node/v20.19.0/bin/node'],
     ['next to it, of fnm', 'fnm/v22.1.0/installation/bin/node', 'fnm/v20.19.0/installation/bin/node'],
   ])('may have a Node that is gone, which is a warning, if another one is %s', async (_, there, gone) => {
-    const named = gone.startsWith('/') ? gone : join(home.workplace.home, gone);
+    const named = gone.startsWith('/') ? gone : join(home.home, gone);
     home.writeSettings(hooksOf(`exec "${home.launcher}" Stop "${named}"`));
-    const node = join(home.workplace.home, there);
+    const node = join(home.home, there);
     mkdirSync(dirname(node), { recursive: true });
     symlinkSync(process.execPath, node);
-    expect((await home.check({ PATH: join(home.workplace.home, 'bin') })).of('hook-program')).toEqual([
+    expect((await home.check({ PATH: join(home.home, 'bin') })).of('hook-program')).toEqual([
       {
         status: 'warning',
-        message: `${FILE} names ${named.replace(home.workplace.home, '~')}, which is gone; the launcher starts ${realpathSync(node)} instead`,
+        message: `${FILE} names ${named.replace(home.home, '~')}, which is gone; the launcher starts ${realpathSync(node)} instead`,
         fix: INSTALL,
       },
     ]);
@@ -316,7 +316,7 @@ describe('the program that a hook starts', () => {
 
 test('a hook whose timeout is shorter than a run is a warning', async () => {
   home.setUp({ CC_LANGFUSE_TIMEOUT: '30000' });
-  const { env } = JSON.parse(readFileSync(join(home.workplace.home, SETTINGS.user), 'utf8'));
+  const { env } = JSON.parse(readFileSync(join(home.home, SETTINGS.user), 'utf8'));
   const timeouts = { SessionStart: 1, Stop: 15, StopFailure: undefined, SessionEnd: undefined };
   home.writeSettings({ ...hooksOf(COMMAND, timeouts), env });
   const warnings = [

@@ -14,7 +14,7 @@ afterEach(() => home.close());
 /** Writes a session whose answer comes from a model. */
 function writeSession(n: number, model: string): void {
   const line = assistant(`m${n}`, 'an answer') as { message: object };
-  const path = join(home.workplace.projects, '-work', `0000000${n}-0000-4000-8000-000000000000.jsonl`);
+  const path = join(home.projects, '-work', `0000000${n}-0000-4000-8000-000000000000.jsonl`);
   appendLines(path, user('a question'), { ...line, message: { ...line.message, model } });
 }
 
@@ -45,7 +45,7 @@ describe('the prices of the models that are in use', () => {
   test('of a model that the project has defined without a price are missing', async () => {
     writeSession(1, 'claude-opus-5');
     const own = { modelName: 'mine', matchPattern: '(?i)^claude-opus', isLangfuseManaged: false, prices: {} };
-    home.workplace.server.api.models.models.push(own);
+    home.server.api.models.models.push(own);
     expect((await home.check()).of('prices')).toMatchObject([{ status: 'warning' }]);
   });
 
@@ -53,11 +53,11 @@ describe('the prices of the models that are in use', () => {
     expect((await home.check()).of('prices')).toEqual([]);
     writeSession(1, 'claude-opus-5');
     expect((await home.check({ LANGFUSE_SECRET_KEY: 'wrong' })).of('prices')).toEqual([]);
-    const { HOME, ...env } = home.workplace.env;
-    home.workplace.env = { HOME };
+    const { HOME, ...env } = home.env;
+    home.env = { HOME };
     home.writeSettings({ env }, 'project');
-    home.workplace.server.requests.splice(0);
+    home.server.requests.splice(0);
     expect((await home.check()).of('prices')).toEqual([]);
-    expect(home.workplace.server.requests).toEqual([]);
+    expect(home.server.requests).toEqual([]);
   });
 });

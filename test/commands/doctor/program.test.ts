@@ -20,7 +20,7 @@ test.each([
   ['2.1.91', 'ok', `2.1.91, according to the last session (${sessionIdOf(1)})`],
 ])('a session of Claude Code %s is: %s', async (version, status, message) => {
   const session = { sessionId: sessionIdOf(1), cwd: '/x', turns: 1, startsAt: 0 };
-  const path = writeSession(home.workplace.projects, session);
+  const path = writeSession(home.projects, session);
   writeFileSync(path, readFileSync(path, 'utf8').replaceAll('2.1.326', version));
   const fix = status === 'warning' ? { fix: 'claude update' } : {};
   expect((await home.check()).of('claude-code')).toEqual([{ status, message, ...fix }]);

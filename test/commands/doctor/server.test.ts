@@ -141,12 +141,12 @@ describe('a proxy', () => {
 
 /** Makes the server give another answer to the requests with such paths. */
 function answer(misbehaviour: Misbehaviour, to = /./): void {
-  home.workplace.server.misbehave = ({ url = '' }) => (to.test(url) ? misbehaviour : undefined);
+  home.server.misbehave = ({ url = '' }) => (to.test(url) ? misbehaviour : undefined);
 }
 
 describe('what answers', () => {
   test('may not be Langfuse, and then nothing is said about the keys', async () => {
-    const { url } = home.workplace.server;
+    const { url } = home.server;
     answer({ status: 200, headers: { 'content-type': 'text/html' }, body: '<html>hello</html>' });
     const found = await home.check();
     expect(found.of('endpoint')).toEqual([
@@ -164,14 +164,14 @@ describe('what answers', () => {
     [302, '/login', 'set LANGFUSE_BASE_URL to the address that it redirects to'],
     [301, '/api/public/health', 'set LANGFUSE_BASE_URL to the address that it redirects to'],
   ])('may redirect (%i to %s)', async (status, location, fix) => {
-    const { url } = home.workplace.server;
+    const { url } = home.server;
     answer({ status, headers: { location } });
     const message = `${url} redirects (${status}), and redirects are not followed`;
     expect(await endpointAt(url)).toEqual([{ status: 'broken', message, fix }]);
   });
 
   test('may return errors', async () => {
-    const { url } = home.workplace.server;
+    const { url } = home.server;
     answer({ status: 503, body: '{}' });
     expect(await endpointAt(url)).toEqual([
       { status: 'broken', message: `${url} returns errors (503)`, fix: 'wait, or ask whoever runs it' },
@@ -188,7 +188,7 @@ describe('the keys', () => {
   });
 
   test('are broken if the server refuses them', async () => {
-    const { url } = home.workplace.server;
+    const { url } = home.server;
     const found = await home.check({ LANGFUSE_PUBLIC_KEY: 'pk-lf-other' });
     expect(found.of('keys')).toEqual([
       {
@@ -206,7 +206,7 @@ describe('the keys', () => {
   });
 
   test('are a warning if the server does not name their project', async () => {
-    const { url } = home.workplace.server;
+    const { url } = home.server;
     answer({ body: '{"data":[]}' }, /projects/);
     expect((await home.check()).of('keys')).toEqual([
       {
@@ -236,7 +236,7 @@ describe('the keys', () => {
     expect((await home.check({ LANGFUSE_SECRET_KEY: '' })).of('endpoint')).toEqual([
       { status: 'none', message: 'not asked: the keys or the URL are missing' },
     ]);
-    expect(home.workplace.server.requests).toEqual([]);
+    expect(home.server.requests).toEqual([]);
   });
 });
 
@@ -245,7 +245,7 @@ describe('a server without an OpenTelemetry endpoint', () => {
   const ASK = 'ask whoever runs the server or the proxy in front of it';
 
   test('is fine if it has the ingestion API', async () => {
-    home.workplace.server.isOlder = true;
+    home.server.isOlder = true;
     expect((await home.check()).lines(/^(?:otlp|ingestion)$/)).toEqual([
       `none otlp: ${MISSING}, so the ingestion API is used`,
       'ok ingestion: accepts events (207)',
@@ -253,7 +253,7 @@ describe('a server without an OpenTelemetry endpoint', () => {
   });
 
   test('is broken without the ingestion API', async () => {
-    home.workplace.server.isOlder = true;
+    home.server.isOlder = true;
     answer({ status: 404 }, /ingestion/);
     expect((await home.check()).of('ingestion')).toEqual([
       { status: 'broken', message: 'the server has no ingestion API (404)', fix: ASK },
@@ -261,7 +261,7 @@ describe('a server without an OpenTelemetry endpoint', () => {
   });
 
   test('is broken if CC_LANGFUSE_TRANSPORT is otlp', async () => {
-    home.workplace.server.isOlder = true;
+    home.server.isOlder = true;
     expect((await home.check({ CC_LANGFUSE_TRANSPORT: 'otlp' })).of('otlp')).toEqual([
       {
         status: 'broken',
@@ -272,7 +272,7 @@ describe('a server without an OpenTelemetry endpoint', () => {
   });
 
   test('is not asked for it if CC_LANGFUSE_TRANSPORT is ingestion', async () => {
-    home.workplace.server.isOlder = true;
+    home.server.isOlder = true;
     expect((await home.check({ CC_LANGFUSE_TRANSPORT: 'ingestion' })).lines(/^(?:otlp|ingestion)$/)).toEqual([
       'ok ingestion: accepts events (207)',
     ]);

@@ -73,9 +73,9 @@ describe('transcripts', () => {
 
 test('the plugin’s settings count, and it traces unless tracing is turned off', async () => {
   const plugin = 'cc-langfuse@cc-langfuse';
-  const options = { public_key: PUBLIC_KEY, base_url: home.workplace.server.url };
+  const options = { public_key: PUBLIC_KEY, base_url: home.server.url };
   home.writeSettings({ enabledPlugins: { [plugin]: true }, pluginConfigs: { [plugin]: { options } } });
-  home.workplace.env = { HOME: home.workplace.home };
+  home.env = { HOME: home.home };
   const found = await home.check();
   const names = /^(?:tracing|.*-key|base-url|hooks|endpoint)$/;
   expect(found.lines(names)).toEqual([
@@ -83,7 +83,7 @@ test('the plugin’s settings count, and it traces unless tracing is turned off'
     `ok tracing: on (from the plugin ${plugin})`,
     `none secret-key: Claude Code keeps it for the plugin ${plugin}; commands that you run yourself need the keys in the shell`,
     `ok public-key: CC_LANGFUSE_PUBLIC_KEY is ${PUBLIC_KEY.slice(0, 8)}… (from the plugin ${plugin})`,
-    `ok base-url: CC_LANGFUSE_BASE_URL is ${home.workplace.server.url} (from the plugin ${plugin})`,
+    `ok base-url: CC_LANGFUSE_BASE_URL is ${home.server.url} (from the plugin ${plugin})`,
     'none endpoint: not asked: Claude Code keeps the secret key to itself; set the keys in the shell to try them',
   ]);
   expect(found.all.map(({ status }) => status)).not.toContain('broken');
@@ -94,13 +94,13 @@ test('the plugin’s settings count, and it traces unless tracing is turned off'
 
 test('the plugin’s keys go with the plugin’s server, unless the project has both keys: then nothing is sent', async () => {
   const plugin = 'cc-langfuse@cc-langfuse';
-  const { HOME, ...env } = home.workplace.env;
-  home.workplace.env = { HOME };
+  const { HOME, ...env } = home.env;
+  home.env = { HOME };
   home.writeSettings({
     enabledPlugins: { [plugin]: true },
     pluginConfigs: { [plugin]: { options: { public_key: 'pk-lf-form', base_url: 'https://form.test' } } },
   });
-  const { port } = home.workplace.server;
+  const { port } = home.server;
   home.writeSettings({ env: { LANGFUSE_HOST: `http://localhost:${port}` } }, 'project');
   const names = /^(?:.*-key|base-url)$/;
   expect((await home.check()).lines(names)).toEqual([
@@ -168,7 +168,7 @@ describe('the server’s URL', () => {
   });
 
   test('is a warning if it contains a password', async () => {
-    const { port } = home.workplace.server;
+    const { port } = home.server;
     const shown = `http://127.0.0.1:${port}`;
     const env = { LANGFUSE_HOST: `http://me:hunter2@127.0.0.1:${port}`, LANGFUSE_BASE_URL: '' };
     expect((await home.check(env)).of('base-url')).toEqual([
@@ -217,9 +217,9 @@ test('a bad setting is named once, without its value', async () => {
 
 describe('a project’s settings', () => {
   test('override those of the user and the shell, but a destination that nobody installed there holds all back', async () => {
-    const { LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY } = home.workplace.env;
+    const { LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY } = home.env;
     home.setUp();
-    const { port } = home.workplace.server;
+    const { port } = home.server;
     // Without keys of its own, a project's server gets none.
     const theirs = { LANGFUSE_BASE_URL: `http://localhost:${port}`, LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY };
     home.writeSettings({ env: { ...theirs, LANGFUSE_TAGS: 'theirs' } }, 'project');
@@ -231,7 +231,7 @@ describe('a project’s settings', () => {
       'broken public-key: LANGFUSE_PUBLIC_KEY is not set',
       'broken secret-key: LANGFUSE_SECRET_KEY is not set',
     ]);
-    const hosts = home.workplace.server.requests.map(({ headers }) => headers.host);
+    const hosts = home.server.requests.map(({ headers }) => headers.host);
     expect(new Set(hosts)).toEqual(new Set([`127.0.0.1:${port}`]));
   });
 
@@ -270,8 +270,8 @@ describe('a project’s settings', () => {
   });
 
   test('that are the only ones do not make doctor ask their server', async () => {
-    const { HOME, ...env } = home.workplace.env;
-    home.workplace.env = { HOME };
+    const { HOME, ...env } = home.env;
+    home.env = { HOME };
     home.writeSettings({ env }, 'project');
     expect((await home.check()).of('endpoint')).toEqual([
       {
@@ -279,12 +279,12 @@ describe('a project’s settings', () => {
         message: 'not asked: the keys or the URL are missing',
       },
     ]);
-    expect(home.workplace.server.requests).toEqual([]);
+    expect(home.server.requests).toEqual([]);
   });
 });
 
 test('keys in a file that others can read, or that may be committed, are a warning each', async () => {
-  const { HOME: _, ...env } = home.workplace.env;
+  const { HOME: _, ...env } = home.env;
   home.writeSettings({ env }, 'local');
   execFileSync('git', ['init', '-q', home.project]);
   expect((await home.check()).of('keys-exposed')).toEqual([

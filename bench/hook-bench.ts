@@ -1,7 +1,9 @@
 import {
   appendFileSync,
+  cpSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -42,8 +44,9 @@ export function environment(home: string, url: string) {
 interface Prepared {
   readonly home: string;
   readonly transcript: string;
-  readonly statePath: string;
-  readonly state: string;
+  /** The folder of its state, and a copy of it from before the hook. */
+  readonly stateFolder: string;
+  readonly before: string;
   readonly hook: Case;
   readonly remove: () => void;
 }
@@ -73,8 +76,9 @@ export async function prepare(sink: Sink, megabytes: number, newTurns = 1): Prom
     args: [PROGRAM, 'backfill', '--yes', transcript, '--include-open', '--quiet'],
     env,
   });
-  const statePath = join(home, '.claude', 'state', 'cc-langfuse_state.json');
-  const state = readFileSync(statePath, 'utf8');
+  const stateFolder = join(home, '.claude', 'state');
+  const before = join(home, 'state-before');
+  cpSync(stateFolder, before, { recursive: true });
   appendFileSync(transcript, writePart(large + 4, newTurns));
   const hook: Case = {
     name: `hook, ${newTurns} turns of ${megabytes} MB`,
@@ -86,36 +90,37 @@ export async function prepare(sink: Sink, megabytes: number, newTurns = 1): Prom
       hook_event_name: 'Stop',
       last_assistant_message: `answer ${large + 3 + newTurns}`,
     }),
-    prepare: () => writeFileSync(statePath, state),
+    prepare: () => cpSync(before, stateFolder, { recursive: true }),
   };
-  return { home, transcript, statePath, state, hook, remove: () => rmSync(home, { recursive: true, force: true }) };
+  return { home, transcript, stateFolder, before, hook, remove: () => rmSync(home, { recursive: true, force: true }) };
 }
 
-/** Returns the same hook with so many other sessions in its state. */
-export function withOtherSessions({ hook, state, statePath }: Prepared, count: number): Case {
-  const { version, [SESSION]: own } = JSON.parse(state);
-  const others = Array.from({ length: count }, (_, n) => {
-    const path = own.path.replace(SESSION, sessionIdOf(n + 2));
-    return [sessionIdOf(n + 2), { ...own, path, prompt: `p${n}`, first: `f${n}`, ended: true }] as const;
-  });
-  // In the form in which the program writes it, since it would first convert any other.
-  const lines = [['version', version], ...others, [SESSION, own]].map((entry) =>
-    entry.map((part) => JSON.stringify(part)).join(':'),
-  );
-  const larger = `{\n${lines.join(',\n')}\n}\n`;
-  return { ...hook, name: `${hook.name}, ${count} sessions`, prepare: () => writeFileSync(statePath, larger) };
+/** Returns the same hook with so many other sessions in its state, of which nothing is left to be sent. */
+export function withOtherSessions({ home, before, hook }: Prepared, count: number): Case {
+  const folder = join(home, `state-${count}`);
+  cpSync(before, folder, { recursive: true });
+  const own = join(folder, 'cc-langfuse_sessions', SESSION);
+  for (let n = 2; n < count + 2; n += 1) cpSync(own, join(dirname(own), sessionIdOf(n)), { recursive: true });
+  return {
+    ...hook,
+    name: `${hook.name}, ${count} sessions`,
+    env: { ...hook.env, CC_LANGFUSE_STATE_DIR: folder },
+    prepare: () => cpSync(before, folder, { recursive: true }),
+  };
 }
 
 /** Returns the smallest program that reads the same bytes and sends the same bytes. */
-export async function minimalPost({ home, hook, state, transcript }: Prepared, sink: Sink): Promise<Case> {
+export async function minimalPost({ home, hook, before, transcript }: Prepared, sink: Sink): Promise<Case> {
   await time(hook);
   const body = join(home, 'body.json');
   writeFileSync(body, gunzipSync(sink.lastBody()));
-  const { [SESSION]: entry } = JSON.parse(state);
+  const session = join(before, 'cc-langfuse_sessions', SESSION);
+  const progress = readdirSync(session).find((name) => name !== 'session.json' && name.endsWith('.json')) ?? '';
+  const { offset } = JSON.parse(readFileSync(join(session, progress), 'utf8'));
   const url = `${sink.url}/api/public/otel/v1/traces`;
   return {
     name: 'minimal post',
-    args: [baseline('post'), transcript, String(entry.offset), body, url],
+    args: [baseline('post'), transcript, String(offset), body, url],
     stdin: hook.stdin ?? '',
   };
 }

@@ -249,9 +249,10 @@ function isTracing({ CC_TRACE_TO_LANGFUSE, TRACE_TO_LANGFUSE }: NodeJS.ProcessEn
 function mayHaveBeenTraced(env: NodeJS.ProcessEnv): boolean {
   const { existsSync } = process.getBuiltinModule('node:fs');
   const folder = findStateFolder(env);
-  const isThere = folder !== undefined && existsSync(`${folder}/cc-langfuse_open/${env.CLAUDE_CODE_SESSION_ID ?? ''}`);
+  const session = env.CLAUDE_CODE_SESSION_ID;
+  const isThere = folder && existsSync(`${folder}/cc-langfuse_sessions${session ? `/${session}/open` : ''}`);
   // If a project has chosen the folder, it is another one.
-  return isThere || namesFolder(readProjectNames(findFolders(env)));
+  return Boolean(isThere) || namesFolder(readProjectNames(findFolders(env)));
 }
 
 /** As `stateFolder` in claude-folder.ts, without loading anything. */

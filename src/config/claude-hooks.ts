@@ -119,7 +119,7 @@ export function findOwnStart({ command, words }: CommandHook): OwnStart | undefi
 /** The comment that install adds to a command whose path does not name cc-langfuse. */
 const MARK = /#.*\bcc-langfuse\b/;
 /** What every version of the program, or of the launcher, contains. */
-const CONTENT = /usage: cc-langfuse hook|cc-langfuse_open/;
+const CONTENT = /usage: cc-langfuse hook|cc-langfuse_sessions/;
 const LARGEST_PROGRAM_BYTES = 1_000_000;
 
 /** If the file cannot be read, because it is gone or only a shell can find it, its path has to name the program. */

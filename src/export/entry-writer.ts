@@ -62,7 +62,7 @@ export class EntryWriter {
     }
     const isEndNew = !this.#isEndSaved && !isDeepStrictEqual({ bytes, file, agentsBytes }, { ...this.#end });
     // A turn for another destination is over, although this export has sent nothing of it.
-    const isOver = !isLastTaken && closedLine > lastEndedLine(this.known);
+    const isOver = !isLastTaken && closedLine > lastEndedLine(this.known, [this.known]);
     if (pending || relatives || isEndNew || isOver || this.#ledger.hasChanged)
       await this.save({
         pending: undefined,

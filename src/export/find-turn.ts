@@ -1,7 +1,7 @@
 import type { Settings } from '../config/settings.js';
 import { buildTurn } from '../observations/build/turn.js';
 import type { Observation } from '../observations/model.js';
-import type { Entry } from '../state/entry.js';
+import type { Session } from '../state/entry.js';
 import { findRun } from '../state/runs.js';
 import { readAllTurns } from '../transcript/turns/read-all-turns.js';
 import type { Turn } from '../transcript/turns/turn.js';
@@ -22,21 +22,21 @@ export interface FoundTurn {
 export async function findTurn(
   { sessionId, path }: { readonly sessionId: string; readonly path: string },
   isWanted: (turn: Turn) => boolean,
-  entry: Entry,
+  known: Session,
   context: Pick<ExportContext, 'env' | 'restrictions'>,
 ): Promise<FoundTurn> {
   let turn: Turn | undefined;
   for (const each of readAllTurns(path, 'main', sessionId)) if (isWanted(each)) turn = each;
   if (!turn) throw new Error('the session has no such turn');
   const lines = turn.prompts.map(({ line }) => line);
-  const { destination } = findRun(entry, lines[0] ?? 0) ?? {};
-  const ledger = new Ledger(entry, destination ?? '', undefined);
+  const { destination } = findRun(known, lines[0] ?? 0) ?? {};
+  const ledger = new Ledger(known, destination ?? '');
   const about = `turn ${turn.number} is not in Langfuse`;
   if (ledger.isMuted(turn)) throw new Error(`${about}: the session was muted`);
   const runs = ledger.findRuns(lines);
   if (!runs || destination === undefined)
     throw new Error(`${about}: it ran without tracing, or without keys, and backfill has not sent it`);
-  const runSettings = new RunSettings(context, {}, entry);
+  const runSettings = new RunSettings(context, {}, {});
   const settings = await runSettings.find(runs);
   if (!settings) throw new Error(`${about}: its folder is excluded, or tracing is off there`);
   const options = { ...runSettings.buildOptions(runs, settings, turn.context.cwd), sessionId };

@@ -1,4 +1,4 @@
-import { type Entry, withProgressAt } from '../state/entry.js';
+import type { Session } from '../state/entry.js';
 import {
   type Claim,
   coversLines,
@@ -33,7 +33,7 @@ export type Claims =
 
 /** Knows which run each turn of a session belongs to, and so whether, where and how it is sent. */
 export class Ledger {
-  readonly #entry: Entry;
+  readonly #lineSentTo: (destination: string) => number;
   readonly #destination: string;
   readonly #own: OwnRun | undefined;
   readonly #mutes: readonly Mute[];
@@ -49,9 +49,14 @@ export class Ledger {
   /** When the turns began that this export has read, and whether they belong to a run. */
   readonly #begun: { readonly at: number; readonly isTraced: boolean }[] = [];
 
-  constructor(entry: Entry, destination: string, own: OwnRun | undefined) {
-    const { runs, claims = [], mutes = [] } = entry;
-    this.#entry = entry;
+  /** `lineSentTo` is up to which line the session's turns were sent to another destination. */
+  constructor(
+    { runs, claims = [], mutes = [] }: Session,
+    destination: string,
+    own?: OwnRun,
+    lineSentTo: (destination: string) => number = () => 0,
+  ) {
+    this.#lineSentTo = lineSentTo;
     this.#runs = runs;
     this.#claims = claims;
     this.#mutes = mutes;
@@ -74,7 +79,7 @@ export class Ledger {
    * Whether the user, or another process, has forbidden something since this export has read the state: the session was muted, or
    * one of its runs has ended, or another one has begun.
    */
-  isOutdated({ runs, mutes = [] }: Entry): boolean {
+  isOutdated({ runs, mutes = [] }: Session): boolean {
     const isNew = ({ fromLine, toLine }: Run) => {
       const own = this.#runs.find((run) => run.fromLine === fromLine);
       return !own || (own.toLine === undefined && toLine !== undefined);
@@ -238,7 +243,7 @@ export class Ledger {
   /** Whether the run that holds a turn has sent it to another destination. */
   #isSentElsewhere({ prompts, lineNumbers }: Turn): boolean {
     const { destination = this.#destination } = this.#findRun(prompts[0].line) ?? {};
-    const sent = destination === this.#destination ? 0 : withProgressAt(this.#entry, destination).lastLine;
+    const sent = destination === this.#destination ? 0 : this.#lineSentTo(destination);
     return (lineNumbers.at(-1) ?? 0) <= sent;
   }
 

@@ -51,7 +51,7 @@ export class Outbox {
   #isRefused = false;
   #items: EncodedItem[] = [];
   #bytes = 0;
-  #checked: Promise<void> | undefined;
+  #isChecked = false;
 
   constructor(run: SessionRun) {
     this.#run = run;
@@ -92,6 +92,7 @@ export class Outbox {
     if (this.#isRefused || items.length === 0) return;
     if (this.#mustStop()) return;
     const settled = await this.#send(items.flatMap(({ span }) => span ?? []));
+    if (settled > 0) this.#run.context.state.acknowledge(this.#run.context.destinationId);
     const change = changeUpTo(items, settled);
     const isLeft = this.failure !== undefined && { file: undefined };
     if (change) await this.#run.writer.save({ ...change, ...(settled > 0 && { acknowledged: true }), ...isLeft });
@@ -118,7 +119,7 @@ export class Outbox {
   /** Whether what was built may be what must not leave any more. The user can mute a session, or another process end a run. */
   #mustStop(): boolean {
     const { request, context, ledger } = this.#run;
-    const known = context.state.read(request.sessionId);
+    const known = context.state.readSession(request.sessionId);
     this.isOutdated ||= known !== undefined && ledger.isOutdated(known);
     if (this.isOutdated) this.hold('the session was muted, or a run of it has begun or ended, while it was exported');
     return this.isOutdated;
@@ -141,8 +142,8 @@ export class Outbox {
   async #prepare({ change, observation, settings, isUntraced = false }: OutboxItem): Promise<OutboxItem> {
     if (!observation) return { change };
     const { context, requests } = this.#run;
-    this.#checked ??= context.state.checkWritable();
-    await this.#checked;
+    if (!this.#isChecked) context.state.checkWritable();
+    this.#isChecked = true;
     const complete = (settings && (await requests?.withRequest(observation, settings))) ?? observation;
     if (!complete.media?.length || this.#mustStop()) return { change, isUntraced, observation: complete };
     const { missing, failure } = await context.destination.uploadMedia(complete, this.#limits);

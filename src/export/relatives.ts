@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { attempt } from '../shared/attempt.js';
-import { type Entry, withProgressAt } from '../state/entry.js';
+import type { Entry } from '../state/entry.js';
 import { coversLines, findRun } from '../state/runs.js';
 import {
   FirstPrompts,
@@ -39,10 +39,10 @@ export function isInAnotherSession(turn: Turn, run: RelatedRun): boolean {
 /** Whether another session has a run for a turn that is in its transcript, too, or was muted then: that one decides what is sent. */
 export function isOfAnotherSession(turn: Turn, run: RelatedRun): boolean {
   return findShared(turn, run).some(({ sessionId, line }) => {
-    const entry = run.context.state.read(sessionId);
-    const { mutes = [] } = entry ?? {};
+    const known = run.context.state.readSession(sessionId);
+    const { mutes = [] } = known ?? {};
     const isMuted = mutes.some((mute) => coversLines(mute, line, line)) || isMutedAt(mutes, listTimes(turn));
-    return entry !== undefined && (isMuted || findRun(entry, line) !== undefined);
+    return known !== undefined && (isMuted || findRun(known, line) !== undefined);
   });
 }
 
@@ -65,7 +65,8 @@ function readSharedPrompts({ request, context }: RelatedRun): SharedPrompts {
  * Whether a related session has exported a turn. Up to 2.1.197 nothing marks a fork, except that it begins with the same prompt as
  * another session. All that a fork copies, it copies at its beginning: so later turns need not be looked for.
  */
-export function isExportedByRelative({ key, start: { offset } }: Turn, run: RelatedRun): boolean {
+export function isExportedByRelative({ key, start: { offset }, context }: Turn, run: RelatedRun): boolean {
+  if (!forksWithoutMark(context.version)) return false;
   const { start, writer } = run;
   const { copiedLine = 0, relatives: known } = writer.known;
   // An earlier run has found that the last exported turn is the session's own.
@@ -90,8 +91,8 @@ function isReadAfresh({ start, writer }: RelatedRun): boolean {
 
 function findRelatives(firstKey: string, { request, context, writer }: RelatedRun): Relative[] {
   const { first = firstKey } = writer.known;
-  return context.state.sessionsWithFirst(first, request.sessionId).flatMap(([sessionId, entry]) => {
-    const { path, lastLine, copiedLine = 0 } = withProgressAt(entry, context.destinationId);
+  return context.state.sessionsWithFirst(first, request.sessionId).flatMap(({ id: sessionId, path }) => {
+    const { lastLine = 0, copiedLine = 0 } = context.state.read(sessionId, context.destinationId) ?? {};
     if (path === undefined || lastLine === 0) return [];
     let prompts: ReadonlySet<string> | undefined;
     const readPrompts = () => {

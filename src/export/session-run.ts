@@ -60,7 +60,7 @@ export async function lockMistaken(
   const named = listRuns(known).flatMap(({ destination }) => destination ?? []);
   const locks = new Map<string, Lock>();
   for (const destination of new Set(named)) {
-    if (destination === destinationId || !state.isMistaken(destination, known)) continue;
+    if (destination === destinationId || !state.isMistaken(destination, sessionId)) continue;
     const lock = await state.lock(sessionId, destination, 0);
     if (lock) locks.set(destination, lock);
   }
@@ -127,7 +127,7 @@ export class RunSettings {
   constructor(
     { env, restrictions = [] }: Pick<ExportContext, 'env' | 'restrictions'>,
     { run }: Pick<ExportRequest, 'run'>,
-    { pending }: Entry,
+    { pending }: Pick<Entry, 'pending'>,
   ) {
     this.#env = env;
     this.#restrictions = restrictions;

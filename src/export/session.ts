@@ -1,5 +1,5 @@
 import { isRedactionError } from '../observations/redaction/redact.js';
-import { type Entry, lastKnownLine, NEW_ENTRY, NOT_EXPORTED } from '../state/entry.js';
+import { type Entry, joinEntry, lastEndedLine, NOT_EXPORTED, newSession } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
 import { includesLine, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
@@ -12,7 +12,7 @@ import { findNewRelatives, isInAnotherSession } from './relatives.js';
 import { SentLines } from './sent-lines.js';
 import { lockMistaken, lockSession, openRequests, ReadingBudget, RunSettings } from './session-run.js';
 import { SettledParts } from './settled-parts.js';
-import { gapStart, type Start, startPositions } from './start-position.js';
+import { findClosedLine, gapStart, type Start, startPositions } from './start-position.js';
 import { type Continued, NOTHING_CONTINUED, sendContinued } from './subagents/continued.js';
 import { Subagents } from './subagents/subagents.js';
 import { NOTHING, sumTallies } from './tally.js';
@@ -49,9 +49,12 @@ export async function exportSession(request: ExportRequest, context: ExportConte
  * were not written without tracing.
  */
 async function forget(sessionId: string, { state, destinationId }: ExportContext): Promise<void> {
-  const known = state.read(sessionId, destinationId) ?? NEW_ENTRY;
+  const known = state.read(sessionId, destinationId);
+  if (!known) return;
+  const all = [...state.readProgress(sessionId).values()];
+  const knownLine = Math.max(lastEndedLine(known, all), ...all.map(({ sentLine = 0 }) => sentLine));
   // A person's rating is in no transcript.
-  const kept = { acknowledged: known.acknowledged, knownLine: lastKnownLine(known), scores: known.scores };
+  const kept = { acknowledged: known.acknowledged, knownLine, scores: known.scores };
   // A line that is acknowledged again does not mean that the agents before it are.
   state.keepCheckpoints(sessionId, destinationId, []);
   await state.update(sessionId, { ...NOT_EXPORTED, ...kept }, destinationId);
@@ -60,8 +63,9 @@ async function forget(sessionId: string, { state, destinationId }: ExportContext
 async function exportLocked(request: ExportRequest, context: ExportContext, lock: Lock): Promise<ExportReport> {
   const { sessionId, run, adopts } = request;
   const { state, destinationId } = context;
-  const known = state.read(sessionId, destinationId) ?? NEW_ENTRY;
-  const ledger = new Ledger(known, destinationId, run);
+  const known = state.read(sessionId, destinationId) ?? joinEntry(newSession(sessionId));
+  const lineSentTo = (destination: string) => state.read(sessionId, destination)?.lastLine ?? 0;
+  const ledger = new Ledger(known, destinationId, run, lineSentTo);
   const mistaken = adopts ? await lockMistaken(sessionId, known, context) : new Map<string, Lock>();
   try {
     if (adopts) ledger.adopt((destination) => mistaken.has(destination));
@@ -79,13 +83,14 @@ async function exportKnown(
   context: ExportContext,
   lock: Lock,
 ): Promise<ExportReport> {
-  const { path, run } = request;
+  const { sessionId, path, run } = request;
   const writer = new EntryWriter(known, request, context, ledger, lock);
   const hasGaps = run?.claims.kind === 'all' && ledger.gapsUpTo(known.lastLine).length > 0;
   const early = hasGaps ? await exportFrom(gapStart(known), request, context, writer, ledger) : undefined;
   if (early && (early.isStopped || early.failure !== undefined)) return early;
   ledger.fillGaps(known.lastLine);
-  for (const start of startPositions(known)) {
+  const closedLine = findClosedLine(context.state.readProgress(sessionId).values());
+  for (const start of startPositions(known, closedLine)) {
     const report = await exportFrom(start, request, context, writer, ledger);
     if (!report) {
       context.log.warn('the transcript has been changed, it is read from further back', { file: path });
@@ -149,7 +154,7 @@ async function exportFrom(
   }
 }
 
-interface Progress {
+interface Reached {
   /** The last line of the last turn that is over. */
   readonly closedLine: number | undefined;
   /** Where the turn begins that is still open. */
@@ -160,7 +165,7 @@ interface Progress {
   readonly isLastTaken: boolean;
 }
 
-async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun): Promise<Progress | undefined> {
+async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun): Promise<Reached | undefined> {
   const { start, ledger, outbox, budget, writer } = run;
   let isVerified = start.prompt === undefined;
   let closedLine: number | undefined;
@@ -206,7 +211,7 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
  * Ends an export of a turn that goes on. Nothing is recorded but what was acknowledged: the hook that ends the turn does the rest,
  * or the recovery, which looks at every session that has not ended.
  */
-async function finishLive({ isOpen }: Progress, run: ExportRun): Promise<ExportReport> {
+async function finishLive({ isOpen }: Reached, run: ExportRun): Promise<ExportReport> {
   const { outbox, parts, subagents } = run;
   await holdIfUnredacted(run, () => addAgents(subagents.due(), run));
   await outbox.flush();
@@ -242,7 +247,7 @@ function isPartOfLastExported(turn: Turn, { prompt, lastLine }: Start): boolean 
 
 /** Sends due scores, and saves why something is still to be sent. */
 async function finish(
-  { closedLine, isLastTaken }: Progress,
+  { closedLine, isLastTaken }: Reached,
   continued: Continued,
   bytes: number,
   run: ExportRun,

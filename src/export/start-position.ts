@@ -1,4 +1,4 @@
-import { type Entry, lastClosedLine, NEW_ENTRY } from '../state/entry.js';
+import { type Entry, joinEntry, newSession, type Progress } from '../state/entry.js';
 import type { Position } from '../transcript/file/reader.js';
 import { NO_SESSION_FACTS, type SessionFacts } from '../transcript/turns/turn.js';
 
@@ -22,8 +22,13 @@ export interface Start extends Position {
   readonly prompt: string | undefined;
 }
 
+/** Up to this line turns are over, as runs that failed have found, wherever they were to be sent. */
+export function findClosedLine(all: Iterable<Progress>): number {
+  return Math.max(0, ...[...all].map(({ pending }) => pending?.closedLine ?? 0));
+}
+
 /** Start positions, best first: by byte offset, by line, from the top. The last turn is read again; it may have grown. */
-export function startPositions(entry: Entry): [Start, ...Start[]] {
+export function startPositions(entry: Entry, closedLine = findClosedLine([entry])): [Start, ...Start[]] {
   const { lastLine, sentLine = lastLine, held, turnCount, turnLine, agents, updated } = entry;
   const { turnsBefore = turnCount - 1 } = entry;
   const { agentsSince = lastLine > 0 && turnLine === undefined ? updated : undefined } = entry;
@@ -34,7 +39,7 @@ export function startPositions(entry: Entry): [Start, ...Start[]] {
     lastLine: 0,
     sentLine: 0,
     held: undefined,
-    closedLine: lastClosedLine(entry),
+    closedLine,
     time: undefined,
     session: NO_SESSION_FACTS,
     agents: undefined,
@@ -52,6 +57,7 @@ export function startPositions(entry: Entry): [Start, ...Start[]] {
 
 /** Where to look for turns of no run, which lie before what has been exported. */
 export function gapStart(entry: Entry): Start {
-  const [start] = startPositions({ ...NEW_ENTRY, agents: entry.agents, agentsSince: entry.agentsSince });
+  const { agents, agentsSince } = entry;
+  const [start] = startPositions({ ...joinEntry(newSession(entry.id)), agents, agentsSince });
   return { ...start, isForGaps: true };
 }

@@ -11,8 +11,8 @@ import { type AgentFolders, findAgentFiles } from '../transcript/agents/agent-fi
  * doubt it is, for instance if some of its turns are for another destination, or are muted.
  */
 export function isUnchanged(entry: Entry, path: string, destinationId: string, folders: AgentFolders): boolean {
-  const { destination, file, pending, scores = {}, runs, mutes = [], lastLine } = entry;
-  if (entry.path !== path || destination !== destinationId || file === undefined) return false;
+  const { file, pending, scores = {}, runs, mutes = [], lastLine } = entry;
+  if (entry.path !== path || file === undefined) return false;
   if (pending || mutes.length > 0 || Object.values(scores).some((turn) => turn !== undefined)) return false;
   if (listRuns(entry).some((run) => run.destination !== destinationId || run.given === undefined)) return false;
   if (findGaps(runs, lastLine).length > 0) return false;

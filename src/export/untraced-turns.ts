@@ -1,4 +1,4 @@
-import { type Entry, NEW_ENTRY } from '../state/entry.js';
+import type { Entry } from '../state/entry.js';
 import { findGaps, findRun } from '../state/runs.js';
 import { readAllTurns } from '../transcript/turns/read-all-turns.js';
 import { Ledger } from './ledger.js';
@@ -6,13 +6,14 @@ import { Ledger } from './ledger.js';
 /** Counts the turns of a session that no run is known for: hooks never send them, and a backfill does. */
 export function countUntraced(
   { path, sessionId, bytes }: { readonly path: string; readonly sessionId: string; readonly bytes: number },
-  entry: Entry = NEW_ENTRY,
+  entry: Entry | undefined,
 ): number {
+  if (!entry) return [...readAllTurns(path, 'main', sessionId)].filter(({ copied }) => !copied).length;
   const last = entry.runs.at(-1);
   const isOver = last?.toLine === undefined || bytes <= (entry.bytes ?? 0);
   // Only then the file has to be read.
   if (last && isOver && findGaps(entry.runs, last.fromLine).length === 0) return 0;
-  const ledger = new Ledger(entry, '', undefined);
+  const ledger = new Ledger(entry, '');
   let count = 0;
   for (const turn of readAllTurns(path, 'main', sessionId)) {
     const isKnown = turn.prompts.every(({ line }) => findRun(entry, line));

@@ -67,20 +67,20 @@ export interface Checkpoint {
   readonly hash: string;
 }
 
-const CheckpointFile = z.object({ destination: z.string(), checkpoints: z.array(Checkpoint) });
+const CheckpointFile = z.object({ version: z.literal(1), checkpoints: z.array(Checkpoint) });
 
 function isText(value: unknown): value is string {
   return typeof value === 'string';
 }
 
-/** Returns those of a destination. A file that cannot be read is as good as none: then turns are read from their beginning. */
-export function readCheckpoints(path: string, destination: string): Checkpoint[] {
+/** A file that cannot be read is as good as none: then turns are read from their beginning. */
+export function readCheckpoints(path: string): Checkpoint[] {
   const file = CheckpointFile.safeParse(parseJson(attempt(() => readFileSync(path, 'utf8')) ?? ''));
-  return file.success && file.data.destination === destination ? file.data.checkpoints : [];
+  return file.success ? file.data.checkpoints : [];
 }
 
 /** Replaces the file, or removes it if there are none. That it could not be written only costs time. */
-export function writeCheckpoints(path: string, destination: string, checkpoints: readonly Checkpoint[]): void {
+export function writeCheckpoints(path: string, checkpoints: readonly Checkpoint[]): void {
   const listed = checkpoints.map(({ point, ...rest }) => {
     const { ids, uuids, seen } = point;
     return { ...rest, point: { ...point, ids: [...ids], uuids: [...uuids], seen: [...seen] } };
@@ -88,6 +88,6 @@ export function writeCheckpoints(path: string, destination: string, checkpoints:
   attempt(() => {
     if (listed.length === 0) return rmSync(path, { force: true });
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    writeFileAtomically(path, JSON.stringify({ destination, checkpoints: listed }), 0o600);
+    writeFileAtomically(path, JSON.stringify({ version: 1, checkpoints: listed }), 0o600);
   });
 }

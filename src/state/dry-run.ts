@@ -1,51 +1,61 @@
-import { type Entry, mergeEntry, NEW_ENTRY, type SessionEntry, withProgressAt } from './entry.js';
+import {
+  divideChange,
+  type Entry,
+  joinEntry,
+  mergeEntry,
+  NO_PROGRESS,
+  newSession,
+  type Progress,
+  type Session,
+} from './entry.js';
 import type { Lock } from './lock.js';
 import type { SessionState } from './store.js';
 
 /** Reads the real state and keeps changes in memory: nothing is written. */
 export class DryRunState implements SessionState {
   readonly #state: SessionState;
-  readonly #changed = new Map<string, Entry | undefined>();
+  readonly #sessions = new Map<string, Session>();
+  /** By session and destination. */
+  readonly #progress = new Map<string, Map<string, Progress>>();
 
   constructor(state: SessionState) {
     this.#state = state;
   }
 
-  read(sessionId: string, destination?: string): Entry | undefined {
-    const entry = this.#changed.has(sessionId) ? this.#changed.get(sessionId) : this.#state.read(sessionId);
-    return entry && destination !== undefined ? withProgressAt(entry, destination) : entry;
+  read(sessionId: string, destination: string): Entry | undefined {
+    const session = this.readSession(sessionId);
+    return session && joinEntry(session, this.#readProgressAt(sessionId, destination));
+  }
+
+  readSession(sessionId: string): Session | undefined {
+    return this.#sessions.get(sessionId) ?? this.#state.readSession(sessionId);
+  }
+
+  readProgress(sessionId: string): Map<string, Progress> {
+    return new Map([...this.#state.readProgress(sessionId), ...(this.#progress.get(sessionId) ?? [])]);
   }
 
   async update(sessionId: string, change: Partial<Entry>, destination?: string): Promise<void> {
-    const entry = this.read(sessionId) ?? NEW_ENTRY;
-    const there = destination === undefined ? entry : withProgressAt(entry, destination);
-    this.#changed.set(sessionId, mergeEntry(there, change));
+    const { session, progress } = divideChange(change);
+    this.#sessions.set(sessionId, mergeEntry(this.readSession(sessionId) ?? newSession(sessionId), session));
+    if (destination === undefined) return;
+    const after = mergeEntry(this.#readProgressAt(sessionId, destination) ?? NO_PROGRESS, progress);
+    this.#progress.set(sessionId, new Map(this.#progress.get(sessionId)).set(destination, after));
   }
 
-  async remove(sessionIds: readonly string[]): Promise<void> {
-    for (const sessionId of sessionIds) this.#changed.set(sessionId, undefined);
+  sessionsWithFirst(first: string, sessionId: string): Session[] {
+    const stored = this.#state.sessionsWithFirst(first, sessionId).map((session) => [session.id, session] as const);
+    const all = new Map([...stored, ...this.#sessions]).values();
+    return [...all].filter((session) => session.id !== sessionId && session.first === first);
   }
 
-  sessionsWithFirst(first: string, sessionId: string): SessionEntry[] {
-    const stored: [string, Entry | undefined][] = this.#state.sessionsWithFirst(first, sessionId);
-    return [...new Map([...stored, ...this.#changed])].flatMap(([id, entry]): SessionEntry[] =>
-      id !== sessionId && entry?.first === first ? [[id, entry]] : [],
-    );
+  isMistaken(destination: string, sessionId: string): boolean {
+    return this.#state.isMistaken(destination, sessionId);
   }
 
-  sessionsWithAgent(agentId: string, destination: string): SessionEntry[] {
-    const stored: [string, Entry | undefined][] = this.#state.sessionsWithAgent(agentId, destination);
-    return [...new Map([...stored, ...this.#changed])].flatMap(([id, entry]): SessionEntry[] => {
-      const there = entry && withProgressAt(entry, destination);
-      return there?.agents?.[agentId] ? [[id, there]] : [];
-    });
-  }
+  acknowledge(): void {}
 
-  isMistaken(destination: string, entry: Entry): boolean {
-    return this.#state.isMistaken(destination, entry);
-  }
-
-  async checkWritable(): Promise<void> {}
+  checkWritable(): void {}
 
   readCheckpoints(): [] {
     return [];
@@ -55,5 +65,11 @@ export class DryRunState implements SessionState {
 
   async lock(): Promise<Lock> {
     return { isHeld: () => true, release() {} };
+  }
+
+  #readProgressAt(sessionId: string, destination: string): Progress | undefined {
+    const changed = this.#progress.get(sessionId)?.get(destination);
+    const stored = () => this.#state.read(sessionId, destination);
+    return changed ?? (divideChange(stored() ?? {}).progress as Progress);
   }
 }

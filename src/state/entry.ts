@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
-import { isRecord, type Json, mapValues, parseJson } from '../shared/json.js';
+import { isRecord, type Json, mapValues } from '../shared/json.js';
 import { optional } from '../shared/schema.js';
-import { Claim, listRuns, Mute, mergeByLine, mergeMutes, openRun, Run, type RunIdentity } from './runs.js';
+import { Claim, listRuns, Mute, mergeByLine, mergeMutes, openRun, Run } from './runs.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
 
@@ -70,11 +70,28 @@ const AgentEntry = z.object({
 });
 export type AgentEntry = z.infer<typeof AgentEntry>;
 
-/** How far a session has been exported to one destination. Line numbers are 1-based. */
+/** What is known of a session, wherever it is sent. */
+export const Session = z.object({
+  id: z.string(),
+  path: optional(z.string()),
+  /** The first prompt of the session: a session that begins with the same prompt is a fork of it. */
+  first: optional(z.string()),
+  /** In the order of their lines. */
+  runs: z.array(Run),
+  /** Turns that belong to a run which nobody saw begin: each is named by its Stop. */
+  claims: z.optional(z.array(Claim)),
+  mutes: z.optional(z.array(Mute)),
+  /** Up to this line turns are over that were not sent when that was found, or of which all was to be sent again. */
+  knownLine: optional(count),
+});
+export type Session = z.infer<typeof Session>;
+
 const progressFields = {
   /** The last line of the last turn that the server has acknowledged completely. */
   lastLine: count,
   turnCount: count,
+  /** When the progress was last saved. */
+  updated: z.catch(z.string(), ''),
   /** Where that turn starts, by line and by byte: the next run reads it again, since it may have grown. So may earlier ones. */
   turnLine: optional(count),
   offset: optional(count),
@@ -114,41 +131,30 @@ const progressFields = {
   pending: optional(z.object({ since: z.string(), attempts: count, reason: z.string(), closedLine: optional(count) })),
 };
 
-const Progress = z.object(progressFields);
-type Progress = z.infer<typeof Progress>;
+/** How far a session has been exported to one destination. Line numbers are 1-based. */
+export const Progress = z.object(progressFields);
+export type Progress = z.infer<typeof Progress>;
 
-/** What is known of a session, and how far it has been exported to its last destination. */
-export const Entry = z.object({
-  ...progressFields,
-  updated: z.catch(z.string(), ''),
-  path: optional(z.string()),
-  /** The first prompt of the session: a session that begins with the same prompt is a fork of it. */
-  first: optional(z.string()),
-  /** In the order of their lines. */
-  runs: z.catch(z.array(Run), []),
-  /** Turns that belong to a run which nobody saw begin: each is named by its Stop. */
-  claims: optional(z.array(Claim)),
-  mutes: optional(z.array(Mute)),
-  /** The last line that was known before all of it was to be sent again. */
-  knownLine: optional(count),
-  /** Where it was last exported; the first cc-langfuse did not record it. */
-  destination: optional(z.string()),
-  /** How far it has been exported to others. */
-  elsewhere: optional(z.record(z.string(), Progress)),
-});
-export type Entry = z.infer<typeof Entry>;
-export type SessionEntry = [sessionId: string, entry: Entry];
+/** A session, and how far it has been exported to a destination. */
+export type Entry = Session & Progress;
 
-const NO_PROGRESS: Progress = { lastLine: 0, turnCount: 0, acknowledged: false };
-export const NEW_ENTRY: Entry = { ...NO_PROGRESS, updated: '', runs: [] };
+export const NO_PROGRESS: Progress = { lastLine: 0, turnCount: 0, updated: '' };
+
+export function newSession(id: string): Session {
+  return { id, runs: [] };
+}
+
+export function joinEntry(session: Session, progress: Progress = NO_PROGRESS): Entry {
+  return { ...session, ...progress };
+}
 
 /** Forgets how far a session has been exported to a destination, so that all of it is sent again. */
-export const NOT_EXPORTED: Partial<Entry> = {
+export const NOT_EXPORTED: Partial<Progress> = {
   ...mapValues<unknown, undefined>(progressFields, () => undefined),
   ...NO_PROGRESS,
 };
 
-/** Merges a change into an entry; `agents` and `scores` are merged key by key, `runs` and `claims` by their first lines. */
+/** Merges a change into a session or its progress; `agents` and `scores` are merged key by key, `runs` and `claims` by their first lines. */
 export function mergeEntry<T extends Partial<Entry>>(before: T, change: Partial<Entry>): T {
   const agents = change.agents ? { agents: { ...before.agents, ...change.agents } } : {};
   const scores = change.scores ? { scores: { ...before.scores, ...change.scores } } : {};
@@ -158,144 +164,45 @@ export function mergeEntry<T extends Partial<Entry>>(before: T, change: Partial<
   return { ...before, ...change, ...agents, ...scores, ...runs, ...claims, ...mutes };
 }
 
-/** Returns the entry with the progress at a destination. The session may have been exported there by the first cc-langfuse. */
-export function withProgressAt(entry: Entry, destination: string): Entry {
-  const { destination: last = destination, elsewhere = {} } = entry;
-  if (last === destination) return { ...entry, destination };
-  const { [destination]: progress = NO_PROGRESS, ...others } = elsewhere;
-  const { data: left = NO_PROGRESS } = Progress.safeParse(entry);
-  const isWorthKeeping = left.acknowledged !== false || left.lastLine > 0 || left.pending !== undefined;
+/** Divides a change into what concerns the session and what its progress. */
+export function divideChange(change: Partial<Entry>): { session: Partial<Session>; progress: Partial<Progress> } {
+  const entries = Object.entries(change);
   return {
-    ...entry,
-    ...NOT_EXPORTED,
-    ...progress,
-    destination,
-    elsewhere: isWorthKeeping ? { ...others, [last]: left } : others,
+    session: Object.fromEntries(entries.filter(([name]) => !Object.hasOwn(progressFields, name))),
+    progress: Object.fromEntries(entries.filter(([name]) => Object.hasOwn(progressFields, name))),
   };
 }
 
-/** The last line of the turns that earlier runs knew, whether or not they were sent, and wherever. */
-export function lastKnownLine(entry: Entry): number {
-  const lines = listProgress(entry).map(({ sentLine = 0 }) => sentLine);
-  return Math.max(...lines, lastEndedLine(entry));
+/** The last line of the turns that are known to be over, wherever they were to be sent: one of which parts were sent may go on. */
+export function lastEndedLine({ knownLine = 0 }: Session, all: Iterable<Progress>): number {
+  return Math.max(knownLine, ...[...all].map(({ lastLine, pending }) => Math.max(lastLine, pending?.closedLine ?? 0)));
 }
 
-/** The last line of the turns that earlier runs knew to be over: a turn of which parts were sent may go on. */
-export function lastEndedLine(entry: Entry): number {
-  const lines = listProgress(entry).map(({ lastLine }) => lastLine);
-  return Math.max(...lines, lastClosedLine(entry), entry.knownLine ?? 0);
-}
-
-/** Up to this line turns are over, as runs that failed have found, wherever they were to be sent. */
-export function lastClosedLine(entry: Entry): number {
-  return Math.max(...listProgress(entry).map(({ pending }) => pending?.closedLine ?? 0));
-}
-
-function listProgress({ elsewhere = {}, ...progress }: Entry): Progress[] {
-  return [progress, ...Object.values(elsewhere)];
-}
-
-/** Whether sending to a destination has failed for the session. */
-export function hasFailedAt(entry: Entry, destination: string): boolean {
-  return (findProgress(entry, destination)?.pending?.attempts ?? 0) > 0;
-}
-
-/** Whether a destination has acknowledged anything of the session. */
-export function isAcknowledgedBy(entry: Entry, destination: string): boolean {
-  return findProgress(entry, destination)?.acknowledged === true;
-}
-
-function findProgress({ destination: last, elsewhere = {}, ...progress }: Entry, destination: string) {
-  return last === destination ? progress : elsewhere[destination];
-}
-
-/** Whether the session has nothing that a later run must look for. */
-function isSettled(entry: Entry): boolean {
-  const { pending, runs, claims = [], elsewhere = {} } = entry;
-  // A run without keys waits for some. Older versions did not always save the destination, nor what the run was given.
-  const isPending = ({ destination, given }: RunIdentity) =>
-    destination === undefined ? given !== undefined : elsewhere[destination]?.pending !== undefined;
-  const isOpen = openRun(runs) !== undefined || claims.some(({ endedAt }) => endedAt === undefined);
+/** Whether a session has nothing that a later run must look for at a destination. */
+export function isSettled(session: Session, destination: string, progress: Progress = NO_PROGRESS): boolean {
+  const { pending, agents = {} } = progress;
+  if (listRuns(session).every((run) => run.destination !== destination)) return true;
+  const open = [openRun(session.runs), ...(session.claims ?? []).filter(({ endedAt }) => endedAt === undefined)];
+  const isOpen = open.some((run) => run?.destination === destination);
   const isUnread = ([id, agent]: [string, AgentEntry | undefined]) =>
     agent !== undefined && agent.bytes === undefined && !agent.lost && !id.startsWith('workflow ');
-  const agents = listProgress(entry).flatMap((progress) => Object.entries(progress.agents ?? {}));
-  const hasUnread = agents.some(isUnread);
-  return pending === undefined && !isOpen && !hasUnread && !listRuns(entry).some(isPending);
+  return pending === undefined && !isOpen && !Object.entries(agents).some(isUnread);
 }
 
-type Fields = Record<string, unknown>;
-
-/** Reads an entry from the state file; undefined if it is not one. */
-export function decodeEntry(text: string): Entry | undefined {
-  const fields = decodeFields(text);
-  const entry = fields && Entry.safeParse(fields);
-  return entry?.success ? entry.data : undefined;
+/** Whether a run of the session waits for keys. */
+export function waitsForKeys(session: Session): boolean {
+  return listRuns(session).some(({ destination }) => destination === undefined);
 }
 
-/** Applies a change to an entry's text, at a destination if the change is about one. Fields that this version does not know are kept. */
-export function changeEntryText(text: string | undefined, change: Partial<Entry>, destination?: string): string {
-  const fields = decodeFields(text ?? '') ?? {};
-  const known: Entry = { ...NEW_ENTRY, ...fields };
-  const there = destination === undefined ? known : withProgressAt(known, destination);
-  return encodeFields({ ...mergeEntry(there, change), updated: new Date().toISOString() });
+/** The fields that the first cc-langfuse has, too, keep its names in the file. */
+export function encodeProgress({ lastLine, turnCount, updated, ...rest }: Progress): string {
+  return JSON.stringify({ version: 1, last_line: lastLine, turn_count: turnCount, updated, ...rest });
 }
 
-/** Rewrites the text of an entry from an older state file in the form that searches expect; other values stay unchanged. */
-export function upgradeEntryText(text: string): string {
-  const fields = decodeFields(text);
-  return fields ? encodeFields(fields as Entry) : text;
-}
-
-/** The fields that are searched in the text alone come first, in a fixed order, so that no text in the entry can imitate them. */
-function encodeFields(entry: Entry): string {
-  const { updated, ...rest } = renameFields(entry, toSnakeCase);
-  return JSON.stringify({ updated, settled: isSettled(entry), ...rest });
-}
-
-function decodeFields(text: string): Fields | undefined {
-  const fields = parseJson(text);
-  if (!isRecord(fields)) return undefined;
-  const { settled: _, ...renamed } = renameFields(fields, toCamelCase);
-  return Array.isArray(renamed.runs) ? renamed : upgradeFields(renamed);
-}
-
-/** Entries before version 3 have the callers of runs, and one destination and one set of settings for all of them. */
-function upgradeFields({ callers = [], given, ended, backfilled, ...fields }: Fields): Fields {
-  const { lastLine, sentLine, pending, destination } = fields;
-  const { closedLine } = isRecord(pending) ? pending : {};
-  const known = Math.max(...[0, lastLine, sentLine, closedLine].filter((line) => typeof line === 'number'));
-  // The first cc-langfuse recorded nothing else, so what follows may have been written with tracing off.
-  const isOver = ended === true || backfilled === true || (fields.path === undefined && destination === undefined);
-  const later = Array.isArray(callers) ? callers.filter(isRecord) : [];
-  const first = later[0]?.fromLine === 1 ? [] : [{ fromLine: 1 }];
-  const runs: Fields[] = [...first, ...later].map((run) => ({ ...run, destination, given }));
-  const last = { ...runs.at(-1), ...(isOver && { toLine: known }) };
-  return { acknowledged: Number(lastLine) > 0, ...fields, runs: [...runs.slice(0, -1), last] };
-}
-
-/** The state file has snake_case names, as the first cc-langfuse wrote them; scores and session facts never had. */
-function renameFields(fields: Fields, rename: (name: string) => string): Fields {
-  const renameKeys = (value: unknown) =>
-    isRecord(value) ? Object.fromEntries(Object.entries(value).map(([name, item]) => [rename(name), item])) : value;
-  const { agents, pending, callers, runs, claims, mutes, elsewhere } = fields;
-  return {
-    ...(renameKeys(fields) as Fields),
-    ...(isRecord(agents) && { agents: mapValues(agents, renameKeys) }),
-    ...(isRecord(pending) && { pending: renameKeys(pending) }),
-    ...(Array.isArray(callers) && { callers: callers.map(renameKeys) }),
-    ...(Array.isArray(runs) && { runs: runs.map(renameKeys) }),
-    ...(Array.isArray(claims) && { claims: claims.map(renameKeys) }),
-    ...(Array.isArray(mutes) && { mutes: mutes.map(renameKeys) }),
-    ...(isRecord(elsewhere) && {
-      elsewhere: mapValues(elsewhere, (progress) => (isRecord(progress) ? renameFields(progress, rename) : progress)),
-    }),
-  };
-}
-
-function toSnakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
-function toCamelCase(name: string): string {
-  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+/** Undefined if it is none, or one of a newer version. */
+export function decodeProgress(fields: unknown): Progress | undefined {
+  if (!isRecord(fields) || (fields.version ?? 1) !== 1) return undefined;
+  const { version: _, last_line: lastLine, turn_count: turnCount, ...rest } = fields;
+  const progress = Progress.safeParse({ ...rest, lastLine, turnCount });
+  return progress.success ? progress.data : undefined;
 }

@@ -2,24 +2,23 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { attempt } from '../shared/attempt.js';
 import type { Entry } from './entry.js';
-import { sessionFileName } from './lock.js';
-import { keepNewestFiles } from './newest-files.js';
 import { isMutedNow } from './runs.js';
+import { sessionFolder } from './store.js';
 
 /**
- * Saves what the launcher prints for Claude Code's status line, if the user has it there: then the launcher has made the folder.
- * It prints a text of other characters than letters, digits, commas and spaces for nobody.
+ * Saves what the launcher prints for Claude Code's status line, if the user has it there: then the launcher has made the mark. It
+ * prints a text of other characters than letters, digits, commas and spaces for nobody.
  */
-export function saveStatusLine(stateFolder: string, sessionId: string, readEntry: () => Entry | undefined): void {
-  const folder = join(stateFolder, 'cc-langfuse_status');
-  if (!existsSync(folder)) return;
+export function saveStatusLine(
+  stateFolder: string,
+  sessionId: string,
+  readEntry: () => Partial<Entry> | undefined,
+): void {
+  if (!existsSync(join(stateFolder, 'cc-langfuse_statusline'))) return;
   // It is only shown, so nothing else fails because of it.
-  attempt(() => {
-    const path = join(folder, sessionFileName(sessionId));
-    const isNew = !existsSync(path);
-    writeFileSync(path, `${describe(readEntry())}\n`, { mode: 0o600 });
-    if (isNew) keepNewestFiles(folder);
-  });
+  attempt(() =>
+    writeFileSync(join(sessionFolder(stateFolder, sessionId), 'status'), `${describe(readEntry())}\n`, { mode: 0o600 }),
+  );
 }
 
 function describe({ mutes, turnCount = 0, pending }: Partial<Entry> = {}): string {

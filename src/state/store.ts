@@ -3,6 +3,7 @@ import {
   constants,
   existsSync,
   fstatSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -13,265 +14,311 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import writeFileAtomic from 'write-file-atomic';
-import { identifyFile } from '../shared/file-identity.js';
+import { attempt } from '../shared/attempt.js';
+import { parseJson } from '../shared/json.js';
 import { type Checkpoint, readCheckpoints, writeCheckpoints } from './checkpoints.js';
+import { markDue, NO_DESTINATION, removeDue } from './due.js';
 import {
-  changeEntryText,
-  decodeEntry,
+  decodeProgress,
+  divideChange,
   type Entry,
-  hasFailedAt,
-  isAcknowledgedBy,
-  type SessionEntry,
-  withProgressAt,
+  encodeProgress,
+  isSettled,
+  joinEntry,
+  mergeEntry,
+  NO_PROGRESS,
+  newSession,
+  type Progress,
+  Session,
+  waitsForKeys,
 } from './entry.js';
-import {
-  decodeLines,
-  type FileLines,
-  findEntryText,
-  findUpdated,
-  formatFile,
-  isSettledLine,
-  parseFile,
-  salvage,
-  toBytes,
-  withEntry,
-  withoutEntry,
-} from './file-lines.js';
 import { type Lock, sessionFileName, takeLock } from './lock.js';
+import { listRuns } from './runs.js';
+import { readSeeds, type Seed } from './seed.js';
+import { hasAcknowledged, markAcknowledged } from './servers.js';
 
 const LOCK_WAIT_MS = 10_000;
-const FREE_BYTES = 1 << 16;
-const FILE_NAME = 'cc-langfuse_state.json';
-/** A temporary file that is left over when a process is killed while it writes. */
-const TEMPORARY = new RegExp(`^${FILE_NAME.replace('.', '\\.')}\\.\\d+$`);
-const LEFT_OVER_AFTER_MS = 60 * 60_000;
+const FREE_BYTES = 1 << 17;
+const A_DAY_MS = 24 * 60 * 60_000;
+const SESSION_FILE = 'session.json';
+const PROGRESS_FILE = /^(?!session\.json$)([^.]+)\.json$/;
 
-export function statePath(folder: string): string {
-  return join(folder, FILE_NAME);
+export function sessionsFolder(stateFolder: string): string {
+  return join(stateFolder, 'cc-langfuse_sessions');
 }
 
-export function locksFolder(folder: string): string {
-  return join(folder, 'cc-langfuse_locks');
+export function sessionFolder(stateFolder: string, sessionId: string): string {
+  return join(sessionsFolder(stateFolder), sessionFileName(sessionId));
+}
+
+/** A session with its progress at each destination. */
+export interface KnownSession {
+  readonly session: Session;
+  readonly progress: ReadonlyMap<string, Progress>;
 }
 
 /** What an export needs of the state. */
 export type SessionState = Pick<
   StateStore,
   | 'read'
+  | 'readSession'
+  | 'readProgress'
   | 'update'
-  | 'remove'
   | 'sessionsWithFirst'
-  | 'sessionsWithAgent'
   | 'isMistaken'
+  | 'acknowledge'
   | 'checkWritable'
   | 'lock'
   | 'readCheckpoints'
   | 'keepCheckpoints'
 >;
 
-type Change = (lines: FileLines) => FileLines;
-
-/** Of a corrupt file, the entries that are complete. */
-interface Loaded {
-  readonly lines: FileLines;
-  readonly isCorrupt: boolean;
-}
-
-/** The state file: one entry per session. */
+/** The state: a folder for each session, with what is known of it, and a file for its progress at each destination. */
 export class StateStore {
   readonly #folder: string;
-  readonly #path: string;
   readonly #onCorrupt: (keptAs: string) => void;
   readonly #writes: 'sync' | 'async';
-  /** The file as it was last read or written. It is always replaced, never changed, so its inode, size and time identify it. */
-  #cached: ({ id: string } & Loaded) | undefined;
-  /** Changes that wait for the write under way: the next write takes all of them. */
-  #waiting: Change[] = [];
-  #writing: Promise<void> = Promise.resolve();
+  readonly #acknowledged = new Set<string>();
+  #seeds: ReadonlyMap<string, Seed> | undefined;
 
   /** Writing asynchronously takes longer, and only pays if the process has other work to do meanwhile. */
-  constructor(folder: string, onCorrupt: (keptAs: string) => void, writes: 'sync' | 'async' = 'sync') {
+  constructor(folder: string, onCorrupt: (keptAs: string) => void = () => {}, writes: 'sync' | 'async' = 'sync') {
     this.#folder = folder;
-    this.#path = statePath(folder);
     this.#onCorrupt = onCorrupt;
     this.#writes = writes;
   }
 
-  /** Whether the next change will set the file aside. The entries in it that are complete are read until then, and kept. */
-  get isCorrupt(): boolean {
-    return this.#load().isCorrupt;
+  /** Returns a session with its progress at a destination; undefined if the session is new. */
+  read(sessionId: string, destination: string): Entry | undefined {
+    const session = this.readSession(sessionId);
+    return session && joinEntry(session, this.#readProgressAt(sessionId, destination));
   }
 
-  /** Returns a session with its progress at a destination, or at the last one. Undefined if the session is new. */
-  read(sessionId: string, destination?: string): Entry | undefined {
-    const text = findEntryText(this.#lines(), sessionId);
-    const entry = text === undefined ? undefined : decodeEntry(text);
-    return entry && destination !== undefined ? withProgressAt(entry, destination) : entry;
+  /** Throws if what is known of the session cannot be read: then nothing says what must stay here. */
+  readSession(sessionId: string): Session | undefined {
+    const path = join(this.#sessionFolder(sessionId), SESSION_FILE);
+    const text = readText(path);
+    if (text === undefined) return this.#findSeed(sessionId)?.session;
+    const session = Session.safeParse(parseJson(text));
+    if (session.success) return session.data;
+    throw new Error(`${path} is corrupt`);
   }
 
-  all(): SessionEntry[] {
-    return decodeLines(this.#lines());
+  /** Returns a session's progress by destination. What the first cc-langfuse sent has no name. */
+  readProgress(sessionId: string): Map<string, Progress> {
+    const all = new Map<string, Progress>();
+    for (const destination of this.#listDestinations(sessionId)) {
+      const progress = this.#readProgressFile(sessionId, destination);
+      if (progress) all.set(destination, progress);
+    }
+    const seed = this.#findSeed(sessionId);
+    return all.size === 0 && seed ? new Map([['', seed.progress]]) : all;
   }
 
-  /** Returns the sessions that a later run has to look at. */
-  unsettled(): SessionEntry[] {
-    return decodeLines(this.#lines().filter((line) => !isSettledLine(line)));
+  /** Returns a session with its progress where it was sent last. */
+  readNewest(sessionId: string): Entry | undefined {
+    const session = this.readSession(sessionId);
+    const all = [...this.readProgress(sessionId).values()];
+    return session && joinEntry(session, all.toSorted((a, b) => b.updated.localeCompare(a.updated))[0]);
+  }
+
+  /** Returns all sessions; those that cannot be read are passed to `onUnreadable`. */
+  all(onUnreadable: (path: string) => void = () => {}): KnownSession[] {
+    const names = listSessions(this.#folder);
+    const ids = new Set([...names, ...this.#listSeeds().keys()]);
+    return [...ids].flatMap((id) => {
+      try {
+        const session = this.readSession(id);
+        return session ? [{ session, progress: this.readProgress(id) }] : [];
+      } catch {
+        onUnreadable(join(this.#sessionFolder(id), SESSION_FILE));
+        return [];
+      }
+    });
   }
 
   /** Whether a destination's URL or key is wrong: sending to it failed for the session, and nothing has ever arrived there. */
-  isMistaken(destination: string, entry: Entry): boolean {
-    return hasFailedAt(entry, destination) && !this.hasAcknowledged(destination);
+  isMistaken(destination: string, sessionId: string): boolean {
+    const { pending } = this.#readProgressAt(sessionId, destination) ?? NO_PROGRESS;
+    return (pending?.attempts ?? 0) > 0 && !hasAcknowledged(this.#folder, destination);
   }
 
-  /** Whether a destination has acknowledged anything of any session. */
-  hasAcknowledged(destination: string): boolean {
-    const candidates = this.#lines().filter((line) => line.includes(destination));
-    return decodeLines(candidates).some(([, entry]) => isAcknowledgedBy(entry, destination));
+  /** Notes that a destination has acknowledged something: then it is not a mistake. */
+  acknowledge(destination: string): void {
+    if (this.#acknowledged.has(destination)) return;
+    this.#acknowledged.add(destination);
+    markAcknowledged(this.#folder, destination);
   }
 
-  /** Returns at most `limit` sessions that have not changed since a moment, the oldest first. */
-  untouchedSince(moment: string, limit: number): SessionEntry[] {
-    const candidates = this.#lines().filter((line) => findUpdated(line) < moment);
-    const oldestFirst = candidates.toSorted((a, b) => findUpdated(a).localeCompare(findUpdated(b)));
-    return decodeLines(oldestFirst.slice(0, limit)).filter(([, { updated }]) => updated < moment);
+  /** Returns the other sessions that begin with this prompt. All sessions are read for it. */
+  sessionsWithFirst(first: string, sessionId: string): Session[] {
+    const all = this.all().map(({ session }) => session);
+    return all.filter((session) => session.id !== sessionId && session.first === first);
   }
 
-  /** Returns the other sessions that begin with this prompt. */
-  sessionsWithFirst(first: string, sessionId: string): SessionEntry[] {
-    const mark = toBytes(`"first":${JSON.stringify(first)}`);
-    const candidates = this.#lines().filter((line) => line.includes(mark));
-    return decodeLines(candidates).filter(([id, entry]) => id !== sessionId && entry.first === first);
-  }
-
-  /** Returns the sessions that know an agent, with their progress at a destination. */
-  sessionsWithAgent(agentId: string, destination: string): SessionEntry[] {
-    const mark = toBytes(`${JSON.stringify(agentId)}:`);
-    const candidates = decodeLines(this.#lines().filter((line) => line.includes(mark)));
-    return candidates
-      .map(([id, entry]): SessionEntry => [id, withProgressAt(entry, destination)])
-      .filter(([, { agents }]) => agents?.[agentId] !== undefined);
-  }
-
-  /**
-   * Changes a session's entry on disk, and with a destination its progress there, whatever other processes change meanwhile.
-   * Resolves once it is written.
-   */
-  update(sessionId: string, change: Partial<Entry>, destination?: string): Promise<void> {
-    return this.#change((lines) =>
-      withEntry(lines, sessionId, changeEntryText(findEntryText(lines, sessionId), change, destination)),
-    );
+  /** Changes what is known of a session, and its progress at a destination if the change has some, whatever other processes change. */
+  async update(sessionId: string, change: Partial<Entry>, destination?: string): Promise<void> {
+    const folder = this.#sessionFolder(sessionId);
+    const lock = await takeLock(join(folder, 'session.lock'), Date.now() + LOCK_WAIT_MS);
+    if (!lock) throw new Error('the state of the session stayed locked');
+    try {
+      const { session: sessionChange, progress: progressChange } = divideChange(change);
+      const before = this.readSession(sessionId);
+      // It may still be that of the first cc-langfuse, which is taken over as soon as anything is written.
+      const known = destination === undefined ? undefined : this.#readProgressAt(sessionId, destination);
+      const session = await this.#writeSession(sessionId, before, sessionChange);
+      const hasProgress = destination !== undefined && Object.keys(progressChange).length > 0;
+      const progress = hasProgress ? await this.#writeProgress(sessionId, destination, known, progressChange) : known;
+      if (destination !== undefined) this.#updateDue(session, destination, progress);
+      if (session !== before)
+        for (const { destination: other = NO_DESTINATION } of [...listRuns(session), ...listRuns(before ?? session)])
+          if (other !== destination) this.#updateDue(session, other, this.#readProgressAt(sessionId, other));
+    } finally {
+      lock.release();
+    }
   }
 
   /** Returns how far an earlier run has come in turns that are too long for one run. */
   readCheckpoints(sessionId: string, destination: string): Checkpoint[] {
-    return readCheckpoints(this.#checkpointsPath(sessionId), destination);
+    return readCheckpoints(this.#checkpointsPath(sessionId, destination));
   }
 
   keepCheckpoints(sessionId: string, destination: string, checkpoints: readonly Checkpoint[]): void {
-    writeCheckpoints(this.#checkpointsPath(sessionId), destination, checkpoints);
+    writeCheckpoints(this.#checkpointsPath(sessionId, destination), checkpoints);
   }
 
-  remove(sessionIds: readonly string[]): Promise<void> {
-    for (const sessionId of sessionIds) writeCheckpoints(this.#checkpointsPath(sessionId), '', []);
-    return this.#change((lines) => sessionIds.reduce(withoutEntry, lines));
+  remove(sessionId: string): void {
+    rmSync(this.#sessionFolder(sessionId), { recursive: true, force: true });
   }
 
   /** Throws if nothing can be written: then every run would send the same again. */
-  async checkWritable(): Promise<void> {
-    const lock = await this.#lockFile();
-    lock.release();
+  checkWritable(): void {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const { bavail, bsize } = statfsSync(this.#folder);
-    const needed = 2 * (statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0) + FREE_BYTES;
-    if (bavail * bsize < needed) throw new Error('the disk of the state folder is full');
-  }
-
-  /** Removes temporary files that killed processes have left over. */
-  tidy(): void {
-    const names = existsSync(this.#folder) ? readdirSync(this.#folder).filter((name) => TEMPORARY.test(name)) : [];
-    for (const path of names.map((name) => join(this.#folder, name))) {
-      const { mtimeMs = Date.now() } = statSync(path, { throwIfNoEntry: false }) ?? {};
-      if (Date.now() - mtimeMs > LEFT_OVER_AFTER_MS) rmSync(path, { force: true });
-    }
+    if (bavail * bsize < FREE_BYTES) throw new Error('the disk of the state folder is full');
   }
 
   /**
    * Waits until the deadline (ms since 1970) for the right to send a session to a destination; undefined if another run keeps it.
    */
   lock(sessionId: string, destination: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined> {
-    return takeLock(
-      join(locksFolder(this.#folder), `${sessionFileName(sessionId)}.${destination}.lock`),
-      deadline,
-      stop,
-    );
+    return takeLock(join(this.#sessionFolder(sessionId), `${destination}.lock`), deadline, stop);
   }
 
-  #checkpointsPath(sessionId: string): string {
-    return join(this.#folder, 'cc-langfuse_parts', `${sessionFileName(sessionId)}.json`);
+  /** Returns the session as it is then, which is the same if nothing has changed. */
+  async #writeSession(sessionId: string, before: Session | undefined, change: Partial<Session>): Promise<Session> {
+    const after = mergeEntry(before ?? newSession(sessionId), change);
+    if (before && isDeepStrictEqual(after, before)) return before;
+    const path = join(this.#sessionFolder(sessionId), SESSION_FILE);
+    await this.#write(path, JSON.stringify({ version: 1, ...after }));
+    return after;
   }
 
-  #change(change: Change): Promise<void> {
-    this.#waiting.push(change);
-    if (this.#waiting.length === 1) this.#writing = this.#writing.catch(() => {}).then(() => this.#write());
-    return this.#writing;
+  async #writeProgress(
+    sessionId: string,
+    destination: string,
+    before: Progress = NO_PROGRESS,
+    change: Partial<Progress>,
+  ): Promise<Progress> {
+    const path = this.#progressPath(sessionId, destination);
+    if (before === NO_PROGRESS && existsSync(path)) this.#setAside(path);
+    const after = { ...mergeEntry(before, change), updated: new Date().toISOString() };
+    await this.#write(path, encodeProgress(after));
+    return after;
   }
 
-  async #write(): Promise<void> {
-    let changes: Change[] = [];
-    const lock = await this.#lockFile().finally(() => {
-      changes = this.#waiting;
-      this.#waiting = [];
-    });
-    try {
-      const loaded = this.#load();
-      if (loaded.isCorrupt) this.#setAside();
-      const lines = changes.reduce((before, change) => change(before), loaded.lines);
-      const bytes = formatFile(lines);
-      // We write the temporary file ourselves: the library takes a write that a full disk cut short for a complete one.
-      const options = { mode: 0o600, tmpfileCreated: (temporary: string) => writeFileSync(temporary, bytes) };
-      if (this.#writes === 'sync') writeFileAtomic.sync(this.#path, '', options);
-      else await writeFileAtomic(this.#path, '', options);
-      this.#cached = { id: identifyFile(statSync(this.#path, { bigint: true })), lines, isCorrupt: false };
-    } finally {
-      lock.release();
-    }
+  #updateDue(session: Session, destination: string, progress: Progress | undefined): void {
+    const { id: sessionId, path } = session;
+    const isDue = destination === NO_DESTINATION ? waitsForKeys(session) : !isSettled(session, destination, progress);
+    if (!isDue) removeDue(this.#folder, { sessionId, destination });
+    else if (path !== undefined) markDue(this.#folder, { sessionId, destination, path });
   }
 
-  async #lockFile(): Promise<Lock> {
-    const lock = await takeLock(`${this.#path}.lock`, Date.now() + LOCK_WAIT_MS);
-    if (!lock) throw new Error('the state file stayed locked');
-    return lock;
+  async #write(path: string, text: string): Promise<void> {
+    // We write the temporary file ourselves: the library takes a write that a full disk cut short for a complete one.
+    const options = { mode: 0o600, tmpfileCreated: (temporary: string) => writeFileSync(temporary, text) };
+    if (this.#writes === 'sync') writeFileAtomic.sync(path, '', options);
+    else await writeFileAtomic(path, '', options);
   }
 
-  #lines(): FileLines {
-    return this.#load().lines;
+  #readProgressAt(sessionId: string, destination: string): Progress | undefined {
+    const progress = this.#readProgressFile(sessionId, destination);
+    if (progress || !this.#findSeed(sessionId)) return progress;
+    // The first destination that the session is sent to takes over what the first cc-langfuse sent.
+    return this.#listDestinations(sessionId).length === 0 ? this.#findSeed(sessionId)?.progress : undefined;
   }
 
-  #load(): Loaded {
-    let file: number | undefined;
-    try {
-      // Without O_NONBLOCK, opening a FIFO would hang.
-      file = openSync(this.#path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-      const status = fstatSync(file, { bigint: true });
-      if (!status.isFile()) throw Object.assign(new Error(), { code: 'not a regular file' });
-      const id = identifyFile(status);
-      if (this.#cached?.id === id) return this.#cached;
-      const bytes = readFileSync(file);
-      const lines = parseFile(bytes);
-      this.#cached = { id, lines: lines ?? salvage(bytes), isCorrupt: lines === undefined };
-      return this.#cached;
-    } catch (error) {
-      const { code = '' } = error as NodeJS.ErrnoException;
-      if (code === 'ENOENT') return { lines: [], isCorrupt: false };
-      throw new Error(`the state file ${this.#path} cannot be read: ${code}`);
-    } finally {
-      if (file !== undefined) closeSync(file);
-    }
+  /** What is corrupt counts for nothing: then all is sent again, under the same ids. */
+  #readProgressFile(sessionId: string, destination: string): Progress | undefined {
+    const text = readText(this.#progressPath(sessionId, destination));
+    return text === undefined ? undefined : decodeProgress(parseJson(text));
   }
 
-  #setAside(): void {
-    const keptAs = `${this.#path}.corrupt-${Date.now()}`;
-    renameSync(this.#path, keptAs);
+  /** Keeps a corrupt file for the user to look at. */
+  #setAside(path: string): void {
+    const keptAs = `${path}.corrupt-${Date.now()}`;
+    renameSync(path, keptAs);
     this.#onCorrupt(keptAs);
   }
+
+  #progressPath(sessionId: string, destination: string): string {
+    return join(this.#sessionFolder(sessionId), `${destination}.json`);
+  }
+
+  #listDestinations(sessionId: string): string[] {
+    const names = attempt(() => readdirSync(this.#sessionFolder(sessionId))) ?? [];
+    return names.flatMap((name) => PROGRESS_FILE.exec(name)?.[1] ?? []);
+  }
+
+  #findSeed(sessionId: string): Seed | undefined {
+    return this.#listSeeds().get(sessionId);
+  }
+
+  #listSeeds(): ReadonlyMap<string, Seed> {
+    this.#seeds ??= readSeeds(this.#folder);
+    return this.#seeds;
+  }
+
+  #sessionFolder(sessionId: string): string {
+    return sessionFolder(this.#folder, sessionId);
+  }
+
+  #checkpointsPath(sessionId: string, destination: string): string {
+    return join(this.#sessionFolder(sessionId), `${destination}.part.json`);
+  }
+}
+
+/** Undefined if there is no such file; throws if it is another kind of file, or must not be read. */
+function readText(path: string): string | undefined {
+  let file: number | undefined;
+  try {
+    // Without O_NONBLOCK, opening a FIFO would hang.
+    file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    if (!fstatSync(file).isFile()) throw Object.assign(new Error(), { code: 'not a regular file' });
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw new Error(`${path} cannot be read: ${code}`);
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
+
+/** Sessions in whose folders nothing has changed since a moment. They are looked for once a day. */
+export function findUntouched(stateFolder: string, before: number): string[] {
+  const folder = sessionsFolder(stateFolder);
+  const mark = join(folder, '.looked');
+  const { mtimeMs: lookedAt = 0 } = statSync(mark, { throwIfNoEntry: false }) ?? {};
+  if (Math.abs(Date.now() - lookedAt) < A_DAY_MS) return [];
+  const names = listSessions(stateFolder);
+  attempt(() => writeFileSync(mark, '', { mode: 0o600 }));
+  return names.filter((name) => (attempt(() => statSync(join(folder, name)).mtimeMs) ?? before) < before);
+}
+
+function listSessions(stateFolder: string): string[] {
+  const names = attempt(() => readdirSync(sessionsFolder(stateFolder))) ?? [];
+  return names.filter((name) => !name.startsWith('.'));
 }

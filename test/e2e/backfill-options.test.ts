@@ -74,7 +74,7 @@ describe('the selection of sessions', () => {
     write(7, { cwd: '/home/dev/worktree', turns: 3, startsAt: Date.now() - 6 * DAY });
     cpSync(short, short.replace('.jsonl', ' backup.jsonl'));
     expect(await exported('--all')).toEqual([1, 2, 3, 7, 10]);
-    expect(workplace.state[sessionIdOf(7)]).toMatchObject({ turn_count: 3 });
+    expect(workplace.state[sessionIdOf(7)]).toMatchObject({ turnCount: 3 });
   });
 });
 

@@ -170,7 +170,7 @@ describe('two backfills and sixteen hooks at the same time', () => {
     for (const { exitCode } of await Promise.all(runs)) expect(exitCode).toBe(0);
     expect(workplace.server.roots).toHaveLength(80);
     expectEachSentOnce(workplace.server);
-    expect(Object.values(workplace.state)).toMatchObject(Array(8).fill({ turn_count: 10, last_line: 80 }));
+    expect(Object.values(workplace.state)).toMatchObject(Array(8).fill({ turnCount: 10, lastLine: 80 }));
   }, 60_000);
 });
 
@@ -238,7 +238,7 @@ describe('a session whose other turns were copied from another', () => {
     );
     put(copied);
     workplace.letIdle();
-    rmSync(join(workplace.stateFolder, 'cc-langfuse_state.json'));
+    rmSync(join(workplace.stateFolder, 'cc-langfuse_sessions'), { recursive: true });
     expect((await workplace.backfill('--all')).stdout).toContain(
       'has only turns that were copied from another session',
     );

@@ -1,5 +1,5 @@
-import { mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { createTraceId } from '@langfuse/tracing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { appendLines, appendTurn as appendTurnTo, assistant, at, toolResult, toolUse, user } from '../support/lines.js';
@@ -340,7 +340,7 @@ describe('the metadata of a trace', () => {
       github_workflow: 'CI',
       github_sha: 'f00d',
     });
-    expect(readFileSync(join(workplace.stateFolder, 'cc-langfuse_state.json'), 'utf8')).not.toContain('ghs_secret');
+    expect(JSON.stringify(workplace.state)).not.toContain('ghs_secret');
   });
 
   test.each([

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LangfuseServer } from '../support/langfuse-server.js';
 import { appendLines, appendTurn, assistant, at, SESSION, toolResult, toolUse, user } from '../support/lines.js';
 import { type Environment, POLL, run, Workplace } from '../support/program.js';
+import { listLocks } from '../support/state-files.js';
 
 // What was to stay stays: a turn leaves only if its prompt was given in a run that a hook has recorded, or if its own Stop names it.
 
@@ -454,8 +455,7 @@ test('a session that is muted while a Stop waits for its answer is sent no furth
   await hook('SessionStart', { source: 'startup' });
   appendLines(path(), user('question 1', { uuid: 'u1', promptId: 'p1', timestamp: at(10) }));
   const stopped = stop(1);
-  await expect.poll(() => existsSync(join(workplace.stateFolder, 'cc-langfuse_locks')), POLL).toBe(true);
-  await expect.poll(() => readdirSync(join(workplace.stateFolder, 'cc-langfuse_locks')).length, POLL).toBe(1);
+  await expect.poll(() => listLocks(workplace.stateFolder), POLL).toHaveLength(1);
   await command('mute', SESSION);
   appendLines(path(), assistant('m1', 'answer 1', { timestamp: at(15) }));
   await stopped;

@@ -12,6 +12,7 @@ import { DoctorHome, listen } from '../support/doctor.js';
 import { sessionIdOf, writeSession } from '../support/generated.js';
 import { Newcomer } from '../support/newcomer.js';
 import { PROGRAM, run } from '../support/program.js';
+import { sessionFile } from '../support/state-files.js';
 import { runInTerminal } from '../support/terminal.js';
 
 let home: DoctorHome;
@@ -67,7 +68,7 @@ describe('doctor', () => {
 
       Files
         ✓ state-folder    ~/.claude/state
-        ✓ state           ~/.claude/state/cc-langfuse_state.json (1 session, 625 B)
+        ✓ state           ~/.claude/state/cc-langfuse_sessions (1 session)
         - log             nothing has been logged yet
 
       Server
@@ -140,10 +141,10 @@ describe('doctor', () => {
 
   test('prints JSON, sends no observation and leaves every file as it was', async () => {
     home.setUp();
-    home.writeState('corrupt');
+    const pending = { since: '2026-10-01T00:00:00.000Z', attempts: 1, reason: 'none' };
+    home.writeState({ s: 'corrupt', t: { last_line: 0, turn_count: 0, updated: '', pending } });
     home.writeSettings('not JSON', 'local');
-    mkdirSync(join(home.stateFolder, 'cc-langfuse_locks'));
-    writeFileSync(join(home.stateFolder, 'cc-langfuse_locks', 'x.lock'), '1 elsewhere');
+    writeFileSync(sessionFile(home.stateFolder, 's', 'x.lock'), '1 elsewhere');
     const before = listTree(home.home);
     const { stdout, exitCode } = await home.doctor(['--json']);
     const { ok, version: reported, checks } = JSON.parse(stdout);
@@ -281,8 +282,8 @@ describe('doctor', () => {
     const spaced = join(home.home, 'my home');
     const state = join(spaced, '.claude', 'state');
     mkdirSync(state, { recursive: true });
-    writeFileSync(join(state, 'cc-langfuse_state.json'), '{}', { mode: 0o644 });
-    const fix = `chmod 600 '${join(state, 'cc-langfuse_state.json')}'`;
+    writeFileSync(join(state, 'cc-langfuse_hook.log'), '', { mode: 0o644 });
+    const fix = `chmod go= '${join(state, 'cc-langfuse_hook.log')}'`;
     // A shell would not expand `~` between quotes.
     expect((await home.doctor([], { HOME: spaced })).stdout).toContain(`\u2192 ${fix}\n`);
   });

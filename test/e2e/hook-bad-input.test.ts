@@ -27,6 +27,7 @@ import {
 } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
+import { sessionFile } from '../support/state-files.js';
 
 let workplace: Workplace;
 
@@ -122,7 +123,9 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
   test('unless the transcript appears shortly after the hook has started, as it does for a quick first answer', async () => {
     const ended = workplace.hook(payload({ last_assistant_message: 'answer 1' }));
     // The first file that it writes, before it looks for the transcript.
-    await expect.poll(() => existsSync(join(workplace.stateFolder, 'cc-langfuse_open')), { interval: 1 }).toBe(true);
+    await expect
+      .poll(() => existsSync(sessionFile(workplace.stateFolder, SESSION, 'open')), { interval: 1 })
+      .toBe(true);
     write(turnLines(1));
     expect(await ended).toMatchObject(quietly);
     expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
@@ -171,27 +174,40 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
     const tool = workplace.server.observations.find(({ type }) => type === 'tool');
     expect(tool?.metadata).toMatchObject({ output_full_chars: 50_000_000 });
     expect(String(tool?.output)).toMatch(/^x{200000}… \[49800000 more characters\]$/);
-    expect(workplace.state[SESSION]).toMatchObject({ last_line: 4 });
+    expect(workplace.state[SESSION]).toMatchObject({ lastLine: 4 });
   });
 
-  test('if the state file is corrupt: it is set aside, and the session is exported from its beginning', async () => {
+  test('if what says how far it was sent is corrupt: it is set aside, and the session is sent again', async () => {
     write(turnLines(1));
-    mkdirSync(workplace.stateFolder, { recursive: true });
-    writeFileSync(join(workplace.stateFolder, 'cc-langfuse_state.json'), '{"half":');
+    await workplace.hook(payload());
+    const path = sessionFile(workplace.stateFolder, SESSION, `${workplace.state[SESSION]?.destination}.json`);
+    writeFileSync(path, '{"half":');
+    append(...turnLines(2));
     expect(await workplace.hook(payload())).toMatchObject(quietly);
-    expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
+    expect([...workplace.server.arrivals.values()]).toEqual([2, 2, 1, 1]);
     const [entry] = workplace.log;
-    expect(entry?.msg).toBe('the state file was corrupt and has been set aside');
+    expect(entry?.msg).toBe('how far a session was sent could not be read, it is sent again');
     expect(readFileSync(String(entry?.keptAs), 'utf8')).toBe('{"half":');
   });
 
-  test('if the state file is read-only: it is replaced', async () => {
+  test('if what is known of the session is corrupt: the log names it, and nothing is sent', async () => {
+    write(turnLines(1));
+    await workplace.start(payload());
+    const path = sessionFile(workplace.stateFolder, SESSION);
+    writeFileSync(path, '{"runs":');
+    expect(await workplace.hook(payload())).toMatchObject(quietly);
+    expect(workplace.server.requests).toEqual([]);
+    expect(messages()).toContain(`${path} is corrupt`);
+  });
+
+  test('if the files of the state are read-only: they are replaced', async () => {
     write(turnLines(1));
     await workplace.hook(payload());
-    execFileSync('chmod', ['0400', join(workplace.stateFolder, 'cc-langfuse_state.json')]);
+    for (const name of ['session', workplace.state[SESSION]?.destination])
+      execFileSync('chmod', ['0400', sessionFile(workplace.stateFolder, SESSION, `${name}.json`)]);
     append(...turnLines(2));
     await workplace.hook(payload());
-    expect(workplace.state[SESSION]).toMatchObject({ turn_count: 2 });
+    expect(workplace.state[SESSION]).toMatchObject({ turnCount: 2 });
   });
 
   test('if the state folder cannot be created: stderr says so, nothing is sent, and everything is sent once it can be', async () => {
@@ -208,13 +224,13 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
     expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
   });
 
-  test('if a folder is in the place of the state file: the log names it', async () => {
+  test("if a folder is in the place of a session's file: the log names it", async () => {
     write(turnLines(1));
-    mkdirSync(join(workplace.stateFolder, 'cc-langfuse_state.json'), { recursive: true });
+    const path = sessionFile(workplace.stateFolder, SESSION);
+    mkdirSync(path, { recursive: true });
     expect(await workplace.hook(payload())).toMatchObject(quietly);
-    const path = join(workplace.stateFolder, 'cc-langfuse_state.json');
-    const message = `the state file ${path} cannot be read: not a regular file`;
-    expect(messages()).toEqual([message, message]);
+    expect(new Set(messages())).toEqual(new Set([`${path} cannot be read: not a regular file`]));
+    expect(workplace.server.requests).toEqual([]);
   });
 
   test('if stdin stays open after the payload, with or without a newline', async () => {

@@ -26,6 +26,7 @@ import {
 } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
+import { sessionFile } from '../support/state-files.js';
 
 let workplace: Workplace;
 
@@ -67,10 +68,10 @@ describe('one hook after another', () => {
     expect(names().filter((name) => name.startsWith('Turn'))).toEqual(['Turn 1', 'Turn 2', 'Turn 3']);
     expectEachSentOnce(workplace.server);
     expect(workplace.state[SESSION]).toEqual({
-      last_line: 6,
-      sent_line: 6,
-      turn_count: 3,
-      turn_line: 5,
+      lastLine: 6,
+      sentLine: 6,
+      turnCount: 3,
+      turnLine: 5,
       offset: statSync(transcript()).size - jsonLines(turnLines(3)).length,
       prompt: 'u3',
       roots: [expect.stringMatching(/^[0-9a-f]{16}$/)],
@@ -78,13 +79,12 @@ describe('one hook after another', () => {
       bytes: statSync(transcript()).size,
       file: expect.stringMatching(new RegExp(`^\\d+ ${statSync(transcript()).size} \\d+$`)),
       acknowledged: true,
-      settled: true,
       runs: [
         {
-          from_line: 1,
-          to_line: 6,
-          started_at: expect.any(Number),
-          ended_at: expect.any(Number),
+          fromLine: 1,
+          toLine: 6,
+          startedAt: expect.any(Number),
+          endedAt: expect.any(Number),
           destination: workplace.state[SESSION]?.destination,
           given: {},
         },
@@ -99,7 +99,7 @@ describe('one hook after another', () => {
   test('a turn without an answer is exported once it has one', async () => {
     write([...turnLines(1), ...turnLines(2).slice(0, 1)]);
     await workplace.hook(payload());
-    expect(workplace.state[SESSION]).toMatchObject({ last_line: 2, turn_count: 1 });
+    expect(workplace.state[SESSION]).toMatchObject({ lastLine: 2, turnCount: 1 });
     append(...turnLines(2).slice(1));
     await workplace.hook(payload());
     expect(names().filter((name) => name.startsWith('Turn'))).toEqual(['Turn 1', 'Turn 2']);
@@ -132,7 +132,7 @@ describe('one hook after another', () => {
     await workplace.hook(payload());
     append('{"also torn":', ...turnLines(3));
     await workplace.hook(payload());
-    expect(workplace.state[SESSION]).toMatchObject({ last_line: 9, turn_count: 3, turn_line: 7 });
+    expect(workplace.state[SESSION]).toMatchObject({ lastLine: 9, turnCount: 3, turnLine: 7 });
     expect(workplace.log.map(({ msg, file, line, reason }) => ({ msg, file, line, reason }))).toEqual(
       [1, 4, 7].map((line) => ({
         msg: 'skipped a line that cannot be read',
@@ -165,7 +165,7 @@ describe('one hook after another', () => {
     appendFileSync(moved, jsonLines(turnLines(2)));
     await workplace.hook(payload({ transcript_path: moved }));
     expect(names().filter((name) => name.startsWith('Turn'))).toEqual(['Turn 1', 'Turn 2']);
-    expect(workplace.state[SESSION]).toMatchObject({ path: moved, turn_count: 2 });
+    expect(workplace.state[SESSION]).toMatchObject({ path: moved, turnCount: 2 });
   });
 
   test('a transcript whose bytes were shifted is continued at its line, and one that was replaced is read from the start', async () => {
@@ -189,7 +189,7 @@ describe('a transcript that was cut', () => {
     ]);
     write([...turnLines(1), ...calls.flat()]);
     await workplace.hook(payload());
-    expect(workplace.state[SESSION]).toMatchObject({ last_line: 42, turn_count: 1 });
+    expect(workplace.state[SESSION]).toMatchObject({ lastLine: 42, turnCount: 1 });
     write(turnLines(1));
     for (let n = 2; n < 25; n += 1) append(...turnLines(n));
     await workplace.hook(payload());
@@ -275,7 +275,7 @@ describe('the session that this one continues', () => {
       [previous, [{ role: 'user', content: 'question 1' }]],
       [SESSION, [{ role: 'user', content: 'question 2' }]],
     ]);
-    expect(Object.keys(workplace.state)).toEqual([previous, SESSION]);
+    expect(Object.keys(workplace.state).toSorted()).toEqual([previous, SESSION].toSorted());
     expectEachSentOnce(workplace.server);
   });
 
@@ -283,10 +283,12 @@ describe('the session that this one continues', () => {
     write(turnLines(1, { sessionId: previous }), previous);
     write([user('planned', { sessionId: previous }), ...turnLines(2)]);
     mkdirSync(workplace.stateFolder, { recursive: true });
-    const known = { last_line: 0, turn_count: 0, updated: new Date().toISOString(), destination: 'another' };
-    writeFileSync(join(workplace.stateFolder, 'cc-langfuse_state.json'), JSON.stringify({ [previous]: known }));
+    const folder = sessionFile(workplace.stateFolder, previous, '');
+    mkdirSync(folder, { recursive: true });
+    const runs = [{ fromLine: 1, destination: 'another', given: {} }];
+    writeFileSync(join(folder, 'session.json'), JSON.stringify({ version: 1, id: previous, runs }));
     await workplace.hookAlone(payload({ prompt_id: 'p2' }));
-    rmSync(join(workplace.stateFolder, 'cc-langfuse_state.json'));
+    rmSync(join(workplace.stateFolder, 'cc-langfuse_sessions'), { recursive: true });
     const yesterday = new Date(Date.now() - 86_400_000);
     utimesSync(transcript(previous), yesterday, yesterday);
     append(...turnLines(3));
@@ -431,14 +433,14 @@ describe('a turn that the server has not acknowledged', () => {
     workplace.server.misbehave = () => ({ status: 401 });
     expect(await workplace.hook(payload())).toMatchObject(quietly);
     expect(workplace.state[SESSION]).toMatchObject({
-      last_line: 0,
-      turn_count: 0,
-      pending: { attempts: 1, reason: 'the server refuses the keys (401)', closed_line: 4 },
+      lastLine: 0,
+      turnCount: 0,
+      pending: { attempts: 1, reason: 'the server refuses the keys (401)', closedLine: 4 },
     });
     expect(messages()).toEqual(['the server refuses the keys (401)']);
     workplace.server.misbehave = () => undefined;
     await workplace.hook(payload());
-    expect(workplace.state[SESSION]).toMatchObject({ last_line: 4, turn_count: 2 });
+    expect(workplace.state[SESSION]).toMatchObject({ lastLine: 4, turnCount: 2 });
     expect(workplace.state[SESSION]).not.toHaveProperty('pending');
     expect(arrivals()).toEqual([1, 1, 1, 1]);
   });
@@ -461,12 +463,12 @@ describe('a turn that the server has not acknowledged', () => {
     write([user('go', { timestamp: at(0) }), ...calls.flat(), assistant('end', 'done', { timestamp: at(200) })]);
     workplace.server.misbehave = (_, number) => (number === 1 ? { status: 401 } : undefined);
     await workplace.hook(payload());
-    expect(workplace.state[SESSION]).toMatchObject({ last_line: 0, sent_line: expect.any(Number) });
+    expect(workplace.state[SESSION]).toMatchObject({ lastLine: 0, sentLine: expect.any(Number) });
     await workplace.hook(payload());
     expect(workplace.server.observations).toHaveLength(122);
     expectEachSentOnce(workplace.server);
     expect(workplace.server.requests.filter(({ status }) => status === 200).map(({ spans }) => spans).length).toBe(12);
-    expect(workplace.state[SESSION]).toMatchObject({ last_line: 122, turn_count: 1 });
+    expect(workplace.state[SESSION]).toMatchObject({ lastLine: 122, turnCount: 1 });
   });
 
   test('is sent completely by the next hook even if several observations belong to one line', async () => {
@@ -522,7 +524,7 @@ describe('a turn that the server has not acknowledged', () => {
     expect(workplace.log).toMatchObject([
       { msg: 'the server refuses an observation, it is skipped', session: SESSION },
     ]);
-    expect(workplace.state[SESSION]).toMatchObject({ last_line: 4 });
+    expect(workplace.state[SESSION]).toMatchObject({ lastLine: 4 });
   });
 
   test('is kept when CC_LANGFUSE_TIMEOUT ends before a server that hangs answers', async () => {
@@ -531,7 +533,7 @@ describe('a turn that the server has not acknowledged', () => {
     workplace.env = { ...workplace.env, CC_LANGFUSE_TIMEOUT: '700' };
     expect(await workplace.hook(payload())).toMatchObject(quietly);
     expect(workplace.server.requests).toEqual([]);
-    expect(workplace.state[SESSION]).toMatchObject({ last_line: 0, pending: { attempts: 1 } });
+    expect(workplace.state[SESSION]).toMatchObject({ lastLine: 0, pending: { attempts: 1 } });
   });
 });
 
@@ -541,13 +543,16 @@ describe('six hooks at once', () => {
     const hooks = Array.from({ length: 6 }, () => workplace.hook(payload()));
     for (const ended of await Promise.all(hooks)) expect(ended).toMatchObject(quietly);
     expect(arrivals()).toEqual([1, 1, 1, 1, 1, 1]);
-    expect(workplace.state[SESSION]).toMatchObject({ last_line: 6, turn_count: 3 });
+    expect(workplace.state[SESSION]).toMatchObject({ lastLine: 6, turnCount: 3 });
     expect(
       readdirSync(workplace.stateFolder)
         .toSorted()
         .filter((name) => name !== 'cc-langfuse_compiled'),
-    ).toEqual(['cc-langfuse_locks', 'cc-langfuse_open', 'cc-langfuse_state.json']);
-    expect(readdirSync(join(workplace.stateFolder, 'cc-langfuse_locks'))).toEqual([]);
+    ).toEqual(['cc-langfuse_due', 'cc-langfuse_servers', 'cc-langfuse_sessions']);
+    const { destination } = workplace.state[SESSION] ?? {};
+    expect(readdirSync(sessionFile(workplace.stateFolder, SESSION, '')).toSorted()).toEqual(
+      [`${destination}.json`, 'open', 'session.json'].toSorted(),
+    );
   });
 });
 
@@ -595,7 +600,7 @@ describe('no request is sent', () => {
     write(turnLines(1));
     await workplace.hook(payload({ hook_event_name: 'SessionStart', source: 'startup' }));
     expect(workplace.server.requests).toEqual([]);
-    expect(workplace.state[SESSION]).toMatchObject({ last_line: 0, turn_count: 0, path: transcript() });
+    expect(workplace.state[SESSION]).toMatchObject({ runs: [{ fromLine: 1 }], path: transcript() });
     rmSync(transcript());
     expect(await workplace.hook(payload({ hook_event_name: 'SessionStart' }))).toMatchObject(quietly);
     expect(workplace.log).toEqual([]);

@@ -236,7 +236,7 @@ test('whenever the launcher is killed, no turn is lost or doubled once a later e
     { ...workplace.env, ...HEADLESS },
     JSON.stringify(describeEvent('SessionStart', { source: 'startup' })),
   );
-  expect(workplace.state[SESSION]).toMatchObject({ runs: [{ from_line: 1 }] });
+  expect(workplace.state[SESSION]).toMatchObject({ runs: [{ fromLine: 1 }] });
   for (let n = 1; n <= 24; n += 1) {
     appendTurn(path(), n);
     const { exitCode, signal, output } = await launch('Stop', {
@@ -279,7 +279,7 @@ test('names with spaces, quotes, dollars and newlines are names', async () => {
       const all = { ...workplace.env, ...HEADLESS, ...env };
       expect(await start(['/bin/sh', '-c', command], all, payload)).toEqual(SILENT);
     }
-    expect(existsSync(join(env.CLAUDE_CONFIG_DIR ?? join(home, '.claude'), 'state', 'cc-langfuse_state.json'))).toBe(
+    expect(existsSync(join(env.CLAUDE_CONFIG_DIR ?? join(home, '.claude'), 'state', 'cc-langfuse_sessions'))).toBe(
       true,
     );
   }
@@ -426,7 +426,7 @@ describe('a worker that starts late', () => {
       appendLines(path(), user('[Request interrupted by user]', { uuid: 'i2', timestamp: at(21) }));
       appendTurn(path(), 3);
     });
-    expect(workplace.state[SESSION]?.runs).toMatchObject([{ to_line: 2 }, { from_line: 3 }]);
+    expect(workplace.state[SESSION]?.runs).toMatchObject([{ toLine: 2 }, { fromLine: 3 }]);
   });
 
   test('does not begin a run again that has ended by then', async () => {
@@ -435,7 +435,7 @@ describe('a worker that starts late', () => {
       await launch('Stop', wait);
       await launch('SessionEnd', wait);
     });
-    expect(workplace.state[SESSION]?.runs).toMatchObject([{ from_line: 1, to_line: 1 }]);
+    expect(workplace.state[SESSION]?.runs).toMatchObject([{ fromLine: 1, toLine: 1 }]);
     expect(turns()).toEqual(['Turn 1']);
   });
 });

@@ -422,7 +422,7 @@ describe('a SessionEnd', () => {
     appendLines(path, user('[Request interrupted by user]', { promptId: 'p1', ...chain('i1', 'r1', 13) }));
     // Its worker waits for the follower, whose request has no answer yet.
     await hooks.launch('SessionEnd', { env: live, more: { reason: 'prompt_input_exit' } });
-    await expect.poll(() => hooks.readRuns()?.[0]?.to_line, POLL).toBe(4);
+    await expect.poll(() => hooks.readRuns()?.[0]?.toLine, POLL).toBe(4);
     await hooks.launch('SessionStart', { env: live, more: { source: 'resume' } });
     await expect.poll(hooks.readRuns, POLL).toHaveLength(2);
     appendLines(

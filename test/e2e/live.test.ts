@@ -77,12 +77,12 @@ describe('a turn that is followed', () => {
     append(assistant('m1', [toolUse('a')], { timestamp: at(1) }), result('a', 5));
     await expect.poll(shown, POLL).toEqual(['tool a']);
     // Killed before, it would not know that the server has acknowledged it.
-    await expect.poll(() => workplace.state[SESSION]?.sent_line, POLL).toBe(3);
+    await expect.poll(() => workplace.state[SESSION]?.sentLine, POLL).toBe(3);
     for (const pid of nodes.findAlive()) nodes.kill(pid);
     await launch('UserPromptSubmit', { prompt: 'and this' });
     append(assistant('m2', [toolUse('b')], { timestamp: at(7) }), result('b', 8));
     await expect.poll(shown, POLL).toEqual(['generation m1', 'tool a', 'tool b']);
-    await expect.poll(() => workplace.state[SESSION]?.sent_line, POLL).toBe(5);
+    await expect.poll(() => workplace.state[SESSION]?.sentLine, POLL).toBe(5);
     for (const pid of nodes.findAlive()) nodes.kill(pid);
     await end();
     await expect.poll(() => shown().length, POLL).toBe(6);
@@ -145,7 +145,7 @@ describe('a turn that is followed', () => {
     await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
     await end(env);
     await expect.poll(() => nodes.findAlive(), POLL).toEqual([]);
-    await expect.poll(hooks.readRuns, POLL).toMatchObject([{ to_line: expect.any(Number) }]);
+    await expect.poll(hooks.readRuns, POLL).toMatchObject([{ toLine: expect.any(Number) }]);
     // Nor when tracing is on again.
     rmSync(join(workplace.home, '.claude', 'settings.json'));
     workplace.letIdle();
@@ -174,7 +174,7 @@ describe('a turn that is followed', () => {
     await begin();
     append(assistant('m1', [toolUse('a')], { timestamp: at(1) }), result('a', 5));
     await expect.poll(() => workplace.server.requests.length, POLL).toBeGreaterThan(0);
-    await expect.poll(() => readdirSync(workplace.stateFolder), POLL).toContain('cc-langfuse_outages');
+    await expect.poll(() => readdirSync(workplace.stateFolder), POLL).toContain('cc-langfuse_servers');
     workplace.server.misbehave = () => undefined;
     await end();
     await expect.poll(shown, POLL).toEqual(['agent Turn 1', 'generation m1', 'generation m9', 'tool a']);

@@ -110,7 +110,7 @@ describe('a placeholder replaces each image and document', () => {
     await endSession();
     expect(placeholders(workplace.server.observations)).toEqual(new Set([CHART, PLAN, PAPER]));
     expect(references(workplace.server.observations)).toEqual(new Set());
-    expect(workplace.state[sessionId]).toMatchObject({ turn_count: 3 });
+    expect(workplace.state[sessionId]).toMatchObject({ turnCount: 3 });
     expect(workplace.log).toEqual([
       expect.objectContaining({
         level: 'warn',
@@ -150,7 +150,7 @@ test('a storage that never answers takes at most half of the time, and the turns
     workplace.env = { ...workplace.env, CC_LANGFUSE_TIMEOUT: '3000' };
     await endSession();
     expect(placeholders(workplace.server.observations)).toContain(CHART);
-    expect(workplace.state[sessionId]).toMatchObject({ turn_count: 3 });
+    expect(workplace.state[sessionId]).toMatchObject({ turnCount: 3 });
     expect(workplace.log.length).toBeGreaterThan(0);
     expect(JSON.stringify(workplace.log)).not.toContain('presigned');
   }));

@@ -51,7 +51,7 @@ describe('the hook', () => {
     expect(names().filter((name) => name.startsWith('Turn'))).toEqual(['Turn 1', 'Turn 2']);
     expect(endpoints()).toEqual(['otel/v1/traces', 'ingestion', 'ingestion']);
     expect(workplace.log).toEqual([]);
-    expect(workplace.state[SESSION]).toMatchObject({ turn_count: 2 });
+    expect(workplace.state[SESSION]).toMatchObject({ turnCount: 2 });
   });
 
   test('loads the code for the ingestion API only for an older server', async () => {

@@ -104,7 +104,9 @@ describe('while the server hangs', () => {
     await hooks.stop(1, { env: { ...HEADLESS, CC_LANGFUSE_TIMEOUT: '3000' } });
     await expect.poll(() => hanging.count, POLL).toBe(1);
     await hooks.launch('SessionEnd', { env: { ...HEADLESS, CC_LANGFUSE_TIMEOUT: '3000' } });
-    expect(readdirSync(join(hooks.workplace.stateFolder, 'cc-langfuse_outages'))).toHaveLength(1);
+    expect(
+      readdirSync(join(hooks.workplace.stateFolder, 'cc-langfuse_servers')).filter((name) => name.endsWith('.json')),
+    ).toHaveLength(1);
     const another = sessionId(2);
     appendTurn(hooks.workplace.transcriptOf(another), 1);
     await hooks.launch('SessionEnd', { session: another, env: { ...HEADLESS, CC_LANGFUSE_TIMEOUT: '600000' } });

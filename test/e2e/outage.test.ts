@@ -24,14 +24,19 @@ const QUICKLY = { CC_LANGFUSE_TIMEOUT: '3000' };
 const SLOW: Misbehaviour = { delayMs: 2_500 };
 const HANGS: Misbehaviour = { delayMs: 20_000 };
 
-const outages = () => join(workplace.stateFolder, 'cc-langfuse_outages');
-const outage = () => {
-  const [name = ''] = readdirSync(outages());
-  return JSON.parse(readFileSync(join(outages(), name), 'utf8'));
+const servers = () => join(workplace.stateFolder, 'cc-langfuse_servers');
+const outageFiles = () =>
+  readdirSync(servers())
+    .filter((name) => name.endsWith('.json'))
+    .filter((name) => readFileSync(join(servers(), name), 'utf8').includes('"outage"'));
+const readServer = () => {
+  const [name = ''] = outageFiles();
+  return { path: join(servers(), name), server: JSON.parse(readFileSync(join(servers(), name), 'utf8')) };
 };
+const outage = () => readServer().server.outage;
 const change = (more: object) => {
-  const [name = ''] = readdirSync(outages());
-  writeFileSync(join(outages(), name), JSON.stringify({ ...outage(), ...more }));
+  const { path, server } = readServer();
+  writeFileSync(path, JSON.stringify({ ...server, outage: { ...server.outage, ...more } }));
 };
 const turns = (server = workplace.server) => server.roots.map(({ trace, name }) => `${trace.sessionId} ${name}`);
 
@@ -81,7 +86,7 @@ describe('a server that is down', () => {
     expect(await isPatient(ANOTHER)).toBe(false);
     workplace.server.misbehave = () => undefined;
     await end(SESSION);
-    expect(readdirSync(outages())).toEqual([]);
+    expect(outageFiles()).toEqual([]);
     expect(await isPatient(THIRD)).toBe(true);
   });
 
@@ -99,7 +104,7 @@ describe('a server that is down', () => {
       workplace.server.misbehave = () => ({ status: 503 });
       await end(SESSION);
       expect(await isPatient(ANOTHER, { LANGFUSE_BASE_URL: other.url }, other)).toBe(true);
-      expect(readdirSync(outages())).toHaveLength(1);
+      expect(outageFiles()).toHaveLength(1);
       expect(await isPatient(THIRD)).toBe(false);
     } finally {
       await other.stop();

@@ -6,6 +6,7 @@ import type { StoredObservation } from '../support/langfuse-server.js';
 import { appendLines, assistant, at, toolResult, toolUse, user } from '../support/lines.js';
 import { type Environment, run, Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
+import { sessionFile } from '../support/state-files.js';
 import { describeTraces } from '../support/traces.js';
 
 const OLD = 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa';
@@ -512,7 +513,7 @@ describe('what is left of an agent that went on after /clear', () => {
       spans.some(({ name }) => name === 'Explore') ? { status: 401 } : undefined;
     await stop(NEW);
     expect(received('a1')).toMatchObject({ outcome: 'unfinished' });
-    expect(workplace.state[NEW]).toMatchObject({ turn_count: 1, pending: { attempts: 1 } });
+    expect(workplace.state[NEW]).toMatchObject({ turnCount: 1, pending: { attempts: 1 } });
     workplace.server.misbehave = () => undefined;
     chat(NEWER, 1);
     await stop(NEWER);
@@ -547,7 +548,7 @@ describe('what is left of an agent that went on after /clear', () => {
     const a1 = await beginBoth();
     finish(a1, NEW);
     notify(NEW, 'a1');
-    const lock = join(workplace.stateFolder, 'cc-langfuse_locks', `${OLD}.${workplace.state[OLD]?.destination}.lock`);
+    const lock = sessionFile(workplace.stateFolder, OLD, `${workplace.state[OLD]?.destination}.lock`);
     writeFileSync(lock, `${process.pid} ${hostname()} 1`);
     await stop(NEW);
     expect(received('a1')).toMatchObject({ outcome: 'unfinished' });

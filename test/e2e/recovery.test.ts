@@ -1,7 +1,8 @@
 import {
   appendFileSync,
+  cpSync,
   mkdirSync,
-  readFileSync,
+  readdirSync,
   renameSync,
   rmSync,
   statSync,
@@ -15,6 +16,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { appendLines, assistant, at, jsonLines, SESSION, toolResult, toolUse, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
+import { changeState, sessionFile } from '../support/state-files.js';
 
 let workplace: Workplace;
 
@@ -38,10 +40,26 @@ function append(session: string, n: number, path = pathOf(session)): void {
   appendLines(path, ...lines);
 }
 
-/** An entry as if its runs had been for another destination. */
-function elsewhere(entry: { [field: string]: unknown } = {}) {
-  const runs = (entry.runs as object[]).map((run) => ({ ...run, destination: 'another' }));
-  return { ...entry, destination: 'another', acknowledged: true, runs };
+/** Changes a session as if its runs had been for another destination, which works. */
+function sendElsewhere(session: string): void {
+  const { runs = [], destination } = workplace.state[session] ?? {};
+  changeState(workplace.stateFolder, session, {
+    runs: (runs as object[]).map((run) => ({ ...run, destination: 'another' })),
+  });
+  const due = join(workplace.stateFolder, 'cc-langfuse_due');
+  renameSync(join(due, `${destination}.${session}`), join(due, `another.${session}`));
+  mkdirSync(join(workplace.stateFolder, 'cc-langfuse_servers'), { recursive: true });
+  writeFileSync(join(workplace.stateFolder, 'cc-langfuse_servers', 'another.json'), '{"acknowledged":true}');
+}
+
+/** Adds a session that is known as another one is, with another path. */
+function copySession(from: string, to: string, path: string): void {
+  const folder = (session: string) => sessionFile(workplace.stateFolder, session, '');
+  cpSync(folder(from), folder(to), { recursive: true });
+  changeState(workplace.stateFolder, to, { id: to, path });
+  const due = join(workplace.stateFolder, 'cc-langfuse_due');
+  for (const name of readdirSync(due).filter((each) => each.endsWith(from)))
+    writeFileSync(join(due, name.replace(from, to)), JSON.stringify({ sessionId: to, path }));
 }
 
 function letIdle(path: string): void {
@@ -103,8 +121,7 @@ describe('a session whose last run failed', () => {
 
   test('to another destination is not sent', async () => {
     await failOn(A);
-    const path = join(workplace.stateFolder, 'cc-langfuse_state.json');
-    writeFileSync(path, JSON.stringify({ [A]: elsewhere(workplace.state[A]) }));
+    sendElsewhere(A);
     append(B, 1);
     await hook(B);
     expect(roots()).toEqual([`${B} Turn 1`]);
@@ -114,7 +131,7 @@ describe('a session whose last run failed', () => {
 describe('another session whose last run failed', () => {
   test('is skipped while a process is working on it', async () => {
     await failOn(A);
-    const lock = join(workplace.stateFolder, 'cc-langfuse_locks', `${A}.${workplace.state[A]?.destination}.lock`);
+    const lock = sessionFile(workplace.stateFolder, A, `${workplace.state[A]?.destination}.lock`);
     writeFileSync(lock, `${process.pid} ${hostname()} x`);
     append(B, 1);
     // If the hook waited for the lock until its deadline, the test would time out.
@@ -162,14 +179,11 @@ describe('another session whose last run failed', () => {
 /** Sessions that wait since an outage, as if the first hook of each had failed like that of `A`. */
 async function failOnMany(count: number): Promise<string[]> {
   await failOn(A);
-  const path = join(workplace.stateFolder, 'cc-langfuse_state.json');
-  const state = JSON.parse(readFileSync(path, 'utf8'));
   const sessions = Array.from({ length: count }, (_, n) => `cccccccc-cccc-4ccc-8ccc-${String(n).padStart(12, '0')}`);
   for (const session of sessions) {
     append(session, 1);
-    state[session] = { ...state[A], path: pathOf(session) };
+    copySession(A, session, pathOf(session));
   }
-  writeFileSync(path, JSON.stringify(state));
   return [A, ...sessions];
 }
 
@@ -256,10 +270,7 @@ describe('a hook sends another session whose last run failed', () => {
 
   test('even if the path of a third one cannot be read', async () => {
     await failOn(A);
-    const path = join(workplace.stateFolder, 'cc-langfuse_state.json');
-    const { [A]: a } = workplace.state;
-    const hidden = { ...a, path: `/${'x'.repeat(5_000)}/y.jsonl` };
-    writeFileSync(path, JSON.stringify({ [SESSION]: hidden, [A]: a }));
+    copySession(A, SESSION, `/${'x'.repeat(5_000)}/y.jsonl`);
     append(B, 1);
     await hook(B);
     expect(roots()).toEqual([`${B} Turn 1`, `${A} Turn 1`]);
@@ -366,7 +377,7 @@ describe('a session that got no Stop', () => {
     letIdle(pathOf(A));
     append(B, 1);
     await hook(B);
-    expect(workplace.state[A]).toMatchObject({ turn_count: 1, bytes: statSync(pathOf(A)).size });
+    expect(workplace.state[A]).toMatchObject({ turnCount: 1, bytes: statSync(pathOf(A)).size });
   });
 
   test('for its last turn only is sent without the turns before', async () => {
@@ -405,9 +416,10 @@ describe('a session that got no Stop', () => {
     rmSync(pathOf(A));
     await hook(B);
     expect(Object.keys(workplace.state)).toContain(A);
-    const path = join(workplace.stateFolder, 'cc-langfuse_state.json');
-    const old = { ...workplace.state[A], updated: new Date(Date.now() - 8 * 86_400_000).toISOString() };
-    writeFileSync(path, JSON.stringify({ ...workplace.state, [A]: old }));
+    const weekAgo = new Date(Date.now() - 8 * 86_400_000);
+    utimesSync(sessionFile(workplace.stateFolder, A, ''), weekAgo, weekAgo);
+    // It is looked for once a day.
+    rmSync(join(workplace.stateFolder, 'cc-langfuse_sessions', '.looked'));
     append(B, 2);
     await hook(B);
     expect(Object.keys(workplace.state)).toEqual([B]);

@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LangfuseServer, type Misbehaviour } from '../support/langfuse-server.js';
 import { appendLines, appendTurn as appendTurnTo, assistant, at } from '../support/lines.js';
 import { run, Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
+import { sessionFile } from '../support/state-files.js';
 
 let workplace: Workplace;
 
@@ -45,7 +45,7 @@ describe('scores', () => {
     );
     expect(new Set(scores().map(({ traceId }) => traceId))).toEqual(new Set(roots().map(({ traceId }) => traceId)));
     expect(workplace.server.api.scoresTaken).toBe(4);
-    expect(workplace.state[A]).toMatchObject({ turn_count: 2, scores: {} });
+    expect(workplace.state[A]).toMatchObject({ turnCount: 2, scores: {} });
     expect(workplace.log).toEqual([]);
   });
 
@@ -79,7 +79,7 @@ describe('scores', () => {
     misbehaveWithScores({ status: 500 });
     appendTurn(A, 1);
     await hook(A);
-    const path = join(workplace.home, '.claude', 'state', 'cc-langfuse_state.json');
+    const path = sessionFile(workplace.stateFolder, A, `${workplace.state[A]?.destination}.json`);
     const figures = '"figures":{"interrupted":0,"lines_added":3,"lines_removed":1,"turn_seconds":5}';
     const text = readFileSync(path, 'utf8').replace(/"endTime":\d+,"figures":\{[^}]*\}/, figures);
     expect(text).toContain(figures);
@@ -140,7 +140,7 @@ describe('scores', () => {
     appendTurn(A, 2);
     await hook(A);
     expect(roots().map(({ name }) => name)).toEqual(['Turn 1', 'Turn 2']);
-    expect(workplace.state[A]).toMatchObject({ turn_count: 2, pending: { attempts: 2, reason: message } });
+    expect(workplace.state[A]).toMatchObject({ turnCount: 2, pending: { attempts: 2, reason: message } });
     expect(messages()).toEqual([message, message]);
     workplace.server.api.scores.clear();
     misbehaveWithScores(undefined);
@@ -155,7 +155,7 @@ describe('scores', () => {
     misbehaveWithScores({ status: 400 });
     appendTurn(A, 1);
     await hook(A);
-    expect(workplace.state[A]).toMatchObject({ turn_count: 1, scores: {} });
+    expect(workplace.state[A]).toMatchObject({ turnCount: 1, scores: {} });
     expect(workplace.state[A]).not.toHaveProperty('pending');
     expect(messages()).toEqual(Array(2).fill('the server refuses a score, it is skipped'));
     expect(workplace.log[0]).toMatchObject({ score: `score lines_added of trace ${roots()[0]?.traceId}` });
@@ -166,7 +166,7 @@ describe('scores', () => {
     misbehaveWithScores({ delayMs: 60_000 });
     appendTurn(A, 1);
     await hook(A);
-    expect(workplace.state[A]).toMatchObject({ turn_count: 1, pending: { attempts: 1 } });
+    expect(workplace.state[A]).toMatchObject({ turnCount: 1, pending: { attempts: 1 } });
     expect(messages()).toEqual([
       expect.stringMatching(/^scores were not sent: 127\.0\.0\.1:\d+ cannot be reached: no answer within/),
     ]);

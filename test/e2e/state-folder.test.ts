@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ClaudeSession, writeFolderSettings } from '../support/claude-session.js';
 import { type Environment, LAUNCHER, POLL, run, Workplace } from '../support/program.js';
+import { sessionFile } from '../support/state-files.js';
 
 const STATE_DIR = 'CC_LANGFUSE_STATE_DIR';
 const ID = 'aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa';
@@ -35,7 +36,7 @@ test('everything is kept in the folder that the shell names, readable by its own
   await hook(session.payload('Stop'), { [STATE_DIR]: folder, CC_LANGFUSE_TIMEOUT: '1000' });
   expect(namesIn(workplace.stateFolder)).toEqual([]);
   expect(namesIn(folder)).toEqual(
-    expect.arrayContaining(['cc-langfuse_hook.log', 'cc-langfuse_open', 'cc-langfuse_state.json']),
+    expect.arrayContaining(['cc-langfuse_due', 'cc-langfuse_hook.log', 'cc-langfuse_sessions']),
   );
   expect(statSync(folder).mode & 0o077).toBe(0);
   for (const name of namesIn(folder)) expect([name, statSync(join(folder, name)).mode & 0o022]).toEqual([name, 0]);
@@ -51,7 +52,7 @@ test('commands that a person runs find it in the settings of the user', async ()
   expect((await run(['mute', ID], workplace.env)).stdout).toContain('muted: ');
   expect(namesIn(workplace.stateFolder)).toEqual([]);
   const { stdout } = await run(['doctor'], workplace.env, '', { cwd: workplace.home });
-  expect(stdout).toContain(join(folder, 'cc-langfuse_state.json').replace(workplace.home, '~'));
+  expect(stdout).toContain(join(folder, 'cc-langfuse_sessions').replace(workplace.home, '~'));
 });
 
 describe('a project', () => {
@@ -63,7 +64,7 @@ describe('a project', () => {
       await run(args, workplace.env, '', { cwd: project });
     await hook({ ...session.payload('Stop') }, { [STATE_DIR]: folder, TRACE_TO_LANGFUSE: 'false' });
     expect(namesIn(folder)).toEqual([]);
-    expect(namesIn(workplace.stateFolder)).toContain('cc-langfuse_state.json');
+    expect(namesIn(workplace.stateFolder)).toContain('cc-langfuse_sessions');
     expect(workplace.server.roots).toHaveLength(1);
     const { stdout } = await run(['doctor', '--json'], workplace.env, '', { cwd: project });
     expect(JSON.parse(stdout).checks).toContainEqual(
@@ -143,17 +144,17 @@ test('the launcher looks there for sessions that were traced', async () => {
     return stdout;
   };
   launch({}, session.payload('Stop'));
-  await expect.poll(() => namesIn(join(folder, 'cc-langfuse_open')), POLL).toEqual([ID]);
+  await expect.poll(() => existsSync(sessionFile(folder, ID, 'open')), POLL).toBe(true);
   await expect.poll(runs, POLL).toContain('"exported"');
   launch({ TRACE_TO_LANGFUSE: 'false' }, session.payload('Stop'));
-  await expect.poll(() => namesIn(join(folder, 'cc-langfuse_open')), POLL).toEqual([]);
+  await expect.poll(() => existsSync(sessionFile(folder, ID, 'open')), POLL).toBe(false);
 });
 
 test.each([STATE_DIR, 'CLAUDE_CONFIG_DIR'])(
   'a project that turns tracing off ends the run, though it names another folder: %s',
   async (name) => {
     const theirs = { [name]: folder, TRACE_TO_LANGFUSE: 'false' };
-    const open = join(workplace.stateFolder, 'cc-langfuse_open');
+    const open = sessionFile(workplace.stateFolder, ID, 'open');
     for (const start of [
       () => hook(session.payload('Stop'), theirs),
       async () =>
@@ -170,10 +171,10 @@ test.each([STATE_DIR, 'CLAUDE_CONFIG_DIR'])(
     ]) {
       writeFolderSettings(project, {});
       await hook(session.payload('Stop'));
-      expect(namesIn(open)).toEqual([ID]);
+      expect(existsSync(open)).toBe(true);
       writeFolderSettings(project, theirs);
       await start();
-      await expect.poll(() => namesIn(open), POLL).toEqual([]);
+      await expect.poll(() => existsSync(open), POLL).toBe(false);
     }
     expect(namesIn(folder)).toEqual([]);
   },

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { appendTurn, SESSION } from '../support/lines.js';
 import { LAUNCHER, POLL, run, Workplace } from '../support/program.js';
+import { sessionFile } from '../support/state-files.js';
 import { runInTerminal } from '../support/terminal.js';
 
 let workplace: Workplace;
@@ -41,7 +42,7 @@ const payload = (event: string) => ({
 const hook = (event = 'Stop') => launch(event, payload(event));
 const statusLine = (shell?: readonly string[]) =>
   launch('statusline', { session_id: SESSION, model: { id: 'm' }, cost: { total_cost_usd: 0.4267 } }, shell);
-const textFile = () => join(workplace.stateFolder, 'cc-langfuse_status', SESSION);
+const textFile = () => sessionFile(workplace.stateFolder, SESSION, 'status');
 
 const hasProgram = (name: string) => spawnSync(name, ['--help']).error === undefined;
 const SHELLS: [string, string[]][] = [
@@ -65,8 +66,8 @@ describe.each(SHELLS)('the launcher in %s', (name, shell) => {
 
   inShell('shows no text that a worker does not write, and nothing without a session', () => {
     statusLine(shell);
-    mkdirSync(join(workplace.stateFolder, 'cc-langfuse_open'));
-    writeFileSync(join(workplace.stateFolder, 'cc-langfuse_open', SESSION), '');
+    mkdirSync(dirname(textFile()), { recursive: true });
+    writeFileSync(sessionFile(workplace.stateFolder, SESSION, 'open'), '');
     for (const text of ['\u001b[31mred', '$(id)', '`id`', 'a;b', '%s'])
       for (const end of ['', '\n']) {
         writeFileSync(textFile(), text + end);
@@ -84,8 +85,8 @@ describe("what a worker keeps for Claude Code's status line", () => {
     hook();
     await expect.poll(turns, POLL).toEqual(['Turn 1']);
     hook('SessionEnd');
-    await expect.poll(() => existsSync(join(workplace.stateFolder, 'cc-langfuse_open', SESSION)), POLL).toBe(false);
-    expect(existsSync(dirname(textFile()))).toBe(false);
+    await expect.poll(() => existsSync(sessionFile(workplace.stateFolder, SESSION, 'open')), POLL).toBe(false);
+    expect(existsSync(textFile())).toBe(false);
   });
 
   test('says that the session is muted, and that more is pending', async () => {

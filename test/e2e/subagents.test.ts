@@ -5,6 +5,7 @@ import type { StoredObservation } from '../support/langfuse-server.js';
 import { assistant, at, SESSION, toolResult, toolUse, user } from '../support/lines.js';
 import { Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
+import { changeState } from '../support/state-files.js';
 
 let workplace: Workplace;
 
@@ -288,7 +289,7 @@ describe('a foreground agent', () => {
       return spans.some(({ name }) => name === 'Explore') ? { status: 401 } : undefined;
     };
     await stop();
-    expect(workplace.state[SESSION]).toMatchObject({ last_line: 0, turn_count: 0 });
+    expect(workplace.state[SESSION]).toMatchObject({ lastLine: 0, turnCount: 0 });
     workplace.server.misbehave = () => undefined;
     await stop();
     expect(workplace.server.observations).toHaveLength(8);
@@ -428,9 +429,8 @@ describe('an agent', () => {
     append(transcript(), ...start, launched, answer('m2', 3), notification('a1', 20), answer('m3', 21));
     append(agentPath('a1'), ...agentLines('a1'));
     await stop(running());
-    const path = join(workplace.stateFolder, 'cc-langfuse_state.json');
-    const entry = workplace.state[SESSION] ?? {};
-    writeFileSync(path, JSON.stringify({ [SESSION]: { ...entry, agents: { a1: { trace_name: 5 } } } }));
+    const { destination } = workplace.state[SESSION] ?? {};
+    changeState(workplace.stateFolder, SESSION, { agents: { a1: { traceName: 5 } } }, destination);
     await stop({ hook_event_name: 'SessionEnd' });
     expectEachSentOnce(workplace.server);
   });

@@ -102,14 +102,14 @@ describe('uninstall', () => {
     newcomer.settings = '{"env":{"LANGFUSE_SECRET_KEY":"sk-lf-of-my-app"}}';
     await newcomer.install();
     const state = newcomer.stateFolder;
-    mkdirSync(join(state, 'cc-langfuse_locks'), { recursive: true });
+    mkdirSync(join(state, 'cc-langfuse_sessions'), { recursive: true });
     const names = ['cc-langfuse_hook.log', 'cc-langfuse_state.json'];
     for (const name of names) writeFileSync(join(state, name), '{}');
     writeFileSync(join(state, 'of-another'), '');
     const paths = [
       ...['current', version].map((name) => join(newcomer.program, name)),
       backup(),
-      ...['hook.log', 'locks', 'projects.json', 'state.json'].map((name) => join(state, `cc-langfuse_${name}`)),
+      ...['hook.log', 'projects.json', 'sessions', 'state.json'].map((name) => join(state, `cc-langfuse_${name}`)),
     ];
     const { stdout: listed } = await newcomer.run(['uninstall', '--purge', '--dry-run']);
     expect(listed.split('\n').filter((line) => line.endsWith(' would be removed'))).toEqual(

@@ -1,10 +1,11 @@
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Exporter } from '../support/exporter.js';
 import { sessionIdOf, writeSession } from '../support/generated.js';
 import { assistant, jsonLines, user } from '../support/lines.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
+import { sessionFile } from '../support/state-files.js';
 
 let exporter: Exporter;
 
@@ -13,6 +14,9 @@ beforeEach(async () => {
 });
 
 afterEach(() => exporter.close());
+
+const partsFile = (path: string) =>
+  sessionFile(join(exporter.folder, 'state'), basename(path, '.jsonl'), 'x.part.json');
 
 const RUN_MS = 3_000;
 
@@ -130,7 +134,7 @@ describe('a turn of which the runs before have sent parts', () => {
     const first = await exportUntilAcknowledged(path);
     const later = await exportSomeParts(path);
     expect(later.from).toBeGreaterThan(first.from);
-    rmSync(join(exporter.folder, 'state', 'cc-langfuse_parts'), { recursive: true });
+    rmSync(partsFile(path));
     const last = await exportUntilAcknowledged(path);
     expect(last.from).toBe(first.from);
     expect((await exporter.export(path, {}, {}, IN_PARTS)).failure).toBeUndefined();
@@ -141,11 +145,10 @@ describe('a turn of which the runs before have sent parts', () => {
   test('is not taken for sent up to there once everything is to be sent again, although that run is stopped at once', async () => {
     const path = write(1, CALLS);
     await exportSomeParts(path);
-    const kept = () => readdirSync(join(exporter.folder, 'state', 'cc-langfuse_parts'));
-    expect(kept()).toEqual([`${basename(path, '.jsonl')}.json`]);
+    expect(existsSync(partsFile(path))).toBe(true);
     const stop = AbortSignal.abort();
     expect(await exporter.export(path, {}, {}, { ...IN_PARTS, force: true, stop })).toMatchObject({ isStopped: true });
-    expect(kept()).toEqual([]);
+    expect(existsSync(partsFile(path))).toBe(false);
   }, 60_000);
 
   test('is read again if its lines were changed meanwhile', async () => {

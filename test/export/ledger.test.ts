@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Ledger, type OwnRun } from '../../src/export/ledger.js';
-import { type Entry, NEW_ENTRY } from '../../src/state/entry.js';
+import { newSession, type Session } from '../../src/state/entry.js';
 import type { Run, RunIdentity } from '../../src/state/runs.js';
 import type { Turn } from '../../src/transcript/turns/turn.js';
 import { groupTurns, ms, turnLines } from '../support/lines.js';
@@ -10,7 +10,7 @@ const [first, second, third] = groupTurns([1, 2, 3].flatMap((n) => turnLines(n, 
 if (!first || !second || !third) throw new Error('expected three turns');
 const all = [first, second, third];
 
-const entryOf = (runs: Run[], more: Partial<Entry> = {}): Entry => ({ ...NEW_ENTRY, runs, ...more });
+const entryOf = (runs: Run[], more: Partial<Session> = {}): Session => ({ ...newSession('s'), runs, ...more });
 const identityOf = (destination: string, tags = 'x'): RunIdentity => ({ destination, given: { LANGFUSE_TAGS: tags } });
 const stopOf = (identity: RunIdentity, promptId: string): OwnRun => ({
   identity,
@@ -61,7 +61,7 @@ const readTo = (place: number) => (place === 2 ? Number.POSITIVE_INFINITY : (pla
 
 describe('a Stop that names the prompt of a turn', () => {
   test('claims that turn alone, of a session that was unknown', () => {
-    const ledger = new Ledger(NEW_ENTRY, 'A', stopOf(atA, 'p2'));
+    const ledger = new Ledger(newSession('s'), 'A', stopOf(atA, 'p2'));
     expect(claimAll(ledger)).toEqual([{ ...atA, fromLine: 3, lines: [3], startedAt: ms(20) }]);
     expect([1, 3, 5].map((line) => ledger.findRuns([line])?.length)).toEqual([undefined, 1, undefined]);
     expect(ledger.takeChanged()).toEqual({ runs: [], claims: [] });
@@ -82,7 +82,7 @@ describe('a Stop that names the prompt of a turn', () => {
   test('claims nothing that was there when a process was seen to start, and nothing that a fork copied', () => {
     const entry = entryOf([{ ...atA, fromLine: 5, startedAt: 1 }]);
     expect(claimAll(new Ledger(entry, 'A', stopOf(atA, 'p2')))).toEqual([]);
-    expect(claimAll(new Ledger(NEW_ENTRY, 'A', stopOf(atA, 'p2')), () => true)).toEqual([]);
+    expect(claimAll(new Ledger(newSession('s'), 'A', stopOf(atA, 'p2')), () => true)).toEqual([]);
   });
 });
 
@@ -90,19 +90,19 @@ describe('a Stop that names no prompt', () => {
   const stopAt = (before: number): OwnRun => ({ identity: atA, claims: { kind: 'last turn', before } });
 
   test('claims the last turn that began before it', () => {
-    expect(claimAll(new Ledger(NEW_ENTRY, 'A', stopAt(100)))).toEqual([
+    expect(claimAll(new Ledger(newSession('s'), 'A', stopAt(100)))).toEqual([
       { ...atA, fromLine: 1, lines: [1], startedAt: ms(10) },
     ]);
-    expect(claimAll(new Ledger(NEW_ENTRY, 'A', stopAt(220)))).toEqual([
+    expect(claimAll(new Ledger(newSession('s'), 'A', stopAt(220)))).toEqual([
       { ...atA, fromLine: 3, lines: [3], startedAt: ms(20) },
     ]);
-    expect(claimAll(new Ledger(NEW_ENTRY, 'A', stopAt(300)))).toEqual([
+    expect(claimAll(new Ledger(newSession('s'), 'A', stopAt(300)))).toEqual([
       { ...atA, fromLine: 5, lines: [5], startedAt: ms(30) },
     ]);
   });
 
   test('claims the last one of turns that interleave', () => {
-    const ledger = new Ledger(NEW_ENTRY, 'A', stopAt(900));
+    const ledger = new Ledger(newSession('s'), 'A', stopAt(900));
     ledger.claim(all, Number.POSITIVE_INFINITY, () => false);
     expect(ledger.takeChanged().claims).toEqual([{ ...atA, fromLine: 5, lines: [5], startedAt: ms(30) }]);
   });
@@ -114,12 +114,12 @@ describe('a Stop that names no prompt', () => {
 });
 
 test('an event that is no Stop claims nothing', () => {
-  expect(claimAll(new Ledger(NEW_ENTRY, 'A', { identity: atA, claims: { kind: 'nothing' } }))).toEqual([]);
+  expect(claimAll(new Ledger(newSession('s'), 'A', { identity: atA, claims: { kind: 'nothing' } }))).toEqual([]);
 });
 
 test('a turn that its own run has sent to another destination is claimed by no other', () => {
-  const sent = { destination: 'B', lastLine: 2, turnCount: 1, acknowledged: true };
-  const ledger = new Ledger(entryOf([{ ...atB, fromLine: 1 }], sent), 'A', stopOf(atA, 'p1'));
+  const lineSentTo = (destination: string) => (destination === 'B' ? 2 : 0);
+  const ledger = new Ledger(entryOf([{ ...atB, fromLine: 1 }]), 'A', stopOf(atA, 'p1'), lineSentTo);
   expect(claimAll(ledger)).toEqual([]);
 });
 
@@ -140,7 +140,7 @@ describe('an export is outdated', () => {
   });
 
   test('by nothing else', () => {
-    expect(now.isOutdated(entryOf([{ ...atA, fromLine: 1 }], { lastLine: 4, acknowledged: true }))).toBe(false);
+    expect(now.isOutdated(entryOf([{ ...atA, fromLine: 1 }], { path: '/x', knownLine: 4 }))).toBe(false);
   });
 });
 
@@ -157,7 +157,7 @@ describe('a backfill', () => {
   });
 
   test('makes one run of turns that follow each other', () => {
-    const ledger = new Ledger(NEW_ENTRY, 'A', backfill);
+    const ledger = new Ledger(newSession('s'), 'A', backfill);
     ledger.take(first);
     expect(ledger.take(second)).toEqual({ ...backfill.identity, fromLine: 1, toLine: 4 });
   });
@@ -223,6 +223,6 @@ describe('a mute', () => {
 
   test('goes on until it has an end', () => {
     expect([muted(4, 4), muted(5)].map((each) => each.isMutedNow)).toEqual([false, true]);
-    expect(new Ledger(NEW_ENTRY, 'A', undefined).isMutedNow).toBe(false);
+    expect(new Ledger(newSession('s'), 'A', undefined).isMutedNow).toBe(false);
   });
 });

@@ -72,7 +72,7 @@ test('fifty hooks at once, 40 of them for the same session, send each observatio
     expect(workplace.server.observations).toHaveLength(sessions.length * 6);
     expectEachSentOnce(workplace.server);
     expect(Object.keys(workplace.state).toSorted()).toEqual(sessions.toSorted());
-    for (const session of sessions) expect(workplace.state[session]).toMatchObject({ last_line: 6, turn_count: 3 });
+    for (const session of sessions) expect(workplace.state[session]).toMatchObject({ lastLine: 6, turnCount: 3 });
   } finally {
     await workplace.close();
   }

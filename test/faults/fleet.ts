@@ -6,6 +6,7 @@ import { LangfuseServer, type Misbehaviour } from '../support/langfuse-server.js
 import { LAUNCHER, Workplace } from '../support/program.js';
 import { removeFolder } from '../support/remove-folder.js';
 import { startHook } from '../support/start-hook.js';
+import { readState } from '../support/state-files.js';
 
 interface FleetDay {
   readonly homes: number;
@@ -127,9 +128,9 @@ class Home extends Workplace {
 
   /** Whether something has not been acknowledged. */
   get isWaiting(): boolean {
-    const path = join(this.stateFolder, 'cc-langfuse_state.json');
+    const folder = this.stateFolder;
     if (this.#turns === 0) return false;
-    return !existsSync(path) || readFileSync(path, 'utf8').includes('"pending":');
+    return !existsSync(folder) || JSON.stringify(readState(folder)).includes('"pending":');
   }
 
   takeTurn(): Promise<number | null> {

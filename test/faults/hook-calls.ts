@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { hook } from '../../src/commands/hook/hook.lazy.js';
 import { optOut } from '../../src/commands/hook/opt-out.lazy.js';
 import { changeMute } from '../../src/commands/mute/change-mute.js';
 import { dropForeignVariables } from '../../src/config/own-variables.lazy.js';
 import type { Environment } from '../support/program.js';
 import type { StartedNodes } from '../support/started-nodes.js';
+import { sessionFile } from '../support/state-files.js';
 import { withStdin } from '../support/with-stdin.js';
 
 interface Payload {
@@ -37,7 +37,7 @@ export function callByLauncher(stateFolder: string, nodes: StartedNodes): CallHo
 }
 
 function mayBeOpen({ session_id: session }: Payload, stateFolder: string): boolean {
-  return existsSync(join(stateFolder, 'cc-langfuse_open', session));
+  return existsSync(sessionFile(stateFolder, session, 'open'));
 }
 
 /** What the user does with `cc-langfuse mute` and `unmute`. */

@@ -2,6 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -12,11 +13,12 @@ import {
 } from 'node:fs';
 import { hostname, tmpdir, uptime } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { findDue } from '../../src/state/due.js';
 import { takeLock } from '../../src/state/lock.js';
 import { StateStore } from '../../src/state/store.js';
 import { mount } from '../support/mount.js';
+import { sessionFile } from '../support/state-files.js';
 
 let folder: string;
 let corrupt: string[];
@@ -33,241 +35,167 @@ afterEach(() => {
 });
 
 const agent = { lastLine: 1, bytes: 9, trace: 't', traceName: 'n', traceMetadata: { a: { b: 'c' }, keptAsIt_is: 1 } };
-const file = () => join(folder, 'cc-langfuse_state.json');
+const file = (session: string, name = 'session.json') => sessionFile(folder, session, name);
+const read = (session: string, name?: string) => JSON.parse(readFileSync(file(session, name), 'utf8'));
+const due = () =>
+  existsSync(join(folder, 'cc-langfuse_due')) ? readdirSync(join(folder, 'cc-langfuse_due')).toSorted() : [];
 
-describe('the state file', () => {
-  test('begins empty and keeps changes', async () => {
-    expect(store.read('a')).toBeUndefined();
-    await store.update('a', { lastLine: 7, turnCount: 2, path: '/x' });
-    expect(store.read('a')).toEqual({
-      lastLine: 7,
-      turnCount: 2,
-      acknowledged: false,
-      path: '/x',
-      runs: [],
-      updated: expect.stringMatching(/^20/),
-    });
-    await store.update('a', { turnCount: 3 });
-    expect(store.read('a')).toMatchObject({ lastLine: 7, turnCount: 3 });
+describe('the state', () => {
+  test('begins empty and keeps what is known of a session, and its progress at each destination', async () => {
+    expect([store.read('a', 'd'), store.readSession('a'), store.all()]).toEqual([undefined, undefined, []]);
+    await store.update('a', { path: '/x', lastLine: 7, turnCount: 2 }, 'd');
+    await store.update('a', { turnCount: 3 }, 'd');
+    await store.update('a', { lastLine: 1 }, 'e');
+    const at = { updated: expect.stringMatching(/^20/) };
+    const session = { id: 'a', path: '/x', runs: [] };
+    expect(store.read('a', 'd')).toEqual({ ...session, lastLine: 7, turnCount: 3, ...at });
+    expect(store.all()).toEqual([
+      {
+        session,
+        progress: new Map([
+          ['d', { lastLine: 7, turnCount: 3, ...at }],
+          ['e', { lastLine: 1, turnCount: 0, ...at }],
+        ]),
+      },
+    ]);
+    expect(store.read('a', 'f')).toEqual({ ...session, lastLine: 0, turnCount: 0, updated: '' });
   });
 
   // Windows has no modes.
   test.skipIf(process.platform === 'win32')('is readable only by its owner', async () => {
-    await store.update('a', { lastLine: 1 });
-    expect([statSync(folder).mode & 0o777, statSync(file()).mode & 0o777]).toEqual([0o700, 0o600]);
+    await store.update('a', { lastLine: 1, runs: [{ fromLine: 1, destination: 'd' }], path: '/x' }, 'd');
+    const paths = [folder, join(folder, 'cc-langfuse_sessions'), file('a', ''), join(folder, 'cc-langfuse_due')];
+    expect(paths.map((path) => statSync(path).mode & 0o777)).toEqual([0o700, 0o700, 0o700, 0o700]);
+    const files = [file('a'), file('a', 'd.json'), join(folder, 'cc-langfuse_due', 'd.a')];
+    expect(files.map((path) => statSync(path).mode & 0o777)).toEqual([0o600, 0o600, 0o600]);
   });
 
-  test('has a version, and an entry for each session in snake_case', async () => {
-    await store.update('a', { lastLine: 7, agents: { x: agent }, runs: [{ fromLine: 3, toLine: 9, seed: 's' }] });
-    await store.update('a', { pending: { since: 'then', attempts: 1, reason: 'why', closedLine: 5 } });
-    expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual({
-      version: 3,
-      a: {
-        updated: expect.stringMatching(/^20/),
-        settled: false,
-        acknowledged: false,
-        pending: { since: 'then', attempts: 1, reason: 'why', closed_line: 5 },
-        last_line: 7,
-        turn_count: 0,
-        agents: {
-          x: { last_line: 1, bytes: 9, trace: 't', trace_name: 'n', trace_metadata: { a: { b: 'c' }, keptAsIt_is: 1 } },
-        },
-        runs: [{ from_line: 3, to_line: 9, seed: 's' }],
-      },
-    });
-    expect(new StateStore(folder, () => {}).read('a')).toMatchObject({
+  test('has the fields of the first cc-langfuse in its names', async () => {
+    await store.update('a', { lastLine: 7, agents: { x: agent }, runs: [{ fromLine: 3, toLine: 9, seed: 's' }] }, 'd');
+    expect(read('a')).toEqual({ version: 1, id: 'a', runs: [{ fromLine: 3, toLine: 9, seed: 's' }] });
+    expect(read('a', 'd.json')).toEqual({
+      version: 1,
+      last_line: 7,
+      turn_count: 0,
+      updated: expect.stringMatching(/^20/),
       agents: { x: agent },
-      pending: { closedLine: 5 },
     });
   });
 
-  test('of an earlier version, without a version number, is read, and converted by the next change', async () => {
-    await store.update('other', {});
-    const line = (id: string, extra: object) =>
-      JSON.stringify({ [id]: { last_line: 4, turn_count: 1, updated: '2026-01-01', ...extra } }).slice(1, -1);
-    const b = { turn_line: 2, ended: false, destination: 'd', given: { LANGFUSE_TAGS: 't' } };
-    writeFileSync(file(), `{\n${[line('a', { ended: true }), line('b', b)].join(',\n')}\n}\n`);
-    expect(store.all().map(([id]) => id)).toEqual(['a', 'b']);
-    expect(store.unsettled()).toEqual([
-      [
-        'b',
-        {
-          lastLine: 4,
-          turnCount: 1,
-          acknowledged: true,
-          updated: '2026-01-01',
-          turnLine: 2,
-          destination: 'd',
-          runs: [{ fromLine: 1, destination: 'd', given: { LANGFUSE_TAGS: 't' } }],
-        },
-      ],
-    ]);
-    await store.update('b', { turnCount: 2 });
-    expect(JSON.parse(readFileSync(file(), 'utf8'))).toMatchObject({
-      version: 3,
-      a: { settled: true, runs: [{ from_line: 1, to_line: 4 }] },
-      b: { turn_count: 2 },
-    });
-    expect(corrupt).toEqual([]);
-  });
-
-  test('of the first cc-langfuse is read', async () => {
-    await store.update('other', {});
-    writeFileSync(file(), JSON.stringify({ a: { last_line: 12, turn_count: 3, updated: '2026-02-01T00:00:00.000Z' } }));
-    expect(store.read('a')).toEqual({
+  test('of the first cc-langfuse is read, and taken over by the first destination that the session is sent to', async () => {
+    const updated = '2026-02-01T00:00:00.000Z';
+    mkdirSync(folder, { recursive: true });
+    const seeds = {
+      a: { last_line: 12, turn_count: 3, updated },
+      b: 'of the future',
+      c: { last_line: -1, turn_count: 1 },
+    };
+    writeFileSync(join(folder, 'cc-langfuse_state.json'), JSON.stringify(seeds));
+    const known = {
+      id: 'a',
       lastLine: 12,
       turnCount: 3,
+      updated,
       acknowledged: true,
       runs: [{ fromLine: 1, toLine: 12 }],
-      updated: '2026-02-01T00:00:00.000Z',
-    });
+    };
+    expect([store.read('a', 'd'), store.read('a', 'e'), store.read('b', 'd'), store.read('c', 'd')]).toEqual([
+      known,
+      known,
+      undefined,
+      undefined,
+    ]);
+    await store.update('a', { path: '/x' });
+    await store.update('a', { turnCount: 4 }, 'd');
+    expect(store.read('a', 'd')).toMatchObject({ lastLine: 12, turnCount: 4, runs: [{ fromLine: 1, toLine: 12 }] });
+    expect(store.read('a', 'e')).toMatchObject({ lastLine: 0, turnCount: 0, runs: [{ fromLine: 1, toLine: 12 }] });
   });
 
-  test('keeps fields and entries that this version does not know', async () => {
-    await store.update('a', {});
-    writeFileSync(
-      file(),
-      JSON.stringify({ a: { last_line: 1, turn_count: 1, updated: 'x', newer: [1] }, b: 'of the future' }),
-    );
-    await store.update('a', { lastLine: 2 });
-    expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual({
-      version: 3,
-      a: {
-        updated: expect.any(String),
-        settled: true,
-        last_line: 2,
-        turn_count: 1,
-        acknowledged: true,
-        runs: [{ from_line: 1, to_line: 1 }],
-        newer: [1],
-      },
-      b: 'of the future',
-    });
-  });
-
-  test.each(['{"a": {"last_li', '[]', 'null', ''])('that is corrupt (%j) is set aside and replaced', async (text) => {
-    await store.update('a', { lastLine: 5 });
-    writeFileSync(file(), text);
-    expect(store.read('a')).toBeUndefined();
-    await store.update('a', { lastLine: 6 });
+  test.each([
+    '{"last_line":',
+    '[]',
+    'null',
+    '',
+    '{"version":2}',
+    '{"last_line":-1,"turn_count":0}',
+    '{"last_line":"7"}',
+  ])('of which the progress is corrupt (%j) is set aside, and sent again', async (text) => {
+    await store.update('a', { lastLine: 5 }, 'd');
+    writeFileSync(file('a', 'd.json'), text);
+    expect(store.read('a', 'd')).toMatchObject({ lastLine: 0 });
+    await store.update('a', { lastLine: 6 }, 'd');
     expect(corrupt).toHaveLength(1);
     expect(readFileSync(corrupt[0] ?? '', 'utf8')).toBe(text);
-    expect(store.read('a')).toMatchObject({ lastLine: 6 });
+    expect(store.read('a', 'd')).toMatchObject({ lastLine: 6 });
   });
 
-  test('that was cut off is read with the entries that are complete, and keeps them', async () => {
-    for (const session of ['a', 'b', 'c']) await store.update(session, { lastLine: 5, agents: { x: agent, y: agent } });
-    const text = readFileSync(file(), 'utf8');
-    writeFileSync(file(), text.slice(0, text.indexOf('"c":') + 40));
-    const expected = [5, 5, undefined, undefined];
-    expect(['a', 'b', 'c', 'd'].map((session) => store.read(session)?.lastLine)).toEqual(expected);
-    expect([store.isCorrupt, store.unsettled(), corrupt]).toEqual([true, [], []]);
-    await store.update('d', { lastLine: 1 });
-    expect(['a', 'b', 'c', 'd'].map((session) => store.read(session)?.lastLine)).toEqual([5, 5, undefined, 1]);
-    expect(store.read('b')).toMatchObject({ agents: { x: agent, y: agent } });
-    expect(corrupt).toHaveLength(1);
+  test.each(['{"runs":', '[]', 'null', '', '{"id":"a","runs":[{}]}', '{"id":"a","runs":[],"mutes":[{}]}'])(
+    'of which what is known of the session is corrupt (%j) says nothing, since it may say what must not be sent',
+    async (text) => {
+      await store.update('a', { path: '/x' });
+      await store.update('b', { path: '/y' });
+      writeFileSync(file('a'), text);
+      expect(() => store.read('a', 'd')).toThrow(`${file('a')} is corrupt`);
+      await expect(store.update('a', { path: '/z' })).rejects.toThrow(`${file('a')} is corrupt`);
+      const unreadable: string[] = [];
+      expect(store.all((path) => unreadable.push(path)).map(({ session }) => session.id)).toEqual(['b']);
+      expect(unreadable).toEqual([file('a')]);
+    },
+  );
+
+  test('is read without a field that has an impossible value', async () => {
+    await store.update('a', { lastLine: 3, turnCount: 1 }, 'd');
+    const odd = { pending: 'oops', offset: 'foo', time: -1, updated: 7 };
+    writeFileSync(file('a', 'd.json'), JSON.stringify({ ...read('a', 'd.json'), ...odd }));
+    expect(store.read('a', 'd')).toMatchObject({ lastLine: 3, turnCount: 1, pending: undefined, offset: undefined });
   });
 
   test('is never written in part on a full disk (needs the right to mount)', async ({ skip }) => {
     const disk = join(folder, 'disk');
-    const unmount = mount(disk, 'size=300k') ?? skip();
+    const unmount = mount(disk, 'size=500k') ?? skip();
     try {
       const small = new StateStore(disk, () => corrupt.push('corrupt'));
-      const entry = { lastLine: 1, path: 'x'.repeat(2_000) };
-      for (let n = 0; n < 30; n += 1) await small.update(`s${n}`, entry);
-      writeFileSync(join(disk, 'other'), Buffer.alloc(300_000 - 65_536 - 80_000));
-      await expect(small.checkWritable()).rejects.toThrow('the disk of the state folder is full');
-      for (let n = 30; n < 60; n += 1) await small.update(`s${n}`, entry).catch(() => {});
-      expect(new StateStore(disk, () => corrupt.push('corrupt')).read('s29')).toMatchObject(entry);
-      expect(corrupt).toEqual([]);
+      const change = { lastLine: 1, path: 'x'.repeat(2_000) };
+      for (let n = 0; n < 10; n += 1) await small.update(`s${n}`, change, 'd');
+      writeFileSync(join(disk, 'other'), Buffer.alloc(360_000));
+      expect(() => small.checkWritable()).toThrow('the disk of the state folder is full');
+      for (let n = 0; n < 60; n += 1) await small.update(`s${n}`, { path: `${n}`.repeat(2_000) }, 'd').catch(() => {});
+      const afresh = new StateStore(disk, () => corrupt.push('corrupt'));
+      const unreadable: string[] = [];
+      expect(afresh.all((path) => unreadable.push(path)).length).toBeGreaterThanOrEqual(10);
+      expect([unreadable, corrupt]).toEqual([[], []]);
     } finally {
       unmount();
     }
   });
 
-  test('loses the temporary files of killed processes after a while', async () => {
-    await store.update('a', { lastLine: 1 });
-    for (const name of [`${file()}.123`, `${file()}.456`, `${file()}.corrupt-1`]) writeFileSync(name, '');
-    const before = new Date(Date.now() - 7_200_000);
-    for (const name of [`${file()}.123`, `${file()}.corrupt-1`]) utimesSync(name, before, before);
-    store.tidy();
-    expect(readdirSync(folder).toSorted()).toEqual([
-      'cc-langfuse_state.json',
-      'cc-langfuse_state.json.456',
-      'cc-langfuse_state.json.corrupt-1',
-    ]);
-  });
-
-  test.each([{ last_line: -1 }, { last_line: 1.5 }, { last_line: '7' }, { turn_count: null }])(
-    'is read without an entry that has an impossible value: %j',
-    async (wrong) => {
-      await store.update('b', { lastLine: 3 });
-      const all = JSON.parse(readFileSync(file(), 'utf8'));
-      writeFileSync(file(), JSON.stringify({ ...all, a: { last_line: 1, turn_count: 1, updated: 'x', ...wrong } }));
-      expect(store.read('a')).toBeUndefined();
-      expect(store.read('b')).toMatchObject({ lastLine: 3 });
-    },
-  );
-
-  test('is read without a field that has an impossible value', async () => {
-    await store.update('a', { lastLine: 3, turnCount: 1 });
-    const all = JSON.parse(readFileSync(file(), 'utf8'));
-    writeFileSync(file(), JSON.stringify({ a: { ...all.a, pending: 'oops', offset: 'foo', time: -1, updated: 7 } }));
-    expect(store.read('a')).toMatchObject({ lastLine: 3, turnCount: 1, pending: undefined, offset: undefined });
-  });
-
-  test('is a JSON object of all sessions after any changes, whatever their ids and texts contain', async () => {
-    const id = fc.constantFrom('a', 'aa', 'ä "b":', '语\\', '{', '\n');
-    const path = fc.string({ unit: 'grapheme', maxLength: 8 });
-    const step = fc.oneof(
-      { weight: 3, arbitrary: fc.record({ id, path }) },
-      { weight: 1, arbitrary: fc.record({ id }) },
-    );
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
-        rmSync(file(), { force: true });
-        const expected = new Map<string, unknown>();
-        for (const { id: sessionId, path: to } of steps.map((each) => ({ path: undefined, ...each }))) {
-          if (to === undefined) expected.delete(sessionId);
-          else {
-            const entry = { lastLine: 0, turnCount: 0, acknowledged: false, runs: [], path: to };
-            expected.set(sessionId, { ...entry, updated: expect.any(String) });
-          }
-          await (to === undefined ? store.remove([sessionId]) : store.update(sessionId, { path: to }));
-        }
-        const afresh = new StateStore(folder, (keptAs) => corrupt.push(keptAs));
-        expect(new Map(afresh.all())).toEqual(expected);
-        const { version, ...onDisk } = steps.length > 0 ? JSON.parse(readFileSync(file(), 'utf8')) : { version: 3 };
-        expect([version, Object.keys(onDisk).toSorted()]).toEqual([3, [...expected.keys()].toSorted()]);
-        expect(corrupt).toEqual([]);
-      }),
-      { numRuns: 100 },
-    );
-  });
-
-  test('finds the sessions that are not settled, whatever their texts contain', async () => {
-    const closed = [{ fromLine: 1, toLine: 2, destination: 'd' }];
-    const pending = { since: 's', attempts: 1, reason: 'r' };
-    const open = {
-      runs: [{ fromLine: 1, given: { LANGFUSE_METADATA: '{"settled":true}' } }],
-      path: '/x","settled":true,"y',
-    };
-    await store.update('open', { ...open, agents: { x: { ...agent, traceMetadata: { settled: true } } } });
-    await store.update('closed', { runs: closed });
-    await store.update('failed', { runs: closed, pending });
-    await store.update('failed elsewhere', { runs: closed, pending }, 'd');
-    await store.update('failed elsewhere', { lastLine: 2 }, 'another');
-    await store.update('failed, but nothing is for there any more', { pending }, 'd');
-    const bound = closed.map((run) => ({ ...run, destination: 'another' }));
-    await store.update('failed, but nothing is for there any more', { runs: bound }, 'another');
-    expect(store.unsettled().map(([id]) => id)).toEqual(['open', 'failed', 'failed elsewhere']);
-  });
-
   test('loses no change when many are made at once', async () => {
-    const sessions = Array.from({ length: 25 }, (_, n) => `session-${n}`);
-    await Promise.all(sessions.map((session, n) => store.update(session, { lastLine: n })));
-    expect(sessions.map((session) => store.read(session)?.lastLine)).toEqual(sessions.map((_, n) => n));
-    expect(readdirSync(folder)).toEqual(['cc-langfuse_state.json']);
+    const numbers = Array.from({ length: 25 }, (_, n) => n);
+    const runs = (n: number) => [{ fromLine: n + 1, toLine: n + 1 }];
+    await Promise.all(numbers.map((n) => store.update('a', { runs: runs(n), agents: { [`x${n}`]: agent } }, 'd')));
+    expect(store.readSession('a')?.runs).toEqual(numbers.flatMap(runs));
+    expect(Object.keys(store.read('a', 'd')?.agents ?? {})).toHaveLength(25);
+    expect(readdirSync(file('a', '')).toSorted()).toEqual(['d.json', 'session.json']);
+  });
+
+  test('has a file for what is due at each destination, as long as a run is open or something is left', async () => {
+    const pending = { since: 's', attempts: 1, reason: 'r' };
+    await store.update('a', { path: '/x', runs: [{ fromLine: 1, destination: 'd' }] });
+    await store.update('b', { path: '/y', runs: [{ fromLine: 1 }] });
+    await store.update('c', { path: '/z', runs: [{ fromLine: 1, toLine: 2, destination: 'd' }], pending }, 'd');
+    // Nothing of the session is for there.
+    await store.update('c', { pending }, 'e');
+    expect(due()).toEqual(['d.a', 'd.c', 'none.b']);
+    expect([...findDue(folder, 'd')].map(({ sessionId, path }) => [sessionId, path])).toEqual([
+      ['a', '/x'],
+      ['c', '/z'],
+    ]);
+    await store.update('a', { runs: [{ fromLine: 1, toLine: 3, destination: 'd' }] });
+    await store.update('b', { runs: [{ fromLine: 1, destination: 'e' }] });
+    await store.update('c', { pending: undefined }, 'd');
+    expect(due()).toEqual(['e.b']);
+    await store.update('b', { runs: [{ fromLine: 1, toLine: 1, destination: 'e' }] });
+    expect(due()).toEqual([]);
   });
 });
 

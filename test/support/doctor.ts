@@ -7,6 +7,7 @@ import type { Finding } from '../../src/commands/doctor/finding.js';
 import { buildJsonReport, formatReport } from '../../src/commands/doctor/report.js';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
 import { type Ended, type Environment, PROGRAM, run, Workplace } from './program.js';
+import { sessionFile } from './state-files.js';
 
 /** The command that install registers, for any event. */
 export const COMMAND = `exec "${dirname(PROGRAM)}/hook.sh" Stop "${process.execPath}" # cc-langfuse`;
@@ -106,10 +107,16 @@ export class DoctorHome extends Workplace {
     this.writeSettings({ ...hooksOf(), env: { ...env, ...more } }, 'user', 0o600);
   }
 
-  writeState(entries: object | string): void {
-    mkdirSync(this.stateFolder, { recursive: true });
-    const text = typeof entries === 'string' ? entries : JSON.stringify(entries);
-    writeFileSync(join(this.stateFolder, 'cc-langfuse_state.json'), text, { mode: 0o600 });
+  /** Writes how far sessions have been exported to a destination; of one that is a text, that is all that is known of it. */
+  writeState(sessions: { readonly [session: string]: object | string }, destination = 'somewhere'): void {
+    for (const [id, progress] of Object.entries(sessions)) {
+      const path = (name: string) => sessionFile(this.stateFolder, id, name);
+      mkdirSync(path(''), { recursive: true, mode: 0o700 });
+      const isWhole = typeof progress !== 'string';
+      const session = isWhole ? JSON.stringify({ version: 1, id, runs: [] }) : progress;
+      writeFileSync(path('session.json'), session, { mode: 0o600 });
+      if (isWhole) writeFileSync(path(`${destination}.json`), JSON.stringify(progress), { mode: 0o600 });
+    }
   }
 }
 

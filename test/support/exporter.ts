@@ -102,10 +102,10 @@ export class Exporter {
 
   /** Records that a session's first run began before its first line. Returns the state. */
   async #start(path: string, identity: RunIdentity): Promise<StateStore> {
-    const state = new StateStore(join(this.folder, 'state'), () => {});
+    const state = new StateStore(join(this.folder, 'state'));
     const sessionId = basename(path, '.jsonl');
     const payload = { session_id: sessionId, transcript_path: path, source: 'startup' };
-    if (!state.read(sessionId)?.runs.length) await recordStart(payload, identity, state, 0);
+    if (!state.readSession(sessionId)?.runs.length) await recordStart(payload, identity, state, 0);
     return state;
   }
 

@@ -6,6 +6,7 @@ import { appendTurn, SESSION } from './lines.js';
 import { type Environment, LAUNCHER, POLL, Workplace } from './program.js';
 import { startHook } from './start-hook.js';
 import { StartedNodes } from './started-nodes.js';
+import { listLocks } from './state-files.js';
 
 interface How {
   readonly session?: string;
@@ -67,7 +68,8 @@ export class LaunchedHooks {
     return names.map((name) => join(folder, name));
   };
 
-  readonly locks = (): string[] => readdirSync(join(this.workplace.stateFolder, 'cc-langfuse_locks'));
+  /** The locks that are held. */
+  readonly locks = (): string[] => listLocks(this.workplace.stateFolder);
 
   /** The turns at the server, with their sessions. */
   readonly turns = (): string[] =>

@@ -9,6 +9,7 @@ import { startBefore } from './call-hook.js';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
 import { appendTurn, lastPromptId, SESSION } from './lines.js';
 import { removeFolder } from './remove-folder.js';
+import { readState, type SessionState } from './state-files.js';
 
 export const PROGRAM = fileURLToPath(new URL('../../dist/cli.cjs', import.meta.url));
 /** What Claude Code starts for each event. */
@@ -158,18 +159,15 @@ export class Workplace {
     return join(this.home, '.claude', 'state');
   }
 
-  /** The entries in the state file. */
-  get state(): { [session: string]: { [field: string]: unknown } } {
-    const { version: _, ...entries } = JSON.parse(
-      readFileSync(join(this.stateFolder, 'cc-langfuse_state.json'), 'utf8'),
-    );
-    return entries;
+  /** What the state knows of each session. */
+  get state(): { [session: string]: SessionState } {
+    return readState(this.stateFolder);
   }
 
   /** The runs of a session; undefined as long as there is no state. */
-  readRuns(session = SESSION): readonly { readonly to_line?: number }[] | undefined {
+  readRuns(session = SESSION): readonly { readonly toLine?: number }[] | undefined {
     try {
-      return this.state[session]?.runs as { to_line?: number }[] | undefined;
+      return this.state[session]?.runs as { toLine?: number }[] | undefined;
     } catch {
       return undefined;
     }

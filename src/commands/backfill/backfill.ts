@@ -32,8 +32,6 @@ export interface SessionResult {
 
 interface BackfillContext extends Omit<ExportContext, 'deadline' | 'observer'> {
   readonly request: BackfillRequest;
-  /** The state when the backfill began. Reading it once for each of thousands of sessions would take longer than all the rest. */
-  readonly before: ReadonlyMap<string, Entry>;
   /** The environment of the shell. */
   readonly shell: NodeJS.ProcessEnv;
   readonly stop: AbortSignal;
@@ -99,9 +97,8 @@ async function backfillSession(
   let sent = NOTHING;
   const end = (outcome: Outcome, reason?: string): SessionResult => ({ session, outcome, reason, sent });
   if (there.optOut !== undefined) return end('skipped', there.optOut);
-  const before = force ? undefined : context.before.get(sessionId);
-  const isDone = before !== undefined && isUnchanged(before, path, destinationId, agentFolders);
-  const known = isDone ? before : state.read(sessionId, destinationId);
+  const known = attempt(() => state.read(sessionId, destinationId));
+  const isDone = !force && known !== undefined && isUnchanged(known, path, destinationId, agentFolders);
   const startsAt = isDone ? session.bytes : (known?.offset ?? 0);
   progress?.begin(session, force ? 0 : startsAt);
   const isIdle = Date.now() - session.changedAt > IDLE_MS;

@@ -81,7 +81,8 @@ async function exportAll(
   const config = settings.destination;
   const folder = stateFolder(env);
   const log = openLog(folder, settings);
-  const onCorrupt = (keptAs: string) => printStderr(`the state file was corrupt and has been set aside as ${keptAs}`);
+  const onCorrupt = (keptAs: string) =>
+    printStderr(`how far a session was sent could not be read, it is sent again: ${keptAs}`);
   const store = new StateStore(folder, onCorrupt, 'async');
   const isSending = config !== undefined && !request.isDryRun;
   const destination = isSending ? await openDestination(config, folder) : new DryRunDestination();
@@ -92,7 +93,6 @@ async function exportAll(
   try {
     const results = await backfill(sessions, {
       request,
-      before: new Map(store.all()),
       shell,
       env,
       state: isSending ? store : new DryRunState(store),

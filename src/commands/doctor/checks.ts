@@ -29,7 +29,7 @@ export async function runChecks(env: NodeJS.ProcessEnv, cwd: string): Promise<re
   const files = readSettingsFiles(env, cwd);
   const settings = await readSettingsInForce(env, files, cwd);
   const stateFolder = findStateFolder(settings.hookEnv);
-  const store = new StateStore(stateFolder, () => {});
+  const store = new StateStore(stateFolder);
   const context = { ...readHookSetup(files), ...settings, stateFolder, store, now: Date.now() };
   const mask = createMask([settings.hookEnv, commandEnvironment(env)]);
   const parts = Object.entries(CHECKS).map(async ([title, checks]) => {

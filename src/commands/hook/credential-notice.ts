@@ -3,11 +3,10 @@ import { join } from 'node:path';
 import { ownCommand } from '../../cli/own-command.js';
 import { stateFolder } from '../../config/claude-folder.js';
 import { attempt } from '../../shared/attempt.js';
-import { sessionFileName } from '../../state/lock.js';
-import { keepNewestFiles } from '../../state/newest-files.js';
+import { sessionFolder } from '../../state/store.js';
 
 const REFUSED = 'cc-langfuse_refused';
-const NOTIFIED = 'cc-langfuse_told';
+const NOTIFIED = 'told';
 
 const ENTER_KEYS =
   'Enter them: /plugin, Installed, cc-langfuse, Configure options. Or set them in the env block of your settings';
@@ -57,10 +56,9 @@ function hashKeys(env: NodeJS.ProcessEnv): string {
 
 function isFirstTime(folder: string, sessionId: string): boolean {
   try {
-    const notified = join(folder, NOTIFIED);
-    mkdirSync(notified, { recursive: true, mode: 0o700 });
-    writeFileSync(join(notified, sessionFileName(sessionId)), '', { flag: 'wx', mode: 0o600 });
-    keepNewestFiles(notified);
+    const session = sessionFolder(folder, sessionId);
+    mkdirSync(session, { recursive: true, mode: 0o700 });
+    writeFileSync(join(session, NOTIFIED), '', { flag: 'wx', mode: 0o600 });
     return true;
   } catch {
     return false;

@@ -98,7 +98,7 @@ export async function exportLeft(
  */
 function inOrder(events: readonly LeftEvent[], { state }: ExportContext): readonly LeftEvent[] {
   const [first] = events;
-  const runs = (first && attempt(() => state.read(first.event.sessionId)))?.runs ?? [];
+  const runs = (first && attempt(() => state.readSession(first.event.sessionId)))?.runs ?? [];
   const isOneRun = runs.length > 0 && events.every(({ event }) => runs.every((run) => isSameRun(run, event.identity)));
   if (!isOneRun) return events;
   // The end of a session does not wait for an answer.
@@ -124,11 +124,11 @@ async function exportLate(
   context: ExportContext,
 ): Promise<Result> {
   const { sessionId, name, identity, running } = event;
-  const { state, destinationId, deadline } = context;
+  const { state, deadline } = context;
   const path = locateTranscript(event.path, sessionId) ?? event.path;
   if (!(await hasTranscript({ ...event, path }))) return 'done';
-  const entry = attempt(() => state.read(sessionId, destinationId));
-  const isOpen = entry !== undefined && openRun(entry.runs) !== undefined;
+  const known = attempt(() => state.readSession(sessionId));
+  const isOpen = known !== undefined && openRun(known.runs) !== undefined;
   const sessionEnded = name === 'SessionEnd' && !isOpen;
   const agents = { running: new Set(running), sessionEnded, includeLegacyFiles: sessionEnded };
   const closing = chooseClosing(event, deadline, 'late');

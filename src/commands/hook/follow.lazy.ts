@@ -4,8 +4,8 @@ import { readSettings, type Settings } from '../../config/settings.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { openDestination } from '../../langfuse/open-destination.js';
 import { type Log, openLog } from '../../shared/log.js';
-import { isRunning, sessionFileName, takeLock } from '../../state/lock.js';
-import { locksFolder } from '../../state/store.js';
+import { isRunning, takeLock } from '../../state/lock.js';
+import { sessionFolder } from '../../state/store.js';
 import { Follower } from './follower.js';
 import { parsePayload } from './payload.js';
 import { readStdin } from './stdin.js';
@@ -39,11 +39,11 @@ async function followSession(
   if (!config) return;
   const folder = stateFolder(env);
   const destinationId = fingerprint(config);
-  const name = `follower.${sessionFileName(sessionId)}.${destinationId}.lock`;
+  const lockPath = join(sessionFolder(folder, sessionId), `follower.${destinationId}.lock`);
   // In another namespace the pid means nothing. It is looked at first, since Claude Code may end meanwhile.
   const pid = Number(env.CLAUDE_PID);
   const claude = pid > 0 && isRunning(pid) ? pid : undefined;
-  const lock = await takeLock(join(locksFolder(folder), name), Date.now() + HANDOVER_MS);
+  const lock = await takeLock(lockPath, Date.now() + HANDOVER_MS);
   if (!lock) return;
   const destination = await openDestination(config, folder);
   try {

@@ -6,7 +6,7 @@ import { exportSession } from '../../export/session.js';
 import type { Destination } from '../../langfuse/destination.js';
 import type { Log } from '../../shared/log.js';
 import { isRunning, type Lock } from '../../state/lock.js';
-import { forgetOutage, isOngoing, readOutage, rememberOutage } from '../../state/outages.js';
+import { forgetOutage, isOngoing, readOutage, rememberOutage } from '../../state/servers.js';
 import { StateStore } from '../../state/store.js';
 import { findAgentFiles } from '../../transcript/agents/agent-files.js';
 import { locateTranscript } from './recovery.js';
@@ -62,7 +62,7 @@ export class Follower {
     this.#followed = followed;
     this.#path = followed.path;
     // The hooks say that the file is corrupt, and set it aside.
-    this.#state = new StateStore(followed.folder, () => {});
+    this.#state = new StateStore(followed.folder);
   }
 
   /** Resolves when the turns are over, when Claude Code is gone, or when nothing has been written for long. */

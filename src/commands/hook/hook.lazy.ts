@@ -31,7 +31,7 @@ import { findLeft, type LeftEvent, leaveEvent, removeLeft } from './left-events.
 import { markRunClosed, markRunOpen } from './open-runs.js';
 import { type HookPayload, PROMPT_EVENT, parsePayload } from './payload.js';
 import { recordEnd, recordMute, recordOptOut, recordStart } from './record-run.js';
-import { findDeleted, findRecoverable } from './recovery.js';
+import { findRecoverable, removeDeleted } from './recovery.js';
 import { findDeadline, isWrongUrl, ServerHealth } from './server-health.js';
 import { readStdin } from './stdin.js';
 import { enter, exportLeftMeanwhile } from './workers.js';
@@ -89,10 +89,10 @@ async function startFollower(payload: string, env: NodeJS.ProcessEnv, { live }: 
 
 async function handleEvent(run: HookRun): Promise<void> {
   const { payload, env, settings, folder, worker, log } = run;
-  const { session_id: sessionId, transcript_path: path, hook_event_name: event } = payload;
+  const { session_id: sessionId, hook_event_name: event } = payload;
   for (const problem of settings.problems) log.warn(problem);
   const state = new StateStore(folder, (keptAs) =>
-    log.error('the state file was corrupt and has been set aside', { keptAs }),
+    log.error('how far a session was sent could not be read, it is sent again', { keptAs }),
   );
   const workedIn = env.CLAUDE_PROJECT_DIR || payload.cwd;
   const there = workedIn === undefined ? undefined : await readHookSettings(env, workedIn);
@@ -117,7 +117,7 @@ async function handleEvent(run: HookRun): Promise<void> {
   if (event === 'SessionStart') return recordStart(payload, identity, state, worker?.transcriptBytes);
   if (!config || identity.destination === undefined) {
     saveProblem(run);
-    if (event === 'SessionEnd') await recordEnd({ sessionId, path }, state, identity);
+    if (event === 'SessionEnd') await recordEnd(payload, state, identity);
     return;
   }
   return exportEvent(run, { ...identity, destination: identity.destination }, config, state);
@@ -131,11 +131,10 @@ async function exportEvent(
   state: StateStore,
 ): Promise<void> {
   const { payload, folder, log, startedAt, worker } = run;
-  const { session_id: sessionId, transcript_path: path, hook_event_name: name } = payload;
+  const { session_id: sessionId, hook_event_name: name } = payload;
   const event = describeEvent(payload, identity, startedAt, worker?.transcriptBytes);
   if (name === 'SessionEnd' && !worker && event.bytes > 0) await waitForRun(sessionId, state, startedAt);
-  if (name === 'SessionEnd' && (await recordEnd({ sessionId, path }, state, identity)))
-    markRunClosed(folder, sessionId);
+  if (name === 'SessionEnd' && (await recordEnd(payload, state, identity))) markRunClosed(folder, sessionId);
   const entrance = worker ? await enter(folder, event) : { isLeft: false };
   if (entrance.isLeft) {
     log.debug('left to a worker that is at work', { session: sessionId });
@@ -159,7 +158,7 @@ async function exportEvent(
     if (entrance.post && isUseful) await exportLeftMeanwhile(folder, context);
     health.save();
     const entry = attempt(() => state.read(sessionId, destinationId));
-    saveNotice(run, config, destination, state, entry?.pending?.reason);
+    saveNotice(run, config, destination, entry?.pending?.reason);
   } finally {
     entrance.post?.session.release();
     entrance.post?.slot.release();
@@ -171,14 +170,14 @@ async function exportEvent(
 /** In a quick headless session, the worker that records its beginning can start later than what waits at its end. */
 async function waitForRun(sessionId: string, state: StateStore, startedAt: number): Promise<void> {
   const isKnown = () => {
-    const entry = attempt(() => state.read(sessionId));
-    return entry !== undefined && listRuns(entry).length > 0;
+    const known = attempt(() => state.readSession(sessionId));
+    return known !== undefined && listRuns(known).length > 0;
   };
   while (!isKnown() && Date.now() < startedAt + RUN_WAIT_MS) await sleep(RUN_POLL_MS);
 }
 
 /** Lets the next hook say in the terminal why nothing is sent: the rules for redaction, the keys or what prints them, or the URL. */
-function saveNotice(run: HookRun, config: DestinationConfig, destination: Destination, state: StateStore, reason = '') {
+function saveNotice(run: HookRun, config: DestinationConfig, destination: Destination, reason = '') {
   const { settings, folder, env } = run;
   const { lastStatus, trouble } = destination;
   const isHeld = isHeldByRules(reason) || reason.startsWith('CC_LANGFUSE_SECRET_KEY_COMMAND');
@@ -186,7 +185,7 @@ function saveNotice(run: HookRun, config: DestinationConfig, destination: Destin
   if (hold !== undefined) saveRefusal(folder, hold, env);
   else if (lastStatus !== undefined && isRefusal(lastStatus))
     saveRefusal(folder, describeRefusal(config, lastStatus), env);
-  else if (trouble && isWrongUrl(folder, fingerprint(config), state))
+  else if (trouble && isWrongUrl(folder, fingerprint(config)))
     saveRefusal(folder, describeTrouble(config, trouble), env);
   else if (lastStatus !== undefined) saveRefusal(folder, undefined, env);
 }
@@ -230,11 +229,13 @@ async function exportPrevious(
   const { state } = context;
   // If the transcript or the state cannot be read, the export of the session itself reports why.
   const previous = attempt(() =>
-    (state.read(sessionId)?.turnCount ?? 0) > 0 ? undefined : findPreviousSession(path, sessionId),
+    [...state.readProgress(sessionId).values()].some(({ turnCount }) => turnCount > 0)
+      ? undefined
+      : findPreviousSession(path, sessionId),
   );
   // Of one that no hook has seen, nothing says that it was traced.
-  if (!previous || state.read(previous.sessionId) === undefined) return;
-  await recordEnd(previous, state);
+  if (!previous || state.readSession(previous.sessionId) === undefined) return;
+  await recordEnd({ session_id: previous.sessionId, transcript_path: previous.path }, state);
   const agents = { running: new Set<string>(), sessionEnded: true, includeLegacyFiles: true };
   await exportAndLog(
     { ...previous, occasion: 'event', closing: { kind: 'everything' }, agents, adopts: true },
@@ -254,7 +255,7 @@ async function recoverOthers(
   // In front, nobody waits for another session.
   const occasion = worker ? 'left event' : 'recovery';
   await exportLeft(folder, occasion, context);
-  for (const session of findRecoverable(state, own, destinationId, Date.now() - IDLE_MS)) {
+  for (const session of findRecoverable(folder, state, own, destinationId, Date.now() - IDLE_MS)) {
     if (Date.now() >= deadline) return;
     log.debug('recovering', { session: session.sessionId });
     const request = { ...session, occasion: 'recovery', closing: { kind: 'nothing' }, agents } as const;
@@ -264,9 +265,7 @@ async function recoverOthers(
     // What has just been left is newer.
     await exportLeft(folder, occasion, context);
   }
-  const deleted = findDeleted(state, Date.now());
-  if (deleted.length > 0) await state.remove(deleted);
-  state.tidy();
+  removeDeleted(folder, state, Date.now());
 }
 
 /** Lets the next hook say in the terminal why nothing is sent. That keys are missing, it sees itself. */

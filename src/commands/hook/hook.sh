@@ -71,6 +71,7 @@ case ${CC_LANGFUSE_STATE_DIR:-} in
 /*) state=$CC_LANGFUSE_STATE_DIR ;;
 *) state=${CLAUDE_CONFIG_DIR:-${HOME:-}/.claude}/state ;;
 esac
+sessions=$state/cc-langfuse_sessions
 session=${CLAUDE_CODE_SESSION_ID:-}
 
 # Prints what a worker has left about the session for Claude Code's status line. Claude Code waits for it, so Node is not started.
@@ -81,11 +82,12 @@ print_status_line() {
   case $session in
   '' | *[!A-Za-z0-9_-]*) exit ;;
   esac
-  # Workers write into this folder if it is there.
-  [ -d "$state/cc-langfuse_status" ] || is_held_folder || (umask 077 && mkdir -p "$state/cc-langfuse_status") 2>/dev/null
+  # Workers write the text if this file is there.
+  [ -e "$state/cc-langfuse_statusline" ] || is_held_folder ||
+    (umask 077 && mkdir -p "$state" && : >"$state/cc-langfuse_statusline") 2>/dev/null
   text=traced
-  [ -f "$state/cc-langfuse_status/$session" ] && IFS= read -r text <"$state/cc-langfuse_status/$session"
-  [ -e "$state/cc-langfuse_open/$session" ] || text='not traced'
+  [ -f "$sessions/$session/status" ] && IFS= read -r text <"$sessions/$session/status"
+  [ -e "$sessions/$session/open" ] || text='not traced'
   case $text in
   *[!A-Za-z0-9,\ ]*) text=traced ;;
   esac
@@ -105,7 +107,7 @@ is_blank() {
 
 # Whether Node has to say in the terminal why nothing can be sent, which it does once per session.
 has_notice() {
-  [ -n "$session" ] && [ -e "$state/cc-langfuse_told/$session" ] && return 1
+  [ -n "$session" ] && [ -e "$sessions/$session/told" ] && return 1
   [ -e "$state/cc-langfuse_refused" ] && return 0
   is_blank "${CC_LANGFUSE_OTLP_URL:-}" || return 1
   is_blank "${CC_LANGFUSE_PUBLIC_KEY:-}${LANGFUSE_PUBLIC_KEY:-}${CLAUDE_PLUGIN_OPTION_PUBLIC_KEY:-}" ||
@@ -193,7 +195,9 @@ fi
 
 if [ "${CC_TRACE_TO_LANGFUSE:-${TRACE_TO_LANGFUSE:-}}" != true ]; then
   # If the session was traced before, the worker records that it no longer is. Older versions of Claude Code do not name the session.
-  if [ -e "$state/cc-langfuse_open/$session" ] || is_held_folder; then in_background; fi
+  was_traced=$sessions/$session/open
+  [ -n "$session" ] || was_traced=$sessions
+  if [ -e "$was_traced" ] || is_held_folder; then in_background; fi
   exit
 fi
 

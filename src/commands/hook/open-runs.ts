@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { sessionFileName } from '../../state/lock.js';
+import { sessionFolder } from '../../state/store.js';
 
-// An empty file for each session that has a run which goes on. With tracing off, a hook only looks whether there is one.
+// An empty file in the folder of each session that has a run which goes on. With tracing off, a hook only looks whether there is one.
 
 function markPath(stateFolder: string, sessionId: string): string {
-  return join(stateFolder, 'cc-langfuse_open', sessionFileName(sessionId));
+  return join(sessionFolder(stateFolder, sessionId), 'open');
 }
 
 export function hasOpenRun(stateFolder: string, sessionId: string): boolean {

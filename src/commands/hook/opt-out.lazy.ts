@@ -12,6 +12,6 @@ export async function optOut(env: NodeJS.ProcessEnv, transcriptBytes?: number): 
   const folder = stateFolder(env);
   const payload = parsePayload(await readStdin(Date.now() + STDIN_WAIT_MS));
   if (!hasOpenRun(folder, payload.session_id)) return;
-  await recordOptOut(payload, new StateStore(folder, () => {}), transcriptBytes);
+  await recordOptOut(payload, new StateStore(folder), transcriptBytes);
   markRunClosed(folder, payload.session_id);
 }

@@ -1,9 +1,10 @@
 import { lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
-import { type Entry, withProgressAt } from '../../state/entry.js';
-import { listRuns } from '../../state/runs.js';
-import type { StateStore } from '../../state/store.js';
+import { type Due, findDue, listDueDestinations, markTried, NO_DESTINATION, removeDue } from '../../state/due.js';
+import { type Entry, isSettled } from '../../state/entry.js';
+import { hasAcknowledged } from '../../state/servers.js';
+import { findUntouched, type StateStore } from '../../state/store.js';
 import { findAgentFiles } from '../../transcript/agents/agent-files.js';
 import { SESSION_ID } from '../../transcript/sessions/related-sessions.js';
 
@@ -23,47 +24,72 @@ interface Session {
  * None blocks the others, although a failure may end the recovery: a session that fails comes later in the next run.
  */
 export function* findRecoverable(
+  folder: string,
   state: StateStore,
   own: Session,
   destinationId: string,
   idleBefore: number,
 ): Generator<Session & { readonly adopts: boolean }, void, undefined> {
-  const others = state.unsettled().flatMap(([sessionId, entry]) => {
-    const { path } = entry;
-    const runs = listRuns(entry);
-    if (sessionId === own.sessionId || path === undefined) return [];
-    // In the same folder the same settings apply: if those of the other session were wrong, these correct them.
-    const isSameFolder = dirname(path) === dirname(own.path);
-    const isWrong = (id: string | undefined) => id === undefined || state.isMistaken(id, entry);
-    const adopts = isSameFolder && runs.some(({ destination }) => isWrong(destination));
-    if (!adopts && !runs.some(({ destination }) => destination === destinationId)) return [];
-    return [{ sessionId, path, adopts, entry: withProgressAt(entry, destinationId) }];
-  });
-  const unread = others
-    .filter(({ entry, adopts }) => !entry.pending && !adopts)
-    .toSorted((a, b) => b.entry.updated.localeCompare(a.entry.updated))
-    .slice(0, EXAMINED_AT_ONCE);
-  for (const { sessionId, path, adopts, entry } of unread)
-    if (hasUnread(entry, idleBefore)) yield { sessionId, path, adopts };
-  // Those that failed most often come last, and of equals those that have waited longest come first.
-  const failed = others
-    .filter(({ entry, adopts }) => entry.pending || adopts)
-    .toSorted(
-      (a, b) => countAttempts(a.entry) - countAttempts(b.entry) || a.entry.updated.localeCompare(b.entry.updated),
+  const due = [...findDue(folder, destinationId)].filter(({ sessionId }) => sessionId !== own.sessionId);
+  for (let place = 0; place < due.length; place += EXAMINED_AT_ONCE) {
+    const known = due.slice(place, place + EXAMINED_AT_ONCE).flatMap((each) => withEntry(each, state, destinationId));
+    for (const { entry, ...each } of known) {
+      if (isSettled(entry, destinationId, entry)) removeDue(folder, each);
+      else if (!entry.pending && hasUnread(entry, idleBefore)) yield { ...each, adopts: false };
+    }
+    yield* findFailed(
+      folder,
+      known.filter(({ entry }) => entry.pending),
+      false,
     );
-  for (const { sessionId, path, adopts } of failed) {
-    const found = locateTranscript(path, sessionId);
-    if (found !== undefined) yield { sessionId, path: found, adopts };
+  }
+  yield* findFailed(folder, findMistaken(folder, state, own, destinationId), true);
+}
+
+interface DueEntry extends Due {
+  readonly entry: Entry;
+}
+
+function withEntry(due: Due, state: StateStore, destinationId: string): DueEntry[] {
+  const entry = attempt(() => state.read(due.sessionId, destinationId));
+  return entry ? [{ ...due, entry }] : [];
+}
+
+/** Those that failed most often come last, and of equals those that have waited longest come first. */
+function* findFailed(folder: string, failed: readonly DueEntry[], adopts: boolean) {
+  for (const due of failed.toSorted((a, b) => countAttempts(a.entry) - countAttempts(b.entry))) {
+    const { sessionId } = due;
+    const path = locateTranscript(due.path, sessionId);
+    if (path === undefined) continue;
+    markTried(folder, due);
+    yield { sessionId, path, adopts };
   }
 }
 
-/** Finds sessions that have not changed for a week and whose transcript is gone: Claude Code deletes old transcripts. */
-export function findDeleted(state: StateStore, now: number): string[] {
-  const limit = new Date(now - FORGOTTEN_AFTER_MS).toISOString();
-  return state
-    .untouchedSince(limit, EXAMINED_AT_ONCE)
-    .filter(([sessionId, { path }]) => path !== undefined && locateTranscript(path, sessionId) === undefined)
-    .map(([sessionId]) => sessionId);
+/**
+ * Sessions of the same folder that wait for keys, or for a server that has never answered: there the same settings apply, so if those
+ * of the other session were wrong, these correct them.
+ */
+function findMistaken(folder: string, state: StateStore, own: Session, destinationId: string) {
+  const others = [...listDueDestinations(folder)].filter((each) => each !== destinationId);
+  const wrong = others.filter((each) => each === NO_DESTINATION || !hasAcknowledged(folder, each));
+  const isMistaken = ({ destination, sessionId }: Due) =>
+    destination === NO_DESTINATION || (attempt(() => state.isMistaken(destination, sessionId)) ?? false);
+  return wrong
+    .flatMap((each) => [...findDue(folder, each)])
+    .filter((each) => each.sessionId !== own.sessionId && dirname(each.path) === dirname(own.path) && isMistaken(each))
+    .flatMap((each) => withEntry(each, state, destinationId));
+}
+
+/** Removes sessions that have not changed for a week and whose transcript is gone: Claude Code deletes old transcripts. */
+export function removeDeleted(folder: string, state: StateStore, now: number): void {
+  for (const sessionId of findUntouched(folder, now - FORGOTTEN_AFTER_MS).slice(0, EXAMINED_AT_ONCE)) {
+    const { path } = attempt(() => state.readSession(sessionId)) ?? {};
+    if (path !== undefined && locateTranscript(path, sessionId) !== undefined) continue;
+    for (const destination of [...state.readProgress(sessionId).keys(), NO_DESTINATION])
+      removeDue(folder, { sessionId, destination });
+    state.remove(sessionId);
+  }
 }
 
 function countAttempts({ pending }: Entry): number {

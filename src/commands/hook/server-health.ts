@@ -1,6 +1,5 @@
 import type { Destination } from '../../langfuse/destination.js';
-import { forgetOutage, isOngoing, readOutage, rememberOutage } from '../../state/outages.js';
-import type { StateStore } from '../../state/store.js';
+import { forgetOutage, hasAcknowledged, isOngoing, readOutage, rememberOutage } from '../../state/servers.js';
 
 /** During an outage somebody waits no longer than this. It is enough to find that the server works again. */
 const DURING_OUTAGE_MS = 1_500;
@@ -25,9 +24,9 @@ export function findDeadline({ folder, startedAt, deadline, worker }: Timing, de
 }
 
 /** Whether a server that takes nothing is the wrong one: nothing has ever arrived there, or for a day nothing has any more. */
-export function isWrongUrl(folder: string, destinationId: string, state: StateStore): boolean {
+export function isWrongUrl(folder: string, destinationId: string): boolean {
   const since = readOutage(folder, destinationId)?.since ?? Date.now();
-  return Date.now() - since > LONG_OUTAGE_MS || !state.hasAcknowledged(destinationId);
+  return Date.now() - since > LONG_OUTAGE_MS || !hasAcknowledged(folder, destinationId);
 }
 
 /** Remembers whether the server works, for later runs. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
-import { type Lock, sessionFileName, takeLock } from '../../state/lock.js';
-import { locksFolder } from '../../state/store.js';
+import { type Lock, takeLock } from '../../state/lock.js';
+import { serversFolder } from '../../state/servers.js';
+import { sessionFolder } from '../../state/store.js';
 
 /** How many workers send to a destination at a time. More would only fill the memory while the server hangs. */
 const WORKERS_AT_ONCE = 4;
@@ -29,12 +30,12 @@ export async function takePost(folder: string, destination: string, sessionId: s
  * the right to export it, for which others may be waiting.
  */
 export function takeSession(folder: string, destination: string, sessionId: string): Promise<Lock | undefined> {
-  return takeLock(join(locksFolder(folder), `worker.${sessionFileName(sessionId)}.${destination}.lock`), 0);
+  return takeLock(join(sessionFolder(folder, sessionId), `worker.${destination}.lock`), 0);
 }
 
 export async function takeSlot(folder: string, destination: string): Promise<Lock | undefined> {
   for (let n = 1; n <= WORKERS_AT_ONCE; n += 1) {
-    const slot = await takeLock(join(locksFolder(folder), `slot.${destination}.${n}.lock`), 0);
+    const slot = await takeLock(join(serversFolder(folder), `${destination}.slot${n}.lock`), 0);
     if (slot) return slot;
   }
   return undefined;

@@ -7,7 +7,7 @@ import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { determineEnding } from '../../observations/build/ending.js';
 import { attempt } from '../../shared/attempt.js';
-import { lastEndedLine, NEW_ENTRY } from '../../state/entry.js';
+import { lastEndedLine, newSession } from '../../state/entry.js';
 import { isMutedNow } from '../../state/runs.js';
 import { saveStatusLine } from '../../state/status-line.js';
 import { StateStore } from '../../state/store.js';
@@ -28,9 +28,9 @@ export async function changeMute(
   const { mayOptOut } = await readCommandSettings(env, folders[0] ?? process.cwd());
   if (command === 'mute' && !mayOptOut) throw new Error('managed settings do not allow it (CC_LANGFUSE_ALLOW_OPT_OUT)');
 
-  const state = new StateStore(stateFolder(env), () => {});
-  const known = state.read(sessionId);
-  const mutes = known?.mutes;
+  const state = new StateStore(stateFolder(env));
+  const known = state.readSession(sessionId) ?? newSession(sessionId);
+  const { mutes } = known;
   const open = isMutedNow(mutes) ? mutes?.at(-1) : undefined;
   const isMuted = open !== undefined;
   const shown = `${toOneLine(title) || '(no prompt)'} (${toOneLine(sessionId)})`;
@@ -39,11 +39,12 @@ export async function changeMute(
     return 0;
   }
   const lines = path === undefined ? 0 : countLines(path);
-  const underWay = path === undefined ? undefined : findUnfinishedTurn(path, sessionId, known);
+  const endedLine = lastEndedLine(known, state.readProgress(sessionId).values());
+  const underWay = path === undefined ? undefined : findUnfinishedTurn(path, sessionId, endedLine);
   const fromLine = underWay ?? lines + 1;
   const mute = open ? { ...open, toLine: lines, until: Date.now() } : { fromLine, since: Date.now() };
   await state.update(sessionId, { ...(path !== undefined && { path }), mutes: [mute] });
-  saveStatusLine(stateFolder(env), sessionId, () => state.read(sessionId));
+  saveStatusLine(stateFolder(env), sessionId, () => state.readNewest(sessionId));
   printStdout(
     open
       ? `unmuted: ${shown}. What was said while it was muted is not sent.`
@@ -56,10 +57,10 @@ export async function changeMute(
  * The first line of the last turn if it waits for a tool, and no hook has said that it is over: it may write nothing more, and be
  * sent as it is.
  */
-function findUnfinishedTurn(path: string, sessionId: string, known = NEW_ENTRY): number | undefined {
+function findUnfinishedTurn(path: string, sessionId: string, endedLine: number): number | undefined {
   const last = [...readAllTurns(path, 'main', sessionId)].at(-1);
   if (!last || determineEnding(last).outcome !== 'unfinished') return undefined;
-  return (last.lineNumbers.at(-1) ?? 0) > lastEndedLine(known) ? last.prompts[0].line : undefined;
+  return (last.lineNumbers.at(-1) ?? 0) > endedLine ? last.prompts[0].line : undefined;
 }
 
 /** A session can be muted before there is a transcript, if its whole id is known. */

@@ -9,7 +9,6 @@ import { type DestinationConfig, readSettings } from '../../config/settings.js';
 import { findTurn } from '../../export/find-turn.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { findProjectPage, readProjectPage, sessionUrl, turnUrl } from '../../langfuse/project-page.js';
-import { type Entry, isAcknowledgedBy, withProgressAt } from '../../state/entry.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { openUrl } from './open-url.js';
@@ -32,11 +31,11 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   const { env } = await readCommandSettings(shell, session.folders[0] ?? process.cwd());
   const { destination: config } = await readSettings(env);
   const folder = stateFolder(env);
-  const entry = new StateStore(folder, () => {}).read(session.sessionId);
+  const state = new StateStore(folder);
   const findPage = (destination: string) => findPageOf(destination, config, folder, shell);
   const url = await (number === undefined
-    ? findSessionUrl(session, entry, config, findPage)
-    : findTurnUrl(session, number, entry, { env, restrictions: [shell] }, findPage));
+    ? findSessionUrl(session, state, config, findPage)
+    : findTurnUrl(session, number, state, { env, restrictions: [shell] }, findPage));
   await printStdout(url);
   openUrl(url, shell);
   return 0;
@@ -48,13 +47,14 @@ const NOTHING_SENT = 'nothing of the session is in Langfuse yet; cc-langfuse ses
 
 async function findSessionUrl(
   { sessionId }: SessionOverview,
-  entry: Entry | undefined,
+  state: StateStore,
   config: DestinationConfig | undefined,
   findPage: FindPage,
 ): Promise<string> {
   const current = config && fingerprint(config);
-  const all = [current, entry?.destination, ...Object.keys(entry?.elsewhere ?? {})];
-  const sentTo = all.find((each) => each !== undefined && entry && isAcknowledgedBy(entry, each));
+  const progress = state.readProgress(sessionId);
+  const all = [current ?? '', ...progress.keys()];
+  const sentTo = all.find((each) => each !== '' && progress.get(each)?.acknowledged);
   if (sentTo === undefined) throw new Error(NOTHING_SENT);
   return sessionUrl(await findPage(sentTo), sessionId);
 }
@@ -62,13 +62,14 @@ async function findSessionUrl(
 async function findTurnUrl(
   session: SessionOverview,
   number: number,
-  entry: Entry | undefined,
+  state: StateStore,
   settings: Parameters<typeof findTurn>[3],
   findPage: FindPage,
 ): Promise<string> {
-  if (!entry) throw new Error(NOTHING_SENT);
-  const { turn, root, destination } = await findTurn(session, (each) => each.number === number, entry, settings);
-  const { lastLine, sentLine = 0 } = withProgressAt(entry, destination);
+  const known = state.readSession(session.sessionId);
+  if (!known) throw new Error(NOTHING_SENT);
+  const { turn, root, destination } = await findTurn(session, (each) => each.number === number, known, settings);
+  const { lastLine = 0, sentLine = 0 } = state.read(session.sessionId, destination) ?? {};
   if (turn.prompts[0].line > Math.max(lastLine, sentLine))
     throw new Error(`turn ${number} is still to be sent; the next hook sends it, or ${ownCommand()} backfill`);
   const { id, parentId } = root.trace;

@@ -13,7 +13,7 @@ import { writeFileAtomically } from '../../shared/atomic-write.js';
 import { attempt } from '../../shared/attempt.js';
 import type { Log } from '../../shared/log.js';
 import { DryRunState } from '../../state/dry-run.js';
-import { NEW_ENTRY } from '../../state/entry.js';
+import { newSession } from '../../state/entry.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { renderPage } from './page.js';
@@ -95,9 +95,9 @@ async function previewObservations(
 ) {
   const observations: SentObservation[] = [];
   const agents = { running: new Set<string>(), sessionEnded: true, includeLegacyFiles: true };
-  const state = new DryRunState(new StateStore(stateFolder(env), () => {}));
+  const state = new DryRunState(new StateStore(stateFolder(env)));
   // Whichever project a turn is for, it is shown.
-  const { runs, claims } = state.read(sessionId) ?? NEW_ENTRY;
+  const { runs, claims } = state.readSession(sessionId) ?? newSession(sessionId);
   const shown = { destination: SCREEN };
   await state.update(sessionId, {
     runs: runs.map((run) => ({ ...run, ...shown })),

@@ -12,7 +12,7 @@ import { openDestination } from '../../langfuse/open-destination.js';
 import { determineEnding } from '../../observations/build/ending.js';
 import { buildRating } from '../../observations/build/rating.js';
 import { RATING, type TurnScores } from '../../observations/build/scores.js';
-import { type Entry, withProgressAt } from '../../state/entry.js';
+import type { Entry } from '../../state/entry.js';
 import { isMutedNow } from '../../state/runs.js';
 import { StateStore } from '../../state/store.js';
 import type { Turn } from '../../transcript/turns/turn.js';
@@ -43,14 +43,14 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   const { env, optOut } = await readCommandSettings(shell, session.folders[0] ?? process.cwd());
   const { destination: config } = await readSettings(env);
   const folder = stateFolder(env);
-  const state = new StateStore(folder, () => {});
-  const entry = state.read(session.sessionId);
-  if (!entry || optOut !== undefined)
+  const state = new StateStore(folder);
+  const known = state.readSession(session.sessionId);
+  if (!known || optOut !== undefined)
     throw new Error(`the session is not in Langfuse${optOut === undefined ? '' : `: ${optOut}`}`);
-  if (isMutedNow(entry.mutes)) throw new Error(`the session is muted; ${ownCommand()} unmute ends that`);
+  if (isMutedNow(known.mutes)) throw new Error(`the session is muted; ${ownCommand()} unmute ends that`);
   const isRunningHere = shell.CLAUDE_CODE_SESSION_ID === session.sessionId;
   const isWanted = (turn: Turn) => (number === undefined ? isRateable(turn, isRunningHere) : turn.number === number);
-  const found = await findTurn(session, isWanted, entry, { env, restrictions: [shell] });
+  const found = await findTurn(session, isWanted, known, { env, restrictions: [shell] });
   const { settings, turn, root } = found;
   if (settings.hold !== undefined) throw new Error(settings.hold);
   const rating = buildRating(root, { isGood: verdict === 'good', comment, at: Date.now() }, settings);
@@ -98,7 +98,7 @@ async function keep(
   sessionId: string,
   state: StateStore,
 ): Promise<void> {
-  const { scores = {}, pending } = withProgressAt(state.read(sessionId) as Entry, destination);
+  const { scores = {}, pending } = state.read(sessionId, destination) ?? {};
   const prefix = `${root.id} ${RATING}`;
   const replaced = Object.keys(scores).filter((key) => key.startsWith(prefix));
   if (failure === undefined && replaced.length === 0) return;

@@ -13,7 +13,7 @@ import { countUntraced } from '../../export/untraced-turns.js';
 import { fingerprint } from '../../langfuse/endpoint.js';
 import { createRedactor, type Redact } from '../../observations/redaction/redact.js';
 import { attempt } from '../../shared/attempt.js';
-import { type Entry, withProgressAt } from '../../state/entry.js';
+import type { Entry } from '../../state/entry.js';
 import { isMutedNow, listRuns } from '../../state/runs.js';
 import { StateStore } from '../../state/store.js';
 import { hasMessagesAfter, type SessionOverview } from '../../transcript/sessions/overview.js';
@@ -83,8 +83,8 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
     await printMatches(sessions, values.search, settings.redact ?? createRedactor([]), values.json);
     return 0;
   }
-  const entries = new Map(new StateStore(stateFolder(env), () => {}).all());
-  const states = await findExportStates(sessions, entries, processEnv, settings);
+  const state = new StateStore(stateFolder(env));
+  const states = await findExportStates(sessions, state, processEnv, settings);
   const wanted = sessions.map(({ path }) => path);
   const costs = findSessionCosts(readAllUsage(claudeFolder(env), stateFolder(env), { wanted }));
   const listed = (values.count ? states.map(countMissing) : states).map((each) => ({
@@ -121,14 +121,14 @@ function describeCost({ cost }: Listed): string {
 
 async function findExportStates(
   sessions: readonly SessionOverview[],
-  entries: ReadonlyMap<string, Entry>,
+  store: StateStore,
   processEnv: NodeJS.ProcessEnv,
   { destination }: Settings,
 ): Promise<Exported[]> {
   const listed: Exported[] = [];
   const folders = new Map<string, FolderSettings>();
   for (const session of sessions) {
-    const entry = entries.get(session.sessionId);
+    const entry = attempt(() => readWhole(store, session.sessionId, destination && fingerprint(destination)));
     const [folder = ''] = session.folders;
     const there = folders.get(folder) ?? (await readCommandSettings(processEnv, folder));
     folders.set(folder, there);
@@ -138,14 +138,18 @@ async function findExportStates(
   return listed;
 }
 
+/** Without a destination, how far the session was sent where it was sent last. */
+function readWhole(store: StateStore, sessionId: string, destination: string | undefined): Entry | undefined {
+  return destination === undefined ? store.readNewest(sessionId) : store.read(sessionId, destination);
+}
+
 function findExportState(
   session: SessionOverview,
-  known: Entry | undefined,
+  entry: Entry | undefined,
   optOut: string | undefined,
   destination: string | undefined,
 ): ExportState {
   const { path, bytes } = session;
-  const entry = known && destination !== undefined ? withProgressAt(known, destination) : known;
   if (isMutedNow(entry?.mutes)) return { state: 'muted' };
   if (entry?.pending) return { state: 'pending', reason: entry.pending.reason };
   const { turnCount = 0, bytes: exportedTo = entry?.offset ?? 0 } = entry ?? {};

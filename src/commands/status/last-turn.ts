@@ -3,8 +3,9 @@ import { fingerprint } from '../../langfuse/endpoint.js';
 import { turnUrl } from '../../langfuse/project-page.js';
 import { deriveTurnTrace } from '../../observations/build/ids.js';
 import { attempt } from '../../shared/attempt.js';
-import { type Entry, withProgressAt } from '../../state/entry.js';
+import type { Entry } from '../../state/entry.js';
 import { findRun } from '../../state/runs.js';
+import type { StateStore } from '../../state/store.js';
 import { readTimeFrom, type SessionOverview } from '../../transcript/sessions/overview.js';
 
 /** The last turn of a session that the server has acknowledged whole. */
@@ -27,9 +28,12 @@ export interface Goal {
 }
 
 /** Without a destination, what was sent to the last one is what is known. */
-export function findSentTurn(session: SessionOverview, known: Entry | undefined, goal: Goal): SentTurn | undefined {
+export function findSentTurn(session: SessionOverview, state: StateStore, goal: Goal): SentTurn | undefined {
   const { destination, projectPage } = goal;
-  const entry = known && destination ? withProgressAt(known, fingerprint(destination)) : known;
+  const { sessionId } = session;
+  const entry = attempt(() =>
+    destination ? state.read(sessionId, fingerprint(destination)) : state.readNewest(sessionId),
+  );
   if (!entry || entry.turnCount === 0) return undefined;
   const traceId = findTraceId(entry);
   return {
@@ -53,14 +57,14 @@ function findTraceId(entry: Entry): string | undefined {
 /** Finds the newest turn that was sent of any of the sessions, which are given by their last activity, the newest first. */
 export function findNewestTurn(
   sessions: readonly SessionOverview[],
-  entries: ReadonlyMap<string, Entry>,
+  state: StateStore,
   goal: Goal,
 ): SentTurn | undefined {
   let newest: SentTurn | undefined;
   for (const session of sessions) {
     // No turn begins after its session's last activity.
     if (newest?.at !== undefined && session.lastActivityAt <= newest.at) break;
-    const turn = findSentTurn(session, entries.get(session.sessionId), goal);
+    const turn = findSentTurn(session, state, goal);
     if (turn && (newest?.at ?? 0) <= (turn.at ?? 0)) newest = turn;
   }
   return newest;

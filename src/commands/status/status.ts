@@ -7,7 +7,6 @@ import { fingerprint } from '../../langfuse/endpoint.js';
 import { readProjectPage } from '../../langfuse/project-page.js';
 import { attempt } from '../../shared/attempt.js';
 import { version } from '../../shared/version.js';
-import type { Entry } from '../../state/entry.js';
 import { isMutedNow } from '../../state/runs.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
@@ -56,7 +55,7 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
     return Symbol.iterator in found ? [...found] : [found];
   });
   const folder = stateFolder(settings.hookEnv);
-  const entries = new Map(new StateStore(folder, () => {}).all());
+  const state = new StateStore(folder);
   const sessions = listSessions(claudeFolder(settings.hookEnv), () => {});
   const here = sessions.find(ranIn(cwd));
   const destination = await findDestination(settings);
@@ -64,17 +63,18 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
   const mask = createMask([settings.hookEnv, commandEnvironment(env)]);
   return mask({
     version,
-    tracing: describeTracing(findings, isMutedNow(here && entries.get(here.sessionId)?.mutes)),
+    tracing: describeTracing(findings, isMutedNow(here && attempt(() => state.readSession(here.sessionId))?.mutes)),
     destination: destination && describeDestination(destination),
-    here: here && describeHere(here, entries.get(here.sessionId), goal),
-    newest: findNewestTurn(sessions, entries, goal),
-    pending: listPending([...entries]).map(({ destination: _, ...each }) => each),
+    here: here && describeHere(here, state, goal),
+    newest: findNewestTurn(sessions, state, goal),
+    pending: listPending(state.all()).map(({ destination: _, ...each }) => each),
   });
 }
 
-function describeHere(session: SessionOverview, entry: Entry | undefined, goal: Goal): Here {
-  const untraced = attempt(() => countUntraced(session, entry)) ?? 0;
-  return { sessionId: session.sessionId, turn: findSentTurn(session, entry, goal), untraced };
+function describeHere(session: SessionOverview, state: StateStore, goal: Goal): Here {
+  const { sessionId } = session;
+  const untraced = attempt(() => countUntraced(session, state.readNewest(sessionId))) ?? 0;
+  return { sessionId, turn: findSentTurn(session, state, goal), untraced };
 }
 
 /** Claude Code keeps a plugin's secret key to itself, but the rest says where its hooks send to. */

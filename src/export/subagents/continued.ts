@@ -61,7 +61,7 @@ async function sendAsPartOf(sessionId: string, run: ExportRun): Promise<Continue
         continuedIn: request.path,
       },
     };
-    const ledger = new Ledger(entry, context.destinationId, undefined);
+    const ledger = new Ledger(entry, context.destinationId);
     const [start] = startPositions(entry);
     const session = {
       request: starter,

@@ -59,6 +59,12 @@ export class AgentFiles {
         if (session !== this.session) this.#lookInto(join(folder, `${session}.jsonl`));
   }
 
+  /** The other sessions of the project that have a file of an agent. */
+  findOtherSessions(agentId: string): string[] {
+    const sessions = this.#folders.findSessions(dirname(this.#run.request.path), agentId);
+    return sessions.filter((session) => session !== this.session);
+  }
+
   /** Whether the run is for this agent, or for all. */
   isWanted({ parts }: AgentFile): boolean {
     const { continuedIn } = this.#run.request.agents;
@@ -75,10 +81,10 @@ export class AgentFiles {
   /** A muted session is never read. One with tracing off is read only by a backfill. */
   #mayRead(session: string): boolean {
     const { request, context } = this.#run;
-    const entry = context.state.read(session);
-    const { mutes = [] } = entry ?? {};
+    const known = context.state.readSession(session);
+    const { mutes = [] } = known ?? {};
     this.mutesElsewhere = [...this.mutesElsewhere, ...mutes];
-    const isTraced = entry !== undefined && listRuns(entry).length > 0;
+    const isTraced = known !== undefined && listRuns(known).length > 0;
     return !isMutedNow(mutes) && (isTraced || request.occasion === 'backfill');
   }
 

@@ -182,11 +182,10 @@ export class Subagents {
   /** Finds the session that started an agent which went on in this one. */
   #findStarter({ agentId }: AgentFile): Starter | undefined {
     if (this.#placement.entries.has(agentId)) return undefined;
-    const { request, context } = this.#run;
-    const known = context.state.sessionsWithAgent(agentId, context.destinationId);
-    const [starter] = known.flatMap(([sessionId, { agents }]) => {
-      const entry = agents?.[agentId];
-      return entry && sessionId !== request.sessionId ? [{ sessionId, entry }] : [];
+    const { state, destinationId } = this.#run.context;
+    const [starter] = this.#files.findOtherSessions(agentId).flatMap((sessionId) => {
+      const entry = state.read(sessionId, destinationId)?.agents?.[agentId];
+      return entry ? [{ sessionId, entry }] : [];
     });
     return starter;
   }

@@ -6,8 +6,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DoctorHome } from '../../support/doctor.js';
 import { SECRET_KEY } from '../../support/langfuse-server.js';
 import { mount } from '../../support/mount.js';
+import { sessionFile } from '../../support/state-files.js';
 
-const STATE = '~/.claude/state/cc-langfuse_state.json';
+const SESSIONS = '~/.claude/state/cc-langfuse_sessions';
 let home: DoctorHome;
 
 beforeEach(async () => {
@@ -74,64 +75,55 @@ describe('the state folder', () => {
   });
 });
 
-describe('the state file', () => {
-  test('is a warning if it is corrupt', async () => {
-    home.writeState('{"a":');
-    expect((await home.check()).of('state')).toEqual([
-      {
-        status: 'warning',
-        message: `${STATE} is corrupt: the next hook sets it aside and keeps the entries that are intact`,
-        fix: 'nothing to do: what was lost is sent again, under the same ids',
-      },
-    ]);
-  });
-
-  test('that was set aside is a warning', async () => {
-    home.writeState({});
-    writeFileSync(join(home.stateFolder, 'cc-langfuse_state.json.corrupt-17'), '');
-    const found = await home.check();
-    expect(found.of('state')).toMatchObject([{ status: 'ok' }]);
-    expect(found.of('state-set-aside')).toEqual([
-      {
-        status: 'warning',
-        message: `1 corrupt state file set aside: ${STATE}.corrupt-17`,
-        fix: `rm ${STATE}.corrupt-17`,
-      },
-    ]);
-  });
-
-  test('is broken if a folder is in its place', async () => {
-    mkdirSync(join(home.stateFolder, 'cc-langfuse_state.json'), { recursive: true });
+describe('the state', () => {
+  test('is broken if what is known of a session is corrupt', async () => {
+    home.writeState({ a: '{"runs":' });
+    const path = `${SESSIONS}/a/session.json`;
     expect((await home.check()).of('state')).toEqual([
       {
         status: 'broken',
-        message: `the state file ${STATE} cannot be read: not a regular file`,
-        fix: `mv ${STATE} ${STATE}.old`,
+        message: `${path} cannot be read, so nothing of its session is sent`,
+        fix: `mv ${path} ${path}.old`,
+      },
+    ]);
+  });
+
+  test('of which something was set aside is a warning', async () => {
+    home.writeState({ a: {} });
+    writeFileSync(sessionFile(home.stateFolder, 'a', 'x.json.corrupt-17'), '');
+    const found = await home.check();
+    expect(found.of('state')).toEqual([{ status: 'ok', message: `${SESSIONS} (1 session)` }]);
+    const path = `${SESSIONS}/a/x.json.corrupt-17`;
+    expect(found.of('state-set-aside')).toEqual([
+      {
+        status: 'warning',
+        message: `1 corrupt file set aside, what they said was sent is sent again: ${path}`,
+        fix: `rm ${path}`,
       },
     ]);
   });
 
   test('is a warning if others can read it', async () => {
-    home.writeState({});
-    chmodSync(join(home.stateFolder, 'cc-langfuse_state.json'), 0o644);
+    home.writeState({ a: {} });
+    chmodSync(join(home.stateFolder, 'cc-langfuse_sessions'), 0o755);
     expect((await home.check()).of('file-mode')).toEqual([
-      { status: 'warning', message: `others can read ${STATE} (its mode is 644)`, fix: `chmod 600 ${STATE}` },
+      { status: 'warning', message: `others can read ${SESSIONS} (its mode is 755)`, fix: `chmod go= ${SESSIONS}` },
     ]);
   });
 });
 
 test('locks of processes that no longer run are a warning', async () => {
-  const locks = join(home.stateFolder, 'cc-langfuse_locks');
-  mkdirSync(locks, { recursive: true });
-  writeFileSync(join(locks, 'a.lock'), '1 elsewhere');
-  utimesSync(join(locks, 'a.lock'), 1, 1);
-  execFileSync('mkfifo', [join(locks, 'fifo.lock')]);
-  writeFileSync(join(locks, 'b.lock'), `${process.pid} ${hostname()}`);
+  home.writeState({ s: {} });
+  const path = (name: string) => sessionFile(home.stateFolder, 's', name);
+  writeFileSync(path('a.lock'), '1 elsewhere');
+  utimesSync(path('a.lock'), 1, 1);
+  execFileSync('mkfifo', [path('fifo.lock')]);
+  writeFileSync(path('b.lock'), `${process.pid} ${hostname()}`);
   expect((await home.check()).of('locks')).toEqual([
     {
       status: 'warning',
       message: '1 lock left behind by killed runs; the next run removes those that it needs',
-      fix: 'rm ~/.claude/state/cc-langfuse_locks/a.lock',
+      fix: `rm ${SESSIONS}/s/a.lock`,
     },
   ]);
 });

@@ -229,7 +229,7 @@ describe('the program that a hook starts', () => {
     symlinkSync(home.launcher, join(bin, 'cc-langfuse-hook'));
     symlinkSync('/bin/sh', join(bin, 'node'));
     const copy = join(bin, 'hook.sh');
-    writeFileSync(copy, 'cc-langfuse_open', { mode: 0o755 });
+    writeFileSync(copy, 'cc-langfuse_sessions', { mode: 0o755 });
     const register = (command: string, event: string) => hooksOf(command, { [event]: 15 }).hooks;
     const hooks = {
       ...register(`exec cc-langfuse-hook SessionStart "${process.execPath}"`, 'SessionStart'),

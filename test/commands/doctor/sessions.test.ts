@@ -41,7 +41,7 @@ test('a state that someone wrote by hand is read as far as it makes sense', asyn
   home.writeState({
     a: { last_line, turn_count, updated: 'yesterday' },
     b: { last_line, turn_count, pending: { since: 'long ago', attempts: 1, reason: 'none' } },
-    c: 'nothing',
+    c: '[]',
   });
   const found = await home.check();
   expect(found.of('last-export')).toEqual([{ status: 'none', message: 'no turn has been exported yet' }]);

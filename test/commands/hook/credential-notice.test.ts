@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -43,16 +43,4 @@ test('the notice for the plugin says where its keys are entered', () => {
   expect(takeNotice({ ...env, ...plugin }, 'two')).toBe(
     `cc-langfuse: ${REFUSAL}. Nothing is exported. Run: cc-langfuse doctor`,
   );
-});
-
-test('the last 100 sessions that got a notice are remembered', () => {
-  const notified = join(state(), 'cc-langfuse_told');
-  mkdirSync(notified);
-  for (let n = 0; n < 500; n += 1) {
-    writeFileSync(join(notified, `s${n}`), '');
-    utimesSync(join(notified, `s${n}`), n + 1, n + 1);
-  }
-  expect(takeNotice({ ...env, LANGFUSE_PUBLIC_KEY: '' }, 'new')).toContain('LANGFUSE_PUBLIC_KEY not set');
-  expect(readdirSync(notified)).toHaveLength(100);
-  expect(readdirSync(notified)).toContain('new');
 });

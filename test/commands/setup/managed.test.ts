@@ -32,7 +32,7 @@ beforeEach(() => {
   program = join(folder, 'lib', 'cc-langfuse', 'dist', 'cli.cjs');
   mkdirSync(dirname(program), { recursive: true });
   writeFileSync(program, 'usage: cc-langfuse hook', { mode: 0o755 });
-  writeFileSync(join(dirname(program), 'hook.sh'), '#!/bin/sh\n# cc-langfuse_open', { mode: 0o755 });
+  writeFileSync(join(dirname(program), 'hook.sh'), '#!/bin/sh\n# cc-langfuse_sessions', { mode: 0o755 });
   // The Node that runs this test may belong to one user.
   const node = join(folder, 'node');
   cpSync(process.execPath, node);

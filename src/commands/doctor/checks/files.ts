@@ -8,7 +8,8 @@ import { attempt } from '../../../shared/attempt.js';
 import { isRecord, parseJson } from '../../../shared/json.js';
 import { logPath } from '../../../shared/log.js';
 import { isAbandoned } from '../../../state/lock.js';
-import { locksFolder, type StateStore, statePath } from '../../../state/store.js';
+import { serversFolder } from '../../../state/servers.js';
+import { type StateStore, sessionsFolder } from '../../../state/store.js';
 import { about, type Finding } from '../finding.js';
 import type { SettingsInForce } from './settings.js';
 
@@ -61,41 +62,44 @@ function countFreeBytes(path: string): number {
   return bavail * bsize;
 }
 
-function checkState({ stateFolder, store }: StateFiles): Finding {
-  const path = statePath(stateFolder);
-  const bytes = readStatus(path)?.size;
-  try {
-    const sessions = store.all().length;
-    const state = about('state', { path, bytes, sessions });
-    if (store.isCorrupt)
-      return state.warning(
-        `${path} is corrupt: the next hook sets it aside and keeps the entries that are intact`,
-        'nothing to do: what was lost is sent again, under the same ids',
-      );
-    if (bytes === undefined) return state.none('nothing has been exported yet');
-    return state.ok(`${path} (${plural(sessions, 'session')}, ${formatBytes(bytes)})`);
-  } catch (error) {
-    const { message } = error as Error;
-    const fix = message.endsWith('EACCES') ? takeBack(path, 'rw') : moveAsideCommand(path);
-    return about('state', { path, bytes, sessions: 0 }).broken(message, fix);
-  }
+/** Without what is known of a session, nothing of it is sent. */
+function* checkState({ stateFolder, store }: StateFiles): Generator<Finding> {
+  const path = sessionsFolder(stateFolder);
+  const unreadable: string[] = [];
+  const sessions = store.all((file) => unreadable.push(file)).length;
+  for (const file of unreadable)
+    yield about('state', { path: file }).broken(
+      `${file} cannot be read, so nothing of its session is sent`,
+      moveAsideCommand(file),
+    );
+  if (unreadable.length > 0) return;
+  const state = about('state', { path, sessions });
+  yield sessions === 0
+    ? state.none('nothing has been exported yet')
+    : state.ok(`${path} (${plural(sessions, 'session')})`);
 }
 
 function checkSetAside({ stateFolder }: StateFiles): Finding[] {
-  const paths = listFiles(stateFolder, /^cc-langfuse_state\.json\.corrupt-/);
+  const paths = listBelow(stateFolder, /\.json\.corrupt-/);
   if (paths.length === 0) return [];
-  const message = `${plural(paths.length, 'corrupt state file')} set aside: ${paths.join(', ')}`;
+  const message = `${plural(paths.length, 'corrupt file')} set aside, what they said was sent is sent again: ${paths.join(', ')}`;
   return [about('state-set-aside', { paths }).warning(message, removeCommand(paths))];
 }
 
 /** Locks whose owners no longer run. */
 function checkLocks({ stateFolder }: StateFiles): Finding[] {
-  const locks = [`${statePath(stateFolder)}.lock`, ...listFiles(locksFolder(stateFolder), /\.lock$/)];
   // Opening a FIFO would hang.
-  const paths = locks.filter((path) => readStatus(path)?.isFile() && isAbandoned(path));
+  const paths = listBelow(stateFolder, /\.lock$/).filter((path) => readStatus(path)?.isFile() && isAbandoned(path));
   if (paths.length === 0) return [];
   const message = `${plural(paths.length, 'lock')} left behind by killed runs; the next run removes those that it needs`;
   return [about('locks', { paths }).warning(message, removeCommand(paths))];
+}
+
+/** Files of sessions and servers. */
+function listBelow(stateFolder: string, pattern: RegExp): string[] {
+  const sessions = attempt(() => readdirSync(sessionsFolder(stateFolder))) ?? [];
+  const folders = [serversFolder(stateFolder), ...sessions.map((name) => join(sessionsFolder(stateFolder), name))];
+  return folders.flatMap((folder) => listFiles(folder, pattern));
 }
 
 function removeCommand(paths: readonly string[]): string {
@@ -136,10 +140,10 @@ function readTroubles(path: string) {
 /** State and log are created for their owner alone. On Windows modes mean nothing. */
 function* checkFileModes({ stateFolder }: StateFiles): Generator<Finding> {
   if (process.platform === 'win32') return;
-  for (const path of [statePath(stateFolder), logPath(stateFolder)]) {
+  for (const path of [sessionsFolder(stateFolder), logPath(stateFolder)]) {
     const mode = (readStatus(path)?.mode ?? 0) & 0o777;
     const message = `others can read ${path} (its mode is ${mode.toString(8)})`;
-    if ((mode & 0o077) !== 0) yield about('file-mode', { path }).warning(message, `chmod 600 ${quoteForShell(path)}`);
+    if ((mode & 0o077) !== 0) yield about('file-mode', { path }).warning(message, `chmod go= ${quoteForShell(path)}`);
   }
 }
 

@@ -2,8 +2,9 @@ import { formatDuration, formatMoment, plural } from '../../../cli/format.js';
 import { ownCommand } from '../../../cli/own-command.js';
 import { fingerprint } from '../../../langfuse/endpoint.js';
 import { attempt } from '../../../shared/attempt.js';
-import type { SessionEntry } from '../../../state/entry.js';
 import { isMutedNow } from '../../../state/runs.js';
+import { hasAcknowledged } from '../../../state/servers.js';
+import type { KnownSession } from '../../../state/store.js';
 import { about, type Finding } from '../finding.js';
 import type { StateFiles } from './files.js';
 import type { SettingsInForce } from './settings.js';
@@ -13,11 +14,12 @@ const SHOWN = 5;
 export const SESSION_CHECKS = [checkLastExport, checkPending, checkMuted];
 
 function checkLastExport({ store, now }: StateFiles): Finding {
-  const [last] = readEntries(store)
-    .filter(([, { turnCount, pending, updated }]) => turnCount > 0 && !pending && Number.isFinite(Date.parse(updated)))
-    .toSorted(([, a], [, b]) => b.updated.localeCompare(a.updated));
+  const [last] = readSessions(store)
+    .flatMap(({ session, progress }) => [...progress.values()].map((each) => ({ ...each, sessionId: session.id })))
+    .filter(({ turnCount, pending, updated }) => turnCount > 0 && !pending && Number.isFinite(Date.parse(updated)))
+    .toSorted((a, b) => b.updated.localeCompare(a.updated));
   if (!last) return about('last-export').none('no turn has been exported yet');
-  const [sessionId, { updated, turnCount: turns }] = last;
+  const { sessionId, updated, turnCount: turns } = last;
   const at = Date.parse(updated);
   return about('last-export', { sessionId, at: new Date(at).toISOString(), turns }).ok(
     `${formatMoment(at)}, ${formatAge(at, now)} ago: session ${sessionId}, ${plural(turns, 'turn')}`,
@@ -25,14 +27,13 @@ function checkLastExport({ store, now }: StateFiles): Finding {
 }
 
 /** The sessions that wait to be sent, those that failed last first. */
-function* checkPending({ store, now, settings }: StateFiles & SettingsInForce): Generator<Finding> {
+function* checkPending({ store, stateFolder, now, settings }: StateFiles & SettingsInForce): Generator<Finding> {
   const here = settings.destination && fingerprint(settings.destination);
-  const waiting = listPending(readEntries(store));
+  const waiting = listPending(readSessions(store));
   if (waiting.length === 0) yield about('pending').ok('no session is waiting to be sent');
   for (const { sessionId, since, attempts, reason, destination } of waiting.slice(0, SHOWN)) {
-    // The destination is unknown for sessions that the original cc-langfuse exported.
-    const isElsewhere = destination !== undefined && here !== undefined && destination !== here;
-    const hasWorked = isElsewhere && store.hasAcknowledged(destination);
+    const isElsewhere = here !== undefined && destination !== here;
+    const hasWorked = isElsewhere && hasAcknowledged(stateFolder, destination);
     const age = `since ${formatMoment(since)} (${formatAge(since, now)})`;
     yield about('pending', { sessionId, since: new Date(since).toISOString(), attempts, reason }).warning(
       `${sessionId} ${age}, ${plural(attempts, 'attempt')}${isElsewhere ? ', for another project' : ''}: ${reason}`,
@@ -50,21 +51,22 @@ function* checkPending({ store, now, settings }: StateFiles & SettingsInForce): 
 }
 
 /** What waits to be sent, by session and destination, with what failed last first. */
-export function listPending(entries: readonly SessionEntry[]) {
-  return entries
-    .flatMap(([sessionId, { pending, destination, elsewhere = {} }]) => {
-      const others = Object.entries(elsewhere).map(([id, progress]) => ({ destination: id, ...progress.pending }));
-      return [{ destination, ...pending }, ...others].map((each) => ({ sessionId, ...each }));
-    })
-    .flatMap(({ sessionId, destination, since, attempts = 0, reason = '' }) =>
-      since === undefined ? [] : [{ sessionId, destination, attempts, reason, since: Date.parse(since) || 0 }],
+export function listPending(sessions: readonly KnownSession[]) {
+  return sessions
+    .flatMap(({ session, progress }) =>
+      [...progress].flatMap(([destination, { pending }]) => {
+        const { since = '', attempts = 0, reason = '' } = pending ?? {};
+        return pending ? [{ sessionId: session.id, destination, attempts, reason, since: Date.parse(since) || 0 }] : [];
+      }),
     )
     .toSorted((a, b) => b.since - a.since);
 }
 
 function* checkMuted({ store }: StateFiles): Generator<Finding> {
-  const muted = readEntries(store).filter(([, { mutes }]) => isMutedNow(mutes));
-  for (const [sessionId] of muted.slice(0, SHOWN))
+  const muted = readSessions(store).filter(({ session }) => isMutedNow(session.mutes));
+  for (const {
+    session: { id: sessionId },
+  } of muted.slice(0, SHOWN))
     yield about('muted', { sessionId }).none(`${sessionId} is muted; ${ownCommand()} unmute ${sessionId} ends that`);
 }
 
@@ -73,6 +75,6 @@ export function formatAge(at: number, now: number): string {
 }
 
 /** Another check reports that the state cannot be read. */
-function readEntries(store: StateFiles['store']) {
+function readSessions(store: StateFiles['store']) {
   return attempt(() => store.all()) ?? [];
 }

@@ -2,7 +2,14 @@ import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { forgetOutage, isOngoing, readOutage, rememberOutage } from '../../src/state/outages.js';
+import {
+  forgetOutage,
+  hasAcknowledged,
+  isOngoing,
+  markAcknowledged,
+  readOutage,
+  rememberOutage,
+} from '../../src/state/servers.js';
 import { removeFolder } from '../support/remove-folder.js';
 
 let folder: string;
@@ -16,7 +23,7 @@ afterEach(() => removeFolder(folder));
 const MINUTE = 60_000;
 const NOW = Date.UTC(2026, 0, 1);
 const isDown = (now: number, destination = 'a') => isOngoing(readOutage(folder, destination), now);
-const fileOf = (destination: string) => join(folder, 'cc-langfuse_outages', destination);
+const fileOf = (destination: string) => join(folder, 'cc-langfuse_servers', `${destination}.json`);
 
 test('an outage is assumed to go on for two minutes, and twice as long each time that it is found again, up to 16', () => {
   let now = NOW;
@@ -56,11 +63,26 @@ test('an outage is forgotten if the clock has been set back by more than it coul
 test('only the user can read the file; one that is corrupt counts for nothing, and is replaced', () => {
   rememberOutage(folder, 'a', NOW);
   expect(statSync(fileOf('a')).mode & 0o777).toBe(0o600);
-  for (const text of ['', '{"until"', '[]', 'null', '{"until":9e15}', '{"since":"1","until":2,"failures":3}']) {
+  const outage = '{"outage":{"since":"1","until":2,"failures":3}}';
+  for (const text of ['', '{"until"', '[]', 'null', '{"outage":{"until":9e15}}', outage]) {
     writeFileSync(fileOf('a'), text);
     expect(readOutage(folder, 'a')).toBeUndefined();
     rememberOutage(folder, 'a', NOW);
-    expect(JSON.parse(readFileSync(fileOf('a'), 'utf8'))).toEqual({ since: NOW, until: NOW + 2 * MINUTE, failures: 1 });
+    const { outage: kept } = JSON.parse(readFileSync(fileOf('a'), 'utf8'));
+    expect(kept).toEqual({ since: NOW, until: NOW + 2 * MINUTE, failures: 1 });
   }
-  expect(readdirSync(join(folder, 'cc-langfuse_outages'))).toEqual(['a']);
+  expect(readdirSync(join(folder, 'cc-langfuse_servers'))).toEqual(['a.json']);
+});
+
+test('a destination has worked once it has acknowledged something, outages or not; in doubt it has', () => {
+  expect(hasAcknowledged(folder, 'a')).toBe(false);
+  rememberOutage(folder, 'a', NOW);
+  expect(hasAcknowledged(folder, 'a')).toBe(false);
+  markAcknowledged(folder, 'a');
+  forgetOutage(folder, 'a');
+  expect([hasAcknowledged(folder, 'a'), hasAcknowledged(folder, 'b')]).toEqual([true, false]);
+  rememberOutage(folder, 'a', NOW);
+  expect(hasAcknowledged(folder, 'a')).toBe(true);
+  writeFileSync(fileOf('a'), '{"acknow');
+  expect(hasAcknowledged(folder, 'a')).toBe(true);
 });

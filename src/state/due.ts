@@ -1,0 +1,74 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { attempt } from '../shared/attempt.js';
+import { isRecord, parseJson } from '../shared/json.js';
+import { sessionFileName } from './lock.js';
+
+// A file for each session and destination of which something may be left to be sent: its name says whose it is, its content where
+// the transcript is, and its time when that was last tried. So a run finds them without looking at all sessions.
+
+/** What runs are due at that have no keys yet. */
+export const NO_DESTINATION = 'none';
+
+export interface Due {
+  readonly sessionId: string;
+  readonly destination: string;
+  readonly path: string;
+}
+
+interface Named {
+  readonly destination: string;
+  readonly file: string;
+}
+
+function dueFolder(stateFolder: string): string {
+  return join(stateFolder, 'cc-langfuse_due');
+}
+
+function dueFile(stateFolder: string, destination: string, sessionId: string): string {
+  return join(dueFolder(stateFolder), `${destination}.${sessionFileName(sessionId)}`);
+}
+
+/** Notes that something of a session may have to be sent. That it could not be noted only means that no other session's run looks for it. */
+export function markDue(stateFolder: string, { destination, sessionId, path }: Due): void {
+  const text = JSON.stringify({ sessionId, path });
+  const file = dueFile(stateFolder, destination, sessionId);
+  // Its time is that of the last try.
+  if (attempt(() => readFileSync(file, 'utf8')) === text) return;
+  attempt(() => {
+    mkdirSync(dueFolder(stateFolder), { recursive: true, mode: 0o700 });
+    writeFileSync(file, text, { mode: 0o600 });
+  });
+}
+
+export function removeDue(stateFolder: string, { destination, sessionId }: Omit<Due, 'path'>): void {
+  attempt(() => rmSync(dueFile(stateFolder, destination, sessionId), { force: true }));
+}
+
+/** Notes that a session is tried now, so that others come first the next time. */
+export function markTried(stateFolder: string, { destination, sessionId }: Omit<Due, 'path'>): void {
+  attempt(() => utimesSync(dueFile(stateFolder, destination, sessionId), new Date(), new Date()));
+}
+
+/** The destinations for which something is due. */
+export function listDueDestinations(stateFolder: string): Set<string> {
+  return new Set(listNames(stateFolder).map(({ destination }) => destination));
+}
+
+/** Yields what is due for a destination, that first which was tried longest ago. */
+export function* findDue(stateFolder: string, wanted: string): Generator<Due, void, undefined> {
+  const files = listNames(stateFolder).filter(({ destination }) => destination === wanted);
+  const triedAt = ({ file }: Named) => attempt(() => statSync(file).mtimeMs) ?? 0;
+  const oldestFirst = files.map((each) => ({ ...each, at: triedAt(each) })).toSorted((a, b) => a.at - b.at);
+  for (const { file, destination } of oldestFirst) {
+    const about = parseJson(attempt(() => readFileSync(file, 'utf8')) ?? '');
+    if (isRecord(about) && typeof about.sessionId === 'string' && typeof about.path === 'string')
+      yield { sessionId: about.sessionId, path: about.path, destination };
+  }
+}
+
+function listNames(stateFolder: string): Named[] {
+  const folder = dueFolder(stateFolder);
+  const names = attempt(() => readdirSync(folder)) ?? [];
+  return names.map((name) => ({ destination: name.split('.')[0] ?? '', file: join(folder, name) }));
+}

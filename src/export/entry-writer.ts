@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Entry, lastEndedLine } from '../state/entry.js';
+import { type Change, type Entry, lastEndedLine } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
-import { mergeByLine } from '../state/runs.js';
 import type { ExportContext, ExportRequest } from './export-request.js';
 import type { Ledger } from './ledger.js';
 
@@ -35,14 +34,13 @@ export class EntryWriter {
     return this.#end !== undefined;
   }
 
-  async save(change: Partial<Entry>): Promise<void> {
+  async save({ facts = [], ...change }: Change): Promise<void> {
     const { sessionId, path } = this.#request;
     const { destinationId, state } = this.#context;
     if (!this.#lock.isHeld()) throw new Error('another run has taken over');
     this.#isEndSaved = this.hasReachedEnd;
-    const { runs, claims } = this.#ledger.takeChanged();
-    const all = { runs: mergeByLine(runs, change.runs ?? []), ...(claims.length > 0 && { claims: [...claims] }) };
-    await state.update(sessionId, { path, ...this.#end, ...change, ...all }, destinationId);
+    const all = [...this.#ledger.takeAdded(), ...facts];
+    await state.update(sessionId, { path, ...this.#end, ...change, facts: all }, destinationId);
   }
 
   /** Saves why something is still to be sent, or that nothing is, unless the state says so already. */

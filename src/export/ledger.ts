@@ -1,4 +1,4 @@
-import type { Session } from '../state/entry.js';
+import { apply, type Consent, type Fact } from '../state/facts.js';
 import {
   type Claim,
   coversLines,
@@ -9,7 +9,6 @@ import {
   isMutedNow,
   isSameRun,
   type Mute,
-  mergeByLine,
   type Run,
   type RunIdentity,
 } from '../state/runs.js';
@@ -19,7 +18,11 @@ import { type AgentThread, listTimes, type Turn } from '../transcript/turns/turn
 export interface OwnRun {
   readonly identity: RunIdentity;
   readonly claims: Claims;
+  /** When the event came, in ms since 1970. */
+  readonly at: number;
 }
+
+type Took = Extract<Fact, { kind: 'took' }>;
 
 /** Which turns of no run belong to the run of an export. */
 export type Claims =
@@ -36,12 +39,10 @@ export class Ledger {
   readonly #lineSentTo: (destination: string) => number;
   readonly #destination: string;
   readonly #own: OwnRun | undefined;
-  readonly #mutes: readonly Mute[];
-  #runs: readonly Run[];
-  #claims: readonly Claim[];
-  #changed: { readonly runs: readonly Run[]; readonly claims: readonly Claim[] } = { runs: [], claims: [] };
+  #known: Consent;
+  #added: Fact[] = [];
   /** By the first lines of the turns that this export has taken. */
-  readonly #taken = new Map<number, Run>();
+  readonly #taken = new Map<number, Took>();
   /** The first line of the turn that this export has claimed. A later one can have the same id, as a teammate's message does. */
   #named: number | undefined;
   /** Whether the turn that this export's Stop names has been read. */
@@ -51,60 +52,52 @@ export class Ledger {
 
   /** `lineSentTo` is up to which line the session's turns were sent to another destination. */
   constructor(
-    { runs, claims = [], mutes = [] }: Session,
+    known: Consent,
     destination: string,
     own?: OwnRun,
     lineSentTo: (destination: string) => number = () => 0,
   ) {
     this.#lineSentTo = lineSentTo;
-    this.#runs = runs;
-    this.#claims = claims;
-    this.#mutes = mutes;
+    this.#known = known;
     this.#destination = destination;
     this.#own = own;
   }
 
   get hasChanged(): boolean {
-    return this.#changed.runs.length > 0 || this.#changed.claims.length > 0;
+    return this.#added.length > 0;
   }
 
-  /** Returns the runs and claims that the state does not have yet, once. */
-  takeChanged(): { runs: readonly Run[]; claims: readonly Claim[] } {
-    const changed = this.#changed;
-    this.#changed = { runs: [], claims: [] };
-    return changed;
+  /** Returns the facts that the state does not have yet, once. */
+  takeAdded(): Fact[] {
+    const added = this.#added;
+    this.#added = [];
+    return added;
   }
 
   /**
    * Whether the user, or another process, has forbidden something since this export has read the state: the session was muted, or
    * one of its runs has ended, or another one has begun.
    */
-  isOutdated({ runs, mutes = [] }: Session): boolean {
+  isOutdated({ runs, mutes }: Consent): boolean {
     const isNew = ({ fromLine, toLine }: Run) => {
-      const own = this.#runs.find((run) => run.fromLine === fromLine);
+      const own = this.#known.runs.find((run) => run.fromLine === fromLine);
       return !own || (own.toLine === undefined && toLine !== undefined);
     };
-    return mutes.length > this.#mutes.length || runs.some(isNew);
+    return mutes.length > this.#known.mutes.length || runs.some(isNew);
   }
 
   /** The lines up to a line that belong to no run. */
   gapsUpTo(line: number) {
-    return findGaps(this.#runs, line);
+    return findGaps(this.#known.runs, line);
   }
 
-  /**
-   * Binds runs to this destination that had none, or a wrong one. What an older version did not save is that of this run, too.
-   */
+  /** Binds runs to this destination that had none, or a wrong one. What the first cc-langfuse did not save is that of this run, too. */
   adopt(isWrong: (destination: string) => boolean): void {
-    const correct = <T extends Run | Claim>(all: readonly T[]) =>
-      all.flatMap((run): T[] => {
-        const { destination = '', given = this.#own?.identity.given ?? {} } = run;
-        const isOwn = destination === this.#destination;
-        if (isOwn ? run.given !== undefined : destination !== '' && !isWrong(destination)) return [];
-        const { namedDestination = isOwn ? undefined : destination } = run;
-        return [{ ...run, destination: this.#destination, namedDestination, given }];
-      });
-    this.#change({ runs: correct(this.#runs), claims: correct(this.#claims) });
+    const { given = {} } = this.#own?.identity ?? {};
+    const named = new Set([...this.#known.runs, ...this.#known.claims].map(({ destination = '' }) => destination));
+    for (const wrong of named)
+      if (wrong !== this.#destination && (wrong === '' || isWrong(wrong)))
+        this.#add({ kind: 'adopt', at: Date.now(), wrong, right: this.#destination, given });
   }
 
   /** The runs in which the prompts of a turn were given, if all of them are known and are for this destination. */
@@ -129,27 +122,28 @@ export class Ledger {
 
   /** All runs for this destination, unless some lines belong to no run: it is not known when in the session something happened. */
   findAllRuns(): [RunIdentity, ...RunIdentity[]] | undefined {
-    const isWhole = this.gapsUpTo(this.#runs.at(-1)?.fromLine ?? 0).length === 0;
-    return isWhole ? this.findRuns(this.#runs.map(({ fromLine }) => fromLine)) : undefined;
+    const isWhole = this.gapsUpTo(this.#known.runs.at(-1)?.fromLine ?? 0).length === 0;
+    return isWhole ? this.findRuns(this.#known.runs.map(({ fromLine }) => fromLine)) : undefined;
   }
 
   /** Whether a variable has a value in any run. */
   isGiven(variable: string, value: string): boolean {
-    const all = [...this.#runs, ...this.#claims, this.#own?.identity];
+    const all = [...this.#known.runs, ...this.#known.claims, this.#own?.identity];
     return all.some((run) => run?.given?.[variable]?.trim().toLowerCase() === value);
   }
 
   /** Whether the user has muted any of a turn. */
   isMuted(turn: Turn): boolean {
     const [first = 0, last = first] = [turn.lineNumbers[0], turn.lineNumbers.at(-1)];
-    return this.#mutes.some((mute) => coversLines(mute, first, last)) || isMutedAt(this.#mutes, listTimes(turn));
+    const { mutes } = this.#known;
+    return mutes.some((mute) => coversLines(mute, first, last)) || isMutedAt(mutes, listTimes(turn));
   }
 
   /** Whether any of what an agent wrote to its own file was written while the session was muted, or not traced. */
   isAgentKept({ turns }: AgentThread): boolean {
     const times = turns.flatMap(listTimes);
     const isUntracedAt = this.#whenUntraced();
-    return isMutedAt(this.#mutes, times) || times.some(isUntracedAt);
+    return isMutedAt(this.#known.mutes, times) || times.some(isUntracedAt);
   }
 
   /** Whether this export's Stop names a turn that no run holds, and that has not been read: a later one was exported first. */
@@ -164,12 +158,13 @@ export class Ledger {
 
   /** Whether no run goes on: what follows, if anything does, was written with tracing off. */
   get isOver(): boolean {
-    return this.#runs.length > 0 && this.#runs.every(hasEnded);
+    const { runs } = this.#known;
+    return runs.length > 0 && runs.every(hasEnded);
   }
 
   /** Whether the user has muted the session and has not unmuted it since. */
   get isMutedNow(): boolean {
-    return isMutedNow(this.#mutes);
+    return isMutedNow(this.#known.mutes);
   }
 
   /**
@@ -189,7 +184,7 @@ export class Ledger {
   }
 
   #claimNamed(turn: Turn, isCopy: (turn: Turn) => boolean): void {
-    const { identity = {} } = this.#own ?? {};
+    const { identity = {}, at = Date.now() } = this.#own ?? {};
     const [{ line: fromLine, at: startedAt }] = turn.prompts;
     if ((this.#named ?? fromLine) !== fromLine) return;
     this.#hasReadNamed = true;
@@ -197,7 +192,7 @@ export class Ledger {
     const isKnown = lines.map((line) => this.#findRun(line)).every((run) => run && isSameRun(run, identity));
     if (isKnown || this.#isSentElsewhere(turn) || this.#isBeforeStart(fromLine) || turn.copied || isCopy(turn)) return;
     this.#named = fromLine;
-    this.#change({ claims: [{ ...identity, fromLine, lines, startedAt }] });
+    this.#add({ kind: 'claim', at, run: identity, lines, startedAt });
   }
 
   /** Whether this export may send turns of no run, and this is one. */
@@ -212,32 +207,33 @@ export class Ledger {
     return run !== undefined && run.startedAt === undefined;
   }
 
-  /** Takes such a turn. Returns the run that has it then, to be saved once the turn is acknowledged. */
-  take({ prompts, lineNumbers }: Turn): Run {
+  /** Takes such a turn. Returns what is to be saved once the turn is acknowledged. */
+  take({ prompts, lineNumbers }: Turn): Fact {
     const [{ line: fromLine }] = prompts;
     const toLine = lineNumbers.at(-1) ?? fromLine;
     const known = this.#taken.get(fromLine);
-    const run = known ? this.#extend(known, toLine) : this.#cover(fromLine, toLine, this.#own?.identity ?? {});
-    this.#taken.set(fromLine, run);
-    return run;
+    const fact = known ? { ...known, toLine } : this.#cover(fromLine, toLine, this.#own?.identity ?? {});
+    this.#known = apply(this.#known, fact);
+    this.#taken.set(fromLine, fact);
+    return fact;
   }
 
   /** Whether the rest of a turn can decide how it is sent, or whether it is. */
   isUndecided({ prompts, lineNumbers }: Turn): boolean {
     const last = lineNumbers.at(-1) ?? 0;
     const isOpen = this.#own?.claims.kind !== 'all' && prompts.some(({ line }) => !this.#findRun(line));
-    return isOpen || this.#mutes.some(({ fromLine }) => fromLine > last);
+    return isOpen || this.#known.mutes.some(({ fromLine }) => fromLine > last);
   }
 
   /** Records that this export has looked at the lines of no run up to a line. */
   fillGaps(upTo: number): void {
     if (this.#own?.claims.kind !== 'all') return;
     const { identity } = this.#own;
-    for (const { toLine } of this.gapsUpTo(upTo)) this.#change({ runs: [this.#cover(toLine, toLine, identity)] });
+    for (const { toLine } of this.gapsUpTo(upTo)) this.#add(this.#cover(toLine, toLine, identity));
   }
 
   #findRun(line: number): Run | Claim | undefined {
-    return findRun({ runs: this.#runs, claims: this.#claims }, line);
+    return findRun(this.#known, line);
   }
 
   /** Whether the run that holds a turn has sent it to another destination. */
@@ -249,13 +245,13 @@ export class Ledger {
 
   /** Whether a process was seen to start after a line: what was there by then is not claimed. */
   #isBeforeStart(line: number): boolean {
-    return this.#runs.some(({ fromLine, startedAt }) => startedAt !== undefined && fromLine > line);
+    return this.#known.runs.some(({ fromLine, startedAt }) => startedAt !== undefined && fromLine > line);
   }
 
   /** Says of a time whether the session went on with tracing off, as far as the runs and the turns that have been read tell. */
   #whenUntraced(): (at: number) => boolean {
     const begun = this.#begun.toSorted((a, b) => a.at - b.at);
-    const inOrder = [...this.#runs, ...this.#claims].toSorted((a, b) => a.fromLine - b.fromLine);
+    const inOrder = [...this.#known.runs, ...this.#known.claims].toSorted((a, b) => a.fromLine - b.fromLine);
     const gaps = inOrder.flatMap((run, place) => {
       const next = inOrder[place + 1];
       if (!next || run.endedAt === undefined || next.fromLine <= lastLineOf(run) + 1) return [];
@@ -266,29 +262,17 @@ export class Ledger {
       begun.findLast((turn) => turn.at <= at)?.isTraced === false;
   }
 
-  /** Covers lines of no run, and those before them, with a run. */
-  #cover(fromLine: number, toLine: number, identity: RunIdentity): Run {
+  /** Covers lines of no run, and those before them. What a backfill has taken of a run goes on. */
+  #cover(fromLine: number, toLine: number, run: RunIdentity): Took {
     const start = this.gapsUpTo(fromLine).at(-1)?.fromLine ?? fromLine;
-    const before = this.#runs.find((run) => run.toLine === start - 1 && isSameRun(run, identity));
-    const run = before ? { ...before, toLine } : { ...identity, fromLine: start, toLine };
-    this.#runs = mergeByLine(this.#runs, [run]);
-    return run;
+    const isBefore = (each: Run) => each.toLine === start - 1 && each.startedAt === undefined && isSameRun(each, run);
+    const before = this.#known.runs.find(isBefore);
+    return { kind: 'took', at: Date.now(), run, fromLine: before?.fromLine ?? start, toLine };
   }
 
-  /** Lets a run that this export has added go on to a line. */
-  #extend(run: Run, toLine: number): Run {
-    const longer = { ...run, toLine };
-    this.#runs = mergeByLine(this.#runs, [longer]);
-    return longer;
-  }
-
-  #change({ runs = [], claims = [] }: { readonly runs?: readonly Run[]; readonly claims?: readonly Claim[] }): void {
-    this.#runs = mergeByLine(this.#runs, runs);
-    this.#claims = mergeByLine(this.#claims, claims);
-    this.#changed = {
-      runs: mergeByLine(this.#changed.runs, runs),
-      claims: mergeByLine(this.#changed.claims, claims),
-    };
+  #add(fact: Fact): void {
+    this.#known = apply(this.#known, fact);
+    this.#added.push(fact);
   }
 }
 

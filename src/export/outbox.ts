@@ -2,13 +2,13 @@ import type { Limits, Outgoing } from '../langfuse/destination.js';
 import type { TraceSettings } from '../observations/build/trace.js';
 import { replaceMissingMedia } from '../observations/content/media.js';
 import type { Observation } from '../observations/model.js';
-import { type Entry, mergeEntry } from '../state/entry.js';
+import { type Change, mergeChanges } from '../state/entry.js';
 import type { SessionRun } from './session-run.js';
 import { countObservation, NOTHING, sumTallies, type Tally } from './tally.js';
 
 /** An observation, a change of the state, or both. The change is saved once this and everything before it are acknowledged. */
 export interface OutboxItem {
-  readonly change: Partial<Entry>;
+  readonly change: Change;
   readonly observation?: Observation;
   /** Those of the observation's turn. */
   readonly settings?: TraceSettings;
@@ -23,7 +23,7 @@ interface EncodedSpan {
 }
 
 interface EncodedItem {
-  readonly change: Partial<Entry>;
+  readonly change: Change;
   readonly span: EncodedSpan | undefined;
 }
 
@@ -205,7 +205,7 @@ export class Outbox {
  */
 export function* withStateChanges(
   parts: Iterable<{ readonly observation: Observation; readonly settings: TraceSettings }>,
-  changeAt: (line: number) => Partial<Entry>,
+  changeAt: (line: number) => Change,
 ): Generator<OutboxItem, void, undefined> {
   let last: Required<Pick<OutboxItem, 'observation' | 'settings'>> | undefined;
   for (const part of parts) {
@@ -232,13 +232,13 @@ function* inBatches<T>(items: Iterable<T>, size: number): Generator<T[], void, u
 }
 
 /** Merges the changes of all items before the first span that is not settled. */
-function changeUpTo(items: readonly EncodedItem[], settledSpans: number): Partial<Entry> | undefined {
+function changeUpTo(items: readonly EncodedItem[], settledSpans: number): Change | undefined {
   let spans = 0;
-  let change: Partial<Entry> | undefined;
+  let change: Change | undefined;
   for (const item of items) {
     if (item.span !== undefined) spans += 1;
     if (spans > settledSpans) break;
-    change = mergeEntry(change ?? {}, item.change);
+    change = mergeChanges(change ?? {}, item.change);
   }
   return change;
 }

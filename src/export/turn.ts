@@ -5,8 +5,9 @@ import { computeScores } from '../observations/build/scores.js';
 import { buildTrace } from '../observations/build/trace.js';
 import { buildPart, buildTurn } from '../observations/build/turn.js';
 import type { Observation } from '../observations/model.js';
-import { type Entry, mergeEntry } from '../state/entry.js';
-import type { Run, RunIdentity } from '../state/runs.js';
+import { type Change, mergeChanges } from '../state/entry.js';
+import type { Fact } from '../state/facts.js';
+import type { RunIdentity } from '../state/runs.js';
 import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
 import { NO_SESSION_FACTS, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
 import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
@@ -85,7 +86,7 @@ async function addStarted({ children, started }: BuiltTurn, run: ExportRun): Pro
   await outbox.add([{ change: subagents.collectEntries(started) }]);
 }
 
-function reachLine(line: number, { sent, start }: ExportRun): Partial<Entry> {
+function reachLine(line: number, { sent, start }: ExportRun): Change {
   return start.isForGaps ? {} : sent.reach(line);
 }
 
@@ -102,7 +103,7 @@ interface BuiltTurn {
   readonly rootHash?: string | undefined;
   /** The agents that it started. */
   readonly started: readonly string[];
-  readonly change: Partial<Entry>;
+  readonly change: Change;
 }
 
 const NOTHING_NEW: BuiltTurn = { children: [], started: [], change: {} };
@@ -133,7 +134,7 @@ function buildIfNew(
   turn: Turn,
   runs: readonly [RunIdentity, ...RunIdentity[]],
   settings: Settings,
-  taken: Run | undefined,
+  taken: Fact | undefined,
   run: ExportRun,
 ): BuiltTurn {
   const { options, trace, started, after } = recordTurn(turn, runs, settings, run);
@@ -148,7 +149,7 @@ function buildIfNew(
     started,
     change: {
       ...(options.scores && { scores: { [root.id]: computeScores(turn, root, figures) } }),
-      ...(taken && { runs: [taken] }),
+      ...(taken && { facts: [taken] }),
     },
   };
 }
@@ -157,7 +158,7 @@ function buildPartIfNew(
   turn: Turn,
   runs: readonly [RunIdentity, ...RunIdentity[]],
   settings: Settings,
-  _taken: Run | undefined,
+  _taken: Fact | undefined,
   run: ExportRun,
   growing?: ReadonlySet<string>,
 ): BuiltTurn {
@@ -223,7 +224,7 @@ export function lastLineOf({ turns }: Pick<TurnGroup, 'turns'>): number {
 }
 
 /** What the state records once the turns are acknowledged whole. */
-function turnsCompleted({ turns, from }: TurnGroup, built: readonly BuiltTurn[], run: ExportRun): Partial<Entry> {
+function turnsCompleted({ turns, from }: TurnGroup, built: readonly BuiltTurn[], run: ExportRun): Change {
   const lastLine = lastLineOf({ turns });
   const turnCount = Math.max(...turns.map(({ number }) => number));
   const last = turns.find((turn) => lineOfEnd(turn) === lastLine);
@@ -249,7 +250,7 @@ function turnsCompleted({ turns, from }: TurnGroup, built: readonly BuiltTurn[],
 }
 
 /** Adds a change to the last item, since it may be saved only when all of them are acknowledged. */
-function withLastChange(items: readonly OutboxItem[], change: Partial<Entry>): OutboxItem[] {
+function withLastChange(items: readonly OutboxItem[], change: Change): OutboxItem[] {
   const last = items.at(-1);
-  return [...items.slice(0, -1), { ...last, change: mergeEntry(change, last?.change ?? {}) }];
+  return [...items.slice(0, -1), { ...last, change: mergeChanges(change, last?.change ?? {}) }];
 }

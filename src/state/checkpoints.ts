@@ -7,7 +7,7 @@ import { attempt } from '../shared/attempt.js';
 import { parseJson } from '../shared/json.js';
 import { optional } from '../shared/schema.js';
 import type { ResumePoint } from '../transcript/turns/resume-point.js';
-import { Facts } from './entry.js';
+import { SessionFacts } from './entry.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
 const Position = z.object({ line: count, offset: count });
@@ -32,7 +32,7 @@ const Point = z.object({
   inheritedTime: optional(z.number()),
   endLine: count,
   lastTime: optional(z.number()),
-  session: Facts,
+  session: SessionFacts,
   ids: idsWithTools,
   uuids: names,
   seen: names,

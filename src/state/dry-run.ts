@@ -1,8 +1,10 @@
 import {
+  type Change,
+  changeSession,
   divideChange,
   type Entry,
   joinEntry,
-  mergeEntry,
+  mergeChanges,
   NO_PROGRESS,
   newSession,
   type Progress,
@@ -35,11 +37,11 @@ export class DryRunState implements SessionState {
     return new Map([...this.#state.readProgress(sessionId), ...(this.#progress.get(sessionId) ?? [])]);
   }
 
-  async update(sessionId: string, change: Partial<Entry>, destination?: string): Promise<void> {
+  async update(sessionId: string, change: Change, destination?: string): Promise<void> {
     const { session, progress } = divideChange(change);
-    this.#sessions.set(sessionId, mergeEntry(this.readSession(sessionId) ?? newSession(sessionId), session));
+    this.#sessions.set(sessionId, changeSession(this.readSession(sessionId) ?? newSession(sessionId), session));
     if (destination === undefined) return;
-    const after = mergeEntry(this.#readProgressAt(sessionId, destination) ?? NO_PROGRESS, progress);
+    const after = mergeChanges(this.#readProgressAt(sessionId, destination) ?? NO_PROGRESS, progress);
     this.#progress.set(sessionId, new Map(this.#progress.get(sessionId)).set(destination, after));
   }
 

@@ -1,7 +1,8 @@
 import * as z from 'zod/mini';
 import { isRecord, type Json, mapValues } from '../shared/json.js';
 import { optional } from '../shared/schema.js';
-import { Claim, listRuns, Mute, mergeByLine, mergeMutes, openRun, Run } from './runs.js';
+import { addFacts, type Consent, Fact, fold } from './facts.js';
+import { hasEnded, listRuns, openRun } from './runs.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
 
@@ -9,7 +10,7 @@ const Tokens = z.object({ input: z.number(), output: z.number(), cacheRead: z.nu
 /** Input, output, cache read, and cache writes for 5 minutes and for 1 hour. */
 const ExactTokens = z.readonly(z.tuple([z.number(), z.number(), z.number(), z.number(), z.number()]));
 
-export const Facts = z.object({
+export const SessionFacts = z.object({
   titles: z.object({
     'custom-title': optional(z.string()),
     'ai-title': optional(z.string()),
@@ -70,21 +71,20 @@ const AgentEntry = z.object({
 });
 export type AgentEntry = z.infer<typeof AgentEntry>;
 
-/** What is known of a session, wherever it is sent. */
-export const Session = z.object({
+/** What is written down of a session, wherever it is sent. */
+export const SessionRecord = z.object({
   id: z.string(),
   path: optional(z.string()),
   /** The first prompt of the session: a session that begins with the same prompt is a fork of it. */
   first: optional(z.string()),
-  /** In the order of their lines. */
-  runs: z.array(Run),
-  /** Turns that belong to a run which nobody saw begin: each is named by its Stop. */
-  claims: z.optional(z.array(Claim)),
-  mutes: z.optional(z.array(Mute)),
   /** Up to this line turns are over that were not sent when that was found, or of which all was to be sent again. */
   knownLine: optional(count),
+  facts: z.array(Fact),
 });
-export type Session = z.infer<typeof Session>;
+export type SessionRecord = z.infer<typeof SessionRecord>;
+
+/** What is known of a session. */
+export type Session = SessionRecord & Consent;
 
 const progressFields = {
   /** The last line of the last turn that the server has acknowledged completely. */
@@ -122,7 +122,7 @@ const progressFields = {
   /** Scores that have not been acknowledged yet, by the root span of their turn. */
   scores: optional(z.record(z.string(), optional(Scores))),
   /** What the lines before that turn said about the whole session. */
-  session: optional(Facts),
+  session: optional(SessionFacts),
   /** When the session was taken over from the first cc-langfuse, which exported the agents before that. */
   agentsSince: optional(z.string()),
   /** By agent id; `workflow <run id>` is where the steps of a workflow belong. */
@@ -140,9 +140,24 @@ export type Entry = Session & Progress;
 
 export const NO_PROGRESS: Progress = { lastLine: 0, turnCount: 0, updated: '' };
 
-export function newSession(id: string): Session {
-  return { id, runs: [] };
+export function newSession(id: string, facts: readonly Fact[] = []): Session {
+  return toSession({ id, facts: [...facts] });
 }
+
+export function toSession(record: SessionRecord): Session {
+  return { ...record, ...fold(record.facts) };
+}
+
+/** Changes what is known of a session; facts are added to those that are known. */
+export function changeSession(
+  { runs: _, claims: __, mutes: ___, ...record }: Session,
+  { facts = [], ...change }: Partial<SessionRecord>,
+): Session {
+  return toSession({ ...record, ...change, facts: addFacts(record.facts, facts) });
+}
+
+/** A change of what is known of a session, of its progress, or of both. */
+export type Change = Partial<SessionRecord> & Partial<Progress>;
 
 export function joinEntry(session: Session, progress: Progress = NO_PROGRESS): Entry {
   return { ...session, ...progress };
@@ -154,18 +169,16 @@ export const NOT_EXPORTED: Partial<Progress> = {
   ...NO_PROGRESS,
 };
 
-/** Merges a change into a session or its progress; `agents` and `scores` are merged key by key, `runs` and `claims` by their first lines. */
-export function mergeEntry<T extends Partial<Entry>>(before: T, change: Partial<Entry>): T {
+/** Joins two changes; `agents` and `scores` are merged key by key. */
+export function mergeChanges<T extends Change>(before: T, change: Change): T {
   const agents = change.agents ? { agents: { ...before.agents, ...change.agents } } : {};
   const scores = change.scores ? { scores: { ...before.scores, ...change.scores } } : {};
-  const runs = change.runs ? { runs: mergeByLine(before.runs ?? [], change.runs) } : {};
-  const claims = change.claims ? { claims: mergeByLine(before.claims ?? [], change.claims) } : {};
-  const mutes = change.mutes ? { mutes: mergeMutes(before.mutes ?? [], change.mutes) } : {};
-  return { ...before, ...change, ...agents, ...scores, ...runs, ...claims, ...mutes };
+  const facts = change.facts ? { facts: addFacts(before.facts ?? [], change.facts) } : {};
+  return { ...before, ...change, ...agents, ...scores, ...facts };
 }
 
 /** Divides a change into what concerns the session and what its progress. */
-export function divideChange(change: Partial<Entry>): { session: Partial<Session>; progress: Partial<Progress> } {
+export function divideChange(change: Change): { session: Partial<SessionRecord>; progress: Partial<Progress> } {
   const entries = Object.entries(change);
   return {
     session: Object.fromEntries(entries.filter(([name]) => !Object.hasOwn(progressFields, name))),
@@ -182,7 +195,7 @@ export function lastEndedLine({ knownLine = 0 }: Session, all: Iterable<Progress
 export function isSettled(session: Session, destination: string, progress: Progress = NO_PROGRESS): boolean {
   const { pending, agents = {} } = progress;
   if (listRuns(session).every((run) => run.destination !== destination)) return true;
-  const open = [openRun(session.runs), ...(session.claims ?? []).filter(({ endedAt }) => endedAt === undefined)];
+  const open = [openRun(session.runs), ...session.claims.filter((claim) => !hasEnded(claim))];
   const isOpen = open.some((run) => run?.destination === destination);
   const isUnread = ([id, agent]: [string, AgentEntry | undefined]) =>
     agent !== undefined && agent.bytes === undefined && !agent.lost && !id.startsWith('workflow ');

@@ -2,20 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
 import { optional } from '../shared/schema.js';
 
-/**
- * A run of Claude Code in a session, or a backfill: from which line on, where its turns are sent, under which settings, and what
- * started it. A turn belongs to the run in which its prompt was given, whichever run sends it. Lines of no run were written with
- * tracing off.
- */
-export const Run = z.object({
-  fromLine: z.number(),
-  /** Its last line; undefined as long as the run may go on. */
-  toLine: optional(z.number()),
+/** What started a run of Claude Code in a session, or a backfill, where its turns are sent, and under which settings. */
+export const RunIdentity = z.object({
   /** Undefined if its settings named no destination. */
   destination: optional(z.string()),
   /** What its settings named if that was wrong, and `destination` has replaced it; empty if they named none. */
   namedDestination: optional(z.string()),
-  /** The variables that describe its turns or restrict what of them is sent; undefined if an older version did not save them. */
+  /** The variables that describe its turns or restrict what of them is sent; the first cc-langfuse did not save them. */
   given: optional(z.record(z.string(), z.string())),
   /** The folder that Claude Code was started in. */
   folder: optional(z.string()),
@@ -25,40 +18,44 @@ export const Run = z.object({
   experiment: optional(z.record(z.string(), z.string())),
   /** The process of Claude Code, as `nameProcess` names it. */
   process: optional(z.string()),
-  /** When it began and ended, in ms since 1970. */
-  startedAt: optional(z.number()),
-  endedAt: optional(z.number()),
-  /** Its transcript was not there when it began, so it may begin with what a fork copies from another session. */
-  mayCopy: optional(z.boolean()),
 });
-export type Run = z.infer<typeof Run>;
-
-/** What a run is, apart from its lines. */
-export const RunIdentity = z.omit(Run, { fromLine: true, toLine: true, startedAt: true, endedAt: true, mayCopy: true });
 export type RunIdentity = z.infer<typeof RunIdentity>;
 
+/**
+ * A run, and its lines. A turn belongs to the run in which its prompt was given, whichever run sends it. Lines of no run were written
+ * with tracing off.
+ */
+export interface Run extends RunIdentity {
+  readonly fromLine: number;
+  /** Its last line; undefined as long as the run may go on. */
+  readonly toLine?: number | undefined;
+  /** When it began and ended, in ms since 1970. */
+  readonly startedAt?: number | undefined;
+  readonly endedAt?: number | undefined;
+  /** Its transcript was not there when it began, so it may begin with what a fork copies from another session. */
+  readonly mayCopy?: boolean | undefined;
+}
+
 /** A turn that a Stop has named, and the run that the Stop came from. */
-export const Claim = z.extend(RunIdentity, {
-  fromLine: z.number(),
+export interface Claim extends RunIdentity {
+  readonly fromLine: number;
   /** The lines of its prompts. Those between them can be another process's. */
-  lines: z.array(z.number()),
+  readonly lines: readonly number[];
   /** When its first prompt was given, in ms since 1970. */
-  startedAt: optional(z.number()),
+  readonly startedAt?: number | undefined;
   /** When the session of that run ended, in ms since 1970. Until then the turn may grow. */
-  endedAt: optional(z.number()),
-});
-export type Claim = z.infer<typeof Claim>;
+  readonly endedAt?: number | undefined;
+}
 
 /** When the user has muted a session: the lines, and for what subagents write to their own files, the time in ms since 1970. */
-export const Mute = z.object({
-  fromLine: z.number(),
-  toLine: optional(z.number()),
-  since: optional(z.number()),
-  until: optional(z.number()),
+export interface Mute {
+  readonly fromLine: number;
+  readonly toLine?: number | undefined;
+  readonly since: number;
+  readonly until?: number | undefined;
   /** The process of Claude Code that was told to be mute from its start. */
-  process: optional(z.string()),
-});
-export type Mute = z.infer<typeof Mute>;
+  readonly process?: string | undefined;
+}
 
 /** Whether a mute covers lines. An empty one, in which nothing was said, covers none. */
 export function coversLines(
@@ -70,7 +67,7 @@ export function coversLines(
 }
 
 export function coversTime({ since, until = Number.POSITIVE_INFINITY }: Mute, at: number): boolean {
-  return since !== undefined && since <= at && at <= until;
+  return since <= at && at <= until;
 }
 
 /** Whether the user has muted the session and has not unmuted it since. */
@@ -113,14 +110,6 @@ export function isSameRun(run: RunIdentity, other: RunIdentity): boolean {
 
 function describe({ destination, given, parent, seed, metadata, experiment }: RunIdentity) {
   return { destination, given, parent, seed, metadata, experiment };
-}
-
-/** Adds mutes in their order; one that began at the same moment is replaced. */
-export function mergeMutes(before: readonly Mute[], changed: readonly Mute[]): Mute[] {
-  const others = before.filter(({ fromLine, since }) =>
-    changed.every((each) => each.fromLine !== fromLine || each.since !== since),
-  );
-  return [...others, ...changed].toSorted((a, b) => (a.since ?? 0) - (b.since ?? 0) || a.fromLine - b.fromLine);
 }
 
 /** Adds runs or claims in the order of their lines; one that begins at the same line is replaced. */

@@ -14,7 +14,7 @@ const Outage = z.object({
   /** How often it was found to go on once that time was over. */
   failures: z.number(),
 });
-export type Outage = z.infer<typeof Outage>;
+type Outage = z.infer<typeof Outage>;
 
 const Server = z.object({
   /** Whether it has acknowledged anything: then its address and keys are right. */

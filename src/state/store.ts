@@ -21,17 +21,21 @@ import { parseJson } from '../shared/json.js';
 import { type Checkpoint, readCheckpoints, writeCheckpoints } from './checkpoints.js';
 import { markDue, NO_DESTINATION, removeDue } from './due.js';
 import {
+  type Change,
+  changeSession,
   decodeProgress,
   divideChange,
   type Entry,
   encodeProgress,
   isSettled,
   joinEntry,
-  mergeEntry,
+  mergeChanges,
   NO_PROGRESS,
   newSession,
   type Progress,
-  Session,
+  type Session,
+  SessionRecord,
+  toSession,
   waitsForKeys,
 } from './entry.js';
 import { type Lock, sessionFileName, takeLock } from './lock.js';
@@ -101,8 +105,8 @@ export class StateStore {
     const path = join(this.#sessionFolder(sessionId), SESSION_FILE);
     const text = readText(path);
     if (text === undefined) return this.#findSeed(sessionId)?.session;
-    const session = Session.safeParse(parseJson(text));
-    if (session.success) return session.data;
+    const record = SessionRecord.safeParse(parseJson(text));
+    if (record.success) return toSession(record.data);
     throw new Error(`${path} is corrupt`);
   }
 
@@ -159,7 +163,7 @@ export class StateStore {
   }
 
   /** Changes what is known of a session, and its progress at a destination if the change has some, whatever other processes change. */
-  async update(sessionId: string, change: Partial<Entry>, destination?: string): Promise<void> {
+  async update(sessionId: string, change: Change, destination?: string): Promise<void> {
     const folder = this.#sessionFolder(sessionId);
     const lock = await takeLock(join(folder, 'session.lock'), Date.now() + LOCK_WAIT_MS);
     if (!lock) throw new Error('the state of the session stayed locked');
@@ -208,11 +212,16 @@ export class StateStore {
   }
 
   /** Returns the session as it is then, which is the same if nothing has changed. */
-  async #writeSession(sessionId: string, before: Session | undefined, change: Partial<Session>): Promise<Session> {
-    const after = mergeEntry(before ?? newSession(sessionId), change);
+  async #writeSession(
+    sessionId: string,
+    before: Session | undefined,
+    change: Partial<SessionRecord>,
+  ): Promise<Session> {
+    const after = changeSession(before ?? newSession(sessionId), change);
     if (before && isDeepStrictEqual(after, before)) return before;
     const path = join(this.#sessionFolder(sessionId), SESSION_FILE);
-    await this.#write(path, JSON.stringify({ version: 1, ...after }));
+    const { runs: _, claims: __, mutes: ___, ...record } = after;
+    await this.#write(path, JSON.stringify({ version: 1, ...record }));
     return after;
   }
 
@@ -224,7 +233,7 @@ export class StateStore {
   ): Promise<Progress> {
     const path = this.#progressPath(sessionId, destination);
     if (before === NO_PROGRESS && existsSync(path)) this.#setAside(path);
-    const after = { ...mergeEntry(before, change), updated: new Date().toISOString() };
+    const after = { ...mergeChanges(before, change), updated: new Date().toISOString() };
     await this.#write(path, encodeProgress(after));
     return after;
   }

@@ -68,6 +68,10 @@ describe('one hook after another', () => {
     expect(names().filter((name) => name.startsWith('Turn'))).toEqual(['Turn 1', 'Turn 2', 'Turn 3']);
     expectEachSentOnce(workplace.server);
     expect(workplace.state[SESSION]).toEqual({
+      id: SESSION,
+      facts: [expect.objectContaining({ kind: 'start' }), expect.objectContaining({ kind: 'end' })],
+      claims: [],
+      mutes: [],
       lastLine: 6,
       sentLine: 6,
       turnCount: 3,
@@ -285,8 +289,9 @@ describe('the session that this one continues', () => {
     mkdirSync(workplace.stateFolder, { recursive: true });
     const folder = sessionFile(workplace.stateFolder, previous, '');
     mkdirSync(folder, { recursive: true });
-    const runs = [{ fromLine: 1, destination: 'another', given: {} }];
-    writeFileSync(join(folder, 'session.json'), JSON.stringify({ version: 1, id: previous, runs }));
+    const run = { destination: 'another', given: {} };
+    const facts = [{ kind: 'start', at: 1, after: 0, source: 'startup', run, alive: [] }];
+    writeFileSync(join(folder, 'session.json'), JSON.stringify({ version: 1, id: previous, facts }));
     await workplace.hookAlone(payload({ prompt_id: 'p2' }));
     rmSync(join(workplace.stateFolder, 'cc-langfuse_sessions'), { recursive: true });
     const yesterday = new Date(Date.now() - 86_400_000);

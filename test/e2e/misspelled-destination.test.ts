@@ -105,7 +105,7 @@ describe('a destination that was misspelled', () => {
     const { destination } = workplace.state[session.id] ?? {};
     await whileRefusing(() => runOnce('startup', at('/langfuse'), other));
     await whileRefusing(() => runOnce('resume', at('/langfuse/'), other));
-    const { runs } = workplace.state[other.id] as { runs: { destination: string }[] };
+    const { runs = [] } = workplace.state[other.id] ?? {};
     expect(new Set(runs.map((each) => each.destination)).size).toBe(1);
     expect(runs[0]?.destination).not.toBe(destination);
   });

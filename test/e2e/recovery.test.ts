@@ -42,10 +42,9 @@ function append(session: string, n: number, path = pathOf(session)): void {
 
 /** Changes a session as if its runs had been for another destination, which works. */
 function sendElsewhere(session: string): void {
-  const { runs = [], destination } = workplace.state[session] ?? {};
-  changeState(workplace.stateFolder, session, {
-    runs: (runs as object[]).map((run) => ({ ...run, destination: 'another' })),
-  });
+  const { facts = [], destination = '' } = workplace.state[session] ?? {};
+  const adopt = { kind: 'adopt', at: Date.now(), wrong: destination, right: 'another' };
+  changeState(workplace.stateFolder, session, { facts: [...facts, adopt] });
   const due = join(workplace.stateFolder, 'cc-langfuse_due');
   renameSync(join(due, `${destination}.${session}`), join(due, `another.${session}`));
   mkdirSync(join(workplace.stateFolder, 'cc-langfuse_servers'), { recursive: true });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Ledger, type OwnRun } from '../../src/export/ledger.js';
-import { newSession, type Session } from '../../src/state/entry.js';
+import { apply, type Consent, NO_CONSENT } from '../../src/state/facts.js';
 import type { Run, RunIdentity } from '../../src/state/runs.js';
 import type { Turn } from '../../src/transcript/turns/turn.js';
 import { groupTurns, ms, turnLines } from '../support/lines.js';
@@ -10,12 +10,16 @@ const [first, second, third] = groupTurns([1, 2, 3].flatMap((n) => turnLines(n, 
 if (!first || !second || !third) throw new Error('expected three turns');
 const all = [first, second, third];
 
-const entryOf = (runs: Run[], more: Partial<Session> = {}): Session => ({ ...newSession('s'), runs, ...more });
+/** When the events of these tests came. */
+const AT = 17;
+const entryOf = (runs: Run[], more: Partial<Consent> = {}): Consent => ({ ...NO_CONSENT, runs, ...more });
 const identityOf = (destination: string, tags = 'x'): RunIdentity => ({ destination, given: { LANGFUSE_TAGS: tags } });
 const stopOf = (identity: RunIdentity, promptId: string): OwnRun => ({
   identity,
   claims: { kind: 'prompt', promptId },
+  at: AT,
 });
+const claimOf = (line: number, startedAt: number) => ({ kind: 'claim', at: AT, run: atA, lines: [line], startedAt });
 const [atA, atB] = [identityOf('A'), identityOf('B')];
 
 describe('the runs of a turn', () => {
@@ -51,7 +55,7 @@ describe('the runs of a turn', () => {
 /** Lets a ledger see all turns, as an export does that reads the whole file. Each is 100 bytes long. */
 function claimAll(ledger: Ledger, isCopy = (_: Turn) => false) {
   for (const [place, turn] of all.entries()) ledger.claim([withOffset(turn, place * 100)], readTo(place), isCopy);
-  return ledger.takeChanged().claims;
+  return ledger.takeAdded();
 }
 
 const withOffset = (turn: Turn, offset: number): Turn => ({ ...turn, start: { ...turn.start, offset } });
@@ -61,15 +65,15 @@ const readTo = (place: number) => (place === 2 ? Number.POSITIVE_INFINITY : (pla
 
 describe('a Stop that names the prompt of a turn', () => {
   test('claims that turn alone, of a session that was unknown', () => {
-    const ledger = new Ledger(newSession('s'), 'A', stopOf(atA, 'p2'));
-    expect(claimAll(ledger)).toEqual([{ ...atA, fromLine: 3, lines: [3], startedAt: ms(20) }]);
+    const ledger = new Ledger(NO_CONSENT, 'A', stopOf(atA, 'p2'));
+    expect(claimAll(ledger)).toEqual([claimOf(3, ms(20))]);
     expect([1, 3, 5].map((line) => ledger.findRuns([line])?.length)).toEqual([undefined, 1, undefined]);
-    expect(ledger.takeChanged()).toEqual({ runs: [], claims: [] });
+    expect(ledger.takeAdded()).toEqual([]);
   });
 
   test('takes it from the run of another, which nothing says has ended', () => {
     const ledger = new Ledger(entryOf([{ ...atB, fromLine: 1 }]), 'A', stopOf(atA, 'p3'));
-    expect(claimAll(ledger)).toEqual([{ ...atA, fromLine: 5, lines: [5], startedAt: ms(30) }]);
+    expect(claimAll(ledger)).toEqual([claimOf(5, ms(30))]);
     expect(ledger.findRuns([3])).toBeUndefined();
   });
 
@@ -82,29 +86,23 @@ describe('a Stop that names the prompt of a turn', () => {
   test('claims nothing that was there when a process was seen to start, and nothing that a fork copied', () => {
     const entry = entryOf([{ ...atA, fromLine: 5, startedAt: 1 }]);
     expect(claimAll(new Ledger(entry, 'A', stopOf(atA, 'p2')))).toEqual([]);
-    expect(claimAll(new Ledger(newSession('s'), 'A', stopOf(atA, 'p2')), () => true)).toEqual([]);
+    expect(claimAll(new Ledger(NO_CONSENT, 'A', stopOf(atA, 'p2')), () => true)).toEqual([]);
   });
 });
 
 describe('a Stop that names no prompt', () => {
-  const stopAt = (before: number): OwnRun => ({ identity: atA, claims: { kind: 'last turn', before } });
+  const stopAt = (before: number): OwnRun => ({ identity: atA, claims: { kind: 'last turn', before }, at: AT });
 
   test('claims the last turn that began before it', () => {
-    expect(claimAll(new Ledger(newSession('s'), 'A', stopAt(100)))).toEqual([
-      { ...atA, fromLine: 1, lines: [1], startedAt: ms(10) },
-    ]);
-    expect(claimAll(new Ledger(newSession('s'), 'A', stopAt(220)))).toEqual([
-      { ...atA, fromLine: 3, lines: [3], startedAt: ms(20) },
-    ]);
-    expect(claimAll(new Ledger(newSession('s'), 'A', stopAt(300)))).toEqual([
-      { ...atA, fromLine: 5, lines: [5], startedAt: ms(30) },
-    ]);
+    expect(claimAll(new Ledger(NO_CONSENT, 'A', stopAt(100)))).toEqual([claimOf(1, ms(10))]);
+    expect(claimAll(new Ledger(NO_CONSENT, 'A', stopAt(220)))).toEqual([claimOf(3, ms(20))]);
+    expect(claimAll(new Ledger(NO_CONSENT, 'A', stopAt(300)))).toEqual([claimOf(5, ms(30))]);
   });
 
   test('claims the last one of turns that interleave', () => {
-    const ledger = new Ledger(newSession('s'), 'A', stopAt(900));
+    const ledger = new Ledger(NO_CONSENT, 'A', stopAt(900));
     ledger.claim(all, Number.POSITIVE_INFINITY, () => false);
-    expect(ledger.takeChanged().claims).toEqual([{ ...atA, fromLine: 5, lines: [5], startedAt: ms(30) }]);
+    expect(ledger.takeAdded()).toEqual([claimOf(5, ms(30))]);
   });
 
   test('claims nothing that was there when a process was seen to start', () => {
@@ -114,7 +112,7 @@ describe('a Stop that names no prompt', () => {
 });
 
 test('an event that is no Stop claims nothing', () => {
-  expect(claimAll(new Ledger(newSession('s'), 'A', { identity: atA, claims: { kind: 'nothing' } }))).toEqual([]);
+  expect(claimAll(new Ledger(NO_CONSENT, 'A', { identity: atA, claims: { kind: 'nothing' }, at: AT }))).toEqual([]);
 });
 
 test('a turn that its own run has sent to another destination is claimed by no other', () => {
@@ -127,7 +125,7 @@ describe('an export is outdated', () => {
   const now = new Ledger(entryOf([{ ...atA, fromLine: 1 }]), 'A', undefined);
 
   test('if the session has been muted, or a run of it has ended or begun', () => {
-    expect(now.isOutdated(entryOf([{ ...atA, fromLine: 1 }], { mutes: [{ fromLine: 4 }] }))).toBe(true);
+    expect(now.isOutdated(entryOf([{ ...atA, fromLine: 1 }], { mutes: [{ fromLine: 4, since: AT }] }))).toBe(true);
     expect(now.isOutdated(entryOf([{ ...atA, fromLine: 1, toLine: 3 }]))).toBe(true);
     expect(
       now.isOutdated(
@@ -140,35 +138,41 @@ describe('an export is outdated', () => {
   });
 
   test('by nothing else', () => {
-    expect(now.isOutdated(entryOf([{ ...atA, fromLine: 1 }], { path: '/x', knownLine: 4 }))).toBe(false);
+    expect(now.isOutdated(entryOf([{ ...atA, fromLine: 1 }], { claims: [{ ...atA, fromLine: 4, lines: [4] }] }))).toBe(
+      false,
+    );
   });
 });
 
 describe('a backfill', () => {
-  const backfill: OwnRun = { identity: { destination: 'A', given: {} }, claims: { kind: 'all' } };
+  const backfill: OwnRun = { identity: { destination: 'A', given: {} }, claims: { kind: 'all' }, at: AT };
+  const took = (fromLine: number, toLine: number) => ({
+    kind: 'took',
+    at: expect.any(Number),
+    run: backfill.identity,
+    fromLine,
+    toLine,
+  });
 
   test('takes the turns of no run, with the lines before them, and leaves the others', () => {
     const ledger = new Ledger(entryOf([{ ...atB, fromLine: 3, toLine: 4 }]), 'A', backfill);
-    expect(ledger.take(first)).toEqual({ ...backfill.identity, fromLine: 1, toLine: 2 });
+    expect(ledger.take(first)).toEqual(took(1, 2));
     expect(all.map((turn) => ledger.mayTake(turn))).toEqual([true, false, true]);
-    expect(ledger.take(third)).toEqual({ ...backfill.identity, fromLine: 5, toLine: 6 });
+    expect(ledger.take(third)).toEqual(took(5, 6));
     expect(ledger.findRuns([1])).toEqual([{ ...backfill.identity, fromLine: 1, toLine: 2 }]);
     expect(ledger.hasChanged).toBe(false);
   });
 
   test('makes one run of turns that follow each other', () => {
-    const ledger = new Ledger(newSession('s'), 'A', backfill);
+    const ledger = new Ledger(NO_CONSENT, 'A', backfill);
     ledger.take(first);
-    expect(ledger.take(second)).toEqual({ ...backfill.identity, fromLine: 1, toLine: 4 });
+    expect(ledger.take(second)).toEqual(took(1, 4));
   });
 
   test('records that it has looked at what is left of the lines of no run', () => {
     const ledger = new Ledger(entryOf([{ ...atA, fromLine: 3, toLine: 4 }]), 'A', backfill);
     ledger.fillGaps(7);
-    expect(ledger.takeChanged().runs).toEqual([
-      { ...backfill.identity, fromLine: 1, toLine: 2 },
-      { ...backfill.identity, fromLine: 5, toLine: 7 },
-    ]);
+    expect(ledger.takeAdded()).toEqual([took(1, 2), took(5, 7)]);
     expect(ledger.gapsUpTo(7)).toEqual([]);
   });
 });
@@ -179,40 +183,39 @@ describe('a destination', () => {
     { given: {}, fromLine: 3, toLine: 4 },
     { ...atB, fromLine: 5 },
   ];
-  const adopted = () => {
-    const ledger = new Ledger(entryOf(runs), 'A', undefined);
-    ledger.adopt((destination) => destination === 'typo');
-    return [...ledger.takeChanged().runs];
+  const adopt = (known: Consent, right: string, wrong: string): Consent => {
+    const ledger = new Ledger(known, right, stopOf({ ...identityOf(right), given: { LANGFUSE_TAGS: 'own' } }, 'none'));
+    ledger.adopt((destination) => destination === wrong);
+    return ledger.takeAdded().reduce(apply, known);
   };
 
   test('replaces those that were wrong or missing, and no other', () => {
-    expect(adopted()).toEqual([
+    expect(adopt(entryOf(runs), 'A', 'typo').runs).toEqual([
       { ...atA, fromLine: 1, toLine: 2, namedDestination: 'typo' },
       { destination: 'A', given: {}, fromLine: 3, toLine: 4, namedDestination: '' },
+      { ...atB, fromLine: 5 },
     ]);
   });
 
   test('that was wrong, too, is replaced without forgetting what the process named', () => {
-    const ledger = new Ledger(entryOf(adopted()), 'C', undefined);
-    ledger.adopt((destination) => destination === 'A');
-    expect(
-      ledger.takeChanged().runs.map(({ destination, namedDestination }) => [destination, namedDestination]),
-    ).toEqual([
+    const twice = adopt(adopt(entryOf(runs), 'A', 'typo'), 'C', 'A');
+    expect(twice.runs.map(({ destination, namedDestination }) => [destination, namedDestination])).toEqual([
       ['C', 'typo'],
       ['C', ''],
+      ['B', undefined],
     ]);
   });
 
-  test('gives the settings of its own run to one for which an older version saved none', () => {
-    const ledger = new Ledger(entryOf([{ destination: 'A', fromLine: 1 }]), 'A', stopOf(atA, 'p1'));
-    ledger.adopt(() => false);
-    expect(ledger.takeChanged().runs).toEqual([{ ...atA, fromLine: 1 }]);
+  test('gives the settings of its own run to what the first cc-langfuse has sent', () => {
+    expect(adopt(entryOf([{ fromLine: 1, toLine: 4 }]), 'A', 'typo').runs).toEqual([
+      { destination: 'A', given: { LANGFUSE_TAGS: 'own' }, fromLine: 1, toLine: 4, namedDestination: '' },
+    ]);
   });
 });
 
 describe('a mute', () => {
   const muted = (fromLine: number, toLine?: number) =>
-    new Ledger(entryOf([], { mutes: [{ fromLine, toLine }] }), 'A', undefined);
+    new Ledger(entryOf([], { mutes: [{ fromLine, toLine, since: Number.MAX_SAFE_INTEGER }] }), 'A', undefined);
 
   test('holds for each turn that has a line in it', () => {
     const of = (ledger: Ledger) => [first, second, third].map((turn) => ledger.isMuted(turn));
@@ -223,6 +226,6 @@ describe('a mute', () => {
 
   test('goes on until it has an end', () => {
     expect([muted(4, 4), muted(5)].map((each) => each.isMutedNow)).toEqual([false, true]);
-    expect(new Ledger(newSession('s'), 'A', undefined).isMutedNow).toBe(false);
+    expect(new Ledger(NO_CONSENT, 'A', undefined).isMutedNow).toBe(false);
   });
 });

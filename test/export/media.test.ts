@@ -39,7 +39,7 @@ test('an observation without images is sent without an upload', async () => {
       occasion: 'backfill',
       closing: { kind: 'everything' },
       agents: { running: new Set(), sessionEnded: true, includeLegacyFiles: false },
-      run: { identity: { destination: 'x', given: {} }, claims: { kind: 'all' } },
+      run: { identity: { destination: 'x', given: {} }, claims: { kind: 'all' }, at: 0 },
     },
     {
       state: new DryRunState(new StateStore(folder, () => {})),

@@ -7,7 +7,6 @@ import {
   findRun,
   isSameRun,
   mergeByLine,
-  mergeMutes,
   openRun,
   type Run,
 } from '../../src/state/runs.js';
@@ -59,11 +58,11 @@ test('a prompt that is claimed belongs to the run that claims it, and those betw
 
 describe('a mute', () => {
   test('covers its lines, and none if nothing was said in it', () => {
-    expect(coversLines({ fromLine: 4, toLine: 5 }, 1, 4)).toBe(true);
-    expect(coversLines({ fromLine: 4, toLine: 5 }, 5, 9)).toBe(true);
-    expect(coversLines({ fromLine: 4 }, 900, 901)).toBe(true);
-    expect(coversLines({ fromLine: 4, toLine: 5 }, 6, 9)).toBe(false);
-    expect(coversLines({ fromLine: 4, toLine: 3 }, 1, 9)).toBe(false);
+    expect(coversLines({ since: 0, fromLine: 4, toLine: 5 }, 1, 4)).toBe(true);
+    expect(coversLines({ since: 0, fromLine: 4, toLine: 5 }, 5, 9)).toBe(true);
+    expect(coversLines({ since: 0, fromLine: 4 }, 900, 901)).toBe(true);
+    expect(coversLines({ since: 0, fromLine: 4, toLine: 5 }, 6, 9)).toBe(false);
+    expect(coversLines({ since: 0, fromLine: 4, toLine: 3 }, 1, 9)).toBe(false);
   });
 
   test('covers its time', () => {
@@ -74,15 +73,6 @@ describe('a mute', () => {
       false,
     ]);
     expect(coversTime({ fromLine: 1, since: 10 }, 900)).toBe(true);
-  });
-
-  test('is replaced by what ends it, and by no other that begins at the same line', () => {
-    const [first, ended] = [
-      { fromLine: 4, since: 10 },
-      { fromLine: 4, toLine: 3, since: 10, until: 20 },
-    ];
-    const second = { fromLine: 4, since: 30 };
-    expect(mergeMutes(mergeMutes([first], [ended]), [second])).toEqual([ended, second]);
   });
 });
 

@@ -15,6 +15,8 @@ import { hostname, tmpdir, uptime } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { findDue } from '../../src/state/due.js';
+import { newSession } from '../../src/state/entry.js';
+import type { Fact } from '../../src/state/facts.js';
 import { takeLock } from '../../src/state/lock.js';
 import { StateStore } from '../../src/state/store.js';
 import { mount } from '../support/mount.js';
@@ -37,6 +39,15 @@ afterEach(() => {
 const agent = { lastLine: 1, bytes: 9, trace: 't', traceName: 'n', traceMetadata: { a: { b: 'c' }, keptAsIt_is: 1 } };
 const file = (session: string, name = 'session.json') => sessionFile(folder, session, name);
 const read = (session: string, name?: string) => JSON.parse(readFileSync(file(session, name), 'utf8'));
+const began = (destination?: string): Fact => ({
+  kind: 'start',
+  at: 1,
+  after: 0,
+  source: 'startup',
+  run: { destination },
+  alive: [],
+});
+const ended = (destination?: string): Fact => ({ kind: 'end', at: 2, after: 3, run: { destination }, alive: [] });
 const due = () =>
   existsSync(join(folder, 'cc-langfuse_due')) ? readdirSync(join(folder, 'cc-langfuse_due')).toSorted() : [];
 
@@ -47,7 +58,7 @@ describe('the state', () => {
     await store.update('a', { turnCount: 3 }, 'd');
     await store.update('a', { lastLine: 1 }, 'e');
     const at = { updated: expect.stringMatching(/^20/) };
-    const session = { id: 'a', path: '/x', runs: [] };
+    const session = { ...newSession('a'), path: '/x' };
     expect(store.read('a', 'd')).toEqual({ ...session, lastLine: 7, turnCount: 3, ...at });
     expect(store.all()).toEqual([
       {
@@ -63,7 +74,7 @@ describe('the state', () => {
 
   // Windows has no modes.
   test.skipIf(process.platform === 'win32')('is readable only by its owner', async () => {
-    await store.update('a', { lastLine: 1, runs: [{ fromLine: 1, destination: 'd' }], path: '/x' }, 'd');
+    await store.update('a', { lastLine: 1, facts: [began('d')], path: '/x' }, 'd');
     const paths = [folder, join(folder, 'cc-langfuse_sessions'), file('a', ''), join(folder, 'cc-langfuse_due')];
     expect(paths.map((path) => statSync(path).mode & 0o777)).toEqual([0o700, 0o700, 0o700, 0o700]);
     const files = [file('a'), file('a', 'd.json'), join(folder, 'cc-langfuse_due', 'd.a')];
@@ -71,8 +82,8 @@ describe('the state', () => {
   });
 
   test('has the fields of the first cc-langfuse in its names', async () => {
-    await store.update('a', { lastLine: 7, agents: { x: agent }, runs: [{ fromLine: 3, toLine: 9, seed: 's' }] }, 'd');
-    expect(read('a')).toEqual({ version: 1, id: 'a', runs: [{ fromLine: 3, toLine: 9, seed: 's' }] });
+    await store.update('a', { lastLine: 7, agents: { x: agent }, facts: [began('d')] }, 'd');
+    expect(read('a')).toEqual({ version: 1, id: 'a', facts: [began('d')] });
     expect(read('a', 'd.json')).toEqual({
       version: 1,
       last_line: 7,
@@ -92,7 +103,8 @@ describe('the state', () => {
     };
     writeFileSync(join(folder, 'cc-langfuse_state.json'), JSON.stringify(seeds));
     const known = {
-      id: 'a',
+      ...newSession('a'),
+      facts: [expect.anything()],
       lastLine: 12,
       turnCount: 3,
       updated,
@@ -129,7 +141,15 @@ describe('the state', () => {
     expect(store.read('a', 'd')).toMatchObject({ lastLine: 6 });
   });
 
-  test.each(['{"runs":', '[]', 'null', '', '{"id":"a","runs":[{}]}', '{"id":"a","runs":[],"mutes":[{}]}'])(
+  test.each([
+    '{"runs":',
+    '[]',
+    'null',
+    '',
+    '{"id":"a"}',
+    '{"id":"a","facts":[{}]}',
+    '{"id":"a","facts":[{"kind":"of the future","at":1}]}',
+  ])(
     'of which what is known of the session is corrupt (%j) says nothing, since it may say what must not be sent',
     async (text) => {
       await store.update('a', { path: '/x' });
@@ -171,18 +191,19 @@ describe('the state', () => {
 
   test('loses no change when many are made at once', async () => {
     const numbers = Array.from({ length: 25 }, (_, n) => n);
-    const runs = (n: number) => [{ fromLine: n + 1, toLine: n + 1 }];
-    await Promise.all(numbers.map((n) => store.update('a', { runs: runs(n), agents: { [`x${n}`]: agent } }, 'd')));
-    expect(store.readSession('a')?.runs).toEqual(numbers.flatMap(runs));
+    const fact = (n: number): Fact => ({ kind: 'took', at: n, run: {}, fromLine: n + 1, toLine: n + 1 });
+    const add = (n: number) => store.update('a', { facts: [fact(n)], agents: { [`x${n}`]: agent } }, 'd');
+    await Promise.all(numbers.map(add));
+    expect(store.readSession('a')?.runs).toEqual(numbers.map((n) => ({ fromLine: n + 1, toLine: n + 1 })));
     expect(Object.keys(store.read('a', 'd')?.agents ?? {})).toHaveLength(25);
     expect(readdirSync(file('a', '')).toSorted()).toEqual(['d.json', 'session.json']);
   });
 
   test('has a file for what is due at each destination, as long as a run is open or something is left', async () => {
     const pending = { since: 's', attempts: 1, reason: 'r' };
-    await store.update('a', { path: '/x', runs: [{ fromLine: 1, destination: 'd' }] });
-    await store.update('b', { path: '/y', runs: [{ fromLine: 1 }] });
-    await store.update('c', { path: '/z', runs: [{ fromLine: 1, toLine: 2, destination: 'd' }], pending }, 'd');
+    await store.update('a', { path: '/x', facts: [began('d')] });
+    await store.update('b', { path: '/y', facts: [began()] });
+    await store.update('c', { path: '/z', facts: [began('d'), ended('d')], pending }, 'd');
     // Nothing of the session is for there.
     await store.update('c', { pending }, 'e');
     expect(due()).toEqual(['d.a', 'd.c', 'none.b']);
@@ -190,11 +211,11 @@ describe('the state', () => {
       ['a', '/x'],
       ['c', '/z'],
     ]);
-    await store.update('a', { runs: [{ fromLine: 1, toLine: 3, destination: 'd' }] });
-    await store.update('b', { runs: [{ fromLine: 1, destination: 'e' }] });
+    await store.update('a', { facts: [ended('d')] });
+    await store.update('b', { facts: [{ kind: 'adopt', at: 2, wrong: '', right: 'e' }] });
     await store.update('c', { pending: undefined }, 'd');
     expect(due()).toEqual(['e.b']);
-    await store.update('b', { runs: [{ fromLine: 1, toLine: 1, destination: 'e' }] });
+    await store.update('b', { facts: [ended('e')] });
     expect(due()).toEqual([]);
   });
 });

@@ -113,7 +113,7 @@ export class DoctorHome extends Workplace {
       const path = (name: string) => sessionFile(this.stateFolder, id, name);
       mkdirSync(path(''), { recursive: true, mode: 0o700 });
       const isWhole = typeof progress !== 'string';
-      const session = isWhole ? JSON.stringify({ version: 1, id, runs: [] }) : progress;
+      const session = isWhole ? JSON.stringify({ version: 1, id, facts: [] }) : progress;
       writeFileSync(path('session.json'), session, { mode: 0o600 });
       if (isWhole) writeFileSync(path(`${destination}.json`), JSON.stringify(progress), { mode: 0o600 });
     }

@@ -55,7 +55,7 @@ export class Exporter {
         closing: { kind: 'everything' },
         agents: { running: new Set(), sessionEnded: true, includeLegacyFiles: true },
         force,
-        run: { identity, claims: { kind: 'nothing' } },
+        run: { identity, claims: { kind: 'nothing' }, at: 0 },
       },
       {
         state,

@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-
-const PROGRESS = /^(?!session\.json$)[^.]+\.json$/;
+import type { Progress, Session } from '../../src/state/entry.js';
+import { StateStore } from '../../src/state/store.js';
 
 /** What is known of a session, and how far it has been sent where it was sent last. */
-export type SessionState = { readonly [field: string]: unknown } & { readonly destination?: string };
+export type SessionState = Partial<Session & Progress> & { readonly destination?: string };
 
 export function sessionFile(stateFolder: string, session: string, name = 'session.json'): string {
   return join(stateFolder, 'cc-langfuse_sessions', session, name);
@@ -12,23 +12,12 @@ export function sessionFile(stateFolder: string, session: string, name = 'sessio
 
 /** All sessions that the state knows, by their ids. */
 export function readState(stateFolder: string): { [session: string]: SessionState } {
-  const names = readdirSync(join(stateFolder, 'cc-langfuse_sessions')).filter((name) => !name.startsWith('.'));
-  const known = names.flatMap((session) => {
-    const files = readdirSync(join(stateFolder, 'cc-langfuse_sessions', session));
-    if (!files.includes('session.json')) return [];
-    return [[session, readSession(stateFolder, session, files)] as const];
+  const known = new StateStore(stateFolder).all().map(({ session, progress }): [string, SessionState] => {
+    const newestFirst = [...progress].toSorted(([, a], [, b]) => b.updated.localeCompare(a.updated));
+    const [newest] = newestFirst.map(([destination, each]) => ({ ...each, destination }));
+    return [session.id, { ...session, ...newest }];
   });
   return Object.fromEntries(known);
-}
-
-function readSession(stateFolder: string, session: string, files: readonly string[]): SessionState {
-  const read = (name: string) => JSON.parse(readFileSync(sessionFile(stateFolder, session, name), 'utf8'));
-  const { version: _, id: __, ...about } = read('session.json');
-  const all = files.filter((name) => PROGRESS.test(name)).map((name) => ({ name, ...read(name) }));
-  const [newest] = all.toSorted((a, b) => b.updated.localeCompare(a.updated));
-  if (!newest) return about;
-  const { name, version: ___, last_line: lastLine, turn_count: turnCount, ...progress } = newest;
-  return { ...about, ...progress, lastLine, turnCount, destination: name.replace('.json', '') };
 }
 
 /** Changes fields of a session, or of its progress at a destination; those that are undefined go. */

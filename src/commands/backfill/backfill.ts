@@ -130,7 +130,7 @@ async function backfillSession(
         agents,
         force,
         // Turns that ran without tracing belong to no run: the user has asked for them, too.
-        run: isElsewhere ? undefined : { identity, claims: { kind: 'all' } },
+        run: isElsewhere ? undefined : { identity, claims: { kind: 'all' }, at: Date.now() },
         adopts: !isElsewhere,
       },
       { ...context, restrictions: [shell], deadline: Number.POSITIVE_INFINITY, observer },

@@ -109,11 +109,11 @@ function inOrder(events: readonly LeftEvent[], { state }: ExportContext): readon
 const isEnd = ({ event }: LeftEvent) => event.name === 'SessionEnd';
 
 function exportOwn(event: HookEvent, context: ExportContext): Promise<Result> {
-  const { sessionId, path, identity, running } = event;
+  const { sessionId, path, identity, running, at } = event;
   const sessionEnded = event.name === 'SessionEnd';
   const agents = { running: new Set(running), sessionEnded, includeLegacyFiles: sessionEnded };
   const closing = chooseClosing(event, context.deadline);
-  const run = { identity, claims: chooseClaims(event) };
+  const run = { identity, claims: chooseClaims(event), at };
   return exportAndLog({ sessionId, path, occasion: 'event', closing, agents, run, adopts: true }, context);
 }
 
@@ -123,7 +123,7 @@ async function exportLate(
   occasion: ExportRequest['occasion'],
   context: ExportContext,
 ): Promise<Result> {
-  const { sessionId, name, identity, running } = event;
+  const { sessionId, name, identity, running, at } = event;
   const { state, deadline } = context;
   const path = locateTranscript(event.path, sessionId) ?? event.path;
   if (!(await hasTranscript({ ...event, path }))) return 'done';
@@ -132,6 +132,6 @@ async function exportLate(
   const sessionEnded = name === 'SessionEnd' && !isOpen;
   const agents = { running: new Set(running), sessionEnded, includeLegacyFiles: sessionEnded };
   const closing = chooseClosing(event, deadline, 'late');
-  const run = { identity, claims: chooseClaims(event) };
+  const run = { identity, claims: chooseClaims(event), at };
   return exportAndLog({ sessionId, path, occasion, closing, agents, run }, context);
 }

@@ -8,6 +8,7 @@ import { readCommandSettings } from '../../config/folder-settings.js';
 import { determineEnding } from '../../observations/build/ending.js';
 import { attempt } from '../../shared/attempt.js';
 import { lastEndedLine, newSession } from '../../state/entry.js';
+import type { Fact } from '../../state/facts.js';
 import { isMutedNow } from '../../state/runs.js';
 import { saveStatusLine } from '../../state/status-line.js';
 import { StateStore } from '../../state/store.js';
@@ -31,8 +32,7 @@ export async function changeMute(
   const state = new StateStore(stateFolder(env));
   const known = state.readSession(sessionId) ?? newSession(sessionId);
   const { mutes } = known;
-  const open = isMutedNow(mutes) ? mutes?.at(-1) : undefined;
-  const isMuted = open !== undefined;
+  const isMuted = isMutedNow(mutes);
   const shown = `${toOneLine(title) || '(no prompt)'} (${toOneLine(sessionId)})`;
   if (isMuted === (command === 'mute')) {
     printStdout(`${shown} is ${isMuted ? 'already' : 'not'} muted`);
@@ -41,12 +41,13 @@ export async function changeMute(
   const lines = path === undefined ? 0 : countLines(path);
   const endedLine = lastEndedLine(known, state.readProgress(sessionId).values());
   const underWay = path === undefined ? undefined : findUnfinishedTurn(path, sessionId, endedLine);
-  const fromLine = underWay ?? lines + 1;
-  const mute = open ? { ...open, toLine: lines, until: Date.now() } : { fromLine, since: Date.now() };
-  await state.update(sessionId, { ...(path !== undefined && { path }), mutes: [mute] });
+  const at = Date.now();
+  const before = underWay === undefined ? lines : underWay - 1;
+  const fact: Fact = isMuted ? { kind: 'unmute', at, after: lines } : { kind: 'mute', at, after: before };
+  await state.update(sessionId, { ...(path !== undefined && { path }), facts: [fact] });
   saveStatusLine(stateFolder(env), sessionId, () => state.readNewest(sessionId));
   printStdout(
-    open
+    isMuted
       ? `unmuted: ${shown}. What was said while it was muted is not sent.`
       : `muted: ${shown}. Nothing is sent of what follows, nor of a turn that is under way.`,
   );

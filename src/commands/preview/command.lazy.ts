@@ -14,6 +14,8 @@ import { attempt } from '../../shared/attempt.js';
 import type { Log } from '../../shared/log.js';
 import { DryRunState } from '../../state/dry-run.js';
 import { newSession } from '../../state/entry.js';
+import type { Fact } from '../../state/facts.js';
+import { listRuns } from '../../state/runs.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { renderPage } from './page.js';
@@ -97,12 +99,11 @@ async function previewObservations(
   const agents = { running: new Set<string>(), sessionEnded: true, includeLegacyFiles: true };
   const state = new DryRunState(new StateStore(stateFolder(env)));
   // Whichever project a turn is for, it is shown.
-  const { runs, claims } = state.readSession(sessionId) ?? newSession(sessionId);
-  const shown = { destination: SCREEN };
-  await state.update(sessionId, {
-    runs: runs.map((run) => ({ ...run, ...shown })),
-    claims: claims?.map((claim) => ({ ...claim, ...shown })),
-  });
+  const named = listRuns(state.readSession(sessionId) ?? newSession(sessionId)).map(
+    ({ destination = '' }) => destination,
+  );
+  const facts = named.map((wrong): Fact => ({ kind: 'adopt', at: Date.now(), wrong, right: SCREEN }));
+  await state.update(sessionId, { facts });
   const identity = { destination: SCREEN, given: describingVariables(env), folder: folders[0] };
   const { failure } = await exportSession(
     {
@@ -111,7 +112,7 @@ async function previewObservations(
       occasion: 'backfill',
       closing: { kind: 'everything' },
       agents,
-      run: { identity, claims: { kind: 'all' } },
+      run: { identity, claims: { kind: 'all' }, at: Date.now() },
       adopts: true,
       force: true,
     },

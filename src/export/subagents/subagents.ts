@@ -88,7 +88,7 @@ export class Subagents {
   }
 
   /** What the state is to keep of these agents. */
-  collectEntries(agentIds: readonly string[]): Partial<Entry> {
+  collectEntries(agentIds: readonly string[]): Pick<Entry, 'agents'> {
     const entries = agentIds.flatMap((agentId) => {
       const entry = this.#placement.entries.get(agentId);
       return entry ? [[agentId, entry] as const] : [];

@@ -1,0 +1,180 @@
+import { isDeepStrictEqual } from 'node:util';
+import * as z from 'zod/mini';
+import { optional } from '../shared/schema.js';
+import {
+  type Claim,
+  hasEnded,
+  isMutedNow,
+  isSameRun,
+  type Mute,
+  mergeByLine,
+  openRun,
+  type Run,
+  RunIdentity,
+} from './runs.js';
+
+const line = z.number().check(z.int(), z.nonnegative());
+/** When it happened, in ms since 1970. */
+const when = { at: z.number() };
+/** The transcript's last line then. */
+const place = { after: line };
+
+/**
+ * What only a hook, a backfill or the user knows of a session. A fact is never changed: what is known of the session follows from all
+ * of them.
+ */
+export const Fact = z.discriminatedUnion('kind', [
+  /** A run began. `alive` are the other processes that were at work in the session then. */
+  z.object({
+    kind: z.literal('start'),
+    ...when,
+    ...place,
+    source: z.string(),
+    run: RunIdentity,
+    alive: z.array(z.string()),
+  }),
+  /** A run ended; without one, whichever goes on. */
+  z.object({ kind: z.literal('end'), ...when, ...place, run: optional(RunIdentity), alive: z.array(z.string()) }),
+  /** Tracing is off from there on. */
+  z.object({ kind: z.literal('off'), ...when, ...place }),
+  /** By the user, or by a process of Claude Code that was told to be mute from its start. */
+  z.object({ kind: z.literal('mute'), ...when, ...place, process: optional(z.string()) }),
+  z.object({ kind: z.literal('unmute'), ...when, ...place }),
+  /** A Stop has named a turn by its prompts, which belongs to the Stop's run. */
+  z.object({
+    kind: z.literal('claim'),
+    ...when,
+    run: RunIdentity,
+    lines: z.array(z.number()),
+    startedAt: optional(z.number()),
+  }),
+  /** A backfill has sent what no run held. */
+  z.object({ kind: z.literal('took'), ...when, run: RunIdentity, fromLine: z.number(), toLine: z.number() }),
+  /** A destination was wrong, or there was none (empty): another one replaces it. */
+  z.object({
+    kind: z.literal('adopt'),
+    ...when,
+    wrong: z.string(),
+    right: z.string(),
+    /** What describes and restricts runs of which that is not known. */
+    given: optional(z.record(z.string(), z.string())),
+  }),
+]);
+export type Fact = z.infer<typeof Fact>;
+type FactOf<Kind extends Fact['kind']> = Extract<Fact, { kind: Kind }>;
+
+/** What follows from the facts of a session. */
+export interface Consent {
+  /** In the order of their lines. */
+  readonly runs: readonly Run[];
+  /** Turns that belong to a run which nobody saw begin: each is named by its Stop. */
+  readonly claims: readonly Claim[];
+  readonly mutes: readonly Mute[];
+}
+
+export const NO_CONSENT: Consent = { runs: [], claims: [], mutes: [] };
+
+export function fold(facts: readonly Fact[]): Consent {
+  return facts.toSorted((a, b) => a.at - b.at).reduce(apply, NO_CONSENT);
+}
+
+/** Adds a fact that came after all others. */
+export function apply(known: Consent, fact: Fact): Consent {
+  const { runs, claims, mutes } = known;
+  switch (fact.kind) {
+    case 'start':
+      return { ...known, runs: begin(known, fact) };
+    case 'end':
+      return { mutes, ...endOwn(known, fact) };
+    case 'off':
+      return { ...known, runs: endOpen(runs, fact) };
+    case 'mute':
+      return { ...known, mutes: mute(mutes, fact) };
+    case 'unmute':
+      return { ...known, mutes: unmute(mutes, fact) };
+    case 'claim':
+      return { ...known, claims: mergeByLine(claims, [toClaim(fact)]) };
+    case 'took': {
+      const { run, fromLine, toLine } = fact;
+      return { ...known, runs: mergeByLine(runs, [{ ...run, fromLine, toLine }]) };
+    }
+    case 'adopt':
+      return { mutes, runs: correct(runs, fact), claims: correct(claims, fact) };
+  }
+}
+
+/** Adds facts to those that are known. What a backfill took is one fact for each run, however often it goes on. */
+export function addFacts(before: readonly Fact[], added: readonly Fact[]): Fact[] {
+  const isReplaced = (fact: Fact) =>
+    fact.kind === 'took' && added.some((each) => each.kind === 'took' && each.fromLine === fact.fromLine);
+  const isKnown = (fact: Fact) => before.some((each) => isDeepStrictEqual(each, fact));
+  return [...before.filter((fact) => !isReplaced(fact)), ...added.filter((fact) => !isKnown(fact))];
+}
+
+/** Sources of sessions that may begin with a copy of another one. */
+const MAY_COPY = ['resume', 'fork'];
+
+/** SessionStart comes before its prompts: the lines that exist by then belong to earlier runs. */
+function begin({ runs, claims }: Consent, { run, source, after, at, alive }: FactOf<'start'>): readonly Run[] {
+  const open = openRun(runs);
+  const isJoined = open !== undefined && isAlive(open, alive);
+  if (open && isSameRun(open, run))
+    return isJoined ? runs : mergeByLine(runs, [{ ...open, process: run.process ?? open.process }]);
+  // A compaction begins no process, so it tells nothing of the lines before it.
+  if (source === 'compact') return runs;
+  const ended = endOpen(runs, { after, at });
+  // With another process at work in the session, a turn belongs to the one whose Stop names it.
+  const toLine = isJoined ? after : findEarlyEnd(claims, after, run);
+  const mayCopy = (after === 0 && MAY_COPY.includes(source)) || undefined;
+  return mergeByLine(ended, [{ ...run, fromLine: after + 1, toLine, startedAt: at, mayCopy }]);
+}
+
+/** The last prompt of a run whose later events, its end among them, were faster than its start; undefined if it goes on. */
+function findEarlyEnd(claims: readonly Claim[], after: number, run: RunIdentity): number | undefined {
+  const own = claims.filter((claim) => claim.fromLine > after && isSameRun(claim, run));
+  const isOver = own.length > 0 && own.every(({ endedAt }) => endedAt !== undefined);
+  return isOver ? Math.max(...own.flatMap(({ lines }) => lines)) : undefined;
+}
+
+/** What is added to the transcript before another run begins was written with tracing off. */
+function endOwn({ runs, claims }: Consent, { run, at, after, alive }: FactOf<'end'>) {
+  const isOwn = (each: Run | Claim) => !run || (isSameRun(each, run) && !isAlive(each, alive));
+  const open = openRun(runs);
+  return {
+    runs: open && isOwn(open) ? endOpen(runs, { after, at }) : runs,
+    claims: claims.map((claim) => (!hasEnded(claim) && isOwn(claim) ? { ...claim, endedAt: at } : claim)),
+  };
+}
+
+function endOpen(runs: readonly Run[], { after, at }: { readonly after: number; readonly at: number }) {
+  const open = openRun(runs);
+  return open ? mergeByLine(runs, [{ ...open, toLine: Math.max(after, open.fromLine - 1), endedAt: at }]) : runs;
+}
+
+function isAlive({ process }: RunIdentity, alive: readonly string[]): boolean {
+  return process !== undefined && alive.includes(process);
+}
+
+/** A process that finds the session muted has muted it, too. */
+function mute(mutes: readonly Mute[], { after, at, process }: FactOf<'mute'>): readonly Mute[] {
+  const last = mutes.at(-1);
+  return last && isMutedNow(mutes)
+    ? [...mutes.slice(0, -1), { ...last, process: process ?? last.process }]
+    : [...mutes, { fromLine: after + 1, since: at, process }];
+}
+
+function unmute(mutes: readonly Mute[], { after, at }: FactOf<'unmute'>): readonly Mute[] {
+  const last = mutes.at(-1);
+  return last && isMutedNow(mutes) ? [...mutes.slice(0, -1), { ...last, toLine: after, until: at }] : mutes;
+}
+
+function toClaim({ run, lines, startedAt }: FactOf<'claim'>): Claim {
+  return { ...run, fromLine: Math.min(...lines), lines, startedAt };
+}
+
+function correct<T extends Run | Claim>(all: readonly T[], { wrong, right, given }: FactOf<'adopt'>): readonly T[] {
+  return all.map((run) => {
+    const { destination = '', namedDestination = destination } = run;
+    return destination === wrong ? { ...run, destination: right, namedDestination, given: run.given ?? given } : run;
+  });
+}

@@ -1,5 +1,5 @@
 import { formatCount } from '../src/cli/format.js';
-import { TOKEN_KINDS, type Tokens, totalTokens } from '../src/commands/preview/view-model.js';
+import { TOKEN_NAMES, type Tokens, totalTokens } from '../src/commands/preview/view-model.js';
 import { element } from './dom.js';
 
 /** Draws tokens by kind as one bar, to the scale of `most`. */
@@ -21,7 +21,7 @@ export function renderTokenChart(tokens: readonly Tokens[]): HTMLElement {
       'li',
       {},
       element('i', { class: 'swatch', 'data-kind': kind, 'aria-hidden': 'true' }),
-      element('span', {}, TOKEN_KINDS[kind]),
+      element('span', {}, TOKEN_NAMES[kind]),
       element('b', {}, formatCount(amount)),
       element('small', {}, formatShare(amount, total)),
     ),

@@ -1,5 +1,6 @@
 import { nameModel } from '../observations/build/model-name.js';
 import { groupBy } from '../shared/group-by.js';
+import { GROUP_OF_KIND, TOKEN_KINDS, type TokenGroup } from '../transcript/file/token-kinds.js';
 import { type AccountStep, findBase, followsFromCounts, listSteps } from '../transcript/sessions/cost-account.js';
 import { type LearnedPrice, learnPrices } from './learn-prices.js';
 import {
@@ -136,7 +137,7 @@ export function addUpCosts(entries: readonly Costs[]): Costs {
 }
 
 export function countTokens(used: Used): number {
-  return USED_KINDS.reduce((sum, kind) => sum + (kind === 'web_search_requests' ? 0 : used[kind]), 0);
+  return TOKEN_KINDS.reduce((sum, kind) => sum + used[kind], 0);
 }
 
 /** Of each model. To find those that do not fit among thousands of steps takes seconds. */
@@ -200,12 +201,10 @@ function findPrice(used: Used, prices: ReadonlyMap<string, number> | undefined):
   return dollars;
 }
 
-const CACHED_KINDS = [
-  'cache_read_input_tokens',
-  'input_cache_creation_5m',
-  'input_cache_creation_1h',
-  'cache_creation_input_tokens',
-] as const;
+const IS_CACHED = { input: false, output: false, cacheRead: true, cacheWritten: true } satisfies {
+  readonly [group in TokenGroup]: boolean;
+};
+const CACHED_KINDS = TOKEN_KINDS.filter((kind) => IS_CACHED[GROUP_OF_KIND[kind]]);
 
 function findSaving(used: Used, prices: ReadonlyMap<string, number> | undefined): number | undefined {
   const input = prices?.get('input');

@@ -6,7 +6,7 @@ import { attempt } from '../shared/attempt.js';
 import { groupBy } from '../shared/group-by.js';
 import { AgentFolders, findAgentFiles, findLegacyAgentFiles } from '../transcript/agents/agent-files.js';
 import { findTranscripts, projectsFolder } from '../transcript/sessions/find-transcripts.js';
-import { addUpResponses, type SessionScan, type SessionUsage, scanSession } from './session-usage.js';
+import { addUpResponses, type SessionScan, type SessionUsage, scanSession, USED_KINDS } from './session-usage.js';
 
 /** What is remembered of a session, as long as its files and those of its forks and parents have not changed. */
 interface Remembered {
@@ -19,8 +19,8 @@ interface Remembered {
 
 type Memory = { [path: string]: Remembered };
 
-/** Remembered files of other versions are thrown away. */
-const VERSION = 1;
+/** Remembered files of other versions, or with other kinds of usage, are thrown away. */
+const VERSION = ['1', ...USED_KINDS].join(' ');
 
 /** Where the costs are remembered: times, counts, models, branches and folders, but nothing that was said. */
 function costsPath(stateFolder: string): string {

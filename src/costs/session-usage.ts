@@ -5,11 +5,12 @@ import type { AgentFile } from '../transcript/agents/agent-files.js';
 import { type AssistantLine, parseLine, type UserLine } from '../transcript/file/line.js';
 import { withReader } from '../transcript/file/lines.js';
 import type { SourceLine, TranscriptReader } from '../transcript/file/reader.js';
-import { type AccountPoint, COUNTED_KINDS, parseAccountPoint } from '../transcript/sessions/cost-account.js';
+import { TOKEN_KINDS, type TokenKind } from '../transcript/file/token-kinds.js';
+import { type AccountPoint, parseAccountPoint } from '../transcript/sessions/cost-account.js';
 
-/** What is counted of a response. Cache writes of older versions do not say how long they live. */
-export const USED_KINDS = [...COUNTED_KINDS, 'cache_creation_input_tokens'] as const;
-type UsedKind = (typeof USED_KINDS)[number];
+/** What is counted of a response. */
+type UsedKind = TokenKind | 'web_search_requests';
+export const USED_KINDS: readonly UsedKind[] = [...TOKEN_KINDS, 'web_search_requests'];
 export type Used = { readonly [kind in UsedKind]: number };
 
 /** What some responses of a session used that do not differ in anything but their counts. */

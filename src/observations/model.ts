@@ -1,4 +1,5 @@
 import type { Json } from '../shared/json.js';
+import type { TokenKind } from '../transcript/file/token-kinds.js';
 import type { ObservationKey } from './metadata-keys.js';
 import type { Redact } from './redaction/redact.js';
 
@@ -26,7 +27,7 @@ export interface Caller {
   readonly metadata?: { readonly [name: string]: string } | undefined;
 }
 
-export type Usage = { readonly [kind: string]: number };
+export type Usage = { readonly [kind in TokenKind | 'total']?: number };
 
 /** What Langfuse knows of a trace. It reads this from each observation: in v4 there is no other place for it. */
 export interface Trace {

@@ -1,9 +1,27 @@
 import { toOneLine } from '../../cli/format.js';
 import { addUpCosts, type Costs, countTokens } from '../../costs/ledger.js';
+import { USED_KINDS, type Used, type UsedKind } from '../../costs/session-usage.js';
 import type { GroupName, Row } from './grouping.js';
 
 /** Far below a cent, and above the rounding errors of a sum. */
 const DECIMALS = 10;
+
+/** The column in which each kind of usage is counted. */
+const COLUMNS = {
+  input: 'inputTokens',
+  output: 'outputTokens',
+  cache_read_input_tokens: 'cacheReadTokens',
+  cache_creation_input_tokens: 'cacheWriteTokens',
+  input_cache_creation_5m: 'cacheWriteTokens',
+  input_cache_creation_1h: 'cacheWriteTokens',
+  web_search_requests: 'webSearches',
+} as const satisfies { readonly [kind in UsedKind]: string };
+
+function addUpColumns(used: Used): { [column in (typeof COLUMNS)[UsedKind]]: number } {
+  const sums = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, webSearches: 0 };
+  for (const kind of USED_KINDS) sums[COLUMNS[kind]] += used[kind];
+  return sums;
+}
 
 /** Costs for a program. Learnt dollars are never part of `dollars`. */
 export function toRecord({ dollars, learntDollars, unpricedTokens, used, agentTokens, ...cache }: Costs) {
@@ -12,11 +30,7 @@ export function toRecord({ dollars, learntDollars, unpricedTokens, used, agentTo
     learntDollars: round(learntDollars),
     tokensWithoutPrice: unpricedTokens,
     tokens: countTokens(used),
-    inputTokens: used.input,
-    outputTokens: used.output,
-    cacheReadTokens: used.cache_read_input_tokens,
-    cacheWriteTokens: used.input_cache_creation_5m + used.input_cache_creation_1h + used.cache_creation_input_tokens,
-    webSearches: used.web_search_requests,
+    ...addUpColumns(used),
     subagentTokens: agentTokens,
     learntCacheSavings: round(cache.cacheSaved),
     cacheReadTokensWithoutPrice: cache.unknownCacheReads,

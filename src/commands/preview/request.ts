@@ -5,7 +5,8 @@ import { isRecord } from '../../shared/json.js';
 import { type Block, describeMedia, extractText, parseBlocks } from '../../transcript/file/content.js';
 import type { Line } from '../../transcript/file/line.js';
 import { readLines } from '../../transcript/file/lines.js';
-import type { RequestMessage, RequestShape } from '../../transcript/file/schema.js';
+import type { RequestMessage, RequestShape, TokenCounts } from '../../transcript/file/schema.js';
+import { groupTokens } from '../../transcript/file/token-kinds.js';
 import { RequestIndex, type SentRequest } from '../../transcript/requests/request-index.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
@@ -129,16 +130,11 @@ function buildRequest(
     if (!message) missingMessages += count;
     number -= count;
   }
-  const {
-    input_tokens: input,
-    cache_read_input_tokens: read = 0,
-    cache_creation_input_tokens: written = 0,
-  } = usage ?? {};
   const parts = [...(shape ? listShapeParts(shape) : []), ...messages.flat()];
   return {
     ...place,
     model,
-    tokens: input === undefined ? undefined : input + read + written,
+    tokens: usage?.input_tokens === undefined ? undefined : countInput(usage),
     missingMessages,
     hasSystem: shape !== undefined,
     // The newest message comes first, and a result before its call: only now all names are known.
@@ -148,6 +144,11 @@ function buildRequest(
       text: sanitizeText(part.text, redact),
     })),
   };
+}
+
+function countInput(usage: TokenCounts): number {
+  const { output: _, ...groups } = groupTokens(usage);
+  return Object.values(groups).reduce((sum, tokens) => sum + tokens, 0);
 }
 
 function listShapeParts({ system, tools }: RequestShape): RequestPart[] {

@@ -1,6 +1,7 @@
 import { formatCount, formatElapsed, plural, toOneLine } from '../../cli/format.js';
 import { formatDollars } from '../../cli/format-cost.js';
 import { cutToWidth, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
+import type { TokenKind } from '../../transcript/file/token-kinds.js';
 import {
   describeCost,
   describeDuration,
@@ -17,7 +18,6 @@ import {
   type ShownObservation,
   type ShownSession,
   type ShownTurn,
-  type TokenKind,
   totalTokens,
 } from './view-model.js';
 

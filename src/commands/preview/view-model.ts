@@ -1,6 +1,7 @@
 import { findTurnCosts, type SessionCost } from '../../costs/turn-costs.js';
 import type { Observation, Trace } from '../../observations/model.js';
 import { groupBy } from '../../shared/group-by.js';
+import type { TokenKind } from '../../transcript/file/token-kinds.js';
 
 /** An observation as it would be sent, without what only the sender needs. */
 export type SentObservation = Omit<Observation, 'line' | 'media' | 'requestRef'>;
@@ -115,15 +116,14 @@ export function buildTree({ observations }: ShownTurn): Branch[] {
 }
 
 /** The kinds of tokens that have a price of their own, with their names for a person. */
-export const TOKEN_KINDS = {
+export const TOKEN_NAMES = {
   input: 'input',
   cache_read_input_tokens: 'cache read',
   cache_creation_input_tokens: 'cache write',
   input_cache_creation_5m: '5m cache write',
   input_cache_creation_1h: '1h cache write',
   output: 'output',
-} as const;
-export type TokenKind = keyof typeof TOKEN_KINDS;
+} as const satisfies { readonly [kind in TokenKind]: string };
 
 export interface Tokens {
   readonly kind: TokenKind;
@@ -132,7 +132,7 @@ export interface Tokens {
 
 /** Adds up the tokens of observations; kinds without any are left out. */
 export function countTokensByKind(observations: readonly ShownObservation[]): Tokens[] {
-  return (Object.keys(TOKEN_KINDS) as TokenKind[]).flatMap((kind) => {
+  return (Object.keys(TOKEN_NAMES) as TokenKind[]).flatMap((kind) => {
     const tokens = observations.reduce((sum, { usage }) => sum + (usage?.[kind] ?? 0), 0);
     return tokens > 0 ? [{ kind, tokens }] : [];
   });

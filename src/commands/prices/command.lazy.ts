@@ -100,18 +100,18 @@ function planDefinition(learned: LearnedModel): ModelDefinition | undefined {
 function explainMissing({ model, prices }: LearnedModel): string | undefined {
   if (!/^claude-[\w.-]+$/.test(model)) return 'its name does not say which model it is; define it in Langfuse by hand';
   if (!prices) return 'what it costs does not follow from its tokens';
-  const missing = TOKEN_KINDS.filter(
+  const missing = PRICED_KINDS.filter(
     (kind) => prices[kind].state === 'unknown' || (NEEDED.has(kind) && prices[kind].state === 'unused'),
   );
   return missing.length === 0 ? undefined : `not known: ${missing.map((kind) => KIND_NAMES[kind]).join('; ')}`;
 }
 
-const TOKEN_KINDS = COUNTED_KINDS.filter((kind) => kind !== 'web_search_requests');
+const PRICED_KINDS = COUNTED_KINDS.filter((kind) => kind !== 'web_search_requests');
 const NEEDED: ReadonlySet<CountedKind> = new Set<CountedKind>(['input', 'output']);
 
 function listKnown({ prices }: LearnedModel): { [kind: string]: number } {
   return Object.fromEntries(
-    TOKEN_KINDS.flatMap((kind) => {
+    PRICED_KINDS.flatMap((kind) => {
       const price = prices?.[kind];
       return price?.state === 'known' ? [[kind, price.price]] : [];
     }),
@@ -141,7 +141,7 @@ function describeState(learned: LearnedModel, models: readonly Model[]): string 
     return `your project has a model of that name, without these prices (${formatPrices(own)}): change it in Langfuse`;
   const missing = explainMissing(learned);
   if (missing !== undefined) return `not to be defined: ${missing}`;
-  const unused = TOKEN_KINDS.filter((kind) => learned.prices?.[kind].state === 'unused').map(
+  const unused = PRICED_KINDS.filter((kind) => learned.prices?.[kind].state === 'unused').map(
     (kind) => KIND_NAMES[kind],
   );
   return `can be defined${unused.length === 0 ? '' : `, without a price for what was never used: ${unused.join('; ')}`}`;

@@ -1,5 +1,5 @@
-import { withoutUndefined } from '../../shared/json.js';
 import type { TokenCounts } from '../../transcript/file/schema.js';
+import { sortTokens } from '../../transcript/file/token-kinds.js';
 import type { Response } from '../../transcript/turns/turn.js';
 import { buildInputMessages, buildOutputMessage } from '../content/messages.js';
 import type { Observation, Usage } from '../model.js';
@@ -73,25 +73,10 @@ function describeProblem({ aborted, stopReason }: Response): string | undefined 
   return stopReason === 'max_tokens' ? 'cut at max_tokens' : undefined;
 }
 
-/**
- * Counts tokens by the names that Langfuse's price list knows. They add up: `input` is what came from no cache, and
- * `total` is all kinds together. Cache writes are priced by how long they live, so they are split if the transcript
- * splits them; with both the split and the sum they would be counted twice.
- */
+/** Counts tokens by the names that Langfuse's price list knows, and in `total` all kinds together. */
 export function countUsage(counts: TokenCounts | undefined): Usage | undefined {
   if (!counts) return undefined;
-  const { ephemeral_5m_input_tokens: for5m, ephemeral_1h_input_tokens: for1h } = counts.cache_creation ?? {};
-  const { cache_creation_input_tokens: written } = counts;
-  const isSplit = (for5m ?? 0) + (for1h ?? 0) > 0 || !written;
-  const kinds = withoutUndefined<number>({
-    input: counts.input_tokens,
-    output: counts.output_tokens,
-    cache_read_input_tokens: counts.cache_read_input_tokens,
-    input_cache_creation_5m: isSplit ? for5m : undefined,
-    input_cache_creation_1h: isSplit ? for1h : undefined,
-    cache_creation_input_tokens: isSplit ? undefined : written,
-  });
-  const valid = Object.entries(kinds).filter(([, tokens]) => Number.isSafeInteger(tokens) && tokens >= 0);
+  const valid = Object.entries(sortTokens(counts)).filter(([, tokens]) => Number.isSafeInteger(tokens) && tokens >= 0);
   const total = valid.reduce((sum, [, tokens]) => sum + tokens, 0);
   return valid.length > 0 && Number.isSafeInteger(total) ? { ...Object.fromEntries(valid), total } : undefined;
 }

@@ -2,6 +2,7 @@ import * as z from 'zod/mini';
 import { parseJson } from '../../shared/json.js';
 import { optional } from '../../shared/schema.js';
 import { withReader } from '../file/lines.js';
+import type { TokenKind } from '../file/token-kinds.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
 const duration = z.catch(z.number().check(z.nonnegative()), 0);
@@ -26,16 +27,17 @@ const CostState = z.object({
   totalToolDuration: duration,
 });
 
-/** What an account counts, by the names that Langfuse has for these kinds of usage. */
-export const COUNTED_KINDS = [
-  'input',
-  'output',
-  'cache_read_input_tokens',
-  'input_cache_creation_5m',
-  'input_cache_creation_1h',
-  'web_search_requests',
-] as const;
-export type CountedKind = (typeof COUNTED_KINDS)[number];
+/** What an account counts. All of its cache writes have a time to live, or none of them counts. */
+export type CountedKind = Exclude<TokenKind, 'cache_creation_input_tokens'> | 'web_search_requests';
+const FIELD_OF_KIND = {
+  input: 'inputTokens',
+  output: 'outputTokens',
+  cache_read_input_tokens: 'cacheReadInputTokens',
+  input_cache_creation_5m: 'cacheCreationEphemeral5mInputTokens',
+  input_cache_creation_1h: 'cacheCreationEphemeral1hInputTokens',
+  web_search_requests: 'webSearchRequests',
+} as const satisfies { readonly [kind in CountedKind]: keyof z.infer<typeof ModelCost> };
+export const COUNTED_KINDS = Object.keys(FIELD_OF_KIND) as readonly CountedKind[];
 type Counts = { readonly [kind in CountedKind]: number };
 
 /** What one line of Claude Code's running account says: everything that was used since the account began. */
@@ -144,14 +146,7 @@ export function listSteps(point: AccountPoint, base: AccountPoint | undefined): 
 
 function toModelPoint(cost: z.infer<typeof ModelCost>): ModelPoint {
   const { cacheCreationEphemeral5mInputTokens: for5m, cacheCreationEphemeral1hInputTokens: for1h } = cost;
-  const counts = {
-    input: cost.inputTokens,
-    output: cost.outputTokens,
-    cache_read_input_tokens: cost.cacheReadInputTokens,
-    input_cache_creation_5m: for5m,
-    input_cache_creation_1h: for1h,
-    web_search_requests: cost.webSearchRequests,
-  };
+  const counts = mapCounts((kind) => cost[FIELD_OF_KIND[kind]]);
   return { counts, dollars: cost.costUSD, isSplit: for5m + for1h === cost.cacheCreationInputTokens };
 }
 

@@ -1,4 +1,5 @@
 import type { ModelAccount, TokenCounts } from '../file/schema.js';
+import { sortTokens, type TokenFields } from '../file/token-kinds.js';
 import type { ExactTokens, NoteContent, Response, SessionFacts, TokensByModel } from './turn.js';
 
 type Account = SessionFacts['account'];
@@ -34,7 +35,7 @@ export function findCompactionUsage(
     cache_read_input_tokens: read,
     cache_creation_input_tokens: for5m + for1h,
     cache_creation: { ephemeral_5m_input_tokens: for5m, ephemeral_1h_input_tokens: for1h },
-  };
+  } satisfies TokenFields;
   return output > 0 ? { model, usage } : undefined;
 }
 
@@ -71,9 +72,9 @@ function nameInAccount(model = ''): string {
   return model.replace(/\[1m\]$/, '');
 }
 
-function addResponse(models: TokensByModel, { model, usage }: Response): TokensByModel {
-  const { ephemeral_5m_input_tokens: for5m = 0, ephemeral_1h_input_tokens: for1h = 0 } = usage?.cache_creation ?? {};
-  const { input_tokens: input = 0, output_tokens: output = 0, cache_read_input_tokens: read = 0 } = usage ?? {};
+function addResponse(models: TokensByModel, { model, usage = {} }: Response): TokensByModel {
+  const { input = 0, output = 0, cache_read_input_tokens: read = 0, ...writes } = sortTokens(usage);
+  const { input_cache_creation_5m: for5m = 0, input_cache_creation_1h: for1h = 0 } = writes;
   return addTokens(models, nameInAccount(model), [input, output, read, for5m, for1h]);
 }
 

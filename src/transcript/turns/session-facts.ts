@@ -1,5 +1,6 @@
 import type { OtherLine } from '../file/line.js';
 import type { ModelAccount } from '../file/schema.js';
+import { groupTokens, NO_TOKENS, type Tokens } from '../file/token-kinds.js';
 import {
   addExactUsage,
   type CompactionUsage,
@@ -7,15 +8,7 @@ import {
   mayHideUsage,
   readModels,
 } from './compaction-usage.js';
-import {
-  NO_SESSION_FACTS,
-  NO_TOKENS,
-  type NoteContent,
-  type Response,
-  type SessionFacts,
-  TITLE_KINDS,
-  type Tokens,
-} from './turn.js';
+import { NO_SESSION_FACTS, type NoteContent, type Response, type SessionFacts, TITLE_KINDS } from './turn.js';
 
 type Account = SessionFacts['account'];
 
@@ -62,7 +55,7 @@ const STARTS_AGENTS = new Set(['Agent', 'Task', 'Workflow', 'Skill', 'SendMessag
 export function addResponses(facts: SessionFacts, responses: readonly Response[]): SessionFacts {
   const { account } = facts;
   const later = responses.filter(({ firstLine }) => firstLine > account.line);
-  const since = later.map(usedBy).reduce(plus, account.since);
+  const since = later.map(({ usage }) => groupTokens(usage)).reduce(plus, account.since);
   const hasAgents = later.some(({ calls }) => calls.some(({ name }) => STARTS_AGENTS.has(name)));
   const exact = addExactUsage(account, later);
   return { ...facts, account: { ...account, since, hasAgents: account.hasAgents || hasAgents, ...exact } };
@@ -88,22 +81,21 @@ export function mayShowCompaction({ account: { told, compactions, hasAgents } }:
   return told !== undefined && compactions === 1 && !hasAgents;
 }
 
-function usedByModel(used: ModelAccount): Tokens {
-  return {
-    input: used.inputTokens ?? 0,
-    output: used.outputTokens ?? 0,
-    cacheRead: used.cacheReadInputTokens ?? 0,
-    cacheWritten: used.cacheCreationInputTokens ?? 0,
-  };
-}
+/** Where each field of an account counts; the two about how long cache writes live are in their sum. */
+const GROUP_OF_FIELD = {
+  inputTokens: 'input',
+  outputTokens: 'output',
+  cacheReadInputTokens: 'cacheRead',
+  cacheCreationInputTokens: 'cacheWritten',
+  cacheCreationEphemeral5mInputTokens: undefined,
+  cacheCreationEphemeral1hInputTokens: undefined,
+} as const satisfies { readonly [field in keyof ModelAccount]-?: keyof Tokens | undefined };
 
-function usedBy({ usage }: Response): Tokens {
-  return {
-    input: usage?.input_tokens ?? 0,
-    output: usage?.output_tokens ?? 0,
-    cacheRead: usage?.cache_read_input_tokens ?? 0,
-    cacheWritten: usage?.cache_creation_input_tokens ?? 0,
-  };
+function usedByModel(used: ModelAccount): Tokens {
+  const sums = { ...NO_TOKENS };
+  for (const [field, group] of Object.entries(GROUP_OF_FIELD))
+    if (group !== undefined) sums[group] += used[field as keyof ModelAccount] ?? 0;
+  return sums;
 }
 
 function plus(a: Tokens, b: Tokens): Tokens {

@@ -2,6 +2,7 @@ import { isRecord } from '../../shared/json.js';
 import type { Block, MediaBlock } from '../file/content.js';
 import type { Position } from '../file/reader.js';
 import type { RequestFields, SystemFields, TokenCounts, ToolUseResult, UserFields } from '../file/schema.js';
+import { NO_TOKENS, type Tokens } from '../file/token-kinds.js';
 
 /** A prompt and everything that Claude Code did to answer it. Lines are given by number, times in ms since 1970. */
 export interface Turn {
@@ -244,9 +245,6 @@ export type TokensByModel = { readonly [model: string]: ExactTokens };
 
 export const TITLE_KINDS = ['custom-title', 'ai-title', 'summary'] as const;
 export type TitleKind = (typeof TITLE_KINDS)[number];
-
-export const NO_TOKENS = { input: 0, output: 0, cacheRead: 0, cacheWritten: 0 };
-export type Tokens = Readonly<typeof NO_TOKENS>;
 
 export const NO_SESSION_FACTS: SessionFacts = {
   titles: {},

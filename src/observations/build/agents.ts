@@ -116,7 +116,7 @@ export function planAgent(
 ): AgentPlan {
   const last = turns.at(-1) ?? turns[0];
   const { calls, failedCalls, apiErrors, answer, endTime } = turns.reduce(addFigures, earlier);
-  const { outcome, level, statusMessage, words } = determineEnding(last, earlier);
+  const { outcome, words, ...status } = determineEnding(last, earlier);
   const startTime = turns[0].prompts[0].at;
   const root = buildObservation(context, {
     type: 'agent',
@@ -133,8 +133,7 @@ export function planAgent(
       tool_count: calls,
       error_count: failedCalls + apiErrors,
     }),
-    level,
-    statusMessage,
+    ...status,
     line: last.lineNumbers.at(-1) ?? last.prompts[0].line,
   });
   return { root, parts: turns.flatMap((turn) => listParts(turn, context)) };

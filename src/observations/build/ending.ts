@@ -1,22 +1,24 @@
 import type { Note, Response, Turn } from '../../transcript/turns/turn.js';
-import { STOPPED_BY_HOOK } from '../content/capture.js';
 import { answerText } from '../content/messages.js';
-import type { Observation } from '../model.js';
+import type { Observation, ObservationDraft } from '../model.js';
 import { type Figures, NO_FIGURES } from './figures.js';
 
-type Outcome =
-  | 'completed'
-  | 'interrupted'
-  | 'api_error'
-  | 'max_turns'
-  | 'max_tokens'
-  | 'refused'
-  | 'cut'
-  | 'stopped_by_hook'
-  | 'empty'
-  | 'unfinished';
+/** How a turn can end, and how that is said without repeating content. */
+const OUTCOMES = {
+  completed: { level: 'DEFAULT', words: 'completed' },
+  interrupted: { level: 'WARNING', words: 'interrupted' },
+  api_error: { level: 'ERROR', words: 'API error' },
+  max_turns: { level: 'WARNING', words: 'stopped at the limit of turns' },
+  max_tokens: { level: 'WARNING', words: 'the answer was cut at max_tokens' },
+  refused: { level: 'WARNING', words: 'the model refused' },
+  cut: { level: 'WARNING', words: 'the answer was cut while it streamed' },
+  stopped_by_hook: { level: 'WARNING', words: 'stopped by a hook' },
+  empty: { level: 'WARNING', words: 'the answer was empty' },
+  unfinished: { level: 'WARNING', words: 'it ended after a tool call, without an answer' },
+} as const satisfies { readonly [outcome: string]: Pick<Observation, 'level'> & { readonly words: string } };
+type Outcome = keyof typeof OUTCOMES;
 
-interface Ending extends Pick<Observation, 'level' | 'statusMessage'> {
+interface Ending extends Pick<ObservationDraft, 'level' | 'statusMessage' | 'statusWithoutTools'> {
   readonly outcome: Outcome;
   /** In words that repeat no content. */
   readonly words: string;
@@ -39,31 +41,42 @@ export function determineEnding(
 function endingByNote(note: Note): Ending | undefined {
   switch (note.kind) {
     case 'api-error':
-      return { outcome: 'api_error', level: 'ERROR', statusMessage: note.content, words: 'API error' };
     case 'interrupt':
-      return warning('interrupted', note.content, 'interrupted');
+      return end(note.kind === 'interrupt' ? 'interrupted' : 'api_error', { statusMessage: note.content });
     case 'max-turns':
-      return warning('max_turns', 'stopped at the limit of turns');
-    case 'hook-stop':
-      return warning('stopped_by_hook', `${STOPPED_BY_HOOK}: ${note.content}`, STOPPED_BY_HOOK);
+      return end('max_turns');
+    case 'hook-stop': {
+      const { words } = OUTCOMES.stopped_by_hook;
+      return end('stopped_by_hook', { statusMessage: `${words}: ${note.content}`, statusWithoutTools: words });
+    }
     case 'nudge':
-      return warning('empty', 'the answer was empty, also when asked again');
-    default:
+      return end('empty', { words: 'the answer was empty, also when asked again' });
+    // The turn goes on after them.
+    case 'compaction':
+    case 'retry':
+    case 'absorbed-message':
+    case 'stop-hook-feedback':
+    case 'hook-feedback':
+    case 'hook-context':
+    case 'model-fallback':
       return undefined;
+    default:
+      return note satisfies never;
   }
 }
 
 function endingByResponse(last: Response | undefined, isAnswered: boolean): Ending {
-  if (last?.aborted) return warning('cut', 'the answer was cut while it streamed');
-  if (last?.stopReason === 'max_tokens') return warning('max_tokens', 'the answer was cut at max_tokens');
-  if (last?.stopReason === 'refusal') return warning('refused', 'the model refused');
+  if (last?.aborted) return end('cut');
+  if (last?.stopReason === 'max_tokens') return end('max_tokens');
+  if (last?.stopReason === 'refusal') return end('refused');
   // Up to 2.1.90 there is no stop reason. A response that calls tools is never the last of a finished turn.
   if (last?.stopReason === 'tool_use' || (last && last.stopReason === undefined && last.calls.length > 0))
-    return warning('unfinished', 'it ended after a tool call, without an answer');
-  if (!isAnswered) return warning('empty', 'the answer was empty');
-  return { outcome: 'completed', level: 'DEFAULT', statusMessage: undefined, words: 'completed' };
+    return end('unfinished');
+  return end(isAnswered ? 'completed' : 'empty');
 }
 
-function warning(outcome: Outcome, statusMessage: string, words = statusMessage): Ending {
-  return { outcome, level: 'WARNING', statusMessage, words };
+/** A completed turn has no status message; that of any other is its words, unless there is a better one. */
+function end(outcome: Outcome, own: Partial<Ending> = {}): Ending {
+  const ending = { outcome, ...OUTCOMES[outcome], ...own };
+  return { statusMessage: outcome === 'completed' ? undefined : ending.words, ...ending };
 }

@@ -41,7 +41,7 @@ type EventDescription = Pick<ObservationDraft, 'name'> &
 const PASSED_ON = describeAction('Passed on to the model.');
 
 /**
- * Returns what Langfuse shows of each kind of note; undefined for those that only say how the turn ended. The default view of
+ * Returns what Langfuse shows of each kind of note; undefined for those that have no event. The default view of
  * its session page shows only what has an input and an output.
  */
 function describeEvent(note: Note, settings: ContentSettings): EventDescription | undefined {
@@ -104,8 +104,13 @@ function describeEvent(note: Note, settings: ContentSettings): EventDescription 
         output: describeAction(note.content || 'API error'),
         metadata: { status: note.status },
       };
-    default:
+    // How the turn ended is said by its root.
+    case 'interrupt':
+    case 'max-turns':
+    case 'nudge':
       return undefined;
+    default:
+      return note satisfies never;
   }
 }
 

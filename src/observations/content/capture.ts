@@ -12,8 +12,6 @@ const CONTENT_METADATA: readonly string[] = [
 ] satisfies ObservationKey[];
 
 export const NOT_CAPTURED = '[not captured]';
-/** How the status message of a turn begins that a hook ended. The hook's reason follows. */
-export const STOPPED_BY_HOOK = 'stopped by a hook';
 
 /**
  * Removes what the capture level forbids. Names, times, tokens and outcomes always stay. What ended without an answer gets an
@@ -25,9 +23,12 @@ export function applyCapture({ unanswered, ...draft }: ObservationDraft, capture
   return { ...captured, output: { role: 'assistant', content: captured.statusMessage || unanswered } };
 }
 
-type Captured = Omit<ObservationDraft, 'unanswered'>;
+type Captured = Omit<ObservationDraft, 'unanswered' | 'statusWithoutTools'>;
 
-function withoutForbidden(draft: Captured, capture: Capture): Captured {
+function withoutForbidden(
+  { statusWithoutTools, ...draft }: Omit<ObservationDraft, 'unanswered'>,
+  capture: Capture,
+): Captured {
   if (capture === 'full') return draft;
   if (capture === 'metadata' || draft.type === 'tool') {
     const { input: _, output: __, statusMessage: ___, metadata, ...rest } = draft;
@@ -37,7 +38,7 @@ function withoutForbidden(draft: Captured, capture: Capture): Captured {
   const { input, output, statusMessage } = draft;
   return {
     ...draft,
-    statusMessage: statusMessage?.startsWith(STOPPED_BY_HOOK) ? STOPPED_BY_HOOK : statusMessage,
+    statusMessage: statusWithoutTools ?? statusMessage,
     input: Array.isArray(input) ? input.map(withoutToolResult) : input,
     output: draft.type === 'generation' ? withoutToolArguments(output) : output,
   };

@@ -1,6 +1,6 @@
 import type { ModelAccount, TokenCounts } from '../file/schema.js';
 import { sortTokens, type TokenFields } from '../file/token-kinds.js';
-import type { ExactTokens, NoteContent, Response, SessionFacts, TokensByModel } from './turn.js';
+import type { ExactTokens, Response, SessionFacts, TokensByModel } from './turn.js';
 
 type Account = SessionFacts['account'];
 
@@ -12,7 +12,6 @@ export interface CompactionUsage {
 
 /** These let Claude Code ask a model without writing a line about it. */
 const MAY_ASK_MODELS = new Set(['WebSearch', 'WebFetch', 'Skill', 'Agent', 'Task', 'Workflow', 'SendMessage']);
-const MAY_LEAVE_NO_LINE = new Set<NoteContent['kind']>(['interrupt', 'nudge', 'api-error', 'retry', 'model-fallback']);
 
 /**
  * Returns what the only compaction since the account's last line used, if the account says so for sure: one model's part of it has
@@ -49,11 +48,6 @@ export function addExactUsage(account: Account, responses: readonly Response[]):
     usedByModel: responses.reduce(addResponse, account.usedByModel ?? {}),
     ...((isUnclear || account.isUnclear) && { isUnclear: true }),
   };
-}
-
-/** Whether what a note says may have used tokens of which no line says how many. */
-export function mayHideUsage({ kind }: NoteContent): boolean {
-  return MAY_LEAVE_NO_LINE.has(kind);
 }
 
 /** Reads what an account says of each model; undefined if it does not say how long cache writes live. */

@@ -1,5 +1,5 @@
+import { NOTE_KINDS } from './note-kinds.js';
 import type { CompactionCost, Note } from './turn.js';
-import { tellsEnd } from './turn-end.js';
 
 /** The notes of a turn that is still open. */
 export class OpenNotes {
@@ -54,4 +54,8 @@ export class OpenNotes {
     this.#inherited = [];
     this.#own = this.#own.filter((note) => note.line >= line);
   }
+}
+
+function tellsEnd({ kind }: Note): boolean {
+  return NOTE_KINDS[kind].onlyTellsEnd ?? false;
 }

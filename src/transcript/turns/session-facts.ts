@@ -1,13 +1,8 @@
 import type { OtherLine } from '../file/line.js';
 import type { ModelAccount } from '../file/schema.js';
 import { groupTokens, NO_TOKENS, type Tokens } from '../file/token-kinds.js';
-import {
-  addExactUsage,
-  type CompactionUsage,
-  findCompactionUsage,
-  mayHideUsage,
-  readModels,
-} from './compaction-usage.js';
+import { addExactUsage, type CompactionUsage, findCompactionUsage, readModels } from './compaction-usage.js';
+import { NOTE_KINDS } from './note-kinds.js';
 import { NO_SESSION_FACTS, type NoteContent, type Response, type SessionFacts, TITLE_KINDS } from './turn.js';
 
 type Account = SessionFacts['account'];
@@ -46,7 +41,9 @@ export function findTitle(titles: SessionFacts['titles']): string | undefined {
 export function addNote(facts: SessionFacts, note: NoteContent): SessionFacts {
   const { account } = facts;
   if (note.kind === 'compaction') return { ...facts, account: { ...account, compactions: account.compactions + 1 } };
-  return account.models && mayHideUsage(note) ? { ...facts, account: { ...account, isUnclear: true } } : facts;
+  return account.models && NOTE_KINDS[note.kind].mayHideUsage
+    ? { ...facts, account: { ...account, isUnclear: true } }
+    : facts;
 }
 
 const STARTS_AGENTS = new Set(['Agent', 'Task', 'Workflow', 'Skill', 'SendMessage']);

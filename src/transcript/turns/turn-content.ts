@@ -7,7 +7,7 @@ import { type OpenPrompt, openPrompt } from './prompt.js';
 import { ResponseCollector } from './responses.js';
 import { addNote } from './session-facts.js';
 import type { ThreadContext } from './thread-context.js';
-import type { Note, NoteContent } from './turn.js';
+import type { AnsweredMessage, Note, NoteContent } from './turn.js';
 import { WaitingMessages } from './waiting-messages.js';
 
 /** What the lines of a turn contain that is still open: prompts, responses, notes, and what the model has not answered yet. */
@@ -118,14 +118,8 @@ export class TurnContent {
 
   #addNote(line: ConversationLine, note: NoteContent): boolean {
     const at = this.#timeOf(line);
-    if (note.kind === 'absorbed-message' || note.kind === 'nudge')
-      this.messages.push(
-        { role: 'user', content: note.content, media: 'media' in note ? note.media : [] },
-        at,
-        line.location,
-      );
-    if (note.kind === 'stop-hook-feedback' || note.kind === 'hook-feedback' || note.kind === 'hook-context')
-      this.messages.push({ role: 'user', content: note.content, isFromHook: true }, at, line.location);
+    const message = toMessage(note);
+    if (message) this.messages.push(message, at, line.location);
     if (this.#thread.isRepeated(line)) return false;
     this.#thread.session = addNote(this.#thread.session, note);
     this.notes.add({ ...note, line: line.location.number, at, uuid: line.fields.uuid });
@@ -151,5 +145,29 @@ export class TurnContent {
     this.#thread.lastTime ??= this.#thread.start.time();
     this.inheritedTime ??= this.#timeBefore ?? this.#thread.lastTime;
     return this.#thread.lastTime;
+  }
+}
+
+/** What a note told the model; undefined if it told it nothing. */
+function toMessage(note: NoteContent): AnsweredMessage | undefined {
+  switch (note.kind) {
+    case 'absorbed-message':
+      return { role: 'user', content: note.content, media: note.media };
+    case 'nudge':
+      return { role: 'user', content: note.content, media: [] };
+    case 'stop-hook-feedback':
+    case 'hook-feedback':
+    case 'hook-context':
+      return { role: 'user', content: note.content, isFromHook: true };
+    case 'compaction':
+    case 'retry':
+    case 'hook-stop':
+    case 'model-fallback':
+    case 'interrupt':
+    case 'max-turns':
+    case 'api-error':
+      return undefined;
+    default:
+      return note satisfies never;
   }
 }

@@ -1,3 +1,4 @@
+import { NOTE_KINDS } from './note-kinds.js';
 import type { Note, Response } from './turn.js';
 
 interface TurnSoFar {
@@ -10,13 +11,11 @@ interface TurnSoFar {
   readonly isFollowed: boolean;
 }
 
-const ENDINGS: readonly Note['kind'][] = ['interrupt', 'api-error', 'max-turns', 'hook-stop'];
-
 /** Whether no more lines of the turn are expected. */
 export function isOver({ response, notes, endLine, isFollowed }: TurnSoFar): boolean {
   const { lastLine = 0 } = response ?? {};
   const later = notes.flatMap(({ kind, line }) => (line > lastLine ? [kind] : []));
-  if (later.some((kind) => ENDINGS.includes(kind))) return true;
+  if (later.some((kind) => NOTE_KINDS[kind].endsTurn)) return true;
   // The model answers what a Stop hook objects to.
   if (later.includes('stop-hook-feedback')) return false;
   return endLine > lastLine || (isFollowed && response !== undefined && isFinal(response));
@@ -25,9 +24,4 @@ export function isOver({ response, notes, endLine, isFollowed }: TurnSoFar): boo
 /** Up to 2.1.90 there is no stop reason. */
 function isFinal({ stopReason, calls }: Pick<Response, 'stopReason' | 'calls'>): boolean {
   return stopReason === undefined ? calls.length === 0 : stopReason !== 'tool_use' && stopReason !== 'pause_turn';
-}
-
-/** Whether a note only tells how a turn ended: if that turn does not count, it is of no interest to the next one. */
-export function tellsEnd({ kind }: Note): boolean {
-  return kind === 'interrupt' || kind === 'max-turns' || kind === 'nudge' || kind === 'hook-stop';
 }

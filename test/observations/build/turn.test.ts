@@ -339,27 +339,44 @@ describe('a turn that ends', () => {
   });
 
   test.each([
-    ['an interrupt', user('[Request interrupted by user]'), '[Request interrupted by user]', 'interrupted'],
+    [
+      'an interrupt',
+      user('[Request interrupted by user]'),
+      '[Request interrupted by user]',
+      '[Request interrupted by user]',
+      'interrupted',
+    ],
     [
       'a hook',
       { type: 'attachment', attachment: { type: 'hook_stopped_continuation', hookEvent: 'Stop', message: 'enough' } },
       'stopped by a hook: enough',
+      'stopped by a hook',
       'stopped by a hook',
     ],
     [
       'an API error',
       assistant('x', 'API Error: 400 no', { isApiErrorMessage: true }),
       'API Error: 400 no',
+      'API Error: 400 no',
       'API error',
     ],
-  ])('by %s, and without an answer, says so in its output as far as is captured', (_, line, words, ownWords) => {
-    const lines = [user('go'), assistant('m1', [toolUse('t1')]), user([toolResult('t1')]), line];
-    const said = (content: string) => ({ role: 'assistant', content });
-    expect(root(lines)?.output).toEqual(said(words));
-    expect(root(lines, { capture: 'metadata' })?.output).toEqual(said(ownWords));
-    const withheld = words.startsWith('stopped by a hook') ? ownWords : words;
-    expect(root(lines, { capture: 'no_tool_io' })?.output).toEqual(said(withheld));
-  });
+    [
+      'an API error that says the words of a hook',
+      assistant('x', 'stopped by a hook: no', { isApiErrorMessage: true }),
+      'stopped by a hook: no',
+      'stopped by a hook: no',
+      'API error',
+    ],
+  ])(
+    'by %s, and without an answer, says so in its output as far as is captured',
+    (_, line, words, inNoToolIo, ownWords) => {
+      const lines = [user('go'), assistant('m1', [toolUse('t1')]), user([toolResult('t1')]), line];
+      const said = (content: string) => ({ role: 'assistant', content });
+      expect(root(lines)?.output).toEqual(said(words));
+      expect(root(lines, { capture: 'metadata' })?.output).toEqual(said(ownWords));
+      expect(root(lines, { capture: 'no_tool_io' })?.output).toEqual(said(inNoToolIo));
+    },
+  );
 });
 
 describe('retries, compactions, messages while Claude works, and feedback of Stop hooks', () => {

@@ -14,7 +14,7 @@ export interface SettingsFile {
 export type SettingsContent =
   | { readonly kind: 'absent' }
   /** `reason` is the system's error code, such as EACCES, if it has one. */
-  | { readonly kind: 'unreadable'; readonly reason: string }
+  | { readonly kind: 'unreadable' | 'no file'; readonly reason: string }
   /** `problem` says where the error is, and what it is. */
   | { readonly kind: 'invalid'; readonly text: string; readonly problem: string }
   /** `problem` says where the first comment or trailing comma is, if there is one: Claude Code then ignores the whole file. */
@@ -60,7 +60,7 @@ export function commandEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 export function readSettingsAt(path: string): SettingsContent {
   try {
     // Reading a FIFO would block.
-    if (!statSync(path).isFile()) return { kind: 'unreadable', reason: 'not a regular file' };
+    if (!statSync(path).isFile()) return { kind: 'no file', reason: 'not a regular file' };
     return parseClaudeSettings(readFileSync(path, 'utf8'));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;

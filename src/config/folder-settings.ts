@@ -4,6 +4,7 @@ import { stateFolder } from './claude-folder.js';
 import { toVariables } from './claude-settings.js';
 import { findBadFolder, NO_FOLDER } from './folder-list.js';
 import { isInstalledDestination } from './installed-destinations.js';
+import { type Problem, problemWith } from './problem.js';
 import {
   findIgnoredRestrictions,
   hasDestination,
@@ -21,8 +22,10 @@ export interface FolderSettings {
   readonly env: NodeJS.ProcessEnv;
   /** Why nothing of the folder is sent, and who says so. */
   readonly optOut: string | undefined;
-  /** A line for each restriction that cannot be read, and that no other problem names. */
-  readonly problems: readonly string[] | undefined;
+  /** The problem because of which nothing of the folder is sent. */
+  readonly optOutProblem?: Problem | undefined;
+  /** The restrictions that cannot be read, and that no other problem names. */
+  readonly problems: readonly Problem[] | undefined;
   /** Whether managed settings allow users and projects to opt out. */
   readonly mayOptOut: boolean;
   /** The variables by which the folder's own hooks send to a destination of the folder's. */
@@ -87,12 +90,14 @@ async function combine(env: NodeJS.ProcessEnv, folder: string, sources: readonly
   );
   const own = pickDestination(Object.assign({}, ...ofProject.map((source) => source.env)));
   const excluding = mayOptOut ? [...restricting, { name: 'the environment', env }] : restricting;
+  const off = findOff(restricting);
   const badFolder = findBadExclusion(excluding);
   const problems = [...(badFolder === undefined ? [] : [badFolder]), ...ofProject.flatMap(listBadRestrictions)];
   return {
     env: mayOptOut ? restricted : { ...restricted, [MUTE]: findMuting(restricting) },
     mayOptOut,
-    optOut: findOff(restricting) ?? badFolder ?? (await findExclusion(folder, excluding)),
+    optOut: off ?? badFolder?.text ?? (await findExclusion(folder, excluding)),
+    optOutProblem: off === undefined ? badFolder : undefined,
     problems: problems.length === 0 ? undefined : problems,
     ownDestination: hasDestination(own) ? own : undefined,
   };
@@ -138,16 +143,19 @@ async function findExclusion(folder: string, sources: readonly Pick<Source, 'nam
 }
 
 /** What would exclude nothing was meant to exclude something. */
-function findBadExclusion(sources: readonly Pick<Source, 'name' | 'env'>[]): string | undefined {
+function findBadExclusion(sources: readonly Pick<Source, 'name' | 'env'>[]): Problem | undefined {
   for (const { name, env } of sources) {
     const bad = findBadFolder(env.CC_LANGFUSE_EXCLUDE ?? '');
-    if (bad !== undefined) return `CC_LANGFUSE_EXCLUDE in ${name} has ${JSON.stringify(bad)}: ${NO_FOLDER}`;
+    const text = `CC_LANGFUSE_EXCLUDE in ${name} has ${JSON.stringify(bad)}: ${NO_FOLDER}`;
+    if (bad !== undefined) return { kind: 'bad value', variable: 'CC_LANGFUSE_EXCLUDE', text };
   }
   return undefined;
 }
 
-function listBadRestrictions({ name, env }: Source): string[] {
-  return findIgnoredRestrictions(env).map((variable) => `${variable}: is ignored, because its value in ${name} is bad`);
+function listBadRestrictions({ name, env }: Source): Problem[] {
+  return findIgnoredRestrictions(env).map((variable) =>
+    problemWith(variable, 'ignored', `is ignored, because its value in ${name} is bad`),
+  );
 }
 
 /** Reads the `env` blocks of the files that Claude Code accepts: JSON without comments. */

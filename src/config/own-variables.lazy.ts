@@ -3,6 +3,7 @@ import { stateFolder } from './claude-folder.js';
 import { isOfProject, pickDestination, readSources, type Source } from './folder-settings.js';
 import { isInstalledDestination } from './installed-destinations.js';
 import { comparableName, LAUNCHER_VARIABLES, NODE_START_VARIABLES } from './node-start.js';
+import { type Problem, problemWith } from './problem.js';
 import { readProjectNames } from './project-names.js';
 import {
   findIgnoredRestrictions,
@@ -12,6 +13,7 @@ import {
   isSet,
   isSetting,
   restrict,
+  SECRETS_OF_SERVERS,
   variableFor,
   whenVariableOfProject,
 } from './settings.js';
@@ -19,8 +21,8 @@ import { type SettingName, variableNames } from './settings-table.js';
 
 export interface OwnVariables {
   readonly env: NodeJS.ProcessEnv;
-  /** A line for each variable that does not count, and why. None contains a value. */
-  readonly ignored: readonly string[];
+  /** The variables that do not count, and why. */
+  readonly ignored: readonly Problem[];
   /** Whether nothing is sent, because a project names a destination that the user has not installed there. */
   readonly isHeld?: boolean;
 }
@@ -34,11 +36,6 @@ const COMMAND = 'CC_LANGFUSE_SECRET_KEY_COMMAND';
 const RUN_SWITCH = 'CC_TRACE_TO_LANGFUSE';
 /** Claude Code sets it for each hook, whatever the settings say. */
 const OF_CLAUDE_CODE = 'CLAUDE_PROJECT_DIR';
-/** The credentials that each server gets. A project that chooses a server must provide its own. */
-const SECRETS_OF_SERVERS: readonly (readonly [SettingName, readonly SettingName[]])[] = [
-  ['LANGFUSE_BASE_URL', ['LANGFUSE_SECRET_KEY', COMMAND, 'CC_LANGFUSE_HEADERS']],
-  ['CC_LANGFUSE_OTLP_URL', ['CC_LANGFUSE_OTLP_HEADERS']],
-];
 const SERVERS = SECRETS_OF_SERVERS.map(([server]) => server);
 /** What this program, Node or the system's libraries act on, and what is therefore worth a word. */
 const OTHERS_THAT_MATTER = new Set([
@@ -88,15 +85,16 @@ export function dropForeignVariables(passed: NodeJS.ProcessEnv, folders: readonl
     if (server !== undefined && namedIn !== undefined && variableFor(server, kept) === undefined)
       unknownServers.set(server, namedIn);
     else if (isSet(value) && !isRestriction(name) && matters(name) && !(isHeld && isOfDestination(name)))
-      ignored.push(`${name}: is ignored, because ${explain(namedIn)}`);
+      ignored.push(ignore(name, explain(namedIn)));
   }
   if (destinationIn !== undefined) {
     // It may be the user's wish that nothing of the project goes to the usual destination.
     for (const name of [...Object.keys(pickDestination(kept)), PLUGIN_KEY]) delete kept[name];
     const { CC_LANGFUSE_OTLP_URL: collector = '' } = merge(foreign);
     const named = isSet(collector) ? 'CC_LANGFUSE_OTLP_URL' : 'LANGFUSE_SECRET_KEY';
-    ignored.push(`${named}: is ignored, because ${destinationIn} names another destination, ${INSTALL_IT}`);
+    ignored.push(ignore(named, `${destinationIn} names another destination, ${INSTALL_IT}`));
   }
+  // A project that chooses a server must provide its own credentials.
   for (const [server, secrets] of SECRETS_OF_SERVERS) {
     // What the user has chosen may be in the shell alone. The default could be another server.
     const unknownIn = variableFor(server, kept) === undefined ? unknownServers.get(server) : undefined;
@@ -105,13 +103,13 @@ export function dropForeignVariables(passed: NodeJS.ProcessEnv, folders: readonl
     for (const name of secrets.flatMap(variableNames)) {
       if (!isSet(kept[name]) || foreign.some((source) => source.env[name] === kept[name])) continue;
       delete kept[name];
-      ignored.push(`${name}: is ignored, because ${serverIn} chooses the server`);
+      ignored.push(ignore(name, `${serverIn} chooses the server`));
     }
   }
   const switchIn = foreign.find((source) => isOn(source.env[RUN_SWITCH]))?.name;
   if (switchIn !== undefined && isOn(kept[RUN_SWITCH]) && !isOn(own[RUN_SWITCH])) {
     kept[RUN_SWITCH] = 'false';
-    ignored.push(`${RUN_SWITCH}: counts as false, because ${switchIn} hides what the shell says`);
+    ignored.push(problemWith(RUN_SWITCH, 'ignored', `counts as false, because ${switchIn} hides what the shell says`));
   }
   const theirs = foreign.map((source) => source.env);
   const restricted = restrict(kept, [], theirs);
@@ -139,19 +137,19 @@ function dropForeignFolders(env: NodeJS.ProcessEnv, folders: readonly string[]) 
   const foreign = folders.flatMap((folder) => readSources(without, folder)).filter(isOfProject);
   const ignored = suspects.flatMap((name) => {
     const namedIn = foreign.find((source) => sets(source, name))?.name;
-    return namedIn === undefined ? [] : [`${name}: is ignored, because ${explain(namedIn)}`];
+    return namedIn === undefined ? [] : [ignore(name, explain(namedIn))];
   });
   // In the home directory, the project's file is the user's.
   return ignored.length === 0 ? { env, ignored } : { env: without, ignored };
 }
 
 /** Restrictions of a project that allow more than the default. */
-function listLifted(env: NodeJS.ProcessEnv, foreign: readonly Source[]): string[] {
+function listLifted(env: NodeJS.ProcessEnv, foreign: readonly Source[]): Problem[] {
   return foreign.flatMap(({ name: file, env: theirs }) =>
     Object.keys(theirs)
       .filter((name) => isRestriction(name) && isSet(theirs[name]) && !isSet(env[name]))
       .filter((name) => !findIgnoredRestrictions(theirs).some((bad) => bad === name) && !isDefault(name, theirs))
-      .map((name) => `${name}: is ignored, because ${file} can only make it stricter`),
+      .map((name) => ignore(name, `${file} can only make it stricter`)),
   );
 }
 
@@ -167,6 +165,10 @@ function isOn(value = ''): boolean {
   return value.trim() === 'true';
 }
 
+function ignore(variable: string, reason: string): Problem {
+  return problemWith(variable, 'ignored', `is ignored, because ${reason}`);
+}
+
 function explain(namedIn: string | undefined): string {
   return namedIn === undefined ? 'only your own and managed settings can set it' : `${namedIn} cannot set it`;
 }
@@ -176,16 +178,16 @@ function isRestriction(variable: string): boolean {
 }
 
 /**
- * Returns a line for each variable of the shell that would count in hooks, and that they cannot see: Claude Code gives them the
+ * Returns the variables of the shell that would count in hooks, and that they cannot see: Claude Code gives them the
  * project's value in its place. In files of the user's, it would be seen.
  */
-export function listHiddenVariables(shell: NodeJS.ProcessEnv, folder: string): string[] {
+export function listHiddenVariables(shell: NodeJS.ProcessEnv, folder: string): Problem[] {
   const sources = readSources(shell, folder);
   const own = merge(sources.filter((source) => !isOfProject(source)));
   return sources.filter(isOfProject).flatMap(({ name: file, env: theirs }) =>
     Object.keys(theirs)
       .filter((name) => isSet(shell[name]) && !isSet(own[name]) && isHidden(name, shell[name], theirs[name]))
-      .map((name) => `${name}: hooks do not see what the shell says, because ${file} sets it, too`),
+      .map((name) => problemWith(name, 'hidden', `hooks do not see what the shell says, because ${file} sets it, too`)),
   );
 }
 

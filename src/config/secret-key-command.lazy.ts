@@ -1,4 +1,5 @@
 import { exec } from 'node:child_process';
+import { codedError } from '../shared/failure.js';
 import { isKey } from './setting-formats.js';
 
 const NAME = 'CC_LANGFUSE_SECRET_KEY_COMMAND';
@@ -13,7 +14,7 @@ const LONGEST_OUTPUT = 10_000;
 export function readSecretKey(command: string, deadline: number): Promise<string> {
   const timeout = Math.max(1, Math.min(LONGEST_MS, deadline - Date.now()));
   return new Promise((resolve, reject) => {
-    const fail = (problem: string) => reject(new Error(`${NAME} ${problem}`));
+    const fail = (problem: string) => reject(codedError('key command', `${NAME} ${problem}`));
     const options = { timeout, killSignal: 'SIGKILL', maxBuffer: LONGEST_OUTPUT, windowsHide: true } as const;
     const child = exec(command, options, (error, stdout) => {
       const key = stdout.trim();

@@ -3,7 +3,9 @@ import type { TraceSettings } from '../observations/build/trace.js';
 import { RESERVED_KEYS } from '../observations/metadata-keys.js';
 import type { Caller } from '../observations/model.js';
 import { createRedactor } from '../observations/redaction/redact.js';
+import type { Failure } from '../shared/failure.js';
 import { githubMetadata } from './github-actions.js';
+import { type Problem, problemWith } from './problem.js';
 import type { OwnRules } from './redaction-rules.lazy.js';
 import { isFalse } from './setting-formats.js';
 import {
@@ -30,10 +32,10 @@ export interface Settings extends TraceSettings {
   /** Whether the session is muted from its first moment. */
   readonly mute: boolean;
   readonly debug: boolean;
-  /** A line for each setting that is missing or bad. None contains a value, which could be a key. */
-  readonly problems: readonly string[];
-  /** Why nothing may be sent, although a destination may be configured. It is one of the problems. */
-  readonly hold: string | undefined;
+  /** The settings that are missing or bad. */
+  readonly problems: readonly Problem[];
+  /** Why nothing may be sent, although a destination may be configured. */
+  readonly hold: Failure | undefined;
 }
 
 export type DestinationConfig = LangfuseConfig | CollectorConfig;
@@ -69,7 +71,9 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const isFromGit = values.LANGFUSE_USER_ID === GIT;
   const hasCollector = values.CC_LANGFUSE_OTLP_URL !== undefined;
   const ownRules = await readRedactionRules(values.CC_LANGFUSE_REDACT_EXTRA);
-  const badRules = ownRules.flatMap((rules) => rules.problems.map((each) => `CC_LANGFUSE_REDACT_EXTRA: ${each}`));
+  const [badRule, ...otherBadRules] = ownRules.flatMap((rules) =>
+    rules.problems.map((words) => problemWith('CC_LANGFUSE_REDACT_EXTRA', 'bad rule', words)),
+  );
   const capture = values.CC_LANGFUSE_CAPTURE;
   return {
     destination: findDestination(values, bad),
@@ -101,15 +105,20 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     live: values.CC_LANGFUSE_LIVE,
     mute: values.CC_LANGFUSE_MUTE,
     debug: values.CC_LANGFUSE_DEBUG,
-    problems: [...problems, ...badRules, ...findReservedKeys(values, env), ...findContradictions(values, bad)],
-    hold: values.CC_LANGFUSE_REDACT ? badRules[0] : undefined,
+    problems: [
+      ...problems,
+      ...(badRule ? [badRule, ...otherBadRules] : []),
+      ...findReservedKeys(values, env),
+      ...findContradictions(values, bad),
+    ],
+    hold: values.CC_LANGFUSE_REDACT && badRule ? { code: 'rules', text: badRule.text } : undefined,
   };
 }
 
 function parseSettings(env: NodeJS.ProcessEnv) {
   const values: { [name: string]: unknown } = {};
   const bad = new Set<SettingName>();
-  const problems: string[] = [];
+  const problems: Problem[] = [];
   for (const name of SETTING_NAMES) {
     const { schema, default: usual, fallback }: SettingDefinition = SETTINGS[name];
     const variable = variableFor(name, env);
@@ -119,10 +128,11 @@ function parseSettings(env: NodeJS.ProcessEnv) {
       const replacement = parsed && fallback !== undefined ? fallback : usual;
       values[name] = replacement === undefined ? undefined : schema.parse(replacement);
     }
-    if (parsed?.success === false) {
+    if (variable !== undefined && parsed?.success === false) {
       bad.add(name);
       const [issue] = parsed.error.issues;
-      problems.push(`${variable}: ${issue?.message}${fallback === undefined ? '' : `; using ${fallback}`}`);
+      const words = `${issue?.message}${fallback === undefined ? '' : `; using ${fallback}`}`;
+      problems.push(problemWith(variable, 'bad value', words));
     }
   }
   return { values: values as SettingValues, bad, problems };
@@ -155,29 +165,33 @@ function withoutReservedKeys(metadata: SettingValues['LANGFUSE_METADATA']) {
   return Object.fromEntries(Object.entries(metadata).filter(([key]) => !RESERVED_KEYS.has(key)));
 }
 
-function* findReservedKeys({ LANGFUSE_METADATA: metadata }: SettingValues, env: NodeJS.ProcessEnv) {
+function* findReservedKeys({ LANGFUSE_METADATA: metadata }: SettingValues, env: NodeJS.ProcessEnv): Generator<Problem> {
   const reserved = Object.keys(metadata).filter((key) => RESERVED_KEYS.has(key));
   const variable = variableFor('LANGFUSE_METADATA', env);
-  if (reserved.length > 0)
-    yield `${variable}: the traces have these keys already, yours are left out: ${reserved.join(', ')}`;
+  const words = `the traces have these keys already, yours are left out: ${reserved.join(', ')}`;
+  if (variable !== undefined && reserved.length > 0) yield problemWith(variable, 'no effect', words);
 }
 
 /** Yields what is missing for the destination, and the settings that have no effect beside others. */
-function* findContradictions(values: SettingValues, bad: ReadonlySet<SettingName>) {
+function* findContradictions(values: SettingValues, bad: ReadonlySet<SettingName>): Generator<Problem> {
+  const useless = (name: SettingName, words: string) => problemWith(name, 'no effect', words);
+  const missing = (name: SettingName): Problem => ({ kind: 'missing', variable: name, text: `${name} is not set` });
   if (values.CC_LANGFUSE_INPUT === 'request' && values.CC_LANGFUSE_CAPTURE !== 'full')
-    yield 'CC_LANGFUSE_INPUT: request requires CC_LANGFUSE_CAPTURE=full';
+    yield useless('CC_LANGFUSE_INPUT', 'request requires CC_LANGFUSE_CAPTURE=full');
   if (values.CC_LANGFUSE_OTLP_URL || bad.has('CC_LANGFUSE_OTLP_URL')) {
-    if (values.CC_LANGFUSE_SCORES) yield 'CC_LANGFUSE_SCORES: a Collector cannot take scores, only Langfuse can';
-    if (values.CC_LANGFUSE_TRANSPORT === 'ingestion') yield 'CC_LANGFUSE_TRANSPORT: a Collector only accepts OTLP';
+    if (values.CC_LANGFUSE_SCORES)
+      yield useless('CC_LANGFUSE_SCORES', 'a Collector cannot take scores, only Langfuse can');
+    if (values.CC_LANGFUSE_TRANSPORT === 'ingestion')
+      yield useless('CC_LANGFUSE_TRANSPORT', 'a Collector only accepts OTLP');
     return;
   }
-  if (values.LANGFUSE_PUBLIC_KEY === undefined) yield 'LANGFUSE_PUBLIC_KEY is not set';
+  if (values.LANGFUSE_PUBLIC_KEY === undefined) yield missing('LANGFUSE_PUBLIC_KEY');
   const hasCommand = values.CC_LANGFUSE_SECRET_KEY_COMMAND !== undefined;
-  if (values.LANGFUSE_SECRET_KEY === undefined && !hasCommand) yield 'LANGFUSE_SECRET_KEY is not set';
+  if (values.LANGFUSE_SECRET_KEY === undefined && !hasCommand) yield missing('LANGFUSE_SECRET_KEY');
   if (values.LANGFUSE_SECRET_KEY !== undefined && hasCommand)
-    yield 'CC_LANGFUSE_SECRET_KEY_COMMAND: is not run, because LANGFUSE_SECRET_KEY is set';
+    yield useless('CC_LANGFUSE_SECRET_KEY_COMMAND', 'is not run, because LANGFUSE_SECRET_KEY is set');
   if (Object.keys(values.CC_LANGFUSE_OTLP_HEADERS).length > 0)
-    yield 'CC_LANGFUSE_OTLP_HEADERS: has no effect without CC_LANGFUSE_OTLP_URL';
+    yield useless('CC_LANGFUSE_OTLP_HEADERS', 'has no effect without CC_LANGFUSE_OTLP_URL');
 }
 
 /** Loads the module that checks the user's own rules only if there are any: few users have some. */
@@ -221,6 +235,17 @@ const SESSION_VARIABLES = SESSION_SETTINGS.flatMap(variableNames);
 
 export function isOfKind(variable: string, kind: SettingKind): boolean {
   return SETTING_NAMES.some((name) => SETTINGS[name].kind === kind && variableNames(name).includes(variable));
+}
+
+/** The credentials that each server gets. */
+export const SECRETS_OF_SERVERS: readonly (readonly [SettingName, readonly SettingName[]])[] = [
+  ['LANGFUSE_BASE_URL', ['LANGFUSE_SECRET_KEY', 'CC_LANGFUSE_SECRET_KEY_COMMAND', 'CC_LANGFUSE_HEADERS']],
+  ['CC_LANGFUSE_OTLP_URL', ['CC_LANGFUSE_OTLP_HEADERS']],
+];
+
+/** Whether a variable names a server, or is one of its credentials. */
+export function isOfServer(variable: string): boolean {
+  return SECRETS_OF_SERVERS.flat(2).some((name) => variableNames(name).includes(variable));
 }
 
 /** Whether a project's settings may set a variable: always, as a part of a destination of their own, or never. */

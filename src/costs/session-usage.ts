@@ -9,7 +9,7 @@ import { TOKEN_KINDS, type TokenKind } from '../transcript/file/token-kinds.js';
 import { type AccountPoint, parseAccountPoint } from '../transcript/sessions/cost-account.js';
 
 /** What is counted of a response. */
-type UsedKind = TokenKind | 'web_search_requests';
+export type UsedKind = TokenKind | 'web_search_requests';
 export const USED_KINDS: readonly UsedKind[] = [...TOKEN_KINDS, 'web_search_requests'];
 export type Used = { readonly [kind in UsedKind]: number };
 

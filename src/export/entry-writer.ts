@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Failure } from '../shared/failure.js';
 import { type Change, type Entry, lastEndedLine } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import type { ExportContext, ExportRequest } from './export-request.js';
@@ -45,7 +46,7 @@ export class EntryWriter {
 
   /** Saves why something is still to be sent, or that nothing is, unless the state says so already. */
   async finish(
-    failure: string | undefined,
+    failure: Failure | undefined,
     { closedLine = 0, isLastTaken }: { readonly closedLine: number | undefined; readonly isLastTaken: boolean },
     relatives: Entry['relatives'],
   ): Promise<void> {
@@ -53,7 +54,13 @@ export class EntryWriter {
     if (failure !== undefined) {
       const { since = new Date().toISOString(), attempts = 0 } = pending ?? {};
       await this.save({
-        pending: { since, attempts: attempts + 1, reason: failure, closedLine: closedLine || undefined },
+        pending: {
+          since,
+          attempts: attempts + 1,
+          code: failure.code,
+          reason: failure.text,
+          closedLine: closedLine || undefined,
+        },
         file: undefined,
       });
       return;

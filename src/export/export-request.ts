@@ -1,5 +1,6 @@
 import type { Destination, Limits } from '../langfuse/destination.js';
 import type { Observation } from '../observations/model.js';
+import type { Failure } from '../shared/failure.js';
 import type { Log } from '../shared/log.js';
 import type { SessionState } from '../state/store.js';
 import type { AgentFolders } from '../transcript/agents/agent-files.js';
@@ -70,7 +71,7 @@ interface ExportObserver {
 export interface ExportReport {
   readonly sent: Tally;
   /** Why something is still to be sent. */
-  readonly failure: string | undefined;
+  readonly failure: Failure | undefined;
   readonly isStopped: boolean;
   /** Another run was working on the session, so nothing was done. */
   readonly isBusy?: boolean;

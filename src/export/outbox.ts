@@ -2,6 +2,7 @@ import type { Limits, Outgoing } from '../langfuse/destination.js';
 import type { TraceSettings } from '../observations/build/trace.js';
 import { replaceMissingMedia } from '../observations/content/media.js';
 import type { Observation } from '../observations/model.js';
+import { type Failure, otherFailure } from '../shared/failure.js';
 import { type Change, mergeChanges } from '../state/entry.js';
 import type { SessionRun } from './session-run.js';
 import { countObservation, NOTHING, sumTallies, type Tally } from './tally.js';
@@ -45,7 +46,7 @@ export class Outbox {
   /** What the server has acknowledged. */
   sent = NOTHING;
   /** Why something was not sent. Nothing more is sent then: what comes later must not be acknowledged before it. */
-  failure: string | undefined;
+  failure: Failure | undefined;
   /** Whether the export has to begin again. */
   isOutdated = false;
   #isRefused = false;
@@ -63,8 +64,8 @@ export class Outbox {
   }
 
   /** Sends nothing more, since something must not be sent as it is. */
-  hold(reason: string): void {
-    this.failure ??= reason;
+  hold(failure: Failure): void {
+    this.failure ??= failure;
   }
 
   async add(items: Iterable<OutboxItem>): Promise<void> {
@@ -102,7 +103,7 @@ export class Outbox {
    * Sends the scores that are due, and returns why some still are. The state records a turn's scores as due in the same change that
    * records the turn as acknowledged, and until they are acknowledged themselves: so they never hold up a turn, and none is lost.
    */
-  async sendScores(): Promise<string | undefined> {
+  async sendScores(): Promise<Failure | undefined> {
     const { context, request, writer } = this.#run;
     const { sessionId: session } = request;
     const scores = Object.entries(context.state.read(session, context.destinationId)?.scores ?? {});
@@ -113,7 +114,7 @@ export class Outbox {
     for (const score of refused) context.log.warn('the server refuses a score, it is skipped', { session, score });
     const taken = due.slice(0, settled).map(({ root }) => [root, undefined]);
     if (taken.length > 0) await writer.save({ scores: Object.fromEntries(taken) });
-    return failure && `scores were not sent: ${failure}`;
+    return failure && { ...failure, text: `scores were not sent: ${failure.text}` };
   }
 
   /** Whether what was built may be what must not leave any more. The user can mute a session, or another process end a run. */
@@ -121,7 +122,8 @@ export class Outbox {
     const { request, context, ledger } = this.#run;
     const known = context.state.readSession(request.sessionId);
     this.isOutdated ||= known !== undefined && ledger.isOutdated(known);
-    if (this.isOutdated) this.hold('the session was muted, or a run of it has begun or ended, while it was exported');
+    if (this.isOutdated)
+      this.hold(otherFailure('the session was muted, or a run of it has begun or ended, while it was exported'));
     return this.isOutdated;
   }
 

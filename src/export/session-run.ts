@@ -108,11 +108,6 @@ export class ReadingBudget {
 
 const RULES = 'CC_LANGFUSE_REDACT_EXTRA';
 
-/** Whether turns wait for this reason: rules of the user's that cannot be applied. */
-export function isHeldByRules(reason = ''): boolean {
-  return reason.startsWith(RULES);
-}
-
 /** The settings under which turns are sent: those of their own runs, restricted by what their folder says now. */
 export class RunSettings {
   readonly #env: NodeJS.ProcessEnv;
@@ -132,7 +127,7 @@ export class RunSettings {
     this.#env = env;
     this.#restrictions = restrictions;
     this.#rules = run?.identity.given?.[RULES];
-    this.#areHeld = isHeldByRules(pending?.reason);
+    this.#areHeld = pending?.code === 'rules';
   }
 
   /** Undefined if nothing of the runs may be sent any more. */

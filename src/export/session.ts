@@ -1,4 +1,5 @@
 import { isRedactionError } from '../observations/redaction/redact.js';
+import { otherFailure } from '../shared/failure.js';
 import { type Entry, joinEntry, lastEndedLine, NOT_EXPORTED, newSession } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
@@ -28,7 +29,7 @@ export async function exportSession(request: ExportRequest, context: ExportConte
   if (!lock) {
     // What it would send, the run that has the lock sends, or the next event.
     const isUrgent = occasion === 'event' || occasion === 'backfill';
-    const failure = isUrgent ? 'another run was working on it all the time' : undefined;
+    const failure = isUrgent ? otherFailure('another run was working on it all the time') : undefined;
     return { sent: NOTHING, failure, isStopped: context.stop?.aborted ?? false, isBusy: true };
   }
   try {
@@ -227,7 +228,7 @@ async function holdIfUnredacted<T>({ outbox }: ExportRun, add: () => Promise<T>)
   } catch (error) {
     if (!isRedactionError(error)) throw error;
     await outbox.flush();
-    outbox.hold(error.message);
+    outbox.hold({ code: 'rules', text: error.message });
     return true;
   }
 }
@@ -257,7 +258,7 @@ async function finish(
   const failure =
     outbox.failure ??
     continued.failure ??
-    (budget.isUsedUp ? 'out of time while reading' : undefined) ??
+    (budget.isUsedUp ? otherFailure('out of time while reading') : undefined) ??
     (await outbox.sendScores());
   // What the user has stopped goes on when the user says so.
   const isWhole = writer.hasReachedEnd || start.isForGaps;

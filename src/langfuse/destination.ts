@@ -1,5 +1,6 @@
 import type { TurnScores } from '../observations/build/scores.js';
 import type { Observation } from '../observations/model.js';
+import type { Failure } from '../shared/failure.js';
 
 /** How long to keep trying. */
 export interface Limits {
@@ -33,7 +34,7 @@ export interface SendReport {
   readonly cut?: readonly number[];
   readonly rejected?: Rejected | undefined;
   /** Why the others are not settled. */
-  readonly failure: string | undefined;
+  readonly failure: Failure | undefined;
 }
 
 export interface MediaReport {
@@ -49,12 +50,14 @@ export interface ScoreReport {
   /** Labels of the scores that the server refuses because of their content. */
   readonly refused: readonly string[];
   /** Why the other turns are not settled. */
-  readonly failure: string | undefined;
+  readonly failure: Failure | undefined;
 }
 
 /** Why a server does not take what it is sent. */
 export interface Trouble {
   readonly reason: string;
+  /** Whether the reason names the server. */
+  readonly isServerNamed?: boolean;
   /** Whether the server is down or does not answer in time, so that it may work later. */
   readonly isOutage: boolean;
 }

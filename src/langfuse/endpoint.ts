@@ -78,9 +78,8 @@ function hostOf(config: DestinationConfig): string {
 }
 
 /** Says for the user what went wrong with a server. */
-export function describeTrouble(config: DestinationConfig, { reason }: Trouble): string {
-  const host = hostOf(config);
-  return reason.startsWith(host) ? reason : `sending to ${host} fails: ${reason}`;
+export function describeTrouble(config: DestinationConfig, { reason, isServerNamed }: Trouble): string {
+  return isServerNamed ? reason : `sending to ${hostOf(config)} fails: ${reason}`;
 }
 
 export function describeRefusal(config: DestinationConfig, status: number): string {

@@ -7,7 +7,7 @@ import type { Limits, Outgoing } from './destination.js';
 import { fingerprint } from './endpoint.js';
 import type { Http } from './http/client.js';
 import { postSpans } from './otlp/otlp-transport.js';
-import { INGESTION_CLOSED, isAccepted, type Reply, type Transport } from './transport.js';
+import { isAccepted, type Reply, type Transport } from './transport.js';
 
 const NO_ENDPOINT = 'the server at LANGFUSE_BASE_URL has neither an OTLP endpoint nor an ingestion API (404)';
 
@@ -35,7 +35,7 @@ export class LangfuseTransport implements Transport {
   async post(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {
     if (this.#protocol === 'ingestion') {
       const reply = await this.#postIngestion(outgoing, limits);
-      const isRefused = reply.status === 404 || reply.problem === INGESTION_CLOSED;
+      const isRefused = reply.status === 404 || reply.isClosed;
       if (!isRefused || this.#config.transport === 'ingestion') return reply;
       // The server has been upgraded.
       this.#protocol = undefined;

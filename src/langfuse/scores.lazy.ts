@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { LangfuseConfig } from '../config/settings.js';
 import { deriveScoreId } from '../observations/build/ids.js';
 import { RATING, SCORE_NAMES, type TurnScores } from '../observations/build/scores.js';
+import { otherFailure, toFailure } from '../shared/failure.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import type { Limits, ScoreReport } from './destination.js';
 import { apiRequest } from './endpoint.js';
@@ -23,15 +24,15 @@ export async function sendScores(
 ): Promise<ScoreReport> {
   const refused: string[] = [];
   for (const [settled, turn] of turns.entries()) {
-    if (Date.now() >= deadline) return { settled, refused, failure: 'out of time' };
-    if (stop?.aborted) return { settled, refused, failure: 'stopped' };
+    if (Date.now() >= deadline) return { settled, refused, failure: otherFailure('out of time') };
+    if (stop?.aborted) return { settled, refused, failure: otherFailure('stopped') };
     const limits = { deadline: Math.min(deadline, Date.now() + TIMEOUT_MS) };
     try {
       const left = await sendEvents(buildScores(turn), turn.endTime, config, http, limits);
       const labels = await Promise.all(left.map((score) => sendScore(score, config, http, limits)));
       refused.push(...labels.filter((label) => label !== undefined));
     } catch (error) {
-      return { settled, refused, failure: (error as Error).message };
+      return { settled, refused, failure: toFailure(error as Error) };
     }
   }
   return { settled: turns.length, refused, failure: undefined };

@@ -1,4 +1,5 @@
 import type { Observation } from '../observations/model.js';
+import { type Failure, otherFailure, toFailure } from '../shared/failure.js';
 import { cutOutgoing } from './cut-outgoing.js';
 import type { Limits, Outgoing, Rejected, SendReport, Trouble } from './destination.js';
 import { isSuccess, NoResponseError } from './http/client.js';
@@ -43,16 +44,16 @@ export class Sender {
   async send(outgoing: readonly Outgoing[], limits: Limits): Promise<SendReport> {
     const [accepted, refused, cut] = [new Set<number>(), new Set<number>(), new Set<number>()];
     const delivery: Delivery = { outgoing, limits, accepted, refused, cut, refusal: 400, rejected: undefined };
-    let failure: string | undefined;
+    let failure: Failure | undefined;
     try {
       await this.#deliver([...outgoing.keys()], delivery);
     } catch (error) {
-      failure = (error as Error).message;
+      failure = toFailure(error as Error);
     }
     const { rejected } = delivery;
     const isSingleRefusal = outgoing.length === 1 && refused.size === 1 && failure === undefined;
     if (accepted.size === 0 && !isSingleRefusal)
-      return { settled: 0, dropped: [], failure: failure ?? describeRefusal(delivery) };
+      return { settled: 0, dropped: [], failure: failure ?? otherFailure(describeRefusal(delivery)) };
     const unsettled = [...outgoing.keys()].find((index) => !accepted.has(index) && !refused.has(index));
     const settled = unsettled ?? outgoing.length;
     const select = (indexes: Set<number>) => [...indexes].filter((index) => index < settled);
@@ -132,7 +133,8 @@ export class Sender {
     this.#last = reply instanceof Error ? undefined : reply;
     if (!(reply instanceof Error)) this.#trouble = findTrouble(reply);
     // Any other error, as that there was no time left, says nothing about the server.
-    else if (reply instanceof NoResponseError) this.#trouble = { reason: reply.message, isOutage: isFair(reply) };
+    else if (reply instanceof NoResponseError)
+      this.#trouble = { reason: reply.message, isServerNamed: true, isOutage: isFair(reply) };
     if (reply instanceof Error) throw reply;
     return reply;
   }

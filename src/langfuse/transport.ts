@@ -6,6 +6,8 @@ export interface Reply {
   readonly status: number;
   /** Why nothing of the request was accepted, if more is known than the status says. */
   readonly problem?: string | undefined;
+  /** Whether the server has the API, but it accepts no observations any more. */
+  readonly isClosed?: boolean;
   /** Statuses of single observations that were not accepted, by their index. */
   readonly refusals?: ReadonlyMap<number, number>;
   readonly rejected?: Rejected | undefined;
@@ -22,6 +24,3 @@ export interface Transport {
   /** Sends one request; throws if there was no response in time. */
   post(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply>;
 }
-
-export const INGESTION_CLOSED =
-  'Langfuse refuses every event (400): since version 4 its ingestion API accepts no traces; unset CC_LANGFUSE_TRANSPORT to send them by OpenTelemetry';

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { FAILURE_CODES } from '../shared/failure.js';
 import { isRecord, type Json, mapValues } from '../shared/json.js';
 import { optional } from '../shared/schema.js';
 import { addFacts, type Consent, Fact, fold } from './facts.js';
@@ -128,7 +129,15 @@ const progressFields = {
   /** By agent id; `workflow <run id>` is where the steps of a workflow belong. */
   agents: optional(z.record(z.string(), optional(AgentEntry))),
   /** Why something is still to be sent. Without an attempt, a run was about to send it. */
-  pending: optional(z.object({ since: z.string(), attempts: count, reason: z.string(), closedLine: optional(count) })),
+  pending: optional(
+    z.object({
+      since: z.string(),
+      attempts: count,
+      code: optional(z.enum(FAILURE_CODES)),
+      reason: z.string(),
+      closedLine: optional(count),
+    }),
+  ),
 };
 
 /** How far a session has been exported to one destination. Line numbers are 1-based. */

@@ -95,7 +95,7 @@ describe('a settings file', () => {
   });
 
   test('that cannot be read has a reason', () => {
-    expect(readSettingsAt(folder)).toEqual({ kind: 'unreadable', reason: 'not a regular file' });
+    expect(readSettingsAt(folder)).toEqual({ kind: 'no file', reason: 'not a regular file' });
     writeFileSync(join(folder, 'file'), '');
     expect(readSettingsAt(join(folder, 'file', 'settings.json'))).toEqual({ kind: 'unreadable', reason: 'ENOTDIR' });
   });

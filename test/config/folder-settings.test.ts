@@ -67,7 +67,9 @@ describe('the settings of a hook', () => {
       env: user,
       mayOptOut: true,
       optOut: undefined,
-      problems: [`${name}: is ignored, because its value in ${file(project)} is bad`],
+      problems: [
+        { kind: 'ignored', variable: name, text: `${name}: is ignored, because its value in ${file(project)} is bad` },
+      ],
       ownDestination: undefined,
     });
   });

@@ -31,7 +31,7 @@ function drop(theirs: NodeJS.ProcessEnv, shell: NodeJS.ProcessEnv = {}) {
   const { env, ignored } = dropForeignVariables({ ...user, ...shell, ...theirs }, [project]);
   const set = Object.entries(env).filter(([, value]) => value !== undefined);
   const { CLAUDE_CONFIG_DIR: _, ...left } = Object.fromEntries(set);
-  return { left, ignored };
+  return { left, ignored: ignored.map(({ text }) => text) };
 }
 
 describe('what a project sets', () => {

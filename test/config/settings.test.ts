@@ -1,10 +1,16 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { stateFolder } from '../../src/config/claude-folder.js';
-import { readSettings } from '../../src/config/settings.js';
+import { readSettings as read } from '../../src/config/settings.js';
 import { RedactionError } from '../../src/observations/redaction/redact.js';
 
 const KEYS = { LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
+
+/** What is wrong is given in words. */
+async function readSettings(env: NodeJS.ProcessEnv) {
+  const { problems, hold, ...settings } = await read(env);
+  return { ...settings, problems: problems.map(({ text }) => text), hold: hold?.text };
+}
 
 describe('readSettings', () => {
   test('returns the defaults for everything but the keys', async () => {
@@ -212,6 +218,15 @@ describe('readSettings', () => {
         problems: [`${variable}: the traces have these keys already, yours are left out: summary, cwd, scope`],
       });
     }
+  });
+
+  test.each([
+    ['missing', 'LANGFUSE_SECRET_KEY', { LANGFUSE_PUBLIC_KEY: 'pk' }],
+    ['bad value', 'LANGFUSE_HOST', { ...KEYS, LANGFUSE_HOST: 'nowhere' }],
+    ['bad rule', 'CC_LANGFUSE_REDACT_EXTRA', { ...KEYS, CC_LANGFUSE_REDACT_EXTRA: '[' }],
+    ['no effect', 'CC_LANGFUSE_SECRET_KEY_COMMAND', { ...KEYS, CC_LANGFUSE_SECRET_KEY_COMMAND: 'key' }],
+  ])('says of a problem that it is of the kind %s, and about %s', async (kind, variable, env) => {
+    expect((await read(env)).problems).toMatchObject([{ kind, variable }]);
   });
 
   test.each(['http', 'otlp,ingestion'])('CC_LANGFUSE_TRANSPORT=%s is a problem, and auto is used', async (value) => {

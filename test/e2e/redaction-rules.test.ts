@@ -81,7 +81,7 @@ describe('a rule of the user', () => {
       const names = () => workplace.server.observations.map(({ name }) => name);
       expect(names().filter((name) => name.startsWith('Turn'))).toEqual(['Turn 1']);
       const reason = 'CC_LANGFUSE_REDACT_EXTRA: rule 1 takes too long';
-      expect(workplace.state[SESSION]).toMatchObject({ pending: { reason, attempts: 1 } });
+      expect(workplace.state[SESSION]).toMatchObject({ pending: { code: 'rules', reason, attempts: 1 } });
       expect(workplace.log).toMatchObject([{ level: 'warn', msg: reason, session: SESSION }]);
       expect(await stop(rules)).toMatchObject(quietly);
       expect(workplace.state[SESSION]).toMatchObject({ pending: { reason, attempts: 2 } });

@@ -76,6 +76,7 @@ describe("a command in the user's settings", () => {
     writeFolderSettings(workplace.home, broken);
     expect(await hook(session.payload('Stop'), broken)).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
     expect(pending()).toContain(`${COMMAND} ${reason}`);
+    expect(workplace.state[session.id]).toMatchObject({ pending: { code: 'key command' } });
     expect(readStateFolder()).not.toContain(OUTPUT);
     expect(workplace.server.requests).toEqual([]);
     // The next terminal session says so.

@@ -205,7 +205,7 @@ describe('a redaction rule that cannot be read', () => {
     await runOnce('startup', { env: BAD });
     expect(turns()).toEqual([]);
     expect(workplace.state[session.id]).toMatchObject({
-      pending: { reason: 'CC_LANGFUSE_REDACT_EXTRA: rule 1 is not a valid regular expression' },
+      pending: { code: 'rules', reason: 'CC_LANGFUSE_REDACT_EXTRA: rule 1 is not a valid regular expression' },
     });
   });
 

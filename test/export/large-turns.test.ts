@@ -45,7 +45,7 @@ describe('a turn for which the time of one run is not enough', () => {
     const runs: { failure: string | undefined; types: (string | undefined)[]; from: number; to: number }[] = [];
     do {
       const before = new Set(exporter.server.observations.map(({ id }) => id));
-      const { failure } = await exporter.export(path, {}, {}, { ms: RUN_MS, observer });
+      const failure = (await exporter.export(path, {}, {}, { ms: RUN_MS, observer })).failure?.text;
       const sent = exporter.server.observations.filter(({ id }) => !before.has(id));
       const ends = sent.flatMap(({ type, endTime }) => (type === 'tool' ? endTime : []));
       const types = [...new Set(sent.map(({ type }) => type))];
@@ -70,7 +70,7 @@ describe('a turn for which the time of one run is not enough', () => {
       if (reads === 3) pass(RUN_MS * 0.6);
     };
     const first = await exporter.export(path, {}, {}, { ms: RUN_MS, observer: { onRead } });
-    expect(first.failure).toBe('out of time while reading');
+    expect(first.failure?.text).toBe('out of time while reading');
     expect(exporter.server.roots.map(({ name }) => name)).toEqual(['Turn 1']);
     expect((await exporter.export(path)).failure).toBeUndefined();
     expect(exporter.server.roots.map(({ name }) => name)).toEqual(['Turn 1', 'Turn 2']);

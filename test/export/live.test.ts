@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Destination } from '../../src/langfuse/destination.js';
+import { otherFailure } from '../../src/shared/failure.js';
 import { numbersFrom } from '../faults/random.js';
 import { Exporter } from '../support/exporter.js';
 import type { LangfuseServer, StoredObservation } from '../support/langfuse-server.js';
@@ -77,7 +78,7 @@ function unreliable(destination: Destination, random: () => number): Destination
         if (random() < 0.5) return target.send(outgoing, limits);
         const some = outgoing.slice(0, Math.floor(random() * outgoing.length));
         const report = some.length > 0 ? await target.send(some, limits) : { dropped: [] };
-        return { ...report, settled: some.length, failure: 'killed' };
+        return { ...report, settled: some.length, failure: otherFailure('killed') };
       };
       return send;
     },

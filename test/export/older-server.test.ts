@@ -136,7 +136,7 @@ describe('a transcript that is exported while an older server fails at random', 
     exporter.server.misbehave = ({ url }, number) =>
       url === '/api/public/ingestion' && number % 3 === 2 ? { status: 401 } : undefined;
     const failures: (string | undefined)[] = [];
-    do failures.push((await exporter.export(source)).failure);
+    do failures.push((await exporter.export(source)).failure?.text);
     while (failures.at(-1) !== undefined);
     expect(failures.length).toBeGreaterThan(1);
     expect(described()).toEqual(asIngested(expectedOf('p-streamjson')));

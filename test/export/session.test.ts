@@ -202,7 +202,7 @@ describe('a transcript that is exported while the server fails at random', () =>
       return random() < 0.3 ? { status: 401 } : undefined;
     };
     const failures: (string | undefined)[] = [];
-    do failures.push((await exporter.export(source)).failure);
+    do failures.push((await exporter.export(source)).failure?.text);
     while (failures.at(-1) !== undefined);
     expect(failures.length).toBeGreaterThan(1);
     const expected = JSON.parse(readFileSync(join(recording(name).folder, 'expected.json'), 'utf8'));

@@ -5,7 +5,7 @@ import { openDestination } from '../../src/langfuse/open-destination.js';
 import type { Observation } from '../../src/observations/model.js';
 import { LangfuseServer, langfuseAt, type OtlpSpan, stored } from '../support/langfuse-server.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
-import { someObservations, someOutgoing } from '../support/traces.js';
+import { send, someObservations, someOutgoing } from '../support/traces.js';
 
 let server: LangfuseServer;
 let destination: Destination;
@@ -32,7 +32,7 @@ const names = () => server.observations.map(({ name }) => name);
 
 describe('an accepted request', () => {
   test('settles all of its spans, and its headers name the sender', async () => {
-    expect(await destination.send(someOutgoing(3), soon())).toEqual({ settled: 3, dropped: [], failure: undefined });
+    expect(await send(destination, someOutgoing(3), soon())).toEqual({ settled: 3, dropped: [], failure: undefined });
     expect(names()).toEqual(['Turn 1', 'Turn 2', 'Turn 3']);
     expect(server.requests).toMatchObject([
       {
@@ -62,19 +62,19 @@ describe('a final refusal is not retried', () => {
     [418, 'the server answers 418'],
   ])('if it is %i: %s', async (status, failure) => {
     server.misbehave = () => ({ status });
-    expect(await destination.send(someOutgoing(3), soon())).toEqual({ settled: 0, dropped: [], failure });
+    expect(await send(destination, someOutgoing(3), soon())).toEqual({ settled: 0, dropped: [], failure });
     expect(server.requests).toHaveLength(1);
   });
 
   test('if the keys are wrong', async () => {
-    const report = await (await open(server.url, 'sk-lf-wrong')).send(someOutgoing(1), soon());
+    const report = await send(await open(server.url, 'sk-lf-wrong'), someOutgoing(1), soon());
     expect(report.failure).toBe('the server refuses the keys (401)');
   });
 
   test('if it is a redirect, which is not followed because it would send the keys to another host', async () => {
     const elsewhere = await LangfuseServer.start();
     server.misbehave = () => ({ status: 307, headers: { location: `${elsewhere.url}/api/public/otel/v1/traces` } });
-    const report = await destination.send(someOutgoing(1), soon());
+    const report = await send(destination, someOutgoing(1), soon());
     expect(report).toMatchObject({
       settled: 0,
       failure: 'the server redirects elsewhere (307); redirects are not followed',
@@ -90,40 +90,40 @@ describe('after the answer', () => {
 
   test('400 because of one span, that span is found and dropped, and the others arrive once', async () => {
     server.misbehave = poison('Turn 4');
-    expect(await destination.send(someOutgoing(9), soon())).toEqual({ settled: 9, dropped: [3], failure: undefined });
+    expect(await send(destination, someOutgoing(9), soon())).toEqual({ settled: 9, dropped: [3], failure: undefined });
     expect(names()).toEqual([1, 2, 3, 5, 6, 7, 8, 9].map((n) => `Turn ${n}`));
     expectEachSentOnce(server);
   });
 
   test('400 because of the first span, that span is found and dropped', async () => {
     server.misbehave = poison('Turn 1');
-    expect(await destination.send(someOutgoing(2), soon())).toEqual({ settled: 2, dropped: [0], failure: undefined });
+    expect(await send(destination, someOutgoing(2), soon())).toEqual({ settled: 2, dropped: [0], failure: undefined });
   });
 
   test('400 to every request, nothing is dropped, and not every span is tried', async () => {
     server.misbehave = () => ({ status: 400 });
-    const report = await destination.send(someOutgoing(200), soon());
+    const report = await send(destination, someOutgoing(200), soon());
     expect(report).toEqual({ settled: 0, dropped: [], failure: 'the server refuses every span (400)' });
     expect(server.requests.length).toBeLessThan(50);
   });
 
   test('400 to a single span, that span is dropped only if the server accepts a request without spans', async () => {
     server.misbehave = poison('Turn 1');
-    expect(await destination.send(someOutgoing(1), soon())).toEqual({ settled: 1, dropped: [0], failure: undefined });
+    expect(await send(destination, someOutgoing(1), soon())).toEqual({ settled: 1, dropped: [0], failure: undefined });
     server.misbehave = () => ({ status: 400 });
     const failure = 'the server refuses every span (400)';
-    expect(await destination.send(someOutgoing(1), soon())).toEqual({ settled: 0, dropped: [], failure });
+    expect(await send(destination, someOutgoing(1), soon())).toEqual({ settled: 0, dropped: [], failure });
   });
 
   test('200 with a web page, nothing is settled, since it is not from Langfuse', async () => {
     server.misbehave = () => ({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8' }, body: '<html>' });
-    const report = await destination.send(someOutgoing(2), soon());
+    const report = await send(destination, someOutgoing(2), soon());
     expect(report).toMatchObject({ settled: 0, failure: 'this is not Langfuse: it answered 200 with a web page' });
   });
 
   test('413, smaller requests are sent, in order', async () => {
     server.misbehave = (_, __, spans) => (spans.length > 2 ? { status: 413 } : undefined);
-    expect(await destination.send(someOutgoing(7), soon())).toEqual({ settled: 7, dropped: [], failure: undefined });
+    expect(await send(destination, someOutgoing(7), soon())).toEqual({ settled: 7, dropped: [], failure: undefined });
     expect(names()).toEqual([1, 2, 3, 4, 5, 6, 7].map((n) => `Turn ${n}`));
   });
 
@@ -133,7 +133,7 @@ describe('after the answer', () => {
     const all = [small, { ...large, output }, last].map((each) => encode(each as Observation));
     server.misbehave = (_, __, spans) => (JSON.stringify(spans).length > 30_000 ? { status: 413 } : undefined);
     const report = { settled: 3, dropped: [], cut: [1], failure: undefined };
-    expect(await destination.send(all, soon())).toEqual(report);
+    expect(await send(destination, all, soon())).toEqual(report);
     expect(names()).toEqual(['Turn 1', 'Turn 2', 'Turn 3']);
     expectEachSentOnce(server);
     const [, arrived] = server.observations;
@@ -147,7 +147,7 @@ describe('after the answer', () => {
 
   test('413 to a single span even without its content, that span is dropped, and the others arrive', async () => {
     server.misbehave = (_, __, spans) => (spans.some(({ name }) => name === 'Turn 3') ? { status: 413 } : undefined);
-    expect(await destination.send(someOutgoing(4), soon())).toEqual({ settled: 4, dropped: [2], failure: undefined });
+    expect(await send(destination, someOutgoing(4), soon())).toEqual({ settled: 4, dropped: [2], failure: undefined });
     expect(names()).toEqual(['Turn 1', 'Turn 2', 'Turn 4']);
   });
 
@@ -155,7 +155,7 @@ describe('after the answer', () => {
     server.misbehave = () => ({ status: 413 });
     const failure = 'the server refuses every span (413)';
     for (const count of [1, 4, 40])
-      expect(await destination.send(someOutgoing(count), soon())).toEqual({ settled: 0, dropped: [], failure });
+      expect(await send(destination, someOutgoing(count), soon())).toEqual({ settled: 0, dropped: [], failure });
   });
 
   test('401 in the middle, what was acknowledged before stays settled', async () => {
@@ -163,7 +163,7 @@ describe('after the answer', () => {
       if (spans.length > 2) return { status: 413 };
       return spans.some(({ name }) => name === 'Turn 3') ? { status: 401 } : undefined;
     };
-    expect(await destination.send(someOutgoing(4), soon())).toEqual({
+    expect(await send(destination, someOutgoing(4), soon())).toEqual({
       settled: 2,
       dropped: [],
       failure: 'the server refuses the keys (401)',

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import type { Outgoing } from '../../src/langfuse/destination.js';
+import type { Destination, Limits, Outgoing } from '../../src/langfuse/destination.js';
 import { encodeSpan } from '../../src/langfuse/otlp/span.js';
 import { TAG_KINDS } from '../../src/observations/build/tags.js';
 import type { BuildOptions } from '../../src/observations/build/trace.js';
@@ -92,4 +92,10 @@ function startOf({ observations: [first] }: { observations: readonly { start: st
 function byPlace(a: StoredObservation, b: StoredObservation): number {
   const rank = ({ parentId }: StoredObservation) => (parentId === undefined ? 0 : 1);
   return rank(a) - rank(b) || a.startTime - b.startTime || a.id.localeCompare(b.id);
+}
+
+/** Sends observations; returns what became of them, and why not of all, in words. */
+export async function send(destination: Pick<Destination, 'send'>, outgoing: readonly Outgoing[], limits: Limits) {
+  const { failure, ...report } = await destination.send(outgoing, limits);
+  return { ...report, failure: failure?.text };
 }

@@ -136,7 +136,7 @@ async function backfillSession(
       { ...context, restrictions: [shell], deadline: Number.POSITIVE_INFINITY, observer },
     );
     if (isStopped) return end('stopped');
-    if (failure !== undefined) return end('failed', failure);
+    if (failure !== undefined) return end('failed', failure.text);
     if (sent.observations > 0) return end('exported');
     return explain(state.read(sessionId, destinationId));
   } catch (error) {

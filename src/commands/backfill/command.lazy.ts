@@ -37,7 +37,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   const { env } = await readCommandSettings(shell, process.cwd());
   const settings = await readSettings(env);
   const { destination } = settings;
-  for (const problem of settings.problems) if (!problem.endsWith('is not set')) printStderr(`cc-langfuse: ${problem}`);
+  for (const { kind, text } of settings.problems) if (kind !== 'missing') printStderr(`cc-langfuse: ${text}`);
   if (!destination && !request.isDryRun)
     throw new UsageError(
       `there is nowhere to send to: ${adviseOnKeys(shell, `run ${ownCommand()} install, or set keys, or CC_LANGFUSE_OTLP_URL, in the shell or in your settings`)}`,

@@ -19,7 +19,7 @@ export async function exportAndLog(request: ExportRequest, context: ExportContex
   const { log } = context;
   try {
     const { sent, failure, isBusy } = await exportSession(request, context);
-    if (failure !== undefined) log.warn(failure, { session, file });
+    if (failure !== undefined) log.warn(failure.text, { session, file });
     if (failure === undefined || sent.observations > 0)
       log.debug('exported', { session, observations: sent.observations });
     if (isBusy) return 'busy';

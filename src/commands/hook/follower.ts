@@ -155,7 +155,7 @@ export class Follower {
     const context = { state: this.#state, destination, destinationId, env, log, agentsRead: this.#agentsRead };
     try {
       const report = await exportSession(request, { ...context, deadline: startedAt + PASS_MS });
-      if (!report.isBusy) this.#logOnce(report.failure);
+      if (!report.isBusy) this.#logOnce(report.failure?.text);
       if (report.sent.observations > 0)
         log.debug('sent while it runs', { session: sessionId, observations: report.sent.observations });
       return report;

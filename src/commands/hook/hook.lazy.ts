@@ -3,22 +3,25 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { hasNoTranscripts, NO_TRANSCRIPTS, stateFolder } from '../../config/claude-folder.js';
 import { addTelemetryVariables, readHookSettings } from '../../config/folder-settings.js';
 import type { OwnVariables } from '../../config/own-variables.lazy.js';
+import type { ProblemKind } from '../../config/problem.js';
 import {
   type DestinationConfig,
   describingVariables,
   isMuteSet,
+  isOfServer,
   readSettings,
   type Settings,
 } from '../../config/settings.js';
 import type { ExportContext } from '../../export/export-request.js';
 import { IDLE_MS } from '../../export/read-turns.js';
-import { isHeldByRules } from '../../export/session-run.js';
 import type { Destination } from '../../langfuse/destination.js';
 import { describeRefusal, describeTrouble, fingerprint } from '../../langfuse/endpoint.js';
 import { isRefusal } from '../../langfuse/http/client.js';
 import { openDestination } from '../../langfuse/open-destination.js';
 import { attempt } from '../../shared/attempt.js';
+import type { FailureCode } from '../../shared/failure.js';
 import { type Log, openLog } from '../../shared/log.js';
+import type { Entry } from '../../state/entry.js';
 import { nameProcess } from '../../state/lock.js';
 import { listRuns, type RunIdentity } from '../../state/runs.js';
 import { saveStatusLine } from '../../state/status-line.js';
@@ -90,13 +93,13 @@ async function startFollower(payload: string, env: NodeJS.ProcessEnv, { live }: 
 async function handleEvent(run: HookRun): Promise<void> {
   const { payload, env, settings, folder, worker, log } = run;
   const { session_id: sessionId, hook_event_name: event } = payload;
-  for (const problem of settings.problems) log.warn(problem);
+  for (const { text } of settings.problems) log.warn(text);
   const state = new StateStore(folder, (keptAs) =>
     log.error('how far a session was sent could not be read, it is sent again', { keptAs }),
   );
   const workedIn = env.CLAUDE_PROJECT_DIR || payload.cwd;
   const there = workedIn === undefined ? undefined : await readHookSettings(env, workedIn);
-  for (const problem of there?.problems ?? []) log.warn(problem);
+  for (const { text } of there?.problems ?? []) log.warn(text);
   if (there?.optOut !== undefined) {
     log.debug(`nothing is exported: ${there.optOut}`);
     await recordOptOut(payload, state, worker?.transcriptBytes);
@@ -158,7 +161,7 @@ async function exportEvent(
     if (entrance.post && isUseful) await exportLeftMeanwhile(folder, context);
     health.save();
     const entry = attempt(() => state.read(sessionId, destinationId));
-    saveNotice(run, config, destination, entry?.pending?.reason);
+    saveNotice(run, config, destination, entry?.pending);
   } finally {
     entrance.post?.session.release();
     entrance.post?.slot.release();
@@ -176,12 +179,20 @@ async function waitForRun(sessionId: string, state: StateStore, startedAt: numbe
   while (!isKnown() && Date.now() < startedAt + RUN_WAIT_MS) await sleep(RUN_POLL_MS);
 }
 
+/** Whether only the user can end it. */
+const IS_FOR_USER: { readonly [code in FailureCode]: boolean } = { rules: true, 'key command': true, other: false };
+
 /** Lets the next hook say in the terminal why nothing is sent: the rules for redaction, the keys or what prints them, or the URL. */
-function saveNotice(run: HookRun, config: DestinationConfig, destination: Destination, reason = '') {
+function saveNotice(
+  run: HookRun,
+  config: DestinationConfig,
+  destination: Destination,
+  pending: Entry['pending'],
+): void {
   const { settings, folder, env } = run;
   const { lastStatus, trouble } = destination;
-  const isHeld = isHeldByRules(reason) || reason.startsWith('CC_LANGFUSE_SECRET_KEY_COMMAND');
-  const hold = settings.hold ?? (isHeld ? reason : undefined);
+  const isForUser = pending?.code !== undefined && IS_FOR_USER[pending.code];
+  const hold = settings.hold?.text ?? (isForUser ? pending.reason : undefined);
   if (hold !== undefined) saveRefusal(folder, hold, env);
   else if (lastStatus !== undefined && isRefusal(lastStatus))
     saveRefusal(folder, describeRefusal(config, lastStatus), env);
@@ -268,8 +279,18 @@ async function recoverOthers(
   removeDeleted(folder, state, Date.now());
 }
 
-/** Lets the next hook say in the terminal why nothing is sent. That keys are missing, it sees itself. */
+/** That keys are missing, the next hook sees itself. */
+const IS_TOLD: { readonly [kind in ProblemKind]: boolean } = {
+  missing: false,
+  'bad value': true,
+  'bad rule': true,
+  'no effect': true,
+  ignored: true,
+  hidden: false,
+};
+
+/** Lets the next hook say in the terminal why nothing is sent. */
 function saveProblem({ settings, folder, env }: HookRun): void {
-  const problem = settings.problems.find((each) => /^\w*(?:URL|HOST|HEADERS|COMMAND|SECRET_KEY): /.test(each));
-  if (problem !== undefined) saveRefusal(folder, problem, env);
+  const problem = settings.problems.find(({ kind, variable }) => IS_TOLD[kind] && isOfServer(variable));
+  if (problem) saveRefusal(folder, problem.text, env);
 }

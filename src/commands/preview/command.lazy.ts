@@ -67,7 +67,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
   const there = await readCommandSettings(processEnv, session.folders[0] ?? process.cwd());
   const { problems, redact = createRedactor([]) } = await readSettings(there.env);
   // A preview needs no keys.
-  for (const problem of problems) if (!problem.endsWith('is not set')) printStderr(`cc-langfuse: ${problem}`);
+  for (const { kind, text } of problems) if (kind !== 'missing') printStderr(`cc-langfuse: ${text}`);
   if (place) {
     const request = findRequest(session, place, redact);
     await (values.json ? printJson(request) : printStdout(renderRequest(request).join('\n')));
@@ -129,7 +129,7 @@ async function previewObservations(
       },
     },
   );
-  if (failure !== undefined) printStderr(`not all of it would be sent: ${failure}`);
+  if (failure !== undefined) printStderr(`not all of it would be sent: ${failure.text}`);
   return observations;
 }
 

@@ -52,7 +52,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   const isWanted = (turn: Turn) => (number === undefined ? isRateable(turn, isRunningHere) : turn.number === number);
   const found = await findTurn(session, isWanted, known, { env, restrictions: [shell] });
   const { settings, turn, root } = found;
-  if (settings.hold !== undefined) throw new Error(settings.hold);
+  if (settings.hold !== undefined) throw new Error(settings.hold.text);
   const rating = buildRating(root, { isGood: verdict === 'good', comment, at: Date.now() }, settings);
   const failure = await send(rating, found, config, folder);
   await keep(rating, found, failure, session.sessionId, state);
@@ -84,7 +84,7 @@ async function send(
   try {
     const { refused, failure } = await destination.sendScores([rating], { deadline: Date.now() + TIMEOUT_MS });
     if (refused.length > 0) throw new Error('the server refuses the rating');
-    return failure;
+    return failure?.text;
   } finally {
     await destination.close();
   }

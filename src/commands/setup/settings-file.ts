@@ -43,6 +43,7 @@ function readText(path: string): string | undefined {
     case 'invalid':
       throw new Error(`${path} is not JSON that Claude Code can read (${content.problem}); fix it first`);
     case 'unreadable':
+    case 'no file':
       throw new Error(`${path} cannot be read (${content.reason}); replace it with a readable file, or remove it`);
   }
 }

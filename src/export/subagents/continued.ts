@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path';
+import { type Failure, otherFailure } from '../../shared/failure.js';
 import { EntryWriter } from '../entry-writer.js';
 import type { ExportRequest } from '../export-request.js';
 import { Ledger } from '../ledger.js';
@@ -12,7 +13,7 @@ import { Subagents } from './subagents.js';
 /** What was sent of agents that another session started, and why something of them is still to be sent. */
 export interface Continued {
   readonly sent: Tally;
-  readonly failure: string | undefined;
+  readonly failure: Failure | undefined;
 }
 
 /** A session that is still exported itself, as after `/clear`, is left to the next event. */
@@ -44,7 +45,8 @@ async function sendAsPartOf(sessionId: string, run: ExportRun): Promise<Continue
   const { running, sessionEnded } = request.agents;
   const deadline = Math.min(context.deadline, Date.now() + LOCK_WAIT_MS);
   const lock = await lockSession({ sessionId, occasion: request.occasion }, { ...context, deadline });
-  if (!lock) return { sent: NOTHING, failure: `another run was working all the time on session ${sessionId}` };
+  if (!lock)
+    return { sent: NOTHING, failure: otherFailure(`another run was working all the time on session ${sessionId}`) };
   try {
     const entry = context.state.read(sessionId, context.destinationId);
     if (!entry) return NOTHING_CONTINUED;

@@ -4,12 +4,14 @@ import { isRecord, parseJson } from '../../shared/json.js';
 import type { Limits, Outgoing } from '../destination.js';
 import { langfuseUrl, resolveSecretKey, SDK_HEADERS } from '../endpoint.js';
 import { type Http, isRefusal, isSuccess } from '../http/client.js';
-import { INGESTION_CLOSED, type Reply } from '../transport.js';
+import type { Reply } from '../transport.js';
 import { buildEvents, type IngestionEvent } from './events.js';
 
 /** The server accepts 3.5 MB. */
 const BATCH_BYTES = 3_000_000;
 
+const CLOSED =
+  'Langfuse refuses every event (400): since version 4 its ingestion API accepts no traces; unset CC_LANGFUSE_TRANSPORT to send them by OpenTelemetry';
 const NOT_LANGFUSE = 'this is not Langfuse: its answer does not mention the events';
 
 /** What the answer does not mention was not accepted; it may be later. */
@@ -52,7 +54,7 @@ export async function postEvents(
     const refusal = own.length === 0 ? UNMENTIONED_STATUS : statuses.find((status) => status >= 300);
     if (refusal !== undefined) refusals.set(index, refusal);
   }
-  return { status: 207, problem: findProblem([...verdicts.values()]), refusals };
+  return { status: 207, ...findProblem([...verdicts.values()]), refusals };
 }
 
 function describeProblem(status: number): string | undefined {
@@ -61,12 +63,12 @@ function describeProblem(status: number): string | undefined {
 }
 
 /** Langfuse 4 refuses traces and observations one by one, each with a 400 and these words. */
-function findProblem(verdicts: readonly Verdict[]): string | undefined {
+function findProblem(verdicts: readonly Verdict[]): Pick<Reply, 'problem' | 'isClosed'> {
   const keys = verdicts.find(({ status }) => isRefusal(status));
-  if (keys) return describeProblem(keys.status);
+  if (keys) return { problem: describeProblem(keys.status) };
   const isClosed = verdicts.length > 0 && verdicts.every(({ status }) => status === 400);
   const isTold = verdicts.some((verdict) => 'message' in verdict && verdict.message === 'Event type not accepted');
-  return isClosed && (isTold || verdicts.length > 1) ? INGESTION_CLOSED : undefined;
+  return isClosed && (isTold || verdicts.length > 1) ? { problem: CLOSED, isClosed } : {};
 }
 
 function isIngestionResponse(answer: unknown): answer is ApiIngestionResponse {

@@ -6,7 +6,7 @@ import type { LangfuseConfig } from '../../../src/config/settings.js';
 import type { Destination } from '../../../src/langfuse/destination.js';
 import { openDestination } from '../../../src/langfuse/open-destination.js';
 import { LangfuseServer, langfuseAt } from '../../support/langfuse-server.js';
-import { someOutgoing } from '../../support/traces.js';
+import { send as sendTo, someOutgoing } from '../../support/traces.js';
 
 const FILE_NAME = 'cc-langfuse_no_otlp';
 const HOUR = 3_600_000;
@@ -34,7 +34,7 @@ async function open(stateFolder = folder, config: LangfuseConfig = langfuseAt(se
 }
 
 const soon = () => ({ deadline: Date.now() + 10_000 });
-const send = async (count: number) => (await open()).send(someOutgoing(count), soon());
+const send = async (count: number) => sendTo(await open(), someOutgoing(count), soon());
 const paths = () => server.requests.map(({ path }) => path.replace('/api/public/', ''));
 const names = () => server.observations.map(({ name }) => name);
 const all = (count: number) => ({ settled: count, dropped: [], failure: undefined });
@@ -71,7 +71,7 @@ describe('a server without an OTLP endpoint', () => {
   test('is remembered per project', async () => {
     await send(1);
     const other = { ...langfuseAt(server.url), publicKey: 'pk-lf-other' };
-    await (await open(folder, other)).send(someOutgoing(1), soon());
+    await sendTo(await open(folder, other), someOutgoing(1), soon());
     expect(paths().slice(2)).toEqual(['otel/v1/traces']);
   });
 
@@ -89,9 +89,9 @@ describe('a server without an OTLP endpoint', () => {
     const encoded = () =>
       someOutgoing(1).flatMap(({ observation }) => (observation ? destination.encode(observation) : []));
     server.isOlder = false;
-    expect(await destination.send(encoded(), soon())).toEqual(all(1));
+    expect(await sendTo(destination, encoded(), soon())).toEqual(all(1));
     server.isOlder = true;
-    expect(await destination.send(encoded(), soon())).toMatchObject({
+    expect(await sendTo(destination, encoded(), soon())).toMatchObject({
       settled: 0,
       failure: expect.stringContaining('404'),
     });
@@ -110,7 +110,7 @@ describe('a server without an OTLP endpoint', () => {
   test('is discovered by each run if the file cannot be written', async () => {
     writeFileSync(join(folder, 'file'), '');
     const destination = await open(join(folder, 'file'));
-    expect(await destination.send(someOutgoing(1), soon())).toEqual(all(1));
+    expect(await sendTo(destination, someOutgoing(1), soon())).toEqual(all(1));
   });
 
   test('or an ingestion API is a failure, and is not remembered', async () => {

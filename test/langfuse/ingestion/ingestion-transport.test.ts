@@ -8,7 +8,7 @@ import { openDestination } from '../../../src/langfuse/open-destination.js';
 import type { Observation } from '../../../src/observations/model.js';
 import type { IngestedEvent } from '../../support/ingestion-store.js';
 import { LangfuseServer, langfuseAt } from '../../support/langfuse-server.js';
-import { outgoing, someObservations, someOutgoing } from '../../support/traces.js';
+import { outgoing, send as sendTo, someObservations, someOutgoing } from '../../support/traces.js';
 
 let folder: string;
 let server: LangfuseServer;
@@ -34,7 +34,7 @@ async function open(transport: LangfuseConfig['transport'] = 'auto'): Promise<De
 
 const soon = () => ({ deadline: Date.now() + 10_000 });
 const send = async (count: number, transport?: LangfuseConfig['transport']) =>
-  (await open(transport)).send(someOutgoing(count), soon());
+  sendTo(await open(transport), someOutgoing(count), soon());
 const paths = () => server.requests.map(({ path }) => path.replace('/api/public/', ''));
 const names = () => server.observations.map(({ name }) => name);
 const spanOf = (turn: number) => (event: IngestedEvent) =>
@@ -56,7 +56,7 @@ describe('CC_LANGFUSE_TRANSPORT', () => {
   test('ingestion settles nothing with Langfuse 4, and the failure says what to do', async () => {
     server.isOlder = false;
     const destination = await open('ingestion');
-    const report = await destination.send(someOutgoing(3), soon());
+    const report = await sendTo(destination, someOutgoing(3), soon());
     const failure =
       'Langfuse refuses every event (400): since version 4 its ingestion API accepts no traces; unset CC_LANGFUSE_TRANSPORT to send them by OpenTelemetry';
     expect(report).toEqual({ settled: 0, dropped: [], failure });
@@ -65,7 +65,7 @@ describe('CC_LANGFUSE_TRANSPORT', () => {
     // A single observation is not dropped as if it were at fault.
     const [{ observation } = {}] = someOutgoing(1);
     const child = observation && outgoing({ ...observation, parentId: '0123456789abcdef' });
-    expect(await destination.send(child ? [child] : [], soon())).toEqual({ settled: 0, dropped: [], failure });
+    expect(await sendTo(destination, child ? [child] : [], soon())).toEqual({ settled: 0, dropped: [], failure });
   });
 });
 
@@ -149,7 +149,7 @@ describe('the answer to a batch is read event by event', () => {
   test('a server that hangs is given up at the deadline', async () => {
     server.misbehave = () => ({ delayMs: 5_000 });
     const destination = await open();
-    expect((await destination.send(someOutgoing(1), { deadline: Date.now() + 300 })).failure).toMatch(
+    expect((await sendTo(destination, someOutgoing(1), { deadline: Date.now() + 300 })).failure).toMatch(
       /no answer within [\d.]+ s$/,
     );
   });
@@ -166,7 +166,9 @@ test('an observation that is too large on its own is cut until it is accepted', 
   const output = { role: 'assistant', content: 'x'.repeat(90_000) };
   server.misbehave = (request) => (Number(request.headers['content-length']) > 60_000 ? { status: 413 } : undefined);
   const destination = await open();
-  const report = await destination.send([destination.encode({ ...root, output })], { deadline: Date.now() + 10_000 });
+  const report = await sendTo(destination, [destination.encode({ ...root, output })], {
+    deadline: Date.now() + 10_000,
+  });
   expect(report).toEqual({ settled: 1, dropped: [], cut: [0], failure: undefined });
   const content = expect.stringMatching(/^x{10000,}… \[\d+ more characters\]$/);
   expect(server.observations).toMatchObject([

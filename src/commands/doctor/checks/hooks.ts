@@ -73,9 +73,8 @@ function* checkSettingsFiles({ files }: HookSetup): Generator<Finding> {
     const broken = (problem: string, fix: string) =>
       about('settings-file', { path, scope }).broken(`${path} ${problem}, so Claude Code ignores it`, fix);
     if (content.kind === 'invalid') yield broken(`is not JSON (${content.problem})`, `fix ${path}`);
-    else if (content.kind === 'unreadable') {
-      const isFile = content.reason !== 'not a regular file';
-      const fix = isFile ? `chmod u+r ${quoteForShell(path)}` : moveAsideCommand(path);
+    else if (content.kind === 'unreadable' || content.kind === 'no file') {
+      const fix = content.kind === 'unreadable' ? `chmod u+r ${quoteForShell(path)}` : moveAsideCommand(path);
       yield broken(`cannot be read (${content.reason})`, fix);
     } else if (content.kind === 'settings' && content.problem !== undefined)
       yield broken(`has comments or trailing commas (${content.problem})`, `remove them from ${path}`);

@@ -10,6 +10,7 @@ import { acceptedSettings, envBlock, type SettingsFile } from '../../../config/c
 import { readCommandSettings, readHookSettings } from '../../../config/folder-settings.js';
 import { dropForeignVariables, listHiddenVariables } from '../../../config/own-variables.lazy.js';
 import { addPluginOptions } from '../../../config/plugin-options.js';
+import type { Problem } from '../../../config/problem.js';
 import { isKey, parseOtlpHeaders } from '../../../config/setting-formats.js';
 import {
   type DestinationConfig,
@@ -31,10 +32,10 @@ export interface SettingsInForce {
   /** The hook's environment: the shell's, changed by the `env` blocks of the settings files. */
   readonly hookEnv: NodeJS.ProcessEnv;
   readonly settings: Settings;
-  /** A line for each variable that a project set and that does not count. */
-  readonly ignored: readonly string[];
-  /** A line for each variable of the shell that hooks cannot see, because a project sets it, too. */
-  readonly hidden: readonly string[];
+  /** What a project set and does not count. */
+  readonly ignored: readonly Problem[];
+  /** The variables of the shell that hooks cannot see, because a project sets them, too. */
+  readonly hidden: readonly Problem[];
   /** The settings without the project's, whose author could name a server that collects keys. Only these are tried. */
   readonly trusted: Settings;
   /** Why nothing of this directory is sent, although tracing may be on. */
@@ -91,7 +92,7 @@ export async function readSettingsInForce(
     shell,
     hookEnv,
     settings: await readSettings(there.env),
-    ignored: [...ignored, ...(there.problems ?? []).filter((problem) => problem !== there.optOut)],
+    ignored: [...ignored, ...(there.problems ?? []).filter((problem) => problem !== there.optOutProblem)],
     hidden: listHiddenVariables(shell, cwd),
     trusted: await readSettings((await readCommandSettings(shell, cwd)).env),
     optOut: there.optOut,
@@ -141,41 +142,32 @@ function findingName(variable: string): string {
   return essential?.toLowerCase().replace('_', '-') ?? 'setting';
 }
 
-/** A problem begins with its variable and never contains the value. */
-function variableOfProblem(problem: string): string {
-  return /^\w+/.exec(problem)?.[0] ?? '';
-}
-
 /** Their last words are a reason, and need no place. */
 function checkIgnoredSettings({ ignored, trusted }: SettingsInForce): Finding[] {
   const fix = trusted.destination
     ? 'nothing, if you did not set it; otherwise set it in your own settings'
     : `set it in your own settings`;
-  return ignored.map((line) => about('ignored', { variable: variableOfProblem(line) }).warning(line, fix));
+  return ignored.map(({ variable, text }) => about('ignored', { variable }).warning(text, fix));
 }
 
 function checkHiddenSettings({ hidden }: SettingsInForce): Finding[] {
-  return hidden.map((line) =>
-    about('hidden', { variable: variableOfProblem(line) }).warning(
-      line,
-      'set it in your own settings, which hooks read',
-    ),
+  return hidden.map(({ variable, text }) =>
+    about('hidden', { variable }).warning(text, 'set it in your own settings, which hooks read'),
   );
 }
 
 function checkBadSettings({ settings, optOut, shell, findPlace, plugin }: SettingsInForce): Finding[] {
-  return settings.problems.map((problem) => {
-    const variable = variableOfProblem(problem);
+  return settings.problems.map(({ kind, variable, text }) => {
     const name = findingName(variable);
     const setting = about(name, { variable });
     if (name === 'secret-key' && plugin !== undefined)
       return setting.none(
         `Claude Code keeps it for ${plugin}; commands that you run yourself need the keys in the shell`,
       );
-    if (problem.endsWith(' is not set')) return setting.broken(problem, installOrSet(`"${variable}"`, shell));
+    if (kind === 'missing') return setting.broken(text, installOrSet(`"${variable}"`, shell));
     const place = findPlace(variable);
-    const message = `${problem} (from ${place})`;
-    const isHeld = settings.hold !== undefined && variable === 'CC_LANGFUSE_REDACT_EXTRA';
+    const message = `${text} (from ${place})`;
+    const isHeld = settings.hold !== undefined && kind === 'bad rule';
     if (optOut !== undefined && variable === 'CC_LANGFUSE_EXCLUDE')
       return setting.broken(message, `correct ${variable} in ${place}, or remove it`);
     if (isHeld) return setting.broken(`${message}: nothing is sent`, `correct ${variable} in ${place}, or remove it`);
@@ -188,7 +180,7 @@ function checkBadSettings({ settings, optOut, shell, findPlace, plugin }: Settin
 
 function checkGoodSettings({ hookEnv, settings, findPlace }: SettingsInForce): Finding[] {
   const { destination, problems } = settings;
-  const bad = problems.map(variableOfProblem);
+  const bad = problems.map(({ variable }) => variable);
   const given = givenSettings(hookEnv);
   const findings = given
     .filter(({ name, variable }) => name !== SWITCH && !bad.includes(variable))

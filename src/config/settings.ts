@@ -62,6 +62,14 @@ export interface CollectorConfig {
   readonly headers: SettingValues['CC_LANGFUSE_OTLP_HEADERS'];
 }
 
+/** What a kind of destination has a place for, besides observations. */
+const ALSO_TAKES: {
+  readonly [kind in DestinationConfig['kind']]: { readonly scores: boolean; readonly media: boolean };
+} = {
+  langfuse: { scores: true, media: true },
+  collector: { scores: false, media: false },
+};
+
 /** The user id that means git's e-mail address. */
 const GIT = 'git';
 
@@ -69,7 +77,7 @@ const GIT = 'git';
 export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
   const { values, bad, problems } = parseSettings(env);
   const isFromGit = values.LANGFUSE_USER_ID === GIT;
-  const hasCollector = values.CC_LANGFUSE_OTLP_URL !== undefined;
+  const takes = ALSO_TAKES[values.CC_LANGFUSE_OTLP_URL === undefined ? 'langfuse' : 'collector'];
   const ownRules = await readRedactionRules(values.CC_LANGFUSE_REDACT_EXTRA);
   const [badRule, ...otherBadRules] = ownRules.flatMap((rules) =>
     rules.problems.map((words) => problemWith('CC_LANGFUSE_REDACT_EXTRA', 'bad rule', words)),
@@ -90,9 +98,8 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     maxChars: values.CC_LANGFUSE_MAX_CHARS,
     redact: values.CC_LANGFUSE_REDACT ? createRedactor(ownRules.map((rules) => rules.redact)) : undefined,
     capture,
-    // Only Langfuse has a place for scores and media.
-    scores: values.CC_LANGFUSE_SCORES && !hasCollector,
-    media: values.CC_LANGFUSE_MEDIA && !hasCollector,
+    scores: values.CC_LANGFUSE_SCORES && takes.scores,
+    media: values.CC_LANGFUSE_MEDIA && takes.media,
     // A whole request contains the inputs and outputs of tools, and the model's words about them.
     input: capture === 'full' ? values.CC_LANGFUSE_INPUT : 'answered',
     caller: {

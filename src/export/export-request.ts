@@ -1,4 +1,4 @@
-import type { Destination, Limits } from '../langfuse/destination.js';
+import type { Limits, OpenDestination } from '../langfuse/destination.js';
 import type { Observation } from '../observations/model.js';
 import type { Failure } from '../shared/failure.js';
 import type { Log } from '../shared/log.js';
@@ -41,7 +41,7 @@ interface AgentStatus {
 /** `deadline` is infinity if nobody waits, and `stop` is the user's wish to end. */
 export interface ExportContext extends Limits {
   readonly state: SessionState;
-  readonly destination: Destination;
+  readonly destination: OpenDestination;
   readonly destinationId: string;
   /** The environment, in which each run's own variables replace those that describe and restrict. */
   readonly env: NodeJS.ProcessEnv;

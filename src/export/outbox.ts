@@ -1,7 +1,7 @@
 import type { Limits, Outgoing } from '../langfuse/destination.js';
 import type { TraceSettings } from '../observations/build/trace.js';
 import { replaceMissingMedia } from '../observations/content/media.js';
-import type { Observation } from '../observations/model.js';
+import type { Media, Observation } from '../observations/model.js';
 import { type Failure, otherFailure } from '../shared/failure.js';
 import { type Change, mergeChanges } from '../state/entry.js';
 import type { SessionRun } from './session-run.js';
@@ -106,11 +106,13 @@ export class Outbox {
   async sendScores(): Promise<Failure | undefined> {
     const { context, request, writer } = this.#run;
     const { sessionId: session } = request;
+    const { sendScores } = context.destination;
     const scores = Object.entries(context.state.read(session, context.destinationId)?.scores ?? {});
     const due = scores.flatMap(([root, turn]) => (turn ? [{ root, turn }] : []));
-    if (due.length === 0) return undefined;
+    // Those that are due for another kind of destination stay so.
+    if (due.length === 0 || !sendScores) return undefined;
     const turns = due.map(({ turn }) => turn);
-    const { settled, refused, failure } = await context.destination.sendScores(turns, this.#limits);
+    const { settled, refused, failure } = await sendScores(turns, this.#limits);
     for (const score of refused) context.log.warn('the server refuses a score, it is skipped', { session, score });
     const taken = due.slice(0, settled).map(({ root }) => [root, undefined]);
     if (taken.length > 0) await writer.save({ scores: Object.fromEntries(taken) });
@@ -148,9 +150,13 @@ export class Outbox {
     this.#isChecked = true;
     const complete = (settings && (await requests?.withRequest(observation, settings))) ?? observation;
     if (!complete.media?.length || this.#mustStop()) return { change, isUntraced, observation: complete };
-    const { missing, failure } = await context.destination.uploadMedia(complete, this.#limits);
+    const { missing, failure } = (await context.destination.uploadMedia?.(complete, this.#limits)) ?? {};
     if (failure !== undefined) this.#warnOnce(failure);
-    return { change, isUntraced, observation: replaceMissingMedia(complete, missing) };
+    return {
+      change,
+      isUntraced,
+      observation: replaceMissingMedia(complete, missing ?? listReferences(complete.media)),
+    };
   }
 
   /** Keeps of an observation only what its transport needs: it may be large. */
@@ -243,4 +249,8 @@ function changeUpTo(items: readonly EncodedItem[], settledSpans: number): Change
     change = mergeChanges(change ?? {}, item.change);
   }
   return change;
+}
+
+function listReferences(media: readonly Media[]): Set<string> {
+  return new Set(media.map(({ reference }) => reference));
 }

@@ -1,23 +1,33 @@
 import type { CollectorConfig } from '../config/settings.js';
-import type { Observation } from '../observations/model.js';
-import type { Destination, MediaReport, ScoreReport } from './destination.js';
-import { RetryingHttpClient } from './http/retry.js';
+import type { OtlpEndpoint } from './otlp/otlp-transport.js';
 import { postSpans } from './otlp/otlp-transport.js';
 import { Sender } from './sender.js';
+import { hashId, type Target } from './target.js';
 
 /** An OpenTelemetry Collector: it accepts spans, but neither media nor scores. */
-export class CollectorDestination extends Sender implements Destination {
-  constructor(config: CollectorConfig) {
-    const http = new RetryingHttpClient();
-    super({ post: (outgoing, limits) => postSpans(outgoing, config, http, limits) }, http);
-  }
-
-  async uploadMedia({ media = [] }: Observation): Promise<MediaReport> {
-    return { missing: new Set(media.map(({ reference }) => reference)), failure: undefined };
-  }
-
-  /** Scores that were due before, for a Langfuse, stay due. */
-  async sendScores(): Promise<ScoreReport> {
-    return { settled: 0, refused: [], failure: undefined };
-  }
+export function collectorTarget(config: CollectorConfig): Target {
+  const { url, headers } = config;
+  const endpoint: OtlpEndpoint = {
+    url,
+    readHeaders: async () => headers,
+    name: 'a Collector',
+    refusal: 'the Collector refuses CC_LANGFUSE_OTLP_HEADERS',
+    missing: "there is no OTLP endpoint at CC_LANGFUSE_OTLP_URL (404); a Collector's URL ends with /v1/traces",
+  };
+  const describeRefusal = (status: number) => `${url.host} refused CC_LANGFUSE_OTLP_HEADERS (${status})`;
+  return {
+    kind: config.kind,
+    // Without a user name and password, which may change.
+    id: hashId(`${url.origin}${url.pathname}${url.search}`),
+    name: 'the Collector',
+    url,
+    settings: { url: 'CC_LANGFUSE_OTLP_URL', credentials: 'CC_LANGFUSE_OTLP_HEADERS' },
+    account: { url: url.href, headers },
+    open: (http) =>
+      new Sender({ post: (outgoing, limits) => postSpans(outgoing, endpoint, http, limits) }, http, {
+        host: url.host,
+        describeRefusal,
+      }),
+    probe: (http, limits) => postSpans([], endpoint, http, limits),
+  };
 }

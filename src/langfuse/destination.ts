@@ -35,6 +35,7 @@ export interface SendReport {
   readonly rejected?: Rejected | undefined;
   /** Why the others are not settled. */
   readonly failure: Failure | undefined;
+  readonly health: Health;
 }
 
 export interface MediaReport {
@@ -55,35 +56,40 @@ export interface ScoreReport {
 
 /** Why a server does not take what it is sent. */
 export interface Trouble {
-  readonly reason: string;
-  /** Whether the reason names the server. */
-  readonly isServerNamed?: boolean;
-  /** Whether the server is down or does not answer in time, so that it may work later. */
-  readonly isOutage: boolean;
+  /** `outage`: it is down or does not answer in time, so it may work later. `refusal`: of the keys, or of the headers for them. */
+  readonly kind: 'outage' | 'refusal' | 'other';
+  /** A sentence for the user. */
+  readonly text: string;
 }
 
-/**
- * Where observations are sent. An export knows nothing else of it. To add a destination, implement this in a file of its own
- * and choose it in `open-destination.ts`.
- */
+/** How a server has taken what it was last sent. */
+export interface Health {
+  /** Whether it accepts what it is sent, or refuses it because of its content: other sessions may get through. */
+  readonly isHealthy: boolean;
+  readonly hasAnswered: boolean;
+  /** Undefined if the last request did not fail, or if the server only asked to wait. */
+  readonly trouble?: Trouble | undefined;
+}
+
+/** Where observations are sent. An export knows nothing else of it. */
 export interface Destination {
   /** The observation in the form in which it is sent. */
   encode(observation: Observation): Outgoing;
   /** Resolves once it is known which of them the server has acknowledged. */
   send(outgoing: readonly Outgoing[], limits: Limits): Promise<SendReport>;
-  /** Uploads the images and documents that an observation refers to. */
-  uploadMedia(observation: Observation, limits: Limits): Promise<MediaReport>;
-  /** Sends the scores of turns that the server has acknowledged. */
-  sendScores(turns: readonly TurnScores[], limits: Limits): Promise<ScoreReport>;
-  /** Whether the server accepts what it is sent, or refuses it because of its content: other sessions may get through. */
-  readonly isHealthy: boolean;
-  /** Why the last request failed; undefined if it did not, or if the server only asked to wait. */
-  readonly trouble: Trouble | undefined;
+  close(): Promise<void>;
+  /** Uploads the images and documents that an observation refers to, if the destination has a place for them. */
+  readonly uploadMedia?: ((observation: Observation, limits: Limits) => Promise<MediaReport>) | undefined;
+  /** Sends the scores of turns that the server has acknowledged, if the destination has a place for them. */
+  readonly sendScores?: ((turns: readonly TurnScores[], limits: Limits) => Promise<ScoreReport>) | undefined;
+}
+
+/** A destination in use. */
+export interface OpenDestination extends Destination {
+  /** That of the last report. */
+  readonly health: Health;
   /** Since when a request has been waiting for its answer, in ms since 1970. */
   readonly waitingSince: number | undefined;
-  /** The HTTP status of the last answer; undefined if there was none. */
-  readonly lastStatus: number | undefined;
   /** Until when the server has asked to wait, in ms since 1970. */
   readonly pausedUntil: number;
-  close(): Promise<void>;
 }

@@ -1,13 +1,11 @@
 import type { Observation } from '../observations/model.js';
-import type { Destination, MediaReport, Outgoing, ScoreReport, SendReport } from './destination.js';
+import type { MediaReport, OpenDestination, Outgoing, ScoreReport, SendReport } from './destination.js';
 import { encodeSpan } from './otlp/span.js';
 
 /** Acknowledges everything and sends nothing: a dry run and a preview only want to know what would be sent. */
-export class DryRunDestination implements Destination {
-  readonly isHealthy = true;
-  readonly trouble = undefined;
+export class DryRunDestination implements OpenDestination {
+  readonly health = { isHealthy: true, hasAnswered: true };
   readonly waitingSince = undefined;
-  readonly lastStatus = undefined;
   readonly pausedUntil = 0;
 
   encode(observation: Observation): Outgoing {
@@ -15,7 +13,7 @@ export class DryRunDestination implements Destination {
   }
 
   async send({ length }: readonly Outgoing[]): Promise<SendReport> {
-    return { settled: length, dropped: [], failure: undefined };
+    return { settled: length, dropped: [], failure: undefined, health: this.health };
   }
 
   async uploadMedia(): Promise<MediaReport> {

@@ -1,30 +1,25 @@
-import { createHash } from 'node:crypto';
-import type { CollectorConfig, DestinationConfig, LangfuseConfig } from '../config/settings.js';
+import type { LangfuseConfig } from '../config/settings.js';
 import { isRecord } from '../shared/json.js';
 import { version } from '../shared/version.js';
-import type { Limits, Trouble } from './destination.js';
+import type { Limits } from './destination.js';
 import type { HttpRequest } from './http/client.js';
-
-/** Where requests go, and the headers that they carry. */
-export type Endpoint = Pick<CollectorConfig, 'url' | 'headers'>;
+import type { OtlpEndpoint } from './otlp/otlp-transport.js';
+import { hashId } from './target.js';
 
 /** Langfuse accepts OpenTelemetry's traces since 3.22, on every server and in every write mode. */
-export function otlpUrl(config: DestinationConfig): URL {
-  return config.kind === 'collector' ? config.url : langfuseUrl(config, '/api/public/otel/v1/traces');
-}
-
-/** Throws if the user's command does not print the secret key in time. */
-export async function otlpEndpoint(config: DestinationConfig, limits: Limits): Promise<Endpoint> {
-  if (config.kind === 'collector') return config;
+export function langfuseOtlp(config: LangfuseConfig): OtlpEndpoint {
   return {
-    url: otlpUrl(config),
-    headers: {
+    url: langfuseUrl(config, '/api/public/otel/v1/traces'),
+    readHeaders: async (limits) => ({
       ...config.headers,
       authorization: await authorization(config, limits),
       // Written straight to the events table: visible at once.
       'x-langfuse-ingestion-version': '4',
       ...SDK_HEADERS,
-    },
+    }),
+    name: 'Langfuse',
+    refusal: 'the server refuses the keys',
+    missing: 'the server has no OTLP endpoint (404); Langfuse has one since version 3.22',
   };
 }
 
@@ -35,6 +30,7 @@ export function langfuseUrl({ baseUrl }: LangfuseConfig, path: string): URL {
   return new URL(`${baseUrl.origin}${baseUrl.pathname.replace(/\/+$/, '')}${path}`);
 }
 
+/** Throws if the user's command does not print the secret key in time. */
 export async function resolveSecretKey({ secretKey }: LangfuseConfig, { deadline }: Limits): Promise<string> {
   return typeof secretKey === 'string' ? secretKey : secretKey(deadline);
 }
@@ -57,36 +53,16 @@ export async function apiRequest(
   return { method, url: langfuseUrl(config, path), headers: { ...config.headers, ...own }, body };
 }
 
-/** Distinguishes projects, servers and Collectors without revealing which they are. */
-export function fingerprint(config: DestinationConfig): string {
-  return createHash('sha256').update(describeDestination(config)).digest('hex').slice(0, 16);
+/** Distinguishes projects and servers without revealing which they are. */
+export function langfuseId({ baseUrl: { origin, pathname }, publicKey }: LangfuseConfig): string {
+  // A slash at the end makes no difference.
+  return hashId(`${origin}${pathname.replace(/(?<=.)\/+$/, '')} ${publicKey}`);
 }
 
-function describeDestination(config: DestinationConfig): string {
-  if (config.kind === 'langfuse') {
-    const { origin, pathname } = config.baseUrl;
-    // A slash at the end makes no difference.
-    return `${origin}${pathname.replace(/(?<=.)\/+$/, '')} ${config.publicKey}`;
-  }
-  const { origin, pathname, search } = config.url;
-  // Without a user name and password, which may change.
-  return `${origin}${pathname}${search}`;
-}
-
-function hostOf(config: DestinationConfig): string {
-  return (config.kind === 'langfuse' ? config.baseUrl : config.url).host;
-}
-
-/** Says for the user what went wrong with a server. */
-export function describeTrouble(config: DestinationConfig, { reason, isServerNamed }: Trouble): string {
-  return isServerNamed ? reason : `sending to ${hostOf(config)} fails: ${reason}`;
-}
-
-export function describeRefusal(config: DestinationConfig, status: number): string {
-  if (config.kind === 'collector') return `${hostOf(config)} refused CC_LANGFUSE_OTLP_HEADERS (${status})`;
+export function describeRefusal({ headers, baseUrl }: LangfuseConfig, status: number): string {
   // A gateway that refuses its headers answers the same as Langfuse does to wrong keys.
-  const hasGateway = Object.keys(config.headers).length > 0;
-  return `Langfuse refused the keys${hasGateway ? ' or CC_LANGFUSE_HEADERS' : ''} (${status}) at ${hostOf(config)}`;
+  const hasGateway = Object.keys(headers).length > 0;
+  return `Langfuse refused the keys${hasGateway ? ' or CC_LANGFUSE_HEADERS' : ''} (${status}) at ${baseUrl.host}`;
 }
 
 /** What Langfuse's answer says about why it refuses, to be added to a sentence. */

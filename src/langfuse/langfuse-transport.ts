@@ -4,7 +4,7 @@ import type { LangfuseConfig } from '../config/settings.js';
 import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import type { Limits, Outgoing } from './destination.js';
-import { fingerprint } from './endpoint.js';
+import { langfuseId, langfuseOtlp } from './endpoint.js';
 import type { Http } from './http/client.js';
 import { postSpans } from './otlp/otlp-transport.js';
 import { isAccepted, type Reply, type Transport } from './transport.js';
@@ -24,7 +24,7 @@ export class LangfuseTransport implements Transport {
     this.#http = http;
     this.#stateFolder = stateFolder;
     if (config.transport !== 'auto') this.#protocol = config.transport;
-    else if (readServersWithoutOtlp(stateFolder).has(fingerprint(config))) this.#protocol = 'ingestion';
+    else if (readServersWithoutOtlp(stateFolder).has(langfuseId(config))) this.#protocol = 'ingestion';
   }
 
   /** Once the server has accepted OTLP, observations are no longer kept to be encoded differently. */
@@ -53,7 +53,7 @@ export class LangfuseTransport implements Transport {
   }
 
   async #postOtlp(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply> {
-    const reply = await postSpans(outgoing, this.#config, this.#http, limits);
+    const reply = await postSpans(outgoing, langfuseOtlp(this.#config), this.#http, limits);
     if (isAccepted(reply)) this.#protocol = 'otlp';
     return reply;
   }
@@ -80,8 +80,8 @@ function readServersWithoutOtlp(stateFolder: string): Map<string, number> {
 /** Remembering only saves requests: if the file cannot be written, the next run finds out for itself. */
 function rememberServer(stateFolder: string, config: LangfuseConfig, { hasOtlp }: { hasOtlp: boolean }): void {
   const servers = readServersWithoutOtlp(stateFolder);
-  if (hasOtlp) servers.delete(fingerprint(config));
-  else servers.set(fingerprint(config), Date.now());
+  if (hasOtlp) servers.delete(langfuseId(config));
+  else servers.set(langfuseId(config), Date.now());
   attempt(() => {
     mkdirSync(stateFolder, { recursive: true, mode: 0o700 });
     const text = `${JSON.stringify(Object.fromEntries(servers))}\n`;

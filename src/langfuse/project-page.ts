@@ -4,7 +4,7 @@ import type { LangfuseConfig } from '../config/settings.js';
 import { writeFileAtomically } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
-import { fingerprint, langfuseUrl } from './endpoint.js';
+import { langfuseId, langfuseUrl } from './endpoint.js';
 import { checkKeys, type ProjectAnswer } from './server.js';
 
 /** The file can be removed at any time: it only saves requests. */
@@ -20,7 +20,7 @@ export function readProjectPage(stateFolder: string, destination: string): strin
 
 /** Returns the URL of the project that the keys belong to. It never changes, so the server is asked once. */
 export async function findProjectPage(langfuse: LangfuseConfig, stateFolder: string): Promise<string> {
-  const destination = fingerprint(langfuse);
+  const destination = langfuseId(langfuse);
   const known = readProjectPage(stateFolder, destination);
   if (known !== undefined) return known;
   const check = await checkKeys(langfuse);
@@ -30,7 +30,7 @@ export async function findProjectPage(langfuse: LangfuseConfig, stateFolder: str
 
 /** Saves the project that the keys belong to, and returns its URL. If it cannot be written, the server is asked again. */
 export function saveProject(langfuse: LangfuseConfig, projectId: string, stateFolder: string): string {
-  const destination = fingerprint(langfuse);
+  const destination = langfuseId(langfuse);
   const page = projectUrl(langfuse, projectId);
   const pages = readPages(stateFolder);
   if (pages[destination] === page) return page;

@@ -1,8 +1,8 @@
 import type { Observation } from '../observations/model.js';
 import { type Failure, otherFailure, toFailure } from '../shared/failure.js';
 import { cutOutgoing } from './cut-outgoing.js';
-import type { Limits, Outgoing, Rejected, SendReport, Trouble } from './destination.js';
-import { isSuccess, NoResponseError } from './http/client.js';
+import type { Destination, Health, Limits, Outgoing, Rejected, SendReport, Trouble } from './destination.js';
+import { isRefusal, isSuccess, NoResponseError } from './http/client.js';
 import { isRetryable, nextAttemptAt, type RetryingHttpClient, waitUntil } from './http/retry.js';
 import { encodeSpan } from './otlp/span.js';
 import { isAccepted, type Reply, type Transport } from './transport.js';
@@ -23,16 +23,23 @@ interface Delivery {
   rejected: Rejected | undefined;
 }
 
+/** How the user is told about a server. */
+interface Described {
+  readonly host: string;
+  describeRefusal(status: number): string;
+}
+
 /** What all destinations that are reached by HTTP share: sends observations and finds out which the server has acknowledged. */
-export class Sender {
+export class Sender implements Destination {
   protected readonly http: RetryingHttpClient;
   readonly #transport: Transport;
+  readonly #server: Described;
   #last: Reply | undefined;
   #trouble: Trouble | undefined;
-  #waitingSince: number | undefined;
 
-  constructor(transport: Transport, http: RetryingHttpClient) {
+  constructor(transport: Transport, http: RetryingHttpClient, server: Described) {
     this.#transport = transport;
+    this.#server = server;
     this.http = http;
   }
 
@@ -42,6 +49,10 @@ export class Sender {
   }
 
   async send(outgoing: readonly Outgoing[], limits: Limits): Promise<SendReport> {
+    return { ...(await this.#sendAll(outgoing, limits)), health: this.#health };
+  }
+
+  async #sendAll(outgoing: readonly Outgoing[], limits: Limits): Promise<Omit<SendReport, 'health'>> {
     const [accepted, refused, cut] = [new Set<number>(), new Set<number>(), new Set<number>()];
     const delivery: Delivery = { outgoing, limits, accepted, refused, cut, refusal: 400, rejected: undefined };
     let failure: Failure | undefined;
@@ -53,31 +64,17 @@ export class Sender {
     const { rejected } = delivery;
     const isSingleRefusal = outgoing.length === 1 && refused.size === 1 && failure === undefined;
     if (accepted.size === 0 && !isSingleRefusal)
-      return { settled: 0, dropped: [], failure: failure ?? otherFailure(describeRefusal(delivery)) };
+      return { settled: 0, dropped: [], failure: failure ?? otherFailure(describeRefusals(delivery)) };
     const unsettled = [...outgoing.keys()].find((index) => !accepted.has(index) && !refused.has(index));
     const settled = unsettled ?? outgoing.length;
     const select = (indexes: Set<number>) => [...indexes].filter((index) => index < settled);
     return { settled, dropped: select(refused), ...(cut.size > 0 && { cut: select(cut) }), rejected, failure };
   }
 
-  get trouble(): Trouble | undefined {
-    return this.#trouble;
-  }
-
-  get waitingSince(): number | undefined {
-    return this.#waitingSince;
-  }
-
-  get lastStatus(): number | undefined {
-    return this.#last?.status;
-  }
-
-  get isHealthy(): boolean {
-    return this.#last !== undefined && this.#last.status !== 429 && this.#trouble === undefined;
-  }
-
-  get pausedUntil(): number {
-    return this.http.pausedUntil;
+  get #health(): Health {
+    const hasAnswered = this.#last !== undefined;
+    const isHealthy = hasAnswered && this.#last?.status !== 429 && this.#trouble === undefined;
+    return { isHealthy, hasAnswered, trouble: this.#trouble };
   }
 
   close(): Promise<void> {
@@ -127,14 +124,12 @@ export class Sender {
   }
 
   async #postRequest(request: readonly Outgoing[], limits: Limits): Promise<Reply> {
-    this.#waitingSince = Date.now();
     const reply = await this.#transport.post(request, limits).catch((error: Error) => error);
-    this.#waitingSince = undefined;
     this.#last = reply instanceof Error ? undefined : reply;
-    if (!(reply instanceof Error)) this.#trouble = findTrouble(reply);
+    if (!(reply instanceof Error)) this.#trouble = findTrouble(reply, this.#server);
     // Any other error, as that there was no time left, says nothing about the server.
     else if (reply instanceof NoResponseError)
-      this.#trouble = { reason: reply.message, isServerNamed: true, isOutage: isFair(reply) };
+      this.#trouble = { kind: isFair(reply) ? 'outage' : 'other', text: reply.message };
     if (reply instanceof Error) throw reply;
     return reply;
   }
@@ -164,15 +159,15 @@ export class Sender {
     delivery.refusal = status;
     const last = outgoing.length - 1;
     if (last === 0) {
-      if (!isAccepted(await this.#post([], delivery))) throw new Error(describeRefusal(delivery));
+      if (!isAccepted(await this.#post([], delivery))) throw new Error(describeRefusals(delivery));
     } else if (accepted.size === 0 && refused.size === MAX_REFUSALS_WITHOUT_SUCCESS && index !== last) {
       await this.#deliver([last], delivery);
-      if (accepted.size === 0) throw new Error(describeRefusal(delivery));
+      if (accepted.size === 0) throw new Error(describeRefusals(delivery));
     }
   }
 }
 
-function describeRefusal({ refusal }: Delivery): string {
+function describeRefusals({ refusal }: Delivery): string {
   return `the server refuses every span (${refusal})`;
 }
 
@@ -183,10 +178,12 @@ function isFair({ waitedMs = FAIR_WAIT_MS }: NoResponseError): boolean {
   return waitedMs >= FAIR_WAIT_MS;
 }
 
-function findTrouble({ status, problem }: Reply): Trouble | undefined {
+function findTrouble({ status, problem }: Reply, { host, describeRefusal }: Described): Trouble | undefined {
   if (problem === undefined && (isSuccess(status) || status === 400 || status === 413 || status === 429))
     return undefined;
-  return { reason: problem ?? describeStatus(status), isOutage: status === 408 || status >= 500 };
+  if (isRefusal(status)) return { kind: 'refusal', text: describeRefusal(status) };
+  const text = `sending to ${host} fails: ${problem ?? describeStatus(status)}`;
+  return { kind: status === 408 || status >= 500 ? 'outage' : 'other', text };
 }
 
 function describeStatus(status: number): string {

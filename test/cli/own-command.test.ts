@@ -33,7 +33,15 @@ test('what dashboard, prices and status say to run is what npx can start', async
     await expect(command([], { CLAUDE_CONFIG_DIR: '/nowhere' })).rejects.toThrow('run npx cc-langfuse install');
   const pending = Array.from({ length: 6 }, () => ({ sessionId: 'a', attempts: 1, reason: 'down', since: 0 }));
   const tracing = { isOn: true, message: 'on', problems: ['keys: missing'] };
-  const status = { version: '0', tracing, destination: undefined, here: undefined, newest: undefined, pending };
+  const status = {
+    version: '0',
+    tracing,
+    destination: undefined,
+    sendsTo: 'nowhere',
+    here: undefined,
+    newest: undefined,
+    pending,
+  };
   const text = formatStatus(status, '/home/me', 0).join('\n');
   expect(text).toContain('npx cc-langfuse doctor says how to fix it');
   expect(text).toContain('and 1 more: npx cc-langfuse sessions --limit all');

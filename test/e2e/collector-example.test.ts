@@ -1,7 +1,7 @@
 import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { otlpEndpoint } from '../../src/langfuse/endpoint.js';
+import { langfuseOtlp } from '../../src/langfuse/endpoint.js';
 import type { CollectorConfig } from '../support/collector-schema.js';
 import { ConfiguredCollector, exporterHeaders, parseCollectorConfig } from '../support/configured-collector.js';
 import { langfuseAt, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
@@ -28,12 +28,12 @@ beforeEach(async () => {
 afterEach(() => workplace.close());
 
 test('the example forwards to the endpoint that the hook itself would use, with the same headers', async () => {
-  const { url, headers } = await otlpEndpoint(langfuseAt(workplace.server.url), { deadline: Date.now() });
+  const { url, readHeaders } = langfuseOtlp(langfuseAt(workplace.server.url));
   const [exporter, ...more] = Object.values(config.exporters);
   if (!exporter) throw new Error('the example has no exporter');
   expect(more).toEqual([]);
   expect(`${exporter.endpoint}/v1/traces`).toBe(url.href);
-  expect(headers).toMatchObject(exporterHeaders(config, exporter));
+  expect(await readHeaders({ deadline: Date.now() })).toMatchObject(exporterHeaders(config, exporter));
 });
 
 test('the example defines every component that it uses, and uses every one that it defines', () => {

@@ -234,7 +234,7 @@ describe('cc-langfuse rate refuses', () => {
     workplace.env = { ...workplace.env, CC_LANGFUSE_OTLP_URL: collector.url };
     append(1);
     await stop();
-    expect(await rate('good')).toMatchObject(refusal('the session was sent to a Collector, which takes no scores'));
+    expect(await rate('good')).toMatchObject(refusal('the session was sent to the Collector, which takes no scores'));
   });
 
   test('a rating that the server does not take', async () => {

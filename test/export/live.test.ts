@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Destination } from '../../src/langfuse/destination.js';
+import type { Destination, OpenDestination } from '../../src/langfuse/destination.js';
 import { otherFailure } from '../../src/shared/failure.js';
 import { numbersFrom } from '../faults/random.js';
 import { Exporter } from '../support/exporter.js';
@@ -69,7 +69,7 @@ describe('a session that is followed becomes the observations in its expected.js
 });
 
 /** A destination that stops in the middle of a request now and then, as if the follower were killed there. */
-function unreliable(destination: Destination, random: () => number): Destination {
+function unreliable(destination: OpenDestination, random: () => number): OpenDestination {
   return new Proxy(destination, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name, target);
@@ -77,7 +77,7 @@ function unreliable(destination: Destination, random: () => number): Destination
       const send: Destination['send'] = async (outgoing, limits) => {
         if (random() < 0.5) return target.send(outgoing, limits);
         const some = outgoing.slice(0, Math.floor(random() * outgoing.length));
-        const report = some.length > 0 ? await target.send(some, limits) : { dropped: [] };
+        const report = some.length > 0 ? await target.send(some, limits) : { dropped: [], health: target.health };
         return { ...report, settled: some.length, failure: otherFailure('killed') };
       };
       return send;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Destination } from '../../src/langfuse/destination.js';
-import { otlpUrl } from '../../src/langfuse/endpoint.js';
+import { langfuseOtlp } from '../../src/langfuse/endpoint.js';
 import { openDestination } from '../../src/langfuse/open-destination.js';
 import type { Observation } from '../../src/observations/model.js';
 import { LangfuseServer, langfuseAt, type OtlpSpan, stored } from '../support/langfuse-server.js';
@@ -48,7 +48,7 @@ describe('an accepted request', () => {
   });
 
   test('goes below the path of the base URL, which may end with a slash', () => {
-    const endpoint = (url: string) => otlpUrl(langfuseAt(url)).href;
+    const endpoint = (url: string) => langfuseOtlp(langfuseAt(url)).url.href;
     expect(endpoint('https://a.example/langfuse/')).toBe('https://a.example/langfuse/api/public/otel/v1/traces');
     expect(endpoint('https://a.example')).toBe('https://a.example/api/public/otel/v1/traces');
   });

@@ -5,7 +5,7 @@ import { recordStart } from '../../src/commands/hook/record-run.js';
 import { describingVariables } from '../../src/config/settings.js';
 import type { ExportContext, ExportReport, ExportRequest } from '../../src/export/export-request.js';
 import { exportSession } from '../../src/export/session.js';
-import type { Destination } from '../../src/langfuse/destination.js';
+import type { OpenDestination } from '../../src/langfuse/destination.js';
 import { openDestination } from '../../src/langfuse/open-destination.js';
 import type { Caller } from '../../src/observations/model.js';
 import { logPath, openLog } from '../../src/shared/log.js';
@@ -23,9 +23,9 @@ interface ExporterOptions extends Pick<ExportContext, 'observer' | 'partBytes' |
 export class Exporter {
   readonly folder: string;
   readonly server: LangfuseServer;
-  readonly destination: Destination;
+  readonly destination: OpenDestination;
 
-  private constructor(folder: string, server: LangfuseServer, destination: Destination) {
+  private constructor(folder: string, server: LangfuseServer, destination: OpenDestination) {
     this.folder = folder;
     this.server = server;
     this.destination = destination;

@@ -5,7 +5,7 @@ import { IDLE_MS } from '../../export/read-turns.js';
 import { exportSession } from '../../export/session.js';
 import { NOTHING, sumTallies, type Tally } from '../../export/tally.js';
 import { isUnchanged } from '../../export/unchanged.js';
-import { fingerprint } from '../../langfuse/endpoint.js';
+import { fingerprint } from '../../langfuse/open-destination.js';
 import { attempt } from '../../shared/attempt.js';
 import { groupBy } from '../../shared/group-by.js';
 import type { Entry } from '../../state/entry.js';
@@ -60,7 +60,7 @@ export async function backfill(
         const settings = folders.get(folder) ?? readCommandSettings(context.shell, folder);
         folders.set(folder, settings);
         const result = isOver ? notTried : await backfillSession(session, await settings, { ...context, agentFolders });
-        if (result.outcome === 'failed' && !result.isLocal && !context.destination.isHealthy) failures += 1;
+        if (result.outcome === 'failed' && !result.isLocal && !context.destination.health.isHealthy) failures += 1;
         else if (result.outcome === 'exported') failures = 0;
         results.set(session, result);
         context.progress?.end(session);

@@ -11,10 +11,10 @@ import { adviseOnKeys } from '../../config/missing-keys.js';
 import { type LangfuseConfig, readSettings, type Settings } from '../../config/settings.js';
 import { sumTallies } from '../../export/tally.js';
 import { DryRunDestination } from '../../langfuse/dry-run-destination.js';
-import { fingerprint } from '../../langfuse/endpoint.js';
-import { openDestination } from '../../langfuse/open-destination.js';
+import { findTarget, fingerprint, openDestination } from '../../langfuse/open-destination.js';
 import { saveProject, sessionsPage } from '../../langfuse/project-page.js';
 import { checkKeys } from '../../langfuse/server.js';
+import type { Target } from '../../langfuse/target.js';
 import { openLog } from '../../shared/log.js';
 import { DryRunState } from '../../state/dry-run.js';
 import { StateStore } from '../../state/store.js';
@@ -50,20 +50,19 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   if (sessions.length === 0) printStderr(explainNoSessions(request));
   const isSending = !request.isDryRun && sessions.length > 0;
   if (isSending && !request.assumeYes && (!canAsk() || request.output !== 'words')) throw noTerminal();
-  // A Collector has no keys to check, and no page.
-  const project =
-    destination?.kind === 'langfuse' && isSending ? await findProject(destination, stateFolder(env)) : undefined;
+  const target = destination && isSending ? findTarget(destination) : undefined;
+  const project = target?.langfuse && (await findProject(target.langfuse, stateFolder(env)));
   const backfillAll = (isDryRun: boolean) => exportAll(sessions, { ...request, isDryRun }, { shell, env, settings });
   if (isSending && !request.assumeYes) {
     const { results: expected, isInterrupted } = await backfillAll(true);
     if (isInterrupted) return 130;
-    if (!(await isConfirmed(expected, request, describeGoal(destination, project)))) {
+    if (!(await isConfirmed(expected, request, describeGoal(target, project)))) {
       printStderr('nothing was sent');
       return 0;
     }
   }
   if (request.force && isSending) printStderr(FORCE_WARNING);
-  const page = destination?.kind === 'langfuse' && isSending ? sessionsPage(destination, project) : undefined;
+  const page = target?.langfuse && sessionsPage(target.langfuse, project);
   const { results, isInterrupted } = await backfillAll(request.isDryRun);
   if (request.output === 'json') printJson(buildJsonReport(results, request, page));
   else if (request.output === 'none') for (const line of listReasons(results, ['failed'])) printStderr(line.trim());
@@ -131,9 +130,10 @@ async function isConfirmed(expected: readonly SessionResult[], request: Backfill
   return confirm(`${plural(turns, 'turn')} of ${sessions} (${billed}) will be sent to ${goal}.${off} Send?`);
 }
 
-function describeGoal(config: Settings['destination'], project: { name: string } | undefined): string {
-  if (config?.kind !== 'langfuse') return `the Collector at ${config?.url.host}`;
-  return project ? `project "${toOneLine(project.name)}" at ${config.baseUrl.host}` : config.baseUrl.host;
+function describeGoal(target: Target | undefined, project: { name: string } | undefined): string {
+  const host = target?.url.host ?? '';
+  if (!target?.langfuse) return `${target?.name} at ${host}`;
+  return project ? `project "${toOneLine(project.name)}" at ${host}` : host;
 }
 
 /** Returns the project that the keys belong to. A wrong key is better reported now than after an hour of reading. */

@@ -7,6 +7,7 @@ import { readCommandSettings } from '../../config/folder-settings.js';
 import { adviseOnKeys } from '../../config/missing-keys.js';
 import { readSettings } from '../../config/settings.js';
 import { DashboardApi } from '../../langfuse/dashboards.js';
+import { findTarget } from '../../langfuse/open-destination.js';
 import { projectUrl } from '../../langfuse/project-page.js';
 import { checkKeys } from '../../langfuse/server.js';
 import { listFilters, listWidgets, MARK, NAME } from './charts.js';
@@ -43,22 +44,23 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     await printJson({ dashboard: { name: NAME, description: MARK, filters }, widgets });
     return 0;
   }
-  if (destination?.kind !== 'langfuse')
+  const langfuse = destination && findTarget(destination).langfuse;
+  if (!langfuse)
     throw new UsageError(
       `dashboard needs a Langfuse server and its keys: ${adviseOnKeys(shell, `run ${ownCommand()} install, or set them in the shell`)}`,
     );
   if (!values.yes && !canAsk()) throw noTerminal();
-  const check = await checkKeys(destination);
+  const check = await checkKeys(langfuse);
   if (check.kind !== 'accepted') throw new Error(check.problem);
-  const api = new DashboardApi(destination, { deadline: Date.now() + TIMEOUT_MS });
+  const api = new DashboardApi(langfuse, { deadline: Date.now() + TIMEOUT_MS });
   const known = findOwn(await api.listDashboards());
-  const goal = `in project "${toOneLine(check.project.name)}" at ${destination.baseUrl.host}`;
+  const goal = `in project "${toOneLine(check.project.name)}" at ${langfuse.baseUrl.host}`;
   const question = `${known ? 'Replace the charts of' : 'Make'} the dashboard "${NAME}" ${goal}?`;
   if (!values.yes && !(await confirm(question))) {
     printStderr('nothing was sent');
     return 0;
   }
   const id = await makeDashboard(api, known, filters);
-  await printStdout(`${projectUrl(destination, check.project.id)}/dashboards/${encodeURIComponent(id)}`);
+  await printStdout(`${projectUrl(langfuse, check.project.id)}/dashboards/${encodeURIComponent(id)}`);
   return 0;
 }

@@ -55,7 +55,8 @@ export async function exportEvents(
     // The state has recorded what could not be sent, and which turns are over.
     if (each.file !== undefined) removeLeft(each.file);
     isOwnSaved ||= each === own;
-    if (result === 'unsent' && !context.destination.isHealthy) return { isDone, isServerAtFault: true, isOwnSaved };
+    if (result === 'unsent' && !context.destination.health.isHealthy)
+      return { isDone, isServerAtFault: true, isOwnSaved };
   }
   return { isDone, isServerAtFault: false, isOwnSaved };
 }

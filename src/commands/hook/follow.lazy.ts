@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { stateFolder } from '../../config/claude-folder.js';
 import { readSettings, type Settings } from '../../config/settings.js';
-import { fingerprint } from '../../langfuse/endpoint.js';
-import { openDestination } from '../../langfuse/open-destination.js';
+import { fingerprint, openDestination } from '../../langfuse/open-destination.js';
 import { type Log, openLog } from '../../shared/log.js';
 import { isRunning, takeLock } from '../../state/lock.js';
 import { sessionFolder } from '../../state/store.js';

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readHookSettings } from '../../config/folder-settings.js';
 import type { ExportReport } from '../../export/export-request.js';
 import { exportSession } from '../../export/session.js';
-import type { Destination } from '../../langfuse/destination.js';
+import type { OpenDestination } from '../../langfuse/destination.js';
 import type { Log } from '../../shared/log.js';
 import { isRunning, type Lock } from '../../state/lock.js';
 import { forgetOutage, isOngoing, readOutage, rememberOutage } from '../../state/servers.js';
@@ -37,7 +37,7 @@ interface Followed {
   readonly folder: string;
   /** The right to be the session's only follower. */
   readonly lock: Lock;
-  readonly destination: Destination;
+  readonly destination: OpenDestination;
   readonly destinationId: string;
   readonly log: Log;
 }
@@ -131,13 +131,13 @@ export class Follower {
       this.#failures = 0;
       this.#lastFailure = undefined;
       this.#isOpen = report.isOpen ?? false;
-      if (outage && destination.isHealthy) forgetOutage(folder, destinationId);
+      if (outage && destination.health.isHealthy) forgetOutage(folder, destinationId);
       return { isDone: true, restMs };
     }
     // Of what was not acknowledged, nobody knows which agent it belongs to.
     this.#agentsRead.clear();
     this.#failures += 1;
-    if (destination.trouble?.isOutage) rememberOutage(folder, destinationId, Date.now());
+    if (destination.health.trouble?.kind === 'outage') rememberOutage(folder, destinationId, Date.now());
     const pause = Math.min(FIRST_PAUSE_MS * 2 ** (this.#failures - 1), LONGEST_PAUSE_MS);
     return { isDone: false, restMs: pause };
   }

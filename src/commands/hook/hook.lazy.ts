@@ -14,10 +14,7 @@ import {
 } from '../../config/settings.js';
 import type { ExportContext } from '../../export/export-request.js';
 import { IDLE_MS } from '../../export/read-turns.js';
-import type { Destination } from '../../langfuse/destination.js';
-import { describeRefusal, describeTrouble, fingerprint } from '../../langfuse/endpoint.js';
-import { isRefusal } from '../../langfuse/http/client.js';
-import { openDestination } from '../../langfuse/open-destination.js';
+import { fingerprint, openDestination } from '../../langfuse/open-destination.js';
 import { attempt } from '../../shared/attempt.js';
 import type { FailureCode } from '../../shared/failure.js';
 import { type Log, openLog } from '../../shared/log.js';
@@ -146,7 +143,7 @@ async function exportEvent(
   const destination = await openDestination(config, folder);
   const { destination: destinationId } = identity;
   const deadline = findDeadline(run, destinationId);
-  const context: ExportContext = { state, destination, destinationId, env: run.env, deadline, log };
+  const context = { state, destination, destinationId, env: run.env, deadline, log };
   const health = new ServerHealth(run, destination, destinationId);
   try {
     const own = { event, file: entrance.file };
@@ -155,13 +152,13 @@ async function exportEvent(
     saveStatusLine(folder, sessionId, () => state.read(sessionId, destinationId));
     health.save();
     // If the server is at fault, the turns of other sessions will not get through either.
-    const isUseful = isDone || destination.isHealthy;
+    const isUseful = isDone || destination.health.isHealthy;
     if (isUseful) await recoverOthers(run, state, context);
     entrance.post?.slot.release();
     if (entrance.post && isUseful) await exportLeftMeanwhile(folder, context);
     health.save();
     const entry = attempt(() => state.read(sessionId, destinationId));
-    saveNotice(run, config, destination, entry?.pending);
+    saveNotice(run, context, entry?.pending);
   } finally {
     entrance.post?.session.release();
     entrance.post?.slot.release();
@@ -184,21 +181,17 @@ const IS_FOR_USER: { readonly [code in FailureCode]: boolean } = { rules: true, 
 
 /** Lets the next hook say in the terminal why nothing is sent: the rules for redaction, the keys or what prints them, or the URL. */
 function saveNotice(
-  run: HookRun,
-  config: DestinationConfig,
-  destination: Destination,
+  { settings, folder, env }: HookRun,
+  { destination, destinationId }: ExportContext,
   pending: Entry['pending'],
 ): void {
-  const { settings, folder, env } = run;
-  const { lastStatus, trouble } = destination;
+  const { trouble, hasAnswered } = destination.health;
   const isForUser = pending?.code !== undefined && IS_FOR_USER[pending.code];
   const hold = settings.hold?.text ?? (isForUser ? pending.reason : undefined);
   if (hold !== undefined) saveRefusal(folder, hold, env);
-  else if (lastStatus !== undefined && isRefusal(lastStatus))
-    saveRefusal(folder, describeRefusal(config, lastStatus), env);
-  else if (trouble && isWrongUrl(folder, fingerprint(config)))
-    saveRefusal(folder, describeTrouble(config, trouble), env);
-  else if (lastStatus !== undefined) saveRefusal(folder, undefined, env);
+  else if (trouble && (trouble.kind === 'refusal' || isWrongUrl(folder, destinationId)))
+    saveRefusal(folder, trouble.text, env);
+  else if (hasAnswered) saveRefusal(folder, undefined, env);
 }
 
 /**
@@ -272,7 +265,7 @@ async function recoverOthers(
     const request = { ...session, occasion: 'recovery', closing: { kind: 'nothing' }, agents } as const;
     const result = await exportAndLog(request, context);
     // If the server is at fault, it will not accept the others either.
-    if (result === 'unsent' && !destination.isHealthy) return;
+    if (result === 'unsent' && !destination.health.isHealthy) return;
     // What has just been left is newer.
     await exportLeft(folder, occasion, context);
   }

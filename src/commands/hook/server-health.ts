@@ -1,4 +1,4 @@
-import type { Destination } from '../../langfuse/destination.js';
+import type { OpenDestination } from '../../langfuse/destination.js';
 import { forgetOutage, hasAcknowledged, isOngoing, readOutage, rememberOutage } from '../../state/servers.js';
 
 /** During an outage somebody waits no longer than this. It is enough to find that the server works again. */
@@ -32,11 +32,11 @@ export function isWrongUrl(folder: string, destinationId: string): boolean {
 /** Remembers whether the server works, for later runs. */
 export class ServerHealth {
   readonly #folder: string;
-  readonly #destination: Destination;
+  readonly #destination: OpenDestination;
   readonly #id: string;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ folder, startedAt, worker, settings }: Timing, destination: Destination, id: string) {
+  constructor({ folder, startedAt, worker, settings }: Timing, destination: OpenDestination, id: string) {
     this.#folder = folder;
     this.#destination = destination;
     this.#id = id;
@@ -45,9 +45,9 @@ export class ServerHealth {
   }
 
   save(): void {
-    const { trouble, isHealthy } = this.#destination;
+    const { trouble, isHealthy } = this.#destination.health;
     if (isHealthy) forgetOutage(this.#folder, this.#id);
-    else if (trouble?.isOutage) rememberOutage(this.#folder, this.#id, Date.now());
+    else if (trouble?.kind === 'outage') rememberOutage(this.#folder, this.#id, Date.now());
   }
 
   close(): void {

@@ -7,7 +7,7 @@ import { readCommandSettings } from '../../config/folder-settings.js';
 import { adviseOnKeys } from '../../config/missing-keys.js';
 import { type DestinationConfig, readSettings } from '../../config/settings.js';
 import { findTurn } from '../../export/find-turn.js';
-import { fingerprint } from '../../langfuse/endpoint.js';
+import { findTarget, fingerprint } from '../../langfuse/open-destination.js';
 import { findProjectPage, readProjectPage, sessionUrl, turnUrl } from '../../langfuse/project-page.js';
 import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
@@ -87,8 +87,9 @@ async function findPageOf(
   if (known !== undefined) return known;
   if (config === undefined)
     throw new UsageError(`open needs the session's keys once: ${adviseOnKeys(shell, 'set them in the shell')}`);
-  if (fingerprint(config) !== destination)
+  const { id, langfuse, name } = findTarget(config);
+  if (id !== destination)
     throw new Error('the session is in another project than that of your keys; set its keys, then open it');
-  if (config.kind === 'collector') throw new Error('the session was sent to a Collector, which has no pages');
-  return findProjectPage(config, folder);
+  if (!langfuse) throw new Error(`the session was sent to ${name}, which has no pages`);
+  return findProjectPage(langfuse, folder);
 }

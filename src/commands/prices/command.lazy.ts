@@ -18,6 +18,7 @@ import {
   type Model,
   type ModelDefinition,
 } from '../../langfuse/models.js';
+import { findTarget } from '../../langfuse/open-destination.js';
 import { nameModel } from '../../observations/build/model-name.js';
 import { attempt } from '../../shared/attempt.js';
 import { COUNTED_KINDS, type CountedKind, readAccountSteps } from '../../transcript/sessions/cost-account.js';
@@ -44,7 +45,8 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   const values = parseOptions('prices', args, OPTIONS);
   const { env } = await readCommandSettings(shell, process.cwd());
   const { destination } = await readSettings(env);
-  if (destination?.kind !== 'langfuse')
+  const langfuse = destination && findTarget(destination).langfuse;
+  if (!langfuse)
     throw new UsageError(
       `prices needs a Langfuse server and its keys: ${adviseOnKeys(shell, `run ${ownCommand()} install, or set them in the shell`)}`,
     );
@@ -59,18 +61,18 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     printStderr('no session on disk has an account of its costs, which Claude Code writes when it ends');
     return 0;
   }
-  const models = await fetchModels(destination, { deadline: Date.now() + TIMEOUT_MS });
+  const models = await fetchModels(langfuse, { deadline: Date.now() + TIMEOUT_MS });
   for (const model of learned) await printStdout(describeModel(model, models).join('\n'));
   const definitions = learned.flatMap((model) => (hasPrice(models, model.model) ? [] : (planDefinition(model) ?? [])));
   const wanted = definitions.filter(({ modelName }) => !findOwn(models, modelName));
   if (isDryRun) for (const definition of wanted) await printStdout(`POST /api/public/models ${formatJson(definition)}`);
   if (isDryRun || wanted.length === 0) return 0;
   const names = wanted.map(({ modelName }) => modelName).join(', ');
-  if (!values.yes && !(await confirm(`Define ${names} with these prices at ${destination.baseUrl.host}?`))) {
+  if (!values.yes && !(await confirm(`Define ${names} with these prices at ${langfuse.baseUrl.host}?`))) {
     printStderr('nothing was sent');
     return 0;
   }
-  return defineAll(wanted, destination);
+  return defineAll(wanted, langfuse);
 }
 
 async function defineAll(definitions: readonly ModelDefinition[], langfuse: LangfuseConfig): Promise<number> {

@@ -7,8 +7,7 @@ import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { type DestinationConfig, readSettings } from '../../config/settings.js';
 import { type FoundTurn, findTurn } from '../../export/find-turn.js';
-import { fingerprint } from '../../langfuse/endpoint.js';
-import { openDestination } from '../../langfuse/open-destination.js';
+import { findTarget, fingerprint, openDestination } from '../../langfuse/open-destination.js';
 import { determineEnding } from '../../observations/build/ending.js';
 import { buildRating } from '../../observations/build/rating.js';
 import { RATING, type TurnScores } from '../../observations/build/scores.js';
@@ -79,9 +78,10 @@ async function send(
   folder: string,
 ): Promise<string | undefined> {
   if (config === undefined || fingerprint(config) !== id) return 'your keys are not those of its project';
-  if (config.kind === 'collector') throw new Error('the session was sent to a Collector, which takes no scores');
   const destination = await openDestination(config, folder);
   try {
+    if (!destination.sendScores)
+      throw new Error(`the session was sent to ${findTarget(config).name}, which takes no scores`);
     const { refused, failure } = await destination.sendScores([rating], { deadline: Date.now() + TIMEOUT_MS });
     if (refused.length > 0) throw new Error('the server refuses the rating');
     return failure?.text;

@@ -10,7 +10,7 @@ import { readSettings, type Settings } from '../../config/settings.js';
 import { type Costs, findSessionCosts } from '../../costs/ledger.js';
 import { readAllUsage } from '../../costs/read-usage.js';
 import { countUntraced } from '../../export/untraced-turns.js';
-import { fingerprint } from '../../langfuse/endpoint.js';
+import { fingerprint } from '../../langfuse/open-destination.js';
 import { createRedactor, type Redact } from '../../observations/redaction/redact.js';
 import { attempt } from '../../shared/attempt.js';
 import type { Entry } from '../../state/entry.js';

@@ -15,9 +15,11 @@ import {
 } from '../../config/claude-settings.js';
 import { saveInstalledDestination } from '../../config/installed-destinations.js';
 import { programInForce, programsFolder } from '../../config/installed-program.js';
-import { type CollectorConfig, readSettings } from '../../config/settings.js';
+import { readSettings } from '../../config/settings.js';
 import { type Scope, settingsPath } from '../../config/settings-paths.js';
+import { findTarget } from '../../langfuse/open-destination.js';
 import { saveProject, sessionsPage } from '../../langfuse/project-page.js';
+import type { Target } from '../../langfuse/target.js';
 import { withoutUndefined } from '../../shared/json.js';
 import { version } from '../../shared/version.js';
 import { checkHookConflicts } from '../doctor/checks/hooks.js';
@@ -110,11 +112,12 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   // Fails before the user is asked for keys if they could not be written.
   plan({});
   const { destination } = await readSettings({ ...commandEnvironment(env), ...block });
-  const collector = destination?.kind === 'collector' ? destination : undefined;
-  if (collector && Object.keys(given).length > 0)
-    throw new UsageError('CC_LANGFUSE_OTLP_URL is set, so keys and server are not used: remove it, or leave them out');
-  const needsKeys = scope !== 'project' && !collector;
-  if (!isDryRun && !assumeYes && !collector && !canAsk())
+  const target = destination && findTarget(destination);
+  const other = target?.langfuse ? undefined : target;
+  if (other && Object.keys(given).length > 0)
+    throw new UsageError(`${other.settings.url} is set, so keys and server are not used: remove it, or leave them out`);
+  const needsKeys = scope !== 'project' && !other;
+  if (!isDryRun && !assumeYes && !other && !canAsk())
     throw noTerminal('use --yes, with --public-key and --secret-key-stdin');
 
   const known = { ...readKnownCredentials(block, env), ...given, headers: await readGatewayHeaders(env) };
@@ -140,7 +143,7 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
     printStdout(`${path} is up to date; nothing was changed${installed ? ' in it' : ''}`);
   else printStdout(`registered ${Object.keys(events).join(', ')} in ${path}`);
   if (backup !== undefined) printStdout(`backup: ${backup}`);
-  printStdout(describeNextSteps(checked ?? collector, TRACE_TO_LANGFUSE, scope));
+  printStdout(describeNextSteps(checked ?? other, TRACE_TO_LANGFUSE, scope));
   warn([
     ...findConflicts(change, env),
     ...(checked ? checkExposure(path) : []),
@@ -191,18 +194,14 @@ function readKnownCredentials(block: NodeJS.ProcessEnv, env: NodeJS.ProcessEnv):
   return own.publicKey !== undefined && own.secretKey !== undefined ? own : readCredentials(commandEnvironment(env));
 }
 
-function describeNextSteps(
-  goal: CheckedCredentials | CollectorConfig | undefined,
-  tracing: string,
-  scope: Scope,
-): string {
+function describeNextSteps(goal: CheckedCredentials | Target | undefined, tracing: string, scope: Scope): string {
   if (tracing !== 'true') return `TRACE_TO_LANGFUSE is ${tracing} in that file: nothing is exported until it is true`;
   if (!goal)
     return `The file is shared by everyone who works on the project, so it contains neither keys nor paths. Each of them needs
 cc-langfuse on the PATH, and LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY in the environment or in their own settings.`;
   const earlier = `To send ${scope === 'user' ? 'earlier' : "this directory's earlier"} sessions there: ${ownCommand()} backfill.`;
   if ('url' in goal)
-    return `Next: start a new Claude Code session. Its turns go to the Collector at ${goal.url.host} (CC_LANGFUSE_OTLP_URL).
+    return `Next: start a new Claude Code session. Its turns go to ${goal.name} at ${goal.url.host} (${goal.settings.url}).
 To test that: ${ownCommand()} doctor. ${earlier}`;
   const page = sessionsPage(buildLangfuseConfig(goal), goal.project);
   return `Next: start a new Claude Code session. After its first answer it appears at ${page}

@@ -1,5 +1,3 @@
-import type { DestinationConfig } from '../../config/settings.js';
-import { fingerprint } from '../../langfuse/endpoint.js';
 import { turnUrl } from '../../langfuse/project-page.js';
 import { deriveTurnTrace } from '../../observations/build/ids.js';
 import { attempt } from '../../shared/attempt.js';
@@ -22,7 +20,8 @@ export interface SentTurn {
 
 /** Where turns are sent, and what is known of it. */
 export interface Goal {
-  readonly destination: DestinationConfig | undefined;
+  /** Its id. */
+  readonly destination: string | undefined;
   /** The page of the project that the keys belong to, if it is known. */
   readonly projectPage: string | undefined;
 }
@@ -31,9 +30,7 @@ export interface Goal {
 export function findSentTurn(session: SessionOverview, state: StateStore, goal: Goal): SentTurn | undefined {
   const { destination, projectPage } = goal;
   const { sessionId } = session;
-  const entry = attempt(() =>
-    destination ? state.read(sessionId, fingerprint(destination)) : state.readNewest(sessionId),
-  );
+  const entry = attempt(() => (destination ? state.read(sessionId, destination) : state.readNewest(sessionId)));
   if (!entry || entry.turnCount === 0) return undefined;
   const traceId = findTraceId(entry);
   return {

@@ -15,7 +15,7 @@ export function formatStatus(status: Status, home: string, now: number): string[
   const rows: readonly [label: string, texts: readonly string[]][] = [
     ['version', [status.version]],
     ['tracing', describeTracing(status)],
-    ['sends to', [describeDestination(status)]],
+    ['sends to', [status.sendsTo]],
     ['last turn here', describeHere(status, now)],
     ['last of all', describeNewest(status, now)],
     ['pending', describePending(status, now)],
@@ -30,12 +30,6 @@ export function formatStatus(status: Status, home: string, now: number): string[
 function describeTracing({ tracing: { message, fix, problems } }: Status): string[] {
   if (problems.length === 0) return fix === undefined ? [message] : [message, `→ ${fix}`];
   return [message, ...problems.map((problem) => `but ${problem}`), `${ownCommand()} doctor says how to fix it`];
-}
-
-function describeDestination({ destination }: Status): string {
-  if (!destination) return 'nowhere: the keys or the URL are missing';
-  const { url, publicKey } = destination;
-  return publicKey === undefined ? `the Collector at ${url}` : `${url} (${publicKey})`;
 }
 
 function describeHere({ here }: Status, now: number): string[] {

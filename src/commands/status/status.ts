@@ -1,10 +1,11 @@
 import { listSessions, ranIn } from '../../cli/session-selection.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { commandEnvironment, readSettingsFiles } from '../../config/claude-settings.js';
-import { type DestinationConfig, readSettings } from '../../config/settings.js';
+import { readSettings } from '../../config/settings.js';
 import { countUntraced } from '../../export/untraced-turns.js';
-import { fingerprint } from '../../langfuse/endpoint.js';
+import { findTarget } from '../../langfuse/open-destination.js';
 import { readProjectPage } from '../../langfuse/project-page.js';
+import type { Target } from '../../langfuse/target.js';
 import { attempt } from '../../shared/attempt.js';
 import { version } from '../../shared/version.js';
 import { isMutedNow } from '../../state/runs.js';
@@ -29,6 +30,8 @@ export interface Status {
     readonly problems: readonly string[];
   };
   readonly destination: { readonly kind: string; readonly url: string; readonly publicKey?: string } | undefined;
+  /** The destination in words. */
+  readonly sendsTo: string;
   /** Of the newest session of this directory; `turn` is undefined if nothing of it was sent. */
   readonly here: Here | undefined;
   /** The newest turn of any session that was sent. */
@@ -58,13 +61,14 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
   const state = new StateStore(folder);
   const sessions = listSessions(claudeFolder(settings.hookEnv), () => {});
   const here = sessions.find(ranIn(cwd));
-  const destination = await findDestination(settings);
-  const goal = { destination, projectPage: destination && readProjectPage(folder, fingerprint(destination)) };
+  const target = await findHookTarget(settings);
+  const goal = { destination: target?.id, projectPage: target && readProjectPage(folder, target.id) };
   const mask = createMask([settings.hookEnv, commandEnvironment(env)]);
   return mask({
     version,
     tracing: describeTracing(findings, isMutedNow(here && attempt(() => state.readSession(here.sessionId))?.mutes)),
-    destination: destination && describeDestination(destination),
+    destination: target && showTarget(target),
+    sendsTo: target ? describeTarget(target) : 'nowhere: the keys or the URL are missing',
     here: here && describeHere(here, state, goal),
     newest: findNewestTurn(sessions, state, goal),
     pending: listPending(state.all()).map(({ destination: _, ...each }) => each),
@@ -78,9 +82,10 @@ function describeHere(session: SessionOverview, state: StateStore, goal: Goal): 
 }
 
 /** Claude Code keeps a plugin's secret key to itself, but the rest says where its hooks send to. */
-async function findDestination({ settings, plugin, hookEnv }: SettingsInForce): Promise<DestinationConfig | undefined> {
-  if (settings.destination || plugin === undefined) return settings.destination;
-  return (await readSettings({ ...hookEnv, CC_LANGFUSE_SECRET_KEY: 'kept' })).destination;
+async function findHookTarget({ settings, plugin, hookEnv }: SettingsInForce): Promise<Target | undefined> {
+  const isKept = settings.destination === undefined && plugin !== undefined;
+  const { destination } = isKept ? await readSettings({ ...hookEnv, CC_LANGFUSE_SECRET_KEY: 'kept' }) : settings;
+  return destination && findTarget(destination);
 }
 
 function describeTracing(findings: readonly Finding[], isMuted: boolean): Status['tracing'] {
@@ -94,9 +99,10 @@ function describeTracing(findings: readonly Finding[], isMuted: boolean): Status
   return { isOn, message: tracing?.message ?? '', fix: tracing?.fix, problems: isOn ? problems : [] };
 }
 
-function describeDestination(destination: DestinationConfig): Status['destination'] {
-  const { kind } = destination;
-  return kind === 'langfuse'
-    ? { kind, url: showUrl(destination.baseUrl), publicKey: maskPublicKey(destination.publicKey) }
-    : { kind, url: showUrl(destination.url) };
+function showTarget({ kind, url, langfuse }: Target): Status['destination'] {
+  return { kind, url: showUrl(url), ...(langfuse && { publicKey: maskPublicKey(langfuse.publicKey) }) };
+}
+
+function describeTarget({ name, url, langfuse }: Target): string {
+  return langfuse ? `${showUrl(url)} (${maskPublicKey(langfuse.publicKey)})` : `${name} at ${showUrl(url)}`;
 }

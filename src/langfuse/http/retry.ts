@@ -18,6 +18,7 @@ export class RetryingHttpClient implements Http {
   /** A request that is cut off may have arrived, and would be sent again: none begins with less time than the longest took. */
   #longestMs = LEAST_REQUEST_MS;
   #pause: { readonly until: number; readonly response: HttpResponse } | undefined;
+  #waitingSince: number | undefined;
 
   constructor(client = new HttpClient()) {
     this.client = client;
@@ -28,7 +29,21 @@ export class RetryingHttpClient implements Http {
     return this.#pause?.until ?? 0;
   }
 
+  /** Since when a request has been waiting for its answer, in ms since 1970. */
+  get waitingSince(): number | undefined {
+    return this.#waitingSince;
+  }
+
   async request(request: HttpRequest, limits: Limits): Promise<HttpResponse> {
+    this.#waitingSince = Date.now();
+    try {
+      return await this.#repeat(request, limits);
+    } finally {
+      this.#waitingSince = undefined;
+    }
+  }
+
+  async #repeat(request: HttpRequest, limits: Limits): Promise<HttpResponse> {
     const { deadline, stop } = limits;
     for (let attempt = 1; ; attempt += 1) {
       if (this.#pause && this.#pause.until >= deadline) return this.#pause.response;

@@ -1,7 +1,7 @@
 import { createServer, request } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
-import { otlpEndpoint } from '../../../src/langfuse/endpoint.js';
+import { langfuseOtlp } from '../../../src/langfuse/endpoint.js';
 import { HttpClient, type HttpRequest } from '../../../src/langfuse/http/client.js';
 import { fetchProject } from '../../../src/langfuse/server.js';
 import { LangfuseServer, langfuseAt } from '../../support/langfuse-server.js';
@@ -29,8 +29,9 @@ async function startProxy() {
 }
 
 async function requestTo(url: string): Promise<HttpRequest> {
-  const endpoint = await otlpEndpoint(langfuseAt(url), { deadline: Date.now() });
-  return { method: 'POST', ...endpoint, body: '{"resourceSpans":[]}', isCompressed: true };
+  const endpoint = langfuseOtlp(langfuseAt(url));
+  const headers = await endpoint.readHeaders({ deadline: Date.now() });
+  return { method: 'POST', url: endpoint.url, headers, body: '{"resourceSpans":[]}', isCompressed: true };
 }
 
 async function statusOf(url: string): Promise<number> {

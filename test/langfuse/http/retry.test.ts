@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { DestinationConfig } from '../../../src/config/settings.js';
-import type { Destination } from '../../../src/langfuse/destination.js';
+import type { OpenDestination } from '../../../src/langfuse/destination.js';
 import { openDestination } from '../../../src/langfuse/open-destination.js';
 import { LangfuseServer, langfuseAt, PUBLIC_KEY, SECRET_KEY } from '../../support/langfuse-server.js';
 import { expectEachSentOnce } from '../../support/sent-once.js';
@@ -9,7 +9,7 @@ import { send, someOutgoing } from '../../support/traces.js';
 const KEYS = { authorization: `Basic ${Buffer.from(`${PUBLIC_KEY}:${SECRET_KEY}`).toString('base64')}` };
 
 let server: LangfuseServer;
-let destination: Destination;
+let destination: OpenDestination;
 
 beforeEach(async () => {
   server = await LangfuseServer.start();
@@ -21,7 +21,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-function open(url: string): Promise<Destination> {
+function open(url: string): Promise<OpenDestination> {
   return openDestination({ ...langfuseAt(url), transport: 'otlp' }, '');
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { LangfuseConfig } from '../../../src/config/settings.js';
-import type { Destination } from '../../../src/langfuse/destination.js';
+import type { OpenDestination } from '../../../src/langfuse/destination.js';
 import { openDestination } from '../../../src/langfuse/open-destination.js';
 import type { Observation } from '../../../src/observations/model.js';
 import type { IngestedEvent } from '../../support/ingestion-store.js';
@@ -12,7 +12,7 @@ import { outgoing, send as sendTo, someObservations, someOutgoing } from '../../
 
 let folder: string;
 let server: LangfuseServer;
-const opened: Destination[] = [];
+const opened: OpenDestination[] = [];
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-older-'));
@@ -26,7 +26,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function open(transport: LangfuseConfig['transport'] = 'auto'): Promise<Destination> {
+async function open(transport: LangfuseConfig['transport'] = 'auto'): Promise<OpenDestination> {
   const destination = await openDestination({ ...langfuseAt(server.url), transport }, folder);
   opened.push(destination);
   return destination;
@@ -60,7 +60,7 @@ describe('CC_LANGFUSE_TRANSPORT', () => {
     const failure =
       'Langfuse refuses every event (400): since version 4 its ingestion API accepts no traces; unset CC_LANGFUSE_TRANSPORT to send them by OpenTelemetry';
     expect(report).toEqual({ settled: 0, dropped: [], failure });
-    expect(destination.isHealthy).toBe(false);
+    expect(destination.health.isHealthy).toBe(false);
     expect(server.requests).toHaveLength(1);
     // A single observation is not dropped as if it were at fault.
     const [{ observation } = {}] = someOutgoing(1);

@@ -45,7 +45,7 @@ function observationWith(id: string, ...media: Media[]): Observation {
   return { ...root, id, media };
 }
 
-const upload = (id: string, ...media: Media[]) => destination.uploadMedia(observationWith(id, ...media), soon());
+const upload = (id: string, ...media: Media[]) => destination.uploadMedia?.(observationWith(id, ...media), soon());
 const NOT_LANGFUSE = 'this is not Langfuse: its answer to a media request has no media ID or no usable upload URL';
 const ALL = { missing: new Set(), failure: undefined };
 /** With Retry-After, so that the repetitions do not take long. */
@@ -196,7 +196,7 @@ test('after a stop only the requests under way are finished, and that is not a f
     return { status: 503 };
   });
   const pictures = Array.from({ length: 20 }, (_, n) => picture(`picture ${n}`));
-  const report = await destination.uploadMedia(observationWith('a', ...pictures), { ...soon(), stop: stop.signal });
+  const report = await destination.uploadMedia?.(observationWith('a', ...pictures), { ...soon(), stop: stop.signal });
   expect(report).toEqual({ missing: new Set(pictures.map(({ reference }) => reference)), failure: undefined });
   expect(requestsSent().filter((request) => request.startsWith('/storage')).length).toBeLessThanOrEqual(6);
 });
@@ -260,7 +260,7 @@ describe('a file that cannot be uploaded is missing', () => {
   test('because no time is left; one that has more time is uploaded', async () => {
     const one = picture('one');
     const failure = 'no time was left to upload it';
-    expect(await destination.uploadMedia(observationWith('a', one), { deadline: Date.now() })).toEqual({
+    expect(await destination.uploadMedia?.(observationWith('a', one), { deadline: Date.now() })).toEqual({
       missing: missing(one),
       failure,
     });
@@ -287,9 +287,9 @@ describe('a file that cannot be uploaded is missing', () => {
       const one = picture('one');
       const [, mediaId] = /id=([^|]+)/.exec(one.reference) ?? [];
       misbehaveAt(/^POST/, () => ({ status: 201, body: JSON.stringify({ mediaId, uploadUrl: `${url}/s?X=secret` }) }));
-      const report = await destination.uploadMedia(observationWith('a', one), { deadline: Date.now() + 1_000 });
-      expect(report.missing).toEqual(missing(one));
+      const report = await destination.uploadMedia?.(observationWith('a', one), { deadline: Date.now() + 1_000 });
+      expect(report?.missing).toEqual(missing(one));
       // Half of what was left when the request was sent.
-      expect(report.failure).toMatch(/^127\.0\.0\.1:\d+ cannot be reached: no answer within 0\.(?:5|[1-4]\d?) s$/);
+      expect(report?.failure).toMatch(/^127\.0\.0\.1:\d+ cannot be reached: no answer within 0\.(?:5|[1-4]\d?) s$/);
     }));
 });

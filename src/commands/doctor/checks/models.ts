@@ -3,6 +3,7 @@ import { plural, toOneLine } from '../../../cli/format.js';
 import { ownCommand } from '../../../cli/own-command.js';
 import { claudeFolder } from '../../../config/claude-folder.js';
 import { fetchModels, hasPrice } from '../../../langfuse/models.js';
+import { findTarget } from '../../../langfuse/open-destination.js';
 import { nameModel } from '../../../observations/build/model-name.js';
 import { attempt } from '../../../shared/attempt.js';
 import { findTranscripts, projectsFolder } from '../../../transcript/sessions/find-transcripts.js';
@@ -18,9 +19,10 @@ const SESSIONS_READ = 200;
 
 /** Asks only a server whose keys are trusted. If it does not answer, the other checks say so. */
 async function checkPrices({ trusted: { destination }, shell }: SettingsInForce): Promise<Finding[]> {
-  const used = destination?.kind === 'langfuse' ? listModels(claudeFolder(shell)) : [];
-  if (destination?.kind !== 'langfuse' || used.length === 0) return [];
-  const models = await fetchModels(destination, { deadline: Date.now() + TIMEOUT_MS }).catch(() => undefined);
+  const langfuse = destination && findTarget(destination).langfuse;
+  const used = langfuse ? listModels(claudeFolder(shell)) : [];
+  if (!langfuse || used.length === 0) return [];
+  const models = await fetchModels(langfuse, { deadline: Date.now() + TIMEOUT_MS }).catch(() => undefined);
   if (!models) return [];
   const unpriced = used.filter((name) => !hasPrice(models, name));
   const prices = about('prices', { used, unpriced });

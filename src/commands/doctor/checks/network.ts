@@ -1,9 +1,9 @@
 import { accessSync, constants } from 'node:fs';
-import type { DestinationConfig } from '../../../config/settings.js';
-import { otlpUrl } from '../../../langfuse/endpoint.js';
 import { explainNoSystemAuthorities } from '../../../langfuse/http/certificates.lazy.js';
 import type { NoResponseError } from '../../../langfuse/http/client.js';
 import { findProxy, findProxyProblem } from '../../../langfuse/http/proxy.lazy.js';
+import { findTarget } from '../../../langfuse/open-destination.js';
+import type { Target } from '../../../langfuse/target.js';
 import { about, type Finding } from '../finding.js';
 import { showUrl } from '../masking.js';
 import type { SettingsInForce } from './settings.js';
@@ -11,19 +11,20 @@ import type { SettingsInForce } from './settings.js';
 const VARIABLES =
   /^(?:(?:https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|CLAUDE_CODE_CERT_STORE|NODE_TLS_REJECT_UNAUTHORIZED)$/i;
 
-/** The proxy to a destination, without its credentials, which may contain spaces; empty if there is none. */
-function findShownProxy(destination: DestinationConfig): string {
-  return findProxy(otlpUrl(destination)).replace(/(?<=:\/\/).*@/s, '…@');
+/** The proxy to a server, without its credentials, which may contain spaces; empty if there is none. */
+function findShownProxy(url: URL): string {
+  return findProxy(url).replace(/(?<=:\/\/).*@/s, '…@');
 }
 
 export function checkProxy({ trusted: { destination } }: SettingsInForce): Finding {
-  const problem = destination && findProxyProblem(otlpUrl(destination));
+  const url = destination && findTarget(destination).url;
+  const problem = url && findProxyProblem(url);
   if (problem !== undefined)
     return about('proxy').broken(
       problem,
       'set HTTPS_PROXY or HTTP_PROXY to an http or https proxy, or add the server to NO_PROXY',
     );
-  const proxy = destination ? findShownProxy(destination) : '';
+  const proxy = url ? findShownProxy(url) : '';
   return proxy === '' ? about('proxy').none('not used') : about('proxy', { proxy }).ok(proxy);
 }
 
@@ -54,11 +55,10 @@ export function* checkNetworkVariables({ hookEnv, shell }: SettingsInForce): Gen
 }
 
 /** Says why there was no answer and how to fix it, by the error codes of Node, the system and OpenSSL. */
-export function explainNoAnswer({ code, reason }: NoResponseError, destination: DestinationConfig): Finding {
-  const isCollector = destination.kind === 'collector';
-  const url = showUrl(isCollector ? destination.url : destination.baseUrl);
-  const variable = isCollector ? 'CC_LANGFUSE_OTLP_URL' : 'LANGFUSE_BASE_URL';
-  const proxy = findShownProxy(destination);
+export function explainNoAnswer({ code, reason }: NoResponseError, target: Target): Finding {
+  const url = showUrl(target.url);
+  const { url: variable } = target.settings;
+  const proxy = findShownProxy(target.url);
   const to = proxy === '' ? url : `${url} (through the proxy ${proxy})`;
   const fix =
     proxy === '' ? `fix ${variable}` : `fix ${variable}, HTTPS_PROXY or HTTP_PROXY, or add the server to NO_PROXY`;
@@ -81,12 +81,12 @@ export function explainNoAnswer({ code, reason }: NoResponseError, destination: 
     [/^HPE_/, `${to} does not speak HTTP`, fix],
   ];
   const endpoint = about('endpoint', { url, code });
-  if (findProxyProblem(otlpUrl(destination)) !== undefined)
+  if (findProxyProblem(target.url) !== undefined)
     return endpoint.none(`${url} was not asked, because the proxy cannot be used`);
   if (code === 'ERR_INVALID_URL')
     return endpoint.broken('the proxy in the environment is not a URL', 'fix HTTPS_PROXY or HTTP_PROXY');
   for (const [codes, problem, cure] of causes)
     if (codes.test(code ?? '')) return endpoint.broken(`${problem} (${code})`, cure);
-  const probe = isCollector ? url : `${url}/api/public/health`;
+  const probe = target.langfuse ? `${url}/api/public/health` : url;
   return endpoint.broken(`the request to ${to} failed: ${reason}`, `see where it fails: curl -v ${probe}`);
 }

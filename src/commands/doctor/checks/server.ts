@@ -1,11 +1,12 @@
 import { formatDuration } from '../../../cli/format.js';
 import { ownCommand } from '../../../cli/own-command.js';
-import type { CollectorConfig, LangfuseConfig } from '../../../config/settings.js';
+import type { LangfuseConfig } from '../../../config/settings.js';
 import { resolveSecretKey } from '../../../langfuse/endpoint.js';
 import { type Http, isRefusal, type NoResponseError, requestOnce } from '../../../langfuse/http/client.js';
 import { postEvents } from '../../../langfuse/ingestion/ingestion-transport.lazy.js';
-import { postSpans } from '../../../langfuse/otlp/otlp-transport.js';
+import { findTarget } from '../../../langfuse/open-destination.js';
 import { fetchHealth, fetchProject, type HealthAnswer, type ProjectAnswer } from '../../../langfuse/server.js';
+import type { Target } from '../../../langfuse/target.js';
 import { isAccepted, type Reply } from '../../../langfuse/transport.js';
 import { about, type Finding } from '../finding.js';
 import { showUrl } from '../masking.js';
@@ -27,9 +28,8 @@ export const SERVER_CHECKS = [checkServer, checkProxy, checkCertificates, checkN
 type Answer<T> = T | NoResponseError;
 
 async function checkServer({ settings, trusted, plugin }: SettingsInForce): Promise<Finding[]> {
-  const { destination } = trusted;
-  if (destination?.kind === 'collector') return [await checkCollector(destination)];
-  if (destination) return checkLangfuse(destination);
+  const target = trusted.destination && findTarget(trusted.destination);
+  if (target) return target.langfuse ? checkLangfuse(target.langfuse, target) : [await checkOther(target)];
   const notAsked = (reason: string) => [about('endpoint').none(`not asked: ${reason}`)];
   if (settings.destination)
     return notAsked("its address or its keys come from a project's settings; set them in the shell to try them");
@@ -38,7 +38,7 @@ async function checkServer({ settings, trusted, plugin }: SettingsInForce): Prom
 }
 
 /** Asks four questions at once. None of them makes the server store anything. */
-async function checkLangfuse(langfuse: LangfuseConfig): Promise<Finding[]> {
+async function checkLangfuse(langfuse: LangfuseConfig, target: Target): Promise<Finding[]> {
   // The user's command may take longer than a question.
   const keyProblem = await resolveSecretKey(langfuse, { deadline: Date.now() + COMMAND_TIMEOUT_MS }).then(
     () => undefined,
@@ -49,10 +49,10 @@ async function checkLangfuse(langfuse: LangfuseConfig): Promise<Finding[]> {
   const [health, project, otlp, ingestion] = await Promise.all([
     orError(fetchHealth(langfuse, limits).then((answer) => ({ ...answer, at: Date.now() }))),
     orError(fetchProject(langfuse, limits)),
-    orError(postSpans([], langfuse, ONCE, limits)),
+    orError(target.probe(ONCE, limits)),
     orError(postEvents([], langfuse, ONCE, limits)),
   ]);
-  if (health instanceof Error) return [explainNoAnswer(health, langfuse)];
+  if (health instanceof Error) return [explainNoAnswer(health, target)];
   const url = showUrl(langfuse.baseUrl);
   const endpoint = checkEndpoint(url, health);
   // The answers to the other questions would not be Langfuse's.
@@ -160,14 +160,15 @@ function checkClock({ clock, at }: HealthAnswer & { readonly at: number }): Find
 }
 
 /** A Collector says nothing about itself but whether it accepts a request. */
-async function checkCollector(collector: CollectorConfig): Promise<Finding> {
-  const url = showUrl(collector.url);
-  const answer = await orError(postSpans([], collector, ONCE, { deadline: Date.now() + TIMEOUT_MS }));
-  if (answer instanceof Error) return explainNoAnswer(answer, collector);
+async function checkOther(target: Target): Promise<Finding> {
+  const { name, settings } = target;
+  const url = showUrl(target.url);
+  const answer = await orError(target.probe(ONCE, { deadline: Date.now() + TIMEOUT_MS }));
+  if (answer instanceof Error) return explainNoAnswer(answer, target);
   const { status, problem = `it answers ${status}` } = answer;
   const endpoint = about('endpoint', { url, status });
-  if (isAccepted(answer)) return endpoint.ok(`the Collector at ${url} accepts OpenTelemetry (${status})`);
-  const message = `the Collector at ${url}: ${problem}`;
+  if (isAccepted(answer)) return endpoint.ok(`${name} at ${url} accepts OpenTelemetry (${status})`);
+  const message = `${name} at ${url}: ${problem}`;
   if (status >= 500 || status === 429) return endpoint.broken(message, 'wait, or ask whoever runs it');
-  return endpoint.broken(message, `fix ${isRefusal(status) ? 'CC_LANGFUSE_OTLP_HEADERS' : 'CC_LANGFUSE_OTLP_URL'}`);
+  return endpoint.broken(message, `fix ${isRefusal(status) ? settings.credentials : settings.url}`);
 }

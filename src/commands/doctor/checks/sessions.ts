@@ -1,6 +1,6 @@
 import { formatDuration, formatMoment, plural } from '../../../cli/format.js';
 import { ownCommand } from '../../../cli/own-command.js';
-import { fingerprint } from '../../../langfuse/endpoint.js';
+import { fingerprint } from '../../../langfuse/open-destination.js';
 import { attempt } from '../../../shared/attempt.js';
 import { isMutedNow } from '../../../state/runs.js';
 import { hasAcknowledged } from '../../../state/servers.js';

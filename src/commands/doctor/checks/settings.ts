@@ -13,7 +13,6 @@ import { addPluginOptions } from '../../../config/plugin-options.js';
 import type { Problem } from '../../../config/problem.js';
 import { isKey, parseOtlpHeaders } from '../../../config/setting-formats.js';
 import {
-  type DestinationConfig,
   type GivenSetting,
   givenSettings,
   isSet,
@@ -22,7 +21,8 @@ import {
   variableFor,
 } from '../../../config/settings.js';
 import { settingsPath } from '../../../config/settings-paths.js';
-import { otlpUrl } from '../../../langfuse/endpoint.js';
+import { findTarget } from '../../../langfuse/open-destination.js';
+import type { Target } from '../../../langfuse/target.js';
 import { about, type Finding } from '../finding.js';
 import { maskPublicKey, maskSecretKey, showUrl, showValue } from '../masking.js';
 
@@ -179,24 +179,25 @@ function checkBadSettings({ settings, optOut, shell, findPlace, plugin }: Settin
 }
 
 function checkGoodSettings({ hookEnv, settings, findPlace }: SettingsInForce): Finding[] {
-  const { destination, problems } = settings;
+  const { problems } = settings;
+  const target = settings.destination && findTarget(settings.destination);
   const bad = problems.map(({ variable }) => variable);
   const given = givenSettings(hookEnv);
   const findings = given
     .filter(({ name, variable }) => name !== SWITCH && !bad.includes(variable))
-    .map((setting) => checkSetting(setting, findPlace(setting.variable), destination));
-  if (destination?.kind !== 'langfuse' || given.some(({ name }) => name === 'LANGFUSE_BASE_URL')) return findings;
-  const { origin } = destination.baseUrl;
+    .map((setting) => checkSetting(setting, findPlace(setting.variable), target));
+  if (!target?.langfuse || given.some(({ name }) => name === 'LANGFUSE_BASE_URL')) return findings;
+  const { origin } = target.url;
   return [...findings, about('base-url', { value: origin }).ok(`${origin} (the default)`)];
 }
 
-function checkSetting(setting: GivenSetting, place: string, destination?: DestinationConfig): Finding {
+function checkSetting(setting: GivenSetting, place: string, target?: Target): Finding {
   const { name, variable, value } = setting;
   const isForLangfuse =
     ['LANGFUSE_PUBLIC_KEY', 'LANGFUSE_BASE_URL', 'CC_LANGFUSE_HEADERS'].includes(name) || name.includes('SECRET_KEY');
-  if (isForLangfuse && destination?.kind === 'collector')
+  if (isForLangfuse && target && !target.langfuse)
     return about(findingName(variable), { variable, place }).none(
-      `${variable} is not used, because CC_LANGFUSE_OTLP_URL is set`,
+      `${variable} is not used, because ${target.settings.url} is set`,
     );
   switch (name) {
     case 'LANGFUSE_PUBLIC_KEY':
@@ -248,29 +249,20 @@ function checkUrl(variable: string, url: URL, place: string): Finding {
 
 /** Whether hooks in this directory send to the same place as commands that are run by hand, such as this one. */
 function* checkDestination({ hookEnv, settings, trusted, findPlace }: SettingsInForce): Generator<Finding> {
-  const [here, there] = [settings.destination, trusted.destination];
-  if (!here || !there || isDeepStrictEqual(listIdentity(here), listIdentity(there))) return;
+  if (!settings.destination || !trusted.destination) return;
+  const [here, there] = [findTarget(settings.destination), findTarget(trusted.destination)];
+  if (isDeepStrictEqual(here.account, there.account)) return;
   const deciding = givenSettings(hookEnv).filter(({ variable }) => findingName(variable) !== 'setting');
   const places = [...new Set(deciding.map(({ variable }) => findPlace(variable)))].join(' and ');
-  const [hooks, byHand] = [describeDestination(here), describeDestination(there)];
+  const [hooks, byHand] = [describeTarget(here), describeTarget(there)];
   yield about('destination', { hooks, byHand }).warning(
     `hooks here send to ${hooks}, but commands that you run yourself send to ${byHand}, which is checked below`,
     `if that is not intended, make ${places} agree with the shell and your own settings`,
   );
 }
 
-/** What makes two destinations the same account. Whether two commands print the same key is not known. */
-function listIdentity(destination: DestinationConfig) {
-  const url = otlpUrl(destination).href;
-  if (destination.kind === 'collector') return { url, headers: destination.headers };
-  const { publicKey, secretKey, headers } = destination;
-  return { url, publicKey, headers, secretKey: typeof secretKey === 'string' ? secretKey : '' };
-}
-
-function describeDestination(destination: DestinationConfig): string {
-  return destination.kind === 'collector'
-    ? `the Collector at ${destination.url.host}`
-    : `${destination.baseUrl.host} (${maskPublicKey(destination.publicKey)})`;
+function describeTarget({ langfuse, name, url: { host } }: Target): string {
+  return langfuse ? `${host} (${maskPublicKey(langfuse.publicKey)})` : `${name} at ${host}`;
 }
 
 function* checkExposedKeys({ files }: { readonly files: readonly SettingsFile[] }): Generator<Finding> {

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Failure } from '../shared/failure.js';
-import { type Change, type Entry, lastEndedLine } from '../state/entry.js';
+import type { Change, Entry } from '../state/entry.js';
+import type { Stop } from '../state/facts.js';
 import type { Lock } from '../state/lock.js';
 import type { ExportContext, ExportRequest } from './export-request.js';
 import type { Ledger } from './ledger.js';
@@ -44,35 +45,17 @@ export class EntryWriter {
     await state.update(sessionId, { path, ...this.#end, ...change, facts: all }, destinationId);
   }
 
-  /** Saves why something is still to be sent, or that nothing is, unless the state says so already. */
-  async finish(
-    failure: Failure | undefined,
-    { closedLine = 0, isLastTaken }: { readonly closedLine: number | undefined; readonly isLastTaken: boolean },
-    relatives: Entry['relatives'],
-  ): Promise<void> {
+  /** Saves why something is still to be sent, or that nothing is, and which Stops' turns have been, unless the state says so already. */
+  async finish(failure: Failure | undefined, relatives: Entry['relatives'], doneStops: readonly Stop[]): Promise<void> {
     const { pending, bytes, file, agentsBytes } = this.known;
-    if (failure !== undefined) {
+    if (failure) {
       const { since = new Date().toISOString(), attempts = 0 } = pending ?? {};
-      await this.save({
-        pending: {
-          since,
-          attempts: attempts + 1,
-          code: failure.code,
-          reason: failure.text,
-          closedLine: closedLine || undefined,
-        },
-        file: undefined,
-      });
+      const { code, text: reason } = failure;
+      await this.save({ pending: { since, attempts: attempts + 1, code, reason }, file: undefined });
       return;
     }
     const isEndNew = !this.#isEndSaved && !isDeepStrictEqual({ bytes, file, agentsBytes }, { ...this.#end });
-    // A turn for another destination is over, although this export has sent nothing of it.
-    const isOver = !isLastTaken && closedLine > lastEndedLine(this.known, [this.known]);
-    if (pending || relatives || isEndNew || isOver || this.#ledger.hasChanged)
-      await this.save({
-        pending: undefined,
-        ...(relatives && { relatives }),
-        ...(isOver && { knownLine: closedLine }),
-      });
+    if (pending || relatives || isEndNew || doneStops.length > 0 || this.#ledger.hasChanged)
+      await this.save({ pending: undefined, doneStops, ...(relatives && { relatives }) });
   }
 }

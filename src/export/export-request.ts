@@ -2,40 +2,45 @@ import type { Limits, OpenDestination } from '../langfuse/destination.js';
 import type { Observation } from '../observations/model.js';
 import type { Failure } from '../shared/failure.js';
 import type { Log } from '../shared/log.js';
+import type { RunIdentity } from '../state/runs.js';
 import type { SessionState } from '../state/store.js';
 import type { AgentFolders } from '../transcript/agents/agent-files.js';
 import type { FirstPrompts } from '../transcript/sessions/related-sessions.js';
-import type { AwaitedAnswer } from '../transcript/turns/answer-watcher.js';
-import type { OwnRun } from './ledger.js';
 import type { Tally } from './tally.js';
 
 export interface ExportRequest {
   readonly sessionId: string;
   readonly path: string;
-  /** Why it is exported: a hook event, one that was left to this run, what an earlier run has not sent, or the user's command. */
-  readonly occasion: 'event' | 'left event' | 'recovery' | 'backfill';
-  readonly closing: Closing;
-  readonly agents: AgentStatus;
-  /** The run that this is, if it is the session's own, or takes turns of no run. */
-  readonly run?: OwnRun | undefined;
+  /** Why it is exported: a hook event, what an earlier run has not sent, while its turn runs, or the user's command. */
+  readonly occasion: 'event' | 'recovery' | 'live' | 'backfill';
+  /** Of a live export: lines after so many bytes were written when tracing may have been turned off already. */
+  readonly upTo?: number;
+  /** Whether the last turn is to be sent as it is. */
+  readonly includesOpen?: boolean;
+  /** The settings of the run that this is. */
+  readonly run?: RunIdentity | undefined;
+  /** Whether turns of no run are sent, too. */
+  readonly takesAll?: boolean;
   /** Whether this run's destination replaces those that have never acknowledged anything. */
   readonly adopts?: boolean;
   /** Forget how far the session was exported, and send all of it again. */
   readonly force?: boolean;
+  /** Whether to look beside the transcript for agents that no call names. All files there are opened for it. */
+  readonly includeLegacyFiles?: boolean;
+  /** What another session's export knows of agents that this one started. */
+  readonly continued?: Continuation;
 }
 
-/** What is known about a session's subagents. */
-interface AgentStatus {
-  /** Agents and workflows that Claude Code lists as running. */
-  readonly running: ReadonlySet<string>;
-  /** The session has ended, so its agents will write nothing more. */
-  readonly sessionEnded: boolean;
-  /** Calls and agents whose end another session's transcript has recorded, and when. */
-  readonly ended?: ReadonlyMap<string, number>;
-  /** The transcript of the session in which agents went on: no others are looked at. */
-  readonly continuedIn?: string;
-  /** Whether to look beside the transcript for agents that no call names. All files there are opened for it. */
-  readonly includeLegacyFiles: boolean;
+/** Agents of a session went on in another one. */
+export interface Continuation {
+  /** The transcript of that one: no others are looked at. */
+  readonly in: string;
+  /** Calls and agents whose end it has recorded, and when. */
+  readonly ended: ReadonlyMap<string, number>;
+  /** Its agents and workflows that Claude Code lists as running, when it did so, and when the last run there ended. */
+  readonly running: readonly string[];
+  readonly at: number;
+  readonly endedAt: number | undefined;
 }
 
 /** `deadline` is infinity if nobody waits, and `stop` is the user's wish to end. */
@@ -80,21 +85,3 @@ export interface ExportReport {
   /** Of a live export: whether a turn goes on. */
   readonly isOpen?: boolean;
 }
-
-/** Which turns are over. A turn that another one follows always is; this is about the last one. */
-export type Closing =
-  | { readonly kind: 'nothing' }
-  /** All turns are over, or only those that begin before so many bytes. */
-  | { readonly kind: 'everything'; readonly upTo?: number | undefined }
-  /**
-   * The last turn goes on. What is final of it is sent, and of the agents that work for it. Lines after so many bytes were written
-   * when tracing may have been turned off already.
-   */
-  | { readonly kind: 'live'; readonly upTo: number }
-  /** The turn with this answer is over, and all before it. The answer may not have reached the file yet. */
-  | ({
-      readonly kind: 'answer';
-      readonly waitUntil: number;
-      /** The turn may have been sent already. Then the one that is open now is another one. */
-      readonly mayBeSent: boolean;
-    } & AwaitedAnswer);

@@ -1,4 +1,5 @@
-import { apply, type Consent, type Fact } from '../state/facts.js';
+import { listWaiting } from '../state/entry.js';
+import { apply, type Consent, type Fact, type Stop } from '../state/facts.js';
 import {
   type Claim,
   coversLines,
@@ -12,55 +13,46 @@ import {
   type Run,
   type RunIdentity,
 } from '../state/runs.js';
-import { type AgentThread, listTimes, type Turn } from '../transcript/turns/turn.js';
-
-/** The run that an export is made by, if its session is the run's own. */
-export interface OwnRun {
-  readonly identity: RunIdentity;
-  readonly claims: Claims;
-  /** When the event came, in ms since 1970. */
-  readonly at: number;
-}
+import { type AgentThread, listTimes, type Prompt, type Turn } from '../transcript/turns/turn.js';
 
 type Took = Extract<Fact, { kind: 'took' }>;
 
-/** Which turns of no run belong to the run of an export. */
-export type Claims =
-  | { readonly kind: 'nothing' }
-  /** The one that a Stop names by its prompt. */
-  | { readonly kind: 'prompt'; readonly promptId: string }
-  /** The last one that began before so many bytes, for a Stop of a version that names no prompts. */
-  | { readonly kind: 'last turn'; readonly before: number }
-  /** All of them, for a backfill. */
-  | { readonly kind: 'all' };
+/** What a ledger needs besides what is known of the session. */
+export interface LedgerOptions {
+  /** The run that an export is made by. */
+  readonly own?: RunIdentity | undefined;
+  /** Whether the turns of no run may be sent, too, as turns of that run. */
+  readonly takesAll?: boolean | undefined;
+  /** The first lines of prompts that were sent before, by their ids. */
+  readonly prompts?: Readonly<Record<string, number>> | undefined;
+  /** Up to which line the session's turns were sent to a destination. */
+  readonly lineSentTo?: ((destination: string) => number) | undefined;
+}
+
+const PROMPTS_KEPT = 32;
 
 /** Knows which run each turn of a session belongs to, and so whether, where and how it is sent. */
 export class Ledger {
-  readonly #lineSentTo: (destination: string) => number;
+  readonly #options: LedgerOptions;
   readonly #destination: string;
-  readonly #own: OwnRun | undefined;
   #known: Consent;
   #added: Fact[] = [];
   /** By the first lines of the turns that this export has taken. */
   readonly #taken = new Map<number, Took>();
-  /** The first line of the turn that this export has claimed. A later one can have the same id, as a teammate's message does. */
-  #named: number | undefined;
-  /** Whether the turn that this export's Stop names has been read. */
-  #hasReadNamed = false;
+  /** The first lines of the turns that Stops have named which this export has read. */
+  readonly #claimed = new Set<number>();
+  /** The first lines of prompts, by their ids. A later one can have the same id, as a teammate's message does. */
+  readonly #prompts: Map<string, number>;
+  /** Stops without an id that have claimed their turns. */
+  readonly #settled = new Set<Stop>();
   /** When the turns began that this export has read, and whether they belong to a run. */
   readonly #begun: { readonly at: number; readonly isTraced: boolean }[] = [];
 
-  /** `lineSentTo` is up to which line the session's turns were sent to another destination. */
-  constructor(
-    known: Consent,
-    destination: string,
-    own?: OwnRun,
-    lineSentTo: (destination: string) => number = () => 0,
-  ) {
-    this.#lineSentTo = lineSentTo;
+  constructor(known: Consent, destination: string, options: LedgerOptions = {}) {
     this.#known = known;
     this.#destination = destination;
-    this.#own = own;
+    this.#options = options;
+    this.#prompts = new Map(Object.entries(options.prompts ?? {}));
   }
 
   get hasChanged(): boolean {
@@ -93,7 +85,7 @@ export class Ledger {
 
   /** Binds runs to this destination that had none, or a wrong one. What the first cc-langfuse did not save is that of this run, too. */
   adopt(isWrong: (destination: string) => boolean): void {
-    const { given = {} } = this.#own?.identity ?? {};
+    const { given = {} } = this.#options.own ?? {};
     const named = new Set([...this.#known.runs, ...this.#known.claims].map(({ destination = '' }) => destination));
     for (const wrong of named)
       if (wrong !== this.#destination && (wrong === '' || isWrong(wrong)))
@@ -128,7 +120,7 @@ export class Ledger {
 
   /** Whether a variable has a value in any run. */
   isGiven(variable: string, value: string): boolean {
-    const all = [...this.#known.runs, ...this.#known.claims, this.#own?.identity];
+    const all = [...this.#known.runs, ...this.#known.claims, this.#options.own];
     return all.some((run) => run?.given?.[variable]?.trim().toLowerCase() === value);
   }
 
@@ -146,14 +138,35 @@ export class Ledger {
     return isMutedAt(this.#known.mutes, times) || times.some(isUntracedAt);
   }
 
-  /** Whether this export's Stop names a turn that no run holds, and that has not been read: a later one was exported first. */
-  get missesNamed(): boolean {
-    return this.#own?.claims.kind === 'prompt' && !this.#hasReadNamed;
+  /** The Stops of runs for this destination whose turns have not been sent. */
+  get waiting(): readonly Stop[] {
+    return listWaiting(this.#known, this.#destination);
   }
 
-  /** Whether this export has claimed a turn. */
+  /** The Stops that name turns which have not been read: later ones were exported first. */
+  get missing(): readonly Stop[] {
+    return this.waiting.filter(({ promptId }) => promptId !== undefined && !this.#prompts.has(promptId));
+  }
+
+  /** The last prompts of this destination's turns: a prompt is known by its id and its line. A Stop can still name any other. */
+  lastPrompts(): Record<string, number> {
+    const isOwn = (line: number) => this.#findRun(line)?.destination === this.#destination;
+    return Object.fromEntries([...this.#prompts].filter(([, line]) => isOwn(line)).slice(-PROMPTS_KEPT));
+  }
+
+  /** The line of the first prompt with an id, as far as it is known. */
+  findPromptLine(promptId: string): number | undefined {
+    return this.#prompts.get(promptId);
+  }
+
+  /** Whether this prompt is the first with its id, as far as they have been read: it is the one that a Stop names. */
+  isFirst({ promptId, line }: Pick<Prompt, 'promptId' | 'line'>): boolean {
+    return promptId === undefined || (this.#prompts.get(promptId) ?? line) >= line;
+  }
+
+  /** Whether a Stop has named a turn that has not been sent. */
   isNamed({ prompts }: Turn): boolean {
-    return prompts[0].line === this.#named;
+    return this.#claimed.has(prompts[0].line);
   }
 
   /** Whether no run goes on: what follows, if anything does, was written with tracing off. */
@@ -168,37 +181,57 @@ export class Ledger {
   }
 
   /**
-   * Takes note of turns that have been read, and records that the one which this export's Stop names belongs to its run. `readTo`
-   * is how many bytes have been read by then: if more than those of the turns, the prompt of a later one is among them.
+   * Takes note of turns that have been read, and records that those which Stops name belong to the Stops' runs. `readTo` is how many
+   * bytes have been read by then: if more than those of the turns, the prompt of a later one is among them.
    */
   claim(turns: readonly Turn[], readTo: number, isCopy: (turn: Turn) => boolean): void {
-    const claims = this.#own?.claims ?? { kind: 'nothing' };
-    if (claims.kind === 'all') return;
-    // Of turns that interleave, the last one counts for a Stop without a prompt, and otherwise the first one with its id.
-    const inOrder = claims.kind === 'last turn' ? turns.toReversed() : turns;
-    for (const turn of inOrder) if (names(claims, turn, readTo)) this.#claimNamed(turn, isCopy);
+    for (const turn of turns) this.#notePrompts(turn, isCopy);
+    if (this.#options.takesAll) return;
+    for (const stop of this.#known.stops) {
+      const turn = this.#findNamed(stop, turns, readTo);
+      if (turn && !stop.isDone) this.#claimFor(stop, turn, isCopy);
+    }
     for (const { prompts } of turns) {
       const [{ line, at }] = prompts;
       this.#begun.push({ at, isTraced: this.#findRun(line) !== undefined });
     }
   }
 
-  #claimNamed(turn: Turn, isCopy: (turn: Turn) => boolean): void {
-    const { identity = {}, at = Date.now() } = this.#own ?? {};
+  /** What a fork has copied has the ids of the other session. */
+  #notePrompts(turn: Turn, isCopy: (turn: Turn) => boolean): void {
+    const isAwaited = turn.prompts.some(({ promptId }) => this.waiting.some((stop) => stop.promptId === promptId));
+    if (turn.copied || (isAwaited && isCopy(turn))) return;
+    for (const { promptId, line } of turn.prompts)
+      if (promptId !== undefined && !this.#prompts.has(promptId)) this.#prompts.set(promptId, line);
+  }
+
+  /** The turn that a Stop has ended: without an id, the last one that began before it. */
+  #findNamed(stop: Stop, turns: readonly Turn[], readTo: number): Turn | undefined {
+    const { promptId, bytes } = stop;
+    if (promptId !== undefined)
+      return turns.find(({ prompts }) => prompts.some((each) => each.promptId === promptId && this.isFirst(each)));
+    if (this.#settled.has(stop)) return undefined;
+    const named = turns.findLast(({ start }) => start.offset < bytes && bytes < readTo);
+    if (named) this.#settled.add(stop);
+    return named;
+  }
+
+  #claimFor({ run, at, promptId }: Stop, turn: Turn, isCopy: (turn: Turn) => boolean): void {
     const [{ line: fromLine, at: startedAt }] = turn.prompts;
-    if ((this.#named ?? fromLine) !== fromLine) return;
-    this.#hasReadNamed = true;
     const lines = turn.prompts.map(({ line }) => line);
-    const isKnown = lines.map((line) => this.#findRun(line)).every((run) => run && isSameRun(run, identity));
-    if (isKnown || this.#isSentElsewhere(turn) || this.#isBeforeStart(fromLine) || turn.copied || isCopy(turn)) return;
-    this.#named = fromLine;
-    this.#add({ kind: 'claim', at, run: identity, lines, startedAt });
+    const isKnown = lines.map((line) => this.#findRun(line)).every((each) => each && isSameRun(each, run));
+    const isSent = this.#isSentElsewhere(turn, run);
+    const isBefore = promptId !== undefined && this.#options.prompts?.[promptId] !== undefined;
+    if (isKnown && !isBefore && run.destination === this.#destination) this.#claimed.add(fromLine);
+    if (isKnown || isSent || this.#isBeforeStart(fromLine) || turn.copied || isCopy(turn)) return;
+    this.#claimed.add(fromLine);
+    this.#add({ kind: 'claim', at, run, lines, startedAt });
   }
 
   /** Whether this export may send turns of no run, and this is one. */
   mayTake({ prompts }: Turn): boolean {
     const [{ line }] = prompts;
-    return this.#own?.claims.kind === 'all' && (this.#taken.has(line) || !this.#findRun(line));
+    return this.#options.takesAll === true && (this.#taken.has(line) || !this.#findRun(line));
   }
 
   /** Whether a backfill has looked at a turn of no run: it may have left it to another session. */
@@ -212,7 +245,7 @@ export class Ledger {
     const [{ line: fromLine }] = prompts;
     const toLine = lineNumbers.at(-1) ?? fromLine;
     const known = this.#taken.get(fromLine);
-    const fact = known ? { ...known, toLine } : this.#cover(fromLine, toLine, this.#own?.identity ?? {});
+    const fact = known ? { ...known, toLine } : this.#cover(fromLine, toLine, this.#options.own ?? {});
     this.#known = apply(this.#known, fact);
     this.#taken.set(fromLine, fact);
     return fact;
@@ -221,26 +254,26 @@ export class Ledger {
   /** Whether the rest of a turn can decide how it is sent, or whether it is. */
   isUndecided({ prompts, lineNumbers }: Turn): boolean {
     const last = lineNumbers.at(-1) ?? 0;
-    const isOpen = this.#own?.claims.kind !== 'all' && prompts.some(({ line }) => !this.#findRun(line));
+    const isOpen = !this.#options.takesAll && prompts.some(({ line }) => !this.#findRun(line));
     return isOpen || this.#known.mutes.some(({ fromLine }) => fromLine > last);
   }
 
   /** Records that this export has looked at the lines of no run up to a line. */
   fillGaps(upTo: number): void {
-    if (this.#own?.claims.kind !== 'all') return;
-    const { identity } = this.#own;
-    for (const { toLine } of this.gapsUpTo(upTo)) this.#add(this.#cover(toLine, toLine, identity));
+    const { own, takesAll } = this.#options;
+    if (!own || !takesAll) return;
+    for (const { toLine } of this.gapsUpTo(upTo)) this.#add(this.#cover(toLine, toLine, own));
   }
 
   #findRun(line: number): Run | Claim | undefined {
     return findRun(this.#known, line);
   }
 
-  /** Whether the run that holds a turn has sent it to another destination. */
-  #isSentElsewhere({ prompts, lineNumbers }: Turn): boolean {
-    const { destination = this.#destination } = this.#findRun(prompts[0].line) ?? {};
-    const sent = destination === this.#destination ? 0 : this.#lineSentTo(destination);
-    return (lineNumbers.at(-1) ?? 0) <= sent;
+  /** Whether the run that holds a turn has sent it to another destination than that of a Stop which names it. */
+  #isSentElsewhere({ prompts, lineNumbers }: Turn, { destination }: RunIdentity): boolean {
+    const { destination: holder = destination } = this.#findRun(prompts[0].line) ?? {};
+    if (holder === undefined || holder === destination) return false;
+    return (lineNumbers.at(-1) ?? 0) <= (this.#options.lineSentTo?.(holder) ?? 0);
   }
 
   /** Whether a process was seen to start after a line: what was there by then is not claimed. */
@@ -274,12 +307,6 @@ export class Ledger {
     this.#known = apply(this.#known, fact);
     this.#added.push(fact);
   }
-}
-
-/** Whether a Stop has ended this turn. */
-function names(claims: Claims, { prompts, start }: Turn, readTo: number): boolean {
-  if (claims.kind === 'prompt') return prompts.some(({ promptId }) => promptId === claims.promptId);
-  return claims.kind === 'last turn' && start.offset < claims.before && claims.before < readTo;
 }
 
 function lastLineOf(run: Run | Claim): number {

@@ -1,27 +1,27 @@
 import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Checkpoint } from '../state/checkpoints.js';
+import type { Stop } from '../state/facts.js';
 import { type Line, parseLine } from '../transcript/file/line.js';
 import { findFirstTime, parseUnfinishedLine } from '../transcript/file/lines.js';
 import type { TranscriptReader } from '../transcript/file/reader.js';
 import { findUnknownTypes } from '../transcript/file/unknown.js';
-import { AnswerWatcher } from '../transcript/turns/answer-watcher.js';
+import { findAnswer } from '../transcript/turns/answer.js';
 import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
-import type { TurnGroup } from '../transcript/turns/turn.js';
+import type { Prompt, Turn, TurnGroup } from '../transcript/turns/turn.js';
 import { TurnGrouper } from '../transcript/turns/turn-grouper.js';
-import type { Closing } from './export-request.js';
+import { isOver } from './over.js';
 import type { SessionRun } from './session-run.js';
 import type { SettledParts } from './settled-parts.js';
 
 const POLL_MS = 6;
+/** How long to wait for an answer's last line; it is written 7 to 154 ms after Stop hooks start. */
+const ANSWER_WAIT_MS = 2_000;
 /** Nobody works in a session whose file has not changed for this long. */
 export const IDLE_MS = 10 * 60_000;
 const LINES_BETWEEN_CHECKS = 256;
-/** Of a turn that was overtaken, the prompt is not farther back. */
-const LOOK_BACK_BYTES = 1 << 18;
 const UNREADABLE_LOGGED = 10;
 
 type ReadRun = SessionRun & { readonly parts: SettledParts };
-type AnswerClosing = Extract<Closing, { kind: 'answer' }>;
 
 /** Turns that end together or go on, prompts without an answer, what is final of a turn that goes on, or where reading goes on after lines that are not read. */
 type ReadTurns =
@@ -43,29 +43,23 @@ type ReadTurns =
  */
 export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncGenerator<ReadTurns> {
   const { start, budget, requests, parts } = run;
-  const { sessionId, closing } = run.request;
+  const { sessionId, occasion, upTo = Number.POSITIVE_INFINITY } = run.request;
   const time = () => start.time ?? findFirstTime(reader);
   const grouper = new TurnGrouper({ ...start, thread: 'main', sessionId, time });
-  const watch = closing.kind === 'answer' ? new AnswerWatcher(closing, start.sentLine) : undefined;
+  const stops = new AwaitedStops(run);
   const oddLines = new OddLines(run);
-  let readUpTo = 0;
-  let isSentBefore: boolean | undefined;
-  const wasSentBefore = ({ promptId }: AnswerClosing) => {
-    isSentBefore ??= isPromptBefore(promptId, start.offset, reader);
-    return isSentBefore;
-  };
   let nextPartAt = start.offset + parts.firstBytes;
+  let isNew = true;
   const take = (line: Line | undefined): TurnGroup | undefined => {
     if (!line) return undefined;
-    readUpTo = line.location.number;
     requests?.observe(line);
-    watch?.observe(line);
+    isNew = true;
     oddLines.observe(line);
     return grouper.push(line);
   };
   for (;;) {
     for (const source of reader.lines()) {
-      if (closing.kind === 'live' && source.end > closing.upTo) break;
+      if (source.end > upTo) break;
       const checkpoint = parts.findFrom(source);
       if (checkpoint && grouper.canResume(checkpoint.point)) {
         grouper.resume(checkpoint.point, parts.resume(checkpoint));
@@ -76,6 +70,7 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
       }
       const line = parseLine(source);
       const group = take(line);
+      if (group) stops.close(group.turns);
       if (group) yield { kind: 'turns', group, isClosed: true, readTo: source.end };
       if (group) nextPartAt = source.start + parts.firstBytes;
       const part = line && source.end >= nextPartAt ? grouper.settledBefore(line) : undefined;
@@ -89,49 +84,84 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
       // Reading a long file must not hold up requests and the heartbeats of locks.
       await yieldToEventLoop();
     }
-    if (closing.kind !== 'answer' || !watch || isFound(closing, watch) || Date.now() >= closing.waitUntil) break;
-    // With quick turns another worker may have sent this one and a later one. Then its answer does not come again.
-    if (wasSentBefore(closing) && watch.promptLine === undefined) break;
+    // Most of the time nothing has been added.
+    if (isNew) stops.look(grouper.open()?.turns ?? []);
+    isNew = false;
+    if (!stops.areAwaited()) break;
     await sleep(POLL_MS);
   }
-  const ended = closing.kind === 'live' ? undefined : take(parseUnfinishedLine(reader));
+  const isLive = occasion === 'live';
+  const ended = isLive ? undefined : take(parseUnfinishedLine(reader));
   if (ended) yield { kind: 'turns', group: ended, isClosed: true, readTo: reader.offset };
   oddLines.logRest();
   const group = grouper.open();
-  if (closing.kind === 'live' && grouper.isAnswerExpected) yield { kind: 'prompts' };
+  if (isLive && grouper.isAnswerExpected) yield { kind: 'prompts' };
   if (!group) return;
-  const promptLine = Math.min(...group.turns.map(({ prompts }) => prompts[0].line));
-  const isOver = (): boolean => {
-    if (closing.kind === 'everything') return group.from.offset < (closing.upTo ?? Number.POSITIVE_INFINITY);
-    if (closing.kind !== 'answer' || !watch || watch.isObjectedTo) return false;
-    // Even if its answer has not been found, its own turn is over, but none that has begun since.
-    if (watch.promptLine !== undefined) return promptLine <= (watch.line ?? watch.promptLine);
-    if (wasSentBefore(closing)) return false;
-    return promptLine <= (watch.line ?? (closing.mayBeSent ? 0 : readUpTo));
-  };
-  const isClosed =
-    isOver() ||
-    promptLine <= start.closedLine ||
-    run.ledger.hasEnded(promptLine) ||
-    (closing.kind !== 'live' && Date.now() - reader.status.changedAt > IDLE_MS);
   // If one of several turns is over, all are sent as far as they have come, and the others grow in place.
-  const soFar = closing.kind === 'live' ? grouper.soFar() : undefined;
+  const isIdle = !isLive && Date.now() - reader.status.changedAt > IDLE_MS;
+  const isClosed = group.turns.some((turn) => stops.isOver(turn, isIdle));
+  const soFar = isLive ? grouper.soFar() : undefined;
   yield { kind: 'turns', group, isClosed, readTo: grouper.nextPromptAt + 1, soFar };
 }
 
-/**
- * Whether the awaited answer has come. For an event that is exported late, equal words can be those of an earlier turn, so its prompt
- * must have come, too.
- */
-function isFound({ mayBeSent, promptId }: AnswerClosing, { line, promptLine }: AnswerWatcher): boolean {
-  return line !== undefined && (!mayBeSent || promptId === undefined || promptLine !== undefined);
-}
+/** The Stops whose turns have not been sent, and which of them still wait for the answer. */
+class AwaitedStops {
+  readonly #run: SessionRun;
+  readonly #startedAt = Date.now();
+  readonly #waiting: readonly Stop[];
+  #awaited: readonly Stop[];
+  /** Those whose answers are in turns that another prompt follows. */
+  readonly #answered = new Set<Stop>();
 
-/** Whether a prompt is shortly before the last exported turn, so that its turn has been exported, too. */
-function isPromptBefore(promptId: string | undefined, offset: number, reader: TranscriptReader): boolean {
-  if (promptId === undefined || offset === 0) return false;
-  const before = reader.readBytes({ start: Math.max(0, offset - LOOK_BACK_BYTES), end: offset });
-  return before.includes(`"promptId":"${promptId}"`);
+  constructor(run: SessionRun) {
+    this.#run = run;
+    // What ends a turn that is sent while it runs, the hooks do.
+    this.#waiting = run.request.occasion === 'live' || run.start.isForGaps ? [] : run.ledger.waiting;
+    const isSent = ({ promptId = '' }: Stop) =>
+      (run.ledger.findPromptLine(promptId) ?? run.start.line) < run.start.line;
+    this.#awaited = this.#waiting.filter((stop) => this.#mayCome(stop) && !isSent(stop));
+  }
+
+  /** Takes note of turns that another prompt follows. */
+  close(turns: readonly Turn[]): void {
+    this.look(turns);
+    for (const stop of this.#waiting)
+      if (turns.some((turn) => stop.answer !== undefined && findAnswer(turn, stop.answer))) this.#answered.add(stop);
+  }
+
+  /** Takes note of what has come of turns. */
+  look(turns: readonly Turn[]): void {
+    this.#awaited = this.#awaited.filter((stop) => !turns.some((turn) => this.#isAnsweredIn(turn, stop)));
+  }
+
+  areAwaited(): boolean {
+    return this.#awaited.some((stop) => this.#mayCome(stop));
+  }
+
+  isOver(turn: Turn, isIdle: boolean): boolean {
+    const { ledger, start, request } = this.#run;
+    const hasRunEnded = ledger.hasEnded(turn.prompts[0].line);
+    const isWanted = request.includesOpen === true;
+    const isFirst = (prompt: Prompt) => ledger.isFirst(prompt);
+    const isAnswered = (stop: Stop) => this.#answered.has(stop);
+    const { sentLine } = start;
+    const when = { sentLine, hasRunEnded, isIdle, isWanted, isAnswered, isFirst, mayCome: () => false };
+    return isOver(turn, this.#waiting, when) === 'over';
+  }
+
+  /** A date in the future is that of a clock that has been set back. */
+  #mayCome({ at, answer }: Stop): boolean {
+    const until = Math.min(at + ANSWER_WAIT_MS, (at + this.#run.context.deadline) / 2);
+    return answer !== undefined && at <= this.#startedAt && Date.now() < until;
+  }
+
+  /** Whether the answer has come that a Stop names, or has been objected to. */
+  #isAnsweredIn(turn: Turn, { promptId, answer, isAfterFeedback }: Stop): boolean {
+    if (promptId !== undefined && turn.prompts.every((prompt) => prompt.promptId !== promptId)) return false;
+    const found = answer === undefined ? undefined : findAnswer(turn, answer);
+    const isNew = promptId !== undefined || (found?.line ?? 0) > this.#run.start.sentLine;
+    return found !== undefined && isNew && !(found.isObjectedTo && isAfterFeedback);
+  }
 }
 
 /** Logs lines that cannot be read, and in debug mode what this version does not know. */
@@ -146,7 +176,7 @@ class OddLines {
 
   observe(line: Line): void {
     const { request, context, start } = this.#run;
-    if (request.closing.kind === 'live') return;
+    if (request.occasion === 'live') return;
     if (context.log.isDebug)
       for (const what of findUnknownTypes(line)) this.#unknown.set(what, (this.#unknown.get(what) ?? 0) + 1);
     if (line.kind !== 'unreadable' || line.location.number <= start.sentLine) return;

@@ -14,8 +14,6 @@ import type { Ledger } from './ledger.js';
 import type { Start } from './start-position.js';
 
 const BACKFILL_LOCK_WAIT_MS = 60_000;
-/** What sends turns while they run holds the lock for a moment, but does not look for events that were left. */
-const LEFT_EVENT_LOCK_WAIT_MS = 6_000;
 
 /** One run through a session. */
 export interface SessionRun {
@@ -38,8 +36,8 @@ export function lockSession(
   const now = Date.now();
   const waits = {
     event: deadline,
-    'left event': Math.min(deadline, now + LEFT_EVENT_LOCK_WAIT_MS),
     recovery: now,
+    live: now,
     backfill: now + BACKFILL_LOCK_WAIT_MS,
   };
   return state.lock(sessionId, destinationId, waits[occasion], stop).catch((error: Error) => {
@@ -126,7 +124,7 @@ export class RunSettings {
   ) {
     this.#env = env;
     this.#restrictions = restrictions;
-    this.#rules = run?.identity.given?.[RULES];
+    this.#rules = run?.given?.[RULES];
     this.#areHeld = pending?.code === 'rules';
   }
 

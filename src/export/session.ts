@@ -1,19 +1,21 @@
 import { isRedactionError } from '../observations/redaction/redact.js';
 import { otherFailure } from '../shared/failure.js';
-import { type Entry, joinEntry, lastEndedLine, NOT_EXPORTED, newSession } from '../state/entry.js';
+import { type Entry, joinEntry, NOT_EXPORTED, newSession } from '../state/entry.js';
+import type { Stop } from '../state/facts.js';
 import type { Lock } from '../state/lock.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
+import { locateTranscript } from '../transcript/sessions/related-sessions.js';
 import { includesLine, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
 import { EntryWriter } from './entry-writer.js';
 import type { ExportContext, ExportReport, ExportRequest } from './export-request.js';
 import { Ledger } from './ledger.js';
 import { Outbox } from './outbox.js';
-import { readTurns } from './read-turns.js';
+import { IDLE_MS, readTurns } from './read-turns.js';
 import { findNewRelatives, isInAnotherSession } from './relatives.js';
 import { SentLines } from './sent-lines.js';
 import { lockMistaken, lockSession, openRequests, ReadingBudget, RunSettings } from './session-run.js';
 import { SettledParts } from './settled-parts.js';
-import { findClosedLine, gapStart, type Start, startPositions } from './start-position.js';
+import { gapStart, type Start, startPositions } from './start-position.js';
 import { type Continued, NOTHING_CONTINUED, sendContinued } from './subagents/continued.js';
 import { Subagents } from './subagents/subagents.js';
 import { NOTHING, sumTallies } from './tally.js';
@@ -22,21 +24,40 @@ import { addAgents, addPart, addSoFar, addTurns, type ExportRun, lastLineOf, lin
 /** How often an export begins again because what may be sent has changed. */
 const MOST_TRIES = 3;
 
-/** Exports a session: read, group, build, send, and advance the state as far as the server has acknowledged. */
-export async function exportSession(request: ExportRequest, context: ExportContext): Promise<ExportReport> {
-  const { sessionId, occasion } = request;
-  const lock = await lockSession(request, context);
-  if (!lock) {
+/**
+ * Exports a session: read, group, build, send, and advance the state as far as the server has acknowledged. It goes on with what
+ * events have left meanwhile. `lock` is the right to do so, if the caller has taken it.
+ */
+export async function exportSession(first: ExportRequest, context: ExportContext, lock?: Lock): Promise<ExportReport> {
+  const { sessionId } = first;
+  const { destinationId } = context;
+  let request = first;
+  let held = lock ?? (await lockSession(request, context));
+  if (!held) {
     // What it would send, the run that has the lock sends, or the next event.
-    const isUrgent = occasion === 'event' || occasion === 'backfill';
+    const isUrgent = request.occasion === 'event' || request.occasion === 'backfill';
     const failure = isUrgent ? otherFailure('another run was working on it all the time') : undefined;
     return { sent: NOTHING, failure, isStopped: context.stop?.aborted ?? false, isBusy: true };
   }
+  let sent = NOTHING;
+  for (;;) {
+    const report = await exportUnderLock(request, context, held);
+    sent = sumTallies([sent, report.sent]);
+    const isMore = !report.failure && !report.isStopped && context.state.isUrgent(sessionId, destinationId);
+    held = isMore ? await context.state.lock(sessionId, destinationId, 0) : undefined;
+    if (!held) return { ...report, sent };
+    const path = locateTranscript(request.path, sessionId) ?? request.path;
+    request = { ...request, path, occasion: 'recovery' };
+  }
+}
+
+async function exportUnderLock(request: ExportRequest, context: ExportContext, lock: Lock): Promise<ExportReport> {
   try {
-    if (request.force) await forget(sessionId, context);
+    context.state.markTried(request.sessionId, context.destinationId);
+    if (request.force) await forget(request.sessionId, context);
     let sent = NOTHING;
     for (let tries = 1; ; tries += 1) {
-      const report = await exportLocked(request, context, lock);
+      const report = await exportOnce(request, context, lock);
       sent = sumTallies([sent, report.sent]);
       if (!report.isOutdated || tries === MOST_TRIES) return { ...report, sent };
     }
@@ -45,28 +66,23 @@ export async function exportSession(request: ExportRequest, context: ExportConte
   }
 }
 
-/**
- * Forgets how far a session has been exported. That the destination is right is still known, and which lines earlier runs knew: those
- * were not written without tracing.
- */
+/** Forgets how far a session has been exported, but not that the destination is right. */
 async function forget(sessionId: string, { state, destinationId }: ExportContext): Promise<void> {
   const known = state.read(sessionId, destinationId);
   if (!known) return;
-  const all = [...state.readProgress(sessionId).values()];
-  const knownLine = Math.max(lastEndedLine(known, all), ...all.map(({ sentLine = 0 }) => sentLine));
-  // A person's rating is in no transcript.
-  const kept = { acknowledged: known.acknowledged, knownLine, scores: known.scores };
   // A line that is acknowledged again does not mean that the agents before it are.
   state.keepCheckpoints(sessionId, destinationId, []);
+  // A person's rating is in no transcript.
+  const kept = { acknowledged: known.acknowledged, scores: known.scores };
   await state.update(sessionId, { ...NOT_EXPORTED, ...kept }, destinationId);
 }
 
-async function exportLocked(request: ExportRequest, context: ExportContext, lock: Lock): Promise<ExportReport> {
-  const { sessionId, run, adopts } = request;
+async function exportOnce(request: ExportRequest, context: ExportContext, lock: Lock): Promise<ExportReport> {
+  const { sessionId, run, takesAll, adopts } = request;
   const { state, destinationId } = context;
   const known = state.read(sessionId, destinationId) ?? joinEntry(newSession(sessionId));
   const lineSentTo = (destination: string) => state.read(sessionId, destination)?.lastLine ?? 0;
-  const ledger = new Ledger(known, destinationId, run, lineSentTo);
+  const ledger = new Ledger(known, destinationId, { own: run, takesAll, prompts: known.prompts, lineSentTo });
   const mistaken = adopts ? await lockMistaken(sessionId, known, context) : new Map<string, Lock>();
   try {
     if (adopts) ledger.adopt((destination) => mistaken.has(destination));
@@ -84,25 +100,40 @@ async function exportKnown(
   context: ExportContext,
   lock: Lock,
 ): Promise<ExportReport> {
-  const { sessionId, path, run } = request;
+  const { path, takesAll } = request;
   const writer = new EntryWriter(known, request, context, ledger, lock);
-  const hasGaps = run?.claims.kind === 'all' && ledger.gapsUpTo(known.lastLine).length > 0;
+  const hasGaps = takesAll && ledger.gapsUpTo(known.lastLine).length > 0;
   const early = hasGaps ? await exportFrom(gapStart(known), request, context, writer, ledger) : undefined;
   if (early && (early.isStopped || early.failure !== undefined)) return early;
   ledger.fillGaps(known.lastLine);
-  const closedLine = findClosedLine(context.state.readProgress(sessionId).values());
-  for (const start of startPositions(known, closedLine)) {
+  for (const start of startPositions(known)) {
     const report = await exportFrom(start, request, context, writer, ledger);
     if (!report) {
       context.log.warn('the transcript has been changed, it is read from further back', { file: path });
       continue;
     }
-    const isLate = report.failure === undefined && ledger.missesNamed && ledger.gapsUpTo(known.lastLine).length > 0;
-    const late = isLate ? await exportFrom(gapStart(known), request, context, writer, ledger) : undefined;
+    const late = await exportLate(report, known, request, context, writer, ledger);
     const all = [early, report, late].map((each) => each?.sent ?? NOTHING);
     return { ...(late?.failure === undefined ? report : late), sent: sumTallies(all) };
   }
   throw new Error('a transcript can always be read from the top');
+}
+
+/** Exports turns that were passed by before their Stops came. */
+async function exportLate(
+  { failure, isStopped }: ExportReport,
+  known: Entry,
+  request: ExportRequest,
+  context: ExportContext,
+  writer: EntryWriter,
+  ledger: Ledger,
+): Promise<ExportReport | undefined> {
+  const { missing } = ledger;
+  if (failure || isStopped || missing.length === 0 || ledger.gapsUpTo(known.lastLine).length === 0) return undefined;
+  const late = await exportFrom(gapStart(known), request, context, writer, ledger);
+  const found = missing.filter((stop) => !ledger.missing.includes(stop));
+  if (late && !late.failure && !late.isStopped && found.length > 0) await writer.save({ doneStops: found });
+  return late;
 }
 
 /** Returns undefined, before anything is sent, if the last exported turn is not at the start position. */
@@ -127,7 +158,7 @@ async function exportFrom(
     const run: ExportRun = { ...session, outbox: new Outbox(session), subagents: new Subagents(session), parts, sent };
     const progress = await exportTurns(readTurns(reader, run), run);
     if (!progress) return undefined;
-    if (request.closing.kind === 'live') return await finishLive(progress, run);
+    if (request.occasion === 'live') return await finishLive(progress, run);
     let continued = NOTHING_CONTINUED;
     await holdIfUnredacted(run, async () => {
       await addAgents(run.subagents.due(), run);
@@ -158,6 +189,8 @@ async function exportFrom(
 interface Reached {
   /** The last line of the last turn that is over. */
   readonly closedLine: number | undefined;
+  /** The ids of the prompts of turns that are over. */
+  readonly closedPrompts: ReadonlySet<string>;
   /** Where the turn begins that is still open. */
   readonly openFrom: number | undefined;
   /** Whether a turn goes on, or a prompt has no answer yet. */
@@ -170,6 +203,7 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
   const { start, ledger, outbox, budget, writer } = run;
   let isVerified = start.prompt === undefined;
   let closedLine: number | undefined;
+  const closedPrompts = new Set<string>();
   let openFrom: number | undefined;
   let isOpen = false;
   let isLastTaken = true;
@@ -199,13 +233,16 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
       break;
     }
     closedLine = lastLineOf(group);
+    const own = group.turns.filter(({ copied }) => !copied);
+    for (const { promptId } of own.flatMap(({ prompts }) => prompts))
+      if (promptId !== undefined) closedPrompts.add(promptId);
     ledger.claim(group.turns, readTo, isCopy);
     const isTaken = outbox.failure !== undefined || (await holdIfUnredacted(run, () => addTurns(group, run)));
     isLastTaken = isTaken;
     if (lastLineOf(group) > start.lastLine) budget.limit();
     if (budget.isUsedUp) break;
   }
-  return isVerified || budget.isUsedUp ? { closedLine, openFrom, isOpen, isLastTaken } : undefined;
+  return isVerified || budget.isUsedUp ? { closedLine, closedPrompts, openFrom, isOpen, isLastTaken } : undefined;
 }
 
 /**
@@ -246,13 +283,8 @@ function isPartOfLastExported(turn: Turn, { prompt, lastLine }: Start): boolean 
   return turn.key === prompt && lineOfEnd(turn) <= lastLine;
 }
 
-/** Sends due scores, and saves why something is still to be sent. */
-async function finish(
-  { closedLine, isLastTaken }: Reached,
-  continued: Continued,
-  bytes: number,
-  run: ExportRun,
-): Promise<ExportReport> {
+/** Sends due scores, and saves why something is still to be sent, or which Stops' turns have been. */
+async function finish(reached: Reached, continued: Continued, bytes: number, run: ExportRun): Promise<ExportReport> {
   const { context, writer, ledger, outbox, budget, start } = run;
   const sent = sumTallies([outbox.sent, continued.sent]);
   const failure =
@@ -265,7 +297,19 @@ async function finish(
   if (context.stop?.aborted && (failure !== undefined || outbox.isWaiting || !isWhole))
     return { sent, failure: undefined, isStopped: true };
   if (start.isForGaps && failure === undefined) return { sent, failure, isStopped: false };
-  if (failure === undefined) ledger.fillGaps(closedLine ?? 0);
-  await writer.finish(failure, { closedLine, isLastTaken }, findNewRelatives(run, bytes));
+  if (failure === undefined) ledger.fillGaps(reached.closedLine ?? 0);
+  const done = failure === undefined ? ledger.waiting.filter((stop) => isDone(stop, reached, run)) : [];
+  await writer.finish(failure, findNewRelatives(run, bytes), done);
   return { sent, failure, isStopped: false, isOutdated: outbox.isOutdated };
+}
+
+/** Whether the turn of a Stop has been sent, or will not come any more. */
+function isDone(
+  { promptId, bytes, at }: Stop,
+  { closedPrompts, openFrom = Number.POSITIVE_INFINITY }: Reached,
+  run: ExportRun,
+) {
+  const isOld = Math.abs(Date.now() - at) > IDLE_MS;
+  if (promptId === undefined) return isOld || bytes <= openFrom;
+  return isOld || closedPrompts.has(promptId) || run.writer.known.prompts?.[promptId] !== undefined;
 }

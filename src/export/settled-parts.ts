@@ -34,7 +34,7 @@ export class SettledParts {
   constructor(run: Pick<SessionRun, 'request' | 'context' | 'start' | 'requests'>, reader: TranscriptReader) {
     this.#run = run;
     this.#reader = reader;
-    const partBytes = run.request.closing.kind === 'live' ? LIVE_PART_BYTES : undefined;
+    const partBytes = run.request.occasion === 'live' ? LIVE_PART_BYTES : undefined;
     this.firstBytes = run.context.partBytes ?? partBytes ?? FIRST_PART_BYTES;
     this.bytes = run.context.partBytes ?? partBytes ?? PART_BYTES;
     this.#known = this.#readCheckpoints();

@@ -1,4 +1,4 @@
-import { type Entry, joinEntry, newSession, type Progress } from '../state/entry.js';
+import { type Entry, joinEntry, newSession } from '../state/entry.js';
 import type { Position } from '../transcript/file/reader.js';
 import { NO_SESSION_FACTS, type SessionFacts } from '../transcript/turns/turn.js';
 
@@ -9,8 +9,6 @@ export interface Start extends Position {
   readonly sentLine: number;
   /** What has not been acknowledged before that line, by id. */
   readonly held: readonly string[] | undefined;
-  /** Up to this line turns are over, as an earlier run that failed has found. */
-  readonly closedLine: number;
   readonly time: number | undefined;
   readonly session: SessionFacts;
   readonly agents: Entry['agents'];
@@ -22,13 +20,8 @@ export interface Start extends Position {
   readonly prompt: string | undefined;
 }
 
-/** Up to this line turns are over, as runs that failed have found, wherever they were to be sent. */
-export function findClosedLine(all: Iterable<Progress>): number {
-  return Math.max(0, ...[...all].map(({ pending }) => pending?.closedLine ?? 0));
-}
-
 /** Start positions, best first: by byte offset, by line, from the top. The last turn is read again; it may have grown. */
-export function startPositions(entry: Entry, closedLine = findClosedLine([entry])): [Start, ...Start[]] {
+export function startPositions(entry: Entry): [Start, ...Start[]] {
   const { lastLine, sentLine = lastLine, held, turnCount, turnLine, agents, updated } = entry;
   const { turnsBefore = turnCount - 1 } = entry;
   const { agentsSince = lastLine > 0 && turnLine === undefined ? updated : undefined } = entry;
@@ -39,7 +32,6 @@ export function startPositions(entry: Entry, closedLine = findClosedLine([entry]
     lastLine: 0,
     sentLine: 0,
     held: undefined,
-    closedLine,
     time: undefined,
     session: NO_SESSION_FACTS,
     agents: undefined,

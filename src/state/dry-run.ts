@@ -59,6 +59,12 @@ export class DryRunState implements SessionState {
 
   checkWritable(): void {}
 
+  isUrgent(): boolean {
+    return false;
+  }
+
+  markTried(): void {}
+
   readCheckpoints(): [] {
     return [];
   }

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
@@ -6,6 +6,8 @@ import { sessionFileName } from './lock.js';
 
 // A file for each session and destination of which something may be left to be sent: its name says whose it is, its content where
 // the transcript is, and its time when that was last tried. So a run finds them without looking at all sessions.
+
+const NEVER = new Date(0);
 
 /** What runs are due at that have no keys yet. */
 export const NO_DESTINATION = 'none';
@@ -34,7 +36,7 @@ export function markDue(stateFolder: string, { destination, sessionId, path }: D
   const text = JSON.stringify({ sessionId, path });
   const file = dueFile(stateFolder, destination, sessionId);
   // Its time is that of the last try.
-  if (attempt(() => readFileSync(file, 'utf8')) === text) return;
+  if (attempt(() => lstatSync(file).isFile() && readFileSync(file, 'utf8')) === text) return;
   attempt(() => {
     mkdirSync(dueFolder(stateFolder), { recursive: true, mode: 0o700 });
     writeFileSync(file, text, { mode: 0o600 });
@@ -46,8 +48,21 @@ export function removeDue(stateFolder: string, { destination, sessionId }: Omit<
 }
 
 /** Notes that a session is tried now, so that others come first the next time. */
-export function markTried(stateFolder: string, { destination, sessionId }: Omit<Due, 'path'>): void {
-  attempt(() => utimesSync(dueFile(stateFolder, destination, sessionId), new Date(), new Date()));
+export function markTried(stateFolder: string, due: Omit<Due, 'path'>): void {
+  setTried(stateFolder, due, new Date());
+}
+
+/** Notes that a session is to be tried at once, by a run that is at work. */
+export function markUrgent(stateFolder: string, due: Omit<Due, 'path'>): void {
+  setTried(stateFolder, due, NEVER);
+}
+
+export function isUrgent(stateFolder: string, { destination, sessionId }: Omit<Due, 'path'>): boolean {
+  return attempt(() => lstatSync(dueFile(stateFolder, destination, sessionId)).mtimeMs) === NEVER.getTime();
+}
+
+function setTried(stateFolder: string, { destination, sessionId }: Omit<Due, 'path'>, at: Date): void {
+  attempt(() => utimesSync(dueFile(stateFolder, destination, sessionId), at, at));
 }
 
 /** The destinations for which something is due. */
@@ -56,15 +71,30 @@ export function listDueDestinations(stateFolder: string): Set<string> {
 }
 
 /** Yields what is due for a destination, that first which was tried longest ago. */
-export function* findDue(stateFolder: string, wanted: string): Generator<Due, void, undefined> {
+export function* findDue(stateFolder: string, destination: string): Generator<Due, void, undefined> {
+  const oldestFirst = listTried(stateFolder, destination).toSorted((a, b) => a.at - b.at);
+  for (const { file } of oldestFirst) yield* readDue(file, destination);
+}
+
+/** Returns what is to be tried at once. */
+export function findUrgent(stateFolder: string, destination: string): Due[] {
+  const urgent = listTried(stateFolder, destination).filter(({ at }) => at === NEVER.getTime());
+  return urgent.flatMap(({ file }) => [...readDue(file, destination)]);
+}
+
+function listTried(stateFolder: string, wanted: string) {
   const files = listNames(stateFolder).filter(({ destination }) => destination === wanted);
-  const triedAt = ({ file }: Named) => attempt(() => statSync(file).mtimeMs) ?? 0;
-  const oldestFirst = files.map((each) => ({ ...each, at: triedAt(each) })).toSorted((a, b) => a.at - b.at);
-  for (const { file, destination } of oldestFirst) {
-    const about = parseJson(attempt(() => readFileSync(file, 'utf8')) ?? '');
-    if (isRecord(about) && typeof about.sessionId === 'string' && typeof about.path === 'string')
-      yield { sessionId: about.sessionId, path: about.path, destination };
-  }
+  return files.flatMap(({ file }) => {
+    const status = attempt(() => lstatSync(file));
+    // Reading a FIFO would block.
+    return status?.isFile() ? [{ file, at: status.mtimeMs }] : [];
+  });
+}
+
+function* readDue(file: string, destination: string): Generator<Due, void, undefined> {
+  const about = parseJson(attempt(() => readFileSync(file, 'utf8')) ?? '');
+  if (isRecord(about) && typeof about.sessionId === 'string' && typeof about.path === 'string')
+    yield { sessionId: about.sessionId, path: about.path, destination };
 }
 
 function listNames(stateFolder: string): Named[] {

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { FAILURE_CODES } from '../shared/failure.js';
 import { isRecord, type Json, mapValues } from '../shared/json.js';
 import { optional } from '../shared/schema.js';
-import { addFacts, type Consent, Fact, fold } from './facts.js';
+import { addFacts, type Consent, Fact, finishStops, fold, type Stop } from './facts.js';
 import { hasEnded, listRuns, openRun } from './runs.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
@@ -78,8 +78,6 @@ export const SessionRecord = z.object({
   path: optional(z.string()),
   /** The first prompt of the session: a session that begins with the same prompt is a fork of it. */
   first: optional(z.string()),
-  /** Up to this line turns are over that were not sent when that was found, or of which all was to be sent again. */
-  knownLine: optional(count),
   facts: z.array(Fact),
 });
 export type SessionRecord = z.infer<typeof SessionRecord>;
@@ -100,6 +98,8 @@ const progressFields = {
   turnsBefore: optional(count),
   /** Its first prompt, to check that it is still the same turn. */
   prompt: optional(z.string()),
+  /** The first lines of the last turns' prompts, by the id that hooks are told: a later prompt can have the id of an earlier one. */
+  prompts: optional(z.record(z.string(), z.number())),
   /** Hashes of what was acknowledged as its root: it is sent again only if it has changed. */
   roots: optional(z.array(z.string())),
   /** Up to which line the session was copied from another one, which exports those lines. */
@@ -135,7 +135,6 @@ const progressFields = {
       attempts: count,
       code: optional(z.enum(FAILURE_CODES)),
       reason: z.string(),
-      closedLine: optional(count),
     }),
   ),
 };
@@ -158,15 +157,23 @@ export function toSession(record: SessionRecord): Session {
 }
 
 /** Changes what is known of a session; facts are added to those that are known. */
-export function changeSession(
-  { runs: _, claims: __, mutes: ___, ...record }: Session,
-  { facts = [], ...change }: Partial<SessionRecord>,
-): Session {
-  return toSession({ ...record, ...change, facts: addFacts(record.facts, facts) });
+export function changeSession(session: Session, { facts = [], doneStops = [], ...change }: SessionChange): Session {
+  return toSession({ ...toRecord(session), ...change, facts: finishStops(addFacts(session.facts, facts), doneStops) });
 }
 
+export function encodeSession(session: Session): string {
+  return JSON.stringify({ version: 1, ...toRecord(session) });
+}
+
+function toRecord({ id, path, first, facts }: Session): SessionRecord {
+  return { id, path, first, facts };
+}
+
+/** A change of what is known of a session. `doneStops` are those whose turns have been sent. */
+export type SessionChange = Partial<SessionRecord> & { readonly doneStops?: readonly Stop[] | undefined };
+
 /** A change of what is known of a session, of its progress, or of both. */
-export type Change = Partial<SessionRecord> & Partial<Progress>;
+export type Change = SessionChange & Partial<Progress>;
 
 export function joinEntry(session: Session, progress: Progress = NO_PROGRESS): Entry {
   return { ...session, ...progress };
@@ -187,7 +194,7 @@ export function mergeChanges<T extends Change>(before: T, change: Change): T {
 }
 
 /** Divides a change into what concerns the session and what its progress. */
-export function divideChange(change: Change): { session: Partial<SessionRecord>; progress: Partial<Progress> } {
+export function divideChange(change: Change): { session: SessionChange; progress: Partial<Progress> } {
   const entries = Object.entries(change);
   return {
     session: Object.fromEntries(entries.filter(([name]) => !Object.hasOwn(progressFields, name))),
@@ -195,14 +202,15 @@ export function divideChange(change: Change): { session: Partial<SessionRecord>;
   };
 }
 
-/** The last line of the turns that are known to be over, wherever they were to be sent: one of which parts were sent may go on. */
-export function lastEndedLine({ knownLine = 0 }: Session, all: Iterable<Progress>): number {
-  return Math.max(knownLine, ...[...all].map(({ lastLine, pending }) => Math.max(lastLine, pending?.closedLine ?? 0)));
+/** The Stops of runs for a destination whose turns have not been sent. */
+export function listWaiting({ stops }: Consent, destination: string): Stop[] {
+  return stops.filter(({ isDone, run }) => !isDone && run.destination === destination);
 }
 
 /** Whether a session has nothing that a later run must look for at a destination. */
 export function isSettled(session: Session, destination: string, progress: Progress = NO_PROGRESS): boolean {
   const { pending, agents = {} } = progress;
+  if (listWaiting(session, destination).length > 0) return false;
   if (listRuns(session).every((run) => run.destination !== destination)) return true;
   const open = [openRun(session.runs), ...session.claims.filter((claim) => !hasEnded(claim))];
   const isOpen = open.some((run) => run?.destination === destination);

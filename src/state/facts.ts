@@ -48,6 +48,23 @@ export const Fact = z.discriminatedUnion('kind', [
     lines: z.array(z.number()),
     startedAt: optional(z.number()),
   }),
+  /** Claude Code has ended a turn. It waits until the turn has been sent. */
+  z.object({
+    kind: z.literal('stop'),
+    ...when,
+    run: RunIdentity,
+    /** How long the transcript was then. */
+    bytes: line,
+    promptId: optional(z.string()),
+    /** A hash of the answer, of which the last line may not have been written by then. */
+    answer: optional(z.string()),
+    /** Whether a Stop hook has blocked before, so that this is the answer to what it said. */
+    isAfterFeedback: z.boolean(),
+    /** Agents and workflows that Claude Code lists as running. */
+    running: z.array(z.string()),
+    /** Whether its turn has been sent. The last Stop of a session is kept. */
+    isDone: optional(z.boolean()),
+  }),
   /** A backfill has sent what no run held. */
   z.object({ kind: z.literal('took'), ...when, run: RunIdentity, fromLine: z.number(), toLine: z.number() }),
   /** A destination was wrong, or there was none (empty): another one replaces it. */
@@ -61,6 +78,7 @@ export const Fact = z.discriminatedUnion('kind', [
   }),
 ]);
 export type Fact = z.infer<typeof Fact>;
+export type Stop = FactOf<'stop'>;
 type FactOf<Kind extends Fact['kind']> = Extract<Fact, { kind: Kind }>;
 
 /** What follows from the facts of a session. */
@@ -70,9 +88,12 @@ export interface Consent {
   /** Turns that belong to a run which nobody saw begin: each is named by its Stop. */
   readonly claims: readonly Claim[];
   readonly mutes: readonly Mute[];
+  readonly stops: readonly Stop[];
+  /** When a process last ended, in ms since 1970; undefined if one has begun since. */
+  readonly endedAt?: number | undefined;
 }
 
-export const NO_CONSENT: Consent = { runs: [], claims: [], mutes: [] };
+export const NO_CONSENT: Consent = { runs: [], claims: [], mutes: [], stops: [] };
 
 export function fold(facts: readonly Fact[]): Consent {
   return facts.toSorted((a, b) => a.at - b.at).reduce(apply, NO_CONSENT);
@@ -80,18 +101,20 @@ export function fold(facts: readonly Fact[]): Consent {
 
 /** Adds a fact that came after all others. */
 export function apply(known: Consent, fact: Fact): Consent {
-  const { runs, claims, mutes } = known;
+  const { runs, claims, mutes, stops } = known;
   switch (fact.kind) {
     case 'start':
-      return { ...known, runs: begin(known, fact) };
+      return { ...known, runs: begin(known, fact), endedAt: undefined };
     case 'end':
-      return { mutes, ...endOwn(known, fact) };
+      return { ...known, ...endOwn(known, fact), endedAt: fact.at };
     case 'off':
       return { ...known, runs: endOpen(runs, fact) };
     case 'mute':
       return { ...known, mutes: mute(mutes, fact) };
     case 'unmute':
       return { ...known, mutes: unmute(mutes, fact) };
+    case 'stop':
+      return { ...known, stops: [...stops, fact] };
     case 'claim':
       return { ...known, claims: mergeByLine(claims, [toClaim(fact)]) };
     case 'took': {
@@ -99,8 +122,19 @@ export function apply(known: Consent, fact: Fact): Consent {
       return { ...known, runs: mergeByLine(runs, [{ ...run, fromLine, toLine }]) };
     }
     case 'adopt':
-      return { mutes, runs: correct(runs, fact), claims: correct(claims, fact) };
+      return { ...known, runs: correct(runs, fact), claims: correct(claims, fact), stops: correctStops(stops, fact) };
   }
+}
+
+/** Notes that the turns of Stops have been sent. The last Stop says up to where the session is known, so it is kept. */
+export function finishStops(facts: readonly Fact[], done: readonly Stop[]): Fact[] {
+  const newest = facts.findLast(({ kind }) => kind === 'stop');
+  const isDone = (stop: Stop) =>
+    stop.isDone || done.some(({ at, promptId }) => at === stop.at && promptId === stop.promptId);
+  return facts.flatMap((fact) => {
+    if (fact.kind !== 'stop' || !isDone(fact)) return [fact];
+    return fact === newest ? [{ ...fact, isDone: true }] : [];
+  });
 }
 
 /** Adds facts to those that are known. What a backfill took is one fact for each run, however often it goes on. */
@@ -172,7 +206,11 @@ function toClaim({ run, lines, startedAt }: FactOf<'claim'>): Claim {
   return { ...run, fromLine: Math.min(...lines), lines, startedAt };
 }
 
-function correct<T extends Run | Claim>(all: readonly T[], { wrong, right, given }: FactOf<'adopt'>): readonly T[] {
+function correctStops(stops: readonly Stop[], fact: FactOf<'adopt'>): readonly Stop[] {
+  return stops.map((stop) => ({ ...stop, run: correct([stop.run], fact)[0] ?? stop.run }));
+}
+
+function correct<T extends RunIdentity>(all: readonly T[], { wrong, right, given }: FactOf<'adopt'>): readonly T[] {
   return all.map((run) => {
     const { destination = '', namedDestination = destination } = run;
     return destination === wrong ? { ...run, destination: right, namedDestination, given: run.given ?? given } : run;

@@ -19,7 +19,7 @@ import writeFileAtomic from 'write-file-atomic';
 import { attempt } from '../shared/attempt.js';
 import { parseJson } from '../shared/json.js';
 import { type Checkpoint, readCheckpoints, writeCheckpoints } from './checkpoints.js';
-import { markDue, NO_DESTINATION, removeDue } from './due.js';
+import { isUrgent, markDue, markTried, NO_DESTINATION, removeDue } from './due.js';
 import {
   type Change,
   changeSession,
@@ -27,6 +27,7 @@ import {
   divideChange,
   type Entry,
   encodeProgress,
+  encodeSession,
   isSettled,
   joinEntry,
   mergeChanges,
@@ -34,6 +35,7 @@ import {
   newSession,
   type Progress,
   type Session,
+  type SessionChange,
   SessionRecord,
   toSession,
   waitsForKeys,
@@ -75,6 +77,8 @@ export type SessionState = Pick<
   | 'acknowledge'
   | 'checkWritable'
   | 'lock'
+  | 'isUrgent'
+  | 'markTried'
   | 'readCheckpoints'
   | 'keepCheckpoints'
 >;
@@ -164,6 +168,13 @@ export class StateStore {
 
   /** Changes what is known of a session, and its progress at a destination if the change has some, whatever other processes change. */
   async update(sessionId: string, change: Change, destination?: string): Promise<void> {
+    await this.#change(sessionId, change, destination).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === undefined) throw error;
+      throw new Error(`the state folder cannot be written: ${error.message}`);
+    });
+  }
+
+  async #change(sessionId: string, change: Change, destination?: string): Promise<void> {
     const folder = this.#sessionFolder(sessionId);
     const lock = await takeLock(join(folder, 'session.lock'), Date.now() + LOCK_WAIT_MS);
     if (!lock) throw new Error('the state of the session stayed locked');
@@ -182,6 +193,16 @@ export class StateStore {
     } finally {
       lock.release();
     }
+  }
+
+  /** Whether a process that has found the session locked has left something to do. */
+  isUrgent(sessionId: string, destination: string): boolean {
+    return isUrgent(this.#folder, { sessionId, destination });
+  }
+
+  /** Notes that all is done that is left to do by now. */
+  markTried(sessionId: string, destination: string): void {
+    markTried(this.#folder, { sessionId, destination });
   }
 
   /** Returns how far an earlier run has come in turns that are too long for one run. */
@@ -212,16 +233,11 @@ export class StateStore {
   }
 
   /** Returns the session as it is then, which is the same if nothing has changed. */
-  async #writeSession(
-    sessionId: string,
-    before: Session | undefined,
-    change: Partial<SessionRecord>,
-  ): Promise<Session> {
+  async #writeSession(sessionId: string, before: Session | undefined, change: SessionChange): Promise<Session> {
     const after = changeSession(before ?? newSession(sessionId), change);
     if (before && isDeepStrictEqual(after, before)) return before;
     const path = join(this.#sessionFolder(sessionId), SESSION_FILE);
-    const { runs: _, claims: __, mutes: ___, ...record } = after;
-    await this.#write(path, JSON.stringify({ version: 1, ...record }));
+    await this.#write(path, encodeSession(after));
     return after;
   }
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LangfuseServer } from '../support/langfuse-server.js';
@@ -440,11 +440,11 @@ test('a worker that hangs does not hold up the session’s turns for another des
   }
 });
 
-test('a FIFO among the events that were left blocks no worker', async () => {
-  const folder = join(workplace.stateFolder, 'cc-langfuse_left');
-  mkdirSync(folder, { recursive: true });
-  spawnSync('mkfifo', [join(folder, `${SESSION}.${Date.now()}.1.json`)]);
+test('a FIFO among what is due blocks no worker', async () => {
   await hook('SessionStart', { source: 'startup' });
+  const folder = join(workplace.stateFolder, 'cc-langfuse_due');
+  const [name = ''] = readdirSync(folder);
+  spawnSync('mkfifo', [join(folder, name.replace(SESSION, 'another'))]);
   say(1);
   const payload = { session_id: SESSION, transcript_path: path(), hook_event_name: 'Stop', prompt_id: 'p1' };
   await run(['worker'], workplace.env, JSON.stringify(payload));

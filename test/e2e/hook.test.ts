@@ -69,7 +69,10 @@ describe('one hook after another', () => {
     expectEachSentOnce(workplace.server);
     expect(workplace.state[SESSION]).toEqual({
       id: SESSION,
-      facts: [expect.objectContaining({ kind: 'start' }), expect.objectContaining({ kind: 'end' })],
+      facts: ['start', 'stop', 'end'].map((kind) => expect.objectContaining({ kind })),
+      stops: [expect.objectContaining({ promptId: 'p3', isDone: true })],
+      endedAt: expect.any(Number),
+      prompts: { p1: 1, p2: 3, p3: 5 },
       claims: [],
       mutes: [],
       lastLine: 6,
@@ -249,8 +252,8 @@ describe('an answer that a Stop hook announces', () => {
   });
 
   test('is no longer waited for after two seconds', async () => {
-    write([...turnLines(1), user('two', { uuid: 'u2', parentUuid: 'a1' })]);
-    const { ms } = await workplace.hook(payload({ last_assistant_message: 'something else' }));
+    write([...turnLines(1), user('two', { uuid: 'u2', parentUuid: 'a1', promptId: 'p2' })]);
+    const { ms } = await workplace.hook(payload({ last_assistant_message: 'something else', prompt_id: 'p1' }));
     expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
     expect(ms).toBeGreaterThan(1_900);
   });
@@ -440,7 +443,7 @@ describe('a turn that the server has not acknowledged', () => {
     expect(workplace.state[SESSION]).toMatchObject({
       lastLine: 0,
       turnCount: 0,
-      pending: { attempts: 1, reason: 'the server refuses the keys (401)', closedLine: 4 },
+      pending: { attempts: 1, reason: 'the server refuses the keys (401)' },
     });
     expect(messages()).toEqual(['the server refuses the keys (401)']);
     workplace.server.misbehave = () => undefined;

@@ -18,6 +18,7 @@ import {
 } from '../support/lines.js';
 import { POLL } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
+import { sessionFile } from '../support/state-files.js';
 
 let hooks: LaunchedHooks;
 
@@ -38,14 +39,15 @@ async function occupyWorker(): Promise<Hanging> {
   return hanging;
 }
 
-/** Waits until so many events are left. */
-const expectLeft = (count: number) => expect.poll(() => hooks.left().length, POLL).toBe(count);
+/** Waits until so many Stops have been written down whose turns have not been sent. */
+const expectWaiting = (count: number) => expect.poll(() => hooks.waiting().length, POLL).toBe(count);
 
-/** Lets the worker that takes the last event that was left wait long for the lines of its turn. */
-function postponeLastLeft(): void {
-  const file = hooks.left().toSorted().at(-1) ?? '';
-  const event = JSON.parse(readFileSync(file, 'utf8'));
-  writeFileSync(file, JSON.stringify({ ...event, at: Date.now() + 5_000 }));
+/** Makes the last Stop of a session one that has just come: whoever looks at it waits for the lines of its turn. */
+function renewLastStop(session = SESSION): void {
+  const path = sessionFile(hooks.workplace.stateFolder, session);
+  const known = JSON.parse(readFileSync(path, 'utf8'));
+  const facts = known.facts.with(-1, { ...known.facts.at(-1), at: Date.now() });
+  writeFileSync(path, JSON.stringify({ ...known, facts }));
 }
 
 /** Waits for what must not happen. */
@@ -72,7 +74,7 @@ describe('a turn that was left', () => {
     await hooks.launch('SessionStart', { env: second, more: { source: 'resume' } });
     await expect.poll(() => hooks.workplace.state[SESSION]?.runs, POLL).toHaveLength(2);
     for (const n of [2, 3]) await hooks.stop(n, { env: second });
-    await expectLeft(2);
+    await expectWaiting(3);
     hanging.release();
     await expect.poll(() => hooks.turns().length, POLL).toBe(3);
     await expect.poll(hooks.findAlive, POLL).toEqual([]);
@@ -99,9 +101,9 @@ describe('a turn that was left', () => {
     appendLines(transcript, question);
     await hooks.launch('Stop', { more: stopOf(1) });
     // It is at work, and waits for its answer.
-    await expect.poll(hooks.locks, POLL).toContainEqual(expect.stringMatching(/^worker\./));
+    await expect.poll(hooks.locks, POLL).toContainEqual(expect.stringMatching(/^[0-9a-f]{16}\.lock$/));
     await hooks.launch('Stop', { more: stopOf(2) });
-    await expectLeft(1);
+    await expectWaiting(2);
     const hanging = hooks.workplace.server.hang();
     // Claude Code writes both at once, some time after its hooks have started.
     appendLines(transcript, answer, nextQuestion);
@@ -111,13 +113,13 @@ describe('a turn that was left', () => {
     await expect.poll(hooks.findAlive, POLL).toEqual([]);
     expect(hooks.turns()).toEqual(allTurns([SESSION], 2));
     expectEachSentOnce(hooks.workplace.server);
-    expect(hooks.left()).toEqual([]);
+    expect(hooks.waiting()).toEqual([]);
   });
 
   test('does not close a turn that has begun since', async () => {
     const hanging = await occupyWorker();
     await hooks.stop(2);
-    await expectLeft(1);
+    await expectWaiting(2);
     const begun = [
       user('question 3', { uuid: 'u3', promptId: 'p3', timestamp: at(30) }),
       assistant('m3', 'I will see', { timestamp: at(31) }),
@@ -137,7 +139,7 @@ describe('a turn that was left', () => {
     await hooks.stop(1);
     await expect.poll(() => hanging.count, POLL).toBe(1);
     for (const n of [2, 3]) await hooks.stop(n);
-    await expectLeft(2);
+    await expectWaiting(3);
     await expect.poll(hooks.findAlive, POLL).toHaveLength(1);
     for (const pid of hooks.findAlive()) hooks.nodes.kill(pid);
     await expect.poll(hooks.findAlive, POLL).toEqual([]);
@@ -147,24 +149,11 @@ describe('a turn that was left', () => {
     hooks.workplace.server.misbehave = () => undefined;
     const elsewhere = { LANGFUSE_PUBLIC_KEY: 'pk-lf-another' };
     await hooks.stop(1, { session: sessionId(3), env: { ...elsewhere, ...HEADLESS, CC_LANGFUSE_WAIT: '1' } });
-    expect(hooks.left()).toHaveLength(2);
+    expect(hooks.waiting().filter((session) => session === SESSION)).toHaveLength(3);
     await hooks.stop(1, { session: sessionId(2) });
-    await expect.poll(hooks.left, POLL).toEqual([]);
+    await expect.poll(hooks.waiting, POLL).toEqual([]);
     const own = hooks.turns().filter((turn) => !turn.startsWith(sessionId(3)));
     expect(own.toSorted()).toEqual([...allTurns([SESSION], 3), ...allTurns([sessionId(2)], 1)].toSorted());
-  });
-
-  test('is not lost to a file that is corrupt, which is removed', async () => {
-    const hanging = await occupyWorker();
-    for (const n of [2, 3]) await hooks.stop(n);
-    await expectLeft(2);
-    for (const file of hooks.left()) writeFileSync(file, readFileSync(file, 'utf8').slice(0, 40));
-    hanging.release();
-    await expect.poll(hooks.findAlive, POLL).toEqual([]);
-    expect(hooks.left()).toEqual([]);
-    await hooks.launch('SessionEnd', { env: HEADLESS });
-    expect(hooks.turns()).toEqual(allTurns([SESSION], 3));
-    expectEachSentOnce(hooks.workplace.server);
   });
 
   // Claude Code 2.1.50 to at least 2.1.90: fixtures/recorded/v2.1.90-simple/hooks.log.
@@ -179,10 +168,10 @@ describe('a turn that was left', () => {
     await end(1);
     await expect.poll(() => hanging.count, POLL).toBe(1);
     await end(2);
-    await expectLeft(1);
+    await expectWaiting(2);
     hanging.release();
     await expect.poll(hooks.findAlive, POLL).toEqual([]);
-    expect(hooks.left()).toEqual([]);
+    expect(hooks.waiting()).toEqual([]);
     expect(hooks.turns()).toEqual(allTurns([SESSION], 2));
     expectEachSentOnce(hooks.workplace.server);
   });
@@ -198,16 +187,16 @@ describe('a turn that was left', () => {
     };
     appendLines(path, ...lines(2));
     await hooks.launch('StopFailure', { more: stopOf(2, { last_assistant_message: error }) });
-    await expectLeft(1);
+    await expectWaiting(2);
     await hooks.launch('StopFailure', { more: stopOf(3, { last_assistant_message: error }) });
-    await expectLeft(2);
-    postponeLastLeft();
+    await expectWaiting(3);
+    renewLastStop();
     hanging.release();
-    await waitBriefly(() => hooks.left().length < 2);
+    await waitBriefly(() => hooks.waiting().length < 3);
     // Claude Code writes the lines of the last turn some time after its hooks have started.
     appendLines(path, ...lines(3));
     await expect.poll(hooks.findAlive, POLL).toEqual([]);
-    expect(hooks.left()).toEqual([]);
+    expect(hooks.waiting()).toEqual([]);
     expect(hooks.turns()).toEqual(allTurns([SESSION], 3));
     expectEachSentOnce(hooks.workplace.server);
   });
@@ -217,7 +206,7 @@ describe('a turn that was left', () => {
     const path = hooks.workplace.transcriptOf(SESSION);
     const hanging = await occupyWorker();
     await hooks.stop(2, { more: { last_assistant_message: undefined } });
-    await expectLeft(1);
+    await expectWaiting(2);
     appendLines(
       path,
       user('question 3', { uuid: 'u3', promptId: 'p3', timestamp: at(30) }),
@@ -245,13 +234,13 @@ describe('a turn that was left', () => {
     for (const session of others) await hooks.stop(1, { session });
     await expect.poll(() => hanging.count, POLL).toBe(4);
     await hooks.launch('Stop', { more: stopOf(1) });
-    await expectLeft(1);
-    postponeLastLeft();
+    await expectWaiting(5);
+    renewLastStop();
     hanging.release();
-    await waitBriefly(() => hooks.left().length === 0);
+    await waitBriefly(() => hooks.waiting().length === 0);
     appendTurn(hooks.workplace.transcriptOf(SESSION), 1, { promptId: 'p1' });
     await expect.poll(hooks.findAlive, POLL).toEqual([]);
-    expect(hooks.left()).toEqual([]);
+    expect(hooks.waiting()).toEqual([]);
     expect(hooks.turns()).toEqual(allTurns([SESSION, ...others], 1));
   });
 
@@ -273,7 +262,7 @@ describe('a turn that was left', () => {
       assistant('m2', 'answer 1', { timestamp: at(13) }),
     );
     await hooks.launch('Stop', { env: live, more: stopOf(1) });
-    await expectLeft(1);
+    await expectWaiting(5);
     await expect.poll(() => hangingFollower.count, POLL).toBe(1);
     hooks.workplace.server.misbehave = () => undefined;
     hanging.release();
@@ -281,9 +270,10 @@ describe('a turn that was left', () => {
     await expect.poll(() => hooks.turns().length, POLL).toBe(4);
     await waitBriefly(() => hooks.findAlive().length === 1);
     hangingFollower.release();
+    hangingFollower.release();
     // The follower goes on.
     await expect.poll(() => hooks.findAlive().length, POLL).toBe(1);
-    expect(hooks.left()).toEqual([]);
+    await expect.poll(hooks.waiting, POLL).toEqual([]);
     expect(hooks.turns()).toEqual(allTurns([SESSION, ...others], 1));
   }, 60_000);
 
@@ -298,12 +288,12 @@ describe('a turn that was left', () => {
       user([toolResult('t2')], { promptId: 'p2', ...chain('r2', 'a2', 22) }),
     );
     await hooks.launch('Stop', { more: stopOf(2) });
-    await expectLeft(1);
-    postponeLastLeft();
+    await expectWaiting(2);
+    renewLastStop();
     await hooks.launch('SessionEnd', { more: { reason: 'clear' } });
-    await expectLeft(2);
+    await expect.poll(() => hooks.readRuns()?.[0]?.toLine, POLL).toBeDefined();
     hanging.release();
-    await waitBriefly(() => hooks.left().length < 2);
+    await waitBriefly(() => hooks.waiting().length < 2);
     appendLines(path, assistant('m3', 'answer 2', chain('a3', 'r2', 25)));
     await expect.poll(hooks.findAlive, POLL).toEqual([]);
     expect(hooks.turns()).toEqual(allTurns([SESSION], 2));
@@ -319,7 +309,7 @@ describe('a turn that was left', () => {
       assistant('m2', 'answer 2', chain('a2', 'u2', 21)),
     );
     await hooks.launch('Stop', { more: stopOf(2) });
-    await expectLeft(1);
+    await expectWaiting(2);
     appendLines(
       path,
       user('Stop hook feedback:\nmore', { isMeta: true, promptId: 'p2', ...chain('f2', 'a2', 22) }),
@@ -344,7 +334,7 @@ describe('a turn that was left', () => {
     const path = hooks.workplace.transcriptOf(SESSION);
     const hanging = await occupyWorker();
     await hooks.stop(2);
-    await expectLeft(1);
+    await expectWaiting(2);
     // EnterWorktree in the next turn.
     appendLines(
       path,
@@ -356,7 +346,7 @@ describe('a turn that was left', () => {
     renameSync(path, join(there, basename(path)));
     hanging.release();
     await expect.poll(hooks.findAlive, POLL).toEqual([]);
-    expect(hooks.left()).toEqual([]);
+    expect(hooks.waiting()).toEqual([]);
     expect(hooks.turns()).toEqual(allTurns([SESSION], 2));
   });
 
@@ -365,7 +355,7 @@ describe('a turn that was left', () => {
     const path = hooks.workplace.transcriptOf(SESSION);
     const hanging = await occupyWorker();
     await hooks.stop(2);
-    await expectLeft(1);
+    await expectWaiting(2);
     appendLines(
       path,
       user('<teammate-message>done</teammate-message>', { uuid: 'u3', promptId: 'p2', timestamp: at(30) }),
@@ -433,6 +423,6 @@ describe('a SessionEnd', () => {
     hanging.release();
     // The follower goes on.
     await expect.poll(() => hooks.findAlive().length, POLL).toBe(1);
-    expect(hooks.turns()).toEqual(allTurns([SESSION], 1));
+    await expect.poll(hooks.turns, POLL).toEqual(allTurns([SESSION], 1));
   });
 });

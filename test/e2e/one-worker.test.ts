@@ -6,6 +6,7 @@ import { allTurns, HEADLESS, LaunchedHooks, sessionId } from '../support/launche
 import { appendTurn, SESSION } from '../support/lines.js';
 import { POLL } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
+import { sessionFile } from '../support/state-files.js';
 
 let hooks: LaunchedHooks;
 
@@ -22,7 +23,7 @@ describe('while the server hangs', () => {
     await hooks.stop(1);
     await expect.poll(() => hanging.count, POLL).toBe(1);
     for (let n = 2; n <= 20; n += 1) await hooks.stop(n);
-    await expect.poll(() => hooks.left().length, POLL).toBe(19);
+    await expect.poll(() => hooks.waiting().length, POLL).toBe(20);
     await expect.poll(hooks.findAlive, POLL).toHaveLength(1);
     expect(hanging.count).toBe(1);
     hanging.release();
@@ -30,7 +31,7 @@ describe('while the server hangs', () => {
     await expect.poll(hooks.findAlive, POLL).toEqual([]);
     expect(hooks.turns()).toEqual(allTurns([SESSION], 20));
     expectEachSentOnce(hooks.workplace.server);
-    expect([hooks.left(), hooks.locks()]).toEqual([[], []]);
+    expect([hooks.waiting(), hooks.locks()]).toEqual([[], []]);
   });
 
   test('many sessions leave a few workers, which send all of them', async () => {
@@ -38,14 +39,14 @@ describe('while the server hangs', () => {
     for (const session of sessions) await hooks.start(session);
     const hanging = hooks.workplace.server.hang();
     for (const session of sessions) await hooks.stop(1, { session });
-    await expect.poll(() => hooks.left().length, POLL).toBe(8);
+    await expect.poll(() => hooks.waiting().length, POLL).toBe(12);
     await expect.poll(hooks.findAlive, POLL).toHaveLength(4);
-    expect(hanging.count).toBe(4);
+    await expect.poll(() => hanging.count, POLL).toBe(4);
     hanging.release();
     await expect.poll(() => hooks.turns(), POLL).toEqual(allTurns(sessions, 1));
     await expect.poll(hooks.findAlive, POLL).toEqual([]);
     expectEachSentOnce(hooks.workplace.server);
-    expect([hooks.left(), hooks.locks()]).toEqual([[], []]);
+    expect([hooks.waiting(), hooks.locks()]).toEqual([[], []]);
   });
 
   test('what is left contains no word of the turn, and only the user can read it', async () => {
@@ -56,22 +57,22 @@ describe('while the server hangs', () => {
     await hooks.stop(2, {
       more: { last_assistant_message: 'answer 2', background_tasks: [{ id: 'a1', status: 'running' }] },
     });
-    await expect.poll(() => hooks.left().length, POLL).toBe(1);
-    const [file = ''] = hooks.left();
-    const text = readFileSync(file, 'utf8');
-    expect(text).not.toMatch(/answer 2|question|sk-lf|Basic/);
-    expect(JSON.parse(text)).toEqual({
-      sessionId: SESSION,
-      path: hooks.workplace.transcriptOf(SESSION),
-      name: 'Stop',
+    await expect.poll(() => hooks.waiting().length, POLL).toBe(2);
+    const path = sessionFile(hooks.workplace.stateFolder, SESSION);
+    const written = readFileSync(path, 'utf8');
+    expect(written).not.toMatch(/answer 2|question|sk-lf|Basic/);
+    const destination = expect.stringMatching(/^[0-9a-f]{16}$/);
+    expect(JSON.parse(written).facts.at(-1)).toEqual({
+      kind: 'stop',
       at: expect.any(Number),
+      run: { destination, given: {} },
       bytes: statSync(hooks.workplace.transcriptOf(SESSION)).size,
       promptId: 'p2',
-      answer: { hash: expect.stringMatching(/^[0-9a-f]{64}$/), isAfterFeedback: false },
+      answer: expect.stringMatching(/^[0-9a-f]{64}$/),
+      isAfterFeedback: false,
       running: ['a1'],
-      identity: { destination: hooks.workplace.state[SESSION]?.destination ?? expect.any(String), given: {} },
     });
-    expect([file, join(file, '..')].map((path) => statSync(path).mode & 0o777)).toEqual([0o600, 0o700]);
+    expect([path, join(path, '..')].map((each) => statSync(each).mode & 0o777)).toEqual([0o600, 0o700]);
     hanging.release();
     await expect.poll(() => hooks.turns().length, POLL).toBe(2);
   });
@@ -82,7 +83,7 @@ describe('while the server hangs', () => {
     await hooks.stop(1);
     await expect.poll(() => hanging.count, POLL).toBe(1);
     for (const n of [2, 3]) await hooks.stop(n);
-    await expect.poll(() => hooks.left().length, POLL).toBe(2);
+    await expect.poll(() => hooks.waiting().length, POLL).toBe(3);
     let hasEnded = false;
     const ended = hooks.launch('SessionEnd', { env: HEADLESS }).then(() => {
       hasEnded = true;
@@ -95,7 +96,7 @@ describe('while the server hangs', () => {
     expect(hooks.turns()).toEqual(allTurns([SESSION], 3));
     await expect.poll(hooks.findAlive, POLL).toEqual([]);
     expectEachSentOnce(hooks.workplace.server);
-    expect(hooks.left()).toEqual([]);
+    expect(hooks.waiting()).toEqual([]);
   });
 
   test('a run in front that has given up waiting for a worker lets the next one give up early', async () => {
@@ -143,5 +144,5 @@ test('whenever launchers and workers are killed, the next event completes what t
   expect(hooks.turns()).toEqual(allTurns([SESSION], 40));
   const ids = hooks.workplace.server.observations.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
-  expect(hooks.left()).toEqual([]);
+  expect(hooks.waiting()).toEqual([]);
 }, 120_000);

@@ -344,6 +344,9 @@ describe('a session that got no Stop', () => {
     appendFileSync(agent, said(2));
     letIdle(pathOf(A));
     letIdle(agent);
+    const { facts = [] } = workplace.state[A] ?? {};
+    const longAgo = facts.map((fact) => ({ ...fact, at: fact.at - 11 * 60_000 }));
+    changeState(workplace.stateFolder, A, { facts: longAgo });
     append(B, 1);
     await hook(B);
     const ofAgent = workplace.server.observations.filter(({ metadata }) =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { Ledger, type OwnRun } from '../../src/export/ledger.js';
-import { apply, type Consent, NO_CONSENT } from '../../src/state/facts.js';
+import { Ledger } from '../../src/export/ledger.js';
+import { apply, type Consent, NO_CONSENT, type Stop } from '../../src/state/facts.js';
 import type { Run, RunIdentity } from '../../src/state/runs.js';
 import type { Turn } from '../../src/transcript/turns/turn.js';
 import { groupTurns, ms, turnLines } from '../support/lines.js';
@@ -14,11 +14,13 @@ const all = [first, second, third];
 const AT = 17;
 const entryOf = (runs: Run[], more: Partial<Consent> = {}): Consent => ({ ...NO_CONSENT, runs, ...more });
 const identityOf = (destination: string, tags = 'x'): RunIdentity => ({ destination, given: { LANGFUSE_TAGS: tags } });
-const stopOf = (identity: RunIdentity, promptId: string): OwnRun => ({
-  identity,
-  claims: { kind: 'prompt', promptId },
-  at: AT,
+/** What is known once a Stop has come that names a prompt, or none. */
+const withStop = (known: Consent, run: RunIdentity, more: Partial<Stop>): Consent => ({
+  ...known,
+  stops: [{ kind: 'stop', at: AT, run, bytes: 0, isAfterFeedback: false, running: [], ...more }],
 });
+const stopped = (known: Consent, run: RunIdentity, promptId: string, destination = run.destination ?? '') =>
+  new Ledger(withStop(known, run, { promptId }), destination);
 const claimOf = (line: number, startedAt: number) => ({ kind: 'claim', at: AT, run: atA, lines: [line], startedAt });
 const [atA, atB] = [identityOf('A'), identityOf('B')];
 
@@ -29,7 +31,6 @@ describe('the runs of a turn', () => {
       { ...atB, fromLine: 5 },
     ]),
     'A',
-    undefined,
   );
 
   test('are known only if all of its prompts were given in runs for this destination', () => {
@@ -42,7 +43,7 @@ describe('the runs of a turn', () => {
 
   test('are each named once, since the settings of all of them count', () => {
     const strict = { ...identityOf('A', 'y'), fromLine: 3 };
-    const mixed = new Ledger(entryOf([{ ...atA, fromLine: 1 }, strict, { ...atA, fromLine: 5 }]), 'A', undefined);
+    const mixed = new Ledger(entryOf([{ ...atA, fromLine: 1 }, strict, { ...atA, fromLine: 5 }]), 'A');
     expect(mixed.findRuns([1, 3, 5])).toEqual([{ ...atA, fromLine: 1 }, strict]);
     expect(mixed.findAllRuns()).toEqual([{ ...atA, fromLine: 1 }, strict]);
   });
@@ -65,64 +66,61 @@ const readTo = (place: number) => (place === 2 ? Number.POSITIVE_INFINITY : (pla
 
 describe('a Stop that names the prompt of a turn', () => {
   test('claims that turn alone, of a session that was unknown', () => {
-    const ledger = new Ledger(NO_CONSENT, 'A', stopOf(atA, 'p2'));
+    const ledger = stopped(NO_CONSENT, atA, 'p2', 'A');
     expect(claimAll(ledger)).toEqual([claimOf(3, ms(20))]);
     expect([1, 3, 5].map((line) => ledger.findRuns([line])?.length)).toEqual([undefined, 1, undefined]);
     expect(ledger.takeAdded()).toEqual([]);
   });
 
   test('takes it from the run of another, which nothing says has ended', () => {
-    const ledger = new Ledger(entryOf([{ ...atB, fromLine: 1 }]), 'A', stopOf(atA, 'p3'));
+    const ledger = stopped(entryOf([{ ...atB, fromLine: 1 }]), atA, 'p3', 'A');
     expect(claimAll(ledger)).toEqual([claimOf(5, ms(30))]);
     expect(ledger.findRuns([3])).toBeUndefined();
   });
 
   test('claims nothing that is its own already, even under a destination that was corrected', () => {
     const corrected = { ...atA, fromLine: 1, namedDestination: 'typo' };
-    expect(claimAll(new Ledger(entryOf([corrected]), 'A', stopOf(atA, 'p2')))).toEqual([]);
-    expect(claimAll(new Ledger(entryOf([corrected]), 'typo', stopOf(identityOf('typo'), 'p2')))).toEqual([]);
+    expect(claimAll(stopped(entryOf([corrected]), atA, 'p2', 'A'))).toEqual([]);
+    expect(claimAll(stopped(entryOf([corrected]), identityOf('typo'), 'p2', 'typo'))).toEqual([]);
   });
 
   test('claims nothing that was there when a process was seen to start, and nothing that a fork copied', () => {
     const entry = entryOf([{ ...atA, fromLine: 5, startedAt: 1 }]);
-    expect(claimAll(new Ledger(entry, 'A', stopOf(atA, 'p2')))).toEqual([]);
-    expect(claimAll(new Ledger(NO_CONSENT, 'A', stopOf(atA, 'p2')), () => true)).toEqual([]);
+    expect(claimAll(stopped(entry, atA, 'p2', 'A'))).toEqual([]);
+    expect(claimAll(stopped(NO_CONSENT, atA, 'p2', 'A'), () => true)).toEqual([]);
   });
 });
 
 describe('a Stop that names no prompt', () => {
-  const stopAt = (before: number): OwnRun => ({ identity: atA, claims: { kind: 'last turn', before }, at: AT });
+  const stopAt = (bytes: number, known = NO_CONSENT) => new Ledger(withStop(known, atA, { bytes }), 'A');
 
   test('claims the last turn that began before it', () => {
-    expect(claimAll(new Ledger(NO_CONSENT, 'A', stopAt(100)))).toEqual([claimOf(1, ms(10))]);
-    expect(claimAll(new Ledger(NO_CONSENT, 'A', stopAt(220)))).toEqual([claimOf(3, ms(20))]);
-    expect(claimAll(new Ledger(NO_CONSENT, 'A', stopAt(300)))).toEqual([claimOf(5, ms(30))]);
+    expect(claimAll(stopAt(100))).toEqual([claimOf(1, ms(10))]);
+    expect(claimAll(stopAt(220))).toEqual([claimOf(3, ms(20))]);
+    expect(claimAll(stopAt(300))).toEqual([claimOf(5, ms(30))]);
   });
 
   test('claims the last one of turns that interleave', () => {
-    const ledger = new Ledger(NO_CONSENT, 'A', stopAt(900));
+    const ledger = stopAt(900);
     ledger.claim(all, Number.POSITIVE_INFINITY, () => false);
     expect(ledger.takeAdded()).toEqual([claimOf(5, ms(30))]);
   });
 
   test('claims nothing that was there when a process was seen to start', () => {
     const entry = entryOf([{ ...atA, fromLine: 7, startedAt: 1 }]);
-    expect(claimAll(new Ledger(entry, 'A', stopAt(300)))).toEqual([]);
+    expect(claimAll(stopAt(300, entry))).toEqual([]);
   });
-});
-
-test('an event that is no Stop claims nothing', () => {
-  expect(claimAll(new Ledger(NO_CONSENT, 'A', { identity: atA, claims: { kind: 'nothing' }, at: AT }))).toEqual([]);
 });
 
 test('a turn that its own run has sent to another destination is claimed by no other', () => {
   const lineSentTo = (destination: string) => (destination === 'B' ? 2 : 0);
-  const ledger = new Ledger(entryOf([{ ...atB, fromLine: 1 }]), 'A', stopOf(atA, 'p1'), lineSentTo);
+  const known = withStop(entryOf([{ ...atB, fromLine: 1 }]), atA, { promptId: 'p1' });
+  const ledger = new Ledger(known, 'A', { lineSentTo });
   expect(claimAll(ledger)).toEqual([]);
 });
 
 describe('an export is outdated', () => {
-  const now = new Ledger(entryOf([{ ...atA, fromLine: 1 }]), 'A', undefined);
+  const now = new Ledger(entryOf([{ ...atA, fromLine: 1 }]), 'A');
 
   test('if the session has been muted, or a run of it has ended or begun', () => {
     expect(now.isOutdated(entryOf([{ ...atA, fromLine: 1 }], { mutes: [{ fromLine: 4, since: AT }] }))).toBe(true);
@@ -145,11 +143,12 @@ describe('an export is outdated', () => {
 });
 
 describe('a backfill', () => {
-  const backfill: OwnRun = { identity: { destination: 'A', given: {} }, claims: { kind: 'all' }, at: AT };
+  const own = { destination: 'A', given: {} };
+  const backfill = { own, takesAll: true };
   const took = (fromLine: number, toLine: number) => ({
     kind: 'took',
     at: expect.any(Number),
-    run: backfill.identity,
+    run: own,
     fromLine,
     toLine,
   });
@@ -159,7 +158,7 @@ describe('a backfill', () => {
     expect(ledger.take(first)).toEqual(took(1, 2));
     expect(all.map((turn) => ledger.mayTake(turn))).toEqual([true, false, true]);
     expect(ledger.take(third)).toEqual(took(5, 6));
-    expect(ledger.findRuns([1])).toEqual([{ ...backfill.identity, fromLine: 1, toLine: 2 }]);
+    expect(ledger.findRuns([1])).toEqual([{ ...own, fromLine: 1, toLine: 2 }]);
     expect(ledger.hasChanged).toBe(false);
   });
 
@@ -184,7 +183,7 @@ describe('a destination', () => {
     { ...atB, fromLine: 5 },
   ];
   const adopt = (known: Consent, right: string, wrong: string): Consent => {
-    const ledger = new Ledger(known, right, stopOf({ ...identityOf(right), given: { LANGFUSE_TAGS: 'own' } }, 'none'));
+    const ledger = new Ledger(known, right, { own: { ...identityOf(right), given: { LANGFUSE_TAGS: 'own' } } });
     ledger.adopt((destination) => destination === wrong);
     return ledger.takeAdded().reduce(apply, known);
   };
@@ -215,7 +214,7 @@ describe('a destination', () => {
 
 describe('a mute', () => {
   const muted = (fromLine: number, toLine?: number) =>
-    new Ledger(entryOf([], { mutes: [{ fromLine, toLine, since: Number.MAX_SAFE_INTEGER }] }), 'A', undefined);
+    new Ledger(entryOf([], { mutes: [{ fromLine, toLine, since: Number.MAX_SAFE_INTEGER }] }), 'A');
 
   test('holds for each turn that has a line in it', () => {
     const of = (ledger: Ledger) => [first, second, third].map((turn) => ledger.isMuted(turn));
@@ -226,6 +225,6 @@ describe('a mute', () => {
 
   test('goes on until it has an end', () => {
     expect([muted(4, 4), muted(5)].map((each) => each.isMutedNow)).toEqual([false, true]);
-    expect(new Ledger(NO_CONSENT, 'A', undefined).isMutedNow).toBe(false);
+    expect(new Ledger(NO_CONSENT, 'A').isMutedNow).toBe(false);
   });
 });

@@ -37,9 +37,9 @@ test('an observation without images is sent without an upload', async () => {
       sessionId: SESSION,
       path,
       occasion: 'backfill',
-      closing: { kind: 'everything' },
-      agents: { running: new Set(), sessionEnded: true, includeLegacyFiles: false },
-      run: { identity: { destination: 'x', given: {} }, claims: { kind: 'all' }, at: 0 },
+      includesOpen: true,
+      run: { destination: 'x', given: {} },
+      takesAll: true,
     },
     {
       state: new DryRunState(new StateStore(folder, () => {})),

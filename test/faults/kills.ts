@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Misbehaviour, StoredObservation } from '../support/langfuse-server.js';
@@ -6,6 +6,7 @@ import { LAUNCHER, PROGRAM, Workplace } from '../support/program.js';
 import { recording, transcriptsOf } from '../support/recording.js';
 import { startHook } from '../support/start-hook.js';
 import { StartedNodes } from '../support/started-nodes.js';
+import { listWaiting } from '../support/state-files.js';
 import { describeTraces } from '../support/traces.js';
 import { numbersFrom } from './random.js';
 
@@ -140,8 +141,7 @@ async function timeRun(): Promise<number> {
 }
 
 function countLeft({ stateFolder }: Workplace): number {
-  const folder = join(stateFolder, 'cc-langfuse_left');
-  return existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')).length : 0;
+  return listWaiting(stateFolder).length;
 }
 
 function findReferences(observations: readonly StoredObservation[]): string[] {

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { recordStart } from '../../src/commands/hook/record-run.js';
+import { recordEnd } from '../../src/commands/hook/record-run.js';
 import { describingVariables } from '../../src/config/settings.js';
 import type { ExportContext, ExportReport, ExportRequest } from '../../src/export/export-request.js';
 import { exportSession } from '../../src/export/session.js';
@@ -9,7 +9,8 @@ import type { OpenDestination } from '../../src/langfuse/destination.js';
 import { openDestination } from '../../src/langfuse/open-destination.js';
 import type { Caller } from '../../src/observations/model.js';
 import { logPath, openLog } from '../../src/shared/log.js';
-import type { RunIdentity } from '../../src/state/runs.js';
+import type { Fact } from '../../src/state/facts.js';
+import { openRun, type RunIdentity } from '../../src/state/runs.js';
 import { StateStore } from '../../src/state/store.js';
 import { LangfuseServer, langfuseAt } from './langfuse-server.js';
 
@@ -47,15 +48,15 @@ export class Exporter {
     const log = openLog(join(this.folder, 'state'), { debug: false });
     const identity = { destination: DESTINATION, given: describingVariables(env), ...caller };
     const state = await this.#start(path, identity);
+    await recordEnd({ session_id: basename(path, '.jsonl'), transcript_path: path }, state);
     const report = await exportSession(
       {
         sessionId: basename(path, '.jsonl'),
         path,
         occasion: 'event',
-        closing: { kind: 'everything' },
-        agents: { running: new Set(), sessionEnded: true, includeLegacyFiles: true },
+        includeLegacyFiles: true,
         force,
-        run: { identity, claims: { kind: 'nothing' }, at: 0 },
+        run: identity,
       },
       {
         state,
@@ -82,9 +83,7 @@ export class Exporter {
       {
         sessionId: basename(path, '.jsonl'),
         path,
-        occasion: 'recovery',
-        closing: { kind: 'live', upTo: Number.POSITIVE_INFINITY },
-        agents: { running: new Set(), sessionEnded: false, includeLegacyFiles: false },
+        occasion: 'live',
       },
       {
         state,
@@ -100,12 +99,14 @@ export class Exporter {
     return report;
   }
 
-  /** Records that a session's first run began before its first line. Returns the state. */
+  /** Records that a session's run, which began before its first line, goes on. Returns the state. */
   async #start(path: string, identity: RunIdentity): Promise<StateStore> {
     const state = new StateStore(join(this.folder, 'state'));
     const sessionId = basename(path, '.jsonl');
-    const payload = { session_id: sessionId, transcript_path: path, source: 'startup' };
-    if (!state.readSession(sessionId)?.runs.length) await recordStart(payload, identity, state, 0);
+    const { runs = [] } = state.readSession(sessionId) ?? {};
+    if (openRun(runs)) return state;
+    const start: Fact = { kind: 'start', at: Date.now(), after: 0, source: 'startup', run: identity, alive: [] };
+    await state.update(sessionId, { path, facts: [start] });
     return state;
   }
 

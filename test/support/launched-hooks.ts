@@ -1,12 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect } from 'vitest';
 import { appendTurn, SESSION } from './lines.js';
 import { type Environment, LAUNCHER, POLL, Workplace } from './program.js';
 import { startHook } from './start-hook.js';
 import { StartedNodes } from './started-nodes.js';
-import { listLocks } from './state-files.js';
+import { listLocks, listWaiting } from './state-files.js';
 
 interface How {
   readonly session?: string;
@@ -60,13 +58,8 @@ export class LaunchedHooks {
     await this.launch('Stop', { ...how, more: stopOf(n, more) });
   }
 
-  /** The files of the events that were left. */
-  readonly left = (): string[] => {
-    const folder = join(this.workplace.stateFolder, 'cc-langfuse_left');
-    // A worker that was killed while it wrote has left a part of another name.
-    const names = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.json')) : [];
-    return names.map((name) => join(folder, name));
-  };
+  /** The sessions of the Stops whose turns have not been sent. */
+  readonly waiting = (): string[] => listWaiting(this.workplace.stateFolder);
 
   /** The locks that are held. */
   readonly locks = (): string[] => listLocks(this.workplace.stateFolder);

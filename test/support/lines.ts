@@ -30,8 +30,11 @@ export function appendTurn(path: string, n: number, more: object = {}): void {
 
 /** The id of the last prompt in a transcript; undefined if its lines name none. */
 export function lastPromptId(path: string): string | undefined {
-  const text = statSync(path, { throwIfNoEntry: false })?.isFile() ? readFileSync(path, 'latin1') : '';
-  return /^"promptId":"([^"]+)"/.exec(text.slice(text.lastIndexOf('"promptId":"')))?.[1];
+  const text = statSync(path, { throwIfNoEntry: false })?.isFile() ? readFileSync(path, 'utf8') : '';
+  const prompts = text
+    .split('\n')
+    .filter((line) => /"type":"user"/.test(line) && !/"tool_result"|"isMeta":true/.test(line));
+  return /"promptId":"([^"]+)"/.exec(prompts.at(-1) ?? '')?.[1];
 }
 
 /** The lines of a turn, a question and its answer; both descend from the turn with the number before. */

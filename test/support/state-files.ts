@@ -32,3 +32,9 @@ export function listLocks(stateFolder: string): string[] {
   const names = readdirSync(stateFolder, { recursive: true, encoding: 'utf8' });
   return names.filter((name) => name.endsWith('.lock')).map((name) => basename(name));
 }
+
+/** The sessions of the Stops whose turns have not been sent, one for each. */
+export function listWaiting(stateFolder: string): string[] {
+  const sessions = new StateStore(stateFolder).all().map(({ session }) => session);
+  return sessions.flatMap(({ id, stops }) => stops.filter(({ isDone }) => !isDone).map(() => id));
+}

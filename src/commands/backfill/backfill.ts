@@ -102,8 +102,6 @@ async function backfillSession(
   const startsAt = isDone ? session.bytes : (known?.offset ?? 0);
   progress?.begin(session, force ? 0 : startsAt);
   const isIdle = Date.now() - session.changedAt > IDLE_MS;
-  const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: isIdle };
-  const closing = { kind: includeOpen ? 'everything' : 'nothing' } as const;
   const observer = {
     onRead: (offset: number) => progress?.read(session, offset),
     onAcknowledged: (acknowledged: Tally) => {
@@ -126,11 +124,12 @@ async function backfillSession(
         sessionId,
         path,
         occasion: 'backfill',
-        closing,
-        agents,
+        includesOpen: includeOpen,
+        includeLegacyFiles: isIdle,
         force,
         // Turns that ran without tracing belong to no run: the user has asked for them, too.
-        run: isElsewhere ? undefined : { identity, claims: { kind: 'all' }, at: Date.now() },
+        run: isElsewhere ? undefined : identity,
+        takesAll: !isElsewhere,
         adopts: !isElsewhere,
       },
       { ...context, restrictions: [shell], deadline: Number.POSITIVE_INFINITY, observer },

@@ -9,7 +9,7 @@ import { isRunning, type Lock } from '../../state/lock.js';
 import { forgetOutage, isOngoing, readOutage, rememberOutage } from '../../state/servers.js';
 import { StateStore } from '../../state/store.js';
 import { findAgentFiles } from '../../transcript/agents/agent-files.js';
-import { locateTranscript } from './recovery.js';
+import { locateTranscript } from '../../transcript/sessions/related-sessions.js';
 
 const POLL_MS = 2_000;
 /** A pass holds the session's lock, for which a hook may be waiting. What it has not sent by then, the next one sends. */
@@ -144,17 +144,11 @@ export class Follower {
 
   async #export(startedAt: number): Promise<ExportReport | undefined> {
     const { sessionId, env, destination, destinationId, log } = this.#followed;
-    const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: false };
-    const request = {
-      sessionId,
-      path: this.#path,
-      occasion: 'recovery',
-      closing: { kind: 'live', upTo: this.#bytes },
-      agents,
-    } as const;
+    const session = { sessionId, path: this.#path };
     const context = { state: this.#state, destination, destinationId, env, log, agentsRead: this.#agentsRead };
     try {
-      const report = await exportSession(request, { ...context, deadline: startedAt + PASS_MS });
+      const limited = { ...context, deadline: startedAt + PASS_MS };
+      const report = await exportSession({ ...session, occasion: 'live', upTo: this.#bytes }, limited);
       if (!report.isBusy) this.#logOnce(report.failure?.text);
       if (report.sent.observations > 0)
         log.debug('sent while it runs', { session: sessionId, observations: report.sent.observations });

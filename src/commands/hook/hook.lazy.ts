@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, lstatSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasNoTranscripts, NO_TRANSCRIPTS, stateFolder } from '../../config/claude-folder.js';
 import { addTelemetryVariables, readHookSettings } from '../../config/folder-settings.js';
@@ -19,22 +19,22 @@ import { attempt } from '../../shared/attempt.js';
 import type { FailureCode } from '../../shared/failure.js';
 import { type Log, openLog } from '../../shared/log.js';
 import type { Entry } from '../../state/entry.js';
-import { nameProcess } from '../../state/lock.js';
+import type { Stop } from '../../state/facts.js';
+import { type Lock, nameProcess } from '../../state/lock.js';
 import { listRuns, type RunIdentity } from '../../state/runs.js';
 import { saveStatusLine } from '../../state/status-line.js';
 import { StateStore } from '../../state/store.js';
 import { findPreviousSession } from '../../transcript/sessions/related-sessions.js';
 import { saveRefusal } from './credential-notice.js';
-import { exportAndLog, exportEvents, exportLeft } from './export-events.js';
-import { describeEvent, hasTranscript } from './hook-event.js';
-import { findLeft, type LeftEvent, leaveEvent, removeLeft } from './left-events.js';
+import { exportAndLog } from './export-and-log.js';
+import { describeStop, hasTranscript, isStop } from './hook-event.js';
 import { markRunClosed, markRunOpen } from './open-runs.js';
 import { type HookPayload, PROMPT_EVENT, parsePayload } from './payload.js';
 import { recordEnd, recordMute, recordOptOut, recordStart } from './record-run.js';
 import { findRecoverable, removeDeleted } from './recovery.js';
 import { findDeadline, isWrongUrl, ServerHealth } from './server-health.js';
 import { readStdin } from './stdin.js';
-import { enter, exportLeftMeanwhile } from './workers.js';
+import { exportUrgent, takePost } from './workers.js';
 
 const RUN_WAIT_MS = 1_000;
 const RUN_POLL_MS = 10;
@@ -123,48 +123,60 @@ async function handleEvent(run: HookRun): Promise<void> {
   return exportEvent(run, { ...identity, destination: identity.destination }, config, state);
 }
 
-/** Exports the event's session, then what other sessions have left. A worker leaves it to another one that is at work already. */
+/** Exports the event's session, then what other sessions have left. A worker leaves it to another process that is at work already. */
 async function exportEvent(
   run: HookRun,
   identity: RunIdentity & { readonly destination: string },
   config: DestinationConfig,
   state: StateStore,
 ): Promise<void> {
-  const { payload, folder, log, startedAt, worker } = run;
-  const { session_id: sessionId, hook_event_name: name } = payload;
-  const event = describeEvent(payload, identity, startedAt, worker?.transcriptBytes);
-  if (name === 'SessionEnd' && !worker && event.bytes > 0) await waitForRun(sessionId, state, startedAt);
-  if (name === 'SessionEnd' && (await recordEnd(payload, state, identity))) markRunClosed(folder, sessionId);
-  const entrance = worker ? await enter(folder, event) : { isLeft: false };
-  if (entrance.isLeft) {
+  const { payload, folder, log, worker } = run;
+  const { session_id: sessionId } = payload;
+  const { destination: destinationId } = identity;
+  const stop = await recordEvent(run, identity, state);
+  const post = worker ? await takePost(folder, { destination: destinationId, sessionId }, state) : undefined;
+  if (worker && !post) {
     log.debug('left to a worker that is at work', { session: sessionId });
     return;
   }
   const destination = await openDestination(config, folder);
-  const { destination: destinationId } = identity;
   const deadline = findDeadline(run, destinationId);
   const context = { state, destination, destinationId, env: run.env, deadline, log };
   const health = new ServerHealth(run, destination, destinationId);
   try {
-    const own = { event, file: entrance.file };
-    const isDone = await exportOwnSession(run, own, context);
-    entrance.post?.session.release();
+    const isDone = await exportOwnSession(run, identity, stop, context, post?.session);
     saveStatusLine(folder, sessionId, () => state.read(sessionId, destinationId));
     health.save();
     // If the server is at fault, the turns of other sessions will not get through either.
     const isUseful = isDone || destination.health.isHealthy;
     if (isUseful) await recoverOthers(run, state, context);
-    entrance.post?.slot.release();
-    if (entrance.post && isUseful) await exportLeftMeanwhile(folder, context);
+    post?.slot.release();
+    if (post && isUseful) await exportUrgent(folder, context);
     health.save();
     const entry = attempt(() => state.read(sessionId, destinationId));
     saveNotice(run, context, entry?.pending);
   } finally {
-    entrance.post?.session.release();
-    entrance.post?.slot.release();
+    post?.session.release();
+    post?.slot.release();
     health.close();
     await destination.close();
   }
+}
+
+/** Writes down what the event says before anything else is done: this process may be killed. */
+async function recordEvent(
+  { payload, folder, startedAt, worker }: HookRun,
+  identity: RunIdentity,
+  state: StateStore,
+): Promise<Stop | undefined> {
+  const { session_id: sessionId, transcript_path: path, hook_event_name: name } = payload;
+  const bytes = worker?.transcriptBytes ?? lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const stop = describeStop(payload, identity, startedAt, bytes);
+  if (stop) await state.update(sessionId, { path, facts: [stop] }, identity.destination);
+  if (name !== 'SessionEnd') return stop;
+  if (!worker && bytes > 0) await waitForRun(sessionId, state, startedAt);
+  if (await recordEnd(payload, state, identity)) markRunClosed(folder, sessionId);
+  return undefined;
 }
 
 /** In a quick headless session, the worker that records its beginning can start later than what waits at its end. */
@@ -194,28 +206,24 @@ function saveNotice(
   else if (hasAnswered) saveRefusal(folder, undefined, env);
 }
 
-/**
- * Exports the session that this one took over from, then the session itself, with what other workers have left of it; returns whether
- * nothing is left to be sent.
- */
+/** Exports the session that this one took over from, then the session itself; returns whether nothing is left to be sent. */
 async function exportOwnSession(
-  { payload, folder, startedAt }: HookRun,
-  own: LeftEvent,
+  { payload, startedAt }: HookRun,
+  identity: RunIdentity,
+  stop: Stop | undefined,
   context: ExportContext,
+  lock: Lock | undefined,
 ): Promise<boolean> {
   const { session_id: sessionId, transcript_path: path, hook_event_name: name } = payload;
-  if (!(await hasTranscript(own.event))) {
+  if (!(await hasTranscript(path, isStop(name) ? startedAt : undefined))) {
     // A session that ended before its first prompt has no transcript.
     if (name !== 'SessionEnd') context.log.warn(explainNoTranscript(path, context.env), { file: path });
-    if (own.file !== undefined) removeLeft(own.file);
+    if (stop) await context.state.update(sessionId, { doneStops: [stop] }, context.destinationId);
     return true;
   }
   await exportPrevious(payload, { ...context, deadline: (startedAt + context.deadline) / 2 });
-  const left = findLeft(folder, context.destinationId, sessionId).filter(({ file }) => file !== own.file);
-  const { isDone, isOwnSaved } = await exportEvents(left, 'event', context, own);
-  // The next run exports it.
-  if (!isOwnSaved && own.file === undefined) attempt(() => leaveEvent(folder, own.event));
-  return isDone;
+  const own = { run: identity, adopts: true, includeLegacyFiles: name === 'SessionEnd' };
+  return (await exportAndLog({ sessionId, path, occasion: 'event', ...own }, context, lock)) === 'done';
 }
 
 function explainNoTranscript(path: string, env: NodeJS.ProcessEnv): string {
@@ -240,34 +248,22 @@ async function exportPrevious(
   // Of one that no hook has seen, nothing says that it was traced.
   if (!previous || state.readSession(previous.sessionId) === undefined) return;
   await recordEnd({ session_id: previous.sessionId, transcript_path: previous.path }, state);
-  const agents = { running: new Set<string>(), sessionEnded: true, includeLegacyFiles: true };
   await exportAndLog(
-    { ...previous, occasion: 'event', closing: { kind: 'everything' }, agents, adopts: true },
+    { ...previous, occasion: 'event', includesOpen: true, adopts: true, includeLegacyFiles: true },
     context,
   );
 }
 
 /** Exports what other sessions still have to be sent, under the settings of their own runs. */
-async function recoverOthers(
-  { payload, folder, worker }: HookRun,
-  state: StateStore,
-  context: ExportContext,
-): Promise<void> {
+async function recoverOthers({ payload, folder }: HookRun, state: StateStore, context: ExportContext): Promise<void> {
   const { destination, destinationId, deadline, log } = context;
-  const agents = { running: new Set<string>(), sessionEnded: false, includeLegacyFiles: false };
   const own = { sessionId: payload.session_id, path: payload.transcript_path };
-  // In front, nobody waits for another session.
-  const occasion = worker ? 'left event' : 'recovery';
-  await exportLeft(folder, occasion, context);
   for (const session of findRecoverable(folder, state, own, destinationId, Date.now() - IDLE_MS)) {
     if (Date.now() >= deadline) return;
     log.debug('recovering', { session: session.sessionId });
-    const request = { ...session, occasion: 'recovery', closing: { kind: 'nothing' }, agents } as const;
-    const result = await exportAndLog(request, context);
+    const result = await exportAndLog({ ...session, occasion: 'recovery' }, context);
     // If the server is at fault, it will not accept the others either.
     if (result === 'unsent' && !destination.health.isHealthy) return;
-    // What has just been left is newer.
-    await exportLeft(folder, occasion, context);
   }
   removeDeleted(folder, state, Date.now());
 }

@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs';
-import { type Change, lastEndedLine, newSession, type Progress, type Session } from '../../state/entry.js';
+import { type Change, newSession, type Progress, type Session } from '../../state/entry.js';
 import { apply, type Fact } from '../../state/facts.js';
 import { hasGone } from '../../state/lock.js';
 import { hasEnded, isMutedNow, isSameRun, openRun, type RunIdentity } from '../../state/runs.js';
@@ -55,9 +55,7 @@ export async function recordOptOut(payload: HookPayload, state: SessionState, by
   const known = state.readSession(sessionId);
   if (!known || !openRun(known.runs)) return;
   const isStart = source !== undefined && source !== 'compact';
-  const after = isStart
-    ? countKnownLines(payload, state, bytes)
-    : lastEndedLine(known, state.readProgress(sessionId).values());
+  const after = isStart ? countKnownLines(payload, state, bytes) : countTracedLines(known, payload, state);
   await record({ kind: 'off', at: Date.now(), after }, known, payload, state);
 }
 
@@ -74,9 +72,7 @@ export async function recordMute(
   // If it is not muted although this process has muted it, the user has ended that.
   const isKnown = known.mutes.some((mute) => mute.process === process);
   if (isKnown && (isMutedNow(known.mutes) || !isStart)) return;
-  const after = isStart
-    ? countKnownLines(payload, state, bytes)
-    : lastEndedLine(known, state.readProgress(sessionId).values());
+  const after = isStart ? countKnownLines(payload, state, bytes) : countTracedLines(known, payload, state);
   await record({ kind: 'mute', at: Date.now(), after, process }, known, payload, state);
 }
 
@@ -105,7 +101,7 @@ function describeLeft(
   const size = lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (pending || size <= bytes) return undefined;
   const reason = 'its run ended before all of it had been sent';
-  return { pending: { since: new Date().toISOString(), attempts: 0, reason, closedLine: toLine } };
+  return { pending: { since: new Date().toISOString(), attempts: 0, reason } };
 }
 
 /** The other processes of Claude Code that are at work in the session. */
@@ -113,6 +109,13 @@ function listAlive({ runs, claims }: Session, { process: own }: RunIdentity): st
   if (own === undefined) return [];
   const open = [...runs, ...claims].filter((run) => !hasEnded(run)).flatMap(({ process }) => process ?? []);
   return [...new Set(open)].filter((process) => process !== own && !hasGone(process));
+}
+
+/** Counts the lines up to the last turn that is known to be over: what follows may have been written under other settings. */
+function countTracedLines({ stops }: Session, transcript: Transcript, state: SessionState): number {
+  const sent = [...state.readProgress(transcript.session_id).values()].map(({ lastLine }) => lastLine);
+  const { bytes = 0 } = stops.at(-1) ?? {};
+  return Math.max(0, ...sent, bytes > 0 ? countKnownLines(transcript, state, bytes) : 0);
 }
 
 /** Counts the lines of a transcript, or of its first bytes, from the last turn that was exported. */

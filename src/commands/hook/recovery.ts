@@ -1,12 +1,12 @@
-import { lstatSync, readdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { lstatSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
-import { type Due, findDue, listDueDestinations, markTried, NO_DESTINATION, removeDue } from '../../state/due.js';
-import { type Entry, isSettled } from '../../state/entry.js';
+import { type Due, findDue, listDueDestinations, NO_DESTINATION, removeDue } from '../../state/due.js';
+import { type Entry, isSettled, listWaiting } from '../../state/entry.js';
 import { hasAcknowledged } from '../../state/servers.js';
 import { findUntouched, type StateStore } from '../../state/store.js';
 import { findAgentFiles } from '../../transcript/agents/agent-files.js';
-import { SESSION_ID } from '../../transcript/sessions/related-sessions.js';
+import { locateTranscript } from '../../transcript/sessions/related-sessions.js';
 
 const EXAMINED_AT_ONCE = 100;
 const FORGOTTEN_AFTER_MS = 7 * 24 * 60 * 60_000;
@@ -30,20 +30,30 @@ export function* findRecoverable(
   destinationId: string,
   idleBefore: number,
 ): Generator<Session & { readonly adopts: boolean }, void, undefined> {
-  const due = [...findDue(folder, destinationId)].filter(({ sessionId }) => sessionId !== own.sessionId);
+  // What is sent before they are corrected would pass their turns by.
+  const mistaken = new Map(findMistaken(folder, state, own, destinationId).map((each) => [each.sessionId, each]));
+  const isOther = ({ sessionId }: Due) => sessionId !== own.sessionId && !mistaken.has(sessionId);
+  const due = [...findDue(folder, destinationId)].filter(isOther);
   for (let place = 0; place < due.length; place += EXAMINED_AT_ONCE) {
     const known = due.slice(place, place + EXAMINED_AT_ONCE).flatMap((each) => withEntry(each, state, destinationId));
+    const failed = known.filter(({ entry }) => entry.pending);
     for (const { entry, ...each } of known) {
       if (isSettled(entry, destinationId, entry)) removeDue(folder, each);
-      else if (!entry.pending && hasUnread(entry, idleBefore)) yield { ...each, adopts: false };
+      else if (!entry.pending && (isWaiting(entry, destinationId) || hasUnread(entry, idleBefore))) yield* locate(each);
     }
-    yield* findFailed(
-      folder,
-      known.filter(({ entry }) => entry.pending),
-      false,
-    );
+    yield* findFailed(failed, false);
   }
-  yield* findFailed(folder, findMistaken(folder, state, own, destinationId), true);
+  yield* findFailed([...mistaken.values()], true);
+}
+
+/** Whether a Stop has been left whose turn nobody has sent. */
+function isWaiting(entry: Entry, destinationId: string): boolean {
+  return listWaiting(entry, destinationId).length > 0;
+}
+
+function* locate(due: Due, adopts = false) {
+  const path = locateTranscript(due.path, due.sessionId);
+  if (path !== undefined) yield { sessionId: due.sessionId, path, adopts };
 }
 
 interface DueEntry extends Due {
@@ -56,14 +66,9 @@ function withEntry(due: Due, state: StateStore, destinationId: string): DueEntry
 }
 
 /** Those that failed most often come last, and of equals those that have waited longest come first. */
-function* findFailed(folder: string, failed: readonly DueEntry[], adopts: boolean) {
-  for (const due of failed.toSorted((a, b) => countAttempts(a.entry) - countAttempts(b.entry))) {
-    const { sessionId } = due;
-    const path = locateTranscript(due.path, sessionId);
-    if (path === undefined) continue;
-    markTried(folder, due);
-    yield { sessionId, path, adopts };
-  }
+function* findFailed(failed: readonly DueEntry[], adopts: boolean) {
+  for (const due of failed.toSorted((a, b) => countAttempts(a.entry) - countAttempts(b.entry)))
+    yield* locate(due, adopts);
 }
 
 /**
@@ -94,19 +99,6 @@ export function removeDeleted(folder: string, state: StateStore, now: number): v
 
 function countAttempts({ pending }: Entry): number {
   return pending?.attempts ?? 0;
-}
-
-/** A transcript that was moved to another project's folder, as a worktree's is, keeps its name. */
-export function locateTranscript(path: string, sessionId: string): string | undefined {
-  if (isFile(path)) return path;
-  if (!SESSION_ID.test(sessionId)) return undefined;
-  const projects = dirname(dirname(path));
-  const folders = attempt(() => lstatSync(projects).isDirectory()) ? readdirSync(projects) : [];
-  return folders.map((name) => join(projects, name, `${sessionId}.jsonl`)).find(isFile);
-}
-
-function isFile(path: string): boolean {
-  return attempt(() => lstatSync(path).isFile()) ?? false;
 }
 
 /** Whether an idle session has something, of its own or of its agents, that was not exported. */

@@ -1,38 +1,78 @@
+import { join } from 'node:path';
 import type { ExportContext } from '../../export/export-request.js';
 import { attempt } from '../../shared/attempt.js';
-import { exportLeft } from './export-events.js';
-import type { HookEvent } from './hook-event.js';
-import { leaveEvent } from './left-events.js';
-import { type Post, takePost, takeSlot } from './worker-locks.js';
+import { type Due, findUrgent, markUrgent } from '../../state/due.js';
+import { listWaiting } from '../../state/entry.js';
+import { type Lock, takeLock } from '../../state/lock.js';
+import { serversFolder } from '../../state/servers.js';
+import type { StateStore } from '../../state/store.js';
+import { locateTranscript } from '../../transcript/sessions/related-sessions.js';
+import { exportAndLog } from './export-and-log.js';
+import { hasTranscript } from './hook-event.js';
 
-interface Entrance {
-  /** Whether another worker does the work. */
-  readonly isLeft: boolean;
-  readonly post?: Post | undefined;
-  /** The event's file, if it was left and another worker may see it. */
-  readonly file?: string | undefined;
+/** How many workers send to a destination at a time. More would only fill the memory while the server hangs. */
+const WORKERS_AT_ONCE = 4;
+
+/** The right of a worker to work, until it releases both. */
+export interface Post {
+  readonly session: Lock;
+  readonly slot: Lock;
 }
 
-/** Lets a worker work, or leaves its event to those at work. One whose event cannot be left works beside them. */
-export async function enter(folder: string, event: HookEvent): Promise<Entrance> {
-  const take = () => takePost(folder, event.identity.destination ?? '', event.sessionId).catch(() => undefined);
-  const post = await take();
-  const file = post ? undefined : attempt(() => leaveEvent(folder, event));
-  if (file === undefined) return { isLeft: false, post };
-  const second = await take();
-  return { isLeft: second === undefined, post: second, file };
+type Place = Omit<Due, 'path'>;
+
+/**
+ * Undefined if another process is at work on the session, or enough are for the destination: one of them does what is due. Whoever
+ * has held either looks for what became due meanwhile, so a worker may go that has said so first, and then has tried once more.
+ */
+export async function takePost(folder: string, place: Place, state: StateStore): Promise<Post | undefined> {
+  const first = await tryPost(folder, place, state);
+  if (first) return first;
+  markUrgent(folder, place);
+  return tryPost(folder, place, state);
 }
 
-/** Exports what was left while the last worker that could have seen it let go of its post. */
-export async function exportLeftMeanwhile(folder: string, context: ExportContext): Promise<void> {
+async function tryPost(folder: string, { destination, sessionId }: Place, state: StateStore) {
+  const slot = await takeSlot(folder, destination);
+  if (!slot) return undefined;
+  const session = await state.lock(sessionId, destination, 0);
+  if (session) return { session, slot };
+  slot.release();
+  return undefined;
+}
+
+async function takeSlot(folder: string, destination: string): Promise<Lock | undefined> {
+  for (let n = 1; n <= WORKERS_AT_ONCE; n += 1) {
+    const slot = await takeLock(join(serversFolder(folder), `${destination}.slot${n}.lock`), 0);
+    if (slot) return slot;
+  }
+  return undefined;
+}
+
+/** Exports what became due while the last worker that could have seen it let go of its post. */
+export async function exportUrgent(folder: string, context: ExportContext): Promise<void> {
   const tried = new Set<string>();
   for (;;) {
-    const slot = await takeSlot(folder, context.destinationId);
+    const urgent = findUrgent(folder, context.destinationId).filter(({ sessionId }) => !tried.has(sessionId));
+    const slot = urgent.length > 0 ? await takeSlot(folder, context.destinationId) : undefined;
     if (!slot) return;
     try {
-      if ((await exportLeft(folder, 'left event', context, tried)) === 0) return;
+      for (const due of urgent) {
+        tried.add(due.sessionId);
+        if (!(await exportDue(due, context))) return;
+      }
     } finally {
       slot.release();
     }
   }
+}
+
+/** Returns whether the server would take more. */
+async function exportDue(due: Due, context: ExportContext): Promise<boolean> {
+  const { sessionId } = due;
+  const known = attempt(() => context.state.readSession(sessionId));
+  await hasTranscript(due.path, known && listWaiting(known, due.destination).at(-1)?.at);
+  const path = attempt(() => locateTranscript(due.path, sessionId));
+  const result = path === undefined ? 'done' : await exportAndLog({ sessionId, path, occasion: 'recovery' }, context);
+  return result !== 'unsent' || context.destination.health.isHealthy;
 }

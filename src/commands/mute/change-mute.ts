@@ -7,7 +7,7 @@ import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { determineEnding } from '../../observations/build/ending.js';
 import { attempt } from '../../shared/attempt.js';
-import { lastEndedLine, newSession } from '../../state/entry.js';
+import { newSession } from '../../state/entry.js';
 import type { Fact } from '../../state/facts.js';
 import { isMutedNow } from '../../state/runs.js';
 import { saveStatusLine } from '../../state/status-line.js';
@@ -39,8 +39,9 @@ export async function changeMute(
     return 0;
   }
   const lines = path === undefined ? 0 : countLines(path);
-  const endedLine = lastEndedLine(known, state.readProgress(sessionId).values());
-  const underWay = path === undefined ? undefined : findUnfinishedTurn(path, sessionId, endedLine);
+  const sentLine = Math.max(0, ...[...state.readProgress(sessionId).values()].map(({ lastLine }) => lastLine));
+  const { bytes: stoppedAt = 0 } = known.stops.at(-1) ?? {};
+  const underWay = path === undefined ? undefined : findUnfinishedTurn(path, sessionId, { sentLine, stoppedAt });
   const at = Date.now();
   const before = underWay === undefined ? lines : underWay - 1;
   const fact: Fact = isMuted ? { kind: 'unmute', at, after: lines } : { kind: 'mute', at, after: before };
@@ -58,10 +59,15 @@ export async function changeMute(
  * The first line of the last turn if it waits for a tool, and no hook has said that it is over: it may write nothing more, and be
  * sent as it is.
  */
-function findUnfinishedTurn(path: string, sessionId: string, endedLine: number): number | undefined {
+function findUnfinishedTurn(
+  path: string,
+  sessionId: string,
+  { sentLine, stoppedAt }: { readonly sentLine: number; readonly stoppedAt: number },
+): number | undefined {
   const last = [...readAllTurns(path, 'main', sessionId)].at(-1);
   if (!last || determineEnding(last).outcome !== 'unfinished') return undefined;
-  return (last.lineNumbers.at(-1) ?? 0) > endedLine ? last.prompts[0].line : undefined;
+  const isOver = stoppedAt > last.start.offset || (last.lineNumbers.at(-1) ?? 0) <= sentLine;
+  return isOver ? undefined : last.prompts[0].line;
 }
 
 /** A session can be muted before there is a transcript, if its whole id is known. */

@@ -96,23 +96,24 @@ async function previewObservations(
   shell: NodeJS.ProcessEnv,
 ) {
   const observations: SentObservation[] = [];
-  const agents = { running: new Set<string>(), sessionEnded: true, includeLegacyFiles: true };
   const state = new DryRunState(new StateStore(stateFolder(env)));
   // Whichever project a turn is for, it is shown.
   const named = listRuns(state.readSession(sessionId) ?? newSession(sessionId)).map(
     ({ destination = '' }) => destination,
   );
   const facts = named.map((wrong): Fact => ({ kind: 'adopt', at: Date.now(), wrong, right: SCREEN }));
-  await state.update(sessionId, { facts });
+  const end: Fact = { kind: 'end', at: Date.now(), after: Number.MAX_SAFE_INTEGER, alive: [] };
+  await state.update(sessionId, { facts: [...facts, end] });
   const identity = { destination: SCREEN, given: describingVariables(env), folder: folders[0] };
   const { failure } = await exportSession(
     {
       sessionId,
       path,
       occasion: 'backfill',
-      closing: { kind: 'everything' },
-      agents,
-      run: { identity, claims: { kind: 'all' }, at: Date.now() },
+      includesOpen: true,
+      includeLegacyFiles: true,
+      run: identity,
+      takesAll: true,
       adopts: true,
       force: true,
     },

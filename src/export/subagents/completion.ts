@@ -1,4 +1,5 @@
 import type { AgentEntry } from '../../state/entry.js';
+import type { Consent } from '../../state/facts.js';
 import type { AgentFile } from '../../transcript/agents/agent-files.js';
 import { extractText } from '../../transcript/file/content.js';
 import { readNotifiedIds } from '../../transcript/turns/notification.js';
@@ -6,23 +7,30 @@ import type { ToolCall, Turn } from '../../transcript/turns/turn.js';
 import type { ExportRequest } from '../export-request.js';
 import { IDLE_MS } from '../read-turns.js';
 
-/** The last lines of an agent reach its file after the result of its call has reached the transcript. */
+/** The last lines of an agent reach its file after the result of its call has reached the transcript, or after its session's end. */
 const LAST_LINES_MS = 2_000;
 
 /** Decides whether an agent is done: its file may still grow after the turn that started it. */
 export class Completion {
-  readonly #status: ExportRequest['agents'];
+  readonly #running: ReadonlySet<string>;
+  readonly #sessionEndedAt: number | undefined;
+  /** What a Stop has listed may have ended since. */
+  readonly #isRecovered: boolean;
   readonly #idleBefore: number;
   readonly #endedBefore: number;
   /** Calls and agents whose end the transcript has recorded, and when. */
   readonly #ended: Map<string, number>;
 
-  constructor({ agents, closing }: ExportRequest) {
-    const isLive = closing.kind === 'live';
-    this.#status = agents;
-    this.#ended = new Map(agents.ended);
+  constructor({ occasion, continued }: ExportRequest, { stops, endedAt }: Consent) {
+    const isLive = occasion === 'live';
+    this.#sessionEndedAt = continued ? continued.endedAt : endedAt;
+    this.#ended = new Map(continued?.ended);
+    this.#isRecovered = occasion !== 'event';
+    const { running = [], at = 0 } = continued ?? stops.at(-1) ?? {};
     // A call may take long, and nobody has asked for the agent yet.
     this.#idleBefore = isLive ? 0 : Date.now() - IDLE_MS;
+    // What was said long ago says nothing of now.
+    this.#running = new Set(at < this.#idleBefore ? [] : running);
     this.#endedBefore = isLive ? Date.now() - LAST_LINES_MS : Number.POSITIVE_INFINITY;
   }
 
@@ -44,9 +52,9 @@ export class Completion {
   }
 
   isDone(file: AgentFile, { task, call }: AgentEntry): boolean {
-    const { running, sessionEnded } = this.#status;
-    if (sessionEnded) return true;
-    if (running.has(file.agentId) || (task !== undefined && running.has(task))) return false;
+    if (this.#hasSessionEnded(file)) return true;
+    const isListed = this.#running.has(file.agentId) || (task !== undefined && this.#running.has(task));
+    if (isListed && !(this.#isRecovered && this.#isIdle(file))) return false;
     return this.hasEnded(file, call) || this.#isIdle(file);
   }
 
@@ -63,7 +71,12 @@ export class Completion {
 
   /** An agent that no call started is done when its session is, or when nobody works on it any more. */
   isAbandoned(file: AgentFile): boolean {
-    return this.#status.sessionEnded || this.#isIdle(file);
+    return this.#hasSessionEnded(file) || this.#isIdle(file);
+  }
+
+  /** An agent that has written something since goes on in another session. */
+  #hasSessionEnded({ changedAt }: AgentFile): boolean {
+    return this.#sessionEndedAt !== undefined && changedAt <= this.#sessionEndedAt + LAST_LINES_MS;
   }
 
   #isIdle({ changedAt }: AgentFile): boolean {

@@ -42,7 +42,8 @@ export async function sendContinued(run: ExportRun): Promise<Continued> {
 
 async function sendAsPartOf(sessionId: string, run: ExportRun): Promise<Continued> {
   const { request, context, budget, subagents } = run;
-  const { running, sessionEnded } = request.agents;
+  const { stops, endedAt } = run.writer.known;
+  const { running = [], at = 0 } = stops.at(-1) ?? {};
   const deadline = Math.min(context.deadline, Date.now() + LOCK_WAIT_MS);
   const lock = await lockSession({ sessionId, occasion: request.occasion }, { ...context, deadline });
   if (!lock)
@@ -54,14 +55,7 @@ async function sendAsPartOf(sessionId: string, run: ExportRun): Promise<Continue
       sessionId,
       path: entry.path ?? join(dirname(request.path), `${sessionId}.jsonl`),
       occasion: request.occasion,
-      closing: { kind: 'nothing' },
-      agents: {
-        running,
-        sessionEnded,
-        ended: subagents.ended,
-        includeLegacyFiles: false,
-        continuedIn: request.path,
-      },
+      continued: { in: request.path, ended: subagents.ended, running, at, endedAt },
     };
     const ledger = new Ledger(entry, context.destinationId);
     const [start] = startPositions(entry);

@@ -26,11 +26,11 @@ export class AgentFiles {
   mutesElsewhere: readonly Mute[] = [];
 
   constructor(run: Pick<SessionRun, 'request' | 'context'>) {
-    const { path, agents } = run.request;
+    const { path, continued } = run.request;
     this.session = basename(path, '.jsonl');
     this.#run = run;
     this.#folders = run.context.agentFolders ?? new AgentFolders();
-    if (agents.continuedIn !== undefined) this.#lookInto(agents.continuedIn);
+    if (continued) this.#lookInto(continued.in);
   }
 
   /** The files in the session's own folder, without what agents went on to write elsewhere. */
@@ -53,8 +53,8 @@ export class AgentFiles {
 
   /** Looks whether an agent went on in other sessions. */
   follow(agentId: string): void {
-    const { path, agents } = this.#run.request;
-    for (const folder of new Set([path, agents.continuedIn ?? path].map(dirname)))
+    const { path, continued } = this.#run.request;
+    for (const folder of new Set([path, continued?.in ?? path].map(dirname)))
       for (const session of this.#folders.findSessions(folder, agentId))
         if (session !== this.session) this.#lookInto(join(folder, `${session}.jsonl`));
   }
@@ -67,8 +67,8 @@ export class AgentFiles {
 
   /** Whether the run is for this agent, or for all. */
   isWanted({ parts }: AgentFile): boolean {
-    const { continuedIn } = this.#run.request.agents;
-    return continuedIn === undefined || parts.some(({ session }) => session === basename(continuedIn, '.jsonl'));
+    const { continued } = this.#run.request;
+    return !continued || parts.some(({ session }) => session === basename(continued.in, '.jsonl'));
   }
 
   #lookInto(transcriptPath: string): void {

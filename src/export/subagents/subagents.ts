@@ -42,7 +42,7 @@ export class Subagents {
     this.#run = run;
     this.#files = new AgentFiles(run);
     this.#placement = new Placement(run.start.agents);
-    this.#completion = new Completion(run.request);
+    this.#completion = new Completion(run.request, run.writer.known);
   }
 
   /** Takes note of a turn's calls, and of the ends that it records; returns the agents that it started. */
@@ -140,7 +140,7 @@ export class Subagents {
     const { request, start } = this.#run;
     // The first cc-langfuse has sent the agents before it was replaced.
     const ignoredBefore = Date.parse(start.agentsSince ?? '') || 0;
-    const legacy = request.agents.includeLegacyFiles ? findLegacyAgentFiles(request.path, request.sessionId) : [];
+    const legacy = request.includeLegacyFiles ? findLegacyAgentFiles(request.path, request.sessionId) : [];
     for (const file of [...this.#files.listOwn(), ...legacy]) {
       const { agentId, meta, workflowRunId, changedAt } = file;
       // An agent that a call started is placed below that call, and waits until the call is known.
@@ -202,8 +202,8 @@ export class Subagents {
 
   /** Looks for the rest of agents that would be sent now, unless the transcript says that they ended in this session. */
   #follow(): void {
-    const { occasion, agents } = this.#run.request;
-    const followsAll = occasion === 'backfill' || agents.continuedIn !== undefined;
+    const { occasion, continued } = this.#run.request;
+    const followsAll = occasion === 'backfill' || continued !== undefined;
     for (const file of this.#files.list()) {
       const entry = this.#placement.find(file);
       if (!entry || file.workflowRunId !== undefined) continue;

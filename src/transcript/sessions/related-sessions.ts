@@ -8,6 +8,19 @@ import { classifyLine } from '../turns/classify-line.js';
 export const SESSION_ID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const MAX_HEAD_LINES = 20;
 
+/** A transcript that was moved to another project's folder, as a worktree's is, keeps its name. */
+export function locateTranscript(path: string, sessionId: string): string | undefined {
+  if (isFile(path)) return path;
+  if (!SESSION_ID.test(sessionId)) return undefined;
+  const projects = dirname(dirname(path));
+  const folders = attempt(() => lstatSync(projects).isDirectory()) ? readdirSync(projects) : [];
+  return folders.map((name) => join(projects, name, `${sessionId}.jsonl`)).find(isFile);
+}
+
+function isFile(path: string): boolean {
+  return attempt(() => lstatSync(path).isFile()) ?? false;
+}
+
 /**
  * The session that a transcript continues, whose last Stop may never have fired: the transcript's first line, or its
  * first user line, still has that session's id. The id becomes part of a path, so it must be a UUID.

@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto';
+import type { Response, Turn } from './turn.js';
+
+/** Payloads have the text trimmed, transcripts as it was. */
+export function hashAnswer(text: string): string {
+  return createHash('sha256').update(text.trim()).digest('hex');
+}
+
+export interface FoundAnswer {
+  readonly line: number;
+  /** Whether a Stop hook has said something since. It runs beside this one, and may block before this one looks. */
+  readonly isObjectedTo: boolean;
+}
+
+/** Finds the answer of which a Stop names the hash: the last with its text, if nothing else was said to the model after it. */
+export function findAnswer({ prompts, responses, notes }: Turn, hash: string): FoundAnswer | undefined {
+  const found = responses.findLast((response) => hashText(response) === hash);
+  if (!found) return undefined;
+  const { lastLine: line } = found;
+  const isObjectedTo = notes.some((note) => note.kind === 'stop-hook-feedback' && note.line > line);
+  const results = responses.flatMap(({ calls }) => calls.flatMap(({ result }) => result ?? []));
+  const messages = notes.filter(({ kind }) => kind === 'absorbed-message' || kind === 'nudge');
+  const isLast = [...prompts, ...results, ...messages].every((each) => each.line < line);
+  return isObjectedTo || isLast ? { line, isObjectedTo } : undefined;
+}
+
+function hashText({ blocks }: Response): string | undefined {
+  const text = blocks.findLast((block) => block.kind === 'text')?.text;
+  return text === undefined ? undefined : hashAnswer(text);
+}

@@ -1,4 +1,6 @@
 import { writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { keepCompiled } from '../src/shared/compiled-code.js';
 import { install, wantedVersion } from '../test/real/claude-code.js';
 import { hasTmux } from '../test/real/terminal.js';
 import { benchBackfill, benchList, benchUnchanged } from './backfill-bench.js';
@@ -45,6 +47,9 @@ const row = (what: string, figure: number, unit: Row['unit'], target?: number, a
   rows.push(one);
   say(formatRow(one));
 };
+
+// As install does.
+keepCompiled(dirname(PROGRAM));
 
 const { bare: bareMs, off: offMs, start, stop, headless } = await benchLauncher(RUNS);
 const addLauncherRow = (what: string, figure: number, target: number) =>

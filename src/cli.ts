@@ -5,6 +5,7 @@ import { startsDifferently, withHeldVariables, withNodeStartOf } from './config/
 import type { OwnVariables } from './config/own-variables.lazy.js';
 import { withPluginOptions } from './config/plugin-options.js';
 import { readProjectNames } from './config/project-names.js';
+import { keepCompiled, loadCompiled, mayKeepCompiled } from './shared/compiled-code.js';
 import { version } from './shared/version.js';
 
 /** Nobody waits for a worker, so it may take its time. But it must end. */
@@ -126,7 +127,6 @@ async function startHook(passed: NodeJS.ProcessEnv): Promise<void> {
   const { CLAUDE_CODE_ENTRYPOINT: entrypoint = '' } = passed;
   const { CI, CC_LANGFUSE_WAIT } = own.env;
   if (entrypoint === '' || entrypoint.startsWith('sdk') || CI || CC_LANGFUSE_WAIT === '1') return runHook(own);
-  keepCompiledCode(own.env);
   const { detachHook } = await import('./commands/hook/detach.lazy.js');
   // The worker sees for itself what does not count.
   return detachHook(process.argv[1] ?? '', own.env, passed);
@@ -148,7 +148,7 @@ async function startSlashCommand(env: NodeJS.ProcessEnv): Promise<void> {
   runSlashCommand(process.argv[1] ?? '', readFileSync(0, 'utf8'), own.env);
 }
 
-/** In a folder that a project may have chosen, nothing compiled can be trusted. */
+/** With these a project would choose where the state is. */
 const FOLDERS = ['HOME', 'USERPROFILE', 'CLAUDE_CONFIG_DIR', 'CC_LANGFUSE_STATE_DIR'];
 
 function findFolders(env: NodeJS.ProcessEnv): string[] {
@@ -168,8 +168,6 @@ async function readOwnVariables(passed: NodeJS.ProcessEnv): Promise<OwnVariables
   const named = readProjectNames(folders);
   const env = withHeldVariables(passed, named);
   const isUnnamed = named.size === 0 && !env.CC_LANGFUSE_SECRET_KEY_COMMAND;
-  // The code that is loaded to find out is the worker's.
-  if (!isUnnamed && !namesFolder(named)) keepCompiledCode(env);
   const own = isUnnamed ? { env, ignored: [] } : await dropForeign(env, folders, named);
   if (startsDifferently(passed, own.env)) {
     await startAgain(withNodeStartOf(env, own.env));
@@ -184,6 +182,7 @@ async function dropForeign(
   folders: readonly string[],
   named: ReadonlySet<string>,
 ): Promise<OwnVariables> {
+  loadWorkersFile();
   const { dropForeignVariables } = await import('./config/own-variables.lazy.js');
   // Without it Node looks up whose process this is.
   if (named.has('HOME')) delete process.env.HOME;
@@ -217,12 +216,13 @@ async function startAgain(env: NodeJS.ProcessEnv): Promise<void> {
 }
 
 async function runHook(own: OwnVariables, worker?: Worker): Promise<void> {
-  keepCompiledCode(own.env);
+  const isLoaded = loadWorkersFile();
   // The C library would wait 20 s for a name server that does not answer, and until then the process cannot end. It reads this
   // variable before the first lookup; nothing else in `process.env` is changed.
   process.env.RES_OPTIONS ??= 'timeout:1 attempts:2';
   const { hook } = await import('./commands/hook/hook.lazy.js');
   await hook(own, worker);
+  if (worker && !isLoaded && mayKeepCompiled(__dirname)) keepCompiled(__dirname);
   // A connection without an answer would keep the process alive.
   process.exit();
 }
@@ -230,7 +230,7 @@ async function runHook(own: OwnVariables, worker?: Worker): Promise<void> {
 async function startFollower(env: NodeJS.ProcessEnv): Promise<void> {
   const own = await readOwnVariables(env);
   if (!own || !isTracing(own.env)) return;
-  keepCompiledCode(own.env);
+  loadWorkersFile();
   const { follow } = await import('./commands/hook/follow.lazy.js');
   await follow(own.env);
   process.exit();
@@ -264,22 +264,12 @@ function findStateFolder(env: NodeJS.ProcessEnv): string | undefined {
   return folder && `${folder}/state`;
 }
 
-/** Every hook compiles the same code, so Node keeps the result if it can (22.1). */
-function keepCompiledCode(env: NodeJS.ProcessEnv): void {
-  // Not in the folder that Node would choose, which all users share: what is in it is executed.
-  const folder = findStateFolder(env);
-  if (env.CC_LANGFUSE_STATE_DIR && folder && !isPrivate(folder)) return;
-  const { enableCompileCache } = process.getBuiltinModule('node:module') as {
-    enableCompileCache?(folder: string): void;
-  };
-  if (folder) enableCompileCache?.(`${folder}/cc-langfuse_compiled`);
-}
+let isCompiled: boolean | undefined;
 
-/** Whether nobody else can put code into a folder that the user has chosen. */
-function isPrivate(folder: string): boolean {
-  const { statSync } = process.getBuiltinModule('node:fs');
-  const { mode = 0, uid = 0 } = statSync(folder, { throwIfNoEntry: false }) ?? {};
-  return process.platform === 'win32' || ((mode & 0o022) === 0 && uid === process.getuid?.());
+/** Loads the file that most lazy modules need, if it is there compiled. Returns whether it is. */
+function loadWorkersFile(): boolean {
+  isCompiled ??= loadCompiled(__dirname);
+  return isCompiled;
 }
 
 async function help(name: string | undefined, env: NodeJS.ProcessEnv): Promise<void> {

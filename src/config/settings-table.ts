@@ -236,7 +236,7 @@ export const SETTINGS = {
   },
   CC_LANGFUSE_STATE_DIR: {
     kind: 'run',
-    help: 'Folder for the state, the log, locks and compiled code, instead of `~/.claude/state`: an absolute path.',
+    help: 'Folder for the state, the log and locks, instead of `~/.claude/state`: an absolute path.',
     schema: formats.matching(ABSOLUTE_PATH, 'expected an absolute path'),
   },
   CC_LANGFUSE_DEBUG: {

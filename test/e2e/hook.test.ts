@@ -552,11 +552,11 @@ describe('six hooks at once', () => {
     for (const ended of await Promise.all(hooks)) expect(ended).toMatchObject(quietly);
     expect(arrivals()).toEqual([1, 1, 1, 1, 1, 1]);
     expect(workplace.state[SESSION]).toMatchObject({ lastLine: 6, turnCount: 3 });
-    expect(
-      readdirSync(workplace.stateFolder)
-        .toSorted()
-        .filter((name) => name !== 'cc-langfuse_compiled'),
-    ).toEqual(['cc-langfuse_due', 'cc-langfuse_servers', 'cc-langfuse_sessions']);
+    expect(readdirSync(workplace.stateFolder).toSorted()).toEqual([
+      'cc-langfuse_due',
+      'cc-langfuse_servers',
+      'cc-langfuse_sessions',
+    ]);
     const { destination } = workplace.state[SESSION] ?? {};
     expect(readdirSync(sessionFile(workplace.stateFolder, SESSION, '')).toSorted()).toEqual(
       [`${destination}.json`, 'open', 'session.json'].toSorted(),

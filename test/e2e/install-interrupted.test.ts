@@ -19,9 +19,10 @@ beforeEach(async () => {
 
 afterEach(() => newcomer.close());
 
-/** The files of a folder with their contents. */
+const listFiles = (folder: string) => readdirSync(folder).filter((name) => name !== 'compiled');
+/** The files of a program with their contents. What is compiled of them may be missing. */
 const read = (folder: string) =>
-  Object.fromEntries(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
+  Object.fromEntries(listFiles(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
 const built = () => read(dirname(PROGRAM));
 const current = () => join(newcomer.program, 'current');
 const unfinished = () => readdirSync(newcomer.program).filter((name) => name.startsWith('.new-'));

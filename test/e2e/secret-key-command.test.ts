@@ -42,7 +42,7 @@ function hook(payload: object, ...settings: Environment[]) {
 function readStateFolder(): string {
   const names = readdirSync(workplace.stateFolder, { recursive: true, withFileTypes: true });
   return names
-    .filter((entry) => entry.isFile() && !entry.parentPath.includes('compiled'))
+    .filter((entry) => entry.isFile())
     .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'))
     .join('\n');
 }

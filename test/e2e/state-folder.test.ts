@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ClaudeSession, writeFolderSettings } from '../support/claude-session.js';
@@ -93,31 +93,6 @@ describe("a project that names another folder as Claude Code's", () => {
     await hook(session.payload('Stop'), theirs);
     expect(workplace.server.roots).toHaveLength(1);
   });
-});
-
-test('Node keeps compiled code where only the user can put something, and before it loads the code', async () => {
-  const calls = join(workplace.home, 'calls');
-  const stub = join(workplace.home, 'stub.cjs');
-  writeFileSync(
-    stub,
-    `require('node:module').enableCompileCache = (folder) => {
-      const isLoaded = Object.keys(require.cache).some((file) => file.includes('commands-hook-hook'));
-      require('node:fs').appendFileSync(${JSON.stringify(calls)}, JSON.stringify({ folder, isLoaded }) + '\\n');
-    };`,
-  );
-  const env = { NODE_OPTIONS: `--require=${stub}` };
-  const readCalls = () =>
-    readFileSync(calls, 'utf8')
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-  await hook(session.payload('Stop'), env);
-  const usual = join(workplace.stateFolder, 'cc-langfuse_compiled');
-  expect(readCalls()[0]).toEqual({ folder: usual, isLoaded: false });
-  const theirs = { CLAUDE_CONFIG_DIR: folder };
-  writeFolderSettings(project, theirs);
-  await hook(session.payload('Stop'), { ...env, ...theirs });
-  expect(new Set(readCalls().map((call) => call.folder))).toEqual(new Set([usual]));
 });
 
 test('a relative path is reported, and the usual folder is used', async () => {

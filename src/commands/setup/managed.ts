@@ -5,6 +5,7 @@ import { toOneLine } from '../../cli/format.js';
 import { printStderr, printStdout } from '../../cli/terminal.js';
 import { HOOK_SECONDS, type HookCommand, portableCommand } from '../../config/claude-hooks.js';
 import { settingsPath } from '../../config/settings-paths.js';
+import { keepCompiled, mayKeepCompiled } from '../../shared/compiled-code.js';
 import { buildVariables, type Credentials, checkKnownCredentials, readGatewayHeaders } from './credentials.js';
 import { buildAbsoluteCommands, findStartedFiles } from './program-path.js';
 import { addToSettings } from './settings-change.js';
@@ -55,6 +56,7 @@ export async function installManaged(request: ManagedRequest, env: NodeJS.Proces
       `${(error as Error).message}${isRoot ? '' : '; run it as an administrator (sudo), or use --print'}`,
     );
   }
+  if (mayKeepCompiled(program)) keepCompiled(program);
   if (change.before === change.after) printStdout(`${path} is up to date; nothing was changed`);
   else printStdout(`registered ${Object.keys(HOOK_SECONDS).join(', ')} in ${path}, for everyone on this machine`);
   printStdout(describeNextSteps(request));

@@ -18,6 +18,7 @@ import { basename, dirname, join } from 'node:path';
 import { errorReason } from '../../cli/command-line.js';
 import { findVersionInForce, parseVersion, programInForce, programsFolder } from '../../config/installed-program.js';
 import { attempt } from '../../shared/attempt.js';
+import { COMPILED_FOLDER, keepCompiled } from '../../shared/compiled-code.js';
 import { version } from '../../shared/version.js';
 
 /** What is not finished: a folder that is being copied, or a link that is about to be put in force. */
@@ -43,6 +44,7 @@ export function installProgram(env: NodeJS.ProcessEnv): InstalledProgram | undef
   try {
     makeFolder(programs);
     const folder = copyProgram(dirname(realpathSync(process.argv[1] ?? '')), programs);
+    keepCompiled(folder);
     const replaced = findVersionInForce(env);
     const isNew = putInForce(folder, link);
     removeReplaced(programs, folder);
@@ -80,7 +82,7 @@ function copyProgram(source: string, programs: string): string {
 function copyFolder(source: string, folder: string): void {
   const unfinished = mkdtempSync(join(dirname(folder), UNFINISHED));
   try {
-    for (const name of readdirSync(source)) {
+    for (const name of listFiles(source)) {
       copyFileSync(join(source, name), join(unfinished, name));
       chmodSync(join(unfinished, name), EXECUTABLE.includes(name) ? 0o755 : 0o644);
     }
@@ -94,11 +96,16 @@ function copyFolder(source: string, folder: string): void {
 }
 
 function hasSameFiles(folder: string, other: string): boolean {
-  const names = readdirSync(folder).toSorted();
+  const names = listFiles(folder);
   return (
-    names.join('/') === readdirSync(other).toSorted().join('/') &&
+    names.join('/') === listFiles(other).join('/') &&
     names.every((name) => readFileSync(join(folder, name)).equals(readFileSync(join(other, name))))
   );
+}
+
+function listFiles(program: string): string[] {
+  const names = readdirSync(program).filter((name) => name !== COMPILED_FOLDER);
+  return names.toSorted();
 }
 
 /** Returns whether it was not in force before. */

@@ -3,6 +3,7 @@
 import type { Worker } from './commands/hook/hook.lazy.js';
 import { startsDifferently, withHeldVariables, withNodeStartOf } from './config/node-start.js';
 import type { OwnVariables } from './config/own-variables.lazy.js';
+import { findStateFolder, STATE_PLACES, WAITS } from './config/platform.js';
 import { withPluginOptions } from './config/plugin-options.js';
 import { readProjectNames } from './config/project-names.js';
 import { keepCompiled, loadCompiled, mayKeepCompiled } from './shared/compiled-code.js';
@@ -124,9 +125,9 @@ async function startHook(passed: NodeJS.ProcessEnv): Promise<void> {
   const own = await readOwnVariables(passed);
   if (!own) return;
   if (!isTracing(own.env)) return optOut(own);
-  const { CLAUDE_CODE_ENTRYPOINT: entrypoint = '' } = passed;
-  const { CI, CC_LANGFUSE_WAIT } = own.env;
-  if (entrypoint === '' || entrypoint.startsWith('sdk') || CI || CC_LANGFUSE_WAIT === '1') return runHook(own);
+  const env = { ...own.env, CLAUDE_CODE_ENTRYPOINT: passed.CLAUDE_CODE_ENTRYPOINT };
+  // Which event it is, only the payload says.
+  if (WAITS.headless(env) || WAITS.wanted(env)) return runHook(own);
   const { detachHook } = await import('./commands/hook/detach.lazy.js');
   // The worker sees for itself what does not count.
   return detachHook(process.argv[1] ?? '', own.env, passed);
@@ -148,15 +149,13 @@ async function startSlashCommand(env: NodeJS.ProcessEnv): Promise<void> {
   runSlashCommand(process.argv[1] ?? '', readFileSync(0, 'utf8'), own.env);
 }
 
-/** With these a project would choose where the state is. */
-const FOLDERS = ['HOME', 'USERPROFILE', 'CLAUDE_CONFIG_DIR', 'CC_LANGFUSE_STATE_DIR'];
-
 function findFolders(env: NodeJS.ProcessEnv): string[] {
   return [env.CLAUDE_PROJECT_DIR || process.cwd(), process.cwd()];
 }
 
-function namesFolder(named: ReadonlySet<string>): boolean {
-  return FOLDERS.some((name) => named.has(name));
+/** Whether a project may have chosen where the state is. */
+function namesStatePlace(named: ReadonlySet<string>): boolean {
+  return STATE_PLACES.some(({ variable }) => named.has(variable));
 }
 
 /**
@@ -252,16 +251,7 @@ function mayHaveBeenTraced(env: NodeJS.ProcessEnv): boolean {
   const session = env.CLAUDE_CODE_SESSION_ID;
   const isThere = folder && existsSync(`${folder}/cc-langfuse_sessions${session ? `/${session}/open` : ''}`);
   // If a project has chosen the folder, it is another one.
-  return Boolean(isThere) || namesFolder(readProjectNames(findFolders(env)));
-}
-
-/** As `stateFolder` in claude-folder.ts, without loading anything. */
-function findStateFolder(env: NodeJS.ProcessEnv): string | undefined {
-  const { CLAUDE_CONFIG_DIR, HOME, USERPROFILE, CC_LANGFUSE_STATE_DIR: own = '' } = env;
-  if (process.getBuiltinModule('node:path').isAbsolute(own.trim())) return own.trim();
-  const home = HOME || USERPROFILE;
-  const folder = CLAUDE_CONFIG_DIR || (home && `${home}/.claude`);
-  return folder && `${folder}/state`;
+  return Boolean(isThere) || namesStatePlace(readProjectNames(findFolders(env)));
 }
 
 let isCompiled: boolean | undefined;

@@ -1,17 +1,15 @@
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { join, normalize } from 'node:path';
+import { findStateFolder } from './platform.js';
 
 export function claudeFolder(env: NodeJS.ProcessEnv): string {
   return env.CLAUDE_CONFIG_DIR || join(homedir(), '.claude');
 }
 
-/** On POSIX and on Windows. A relative path would be another folder for each project. */
-export const ABSOLUTE_PATH = /^(?:\/|[A-Za-z]:[\\/]|\\\\)/;
-
 /** Where the state and the log are: next to Claude Code's own files, unless the user wants them elsewhere. */
 export function stateFolder(env: NodeJS.ProcessEnv): string {
-  const { CC_LANGFUSE_STATE_DIR: own = '' } = env;
-  return ABSOLUTE_PATH.test(own.trim()) ? own.trim() : join(claudeFolder(env), 'state');
+  const folder = findStateFolder(env);
+  return folder === undefined ? join(claudeFolder(env), 'state') : normalize(folder);
 }
 
 export const NO_TRANSCRIPTS = 'CLAUDE_CODE_SKIP_PROMPT_HISTORY';

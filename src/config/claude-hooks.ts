@@ -4,21 +4,19 @@ import { isAbsolute } from 'node:path';
 import { attempt } from '../shared/attempt.js';
 import { isRecord } from '../shared/json.js';
 import { type ClaudeSettings, listEnabledPlugins } from './claude-settings.js';
+import { HOOK_EVENTS } from './platform.js';
 import type { PluginOptions } from './plugin-options.js';
 
-/**
- * The events that start this program, and the seconds that each hook may take: all SessionEnd hooks together have 1.5 s
- * unless one asks for more, and SessionStart must not hold anyone up.
- */
-export const HOOK_SECONDS: { readonly [event: string]: number } = {
-  SessionStart: 5,
-  Stop: 15,
-  StopFailure: 15,
-  SessionEnd: 15,
-};
+/** The events that start this program, and the seconds that each hook may take. */
+export const HOOK_SECONDS = listSeconds('install');
 
 /** The event for turns that are to be seen while they run. Its hook starts a process in the background, and nobody waits for that. */
-export const LIVE_HOOK_SECONDS: typeof HOOK_SECONDS = { UserPromptSubmit: 5 };
+export const LIVE_HOOK_SECONDS = listSeconds('install --live');
+
+function listSeconds(by: string): { readonly [event: string]: number } {
+  const events = Object.entries(HOOK_EVENTS).filter(([, { registeredBy }]) => registeredBy === by);
+  return Object.fromEntries(events.map(([event, { seconds }]) => [event, seconds]));
+}
 
 /** How settings start a program: as a shell command or, with arguments, without a shell. */
 export interface HookCommand {

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { isRecord, parseJson } from '../shared/json.js';
-import { ABSOLUTE_PATH } from './claude-folder.js';
+import { ABSOLUTE_PATH } from './platform.js';
 
 export const NO_FOLDER = 'expected absolute paths, or globs that begin with / or **';
 

@@ -1,41 +1,6 @@
-// Every hook loads this before anything else, so it imports nothing.
+import { NODE_START_VARIABLES } from './platform.js';
 
-/** What acts when Node starts, before any code of this program. The launcher, hook.sh, has the same list. */
-export const NODE_START_VARIABLES = [
-  'NODE_OPTIONS',
-  'NODE_EXTRA_CA_CERTS',
-  'NODE_USE_SYSTEM_CA',
-  'NODE_USE_ENV_PROXY',
-  'NODE_PATH',
-  'NODE_COMPILE_CACHE',
-  'NODE_V8_COVERAGE',
-  'NODE_REDIRECT_WARNINGS',
-  'NODE_ICU_DATA',
-  'NODE_DEBUG',
-  'NODE_DEBUG_NATIVE',
-  'NODE_CHANNEL_FD',
-  'NODE_UNIQUE_ID',
-  'OPENSSL_CONF',
-  'OPENSSL_MODULES',
-  'OPENSSL_ENGINES',
-  'LD_PRELOAD',
-  'LD_AUDIT',
-  'LD_LIBRARY_PATH',
-  'DYLD_INSERT_LIBRARIES',
-  'DYLD_LIBRARY_PATH',
-  'DYLD_FRAMEWORK_PATH',
-  'DYLD_FALLBACK_LIBRARY_PATH',
-];
-
-/** What the launcher itself would act on. */
-export const LAUNCHER_VARIABLES = [
-  'PATH',
-  'HOME',
-  'CLAUDE_CONFIG_DIR',
-  'CC_LANGFUSE_STATE_DIR',
-  'CC_LANGFUSE_WAIT',
-  'CI',
-];
+// Every hook loads this before anything else, so it imports next to nothing.
 
 /** The launcher keeps a variable that a project may have set under this name, until its files have been parsed. */
 const HELD = 'HOOK_SH_HELD_';

@@ -2,7 +2,8 @@ import { homedir } from 'node:os';
 import { stateFolder } from './claude-folder.js';
 import { isOfProject, pickDestination, readSources, type Source } from './folder-settings.js';
 import { isInstalledDestination } from './installed-destinations.js';
-import { comparableName, LAUNCHER_VARIABLES, NODE_START_VARIABLES } from './node-start.js';
+import { comparableName } from './node-start.js';
+import { LAUNCHER_VARIABLES, NODE_START_VARIABLES } from './platform.js';
 import { type Problem, problemWith } from './problem.js';
 import { readProjectNames } from './project-names.js';
 import {

@@ -1,6 +1,6 @@
 import type * as z from 'zod/mini';
 import { TAG_KINDS } from '../observations/build/tags.js';
-import { ABSOLUTE_PATH } from './claude-folder.js';
+import { ABSOLUTE_PATH } from './platform.js';
 import * as restrictions from './restrictions.js';
 import * as formats from './setting-formats.js';
 

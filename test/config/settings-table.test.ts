@@ -83,8 +83,12 @@ describe('the table of settings', () => {
     }
   });
 
-  test.each(['TRACE_TO_LANGFUSE', 'CC_LANGFUSE_WAIT', 'CC_LANGFUSE_STATE_DIR'])('cli.ts reads %s', (name) => {
-    expect(readFileSync(join(ROOT, 'src/cli.ts'), 'utf8')).toContain(name);
+  test.each([
+    ['cli.ts', 'TRACE_TO_LANGFUSE'],
+    ['config/platform.ts', 'CC_LANGFUSE_WAIT'],
+    ['config/platform.ts', 'CC_LANGFUSE_STATE_DIR'],
+  ])('%s reads %s', (file, name) => {
+    expect(readFileSync(join(ROOT, 'src', file), 'utf8')).toContain(name);
   });
 
   const preset = SETTING_NAMES.flatMap((name) => {

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { statSync } from 'node:fs';
+import { DETACHED, HOOK_EVENTS } from '../../config/platform.js';
 import { attempt } from '../../shared/attempt.js';
 import { isRecord, parseJson } from '../../shared/json.js';
 import { takeNotice } from './credential-notice.js';
-import { PROMPT_EVENT } from './payload.js';
 import { readStdin } from './stdin.js';
 
 const STDIN_WAIT_MS = 5_000;
@@ -13,18 +13,16 @@ export async function detachHook(program: string, env: NodeJS.ProcessEnv, worker
   const payload = await readStdin(Date.now() + STDIN_WAIT_MS);
   const fields = parseJson(payload);
   const sessionId = isRecord(fields) && typeof fields.session_id === 'string' ? fields.session_id : '';
-  const isPrompt = isRecord(fields) && fields.hook_event_name === PROMPT_EVENT;
-  // What this event's hooks print can become a part of the prompt.
-  const systemMessage = isPrompt ? undefined : takeNotice(env, sessionId);
+  const event = isRecord(fields) ? HOOK_EVENTS[String(fields.hook_event_name)] : undefined;
+  const systemMessage = event?.mayNotify === false ? undefined : takeNotice(env, sessionId);
   if (systemMessage !== undefined) {
     // Claude Code shows it to the user.
     process.stdout.on('error', () => {});
     process.stdout.write(`${JSON.stringify({ systemMessage })}\n`);
   }
-  // What is written after this hook has ended belongs to the run that begins.
   const path = isRecord(fields) && typeof fields.transcript_path === 'string' ? fields.transcript_path : '';
-  const bytes = attempt(() => statSync(path).size) ?? 0;
-  return startInBackground(isPrompt ? 'follow' : 'worker', program, payload, workerEnv, [`${bytes}`]);
+  const bytes = event?.measures ? [`${attempt(() => statSync(path).size) ?? 0}`] : [];
+  return startInBackground(event?.command ?? 'worker', program, payload, workerEnv, bytes);
 }
 
 /**
@@ -32,19 +30,14 @@ export async function detachHook(program: string, env: NodeJS.ProcessEnv, worker
  * has it. The worker gets none of Claude Code's pipes, since Claude Code would wait until they are closed.
  */
 export function startInBackground(
-  command: 'worker' | 'follow',
+  command: string,
   program: string,
   payload: string,
   env: NodeJS.ProcessEnv,
   args: readonly string[] = [],
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const worker = spawn(process.execPath, [program, command, ...args], {
-      detached: true,
-      env,
-      stdio: ['pipe', 'ignore', 'ignore'],
-      windowsHide: true,
-    });
+    const worker = spawn(process.execPath, [program, command, ...args], { ...DETACHED, env });
     worker.on('error', reject);
     worker.stdin.on('error', reject);
     worker.stdin.end(payload, () => {

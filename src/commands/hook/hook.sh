@@ -40,7 +40,7 @@ read_project_settings() {
 }
 
 # Node parses the files, but some variables act before any of its code does. If a project may have set one, it waits under another
-# name until Node knows whose it is. Node has the same list, in node-start.ts.
+# name until Node knows whose it is. Node has the same list, in platform.ts.
 hold_back() {
   read_project_settings
   case $text in

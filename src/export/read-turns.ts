@@ -145,8 +145,7 @@ class AwaitedStops {
     const isFirst = (prompt: Prompt) => ledger.isFirst(prompt);
     const isAnswered = (stop: Stop) => this.#answered.has(stop);
     const { sentLine } = start;
-    const when = { sentLine, hasRunEnded, isIdle, isWanted, isAnswered, isFirst, mayCome: () => false };
-    return isOver(turn, this.#waiting, when) === 'over';
+    return isOver(turn, this.#waiting, { sentLine, hasRunEnded, isIdle, isWanted, isAnswered, isFirst });
   }
 
   /** A date in the future is that of a clock that has been set back. */

@@ -237,7 +237,7 @@ describe('a turn that was left', () => {
     await expectWaiting(5);
     renewLastStop();
     hanging.release();
-    await waitBriefly(() => hooks.waiting().length === 0);
+    await sleep(100);
     appendTurn(hooks.workplace.transcriptOf(SESSION), 1, { promptId: 'p1' });
     await expect.poll(hooks.findAlive, POLL).toEqual([]);
     expect(hooks.waiting()).toEqual([]);

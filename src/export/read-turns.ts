@@ -53,6 +53,7 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
   const take = (line: Line | undefined): TurnGroup | undefined => {
     if (!line) return undefined;
     requests?.observe(line);
+    stops.observe(line);
     isNew = true;
     oddLines.observe(line);
     return grouper.push(line);
@@ -110,6 +111,8 @@ class AwaitedStops {
   readonly #startedAt = Date.now();
   readonly #waiting: readonly Stop[];
   #awaited: readonly Stop[];
+  /** The last lines that say something to the model, by the ids of their prompts. */
+  readonly #lastLines = new Map<string, number>();
   /** Those whose answers are in turns that another prompt follows. */
   readonly #answered = new Set<Stop>();
 
@@ -117,9 +120,12 @@ class AwaitedStops {
     this.#run = run;
     // What ends a turn that is sent while it runs, the hooks do.
     this.#waiting = run.request.occasion === 'live' || run.start.isForGaps ? [] : run.ledger.waiting;
-    const isSent = ({ promptId = '' }: Stop) =>
-      (run.ledger.findPromptLine(promptId) ?? run.start.line) < run.start.line;
-    this.#awaited = this.#waiting.filter((stop) => this.#mayCome(stop) && !isSent(stop));
+    this.#awaited = this.#waiting;
+  }
+
+  observe(line: Line): void {
+    if (line.kind !== 'user' || line.fields.isMeta || line.fields.promptId === undefined) return;
+    this.#lastLines.set(line.fields.promptId, line.location.number);
   }
 
   /** Takes note of turns that another prompt follows. */
@@ -135,7 +141,7 @@ class AwaitedStops {
   }
 
   areAwaited(): boolean {
-    return this.#awaited.some((stop) => this.#mayCome(stop));
+    return this.#awaited.some((stop) => this.#mayCome(stop) && !this.#isSent(stop));
   }
 
   isOver(turn: Turn, isIdle: boolean): boolean {
@@ -148,6 +154,12 @@ class AwaitedStops {
     return isOver(turn, this.#waiting, { sentLine, hasRunEnded, isIdle, isWanted, isAnswered, isFirst });
   }
 
+  /** Whether the Stop's turn was sent together with a later one: nothing of it is read again. */
+  #isSent({ promptId = '' }: Stop): boolean {
+    const { ledger, start } = this.#run;
+    return !this.#lastLines.has(promptId) && (ledger.findPromptLine(promptId) ?? start.line) < start.line;
+  }
+
   /** A date in the future is that of a clock that has been set back. */
   #mayCome({ at, answer }: Stop): boolean {
     const until = Math.min(at + ANSWER_WAIT_MS, (at + this.#run.context.deadline) / 2);
@@ -158,8 +170,9 @@ class AwaitedStops {
   #isAnsweredIn(turn: Turn, { promptId, answer, isAfterFeedback }: Stop): boolean {
     if (promptId !== undefined && turn.prompts.every((prompt) => prompt.promptId !== promptId)) return false;
     const found = answer === undefined ? undefined : findAnswer(turn, answer);
-    const isNew = promptId !== undefined || (found?.line ?? 0) > this.#run.start.sentLine;
-    return found !== undefined && isNew && !(found.isObjectedTo && isAfterFeedback);
+    if (!found || found.isObjectedTo) return found !== undefined && !isAfterFeedback;
+    // A later prompt can have the same id, and a later answer the same words.
+    return found.line > (promptId === undefined ? this.#run.start.sentLine : (this.#lastLines.get(promptId) ?? 0));
   }
 }
 

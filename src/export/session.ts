@@ -53,7 +53,8 @@ export async function exportSession(first: ExportRequest, context: ExportContext
 
 async function exportUnderLock(request: ExportRequest, context: ExportContext, lock: Lock): Promise<ExportReport> {
   try {
-    context.state.markTried(request.sessionId, context.destinationId);
+    // A live export leaves to others what ends a turn.
+    if (request.occasion !== 'live') context.state.markTried(request.sessionId, context.destinationId);
     if (request.force) await forget(request.sessionId, context);
     let sent = NOTHING;
     for (let tries = 1; ; tries += 1) {

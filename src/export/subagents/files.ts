@@ -59,9 +59,13 @@ export class AgentFiles {
         if (session !== this.session) this.#lookInto(join(folder, `${session}.jsonl`));
   }
 
-  /** The other sessions of the project that have a file of an agent. */
-  findOtherSessions(agentId: string): string[] {
-    const sessions = this.#folders.findSessions(dirname(this.#run.request.path), agentId);
+  /** The other sessions of the project that have a file of an agent, or of the workflow in which it is a step. */
+  findOtherSessions({ agentId, workflowRunId }: AgentFile): string[] {
+    const project = dirname(this.#run.request.path);
+    const sessions =
+      workflowRunId === undefined
+        ? this.#folders.findSessions(project, agentId)
+        : this.#folders.findSessionsOfWorkflow(project, workflowRunId);
     return sessions.filter((session) => session !== this.session);
   }
 

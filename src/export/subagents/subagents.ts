@@ -1,6 +1,7 @@
 import { buildLostSubagent, buildSubagent } from '../../observations/build/agents.js';
 import { type BuildOptions, buildAgentTrace } from '../../observations/build/trace.js';
 import type { Trace } from '../../observations/model.js';
+import { attempt } from '../../shared/attempt.js';
 import type { AgentEntry, Entry } from '../../state/entry.js';
 import {
   type AgentFile,
@@ -180,11 +181,12 @@ export class Subagents {
   }
 
   /** Finds the session that started an agent which went on in this one. */
-  #findStarter({ agentId }: AgentFile): Starter | undefined {
-    if (this.#placement.entries.has(agentId)) return undefined;
+  #findStarter(file: AgentFile): Starter | undefined {
+    if (this.#placement.entries.has(file.agentId)) return undefined;
     const { state, destinationId } = this.#run.context;
-    const [starter] = this.#files.findOtherSessions(agentId).flatMap((sessionId) => {
-      const entry = state.read(sessionId, destinationId)?.agents?.[agentId];
+    const [starter] = this.#files.findOtherSessions(file).flatMap((sessionId) => {
+      const { agents } = attempt(() => state.read(sessionId, destinationId)) ?? {};
+      const entry = new Placement(agents).find(file);
       return entry ? [{ sessionId, entry }] : [];
     });
     return starter;

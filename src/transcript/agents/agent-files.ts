@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
 import { parseJson } from '../../shared/json.js';
@@ -71,6 +71,12 @@ export class AgentFolders {
     const sessions = this.#byProject.get(projectFolder) ?? listSessionsOfAgents(projectFolder);
     this.#byProject.set(projectFolder, sessions);
     return sessions.get(agentId) ?? [];
+  }
+
+  /** Which sessions of a project have files of a workflow's steps. */
+  findSessionsOfWorkflow(projectFolder: string, runId: string): readonly string[] {
+    const sessions = attempt(() => readdirSync(projectFolder)) ?? [];
+    return sessions.filter((session) => existsSync(join(agentsFolder(projectFolder, session), 'workflows', runId)));
   }
 
   /** Whether agents' files are next to the transcripts. */

@@ -10,7 +10,7 @@ import { EntryWriter } from './entry-writer.js';
 import type { ExportContext, ExportReport, ExportRequest } from './export-request.js';
 import { Ledger } from './ledger.js';
 import { Outbox } from './outbox.js';
-import { IDLE_MS, readTurns } from './read-turns.js';
+import { readTurns } from './read-turns.js';
 import { findNewRelatives, isInAnotherSession } from './relatives.js';
 import { SentLines } from './sent-lines.js';
 import { lockMistaken, lockSession, openRequests, ReadingBudget, RunSettings } from './session-run.js';
@@ -47,7 +47,8 @@ export async function exportSession(first: ExportRequest, context: ExportContext
     held = isMore ? await context.state.lock(sessionId, destinationId, 0) : undefined;
     if (!held) return { ...report, sent };
     const path = locateTranscript(request.path, sessionId) ?? request.path;
-    request = { ...request, path, occasion: 'recovery' };
+    // What the user has asked for was what was there then.
+    request = { sessionId, path, occasion: 'recovery', run: first.run };
   }
 }
 
@@ -129,12 +130,16 @@ async function exportLate(
   writer: EntryWriter,
   ledger: Ledger,
 ): Promise<ExportReport | undefined> {
-  const { missing } = ledger;
-  if (failure || isStopped || missing.length === 0 || ledger.gapsUpTo(known.lastLine).length === 0) return undefined;
+  const missing = findMissing(known, ledger);
+  if (failure || isStopped || missing.length === 0) return undefined;
   const late = await exportFrom(gapStart(known), request, context, writer, ledger);
-  const found = missing.filter((stop) => !ledger.missing.includes(stop));
-  if (late && !late.failure && !late.isStopped && found.length > 0) await writer.save({ doneStops: found });
+  if (late && !late.failure && !late.isStopped) await writer.save({ doneStops: missing });
   return late;
+}
+
+/** The Stops whose turns may have been passed by. */
+function findMissing({ lastLine }: Entry, ledger: Ledger): readonly Stop[] {
+  return ledger.gapsUpTo(lastLine).length > 0 ? ledger.missing : [];
 }
 
 /** Returns undefined, before anything is sent, if the last exported turn is not at the start position. */
@@ -190,8 +195,6 @@ async function exportFrom(
 interface Reached {
   /** The last line of the last turn that is over. */
   readonly closedLine: number | undefined;
-  /** The ids of the prompts of turns that are over. */
-  readonly closedPrompts: ReadonlySet<string>;
   /** Where the turn begins that is still open. */
   readonly openFrom: number | undefined;
   /** Whether a turn goes on, or a prompt has no answer yet. */
@@ -204,7 +207,6 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
   const { start, ledger, outbox, budget, writer } = run;
   let isVerified = start.prompt === undefined;
   let closedLine: number | undefined;
-  const closedPrompts = new Set<string>();
   let openFrom: number | undefined;
   let isOpen = false;
   let isLastTaken = true;
@@ -234,16 +236,13 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
       break;
     }
     closedLine = lastLineOf(group);
-    const own = group.turns.filter(({ copied }) => !copied);
-    for (const { promptId } of own.flatMap(({ prompts }) => prompts))
-      if (promptId !== undefined) closedPrompts.add(promptId);
     ledger.claim(group.turns, readTo, isCopy);
     const isTaken = outbox.failure !== undefined || (await holdIfUnredacted(run, () => addTurns(group, run)));
     isLastTaken = isTaken;
     if (lastLineOf(group) > start.lastLine) budget.limit();
     if (budget.isUsedUp) break;
   }
-  return isVerified || budget.isUsedUp ? { closedLine, closedPrompts, openFrom, isOpen, isLastTaken } : undefined;
+  return isVerified || budget.isUsedUp ? { closedLine, openFrom, isOpen, isLastTaken } : undefined;
 }
 
 /**
@@ -299,18 +298,9 @@ async function finish(reached: Reached, continued: Continued, bytes: number, run
     return { sent, failure: undefined, isStopped: true };
   if (start.isForGaps && failure === undefined) return { sent, failure, isStopped: false };
   if (failure === undefined) ledger.fillGaps(reached.closedLine ?? 0);
-  const done = failure === undefined ? ledger.waiting.filter((stop) => isDone(stop, reached, run)) : [];
+  // Each has been waited for. Those of turns that were passed by come next.
+  const missing = findMissing(writer.known, ledger);
+  const done = failure === undefined ? ledger.waiting.filter((stop) => !missing.includes(stop)) : [];
   await writer.finish(failure, findNewRelatives(run, bytes), done);
   return { sent, failure, isStopped: false, isOutdated: outbox.isOutdated };
-}
-
-/** Whether the turn of a Stop has been sent, or will not come any more. */
-function isDone(
-  { promptId, bytes, at }: Stop,
-  { closedPrompts, openFrom = Number.POSITIVE_INFINITY }: Reached,
-  run: ExportRun,
-) {
-  const isOld = Math.abs(Date.now() - at) > IDLE_MS;
-  if (promptId === undefined) return isOld || bytes <= openFrom;
-  return isOld || closedPrompts.has(promptId) || run.writer.known.prompts?.[promptId] !== undefined;
 }

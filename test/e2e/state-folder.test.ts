@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ClaudeSession, writeFolderSettings } from '../support/claude-session.js';
@@ -40,6 +40,32 @@ test('everything is kept in the folder that the shell names, readable by its own
   );
   expect(statSync(folder).mode & 0o077).toBe(0);
   for (const name of namesIn(folder)) expect([name, statSync(join(folder, name)).mode & 0o022]).toEqual([name, 0]);
+});
+
+test('the table of the docs has every kind of file that is there while something waits, and afterwards', async () => {
+  const { server, stateFolder } = workplace;
+  const docs = readFileSync(new URL('../../docs/architecture.md', import.meta.url), 'utf8');
+  const [, table = ''] = /## What the state holds\n(.*?)\n## /s.exec(docs) ?? [];
+  const kindOf = (path: string) =>
+    path
+      .replace('cc-langfuse_', '')
+      .replaceAll(ID, '<id>')
+      .replaceAll(/[0-9a-f]{16}/g, '<destination>')
+      .replace(/slot\d/, 'slot<n>');
+  const unknown = () =>
+    readdirSync(stateFolder, { recursive: true, encoding: 'utf8' })
+      .filter((path) => !statSync(join(stateFolder, path)).isDirectory())
+      .map(kindOf)
+      .filter(
+        (kind) => ![kind, `cc-langfuse_${kind}`, kind.split('/').at(-1)].some((name) => table.includes(`\`${name}\``)),
+      );
+  await hook(session.startPayload('startup'));
+  server.misbehave = () => ({ status: 500 });
+  await hook(session.payload('Stop'), { CC_LANGFUSE_TIMEOUT: '1000' });
+  expect(unknown()).toEqual([]);
+  server.misbehave = () => undefined;
+  await hook(session.payload('SessionEnd'));
+  expect(unknown()).toEqual([]);
 });
 
 test('commands that a person runs find it in the settings of the user', async () => {

@@ -163,6 +163,14 @@ describe('status', () => {
     expect((await status()).stdout).toContain('cc-langfuse doctor says how to fix it');
   });
 
+  test('says that nothing of a session is sent if what is known of it cannot be read', async () => {
+    home.setUp();
+    home.writeState({ a: 'corrupt' });
+    const path = join(home.stateFolder, 'cc-langfuse_sessions', 'a', 'session.json');
+    const { problems } = (await json()).tracing;
+    expect(problems).toEqual([`state: ${path} cannot be read, so nothing of its session is sent`]);
+  });
+
   test('says which file or variable turns tracing off here, and that a session is muted', async () => {
     home.setUp();
     writeTurns(1, home.project, 5);

@@ -64,14 +64,17 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
   const target = await findHookTarget(settings);
   const goal = { destination: target?.id, projectPage: target && readProjectPage(folder, target.id) };
   const mask = createMask([settings.hookEnv, commandEnvironment(env)]);
+  const unreadable: string[] = [];
+  const known = state.all((path) => unreadable.push(path));
+  const isMuted = isMutedNow(known.find(({ session }) => session.id === here?.sessionId)?.session.mutes);
   return mask({
     version,
-    tracing: describeTracing(findings, isMutedNow(here && attempt(() => state.readSession(here.sessionId))?.mutes)),
+    tracing: describeTracing(findings, isMuted, unreadable),
     destination: target && showTarget(target),
     sendsTo: target ? describeTarget(target) : 'nowhere: the keys or the URL are missing',
     here: here && describeHere(here, state, goal),
     newest: findNewestTurn(sessions, state, goal),
-    pending: listPending(state.all()).map(({ destination: _, ...each }) => each),
+    pending: listPending(known).map(({ destination: _, ...each }) => each),
   });
 }
 
@@ -88,12 +91,17 @@ async function findHookTarget({ settings, plugin, hookEnv }: SettingsInForce): P
   return destination && findTarget(destination);
 }
 
-function describeTracing(findings: readonly Finding[], isMuted: boolean): Status['tracing'] {
+function describeTracing(
+  findings: readonly Finding[],
+  isMuted: boolean,
+  unreadable: readonly string[],
+): Status['tracing'] {
   const tracing = findings.find(({ name }) => name === 'tracing');
   const isOn = tracing?.status === 'ok';
   const broken = findings.filter(({ status, name }) => status === 'broken' && name !== 'tracing');
   const problems = [
     ...broken.map(({ name, message }) => `${name}: ${message}`),
+    ...unreadable.map((path) => `state: ${path} cannot be read, so nothing of its session is sent`),
     ...(isMuted ? ['muted: the newest session of this directory is muted'] : []),
   ];
   return { isOn, message: tracing?.message ?? '', fix: tracing?.fix, problems: isOn ? problems : [] };

@@ -14,9 +14,11 @@ export interface FoundAnswer {
 
 /** Finds the answer of which a Stop names the hash: the last with its text, if nothing else was said to the model after it. */
 export function findAnswer({ prompts, responses, notes }: Turn, hash: string): FoundAnswer | undefined {
-  const found = responses.findLast((response) => hashText(response) === hash);
-  if (!found) return undefined;
-  const { lastLine: line } = found;
+  // An error of the API is the answer, too.
+  const error = notes.findLast((note) => note.kind === 'api-error' && hashAnswer(note.content) === hash);
+  const response = responses.findLast((each) => hashText(each) === hash);
+  const line = Math.max(error?.line ?? 0, response?.lastLine ?? 0);
+  if (line === 0) return undefined;
   const isObjectedTo = notes.some((note) => note.kind === 'stop-hook-feedback' && note.line > line);
   const results = responses.flatMap(({ calls }) => calls.flatMap(({ result }) => result ?? []));
   const messages = notes.filter(({ kind }) => kind === 'absorbed-message' || kind === 'nudge');

@@ -31,6 +31,11 @@ describe('the answer that a Stop names', () => {
     expect(found(prompt('a'), call, result, answer('a2', 'r'))).toEqual({ line: 4, isObjectedTo: false });
   });
 
+  test('can be an error of the API', () => {
+    const error = assistant('e1', 'Done.', { uuid: 'a1', parentUuid: 'a', isApiErrorMessage: true });
+    expect(found(prompt('a'), error)).toEqual({ line: 2, isObjectedTo: false });
+  });
+
   test('is found although another Stop hook has objected to it', () => {
     expect(found(prompt('a'), answer('a1', 'a'), feedback)).toEqual({ line: 2, isObjectedTo: true });
     expect(found(prompt('a'), answer('a1', 'a'), feedback, answer('a2', 'f'))).toEqual({

@@ -151,7 +151,7 @@ export class Ledger {
   /** The last prompts of this destination's turns: a prompt is known by its id and its line. A Stop can still name any other. */
   lastPrompts(): Record<string, number> {
     const isOwn = (line: number) => this.#findRun(line)?.destination === this.#destination;
-    return Object.fromEntries([...this.#prompts].filter(([, line]) => isOwn(line)).slice(-PROMPTS_KEPT));
+    return Object.fromEntries([...this.#prompts].slice(-PROMPTS_KEPT).filter(([, line]) => isOwn(line)));
   }
 
   /** The line of the first prompt with an id, as far as it is known. */

@@ -20,7 +20,7 @@ interface Relative {
   readonly prompts: () => ReadonlySet<string>;
 }
 
-/** Where each prompt stands in the transcripts beside this one that begin with the same prompt, by its uuid. */
+/** In which lines of the related transcripts beside this one each prompt is, by its uuid. */
 type SharedPrompts = ReadonlyMap<string, readonly { readonly sessionId: string; readonly line: number }[]>;
 
 /** A run through a session, with what it has found of related sessions. */
@@ -62,11 +62,10 @@ function readSharedPrompts({ request, context }: RelatedRun): SharedPrompts {
 }
 
 /**
- * Whether a related session has exported a turn. Up to 2.1.197 nothing marks a fork, except that it begins with the same prompt as
- * another session. All that a fork copies, it copies at its beginning: so later turns need not be looked for.
+ * Whether a related session has exported a turn. Nothing may mark a fork, except that it begins with the same prompt as another
+ * session: always so up to 2.1.197, and at times with 2.1.205. All that a fork copies, it copies at its beginning: so later turns need not be looked for.
  */
-export function isExportedByRelative({ key, start: { offset }, context }: Turn, run: RelatedRun): boolean {
-  if (!forksWithoutMark(context.version)) return false;
+export function isExportedByRelative({ key, start: { offset } }: Turn, run: RelatedRun): boolean {
   const { start, writer } = run;
   const { copiedLine = 0, relatives: known } = writer.known;
   // An earlier run has found that the last exported turn is the session's own.

@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import writeFileAtomic from 'write-file-atomic';
 import { attempt } from '../shared/attempt.js';
-import { parseJson } from '../shared/json.js';
+import { isRecord, parseJson } from '../shared/json.js';
 import { type Checkpoint, readCheckpoints, writeCheckpoints } from './checkpoints.js';
 import { isUrgent, markDue, markTried, NO_DESTINATION, removeDue } from './due.js';
 import {
@@ -90,6 +90,8 @@ export class StateStore {
   readonly #writes: 'sync' | 'async';
   readonly #acknowledged = new Set<string>();
   #seeds: ReadonlyMap<string, Seed> | undefined;
+  /** The sessions by their first prompts: of others as they were when that was first asked, and of those changed here since. */
+  #byFirst: Map<string, Set<string>> | undefined;
 
   /** Writing asynchronously takes longer, and only pays if the process has other work to do meanwhile. */
   constructor(folder: string, onCorrupt: (keptAs: string) => void = () => {}, writes: 'sync' | 'async' = 'sync') {
@@ -160,10 +162,11 @@ export class StateStore {
     markAcknowledged(this.#folder, destination);
   }
 
-  /** Returns the other sessions that begin with this prompt. All sessions are read for it. */
+  /** Returns the other sessions that begin with this prompt. */
   sessionsWithFirst(first: string, sessionId: string): Session[] {
-    const all = this.all().map(({ session }) => session);
-    return all.filter((session) => session.id !== sessionId && session.first === first);
+    this.#byFirst ??= this.#readFirstPrompts();
+    const ids = [...(this.#byFirst.get(first) ?? [])].filter((id) => id !== sessionId);
+    return ids.flatMap((id) => attempt(() => this.readSession(id)) ?? []);
   }
 
   /** Changes what is known of a session, and its progress at a destination if the change has some, whatever other processes change. */
@@ -187,9 +190,11 @@ export class StateStore {
       const hasProgress = destination !== undefined && Object.keys(progressChange).length > 0;
       const progress = hasProgress ? await this.#writeProgress(sessionId, destination, known, progressChange) : known;
       if (destination !== undefined) this.#updateDue(session, destination, progress);
-      if (session !== before)
-        for (const { destination: other = NO_DESTINATION } of [...listRuns(session), ...listRuns(before ?? session)])
-          if (other !== destination) this.#updateDue(session, other, this.#readProgressAt(sessionId, other));
+      if (session === before) return;
+      addFirstPrompt(this.#byFirst, session);
+      const runs = [...listRuns(session), ...listRuns(before ?? session)];
+      for (const other of new Set(runs.map((run) => run.destination ?? NO_DESTINATION)))
+        if (other !== destination) this.#updateDue(session, other, this.#readProgressAt(sessionId, other));
     } finally {
       lock.release();
     }
@@ -232,7 +237,7 @@ export class StateStore {
     return takeLock(join(this.#sessionFolder(sessionId), `${destination}.lock`), deadline, stop);
   }
 
-  /** Returns the session as it is then, which is the same if nothing has changed. */
+  /** Returns the changed session, or the very same one if nothing has changed. */
   async #writeSession(sessionId: string, before: Session | undefined, change: SessionChange): Promise<Session> {
     const after = changeSession(before ?? newSession(sessionId), change);
     if (before && isDeepStrictEqual(after, before)) return before;
@@ -297,6 +302,16 @@ export class StateStore {
     return names.flatMap((name) => PROGRESS_FILE.exec(name)?.[1] ?? []);
   }
 
+  /** Of thousands of sessions nothing else is looked at. */
+  #readFirstPrompts(): Map<string, Set<string>> {
+    const byFirst = new Map<string, Set<string>>();
+    for (const name of listSessions(this.#folder)) {
+      const about = parseJson(attempt(() => readText(join(this.#sessionFolder(name), SESSION_FILE))) ?? '');
+      if (isRecord(about)) addFirstPrompt(byFirst, { id: name, first: about.first });
+    }
+    return byFirst;
+  }
+
   #findSeed(sessionId: string): Seed | undefined {
     return this.#listSeeds().get(sessionId);
   }
@@ -313,6 +328,13 @@ export class StateStore {
   #checkpointsPath(sessionId: string, destination: string): string {
     return join(this.#sessionFolder(sessionId), `${destination}.part.json`);
   }
+}
+
+function addFirstPrompt(
+  byFirst: Map<string, Set<string>> | undefined,
+  { id, first }: { readonly id: string; readonly first?: unknown },
+): void {
+  if (typeof first === 'string') byFirst?.set(first, new Set(byFirst.get(first)).add(id));
 }
 
 /** Undefined if there is no such file; throws if it is another kind of file, or must not be read. */

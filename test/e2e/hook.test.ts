@@ -372,6 +372,21 @@ describe('a fork', () => {
     expectEachSentOnce(workplace.server);
   });
 
+  test('without fork marks is recognized in newer versions, too', async () => {
+    const version = { version: '2.1.205' };
+    write(inSession([...turnLines(1, version), ...turnLines(2, version)], SESSION));
+    await stop(SESSION);
+    const lines = [1, 2, 3].flatMap((n) => turnLines(n, version));
+    write(inSession(lines, fork), fork);
+    await stop(fork);
+    expect(roots()).toEqual([
+      ['Turn 1', SESSION],
+      ['Turn 2', SESSION],
+      ['Turn 3', fork],
+    ]);
+    expectEachSentOnce(workplace.server);
+  });
+
   test('without fork marks exports a copied turn that the original has not exported, and the original then skips it', async () => {
     write(inSession(turnLines(1), SESSION));
     await stop(SESSION);

@@ -12,7 +12,7 @@ import type { Entry } from '../../state/entry.js';
 import { isMutedNow, listRuns } from '../../state/runs.js';
 import { AgentFolders } from '../../transcript/agents/agent-files.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
-import { findFirstPromptUuid } from '../../transcript/sessions/related-sessions.js';
+import { FirstPrompts, findFirstPromptUuid } from '../../transcript/sessions/related-sessions.js';
 import type { ProgressReport } from './progress.js';
 import type { BackfillRequest } from './request.js';
 
@@ -49,7 +49,8 @@ export async function backfill(
   const results = new Map<SessionOverview, SessionResult>();
   const waiting = groupRelated(sessions);
   const folders = new Map<string, Promise<FolderSettings>>();
-  const agentFolders = new AgentFolders();
+  // What is found of a folder counts for all sessions in it.
+  const shared = { agentFolders: new AgentFolders(), firstPrompts: new FirstPrompts() };
   let failures = 0;
   const work = async () => {
     for (let group = waiting.shift(); group; group = waiting.shift()) {
@@ -59,7 +60,7 @@ export async function backfill(
         const folder = session.folders[0] ?? '';
         const settings = folders.get(folder) ?? readCommandSettings(context.shell, folder);
         folders.set(folder, settings);
-        const result = isOver ? notTried : await backfillSession(session, await settings, { ...context, agentFolders });
+        const result = isOver ? notTried : await backfillSession(session, await settings, { ...context, ...shared });
         if (result.outcome === 'failed' && !result.isLocal && !context.destination.health.isHealthy) failures += 1;
         else if (result.outcome === 'exported') failures = 0;
         results.set(session, result);

@@ -77,7 +77,7 @@ export class DryRunState implements SessionState {
 
   #readProgressAt(sessionId: string, destination: string): Progress | undefined {
     const changed = this.#progress.get(sessionId)?.get(destination);
-    const stored = () => this.#state.read(sessionId, destination);
-    return changed ?? (divideChange(stored() ?? {}).progress as Progress);
+    const stored = changed ? undefined : this.#state.read(sessionId, destination);
+    return changed ?? (stored && { ...NO_PROGRESS, ...divideChange(stored).progress });
   }
 }

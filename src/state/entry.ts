@@ -207,6 +207,11 @@ export function listWaiting({ stops }: Consent, destination: string): Stop[] {
   return stops.filter(({ isDone, run }) => !isDone && run.destination === destination);
 }
 
+/** The last line of the turns that have been sent, wherever. */
+export function lastSentLine(all: Iterable<Progress>): number {
+  return Math.max(0, ...[...all].map(({ lastLine }) => lastLine));
+}
+
 /** Whether a session has nothing that a later run must look for at a destination. */
 export function isSettled(session: Session, destination: string, progress: Progress = NO_PROGRESS): boolean {
   const { pending, agents = {} } = progress;

@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs';
-import { type Change, newSession, type Progress, type Session } from '../../state/entry.js';
+import { type Change, lastSentLine, newSession, type Progress, type Session } from '../../state/entry.js';
 import { apply, type Fact } from '../../state/facts.js';
 import { hasGone } from '../../state/lock.js';
 import { hasEnded, isMutedNow, isSameRun, openRun, type RunIdentity } from '../../state/runs.js';
@@ -113,9 +113,9 @@ function listAlive({ runs, claims }: Session, { process: own }: RunIdentity): st
 
 /** Counts the lines up to the last turn that is known to be over: what follows may have been written under other settings. */
 function countTracedLines({ stops }: Session, transcript: Transcript, state: SessionState): number {
-  const sent = [...state.readProgress(transcript.session_id).values()].map(({ lastLine }) => lastLine);
+  const sentLine = lastSentLine(state.readProgress(transcript.session_id).values());
   const { bytes = 0 } = stops.at(-1) ?? {};
-  return Math.max(0, ...sent, bytes > 0 ? countKnownLines(transcript, state, bytes) : 0);
+  return Math.max(sentLine, bytes > 0 ? countKnownLines(transcript, state, bytes) : 0);
 }
 
 /** Counts the lines of a transcript, or of its first bytes, from the last turn that was exported. */

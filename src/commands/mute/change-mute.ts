@@ -7,7 +7,7 @@ import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { determineEnding } from '../../observations/build/ending.js';
 import { attempt } from '../../shared/attempt.js';
-import { newSession } from '../../state/entry.js';
+import { lastSentLine, newSession } from '../../state/entry.js';
 import type { Fact } from '../../state/facts.js';
 import { isMutedNow } from '../../state/runs.js';
 import { saveStatusLine } from '../../state/status-line.js';
@@ -39,7 +39,7 @@ export async function changeMute(
     return 0;
   }
   const lines = path === undefined ? 0 : countLines(path);
-  const sentLine = Math.max(0, ...[...state.readProgress(sessionId).values()].map(({ lastLine }) => lastLine));
+  const sentLine = lastSentLine(state.readProgress(sessionId).values());
   const { bytes: stoppedAt = 0 } = known.stops.at(-1) ?? {};
   const underWay = path === undefined ? undefined : findUnfinishedTurn(path, sessionId, { sentLine, stoppedAt });
   const at = Date.now();
@@ -56,8 +56,8 @@ export async function changeMute(
 }
 
 /**
- * The first line of the last turn if it waits for a tool, and no hook has said that it is over: it may write nothing more, and be
- * sent as it is.
+ * The first line of the last turn if it waits for a tool, and no hook has said that it is over: nothing more may be written of
+ * it, and it would be sent unfinished.
  */
 function findUnfinishedTurn(
   path: string,

@@ -15,7 +15,7 @@ export interface ExportRequest {
   readonly occasion: 'event' | 'recovery' | 'live' | 'backfill';
   /** Of a live export: lines after so many bytes were written when tracing may have been turned off already. */
   readonly upTo?: number;
-  /** Whether the last turn is to be sent as it is. */
+  /** Whether to send the last turn even if it is not over. */
   readonly includesOpen?: boolean;
   /** The settings of the run that this is. */
   readonly run?: RunIdentity | undefined;

@@ -18,7 +18,7 @@ import { type AgentThread, listTimes, type Prompt, type Turn } from '../transcri
 type Took = Extract<Fact, { kind: 'took' }>;
 
 /** What a ledger needs besides what is known of the session. */
-export interface LedgerOptions {
+interface LedgerOptions {
   /** The run that an export is made by. */
   readonly own?: RunIdentity | undefined;
   /** Whether the turns of no run may be sent, too, as turns of that run. */
@@ -154,7 +154,7 @@ export class Ledger {
     return Object.fromEntries([...this.#prompts].slice(-PROMPTS_KEPT).filter(([, line]) => isOwn(line)));
   }
 
-  /** The line of the first prompt with an id, as far as it is known. */
+  /** The line of the first known prompt with this id. */
   findPromptLine(promptId: string): number | undefined {
     return this.#prompts.get(promptId);
   }

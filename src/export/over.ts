@@ -20,7 +20,7 @@ export interface When {
 
 /**
  * Whether a turn is over that no other prompt follows:
- * - the user wants it as it is;
+ * - the user has asked for it, finished or not;
  * - a Stop speaks for it. A Stop hook that objects to the answer makes the turn go on: another Stop ends it;
  * - its run has ended;
  * - nothing has been written for long.

@@ -23,7 +23,7 @@ interface Delivery {
   rejected: Rejected | undefined;
 }
 
-/** How the user is told about a server. */
+/** The words in which messages name a server. */
 interface Described {
   readonly host: string;
   describeRefusal(status: number): string;

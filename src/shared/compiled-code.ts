@@ -9,8 +9,8 @@ export const COMPILED_FOLDER = 'compiled';
 const HASH_BYTES = 32;
 
 /**
- * Loads the worker's file with compiled code that was kept, so that whoever imports the file later finds it loaded. Returns
- * whether there is such code for this very file. Without it, the import compiles the file.
+ * Loads the worker's file from its compiled code, so that a later import finds the file loaded. Returns whether there is compiled
+ * code for exactly this file. If there is none, the import compiles it.
  */
 export function loadCompiled(program: string): boolean {
   return (

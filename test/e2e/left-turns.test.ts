@@ -42,7 +42,7 @@ async function occupyWorker(): Promise<Hanging> {
 /** Waits until so many Stops have been written down whose turns have not been sent. */
 const expectWaiting = (count: number) => expect.poll(() => hooks.waiting().length, POLL).toBe(count);
 
-/** Makes the last Stop of a session one that has just come: whoever looks at it waits for the lines of its turn. */
+/** Sets the time of a session's last Stop to now, so that an export waits for the lines of its turn. */
 function renewLastStop(session = SESSION): void {
   const path = sessionFile(hooks.workplace.stateFolder, session);
   const known = JSON.parse(readFileSync(path, 'utf8'));

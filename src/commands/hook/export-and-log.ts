@@ -6,7 +6,7 @@ import type { Lock } from '../../state/lock.js';
  * What became of an export. What is `unsent`, the state keeps; what is `broken` is on this machine; at a `busy` session another run
  * was at work all the time.
  */
-export type Result = 'done' | 'unsent' | 'broken' | 'busy';
+type Result = 'done' | 'unsent' | 'broken' | 'busy';
 
 /** A failure is logged and never holds up Claude Code. */
 export async function exportAndLog(request: ExportRequest, context: ExportContext, lock?: Lock): Promise<Result> {

@@ -14,7 +14,7 @@ import { hasTranscript } from './hook-event.js';
 const WORKERS_AT_ONCE = 4;
 
 /** The right of a worker to work, until it releases both. */
-export interface Post {
+interface Post {
   readonly session: Lock;
   readonly slot: Lock;
 }
@@ -22,8 +22,8 @@ export interface Post {
 type Place = Omit<Due, 'path'>;
 
 /**
- * Undefined if another process is at work on the session, or enough are for the destination: one of them does what is due. Whoever
- * has held either looks for what became due meanwhile, so a worker may go that has said so first, and then has tried once more.
+ * Undefined if another process is sending the session, or if enough workers send to the destination. Each of them looks for urgent
+ * sessions after it has let go. So a worker may end once it has marked its session as urgent and has then tried again.
  */
 export async function takePost(folder: string, place: Place, state: StateStore): Promise<Post | undefined> {
   const first = await tryPost(folder, place, state);

@@ -27,7 +27,7 @@ const CostState = z.object({
   totalToolDuration: duration,
 });
 
-/** What an account counts. All of its cache writes have a time to live, or none of them counts. */
+/** What an account counts. Cache writes count only if it says how long all of them live. */
 export type CountedKind = Exclude<TokenKind, 'cache_creation_input_tokens'> | 'web_search_requests';
 const FIELD_OF_KIND = {
   input: 'inputTokens',

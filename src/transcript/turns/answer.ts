@@ -6,7 +6,7 @@ export function hashAnswer(text: string): string {
   return createHash('sha256').update(text.trim()).digest('hex');
 }
 
-export interface FoundAnswer {
+interface FoundAnswer {
   readonly line: number;
   /** Whether a Stop hook has said something since. It runs beside this one, and may block before this one looks. */
   readonly isObjectedTo: boolean;

@@ -21,6 +21,8 @@ export interface ExportRequest {
   readonly run?: RunIdentity | undefined;
   /** Whether turns of no run are sent, too. */
   readonly takesAll?: boolean;
+  /** Whether to look for turns that were passed by. */
+  readonly looksBack?: boolean;
   /** Whether this run's destination replaces those that have never acknowledged anything. */
   readonly adopts?: boolean;
   /** Forget how far the session was exported, and send all of it again. */
@@ -82,6 +84,8 @@ export interface ExportReport {
   readonly isBusy?: boolean;
   /** What may be sent has changed meanwhile, so the rest was not. */
   readonly isOutdated?: boolean;
+  /** A Stop has named a turn that is not after the last one which was sent. */
+  readonly hasPassedBy?: boolean;
   /** Of a live export: whether a turn goes on. */
   readonly isOpen?: boolean;
 }

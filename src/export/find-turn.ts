@@ -3,6 +3,7 @@ import { buildTurn } from '../observations/build/turn.js';
 import type { Observation } from '../observations/model.js';
 import type { Session } from '../state/entry.js';
 import { findRun } from '../state/runs.js';
+import { Places } from '../transcript/file/place.js';
 import { readAllTurns } from '../transcript/turns/read-all-turns.js';
 import type { Turn } from '../transcript/turns/turn.js';
 import type { ExportContext } from './export-request.js';
@@ -28,12 +29,12 @@ export async function findTurn(
   let turn: Turn | undefined;
   for (const each of readAllTurns(path, 'main', sessionId)) if (isWanted(each)) turn = each;
   if (!turn) throw new Error('the session has no such turn');
-  const lines = turn.prompts.map(({ line }) => line);
-  const { destination } = findRun(known, lines[0] ?? 0) ?? {};
-  const ledger = new Ledger(known, destination ?? '');
+  const prompts = turn.prompts.map(({ offset }) => offset);
+  const { destination } = findRun(known, turn.prompts[0].offset) ?? {};
+  const ledger = new Ledger(known, destination ?? '', new Places(path));
   const about = `turn ${turn.number} is not in Langfuse`;
   if (ledger.isMuted(turn)) throw new Error(`${about}: the session was muted`);
-  const runs = ledger.findRuns(lines);
+  const runs = ledger.findRuns(prompts);
   if (!runs || destination === undefined)
     throw new Error(`${about}: it ran without tracing, or without keys, and backfill has not sent it`);
   const runSettings = new RunSettings(context, {}, {});

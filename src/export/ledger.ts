@@ -1,8 +1,9 @@
-import { listWaiting } from '../state/entry.js';
+import { listWaiting, type SessionRecord } from '../state/entry.js';
 import { apply, type Consent, type Fact, type Stop } from '../state/facts.js';
 import {
+  beginningOf,
   type Claim,
-  coversLines,
+  coversBytes,
   coversTime,
   findGaps,
   findRun,
@@ -13,9 +14,13 @@ import {
   type Run,
   type RunIdentity,
 } from '../state/runs.js';
+import { BEGINNING, type Place, type Places } from '../transcript/file/place.js';
 import { type AgentThread, listTimes, type Prompt, type Turn } from '../transcript/turns/turn.js';
 
 type Took = Extract<Fact, { kind: 'took' }>;
+
+/** Where the places of a session's facts are in its transcript. */
+export type TranscriptPlaces = Pick<Places, 'at' | 'isIntact' | 'afterLine'>;
 
 /** What a ledger needs besides what is known of the session. */
 interface LedgerOptions {
@@ -23,7 +28,7 @@ interface LedgerOptions {
   readonly own?: RunIdentity | undefined;
   /** Whether the turns of no run may be sent, too, as turns of that run. */
   readonly takesAll?: boolean | undefined;
-  /** The first lines of prompts that were sent before, by their ids. */
+  /** The first bytes of prompts that were sent before, by their ids. */
   readonly prompts?: Readonly<Record<string, number>> | undefined;
   /** Up to which line the session's turns were sent to a destination. */
   readonly lineSentTo?: ((destination: string) => number) | undefined;
@@ -34,25 +39,38 @@ const PROMPTS_KEPT = 32;
 /** Knows which run each turn of a session belongs to, and so whether, where and how it is sent. */
 export class Ledger {
   readonly #options: LedgerOptions;
+  readonly #places: TranscriptPlaces;
   readonly #destination: string;
+  /** What the state said, and what is known of it that still holds, with what this export has added. */
+  readonly #asRead: Consent;
   #known: Consent;
   #added: Fact[] = [];
-  /** By the first lines of the turns that this export has taken. */
+  /** By the first bytes of the turns that this export has taken. */
   readonly #taken = new Map<number, Took>();
-  /** The first lines of the turns that Stops have named which this export has read. */
+  /** The first bytes of the turns that this export has read and that Stops have named. */
   readonly #claimed = new Set<number>();
-  /** The first lines of prompts, by their ids. A later one can have the same id, as a teammate's message does. */
+  /** The first bytes of prompts, by their ids. A later one can have the same id, as a teammate's message does. */
   readonly #prompts: Map<string, number>;
   /** Stops without an id that have claimed their turns. */
   readonly #settled = new Set<Stop>();
   /** When the turns began that this export has read, and whether they belong to a run. */
   readonly #begun: { readonly at: number; readonly isTraced: boolean }[] = [];
 
-  constructor(known: Consent, destination: string, options: LedgerOptions = {}) {
-    this.#known = known;
+  constructor(
+    known: Consent & Pick<SessionRecord, 'seedLine'>,
+    destination: string,
+    places: TranscriptPlaces,
+    options: LedgerOptions = {},
+  ) {
+    this.#asRead = known;
+    // What has been rewritten is not what the run's facts speak of.
+    const isIntact = ({ from, to = from }: Run) => places.isIntact(from) && places.isIntact(to);
+    this.#known = { ...known, runs: known.runs.filter(isIntact) };
+    this.#places = places;
     this.#destination = destination;
     this.#options = options;
     this.#prompts = new Map(Object.entries(options.prompts ?? {}));
+    if (known.seedLine !== undefined) this.#addSeed(known.seedLine);
   }
 
   get hasChanged(): boolean {
@@ -71,16 +89,16 @@ export class Ledger {
    * one of its runs has ended, or another one has begun.
    */
   isOutdated({ runs, mutes }: Consent): boolean {
-    const isNew = ({ fromLine, toLine }: Run) => {
-      const own = this.#known.runs.find((run) => run.fromLine === fromLine);
-      return !own || (own.toLine === undefined && toLine !== undefined);
+    const isNew = ({ from, to }: Run) => {
+      const own = [...this.#asRead.runs, ...this.#known.runs].findLast((run) => run.from.bytes === from.bytes);
+      return !own || (own.to === undefined && to !== undefined);
     };
-    return mutes.length > this.#known.mutes.length || runs.some(isNew);
+    return mutes.length > this.#asRead.mutes.length || runs.some(isNew);
   }
 
-  /** The lines up to a line that belong to no run. */
-  gapsUpTo(line: number) {
-    return findGaps(this.#known.runs, line);
+  /** Whether something before a byte belongs to no run. */
+  hasGapBefore(end: number): boolean {
+    return findGaps(this.#known.runs, end).length > 0;
   }
 
   /** Binds runs to this destination that had none, or a wrong one. What the first cc-langfuse did not save is that of this run, too. */
@@ -93,29 +111,35 @@ export class Ledger {
   }
 
   /** The runs in which the prompts of a turn were given, if all of them are known and are for this destination. */
-  findRuns(promptLines: readonly number[]): [RunIdentity, ...RunIdentity[]] | undefined {
-    const [first, ...more] = promptLines.map((line) => this.#findRun(line));
+  findRuns(prompts: readonly number[]): [RunIdentity, ...RunIdentity[]] | undefined {
+    const [first, ...more] = prompts.map((prompt) => this.#findRun(prompt));
     const runs = [first, ...more].filter((run) => run?.destination === this.#destination);
-    if (!first || runs.length < promptLines.length) return undefined;
+    if (!first || runs.length < prompts.length) return undefined;
     return [first, ...more.filter((run) => run !== undefined && !isSameRun(run, first))] as [Run, ...Run[]];
   }
 
-  /** Whether the run that a line belongs to has ended. */
-  hasEnded(line: number): boolean {
-    const run = this.#findRun(line);
+  /** Whether a run is known for each prompt of a turn, wherever that sends it. */
+  isKnown({ prompts }: Turn): boolean {
+    return prompts.every(({ offset }) => this.#findRun(offset) !== undefined);
+  }
+
+  /** Whether the run that a turn belongs to has ended. */
+  hasEnded({ prompts }: Turn): boolean {
+    const run = this.#findRun(prompts[0].offset);
     return run !== undefined && hasEnded(run);
   }
 
   /** Whether a turn belongs to a run whose transcript may begin with what a fork copies. */
   mayBeCopied({ prompts }: Turn): boolean {
-    const run = this.#findRun(prompts[0].line);
+    const run = this.#findRun(prompts[0].offset);
     return run !== undefined && 'mayCopy' in run && run.mayCopy === true;
   }
 
-  /** All runs for this destination, unless some lines belong to no run: it is not known when in the session something happened. */
+  /** All runs for this destination, unless a part of the session belongs to no run: it is not known when something happened. */
   findAllRuns(): [RunIdentity, ...RunIdentity[]] | undefined {
-    const isWhole = this.gapsUpTo(this.#known.runs.at(-1)?.fromLine ?? 0).length === 0;
-    return isWhole ? this.findRuns(this.#known.runs.map(({ fromLine }) => fromLine)) : undefined;
+    const { runs } = this.#known;
+    const isWhole = !this.hasGapBefore(runs.at(-1)?.from.bytes ?? 0);
+    return isWhole ? this.findRuns(runs.map(({ from }) => from.bytes)) : undefined;
   }
 
   /** Whether a variable has a value in any run. */
@@ -126,9 +150,8 @@ export class Ledger {
 
   /** Whether the user has muted any of a turn. */
   isMuted(turn: Turn): boolean {
-    const [first = 0, last = first] = [turn.lineNumbers[0], turn.lineNumbers.at(-1)];
     const { mutes } = this.#known;
-    return mutes.some((mute) => coversLines(mute, first, last)) || isMutedAt(mutes, listTimes(turn));
+    return mutes.some((mute) => this.#mutes(mute, turn)) || isMutedAt(mutes, listTimes(turn));
   }
 
   /** Whether any of what an agent wrote to its own file was written while the session was muted, or not traced. */
@@ -148,25 +171,25 @@ export class Ledger {
     return this.waiting.filter(({ promptId }) => promptId !== undefined && !this.#prompts.has(promptId));
   }
 
-  /** The last prompts of this destination's turns: a prompt is known by its id and its line. A Stop can still name any other. */
+  /** The last prompts of this destination's turns: a prompt is known by its id and its place. A Stop can still name any other. */
   lastPrompts(): Record<string, number> {
-    const isOwn = (line: number) => this.#findRun(line)?.destination === this.#destination;
-    return Object.fromEntries([...this.#prompts].slice(-PROMPTS_KEPT).filter(([, line]) => isOwn(line)));
+    const isOwn = (prompt: number) => this.#findRun(prompt)?.destination === this.#destination;
+    return Object.fromEntries([...this.#prompts].slice(-PROMPTS_KEPT).filter(([, prompt]) => isOwn(prompt)));
   }
 
-  /** The line of the first known prompt with this id. */
-  findPromptLine(promptId: string): number | undefined {
+  /** The first byte of the first known prompt with this id. */
+  findPrompt(promptId: string): number | undefined {
     return this.#prompts.get(promptId);
   }
 
   /** Whether this prompt is the first with its id, as far as they have been read: it is the one that a Stop names. */
-  isFirst({ promptId, line }: Pick<Prompt, 'promptId' | 'line'>): boolean {
-    return promptId === undefined || (this.#prompts.get(promptId) ?? line) >= line;
+  isFirst({ promptId, offset }: Pick<Prompt, 'promptId' | 'offset'>): boolean {
+    return promptId === undefined || (this.#prompts.get(promptId) ?? offset) >= offset;
   }
 
   /** Whether a Stop has named a turn that has not been sent. */
   isNamed({ prompts }: Turn): boolean {
-    return this.#claimed.has(prompts[0].line);
+    return this.#claimed.has(prompts[0].offset);
   }
 
   /** Whether no run goes on: what follows, if anything does, was written with tracing off. */
@@ -192,8 +215,8 @@ export class Ledger {
       if (turn && !stop.isDone) this.#claimFor(stop, turn, isCopy);
     }
     for (const { prompts } of turns) {
-      const [{ line, at }] = prompts;
-      this.#begun.push({ at, isTraced: this.#findRun(line) !== undefined });
+      const [{ offset, at }] = prompts;
+      this.#begun.push({ at, isTraced: this.#findRun(offset) !== undefined });
     }
   }
 
@@ -201,8 +224,8 @@ export class Ledger {
   #notePrompts(turn: Turn, isCopy: (turn: Turn) => boolean): void {
     const isAwaited = turn.prompts.some(({ promptId }) => this.waiting.some((stop) => stop.promptId === promptId));
     if (turn.copied || (isAwaited && isCopy(turn))) return;
-    for (const { promptId, line } of turn.prompts)
-      if (promptId !== undefined && !this.#prompts.has(promptId)) this.#prompts.set(promptId, line);
+    for (const { promptId, offset } of turn.prompts)
+      if (promptId !== undefined && !this.#prompts.has(promptId)) this.#prompts.set(promptId, offset);
   }
 
   /** The turn that a Stop has ended: without an id, the last one that began before it. */
@@ -216,78 +239,92 @@ export class Ledger {
     return named;
   }
 
-  #claimFor({ run, at, promptId }: Stop, turn: Turn, isCopy: (turn: Turn) => boolean): void {
-    const [{ line: fromLine, at: startedAt }] = turn.prompts;
-    const lines = turn.prompts.map(({ line }) => line);
-    const isKnown = lines.map((line) => this.#findRun(line)).every((each) => each && isSameRun(each, run));
+  #claimFor({ run, at, promptId = '' }: Stop, turn: Turn, isCopy: (turn: Turn) => boolean): void {
+    const [{ offset: first, at: startedAt }] = turn.prompts;
+    const prompts = turn.prompts.map(({ offset }) => offset);
+    const isKnown = prompts.map((prompt) => this.#findRun(prompt)).every((each) => each && isSameRun(each, run));
     const isSent = this.#isSentElsewhere(turn, run);
-    const isBefore = promptId !== undefined && this.#options.prompts?.[promptId] !== undefined;
-    if (isKnown && !isBefore && run.destination === this.#destination) this.#claimed.add(fromLine);
-    if (isKnown || isSent || this.#isBeforeStart(fromLine) || turn.copied || isCopy(turn)) return;
-    this.#claimed.add(fromLine);
-    this.#add({ kind: 'claim', at, run, lines, startedAt });
+    // Without its id, it may have been sent before.
+    const isNew = promptId !== '' && this.#options.prompts?.[promptId] === undefined;
+    if (isKnown && isNew && run.destination === this.#destination) this.#claimed.add(first);
+    if (isKnown || isSent || this.#isBeforeStart(first) || turn.copied || isCopy(turn)) return;
+    this.#claimed.add(first);
+    this.#add({ kind: 'claim', at, run, prompts, startedAt });
   }
 
   /** Whether this export may send turns of no run, and this is one. */
   mayTake({ prompts }: Turn): boolean {
-    const [{ line }] = prompts;
-    return this.#options.takesAll === true && (this.#taken.has(line) || !this.#findRun(line));
+    const [{ offset }] = prompts;
+    return this.#options.takesAll === true && (this.#taken.has(offset) || !this.#findRun(offset));
   }
 
   /** Whether a backfill has looked at a turn of no run: it may have left it to another session. */
   wasTaken({ prompts }: Turn): boolean {
-    const run = this.#findRun(prompts[0].line);
+    const run = this.#findRun(prompts[0].offset);
     return run !== undefined && run.startedAt === undefined;
   }
 
   /** Takes such a turn. Returns what is to be saved once the turn is acknowledged. */
-  take({ prompts, lineNumbers }: Turn): Fact {
-    const [{ line: fromLine }] = prompts;
-    const toLine = lineNumbers.at(-1) ?? fromLine;
-    const known = this.#taken.get(fromLine);
-    const fact = known ? { ...known, toLine } : this.#cover(fromLine, toLine, this.#options.own ?? {});
+  take({ prompts, end }: Turn): Fact {
+    const [{ offset }] = prompts;
+    const to = this.#places.at(end);
+    const known = this.#taken.get(offset);
+    const fact = known ? { ...known, to } : this.#cover(offset, to, this.#options.own ?? {});
     this.#known = apply(this.#known, fact);
-    this.#taken.set(fromLine, fact);
+    this.#taken.set(offset, fact);
     return fact;
   }
 
   /** Whether the rest of a turn can decide how it is sent, or whether it is. */
-  isUndecided({ prompts, lineNumbers }: Turn): boolean {
-    const last = lineNumbers.at(-1) ?? 0;
-    const isOpen = !this.#options.takesAll && prompts.some(({ line }) => !this.#findRun(line));
-    return isOpen || this.#known.mutes.some(({ fromLine }) => fromLine > last);
+  isUndecided(turn: Turn): boolean {
+    const isOpen = !this.#options.takesAll && !this.isKnown(turn);
+    return isOpen || this.#known.mutes.some(({ from }) => from.bytes >= turn.end);
   }
 
-  /** Records that this export has looked at the lines of no run up to a line. */
+  /** Records that this export has looked at what belongs to no run, up to a byte. */
   fillGaps(upTo: number): void {
     const { own, takesAll } = this.#options;
     if (!own || !takesAll) return;
-    for (const { toLine } of this.gapsUpTo(upTo)) this.#add(this.#cover(toLine, toLine, own));
+    for (const { to } of findGaps(this.#known.runs, upTo)) this.#add(this.#cover(to - 1, this.#places.at(to), own));
   }
 
-  #findRun(line: number): Run | Claim | undefined {
-    return findRun(this.#known, line);
+  #findRun(prompt: number): Run | Claim | undefined {
+    return findRun(this.#known, prompt);
+  }
+
+  /** In a transcript that has been rewritten, only times say what was muted. */
+  #mutes(mute: Mute, { prompts, end }: Turn): boolean {
+    const { from, to = from } = mute;
+    const isIntact = this.#places.isIntact(from) && this.#places.isIntact(to);
+    return isIntact && coversBytes(mute, Math.min(...prompts.map(({ offset }) => offset)), end);
+  }
+
+  /** The first cc-langfuse counted lines. */
+  #addSeed(line: number): void {
+    const to = this.#places.at(this.#places.afterLine(line) ?? 0);
+    if (this.#known.runs[0]?.from.bytes !== 0) this.#add({ kind: 'took', at: 0, run: {}, from: BEGINNING, to });
   }
 
   /** Whether the run that holds a turn has sent it to another destination than that of a Stop which names it. */
   #isSentElsewhere({ prompts, lineNumbers }: Turn, { destination }: RunIdentity): boolean {
-    const { destination: holder = destination } = this.#findRun(prompts[0].line) ?? {};
+    const { destination: holder = destination } = this.#findRun(prompts[0].offset) ?? {};
     if (holder === undefined || holder === destination) return false;
     return (lineNumbers.at(-1) ?? 0) <= (this.#options.lineSentTo?.(holder) ?? 0);
   }
 
-  /** Whether a process was seen to start after a line: what was there by then is not claimed. */
-  #isBeforeStart(line: number): boolean {
-    return this.#known.runs.some(({ fromLine, startedAt }) => startedAt !== undefined && fromLine > line);
+  /** Whether a process was seen to start after a prompt: what was there by then is not claimed. */
+  #isBeforeStart(prompt: number): boolean {
+    return this.#known.runs.some(({ from, startedAt }) => startedAt !== undefined && from.bytes > prompt);
   }
 
   /** Says of a time whether the session went on with tracing off, as far as the runs and the turns that have been read tell. */
   #whenUntraced(): (at: number) => boolean {
     const begun = this.#begun.toSorted((a, b) => a.at - b.at);
-    const inOrder = [...this.#known.runs, ...this.#known.claims].toSorted((a, b) => a.fromLine - b.fromLine);
+    const all = new Set([...this.#asRead.runs, ...this.#known.runs, ...this.#known.claims]);
+    const inOrder = [...all].toSorted((a, b) => beginningOf(a) - beginningOf(b));
     const gaps = inOrder.flatMap((run, place) => {
       const next = inOrder[place + 1];
-      if (!next || run.endedAt === undefined || next.fromLine <= lastLineOf(run) + 1) return [];
+      if (!next || run.endedAt === undefined || beginningOf(next) <= endOf(run)) return [];
       return [{ after: run.endedAt, before: next.startedAt ?? Number.POSITIVE_INFINITY }];
     });
     return (at) =>
@@ -295,12 +332,13 @@ export class Ledger {
       begun.findLast((turn) => turn.at <= at)?.isTraced === false;
   }
 
-  /** Covers lines of no run, and those before them. What a backfill has taken of a run goes on. */
-  #cover(fromLine: number, toLine: number, run: RunIdentity): Took {
-    const start = this.gapsUpTo(fromLine).at(-1)?.fromLine ?? fromLine;
-    const isBefore = (each: Run) => each.toLine === start - 1 && each.startedAt === undefined && isSameRun(each, run);
-    const before = this.#known.runs.find(isBefore);
-    return { kind: 'took', at: Date.now(), run, fromLine: before?.fromLine ?? start, toLine };
+  /** Covers a byte of no run, and what is before it in the same gap. What a backfill has taken of a run goes on. */
+  #cover(byte: number, to: Place, run: RunIdentity): Took {
+    const { from: start } = findGaps(this.#known.runs, byte + 1).at(-1) ?? { from: this.#places.at(byte) };
+    const isBefore = (each: Run) =>
+      each.to?.bytes === start.bytes && each.startedAt === undefined && isSameRun(each, run);
+    const { from } = this.#known.runs.find(isBefore) ?? { from: start };
+    return { kind: 'took', at: Date.now(), run, from, to };
   }
 
   #add(fact: Fact): void {
@@ -309,8 +347,8 @@ export class Ledger {
   }
 }
 
-function lastLineOf(run: Run | Claim): number {
-  return 'lines' in run ? Math.max(...run.lines) : (run.toLine ?? Number.POSITIVE_INFINITY);
+function endOf(run: Run | Claim): number {
+  return 'prompts' in run ? Math.max(...run.prompts) : (run.to?.bytes ?? Number.POSITIVE_INFINITY);
 }
 
 export function isMutedAt(mutes: readonly Mute[], times: readonly number[]): boolean {

@@ -41,3 +41,39 @@ function speaksFor(stop: Stop, turn: Turn, { sentLine, isAnswered, isFirst }: Wh
   // An answer that has not come in time will not come.
   return promptId === undefined ? turn.start.offset < bytes && !isAnswered(stop) : named.some(isFirst);
 }
+
+/** The last lines of an agent reach its file after the result of its call has reached the transcript, or after its session's end. */
+export const LAST_LINES_MS = 2_000;
+
+/** What is known of an agent. Its file may still grow after the turn that started it. */
+export interface AgentStatus {
+  /** When its file last changed, in ms since 1970. */
+  readonly changedAt: number;
+  /** Whether a line of the transcript has recorded its end. */
+  readonly hasEnded: boolean;
+  /** Whether the last Stop listed it, or the workflow that it is a step of, as running. */
+  readonly isListed: boolean;
+}
+
+/** What is known of its session, in ms since 1970. */
+export interface AgentWhen {
+  /** When the session ended; undefined if it goes on. */
+  readonly sessionEndedAt: number | undefined;
+  /** A file that changed before that is idle. */
+  readonly idleBefore: number;
+  /** Whether the Stop may be old, so that the agents which it listed may have ended since. */
+  readonly isRecovered: boolean;
+}
+
+/**
+ * Whether nothing more will be written of an agent:
+ * - its session has ended, and the file has not changed since. If it has, the agent goes on in another session;
+ * - its end was recorded, and the last Stop did not list it as running: an agent can be continued;
+ * - nothing has been written for long, and no Stop of now lists it as running.
+ */
+export function isDone({ changedAt, hasEnded, isListed }: AgentStatus, when: AgentWhen): boolean {
+  const { sessionEndedAt, idleBefore, isRecovered } = when;
+  if (sessionEndedAt !== undefined && changedAt <= sessionEndedAt + LAST_LINES_MS) return true;
+  const isIdle = changedAt < idleBefore;
+  return isListed ? isRecovered && isIdle : hasEnded || isIdle;
+}

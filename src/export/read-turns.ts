@@ -119,7 +119,7 @@ class AwaitedStops {
   constructor(run: SessionRun) {
     this.#run = run;
     // What ends a turn that is sent while it runs, the hooks do.
-    this.#waiting = run.request.occasion === 'live' || run.start.isForGaps ? [] : run.ledger.waiting;
+    this.#waiting = run.request.occasion === 'live' ? [] : run.ledger.waiting;
     this.#awaited = this.#waiting;
   }
 
@@ -146,7 +146,7 @@ class AwaitedStops {
 
   isOver(turn: Turn, isIdle: boolean): boolean {
     const { ledger, start, request } = this.#run;
-    const hasRunEnded = ledger.hasEnded(turn.prompts[0].line);
+    const hasRunEnded = ledger.hasEnded(turn);
     const isWanted = request.includesOpen === true;
     const isFirst = (prompt: Prompt) => ledger.isFirst(prompt);
     const isAnswered = (stop: Stop) => this.#answered.has(stop);
@@ -157,7 +157,7 @@ class AwaitedStops {
   /** Whether the Stop's turn was sent together with a later one: nothing of it is read again. */
   #isSent({ promptId = '' }: Stop): boolean {
     const { ledger, start } = this.#run;
-    return !this.#lastLines.has(promptId) && (ledger.findPromptLine(promptId) ?? start.line) < start.line;
+    return !this.#lastLines.has(promptId) && (ledger.findPrompt(promptId) ?? start.offset) < start.offset;
   }
 
   /** A date in the future is that of a clock that has been set back. */

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { attempt } from '../shared/attempt.js';
 import type { Entry } from '../state/entry.js';
-import { coversLines, findRun } from '../state/runs.js';
+import { coversBytes, findRun } from '../state/runs.js';
 import {
   FirstPrompts,
   forksWithoutMark,
@@ -20,8 +20,14 @@ interface Relative {
   readonly prompts: () => ReadonlySet<string>;
 }
 
-/** In which lines of the related transcripts beside this one each prompt is, by its uuid. */
-type SharedPrompts = ReadonlyMap<string, readonly { readonly sessionId: string; readonly line: number }[]>;
+/** Where each prompt is in the related transcripts beside this one, by its uuid. */
+type SharedPrompts = ReadonlyMap<string, readonly SharedPrompt[]>;
+
+interface SharedPrompt {
+  readonly sessionId: string;
+  readonly start: number;
+  readonly end: number;
+}
 
 /** A run through a session, with what it has found of related sessions. */
 export interface RelatedRun extends SessionRun {
@@ -38,11 +44,11 @@ export function isInAnotherSession(turn: Turn, run: RelatedRun): boolean {
 
 /** Whether another session has a run for a turn that is in its transcript, too, or was muted then: that one decides what is sent. */
 export function isOfAnotherSession(turn: Turn, run: RelatedRun): boolean {
-  return findShared(turn, run).some(({ sessionId, line }) => {
+  return findShared(turn, run).some(({ sessionId, start, end }) => {
     const known = run.context.state.readSession(sessionId);
     const { mutes = [] } = known ?? {};
-    const isMuted = mutes.some((mute) => coversLines(mute, line, line)) || isMutedAt(mutes, listTimes(turn));
-    return known !== undefined && (isMuted || findRun(known, line) !== undefined);
+    const isMuted = mutes.some((mute) => coversBytes(mute, start, end)) || isMutedAt(mutes, listTimes(turn));
+    return known !== undefined && (isMuted || findRun(known, start) !== undefined);
   });
 }
 
@@ -54,16 +60,17 @@ function findShared({ key, context }: Turn, run: RelatedRun) {
 
 function readSharedPrompts({ request, context }: RelatedRun): SharedPrompts {
   const { firstPrompts = new FirstPrompts() } = context;
-  const shared = new Map<string, { sessionId: string; line: number }[]>();
+  const shared = new Map<string, SharedPrompt[]>();
   for (const path of firstPrompts.findRelated(request.path))
-    for (const { uuid, line } of attempt(() => listUserLines(path)) ?? [])
-      shared.set(uuid, [...(shared.get(uuid) ?? []), { sessionId: basename(path, '.jsonl'), line }]);
+    for (const { uuid, start, end } of attempt(() => listUserLines(path)) ?? [])
+      shared.set(uuid, [...(shared.get(uuid) ?? []), { sessionId: basename(path, '.jsonl'), start, end }]);
   return shared;
 }
 
 /**
  * Whether a related session has exported a turn. Nothing may mark a fork, except that it begins with the same prompt as another
- * session: always so up to 2.1.197, and at times with 2.1.205. All that a fork copies, it copies at its beginning: so later turns need not be looked for.
+ * session: always so up to 2.1.197, and at times with 2.1.205. A fork copies only at its beginning, so later turns need not be
+ * looked for.
  */
 export function isExportedByRelative({ key, start: { offset } }: Turn, run: RelatedRun): boolean {
   const { start, writer } = run;

@@ -1,11 +1,11 @@
 import { isRedactionError } from '../observations/redaction/redact.js';
 import { otherFailure } from '../shared/failure.js';
 import { type Entry, joinEntry, NOT_EXPORTED, newSession } from '../state/entry.js';
-import type { Stop } from '../state/facts.js';
 import type { Lock } from '../state/lock.js';
+import { Places } from '../transcript/file/place.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
 import { locateTranscript } from '../transcript/sessions/related-sessions.js';
-import { includesLine, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
+import type { Turn } from '../transcript/turns/turn.js';
 import { EntryWriter } from './entry-writer.js';
 import type { ExportContext, ExportReport, ExportRequest } from './export-request.js';
 import { Ledger } from './ledger.js';
@@ -15,13 +15,13 @@ import { findNewRelatives, isInAnotherSession } from './relatives.js';
 import { SentLines } from './sent-lines.js';
 import { lockMistaken, lockSession, openRequests, ReadingBudget, RunSettings } from './session-run.js';
 import { SettledParts } from './settled-parts.js';
-import { gapStart, type Start, startPositions } from './start-position.js';
+import { findStart, type Start, startFromTop } from './start-position.js';
 import { type Continued, NOTHING_CONTINUED, sendContinued } from './subagents/continued.js';
 import { Subagents } from './subagents/subagents.js';
 import { NOTHING, sumTallies } from './tally.js';
-import { addAgents, addPart, addSoFar, addTurns, type ExportRun, lastLineOf, lineOfEnd } from './turn.js';
+import { addAgents, addPart, addSoFar, addTurns, type ExportRun, endOf, lastLineOf } from './turn.js';
 
-/** How often an export begins again because what may be sent has changed. */
+/** How often an export begins again because what may be sent has changed, or was passed by. */
 const MOST_TRIES = 3;
 
 /**
@@ -58,10 +58,12 @@ async function exportUnderLock(request: ExportRequest, context: ExportContext, l
     if (request.occasion !== 'live') context.state.markTried(request.sessionId, context.destinationId);
     if (request.force) await forget(request.sessionId, context);
     let sent = NOTHING;
+    let looksBack = request.takesAll === true;
     for (let tries = 1; ; tries += 1) {
-      const report = await exportOnce(request, context, lock);
+      const report = await exportOnce({ ...request, looksBack }, context, lock);
       sent = sumTallies([sent, report.sent]);
-      if (!report.isOutdated || tries === MOST_TRIES) return { ...report, sent };
+      if (!(report.isOutdated || report.hasPassedBy) || tries === MOST_TRIES) return { ...report, sent };
+      looksBack ||= report.hasPassedBy === true;
     }
   } finally {
     lock.release();
@@ -80,102 +82,73 @@ async function forget(sessionId: string, { state, destinationId }: ExportContext
 }
 
 async function exportOnce(request: ExportRequest, context: ExportContext, lock: Lock): Promise<ExportReport> {
-  const { sessionId, run, takesAll, adopts } = request;
-  const { state, destinationId } = context;
-  const known = state.read(sessionId, destinationId) ?? joinEntry(newSession(sessionId));
-  const lineSentTo = (destination: string) => state.read(sessionId, destination)?.lastLine ?? 0;
-  const ledger = new Ledger(known, destinationId, { own: run, takesAll, prompts: known.prompts, lineSentTo });
+  const { sessionId, adopts } = request;
+  const known = context.state.read(sessionId, context.destinationId) ?? joinEntry(newSession(sessionId));
   const mistaken = adopts ? await lockMistaken(sessionId, known, context) : new Map<string, Lock>();
   try {
-    if (adopts) ledger.adopt((destination) => mistaken.has(destination));
-    return await exportKnown(known, ledger, request, context, lock);
+    return await exportFile(known, request, context, lock, mistaken);
   } finally {
     for (const each of mistaken.values()) each.release();
   }
 }
 
-/** Exports first what is of no run and was passed by, if it may, then what follows the last turn that was exported. */
-async function exportKnown(
+async function exportFile(
   known: Entry,
-  ledger: Ledger,
   request: ExportRequest,
   context: ExportContext,
   lock: Lock,
+  mistaken: ReadonlyMap<string, Lock>,
 ): Promise<ExportReport> {
-  const { path, takesAll } = request;
-  const writer = new EntryWriter(known, request, context, ledger, lock);
-  const hasGaps = takesAll && ledger.gapsUpTo(known.lastLine).length > 0;
-  const early = hasGaps ? await exportFrom(gapStart(known), request, context, writer, ledger) : undefined;
-  if (early && (early.isStopped || early.failure !== undefined)) return early;
-  ledger.fillGaps(known.lastLine);
-  for (const start of startPositions(known)) {
-    const report = await exportFrom(start, request, context, writer, ledger);
-    if (!report) {
-      context.log.warn('the transcript has been changed, it is read from further back', { file: path });
-      continue;
-    }
-    const late = await exportLate(report, known, request, context, writer, ledger);
-    const all = [early, report, late].map((each) => each?.sent ?? NOTHING);
-    return { ...(late?.failure === undefined ? report : late), sent: sumTallies(all) };
+  const { sessionId, path, run, takesAll, adopts } = request;
+  const { state, destinationId } = context;
+  const reader = TranscriptReader.open(path);
+  try {
+    const places = new Places(path, reader);
+    const lineSentTo = (destination: string) => state.read(sessionId, destination)?.lastLine ?? 0;
+    const ledger = new Ledger(known, destinationId, places, { own: run, takesAll, prompts: known.prompts, lineSentTo });
+    if (adopts) ledger.adopt((destination) => mistaken.has(destination));
+    const writer = new EntryWriter(known, request, context, ledger, lock);
+    return await exportKnown({ request, context, writer, ledger, places }, reader);
+  } finally {
+    reader.close();
   }
-  throw new Error('a transcript can always be read from the top');
 }
 
-/** Exports turns that were passed by before their Stops came. */
-async function exportLate(
-  { failure, isStopped }: ExportReport,
-  known: Entry,
-  request: ExportRequest,
-  context: ExportContext,
-  writer: EntryWriter,
-  ledger: Ledger,
-): Promise<ExportReport | undefined> {
-  const missing = findMissing(known, ledger);
-  if (failure || isStopped || missing.length === 0) return undefined;
-  const late = await exportFrom(gapStart(known), request, context, writer, ledger);
-  if (late && !late.failure && !late.isStopped) await writer.save({ doneStops: missing });
-  return late;
+type OpenedSession = Pick<ExportRun, 'request' | 'context' | 'writer' | 'ledger' | 'places'>;
+
+/** Reads on from the last turn that was exported; from the top, if turns before it may be sent that were passed by. */
+async function exportKnown(session: OpenedSession, reader: TranscriptReader): Promise<ExportReport> {
+  const { request, context, ledger, places } = session;
+  const { known } = session.writer;
+  const last = findStart(known, places);
+  if (last.hasChanged)
+    context.log.warn('the transcript has been changed, it is read from its beginning', { file: request.path });
+  const looksBack = request.looksBack && !last.hasChanged && ledger.hasGapBefore(last.offset);
+  return exportFrom(looksBack ? startFromTop(known) : last, session, reader);
 }
 
-/** The Stops whose turns may have been passed by. */
-function findMissing({ lastLine }: Entry, ledger: Ledger): readonly Stop[] {
-  return ledger.gapsUpTo(lastLine).length > 0 ? ledger.missing : [];
-}
-
-/** Returns undefined, before anything is sent, if the last exported turn is not at the start position. */
-async function exportFrom(
-  start: Start,
-  request: ExportRequest,
-  context: ExportContext,
-  writer: EntryWriter,
-  ledger: Ledger,
-): Promise<ExportReport | undefined> {
-  const reader = TranscriptReader.open(request.path);
+async function exportFrom(start: Start, session: OpenedSession, reader: TranscriptReader): Promise<ExportReport> {
+  const { request, context, writer, ledger } = session;
   const requests = await openRequests(request, ledger);
   try {
-    const position = reader.moveTo(start);
-    if (!position) return undefined;
+    if (!reader.moveTo(start)) throw new Error('the transcript has been changed');
     const budget = new ReadingBudget(context);
-    const own = { request, context, start: { ...start, ...position }, requests };
+    const own = { ...session, start, requests, budget, settings: new RunSettings(context, request, writer.known) };
     const parts = new SettledParts(own, reader);
-    const settings = new RunSettings(context, request, writer.known);
-    const session = { ...own, writer, ledger, settings, budget };
     const sent = new SentLines(start);
-    const run: ExportRun = { ...session, outbox: new Outbox(session), subagents: new Subagents(session), parts, sent };
-    const progress = await exportTurns(readTurns(reader, run), run);
-    if (!progress) return undefined;
-    if (request.occasion === 'live') return await finishLive(progress, run);
+    const run: ExportRun = { ...own, outbox: new Outbox(own), subagents: new Subagents(own), parts, sent };
+    const reached = await exportTurns(readTurns(reader, run), run);
+    if (request.occasion === 'live') return await finishLive(reached, run);
     let continued = NOTHING_CONTINUED;
     await holdIfUnredacted(run, async () => {
       await addAgents(run.subagents.due(), run);
-      if (start.isForGaps) return;
       await addAgents(run.subagents.unplaced(), run);
       continued = await sendContinued(run);
     });
     if (!context.stop?.aborted) {
-      const { openFrom, isLastTaken } = progress;
+      const { openFrom, isLastTaken } = reached;
       const isWhole = openFrom === undefined && isLastTaken && run.outbox.failure === undefined;
-      if (!budget.isUsedUp && !start.isForGaps)
+      if (!budget.isUsedUp)
         writer.reachEnd({
           bytes: openFrom ?? reader.offset,
           file: isWhole ? reader.identifyRead() : undefined,
@@ -183,18 +156,17 @@ async function exportFrom(
         });
       await run.outbox.flush();
     }
-    const report = await finish(progress, continued, reader.offset, run);
+    const report = await finish(reached, continued, reader.offset, run);
     parts.save(run.outbox.failure === undefined && !run.outbox.isWaiting);
     return report;
   } finally {
-    reader.close();
     requests?.close();
   }
 }
 
 interface Reached {
-  /** The last line of the last turn that is over. */
-  readonly closedLine: number | undefined;
+  /** Where the last turn ends that is over. */
+  readonly closedTo: number;
   /** Where the turn begins that is still open. */
   readonly openFrom: number | undefined;
   /** Whether a turn goes on, or a prompt has no answer yet. */
@@ -203,10 +175,9 @@ interface Reached {
   readonly isLastTaken: boolean;
 }
 
-async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun): Promise<Reached | undefined> {
-  const { start, ledger, outbox, budget, writer } = run;
-  let isVerified = start.prompt === undefined;
-  let closedLine: number | undefined;
+async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun): Promise<Reached> {
+  const { start, ledger, outbox, budget } = run;
+  let closedTo = 0;
   let openFrom: number | undefined;
   let isOpen = false;
   let isLastTaken = true;
@@ -214,20 +185,13 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
   for await (const read of turns) {
     if (read.kind === 'resumed') run.subagents.recordEnded(read.checkpoint.ended);
     if (read.kind === 'part') {
-      if (start.isForGaps && read.turn.prompts[0].line > writer.known.lastLine) break;
-      if (isVerified) ledger.claim([read.turn], 0, isCopy);
-      if (isVerified || isPartOfLastExported(read.turn, start)) await holdIfUnredacted(run, () => addPart(read, run));
+      ledger.claim([read.turn], 0, isCopy);
+      await holdIfUnredacted(run, () => addPart(read, run));
       if (budget.isUsedUp) break;
     }
     isOpen ||= read.kind === 'prompts';
     if (read.kind !== 'turns') continue;
     const { group, isClosed, readTo, soFar } = read;
-    isVerified ||= includesLastExported(group, start);
-    // If turns interleave, those that were exported earlier can come first.
-    if (!isVerified && lastLineOf(group) < start.lastLine) continue;
-    if (!isVerified) return undefined;
-    // What follows the last exported turn is read again from there.
-    if (start.isForGaps && firstPromptLineOf(group) > writer.known.lastLine) break;
     if (!isClosed) {
       // Open turns without a new line were exported when they seemed to be over.
       if (lastLineOf(group) > start.lastLine) openFrom = group.from.offset;
@@ -235,14 +199,13 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
       if (soFar && isOpen) await holdIfUnredacted(run, () => addSoFar(soFar, run));
       break;
     }
-    closedLine = lastLineOf(group);
+    closedTo = endOf(group);
     ledger.claim(group.turns, readTo, isCopy);
-    const isTaken = outbox.failure !== undefined || (await holdIfUnredacted(run, () => addTurns(group, run)));
-    isLastTaken = isTaken;
+    isLastTaken = outbox.failure !== undefined || (await holdIfUnredacted(run, () => addTurns(group, run)));
     if (lastLineOf(group) > start.lastLine) budget.limit();
     if (budget.isUsedUp) break;
   }
-  return isVerified || budget.isUsedUp ? { closedLine, openFrom, isOpen, isLastTaken } : undefined;
+  return { closedTo, openFrom, isOpen, isLastTaken };
 }
 
 /**
@@ -270,19 +233,6 @@ async function holdIfUnredacted<T>({ outbox }: ExportRun, add: () => Promise<T>)
   }
 }
 
-function firstPromptLineOf({ turns }: TurnGroup): number {
-  return Math.min(...turns.map(({ prompts }) => prompts[0].line));
-}
-
-function includesLastExported({ turns }: TurnGroup, { prompt, lastLine }: Start): boolean {
-  return turns.some((turn) => turn.key === prompt && includesLine(turn, lastLine));
-}
-
-/** Whether nothing of a part can be new, although the line by which its turn is recognized comes after it. */
-function isPartOfLastExported(turn: Turn, { prompt, lastLine }: Start): boolean {
-  return turn.key === prompt && lineOfEnd(turn) <= lastLine;
-}
-
 /** Sends due scores, and saves why something is still to be sent, or which Stops' turns have been. */
 async function finish(reached: Reached, continued: Continued, bytes: number, run: ExportRun): Promise<ExportReport> {
   const { context, writer, ledger, outbox, budget, start } = run;
@@ -293,14 +243,13 @@ async function finish(reached: Reached, continued: Continued, bytes: number, run
     (budget.isUsedUp ? otherFailure('out of time while reading') : undefined) ??
     (await outbox.sendScores());
   // What the user has stopped goes on when the user says so.
-  const isWhole = writer.hasReachedEnd || start.isForGaps;
-  if (context.stop?.aborted && (failure !== undefined || outbox.isWaiting || !isWhole))
+  if (context.stop?.aborted && (failure !== undefined || outbox.isWaiting || !writer.hasReachedEnd))
     return { sent, failure: undefined, isStopped: true };
-  if (start.isForGaps && failure === undefined) return { sent, failure, isStopped: false };
-  if (failure === undefined) ledger.fillGaps(reached.closedLine ?? 0);
-  // Each has been waited for. Those of turns that were passed by come next.
-  const missing = findMissing(writer.known, ledger);
-  const done = failure === undefined ? ledger.waiting.filter((stop) => !missing.includes(stop)) : [];
+  if (failure === undefined) ledger.fillGaps(reached.closedTo);
+  // Each has been waited for. The turn of one may have been passed by.
+  const passedBy = ledger.hasGapBefore(start.offset) ? ledger.missing : [];
+  const done = failure === undefined ? ledger.waiting.filter((stop) => !passedBy.includes(stop)) : [];
   await writer.finish(failure, findNewRelatives(run, bytes), done);
-  return { sent, failure, isStopped: false, isOutdated: outbox.isOutdated };
+  const hasPassedBy = failure === undefined && passedBy.length > 0;
+  return { sent, failure, isStopped: false, isOutdated: outbox.isOutdated, hasPassedBy };
 }

@@ -73,8 +73,7 @@ export class SettledParts {
 
   /** Keeps for the next run how far this one has come. `isAllSent` is whether nothing waits to be acknowledged. */
   save(isAllSent: boolean): void {
-    const { request, context, start } = this.#run;
-    if (start.isForGaps) return;
+    const { request, context } = this.#run;
     const { turnLine = 1, sentLine = 0 } = context.state.read(request.sessionId, context.destinationId) ?? {};
     // Agents follow the lines of their calls: if a later line is acknowledged, so are they.
     const sent = this.#reached.filter((each) => each.sentLine < sentLine || (isAllSent && each.sentLine === sentLine));
@@ -87,7 +86,7 @@ export class SettledParts {
   #readCheckpoints(): Checkpoint[] {
     const { request, context, start, requests } = this.#run;
     // Whole requests are built from all lines before them.
-    if (start.isForGaps || requests || start.sentLine === 0) return [];
+    if (requests || start.sentLine === 0) return [];
     const all = context.state.readCheckpoints(request.sessionId, context.destinationId);
     return all.filter(({ sentLine }) => sentLine <= start.sentLine);
   }

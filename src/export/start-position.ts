@@ -1,4 +1,5 @@
-import { type Entry, joinEntry, newSession } from '../state/entry.js';
+import type { Entry } from '../state/entry.js';
+import type { Places } from '../transcript/file/place.js';
 import type { Position } from '../transcript/file/reader.js';
 import { NO_SESSION_FACTS, type SessionFacts } from '../transcript/turns/turn.js';
 
@@ -14,42 +15,61 @@ export interface Start extends Position {
   readonly agents: Entry['agents'];
   /** When the session was taken over from the first cc-langfuse: the last time that it recorded. */
   readonly agentsSince: string | undefined;
-  /** Whether only turns of no run are wanted, which lie before what has been exported. */
-  readonly isForGaps: boolean;
-  /** The first prompt that must be found there; otherwise the file has been changed. */
+  /** The first prompt of the last turn that was exported. */
   readonly prompt: string | undefined;
+  /** Whether the transcript is not what was exported any more. */
+  readonly hasChanged: boolean;
 }
 
-/** Start positions, best first: by byte offset, by line, from the top. The last turn is read again; it may have grown. */
-export function startPositions(entry: Entry): [Start, ...Start[]] {
-  const { lastLine, sentLine = lastLine, held, turnCount, turnLine, agents, updated } = entry;
-  const { turnsBefore = turnCount - 1 } = entry;
-  const { agentsSince = lastLine > 0 && turnLine === undefined ? updated : undefined } = entry;
-  const fromTop: Start = {
-    line: 1,
-    offset: 0,
-    turnCount: 0,
-    lastLine: 0,
-    sentLine: 0,
-    held: undefined,
-    time: undefined,
-    session: NO_SESSION_FACTS,
-    agents: undefined,
-    agentsSince,
-    isForGaps: false,
-    prompt: undefined,
-  };
-  if (lastLine === 0) return [{ ...fromTop, sentLine, held, agents, time: entry.time }];
-  const known = { ...fromTop, turnCount, lastLine, sentLine, held, agents };
-  if (turnLine === undefined) return [{ ...known, line: lastLine + 1 }, fromTop];
-  const { prompt, time, session = NO_SESSION_FACTS } = entry;
-  const lastTurn = { ...known, line: turnLine, turnCount: turnsBefore, time, prompt, session };
-  return [{ ...lastTurn, offset: entry.offset ?? 0 }, lastTurn, fromTop];
+const NOTHING_SENT = { lastLine: 0, sentLine: 0, held: undefined, agents: undefined };
+const FROM_TOP = {
+  line: 1,
+  offset: 0,
+  turnCount: 0,
+  time: undefined,
+  session: NO_SESSION_FACTS,
+  hasChanged: false,
+};
+
+/** Where to read from: the last turn is read again, since it may have grown. A transcript that has changed is read from the top. */
+export function findStart(entry: Entry, places: Places): Start {
+  const {
+    lastLine,
+    turnLine,
+    turnCount,
+    turnsBefore = turnCount - 1,
+    prompt,
+    time,
+    session = NO_SESSION_FACTS,
+  } = entry;
+  const whole = startFromTop(entry);
+  if (lastLine === 0) return { ...whole, time };
+  const isSeed = turnLine === undefined;
+  const offset = isSeed ? places.afterLine(lastLine) : findLastTurn(entry, turnLine, places);
+  if (offset === undefined) return { ...whole, ...NOTHING_SENT, hasChanged: true };
+  if (isSeed) return { ...whole, line: lastLine + 1, offset, turnCount };
+  return { ...whole, line: turnLine, offset, turnCount: turnsBefore, time, prompt, session };
 }
 
-/** Where to look for turns of no run, which lie before what has been exported. */
-export function gapStart(entry: Entry): Start {
-  const { agents, agentsSince } = entry;
-  const [start] = startPositions({ ...joinEntry(newSession(entry.id)), agents, agentsSince });
-  return { ...start, isForGaps: true };
+/** Where to find turns before the last one that was exported, too. */
+export function startFromTop({
+  lastLine,
+  sentLine = lastLine,
+  held,
+  turnLine,
+  agents,
+  prompt,
+  ...entry
+}: Entry): Start {
+  // The first cc-langfuse recorded how many lines it had read, and when.
+  const { agentsSince = lastLine > 0 && turnLine === undefined ? entry.updated : undefined } = entry;
+  return { ...FROM_TOP, lastLine, sentLine, held, agents, agentsSince, prompt };
+}
+
+/** If something before the last turn has been edited, that turn begins at another byte, but at the same line. */
+function findLastTurn({ offset = 0, end = 0, hash, lastLine }: Entry, turnLine: number, places: Places) {
+  if (places.hashEnds(offset, end) === hash) return offset;
+  const [start, newEnd] = [places.afterLine(turnLine - 1), places.afterLine(lastLine)];
+  if (start === undefined || newEnd === undefined) return undefined;
+  return places.hashEnds(start, newEnd) === hash ? start : undefined;
 }

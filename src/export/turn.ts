@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Settings } from '../config/settings.js';
+import type { Selection } from '../observations/build/observation.js';
 import { computeScores } from '../observations/build/scores.js';
 import { buildTrace } from '../observations/build/trace.js';
 import { buildPart, buildTurn } from '../observations/build/turn.js';
@@ -8,6 +9,7 @@ import type { Observation } from '../observations/model.js';
 import { type Change, mergeChanges } from '../state/entry.js';
 import type { Fact } from '../state/facts.js';
 import type { RunIdentity } from '../state/runs.js';
+import type { Places } from '../transcript/file/place.js';
 import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
 import { NO_SESSION_FACTS, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
 import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
@@ -18,6 +20,7 @@ import type { Subagents } from './subagents/subagents.js';
 
 /** A run through a session, with what it has found and sent so far. */
 export interface ExportRun extends RelatedRun {
+  readonly places: Places;
   readonly outbox: Outbox;
   readonly subagents: Subagents;
   readonly parts: SettledParts;
@@ -47,7 +50,7 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
     // Without a root, an agent's file, or the result of its call, appeared after its turn had been exported.
     return root || started.length > 0 ? [{ ...(isUnchanged ? {} : root), change: all }] : [];
   });
-  const isNew = lastLineOf(group) > start.lastLine && !start.isForGaps;
+  const isNew = lastLineOf(group) > start.lastLine;
   if (isNew) run.sent.releaseAll();
   await outbox.add(isNew ? withLastChange(items, turnsCompleted(group, built, run)) : items);
   return true;
@@ -86,8 +89,9 @@ async function addStarted({ children, started }: BuiltTurn, run: ExportRun): Pro
   await outbox.add([{ change: subagents.collectEntries(started) }]);
 }
 
+/** A turn that was passed by lies before what has been reached. */
 function reachLine(line: number, { sent, start }: ExportRun): Change {
-  return start.isForGaps ? {} : sent.reach(line);
+  return line <= start.lastLine ? {} : sent.reach(line);
 }
 
 interface Child {
@@ -111,15 +115,13 @@ const NOTHING_NEW: BuiltTurn = { children: [], started: [], change: {} };
 /** Builds a turn under the settings of its run. Of a turn that another session exports there is nothing to be sent. */
 async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Promise<BuiltTurn[]> {
   const { start, ledger, outbox } = run;
-  if (turn.copied || isCopy(turn, run)) return start.isForGaps ? [] : [NOTHING_NEW];
-  // Between the last exported turn and the first one after it, both passes of a backfill can find a turn.
-  if (ledger.isMuted(turn) || (start.isForGaps && turn.prompts[0].line > run.writer.known.lastLine)) return [];
+  if (turn.copied || isCopy(turn, run)) return [NOTHING_NEW];
+  if (ledger.isMuted(turn)) return [];
   const wasTaken = ledger.wasTaken(turn) && lineOfEnd(turn) > start.lastLine;
   if ((ledger.mayTake(turn) || wasTaken) && isOfAnotherSession(turn, run)) return [];
   const taken = ledger.mayTake(turn) ? ledger.take(turn) : undefined;
-  const runs = ledger.findRuns(turn.prompts.map(({ line }) => line));
-  const isWanted = !start.isForGaps || taken !== undefined || ledger.isNamed(turn);
-  const settings = runs && isWanted ? await run.settings.find(runs) : undefined;
+  const runs = ledger.findRuns(promptsOf(turn));
+  const settings = runs && (await run.settings.find(runs));
   if (!runs || !settings) return [];
   if (settings.hold !== undefined) outbox.hold(settings.hold);
   return settings.hold === undefined ? [build(turn, runs, settings, taken, run)] : [];
@@ -138,10 +140,12 @@ function buildIfNew(
   run: ExportRun,
 ): BuiltTurn {
   const { options, trace, started, after } = recordTurn(turn, runs, settings, run);
+  const isLate = wasPassedBy(turn, taken, run);
   // Every run reads the last exported turn again, and seldom finds anything new in it.
-  if (lineOfEnd(turn) <= run.start.lastLine) return { ...NOTHING_NEW, started };
+  if (lineOfEnd(turn) <= run.start.lastLine && !isLate) return { ...NOTHING_NEW, started };
   const figures = run.parts.figuresOf(turn);
-  const { children, root } = buildTurn(turn, options, trace, run.sent.select({ after }), figures);
+  const select = isLate ? ALL : run.sent.select({ after });
+  const { children, root } = buildTurn(turn, options, trace, select, figures);
   return {
     children: withSettings(children, settings),
     root: { observation: root, settings, isUntraced: taken !== undefined },
@@ -158,13 +162,26 @@ function buildPartIfNew(
   turn: Turn,
   runs: readonly [RunIdentity, ...RunIdentity[]],
   settings: Settings,
-  _taken: Fact | undefined,
+  taken: Fact | undefined,
   run: ExportRun,
   growing?: ReadonlySet<string>,
 ): BuiltTurn {
   const { options, trace, started, after } = recordTurn(turn, runs, settings, run);
-  const children = buildPart(turn, options, trace, run.sent.select({ growing, after, countsFrom: turn.countsFrom }));
+  const { countsFrom } = turn;
+  const select = wasPassedBy(turn, taken, run) ? ALL : run.sent.select({ growing, after, countsFrom });
+  const children = buildPart(turn, options, trace, select);
   return { ...NOTHING_NEW, started, children: withSettings(children, settings) };
+}
+
+const ALL: Selection = (parts) => parts;
+
+/** Whether a turn was not sent, although later ones were: nobody knew then that it may be. */
+function wasPassedBy(turn: Turn, taken: Fact | undefined, { start, ledger }: ExportRun): boolean {
+  return lineOfEnd(turn) <= start.lastLine && (taken !== undefined || ledger.isNamed(turn));
+}
+
+function promptsOf({ prompts }: Turn): number[] {
+  return prompts.map(({ offset }) => offset);
 }
 
 function recordTurn(turn: Turn, runs: readonly [RunIdentity, ...RunIdentity[]], settings: Settings, run: ExportRun) {
@@ -172,8 +189,7 @@ function recordTurn(turn: Turn, runs: readonly [RunIdentity, ...RunIdentity[]], 
   const own = run.settings.buildOptions(runs, settings, turn.context.cwd);
   const options = { ...own, sessionId: request.sessionId };
   const trace = buildTrace(turn, options, parts.figuresOf(turn));
-  const promptLines = turn.prompts.map(({ line }) => line);
-  const started = subagents.recordTurn(turn, trace, options, promptLines);
+  const started = subagents.recordTurn(turn, trace, options, promptsOf(turn));
   // What did not count when a later line was sent has not been sent at all.
   const after = turn.countsFrom > start.sentLine ? 0 : start.sentLine;
   return { options, trace, started, after };
@@ -223,9 +239,15 @@ export function lastLineOf({ turns }: Pick<TurnGroup, 'turns'>): number {
   return Math.max(...turns.map(lineOfEnd));
 }
 
+/** The first byte after all of them. */
+export function endOf({ turns }: Pick<TurnGroup, 'turns'>): number {
+  return Math.max(...turns.map(({ end }) => end));
+}
+
 /** What the state records once the turns are acknowledged whole. */
 function turnsCompleted({ turns, from }: TurnGroup, built: readonly BuiltTurn[], run: ExportRun): Change {
   const lastLine = lastLineOf({ turns });
+  const end = endOf({ turns });
   const turnCount = Math.max(...turns.map(({ number }) => number));
   const last = turns.find((turn) => lineOfEnd(turn) === lastLine);
   const first = turns.find(({ number, copied }) => number === 1 && !copied);
@@ -236,6 +258,8 @@ function turnsCompleted({ turns, from }: TurnGroup, built: readonly BuiltTurn[],
     turnCount,
     turnLine: from.line,
     offset: from.offset,
+    end,
+    hash: run.places.hashEnds(from.offset, end),
     turnsBefore: from.turnCount === turnCount - 1 ? undefined : from.turnCount,
     prompt: last?.key,
     prompts: run.ledger.lastPrompts(),

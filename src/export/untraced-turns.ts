@@ -1,5 +1,6 @@
 import type { Entry } from '../state/entry.js';
-import { findGaps, findRun } from '../state/runs.js';
+import { findGaps } from '../state/runs.js';
+import { Places } from '../transcript/file/place.js';
 import { readAllTurns } from '../transcript/turns/read-all-turns.js';
 import { Ledger } from './ledger.js';
 
@@ -10,14 +11,13 @@ export function countUntraced(
 ): number {
   if (!entry) return [...readAllTurns(path, 'main', sessionId)].filter(({ copied }) => !copied).length;
   const last = entry.runs.at(-1);
-  const isOver = last?.toLine === undefined || bytes <= (entry.bytes ?? 0);
+  const isOver = last?.to === undefined || bytes <= (entry.bytes ?? 0);
   // Only then the file has to be read.
-  if (last && isOver && findGaps(entry.runs, last.fromLine).length === 0) return 0;
-  const ledger = new Ledger(entry, '');
+  if (last && isOver && findGaps(entry.runs, last.from.bytes).length === 0) return 0;
+  const ledger = new Ledger(entry, '', new Places(path));
   let count = 0;
   for (const turn of readAllTurns(path, 'main', sessionId)) {
-    const isKnown = turn.prompts.every(({ line }) => findRun(entry, line));
-    if (!isKnown && !turn.copied && !ledger.isMuted(turn)) count += 1;
+    if (!ledger.isKnown(turn) && !turn.copied && !ledger.isMuted(turn)) count += 1;
   }
   return count;
 }

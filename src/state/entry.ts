@@ -57,8 +57,8 @@ const AgentEntry = z.object({
   traceUser: optional(z.string()),
   /** The span of the call that started it; undefined if no call did. */
   parent: optional(z.string()),
-  /** The lines of the prompts of the turn that started it: it is sent as that turn is. */
-  promptLines: optional(z.array(count)),
+  /** The first bytes of the prompts of the turn that started it: it is sent as that turn is. */
+  prompts: optional(z.array(count)),
   /** The id of that call, and the task id that a workflow has while it runs. */
   call: optional(z.string()),
   task: optional(z.string()),
@@ -78,6 +78,8 @@ export const SessionRecord = z.object({
   path: optional(z.string()),
   /** The first prompt of the session: a session that begins with the same prompt is a fork of it. */
   first: optional(z.string()),
+  /** Up to which line the first cc-langfuse has sent it. */
+  seedLine: optional(count),
   facts: z.array(Fact),
 });
 export type SessionRecord = z.infer<typeof SessionRecord>;
@@ -94,11 +96,14 @@ const progressFields = {
   /** Where that turn starts, by line and by byte: the next run reads it again, since it may have grown. So may earlier ones. */
   turnLine: optional(count),
   offset: optional(count),
+  /** Where that turn ended when it was acknowledged, and a hash of it: if the transcript has changed, it is read from its beginning. */
+  end: optional(count),
+  hash: optional(z.string()),
   /** How many turns come before that place, if it is not all but one. */
   turnsBefore: optional(count),
-  /** Its first prompt, to check that it is still the same turn. */
+  /** Its first prompt. */
   prompt: optional(z.string()),
-  /** The first lines of the last turns' prompts, by the id that hooks are told: a later prompt can have the id of an earlier one. */
+  /** The first bytes of the last turns' prompts, by the id that hooks are told: a later prompt can have the id of an earlier one. */
   prompts: optional(z.record(z.string(), z.number())),
   /** Hashes of what was acknowledged as its root: it is sent again only if it has changed. */
   roots: optional(z.array(z.string())),
@@ -165,8 +170,8 @@ export function encodeSession(session: Session): string {
   return JSON.stringify({ version: 1, ...toRecord(session) });
 }
 
-function toRecord({ id, path, first, facts }: Session): SessionRecord {
-  return { id, path, first, facts };
+function toRecord({ id, path, first, seedLine, facts }: Session): SessionRecord {
+  return { id, path, first, seedLine, facts };
 }
 
 /** A change of what is known of a session. `doneStops` are those whose turns have been sent. */
@@ -207,9 +212,9 @@ export function listWaiting({ stops }: Consent, destination: string): Stop[] {
   return stops.filter(({ isDone, run }) => !isDone && run.destination === destination);
 }
 
-/** The last line of the turns that have been sent, wherever. */
-export function lastSentLine(all: Iterable<Progress>): number {
-  return Math.max(0, ...[...all].map(({ lastLine }) => lastLine));
+/** Up to which byte turns have been sent, wherever. */
+export function endOfSent(all: Iterable<Progress>): number {
+  return Math.max(0, ...[...all].map(({ end = 0 }) => end));
 }
 
 /** Whether a session has nothing that a later run must look for at a destination. */

@@ -1,23 +1,25 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
 import { optional } from '../shared/schema.js';
+import type { Place } from '../transcript/file/place.js';
 import {
+  addInOrder,
+  beginningOf,
   type Claim,
   hasEnded,
   isMutedNow,
   isSameRun,
   type Mute,
-  mergeByLine,
   openRun,
+  PlaceFields,
   type Run,
   RunIdentity,
 } from './runs.js';
 
-const line = z.number().check(z.int(), z.nonnegative());
 /** When it happened, in ms since 1970. */
 const when = { at: z.number() };
-/** The transcript's last line then. */
-const place = { after: line };
+/** The end of the transcript then. */
+const place = { after: PlaceFields };
 
 /**
  * What only a hook, a backfill or the user knows of a session. A fact is never changed: what is known of the session follows from all
@@ -45,7 +47,8 @@ export const Fact = z.discriminatedUnion('kind', [
     kind: z.literal('claim'),
     ...when,
     run: RunIdentity,
-    lines: z.array(z.number()),
+    /** The first bytes of the turn's prompts. */
+    prompts: z.array(z.number()),
     startedAt: optional(z.number()),
   }),
   /** Claude Code has ended a turn. It waits until the turn has been sent. */
@@ -54,7 +57,7 @@ export const Fact = z.discriminatedUnion('kind', [
     ...when,
     run: RunIdentity,
     /** How long the transcript was then. */
-    bytes: line,
+    bytes: z.number().check(z.int(), z.nonnegative()),
     promptId: optional(z.string()),
     /** A hash of the answer, of which the last line may not have been written by then. */
     answer: optional(z.string()),
@@ -66,7 +69,7 @@ export const Fact = z.discriminatedUnion('kind', [
     isDone: optional(z.boolean()),
   }),
   /** A backfill has sent what no run held. */
-  z.object({ kind: z.literal('took'), ...when, run: RunIdentity, fromLine: z.number(), toLine: z.number() }),
+  z.object({ kind: z.literal('took'), ...when, run: RunIdentity, from: PlaceFields, to: PlaceFields }),
   /** A destination was wrong, or there was none (empty): another one replaces it. */
   z.object({
     kind: z.literal('adopt'),
@@ -83,7 +86,7 @@ type FactOf<Kind extends Fact['kind']> = Extract<Fact, { kind: Kind }>;
 
 /** What follows from the facts of a session. */
 export interface Consent {
-  /** In the order of their lines. */
+  /** In the order of the transcript. */
   readonly runs: readonly Run[];
   /** Turns that belong to a run which nobody saw begin: each is named by its Stop. */
   readonly claims: readonly Claim[];
@@ -116,10 +119,10 @@ export function apply(known: Consent, fact: Fact): Consent {
     case 'stop':
       return { ...known, stops: [...stops, fact] };
     case 'claim':
-      return { ...known, claims: mergeByLine(claims, [toClaim(fact)]) };
+      return { ...known, claims: addInOrder(claims, toClaim(fact)) };
     case 'took': {
-      const { run, fromLine, toLine } = fact;
-      return { ...known, runs: mergeByLine(runs, [{ ...run, fromLine, toLine }]) };
+      const { run, from, to } = fact;
+      return { ...known, runs: addInOrder(runs, { ...run, from, to }) };
     }
     case 'adopt':
       return { ...known, runs: correct(runs, fact), claims: correct(claims, fact), stops: correctStops(stops, fact) };
@@ -140,7 +143,7 @@ export function finishStops(facts: readonly Fact[], done: readonly Stop[]): Fact
 /** Adds facts to those that are known. What a backfill took is one fact for each run, however often it goes on. */
 export function addFacts(before: readonly Fact[], added: readonly Fact[]): Fact[] {
   const isReplaced = (fact: Fact) =>
-    fact.kind === 'took' && added.some((each) => each.kind === 'took' && each.fromLine === fact.fromLine);
+    fact.kind === 'took' && added.some((each) => each.kind === 'took' && each.from.bytes === fact.from.bytes);
   const isKnown = (fact: Fact) => before.some((each) => isDeepStrictEqual(each, fact));
   return [...before.filter((fact) => !isReplaced(fact)), ...added.filter((fact) => !isKnown(fact))];
 }
@@ -148,26 +151,25 @@ export function addFacts(before: readonly Fact[], added: readonly Fact[]): Fact[
 /** Sources of sessions that may begin with a copy of another one. */
 const MAY_COPY = ['resume', 'fork'];
 
-/** SessionStart comes before its prompts: the lines that exist by then belong to earlier runs. */
+/** SessionStart comes before its prompts: what the transcript has by then belongs to earlier runs. */
 function begin({ runs, claims }: Consent, { run, source, after, at, alive }: FactOf<'start'>): readonly Run[] {
   const open = openRun(runs);
   const isJoined = open !== undefined && isAlive(open, alive);
   if (open && isSameRun(open, run))
-    return isJoined ? runs : mergeByLine(runs, [{ ...open, process: run.process ?? open.process }]);
-  // A compaction begins no process, so it tells nothing of the lines before it.
+    return isJoined ? runs : addInOrder(runs, { ...open, process: run.process ?? open.process });
+  // A compaction begins no process, so it tells nothing of what was written before it.
   if (source === 'compact') return runs;
   const ended = endOpen(runs, { after, at });
   // With another process at work in the session, a turn belongs to the one whose Stop names it.
-  const toLine = isJoined ? after : findEarlyEnd(claims, after, run);
-  const mayCopy = (after === 0 && MAY_COPY.includes(source)) || undefined;
-  return mergeByLine(ended, [{ ...run, fromLine: after + 1, toLine, startedAt: at, mayCopy }]);
+  const to = isJoined ? after : findEarlyEnd(claims, after, run);
+  const mayCopy = (after.bytes === 0 && MAY_COPY.includes(source)) || undefined;
+  return addInOrder(ended, { ...run, from: after, to, startedAt: at, mayCopy });
 }
 
-/** The last prompt of a run whose later events, its end among them, were faster than its start; undefined if it goes on. */
-function findEarlyEnd(claims: readonly Claim[], after: number, run: RunIdentity): number | undefined {
-  const own = claims.filter((claim) => claim.fromLine > after && isSameRun(claim, run));
-  const isOver = own.length > 0 && own.every(({ endedAt }) => endedAt !== undefined);
-  return isOver ? Math.max(...own.flatMap(({ lines }) => lines)) : undefined;
+/** The end of a run whose later events, its end among them, were faster than its start; undefined if it goes on. */
+function findEarlyEnd(claims: readonly Claim[], after: Place, run: RunIdentity): Place | undefined {
+  const own = claims.filter((claim) => beginningOf(claim) >= after.bytes && isSameRun(claim, run));
+  return own.every(hasEnded) ? own.at(-1)?.to : undefined;
 }
 
 /** What is added to the transcript before another run begins was written with tracing off. */
@@ -176,13 +178,14 @@ function endOwn({ runs, claims }: Consent, { run, at, after, alive }: FactOf<'en
   const open = openRun(runs);
   return {
     runs: open && isOwn(open) ? endOpen(runs, { after, at }) : runs,
-    claims: claims.map((claim) => (!hasEnded(claim) && isOwn(claim) ? { ...claim, endedAt: at } : claim)),
+    claims: claims.map((claim) => (!hasEnded(claim) && isOwn(claim) ? { ...claim, endedAt: at, to: after } : claim)),
   };
 }
 
-function endOpen(runs: readonly Run[], { after, at }: { readonly after: number; readonly at: number }) {
+function endOpen(runs: readonly Run[], { after, at }: { readonly after: Place; readonly at: number }) {
   const open = openRun(runs);
-  return open ? mergeByLine(runs, [{ ...open, toLine: Math.max(after, open.fromLine - 1), endedAt: at }]) : runs;
+  if (!open) return runs;
+  return addInOrder(runs, { ...open, to: after.bytes > open.from.bytes ? after : open.from, endedAt: at });
 }
 
 function isAlive({ process }: RunIdentity, alive: readonly string[]): boolean {
@@ -194,16 +197,16 @@ function mute(mutes: readonly Mute[], { after, at, process }: FactOf<'mute'>): r
   const last = mutes.at(-1);
   return last && isMutedNow(mutes)
     ? [...mutes.slice(0, -1), { ...last, process: process ?? last.process }]
-    : [...mutes, { fromLine: after + 1, since: at, process }];
+    : [...mutes, { from: after, since: at, process }];
 }
 
 function unmute(mutes: readonly Mute[], { after, at }: FactOf<'unmute'>): readonly Mute[] {
   const last = mutes.at(-1);
-  return last && isMutedNow(mutes) ? [...mutes.slice(0, -1), { ...last, toLine: after, until: at }] : mutes;
+  return last && isMutedNow(mutes) ? [...mutes.slice(0, -1), { ...last, to: after, until: at }] : mutes;
 }
 
-function toClaim({ run, lines, startedAt }: FactOf<'claim'>): Claim {
-  return { ...run, fromLine: Math.min(...lines), lines, startedAt };
+function toClaim({ run, prompts, startedAt }: FactOf<'claim'>): Claim {
+  return { ...run, prompts, startedAt };
 }
 
 function correctStops(stops: readonly Stop[], fact: FactOf<'adopt'>): readonly Stop[] {

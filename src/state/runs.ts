@@ -1,6 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
 import { optional } from '../shared/schema.js';
+import { BEGINNING, type Place } from '../transcript/file/place.js';
+
+export const PlaceFields = z.object({ bytes: z.number().check(z.int(), z.nonnegative()), hash: z.string() });
 
 /** What started a run of Claude Code in a session, or a backfill, where its turns are sent, and under which settings. */
 export const RunIdentity = z.object({
@@ -22,13 +25,13 @@ export const RunIdentity = z.object({
 export type RunIdentity = z.infer<typeof RunIdentity>;
 
 /**
- * A run, and its lines. A turn belongs to the run in which its prompt was given, whichever run sends it. Lines of no run were written
- * with tracing off.
+ * A run, and its part of the transcript. A turn belongs to the run in which its prompt was given, whichever run sends it. What is in
+ * no run was written with tracing off.
  */
 export interface Run extends RunIdentity {
-  readonly fromLine: number;
-  /** Its last line; undefined as long as the run may go on. */
-  readonly toLine?: number | undefined;
+  readonly from: Place;
+  /** Its end; undefined as long as the run may go on. */
+  readonly to?: Place | undefined;
   /** When it began and ended, in ms since 1970. */
   readonly startedAt?: number | undefined;
   readonly endedAt?: number | undefined;
@@ -38,32 +41,29 @@ export interface Run extends RunIdentity {
 
 /** A turn that a Stop has named, and the run that the Stop came from. */
 export interface Claim extends RunIdentity {
-  readonly fromLine: number;
-  /** The lines of its prompts. Those between them can be another process's. */
-  readonly lines: readonly number[];
+  /** The first bytes of its prompts. A prompt between them can be another process's. */
+  readonly prompts: readonly number[];
   /** When its first prompt was given, in ms since 1970. */
   readonly startedAt?: number | undefined;
-  /** When the session of that run ended, in ms since 1970. Until then the turn may grow. */
+  /** When the session of that run ended, in ms since 1970, and how long the transcript was then. Until then the turn may grow. */
   readonly endedAt?: number | undefined;
+  readonly to?: Place | undefined;
 }
 
-/** When the user has muted a session: the lines, and for what subagents write to their own files, the time in ms since 1970. */
+/** When the user has muted a session: a part of the transcript, and for what subagents write to their own files, the time in ms since 1970. */
 export interface Mute {
-  readonly fromLine: number;
-  readonly toLine?: number | undefined;
+  readonly from: Place;
+  readonly to?: Place | undefined;
   readonly since: number;
   readonly until?: number | undefined;
   /** The process of Claude Code that was told to be mute from its start. */
   readonly process?: string | undefined;
 }
 
-/** Whether a mute covers lines. An empty one, in which nothing was said, covers none. */
-export function coversLines(
-  { fromLine, toLine = Number.POSITIVE_INFINITY }: Mute,
-  first: number,
-  last: number,
-): boolean {
-  return fromLine <= toLine && first <= toLine && last >= fromLine;
+/** Whether a mute covers any of these bytes. An empty one, in which nothing was said, covers none. */
+export function coversBytes({ from, to }: Pick<Mute, 'from' | 'to'>, first: number, end: number): boolean {
+  const until = to?.bytes ?? Number.POSITIVE_INFINITY;
+  return from.bytes < until && first < until && end > from.bytes;
 }
 
 export function coversTime({ since, until = Number.POSITIVE_INFINITY }: Mute, at: number): boolean {
@@ -72,12 +72,12 @@ export function coversTime({ since, until = Number.POSITIVE_INFINITY }: Mute, at
 
 /** Whether the user has muted the session and has not unmuted it since. */
 export function isMutedNow(mutes: readonly Mute[] = []): boolean {
-  return mutes.length > 0 && mutes.at(-1)?.toLine === undefined;
+  return mutes.length > 0 && mutes.at(-1)?.to === undefined;
 }
 
-/** Returns the run that a prompt belongs to: the one that claims it, or else the one that holds its line. */
-export function findRun({ runs, claims = [] }: SessionRuns, line: number): Run | Claim | undefined {
-  return claims.find(({ lines }) => lines.includes(line)) ?? runAt(runs, line);
+/** Returns the run that a prompt belongs to, by its first byte: the one that claims it, or else the one that holds it. */
+export function findRun({ runs, claims = [] }: SessionRuns, prompt: number): Run | Claim | undefined {
+  return claims.find(({ prompts }) => prompts.includes(prompt)) ?? runAt(runs, prompt);
 }
 
 /** All runs of a session, those included of which only claims are known. */
@@ -91,15 +91,15 @@ interface SessionRuns {
 }
 
 /** A run that goes on ends where the next one begins. */
-function runAt(runs: readonly Run[], line: number): Run | undefined {
-  const run = runs.findLast(({ fromLine }) => fromLine <= line);
-  return run?.toLine === undefined || line <= run.toLine ? run : undefined;
+function runAt(runs: readonly Run[], prompt: number): Run | undefined {
+  const run = runs.findLast(({ from }) => from.bytes <= prompt);
+  return run?.to === undefined || prompt < run.to.bytes ? run : undefined;
 }
 
 /** Returns the run that goes on, if there is one. */
 export function openRun(runs: readonly Run[]): Run | undefined {
   const last = runs.at(-1);
-  return last && last.toLine === undefined ? last : undefined;
+  return last && last.to === undefined ? last : undefined;
 }
 
 /** Whether two runs would send a turn alike, or did before another destination replaced that of the first. */
@@ -112,25 +112,38 @@ function describe({ destination, given, parent, seed, metadata, experiment }: Ru
   return { destination, given, parent, seed, metadata, experiment };
 }
 
-/** Adds runs or claims in the order of their lines; one that begins at the same line is replaced. */
-export function mergeByLine<T extends { readonly fromLine: number }>(before: readonly T[], changed: readonly T[]): T[] {
-  const others = before.filter(({ fromLine }) => !changed.some((each) => each.fromLine === fromLine));
-  return [...others, ...changed].toSorted((a, b) => a.fromLine - b.fromLine);
+/** Adds a run or a claim in the order of the transcript; one that begins at the same byte is replaced. */
+export function addInOrder<T extends Run | Claim>(before: readonly T[], added: T): T[] {
+  const others = before.filter((each) => beginningOf(each) !== beginningOf(added));
+  return [...others, added].toSorted((a, b) => beginningOf(a) - beginningOf(b));
+}
+
+/** The first byte of a run or of a claimed turn. */
+export function beginningOf(run: Run | Claim): number {
+  return 'prompts' in run ? Math.min(...run.prompts) : run.from.bytes;
 }
 
 /** Whether nothing more of a run will be written. */
 export function hasEnded(run: Run | Claim): boolean {
-  return 'lines' in run ? run.endedAt !== undefined : run.toLine !== undefined;
+  return 'prompts' in run ? run.endedAt !== undefined : run.to !== undefined;
 }
 
-/** Returns the parts of the lines up to a line that belong to no run. */
-export function findGaps(runs: readonly Run[], upTo: number): { fromLine: number; toLine: number }[] {
-  const gaps: { fromLine: number; toLine: number }[] = [];
-  let next = 1;
-  for (const { fromLine, toLine = Number.POSITIVE_INFINITY } of runs) {
-    if (fromLine > next) gaps.push({ fromLine: next, toLine: Math.min(fromLine - 1, upTo) });
-    next = Math.max(next, toLine + 1);
+/** A part of a transcript that belongs to no run. */
+export interface Gap {
+  /** The end of the run before it, or the beginning of the transcript. */
+  readonly from: Place;
+  /** The first byte after it. */
+  readonly to: number;
+}
+
+/** Returns the gaps up to a byte. */
+export function findGaps(runs: readonly Run[], upTo: number): Gap[] {
+  const gaps: Gap[] = [];
+  let next: Place | undefined = BEGINNING;
+  for (const { from, to } of runs) {
+    if (next) gaps.push({ from: next, to: Math.min(from.bytes, upTo) });
+    if (next && (to === undefined || to.bytes > next.bytes)) next = to;
   }
-  if (next <= upTo) gaps.push({ fromLine: next, toLine: upTo });
-  return gaps.filter(({ fromLine, toLine }) => fromLine <= toLine);
+  if (next) gaps.push({ from: next, to: upTo });
+  return gaps.filter(({ from, to }) => from.bytes < to);
 }

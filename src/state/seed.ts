@@ -27,10 +27,9 @@ export function readSeeds(stateFolder: string): ReadonlyMap<string, Seed> {
   );
 }
 
-/** What follows may have been written with tracing off. */
 function toSeed(id: string, { last_line: lastLine, turn_count: turnCount, updated }: z.infer<typeof SeedEntry>): Seed {
   return {
-    session: newSession(id, [{ kind: 'took', at: 0, run: {}, fromLine: 1, toLine: lastLine }]),
+    session: { ...newSession(id), seedLine: lastLine },
     progress: { lastLine, turnCount, updated, acknowledged: lastLine > 0 || undefined },
   };
 }

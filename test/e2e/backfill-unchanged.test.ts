@@ -72,6 +72,7 @@ test('a transcript that was rewritten to the same size is read again', async () 
   const { length } = workplace.server.roots;
   rename();
   expect(statSync(path)).toMatchObject({ size, ino });
+  workplace.letIdle();
   await send();
   expect(workplace.server.roots).toHaveLength(2 * length);
 });

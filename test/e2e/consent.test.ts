@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LangfuseServer } from '../support/langfuse-server.js';
@@ -460,4 +460,95 @@ test('a session that is muted while a Stop waits for its answer is sent no furth
   appendLines(path(), assistant('m1', 'answer 1', { timestamp: at(15) }));
   await stopped;
   expect(words()).toEqual([]);
+});
+
+describe('a transcript that was rewritten keeps what was to stay', () => {
+  const linesOf = () => readFileSync(path(), 'utf8').split('\n').slice(0, -1);
+  const rewrite = (lines: readonly string[]) => writeFileSync(path(), `${lines.join('\n')}\n`);
+  const other = (n: number) => JSON.stringify({ type: 'system', subtype: 'informational', content: `note ${n}` });
+
+  /** Three turns, of which the second ran with tracing off. */
+  beforeEach(async () => {
+    await hook('SessionStart', { source: 'startup' });
+    say(1);
+    await stop(1);
+    await hook('SessionEnd');
+    await hook('SessionStart', { source: 'resume', env: OFF });
+    say(2);
+    await hook('SessionEnd', { env: OFF });
+    await hook('SessionStart', { source: 'resume' });
+    say(3);
+    await stop(3);
+    expect(words()).toEqual(['question 1', 'question 3']);
+  });
+
+  const removed = () => rewrite(linesOf().slice(2));
+  const added = () => rewrite([other(1), other(2), ...linesOf()]);
+  const moved = () => rewrite([...linesOf().slice(2), ...linesOf().slice(0, 2)]);
+
+  test.each([
+    ['its first lines were removed', removed],
+    ['lines were added before it', added],
+    ['its lines are in another order', moved],
+  ])('if %s', async (_, change) => {
+    change();
+    say(4);
+    await stop(4);
+    await hook('SessionEnd');
+    await recover();
+    expect(words()).not.toContain('question 2');
+    expect(words()).toContain('question 4');
+    expect(everything()).not.toContain('answer 2');
+  });
+
+  test('and what was muted', async () => {
+    await command('mute', SESSION);
+    say(4, { timestamp: new Date().toISOString() });
+    await command('unmute', SESSION);
+    say(5);
+    await stop(5);
+    removed();
+    say(6);
+    await stop(6);
+    await command('backfill', SESSION, '--yes', '--force');
+    expect(words()).not.toContain('question 4');
+    expect(words()).toContain('question 6');
+  });
+});
+
+describe('an event in the middle of a line', () => {
+  /** Writes the first half of a turn's lines, lets something happen, then writes the rest. */
+  async function interrupted(n: number, event: () => Promise<unknown>): Promise<void> {
+    const before = existsSync(path()) ? readFileSync(path()) : Buffer.alloc(0);
+    say(n);
+    const whole = readFileSync(path());
+    writeFileSync(path(), whole.subarray(0, before.length + 20));
+    await event();
+    writeFileSync(path(), whole);
+  }
+
+  test('that begins a run, or ends one with tracing off, does not claim the line', async () => {
+    await hook('SessionStart', { source: 'startup' });
+    say(1);
+    await stop(1);
+    await hook('SessionEnd');
+    await interrupted(2, () => hook('SessionStart', { source: 'resume' }));
+    say(3);
+    await stop(3);
+    await hook('SessionEnd');
+    await recover();
+    expect(words()).toEqual(['question 1', 'question 3', 'question 90']);
+  });
+
+  test('that mutes the session mutes the turn of the line', async () => {
+    await hook('SessionStart', { source: 'startup' });
+    say(1);
+    await stop(1);
+    await interrupted(2, () => command('mute', SESSION));
+    await stop(2);
+    await command('unmute', SESSION);
+    say(3);
+    await stop(3);
+    expect(words()).toEqual(['question 1', 'question 3']);
+  });
 });

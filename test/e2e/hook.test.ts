@@ -12,6 +12,7 @@ import {
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { BEGINNING, Places } from '../../src/transcript/file/place.js';
 import {
   appendLines,
   assistant,
@@ -63,6 +64,7 @@ describe('one hook after another', () => {
     expect(await workplace.hook(payload())).toMatchObject(quietly);
     expect(names().filter((name) => name.startsWith('Turn'))).toEqual(['Turn 1', 'Turn 2']);
     append(...turnLines(3));
+    const startOf = (n: number) => jsonLines([1, 2, 3].slice(0, n - 1).flatMap((each) => turnLines(each))).length;
     await workplace.hook(payload());
     await workplace.hook(payload({ hook_event_name: 'SessionEnd' }));
     expect(names().filter((name) => name.startsWith('Turn'))).toEqual(['Turn 1', 'Turn 2', 'Turn 3']);
@@ -72,14 +74,16 @@ describe('one hook after another', () => {
       facts: ['start', 'stop', 'end'].map((kind) => expect.objectContaining({ kind })),
       stops: [expect.objectContaining({ promptId: 'p3', isDone: true })],
       endedAt: expect.any(Number),
-      prompts: { p1: 1, p2: 3, p3: 5 },
+      prompts: Object.fromEntries([1, 2, 3].map((n) => [`p${n}`, startOf(n)])),
       claims: [],
       mutes: [],
       lastLine: 6,
       sentLine: 6,
       turnCount: 3,
       turnLine: 5,
-      offset: statSync(transcript()).size - jsonLines(turnLines(3)).length,
+      offset: startOf(3),
+      end: statSync(transcript()).size,
+      hash: expect.stringMatching(/^[0-9a-f]{16}$/),
       prompt: 'u3',
       roots: [expect.stringMatching(/^[0-9a-f]{16}$/)],
       first: 'u1',
@@ -88,8 +92,8 @@ describe('one hook after another', () => {
       acknowledged: true,
       runs: [
         {
-          fromLine: 1,
-          toLine: 6,
+          from: BEGINNING,
+          to: new Places(transcript()).at(),
           startedAt: expect.any(Number),
           endedAt: expect.any(Number),
           destination: workplace.state[SESSION]?.destination,
@@ -202,7 +206,7 @@ describe('a transcript that was cut', () => {
     await workplace.hook(payload());
     const roots = workplace.server.observations.filter(({ parentId }) => parentId === undefined);
     expect(roots.map(({ name }) => name)).toEqual(Array.from({ length: 24 }, (_, n) => `Turn ${n + 1}`));
-    expect(messages()).toContain('the transcript has been changed, it is read from further back');
+    expect(messages()).toContain('the transcript has been changed, it is read from its beginning');
   });
 
   test('to fewer lines than the first cc-langfuse recorded is read from the top', async () => {
@@ -293,7 +297,7 @@ describe('the session that this one continues', () => {
     const folder = sessionFile(workplace.stateFolder, previous, '');
     mkdirSync(folder, { recursive: true });
     const run = { destination: 'another', given: {} };
-    const facts = [{ kind: 'start', at: 1, after: 0, source: 'startup', run, alive: [] }];
+    const facts = [{ kind: 'start', at: 1, after: BEGINNING, source: 'startup', run, alive: [] }];
     writeFileSync(join(folder, 'session.json'), JSON.stringify({ version: 1, id: previous, facts }));
     await workplace.hookAlone(payload({ prompt_id: 'p2' }));
     rmSync(join(workplace.stateFolder, 'cc-langfuse_sessions'), { recursive: true });
@@ -623,7 +627,7 @@ describe('no request is sent', () => {
     write(turnLines(1));
     await workplace.hook(payload({ hook_event_name: 'SessionStart', source: 'startup' }));
     expect(workplace.server.requests).toEqual([]);
-    expect(workplace.state[SESSION]).toMatchObject({ runs: [{ fromLine: 1 }], path: transcript() });
+    expect(workplace.state[SESSION]).toMatchObject({ runs: [{ from: BEGINNING }], path: transcript() });
     rmSync(transcript());
     expect(await workplace.hook(payload({ hook_event_name: 'SessionStart' }))).toMatchObject(quietly);
     expect(workplace.log).toEqual([]);

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { buildCommand } from '../../src/commands/setup/program-path.js';
+import { BEGINNING, Places } from '../../src/transcript/file/place.js';
 import { appendLines, appendTurn, at, lastPromptId, SESSION, user } from '../support/lines.js';
 import { type Environment, LAUNCHER, POLL, PROGRAM, run, Workplace } from '../support/program.js';
 import { removeFolder } from '../support/remove-folder.js';
@@ -236,7 +237,7 @@ test('whenever the launcher is killed, no turn is lost or doubled once a later e
     { ...workplace.env, ...HEADLESS },
     JSON.stringify(describeEvent('SessionStart', { source: 'startup' })),
   );
-  expect(workplace.state[SESSION]).toMatchObject({ runs: [{ fromLine: 1 }] });
+  expect(workplace.state[SESSION]).toMatchObject({ runs: [{ from: BEGINNING }] });
   for (let n = 1; n <= 24; n += 1) {
     appendTurn(path(), n);
     const { exitCode, signal, output } = await launch('Stop', {
@@ -420,13 +421,14 @@ describe('a worker that starts late', () => {
     appendTurn(path(), 1);
     await launch('Stop', wait);
     await launch('SessionEnd', wait);
+    const end = new Places(path()).at();
     await late('SessionStart', { payload: startOf('resume') }, async () => {
       // The user pressed Esc, so no Stop comes.
       appendLines(path(), user('question 2', { uuid: 'u2', timestamp: at(20) }));
       appendLines(path(), user('[Request interrupted by user]', { uuid: 'i2', timestamp: at(21) }));
       appendTurn(path(), 3);
     });
-    expect(workplace.state[SESSION]?.runs).toMatchObject([{ toLine: 2 }, { fromLine: 3 }]);
+    expect(workplace.state[SESSION]?.runs).toMatchObject([{ to: end }, { from: end }]);
   });
 
   test('does not begin a run again that has ended by then', async () => {
@@ -435,7 +437,7 @@ describe('a worker that starts late', () => {
       await launch('Stop', wait);
       await launch('SessionEnd', wait);
     });
-    expect(workplace.state[SESSION]?.runs).toMatchObject([{ fromLine: 1, toLine: 1 }]);
+    expect(workplace.state[SESSION]?.runs).toMatchObject([{ from: BEGINNING, to: new Places(path()).at() }]);
     expect(turns()).toEqual(['Turn 1']);
   });
 });

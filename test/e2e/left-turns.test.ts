@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Places } from '../../src/transcript/file/place.js';
 import type { Hanging } from '../support/langfuse-server.js';
 import { allTurns, HEADLESS, LaunchedHooks, sessionId, stopOf } from '../support/launched-hooks.js';
 import {
@@ -290,7 +291,7 @@ describe('a turn that was left', () => {
     await expectWaiting(2);
     renewLastStop();
     await hooks.launch('SessionEnd', { more: { reason: 'clear' } });
-    await expect.poll(() => hooks.readRuns()?.[0]?.toLine, POLL).toBeDefined();
+    await expect.poll(() => hooks.readRuns()?.[0]?.to, POLL).toBeDefined();
     hanging.release();
     await waitBriefly(() => hooks.waiting().length < 2);
     appendLines(path, assistant('m3', 'answer 2', chain('a3', 'r2', 25)));
@@ -411,7 +412,7 @@ describe('a SessionEnd', () => {
     appendLines(path, user('[Request interrupted by user]', { promptId: 'p1', ...chain('i1', 'r1', 13) }));
     // Its worker waits for the follower, whose request has no answer yet.
     await hooks.launch('SessionEnd', { env: live, more: { reason: 'prompt_input_exit' } });
-    await expect.poll(() => hooks.readRuns()?.[0]?.toLine, POLL).toBe(4);
+    await expect.poll(() => hooks.readRuns()?.[0]?.to, POLL).toEqual(new Places(path).at());
     await hooks.launch('SessionStart', { env: live, more: { source: 'resume' } });
     await expect.poll(hooks.readRuns, POLL).toHaveLength(2);
     appendLines(

@@ -1,14 +1,33 @@
 import { describe, expect, test } from 'vitest';
-import { Ledger } from '../../src/export/ledger.js';
+import { Ledger, type TranscriptPlaces } from '../../src/export/ledger.js';
 import { apply, type Consent, NO_CONSENT, type Stop } from '../../src/state/facts.js';
 import type { Run, RunIdentity } from '../../src/state/runs.js';
+import type { Place } from '../../src/transcript/file/place.js';
 import type { Turn } from '../../src/transcript/turns/turn.js';
 import { groupTurns, ms, turnLines } from '../support/lines.js';
 
-/** Three turns of two lines each: they begin at lines 1, 3 and 5. */
-const [first, second, third] = groupTurns([1, 2, 3].flatMap((n) => turnLines(n, { promptId: `p${n}` }))).all;
+/** Three turns of 100 bytes each. */
+const turns = groupTurns([1, 2, 3].flatMap((n) => turnLines(n, { promptId: `p${n}` }))).all;
+const [first, second, third] = turns.map((turn, index) => placeAt(turn, index * 100));
 if (!first || !second || !third) throw new Error('expected three turns');
 const all = [first, second, third];
+
+function placeAt(turn: Turn, offset: number): Turn {
+  const { prompts, start } = turn;
+  return { ...turn, prompts: [{ ...prompts[0], offset }], start: { ...start, offset }, end: offset + 100 };
+}
+
+const place = (bytes: number): Place => ({ bytes, hash: '' });
+/** A transcript that nobody has rewritten. */
+const PLACES: TranscriptPlaces = { at: place, isIntact: () => true, afterLine: (line) => line * 50 };
+const run = (identity: RunIdentity, from: number, to?: number, more: Partial<Run> = {}): Run => ({
+  ...identity,
+  from: place(from),
+  ...(to !== undefined && { to: place(to) }),
+  ...more,
+});
+const ledgerOf = (known: Consent, destination: string, options?: ConstructorParameters<typeof Ledger>[3]) =>
+  new Ledger(known, destination, PLACES, options);
 
 /** When the events of these tests came. */
 const AT = 17;
@@ -20,179 +39,180 @@ const withStop = (known: Consent, run: RunIdentity, more: Partial<Stop>): Consen
   stops: [{ kind: 'stop', at: AT, run, bytes: 0, isAfterFeedback: false, running: [], ...more }],
 });
 const stopped = (known: Consent, run: RunIdentity, promptId: string, destination = run.destination ?? '') =>
-  new Ledger(withStop(known, run, { promptId }), destination);
-const claimOf = (line: number, startedAt: number) => ({ kind: 'claim', at: AT, run: atA, lines: [line], startedAt });
+  ledgerOf(withStop(known, run, { promptId }), destination);
+const claimOf = (prompt: number, startedAt: number) => ({
+  kind: 'claim',
+  at: AT,
+  run: atA,
+  prompts: [prompt],
+  startedAt,
+});
 const [atA, atB] = [identityOf('A'), identityOf('B')];
 
 describe('the runs of a turn', () => {
-  const ledger = new Ledger(
-    entryOf([
-      { ...atA, fromLine: 1, toLine: 2 },
-      { ...atB, fromLine: 5 },
-    ]),
-    'A',
-  );
+  const ledger = ledgerOf(entryOf([run(atA, 0, 100), run(atB, 200)]), 'A');
 
   test('are known only if all of its prompts were given in runs for this destination', () => {
-    expect(ledger.findRuns([1])).toEqual([{ ...atA, fromLine: 1, toLine: 2 }]);
-    expect(ledger.findRuns([3])).toBeUndefined();
-    expect(ledger.findRuns([5])).toBeUndefined();
-    expect(ledger.findRuns([1, 3])).toBeUndefined();
-    expect(ledger.findRuns([1, 5])).toBeUndefined();
+    expect(ledger.findRuns([0])).toEqual([run(atA, 0, 100)]);
+    expect(ledger.findRuns([100])).toBeUndefined();
+    expect(ledger.findRuns([200])).toBeUndefined();
+    expect(ledger.findRuns([0, 100])).toBeUndefined();
+    expect(ledger.findRuns([0, 200])).toBeUndefined();
   });
 
   test('are each named once, since the settings of all of them count', () => {
-    const strict = { ...identityOf('A', 'y'), fromLine: 3 };
-    const mixed = new Ledger(entryOf([{ ...atA, fromLine: 1 }, strict, { ...atA, fromLine: 5 }]), 'A');
-    expect(mixed.findRuns([1, 3, 5])).toEqual([{ ...atA, fromLine: 1 }, strict]);
-    expect(mixed.findAllRuns()).toEqual([{ ...atA, fromLine: 1 }, strict]);
+    const strict = run(identityOf('A', 'y'), 100);
+    const mixed = ledgerOf(entryOf([run(atA, 0), strict, run(atA, 200)]), 'A');
+    expect(mixed.findRuns([0, 100, 200])).toEqual([run(atA, 0), strict]);
+    expect(mixed.findAllRuns()).toEqual([run(atA, 0), strict]);
   });
 
-  test('of the whole session are unknown if some lines belong to no run', () => {
+  test('of the whole session are unknown if a part of it belongs to no run', () => {
     expect(ledger.findAllRuns()).toBeUndefined();
+  });
+
+  test('are unknown if the transcript has been rewritten since they began or ended', () => {
+    const entry = entryOf([run(atA, 0, 100), run(atA, 100)]);
+    const changed = { ...PLACES, isIntact: ({ bytes }: Place) => bytes !== 100 };
+    expect([0, 100].map((prompt) => new Ledger(entry, 'A', changed).findRuns([prompt]))).toEqual([
+      undefined,
+      undefined,
+    ]);
   });
 });
 
-/** Lets a ledger see all turns, as an export does that reads the whole file. Each is 100 bytes long. */
+test('what the first cc-langfuse has sent ends after as many lines as it recorded', () => {
+  const ledger = ledgerOf({ ...NO_CONSENT, seedLine: 4 } as Consent, 'A');
+  expect(ledger.takeAdded()).toEqual([{ kind: 'took', at: 0, run: {}, from: place(0), to: place(200) }]);
+  expect(all.map((turn) => ledger.isKnown(turn))).toEqual([true, true, false]);
+});
+
+/** Lets a ledger see all turns, as an export does that reads the whole file. */
 function claimAll(ledger: Ledger, isCopy = (_: Turn) => false) {
-  for (const [place, turn] of all.entries()) ledger.claim([withOffset(turn, place * 100)], readTo(place), isCopy);
+  for (const [index, turn] of all.entries()) ledger.claim([turn], readTo(index), isCopy);
   return ledger.takeAdded();
 }
 
-const withOffset = (turn: Turn, offset: number): Turn => ({ ...turn, start: { ...turn.start, offset } });
-
 /** The last turn ends with the file; the others with the prompt of the next one. */
-const readTo = (place: number) => (place === 2 ? Number.POSITIVE_INFINITY : (place + 1) * 100 + 50);
+const readTo = (index: number) => (index === 2 ? Number.POSITIVE_INFINITY : (index + 1) * 100 + 50);
 
 describe('a Stop that names the prompt of a turn', () => {
   test('claims that turn alone, of a session that was unknown', () => {
     const ledger = stopped(NO_CONSENT, atA, 'p2', 'A');
-    expect(claimAll(ledger)).toEqual([claimOf(3, ms(20))]);
-    expect([1, 3, 5].map((line) => ledger.findRuns([line])?.length)).toEqual([undefined, 1, undefined]);
+    expect(claimAll(ledger)).toEqual([claimOf(100, ms(20))]);
+    expect([0, 100, 200].map((prompt) => ledger.findRuns([prompt])?.length)).toEqual([undefined, 1, undefined]);
     expect(ledger.takeAdded()).toEqual([]);
   });
 
   test('takes it from the run of another, which nothing says has ended', () => {
-    const ledger = stopped(entryOf([{ ...atB, fromLine: 1 }]), atA, 'p3', 'A');
-    expect(claimAll(ledger)).toEqual([claimOf(5, ms(30))]);
-    expect(ledger.findRuns([3])).toBeUndefined();
+    const ledger = stopped(entryOf([run(atB, 0)]), atA, 'p3', 'A');
+    expect(claimAll(ledger)).toEqual([claimOf(200, ms(30))]);
+    expect(ledger.findRuns([100])).toBeUndefined();
   });
 
   test('claims nothing that is its own already, even under a destination that was corrected', () => {
-    const corrected = { ...atA, fromLine: 1, namedDestination: 'typo' };
+    const corrected = run(atA, 0, undefined, { namedDestination: 'typo' });
     expect(claimAll(stopped(entryOf([corrected]), atA, 'p2', 'A'))).toEqual([]);
     expect(claimAll(stopped(entryOf([corrected]), identityOf('typo'), 'p2', 'typo'))).toEqual([]);
   });
 
   test('claims nothing that was there when a process was seen to start, and nothing that a fork copied', () => {
-    const entry = entryOf([{ ...atA, fromLine: 5, startedAt: 1 }]);
+    const entry = entryOf([run(atA, 200, undefined, { startedAt: 1 })]);
     expect(claimAll(stopped(entry, atA, 'p2', 'A'))).toEqual([]);
     expect(claimAll(stopped(NO_CONSENT, atA, 'p2', 'A'), () => true)).toEqual([]);
   });
 });
 
 describe('a Stop that names no prompt', () => {
-  const stopAt = (bytes: number, known = NO_CONSENT) => new Ledger(withStop(known, atA, { bytes }), 'A');
+  const stopAt = (bytes: number, known = NO_CONSENT) => ledgerOf(withStop(known, atA, { bytes }), 'A');
 
   test('claims the last turn that began before it', () => {
-    expect(claimAll(stopAt(100))).toEqual([claimOf(1, ms(10))]);
-    expect(claimAll(stopAt(220))).toEqual([claimOf(3, ms(20))]);
-    expect(claimAll(stopAt(300))).toEqual([claimOf(5, ms(30))]);
+    expect(claimAll(stopAt(100))).toEqual([claimOf(0, ms(10))]);
+    expect(claimAll(stopAt(220))).toEqual([claimOf(100, ms(20))]);
+    expect(claimAll(stopAt(300))).toEqual([claimOf(200, ms(30))]);
   });
 
   test('claims the last one of turns that interleave', () => {
     const ledger = stopAt(900);
     ledger.claim(all, Number.POSITIVE_INFINITY, () => false);
-    expect(ledger.takeAdded()).toEqual([claimOf(5, ms(30))]);
+    expect(ledger.takeAdded()).toEqual([claimOf(200, ms(30))]);
   });
 
   test('claims nothing that was there when a process was seen to start', () => {
-    const entry = entryOf([{ ...atA, fromLine: 7, startedAt: 1 }]);
+    const entry = entryOf([run(atA, 300, undefined, { startedAt: 1 })]);
     expect(claimAll(stopAt(300, entry))).toEqual([]);
   });
 });
 
 test('a turn that its own run has sent to another destination is claimed by no other', () => {
   const lineSentTo = (destination: string) => (destination === 'B' ? 2 : 0);
-  const known = withStop(entryOf([{ ...atB, fromLine: 1 }]), atA, { promptId: 'p1' });
-  const ledger = new Ledger(known, 'A', { lineSentTo });
+  const known = withStop(entryOf([run(atB, 0)]), atA, { promptId: 'p1' });
+  const ledger = ledgerOf(known, 'A', { lineSentTo });
   expect(claimAll(ledger)).toEqual([]);
 });
 
 describe('an export is outdated', () => {
-  const now = new Ledger(entryOf([{ ...atA, fromLine: 1 }]), 'A');
+  const now = ledgerOf(entryOf([run(atA, 0)]), 'A');
 
   test('if the session has been muted, or a run of it has ended or begun', () => {
-    expect(now.isOutdated(entryOf([{ ...atA, fromLine: 1 }], { mutes: [{ fromLine: 4, since: AT }] }))).toBe(true);
-    expect(now.isOutdated(entryOf([{ ...atA, fromLine: 1, toLine: 3 }]))).toBe(true);
-    expect(
-      now.isOutdated(
-        entryOf([
-          { ...atA, fromLine: 1, toLine: 3 },
-          { ...atB, fromLine: 4 },
-        ]),
-      ),
-    ).toBe(true);
+    expect(now.isOutdated(entryOf([run(atA, 0)], { mutes: [{ from: place(150), since: AT }] }))).toBe(true);
+    expect(now.isOutdated(entryOf([run(atA, 0, 150)]))).toBe(true);
+    expect(now.isOutdated(entryOf([run(atA, 0, 150), run(atB, 150)]))).toBe(true);
   });
 
   test('by nothing else', () => {
-    expect(now.isOutdated(entryOf([{ ...atA, fromLine: 1 }], { claims: [{ ...atA, fromLine: 4, lines: [4] }] }))).toBe(
-      false,
-    );
+    const claims = [{ ...atA, prompts: [150] }];
+    expect(now.isOutdated(entryOf([run(atA, 0)], { claims }))).toBe(false);
   });
 });
 
 describe('a backfill', () => {
   const own = { destination: 'A', given: {} };
   const backfill = { own, takesAll: true };
-  const took = (fromLine: number, toLine: number) => ({
+  const took = (from: number, to: number) => ({
     kind: 'took',
     at: expect.any(Number),
     run: own,
-    fromLine,
-    toLine,
+    from: place(from),
+    to: place(to),
   });
 
-  test('takes the turns of no run, with the lines before them, and leaves the others', () => {
-    const ledger = new Ledger(entryOf([{ ...atB, fromLine: 3, toLine: 4 }]), 'A', backfill);
-    expect(ledger.take(first)).toEqual(took(1, 2));
+  test('takes the turns of no run, with what is before them, and leaves the others', () => {
+    const ledger = ledgerOf(entryOf([run(atB, 100, 200)]), 'A', backfill);
+    expect(ledger.take(first)).toEqual(took(0, 100));
     expect(all.map((turn) => ledger.mayTake(turn))).toEqual([true, false, true]);
-    expect(ledger.take(third)).toEqual(took(5, 6));
-    expect(ledger.findRuns([1])).toEqual([{ ...own, fromLine: 1, toLine: 2 }]);
+    expect(ledger.take(third)).toEqual(took(200, 300));
+    expect(ledger.findRuns([0])).toEqual([run(own, 0, 100)]);
     expect(ledger.hasChanged).toBe(false);
   });
 
   test('makes one run of turns that follow each other', () => {
-    const ledger = new Ledger(NO_CONSENT, 'A', backfill);
+    const ledger = ledgerOf(NO_CONSENT, 'A', backfill);
     ledger.take(first);
-    expect(ledger.take(second)).toEqual(took(1, 4));
+    expect(ledger.take(second)).toEqual(took(0, 200));
   });
 
-  test('records that it has looked at what is left of the lines of no run', () => {
-    const ledger = new Ledger(entryOf([{ ...atA, fromLine: 3, toLine: 4 }]), 'A', backfill);
-    ledger.fillGaps(7);
-    expect(ledger.takeAdded()).toEqual([took(1, 2), took(5, 7)]);
-    expect(ledger.gapsUpTo(7)).toEqual([]);
+  test('records that it has looked at what is left of no run', () => {
+    const ledger = ledgerOf(entryOf([run(atA, 100, 200)]), 'A', backfill);
+    ledger.fillGaps(350);
+    expect(ledger.takeAdded()).toEqual([took(0, 100), took(200, 350)]);
+    expect(ledger.hasGapBefore(350)).toBe(false);
   });
 });
 
 describe('a destination', () => {
-  const runs = [
-    { ...identityOf('typo'), fromLine: 1, toLine: 2 },
-    { given: {}, fromLine: 3, toLine: 4 },
-    { ...atB, fromLine: 5 },
-  ];
+  const runs = [run(identityOf('typo'), 0, 100), run({ given: {} }, 100, 200), run(atB, 200)];
   const adopt = (known: Consent, right: string, wrong: string): Consent => {
-    const ledger = new Ledger(known, right, { own: { ...identityOf(right), given: { LANGFUSE_TAGS: 'own' } } });
+    const ledger = ledgerOf(known, right, { own: { ...identityOf(right), given: { LANGFUSE_TAGS: 'own' } } });
     ledger.adopt((destination) => destination === wrong);
     return ledger.takeAdded().reduce(apply, known);
   };
 
   test('replaces those that were wrong or missing, and no other', () => {
     expect(adopt(entryOf(runs), 'A', 'typo').runs).toEqual([
-      { ...atA, fromLine: 1, toLine: 2, namedDestination: 'typo' },
-      { destination: 'A', given: {}, fromLine: 3, toLine: 4, namedDestination: '' },
-      { ...atB, fromLine: 5 },
+      run(atA, 0, 100, { namedDestination: 'typo' }),
+      run({ destination: 'A', given: {} }, 100, 200, { namedDestination: '' }),
+      run(atB, 200),
     ]);
   });
 
@@ -206,25 +226,31 @@ describe('a destination', () => {
   });
 
   test('gives the settings of its own run to what the first cc-langfuse has sent', () => {
-    expect(adopt(entryOf([{ fromLine: 1, toLine: 4 }]), 'A', 'typo').runs).toEqual([
-      { destination: 'A', given: { LANGFUSE_TAGS: 'own' }, fromLine: 1, toLine: 4, namedDestination: '' },
+    expect(adopt(entryOf([run({}, 0, 200)]), 'A', 'typo').runs).toEqual([
+      run({ destination: 'A', given: { LANGFUSE_TAGS: 'own' } }, 0, 200, { namedDestination: '' }),
     ]);
   });
 });
 
 describe('a mute', () => {
-  const muted = (fromLine: number, toLine?: number) =>
-    new Ledger(entryOf([], { mutes: [{ fromLine, toLine, since: Number.MAX_SAFE_INTEGER }] }), 'A');
+  const muted = (from: number, to?: number) =>
+    ledgerOf(entryOf([], { mutes: [{ ...run({}, from, to), since: Number.MAX_SAFE_INTEGER }] }), 'A');
 
-  test('holds for each turn that has a line in it', () => {
-    const of = (ledger: Ledger) => [first, second, third].map((turn) => ledger.isMuted(turn));
-    expect(of(muted(4, 4))).toEqual([false, true, false]);
-    expect(of(muted(2, 3))).toEqual([true, true, false]);
-    expect(of(muted(5))).toEqual([false, false, true]);
+  test('holds for each turn that has a byte in it', () => {
+    const of = (ledger: Ledger) => all.map((turn) => ledger.isMuted(turn));
+    expect(of(muted(150, 200))).toEqual([false, true, false]);
+    expect(of(muted(50, 150))).toEqual([true, true, false]);
+    expect(of(muted(200))).toEqual([false, false, true]);
+  });
+
+  test('holds by its time if the transcript has been rewritten', () => {
+    const mutes = [{ ...run({}, 150, 200), since: ms(30), until: ms(60) }];
+    const ledger = new Ledger(entryOf([], { mutes }), 'A', { ...PLACES, isIntact: () => false });
+    expect(all.map((turn) => ledger.isMuted(turn))).toEqual([false, false, true]);
   });
 
   test('goes on until it has an end', () => {
-    expect([muted(4, 4), muted(5)].map((each) => each.isMutedNow)).toEqual([false, true]);
-    expect(new Ledger(NO_CONSENT, 'A').isMutedNow).toBe(false);
+    expect([muted(150, 200), muted(200)].map((each) => each.isMutedNow)).toEqual([false, true]);
+    expect(ledgerOf(NO_CONSENT, 'A').isMutedNow).toBe(false);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isOver, type When } from '../../src/export/over.js';
+import { type AgentStatus, type AgentWhen, isDone, isOver, type When } from '../../src/export/over.js';
 import type { Stop } from '../../src/state/facts.js';
 import { hashAnswer } from '../../src/transcript/turns/answer.js';
 import { assistant, groupTurns, toolResult, toolUse, user } from '../support/lines.js';
@@ -68,4 +68,25 @@ test.each<[string, 'over' | 'open', object[], Stop[], Partial<When>]>([
   const [turn] = groupTurns(lines).all;
   if (!turn) throw new Error('expected a turn');
   expect(isOver(turn, stops, { ...NOTHING, ...when }) ? 'over' : 'open').toBe(expected);
+});
+
+const NOW = 10_000_000;
+const WORKING: AgentStatus = { changedAt: NOW, hasEnded: false, isListed: false };
+const OPEN: AgentWhen = { sessionEndedAt: undefined, idleBefore: NOW - 600_000, isRecovered: false };
+const idle = { changedAt: NOW - 600_001 };
+
+test.each<[string, 'done' | 'working', Partial<AgentStatus>, Partial<AgentWhen>]>([
+  ['works as long as nothing says that it is done', 'working', {}, {}],
+  ['is done if a line has recorded its end', 'done', { hasEnded: true }, {}],
+  ['is done if nothing has been written for long', 'done', idle, {}],
+  ['works if the Stop lists it, although its call has returned', 'working', { hasEnded: true, isListed: true }, {}],
+  ['works if the Stop lists it, however long it writes nothing', 'working', { ...idle, isListed: true }, {}],
+  ['is done if it was listed by a Stop of long ago', 'done', { ...idle, isListed: true }, { isRecovered: true }],
+  ['works if it was listed, and writes', 'working', { isListed: true }, { isRecovered: true }],
+  ['is done if its session has ended', 'done', {}, { sessionEndedAt: NOW }],
+  ['is done although it was listed when its session ended', 'done', { isListed: true }, { sessionEndedAt: NOW }],
+  ['is done with the lines that come just after the end of its session', 'done', {}, { sessionEndedAt: NOW - 2_000 }],
+  ['works in another session if it has written since its own ended', 'working', {}, { sessionEndedAt: NOW - 2_001 }],
+])('an agent %s', (_, expected, status, when) => {
+  expect(isDone({ ...WORKING, ...status }, { ...OPEN, ...when }) ? 'done' : 'working').toBe(expected);
 });

@@ -6,11 +6,13 @@ const A: RunIdentity = { destination: 'A', given: {} };
 const B: RunIdentity = { destination: 'B', given: {} };
 const [p1, p2] = ['1 here', '2 here'];
 
+const place = (bytes: number) => ({ bytes, hash: `h${bytes}` });
+
 type More = { readonly source?: string; readonly alive?: string[] };
 const start = (at: number, after: number, run: RunIdentity, { source = 'resume', alive = [] }: More = {}): Fact => ({
   kind: 'start',
   at,
-  after,
+  after: place(after),
   source,
   run,
   alive,
@@ -18,60 +20,66 @@ const start = (at: number, after: number, run: RunIdentity, { source = 'resume',
 const end = (at: number, after: number, run?: RunIdentity, alive: string[] = []): Fact => ({
   kind: 'end',
   at,
-  after,
+  after: place(after),
   run,
   alive,
 });
-const off = (at: number, after: number): Fact => ({ kind: 'off', at, after });
-const claim = (at: number, lines: number[], run: RunIdentity): Fact => ({ kind: 'claim', at, run, lines });
-const took = (at: number, fromLine: number, toLine: number): Fact => ({ kind: 'took', at, run: A, fromLine, toLine });
+const off = (at: number, after: number): Fact => ({ kind: 'off', at, after: place(after) });
+const claim = (at: number, prompts: number[], run: RunIdentity): Fact => ({ kind: 'claim', at, run, prompts });
+const took = (at: number, from: number, to: number): Fact => ({
+  kind: 'took',
+  at,
+  run: A,
+  from: place(from),
+  to: place(to),
+});
 const runsOf = (...facts: Fact[]) =>
-  fold(facts).runs.map(({ fromLine, toLine, destination }) => [destination, fromLine, toLine]);
-const claimsOf = (...facts: Fact[]) => fold(facts).claims.map(({ lines, endedAt }) => [lines, endedAt]);
+  fold(facts).runs.map(({ from, to, destination }) => [destination, from.bytes, to?.bytes]);
+const claimsOf = (...facts: Fact[]) => fold(facts).claims.map(({ prompts, endedAt }) => [prompts, endedAt]);
 
 describe('the runs that follow from facts', () => {
   test.each<[string, Fact[], unknown[]]>([
     ['nothing is known', [], []],
-    ['one goes on', [start(1, 0, A)], [['A', 1, undefined]]],
-    ['one has ended', [start(1, 0, A), end(2, 8, A)], [['A', 1, 8]]],
-    ['it ended before its first line', [start(1, 4, A), end(2, 2, A)], [['A', 5, 4]]],
+    ['one goes on', [start(1, 0, A)], [['A', 0, undefined]]],
+    ['one has ended', [start(1, 0, A), end(2, 8, A)], [['A', 0, 8]]],
+    ['it ended before its first byte', [start(1, 4, A), end(2, 2, A)], [['A', 4, 4]]],
     [
       'it was killed, and another one with its settings begins',
       [start(1, 0, A), start(2, 6, A)],
-      [['A', 1, undefined]],
+      [['A', 0, undefined]],
     ],
     [
       'it was killed, and one with others begins',
       [start(1, 0, A), start(2, 6, B)],
       [
-        ['A', 1, 6],
-        ['B', 7, undefined],
+        ['A', 0, 6],
+        ['B', 6, undefined],
       ],
     ],
     [
       'it ended, and is resumed',
       [start(1, 0, A), end(2, 4, A), start(3, 6, A)],
       [
-        ['A', 1, 4],
-        ['A', 7, undefined],
+        ['A', 0, 4],
+        ['A', 6, undefined],
       ],
     ],
     [
       'it is compacted under other settings',
       [start(1, 0, A), start(2, 6, B, { source: 'compact' })],
-      [['A', 1, undefined]],
+      [['A', 0, undefined]],
     ],
     ['a compaction is the first that is seen', [start(2, 6, A, { source: 'compact' })], []],
-    ['tracing was turned off', [start(1, 0, A), off(2, 5)], [['A', 1, 5]]],
-    ['another one ends', [start(1, 0, A), end(2, 5, B)], [['A', 1, undefined]]],
-    ['whichever goes on ends', [start(1, 0, A), end(2, 5)], [['A', 1, 5]]],
+    ['tracing was turned off', [start(1, 0, A), off(2, 5)], [['A', 0, 5]]],
+    ['another one ends', [start(1, 0, A), end(2, 5, B)], [['A', 0, undefined]]],
+    ['whichever goes on ends', [start(1, 0, A), end(2, 5)], [['A', 0, 5]]],
     [
       'a backfill took what was before it and in between',
-      [start(1, 4, B), end(2, 8, B), took(3, 1, 4), took(4, 9, 10)],
+      [start(1, 4, B), end(2, 8, B), took(3, 0, 4), took(4, 8, 10)],
       [
-        ['A', 1, 4],
-        ['B', 5, 8],
-        ['A', 9, 10],
+        ['A', 0, 4],
+        ['B', 4, 8],
+        ['A', 8, 10],
       ],
     ],
   ])('if %s', (_, facts, expected) => {
@@ -83,15 +91,15 @@ describe('the runs that follow from facts', () => {
     const second = { ...B, process: p2 };
     const both = [start(1, 0, first), start(2, 6, second, { alive: [p1] })];
     expect(runsOf(...both)).toEqual([
-      ['A', 1, 6],
-      ['B', 7, 6],
+      ['A', 0, 6],
+      ['B', 6, 6],
     ]);
   });
 
   test('with two processes under the same settings: the end of one is not that of the other', () => {
     const both = [start(1, 0, { ...A, process: p1 }), start(2, 6, { ...A, process: p2 }, { alive: [p1] })];
-    expect(runsOf(...both, end(3, 8, { ...A, process: p2 }, [p1]))).toEqual([['A', 1, undefined]]);
-    expect(runsOf(...both, end(3, 8, { ...A, process: p1 }))).toEqual([['A', 1, 8]]);
+    expect(runsOf(...both, end(3, 8, { ...A, process: p2 }, [p1]))).toEqual([['A', 0, undefined]]);
+    expect(runsOf(...both, end(3, 8, { ...A, process: p1 }))).toEqual([['A', 0, 8]]);
   });
 
   test('whatever the order in which they were written down', () => {
@@ -99,10 +107,10 @@ describe('the runs that follow from facts', () => {
     expect(fold(facts.toReversed())).toEqual(fold(facts));
   });
 
-  test('if the start of one was written after its end, up to the last prompt that its Stops named', () => {
+  test('if the start of one was written after its end', () => {
     const late = start(4, 2, A, { source: 'startup' });
-    expect(runsOf(claim(1, [3], A), claim(2, [5], A), end(3, 8, A), late)).toEqual([['A', 3, 5]]);
-    expect(runsOf(claim(1, [3], A), late)).toEqual([['A', 3, undefined]]);
+    expect(runsOf(claim(1, [2], A), claim(2, [4], A), end(3, 8, A), late)).toEqual([['A', 2, 8]]);
+    expect(runsOf(claim(1, [2], A), late)).toEqual([['A', 2, undefined]]);
   });
 });
 
@@ -114,27 +122,32 @@ test('what a Stop has named grows until its run ends', () => {
 });
 
 test('a mute goes on until the user ends it, whichever process was told of it', () => {
-  const mute = (at: number, after: number, process?: string): Fact => ({ kind: 'mute', at, after, process });
-  const unmute = (at: number, after: number): Fact => ({ kind: 'unmute', at, after });
+  const mute = (at: number, after: number, process?: string): Fact => ({
+    kind: 'mute',
+    at,
+    after: place(after),
+    process,
+  });
+  const unmute = (at: number, after: number): Fact => ({ kind: 'unmute', at, after: place(after) });
   expect(fold([mute(1, 4), mute(2, 6, p1), unmute(3, 8), unmute(4, 9), mute(5, 9)]).mutes).toEqual([
-    { fromLine: 5, toLine: 8, since: 1, until: 3, process: p1 },
-    { fromLine: 10, since: 5, process: undefined },
+    { from: place(4), to: place(8), since: 1, until: 3, process: p1 },
+    { from: place(9), since: 5, process: undefined },
   ]);
 });
 
 test('a destination that replaces a wrong one does so in what was known by then', () => {
   const adopt: Fact = { kind: 'adopt', at: 3, wrong: 'A', right: 'B' };
   expect(runsOf(start(1, 0, A), end(2, 4, A), adopt, start(4, 4, A))).toEqual([
-    ['B', 1, 4],
-    ['A', 5, undefined],
+    ['B', 0, 4],
+    ['A', 4, undefined],
   ]);
 });
 
 test('facts are kept once, and what a backfill took of a run as far as it came', () => {
-  const before = [start(1, 0, A), took(2, 1, 4)];
-  expect(addFacts(before, [start(1, 0, A), took(2, 1, 8), took(2, 9, 9)])).toEqual([
+  const before = [start(1, 0, A), took(2, 0, 4)];
+  expect(addFacts(before, [start(1, 0, A), took(2, 0, 8), took(2, 8, 9)])).toEqual([
     start(1, 0, A),
-    took(2, 1, 8),
-    took(2, 9, 9),
+    took(2, 0, 8),
+    took(2, 8, 9),
   ]);
 });

@@ -1,115 +1,121 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
-  coversLines,
+  addInOrder,
+  coversBytes,
   coversTime,
   findGaps,
   findRun,
   isSameRun,
-  mergeByLine,
   openRun,
   type Run,
 } from '../../src/state/runs.js';
 
-const run = (fromLine: number, toLine?: number, more: Partial<Run> = {}): Run => ({ fromLine, toLine, ...more });
+const place = (bytes: number) => ({ bytes, hash: '' });
+const run = (from: number, to?: number, more: Partial<Run> = {}): Run => ({
+  from: place(from),
+  to: to === undefined ? undefined : place(to),
+  ...more,
+});
 
 /** Runs in order, which do not overlap; only the last may be open. */
 const ledger = fc
   .tuple(fc.array(fc.tuple(fc.nat(3), fc.nat(4)), { maxLength: 5 }), fc.boolean())
   .map(([parts, isOpen]) => {
-    let next = 1;
-    return parts.map(([gap, length], place): Run => {
-      const fromLine = next + gap;
-      next = fromLine + length + 1;
-      return run(fromLine, isOpen && place === parts.length - 1 ? undefined : fromLine + length);
+    let next = 0;
+    return parts.map(([gap, length], index): Run => {
+      const from = next + gap;
+      next = from + length;
+      return run(from, isOpen && index === parts.length - 1 ? undefined : next);
     });
   });
 
-describe('the run of a line', () => {
-  const [first, second, last] = [run(2, 4), run(5), run(8)];
+describe('the run of a prompt', () => {
+  const [first, second, last] = [run(20, 50), run(50), run(80)];
 
   test.each([
-    [1, undefined],
-    [2, first],
-    [4, first],
-    [5, second],
-    [7, second],
-    [8, last],
-    [900, last],
-  ])('is the last one that begins at it or before, unless it has ended: line %i', (line, expected) => {
-    expect(findRun({ runs: [first, second, last] }, line)).toBe(expected);
+    [10, undefined],
+    [20, first],
+    [49, first],
+    [50, second],
+    [79, second],
+    [80, last],
+    [9_000, last],
+  ])('is the last one that begins there or before, unless it has ended: byte %i', (prompt, expected) => {
+    expect(findRun({ runs: [first, second, last] }, prompt)).toBe(expected);
   });
 
   test('is none after the last one has ended', () => {
-    expect(findRun({ runs: [run(1, 3)] }, 4)).toBeUndefined();
-    expect(findRun({ runs: [] }, 1)).toBeUndefined();
+    expect(findRun({ runs: [run(0, 30)] }, 30)).toBeUndefined();
+    expect(findRun({ runs: [] }, 0)).toBeUndefined();
   });
 
-  test('is none if the run of no line, which ended before its first prompt, is the last', () => {
-    expect(findRun({ runs: [run(5, 4)] }, 5)).toBeUndefined();
+  test('is none if the last run ended before its first prompt', () => {
+    expect(findRun({ runs: [run(50, 50)] }, 50)).toBeUndefined();
   });
 });
 
 test('a prompt that is claimed belongs to the run that claims it, and those between its turn’s prompts to the others', () => {
-  const claim = { fromLine: 3, lines: [3, 6], destination: 'A' };
-  const all = { runs: [run(1, 9)], claims: [claim] };
-  expect([3, 4, 6, 10].map((line) => findRun(all, line))).toEqual([claim, run(1, 9), claim, undefined]);
+  const claim = { prompts: [30, 60], destination: 'A' };
+  const all = { runs: [run(0, 100)], claims: [claim] };
+  expect([30, 40, 60, 100].map((prompt) => findRun(all, prompt))).toEqual([claim, run(0, 100), claim, undefined]);
 });
 
 describe('a mute', () => {
-  test('covers its lines, and none if nothing was said in it', () => {
-    expect(coversLines({ since: 0, fromLine: 4, toLine: 5 }, 1, 4)).toBe(true);
-    expect(coversLines({ since: 0, fromLine: 4, toLine: 5 }, 5, 9)).toBe(true);
-    expect(coversLines({ since: 0, fromLine: 4 }, 900, 901)).toBe(true);
-    expect(coversLines({ since: 0, fromLine: 4, toLine: 5 }, 6, 9)).toBe(false);
-    expect(coversLines({ since: 0, fromLine: 4, toLine: 3 }, 1, 9)).toBe(false);
+  const mute = (from: number, to?: number) => ({ since: 0, ...run(from, to) });
+
+  test('covers each line that it holds a byte of, and none if nothing was said in it', () => {
+    expect(coversBytes(mute(40, 60), 0, 41)).toBe(true);
+    expect(coversBytes(mute(40, 60), 59, 90)).toBe(true);
+    expect(coversBytes(mute(40), 9_000, 9_001)).toBe(true);
+    expect(coversBytes(mute(40, 60), 0, 40)).toBe(false);
+    expect(coversBytes(mute(40, 60), 60, 90)).toBe(false);
+    expect(coversBytes(mute(40, 40), 0, 90)).toBe(false);
   });
 
   test('covers its time', () => {
-    expect([9, 10, 20, 21].map((at) => coversTime({ fromLine: 1, since: 10, until: 20 }, at))).toEqual([
+    expect([9, 10, 20, 21].map((at) => coversTime({ from: place(0), since: 10, until: 20 }, at))).toEqual([
       false,
       true,
       true,
       false,
     ]);
-    expect(coversTime({ fromLine: 1, since: 10 }, 900)).toBe(true);
+    expect(coversTime({ from: place(0), since: 10 }, 900)).toBe(true);
   });
 });
 
 test('only the last run can be open', () => {
-  expect(openRun([run(1), run(4, 6)])).toBeUndefined();
-  expect(openRun([run(1, 3), run(4)])).toEqual(run(4));
+  expect(openRun([run(0), run(40, 60)])).toBeUndefined();
+  expect(openRun([run(0, 30), run(40)])).toEqual(run(40));
   expect(openRun([])).toBeUndefined();
 });
 
-describe('the lines of no run', () => {
-  test('are those before, between and after the runs', () => {
-    expect(findGaps([run(3, 4), run(7, 8)], 10)).toEqual([
-      { fromLine: 1, toLine: 2 },
-      { fromLine: 5, toLine: 6 },
-      { fromLine: 9, toLine: 10 },
-    ]);
-    expect(findGaps([run(3, 4)], 2)).toEqual([{ fromLine: 1, toLine: 2 }]);
-    expect(findGaps([run(3)], 10)).toEqual([{ fromLine: 1, toLine: 2 }]);
+describe('what belongs to no run', () => {
+  const gap = (from: number, to: number) => ({ from: place(from), to });
+
+  test('is what is before, between and after the runs', () => {
+    expect(findGaps([run(20, 40), run(60, 80)], 100)).toEqual([gap(0, 20), gap(40, 60), gap(80, 100)]);
+    expect(findGaps([run(20, 40)], 10)).toEqual([gap(0, 10)]);
+    expect(findGaps([run(20)], 100)).toEqual([gap(0, 20)]);
     expect(findGaps([], 0)).toEqual([]);
   });
 
-  test('are exactly those for which no run is found', () => {
+  test('is exactly that for which no run is found', () => {
     fc.assert(
       fc.property(ledger, fc.integer({ min: 0, max: 40 }), (runs, upTo) => {
         const gaps = findGaps(runs, upTo);
-        for (let line = 1; line <= upTo; line += 1) {
-          const isInGap = gaps.some(({ fromLine, toLine }) => fromLine <= line && line <= toLine);
-          expect({ line, isInGap }).toEqual({ line, isInGap: findRun({ runs }, line) === undefined });
+        for (let byte = 0; byte < upTo; byte += 1) {
+          const isInGap = gaps.some(({ from, to }) => from.bytes <= byte && byte < to);
+          expect({ byte, isInGap }).toEqual({ byte, isInGap: findRun({ runs }, byte) === undefined });
         }
       }),
     );
   });
 });
 
-test('runs are merged in the order of their lines, and one that begins at the same line is replaced', () => {
-  const merged = mergeByLine([run(1, 3), run(8)], [run(8, 9), run(5, 6)]);
-  expect(merged).toEqual([run(1, 3), run(5, 6), run(8, 9)]);
+test('runs are kept in the order of the transcript, and one that begins at the same byte is replaced', () => {
+  const runs = addInOrder([run(0, 30), run(80)], run(80, 90));
+  expect(addInOrder(runs, run(50, 60))).toEqual([run(0, 30), run(50, 60), run(80, 90)]);
 });
 
 describe('two runs', () => {

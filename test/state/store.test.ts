@@ -19,6 +19,7 @@ import { newSession } from '../../src/state/entry.js';
 import type { Fact } from '../../src/state/facts.js';
 import { takeLock } from '../../src/state/lock.js';
 import { StateStore } from '../../src/state/store.js';
+import { BEGINNING } from '../../src/transcript/file/place.js';
 import { mount } from '../support/mount.js';
 import { sessionFile } from '../support/state-files.js';
 
@@ -42,12 +43,18 @@ const read = (session: string, name?: string) => JSON.parse(readFileSync(file(se
 const began = (destination?: string): Fact => ({
   kind: 'start',
   at: 1,
-  after: 0,
+  after: BEGINNING,
   source: 'startup',
   run: { destination },
   alive: [],
 });
-const ended = (destination?: string): Fact => ({ kind: 'end', at: 2, after: 3, run: { destination }, alive: [] });
+const ended = (destination?: string): Fact => ({
+  kind: 'end',
+  at: 2,
+  after: { bytes: 3, hash: 'x' },
+  run: { destination },
+  alive: [],
+});
 const due = () =>
   existsSync(join(folder, 'cc-langfuse_due')) ? readdirSync(join(folder, 'cc-langfuse_due')).toSorted() : [];
 
@@ -104,12 +111,11 @@ describe('the state', () => {
     writeFileSync(join(folder, 'cc-langfuse_state.json'), JSON.stringify(seeds));
     const known = {
       ...newSession('a'),
-      facts: [expect.anything()],
       lastLine: 12,
       turnCount: 3,
       updated,
       acknowledged: true,
-      runs: [{ fromLine: 1, toLine: 12 }],
+      seedLine: 12,
     };
     expect([store.read('a', 'd'), store.read('a', 'e'), store.read('b', 'd'), store.read('c', 'd')]).toEqual([
       known,
@@ -119,8 +125,8 @@ describe('the state', () => {
     ]);
     await store.update('a', { path: '/x' });
     await store.update('a', { turnCount: 4 }, 'd');
-    expect(store.read('a', 'd')).toMatchObject({ lastLine: 12, turnCount: 4, runs: [{ fromLine: 1, toLine: 12 }] });
-    expect(store.read('a', 'e')).toMatchObject({ lastLine: 0, turnCount: 0, runs: [{ fromLine: 1, toLine: 12 }] });
+    expect(store.read('a', 'd')).toMatchObject({ lastLine: 12, turnCount: 4, seedLine: 12 });
+    expect(store.read('a', 'e')).toMatchObject({ lastLine: 0, turnCount: 0, seedLine: 12 });
   });
 
   test.each([
@@ -191,10 +197,11 @@ describe('the state', () => {
 
   test('loses no change when many are made at once', async () => {
     const numbers = Array.from({ length: 25 }, (_, n) => n);
-    const fact = (n: number): Fact => ({ kind: 'took', at: n, run: {}, fromLine: n + 1, toLine: n + 1 });
+    const part = (n: number) => ({ from: { bytes: n, hash: '' }, to: { bytes: n + 1, hash: '' } });
+    const fact = (n: number): Fact => ({ kind: 'took', at: n, run: {}, ...part(n) });
     const add = (n: number) => store.update('a', { facts: [fact(n)], agents: { [`x${n}`]: agent } }, 'd');
     await Promise.all(numbers.map(add));
-    expect(store.readSession('a')?.runs).toEqual(numbers.map((n) => ({ fromLine: n + 1, toLine: n + 1 })));
+    expect(store.readSession('a')?.runs).toEqual(numbers.map(part));
     expect(Object.keys(store.read('a', 'd')?.agents ?? {})).toHaveLength(25);
     expect(readdirSync(file('a', '')).toSorted()).toEqual(['d.json', 'session.json']);
   });

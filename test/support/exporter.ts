@@ -12,6 +12,7 @@ import { logPath, openLog } from '../../src/shared/log.js';
 import type { Fact } from '../../src/state/facts.js';
 import { openRun, type RunIdentity } from '../../src/state/runs.js';
 import { StateStore } from '../../src/state/store.js';
+import { BEGINNING } from '../../src/transcript/file/place.js';
 import { LangfuseServer, langfuseAt } from './langfuse-server.js';
 
 const DESTINATION = 'x';
@@ -105,7 +106,14 @@ export class Exporter {
     const sessionId = basename(path, '.jsonl');
     const { runs = [] } = state.readSession(sessionId) ?? {};
     if (openRun(runs)) return state;
-    const start: Fact = { kind: 'start', at: Date.now(), after: 0, source: 'startup', run: identity, alive: [] };
+    const start: Fact = {
+      kind: 'start',
+      at: Date.now(),
+      after: BEGINNING,
+      source: 'startup',
+      run: identity,
+      alive: [],
+    };
     await state.update(sessionId, { path, facts: [start] });
     return state;
   }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isStop } from '../../src/commands/hook/hook-event.js';
 import { HookPayload } from '../../src/commands/hook/payload.js';
+import type { Place } from '../../src/transcript/file/place.js';
 import { startBefore } from './call-hook.js';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
 import { appendTurn, lastPromptId, SESSION } from './lines.js';
@@ -165,9 +166,9 @@ export class Workplace {
   }
 
   /** The runs of a session; undefined as long as there is no state. */
-  readRuns(session = SESSION): readonly { readonly toLine?: number }[] | undefined {
+  readRuns(session = SESSION): readonly { readonly to?: Place }[] | undefined {
     try {
-      return this.state[session]?.runs as { toLine?: number }[] | undefined;
+      return this.state[session]?.runs as { to?: Place }[] | undefined;
     } catch {
       return undefined;
     }

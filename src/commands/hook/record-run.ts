@@ -1,10 +1,10 @@
 import { lstatSync } from 'node:fs';
-import { type Change, lastSentLine, newSession, type Progress, type Session } from '../../state/entry.js';
+import { type Change, endOfSent, newSession, type Session } from '../../state/entry.js';
 import { apply, type Fact } from '../../state/facts.js';
 import { hasGone } from '../../state/lock.js';
 import { hasEnded, isMutedNow, isSameRun, openRun, type RunIdentity } from '../../state/runs.js';
 import type { SessionState } from '../../state/store.js';
-import { countLines } from '../../transcript/file/lines.js';
+import { BEGINNING, type Place, Places } from '../../transcript/file/place.js';
 import type { HookPayload } from './payload.js';
 
 /** What a payload says of a transcript. */
@@ -27,10 +27,10 @@ export async function recordStart(
   const isKnown = open !== undefined && isSameRun(open, run);
   const isOwn = isKnown && (open.process === run.process || alive.includes(open.process ?? ''));
   if (isOwn) return known.path === path ? undefined : state.update(sessionId, { path });
-  // A compaction begins no process, so it tells nothing of the lines before it.
+  // A compaction begins no process, so it tells nothing of what was written before it.
   if (!isKnown && source === 'compact') return;
-  const isNew = NEW_SESSION.includes(source) && known.runs.length === 0;
-  const after = isNew ? 0 : countKnownLines(payload, state, bytes);
+  const isNew = NEW_SESSION.includes(source) && known.runs.length === 0 && known.seedLine === undefined;
+  const after = isNew ? BEGINNING : placeAt(payload, bytes);
   await record({ kind: 'start', at: Date.now(), after, source, run, alive }, known, payload, state);
 }
 
@@ -40,22 +40,22 @@ export async function recordEnd(transcript: Transcript, state: SessionState, run
   if (!known) return true;
   const isOpen = openRun(known.runs) !== undefined || known.claims.some((claim) => !hasEnded(claim));
   if (!isOpen) return true;
-  const after = countKnownLines(transcript, state);
+  const after = placeAt(transcript);
   const alive = run ? listAlive(known, run) : [];
   const { runs } = await record({ kind: 'end', at: Date.now(), after, run, alive }, known, transcript, state);
   return openRun(runs) === undefined;
 }
 
 /**
- * Records that tracing is off: what follows the lines that were looked at while it was on belongs to no run. Lines that exist when
- * a run begins without tracing were written before it.
+ * Records that tracing is off. What the transcript has when a run begins without tracing was written before that run; otherwise
+ * only what is known to have been written while tracing was on.
  */
 export async function recordOptOut(payload: HookPayload, state: SessionState, bytes?: number): Promise<void> {
   const { session_id: sessionId, source } = payload;
   const known = state.readSession(sessionId);
   if (!known || !openRun(known.runs)) return;
   const isStart = source !== undefined && source !== 'compact';
-  const after = isStart ? countKnownLines(payload, state, bytes) : countTracedLines(known, payload, state);
+  const after = isStart ? placeAt(payload, bytes) : findTracedEnd(known, payload, state);
   await record({ kind: 'off', at: Date.now(), after }, known, payload, state);
 }
 
@@ -72,7 +72,7 @@ export async function recordMute(
   // If it is not muted although this process has muted it, the user has ended that.
   const isKnown = known.mutes.some((mute) => mute.process === process);
   if (isKnown && (isMutedNow(known.mutes) || !isStart)) return;
-  const after = isStart ? countKnownLines(payload, state, bytes) : countTracedLines(known, payload, state);
+  const after = isStart ? placeAt(payload, bytes) : findTracedEnd(known, payload, state);
   await record({ kind: 'mute', at: Date.now(), after, process }, known, payload, state);
 }
 
@@ -81,7 +81,7 @@ async function record(fact: Fact, known: Session, transcript: Transcript, state:
   const { session_id: sessionId, transcript_path: path } = transcript;
   const open = openRun(known.runs);
   const after = apply(known, fact);
-  const ended = open && after.runs.find(({ fromLine, toLine }) => fromLine === open.fromLine && toLine !== undefined);
+  const ended = open && after.runs.find(({ from, to }) => from.bytes === open.from.bytes && to !== undefined);
   const left = ended && describeLeft(ended, transcript, state);
   await state.update(sessionId, { path, facts: [fact], ...left }, ended?.destination);
   return after;
@@ -92,11 +92,11 @@ async function record(fact: Fact, known: Session, transcript: Transcript, state:
  * may be killed.
  */
 function describeLeft(
-  { destination, fromLine, toLine = 0 }: Session['runs'][number],
+  { destination, from, to = from }: Session['runs'][number],
   { session_id: sessionId, transcript_path: path }: Transcript,
   state: SessionState,
 ): Change | undefined {
-  if (destination === undefined || toLine < fromLine) return undefined;
+  if (destination === undefined || to.bytes <= from.bytes) return undefined;
   const { pending, bytes = 0 } = state.read(sessionId, destination) ?? {};
   const size = lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (pending || size <= bytes) return undefined;
@@ -111,21 +111,12 @@ function listAlive({ runs, claims }: Session, { process: own }: RunIdentity): st
   return [...new Set(open)].filter((process) => process !== own && !hasGone(process));
 }
 
-/** Counts the lines up to the last turn that is known to be over: what follows may have been written under other settings. */
-function countTracedLines({ stops }: Session, transcript: Transcript, state: SessionState): number {
-  const sentLine = lastSentLine(state.readProgress(transcript.session_id).values());
-  const { bytes = 0 } = stops.at(-1) ?? {};
-  return Math.max(sentLine, bytes > 0 ? countKnownLines(transcript, state, bytes) : 0);
+/** The end of the last turn that is known to be over: what follows may have been written under other settings. */
+function findTracedEnd({ stops }: Session, transcript: Transcript, state: SessionState): Place {
+  const sent = endOfSent(state.readProgress(transcript.session_id).values());
+  return placeAt(transcript, Math.max(sent, stops.at(-1)?.bytes ?? 0));
 }
 
-/** Counts the lines of a transcript, or of its first bytes, from the last turn that was exported. */
-function countKnownLines(
-  { session_id: sessionId, transcript_path: path }: Transcript,
-  state: SessionState,
-  bytes?: number,
-): number {
-  if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) return 0;
-  const all: Partial<Progress>[] = [...state.readProgress(sessionId).values()];
-  const { turnLine: line = 1, offset = 0 } = all.toSorted((a, b) => (b.offset ?? 0) - (a.offset ?? 0))[0] ?? {};
-  return countLines(path, { from: offset > 0 ? { line, offset } : undefined, bytes });
+function placeAt({ transcript_path: path }: Transcript, bytes?: number): Place {
+  return new Places(path).at(bytes);
 }

@@ -7,18 +7,18 @@ import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
 import { determineEnding } from '../../observations/build/ending.js';
 import { attempt } from '../../shared/attempt.js';
-import { lastSentLine, newSession } from '../../state/entry.js';
+import { endOfSent, newSession } from '../../state/entry.js';
 import type { Fact } from '../../state/facts.js';
 import { isMutedNow } from '../../state/runs.js';
 import { saveStatusLine } from '../../state/status-line.js';
 import { StateStore } from '../../state/store.js';
-import { countLines } from '../../transcript/file/lines.js';
+import { BEGINNING, Places } from '../../transcript/file/place.js';
 import { findTranscripts, projectsFolder } from '../../transcript/sessions/find-transcripts.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { SESSION_ID } from '../../transcript/sessions/related-sessions.js';
 import { readAllTurns } from '../../transcript/turns/read-all-turns.js';
 
-/** Mutes a session from its next line on, or ends that at its last line. */
+/** Mutes a session from its end on, or ends that there. */
 export async function changeMute(
   command: 'mute' | 'unmute',
   args: readonly string[],
@@ -38,13 +38,12 @@ export async function changeMute(
     printStdout(`${shown} is ${isMuted ? 'already' : 'not'} muted`);
     return 0;
   }
-  const lines = path === undefined ? 0 : countLines(path);
-  const sentLine = lastSentLine(state.readProgress(sessionId).values());
   const { bytes: stoppedAt = 0 } = known.stops.at(-1) ?? {};
-  const underWay = path === undefined ? undefined : findUnfinishedTurn(path, sessionId, { sentLine, stoppedAt });
-  const at = Date.now();
-  const before = underWay === undefined ? lines : underWay - 1;
-  const fact: Fact = isMuted ? { kind: 'unmute', at, after: lines } : { kind: 'mute', at, after: before };
+  const sentTo = endOfSent(state.readProgress(sessionId).values());
+  const underWay =
+    path === undefined || isMuted ? undefined : findUnfinishedTurn(path, sessionId, { sentTo, stoppedAt });
+  const after = path === undefined ? BEGINNING : new Places(path).at(underWay);
+  const fact: Fact = { kind: isMuted ? 'unmute' : 'mute', at: Date.now(), after };
   await state.update(sessionId, { ...(path !== undefined && { path }), facts: [fact] });
   saveStatusLine(stateFolder(env), sessionId, () => state.readNewest(sessionId));
   printStdout(
@@ -56,18 +55,18 @@ export async function changeMute(
 }
 
 /**
- * The first line of the last turn if it waits for a tool, and no hook has said that it is over: nothing more may be written of
+ * The first byte of the last turn if it waits for a tool, and no hook has said that it is over: nothing more may be written of
  * it, and it would be sent unfinished.
  */
 function findUnfinishedTurn(
   path: string,
   sessionId: string,
-  { sentLine, stoppedAt }: { readonly sentLine: number; readonly stoppedAt: number },
+  { sentTo, stoppedAt }: { readonly sentTo: number; readonly stoppedAt: number },
 ): number | undefined {
   const last = [...readAllTurns(path, 'main', sessionId)].at(-1);
   if (!last || determineEnding(last).outcome !== 'unfinished') return undefined;
-  const isOver = stoppedAt > last.start.offset || (last.lineNumbers.at(-1) ?? 0) <= sentLine;
-  return isOver ? undefined : last.prompts[0].line;
+  const isOver = stoppedAt > last.start.offset || last.end <= sentTo;
+  return isOver ? undefined : last.prompts[0].offset;
 }
 
 /** A session can be muted before there is a transcript, if its whole id is known. */

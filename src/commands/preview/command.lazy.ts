@@ -17,6 +17,7 @@ import { newSession } from '../../state/entry.js';
 import type { Fact } from '../../state/facts.js';
 import { listRuns } from '../../state/runs.js';
 import { StateStore } from '../../state/store.js';
+import { Places } from '../../transcript/file/place.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { renderPage } from './page.js';
 import { findRequest, parseRequestPlace } from './request.js';
@@ -102,7 +103,7 @@ async function previewObservations(
     ({ destination = '' }) => destination,
   );
   const facts = named.map((wrong): Fact => ({ kind: 'adopt', at: Date.now(), wrong, right: SCREEN }));
-  const end: Fact = { kind: 'end', at: Date.now(), after: Number.MAX_SAFE_INTEGER, alive: [] };
+  const end: Fact = { kind: 'end', at: Date.now(), after: new Places(path).at(), alive: [] };
   await state.update(sessionId, { facts: [...facts, end] });
   const identity = { destination: SCREEN, given: describingVariables(env), folder: folders[0] };
   const { failure } = await exportSession(

@@ -45,10 +45,9 @@ export function findSentTurn(session: SessionOverview, state: StateStore, goal: 
 
 /** The first cc-langfuse did not record which turn it was. */
 function findTraceId(entry: Entry): string | undefined {
-  const { prompt: key, turnCount: number, turnLine, lastLine } = entry;
-  return key === undefined
-    ? undefined
-    : deriveTurnTrace({ key, number }, findRun(entry, turnLine ?? lastLine) ?? {}).id;
+  const { prompt: key, turnCount: number, prompts = {}, offset = 0 } = entry;
+  const run = findRun(entry, Object.values(prompts).at(-1) ?? offset);
+  return key === undefined ? undefined : deriveTurnTrace({ key, number }, run ?? {}).id;
 }
 
 /** Finds the newest turn that was sent of any of the sessions, which are given by their last activity, the newest first. */

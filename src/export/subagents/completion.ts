@@ -5,32 +5,27 @@ import { extractText } from '../../transcript/file/content.js';
 import { readNotifiedIds } from '../../transcript/turns/notification.js';
 import type { ToolCall, Turn } from '../../transcript/turns/turn.js';
 import type { ExportRequest } from '../export-request.js';
+import { type AgentWhen, isDone, LAST_LINES_MS } from '../over.js';
 import { IDLE_MS } from '../read-turns.js';
 
-/** The last lines of an agent reach its file after the result of its call has reached the transcript, or after its session's end. */
-const LAST_LINES_MS = 2_000;
-
-/** Decides whether an agent is done: its file may still grow after the turn that started it. */
+/** Knows of a session's agents what says whether they are done. */
 export class Completion {
   readonly #running: ReadonlySet<string>;
-  readonly #sessionEndedAt: number | undefined;
-  /** What a Stop has listed may have ended since. */
-  readonly #isRecovered: boolean;
-  readonly #idleBefore: number;
+  readonly #when: AgentWhen;
   readonly #endedBefore: number;
   /** Calls and agents whose end the transcript has recorded, and when. */
   readonly #ended: Map<string, number>;
 
   constructor({ occasion, continued }: ExportRequest, { stops, endedAt }: Consent) {
     const isLive = occasion === 'live';
-    this.#sessionEndedAt = continued ? continued.endedAt : endedAt;
     this.#ended = new Map(continued?.ended);
-    this.#isRecovered = occasion !== 'event';
     const { running = [], at = 0 } = continued ?? stops.at(-1) ?? {};
     // A call may take long, and nobody has asked for the agent yet.
-    this.#idleBefore = isLive ? 0 : Date.now() - IDLE_MS;
+    const idleBefore = isLive ? 0 : Date.now() - IDLE_MS;
+    const sessionEndedAt = continued ? continued.endedAt : endedAt;
+    this.#when = { sessionEndedAt, idleBefore, isRecovered: occasion !== 'event' };
     // What was said long ago says nothing of now.
-    this.#running = new Set(at < this.#idleBefore ? [] : running);
+    this.#running = new Set(at < idleBefore ? [] : running);
     this.#endedBefore = isLive ? Date.now() - LAST_LINES_MS : Number.POSITIVE_INFINITY;
   }
 
@@ -51,11 +46,9 @@ export class Completion {
     for (const id of ids) if (!this.#ended.has(id)) this.#ended.set(id, 0);
   }
 
-  isDone(file: AgentFile, { task, call }: AgentEntry): boolean {
-    if (this.#hasSessionEnded(file)) return true;
-    const isListed = this.#running.has(file.agentId) || (task !== undefined && this.#running.has(task));
-    if (isListed && !(this.#isRecovered && this.#isIdle(file))) return false;
-    return this.hasEnded(file, call) || this.#isIdle(file);
+  isDone(file: AgentFile, { task = '', call }: AgentEntry): boolean {
+    const isListed = this.#running.has(file.agentId) || this.#running.has(task);
+    return isDone({ changedAt: file.changedAt, hasEnded: this.hasEnded(file, call), isListed }, this.#when);
   }
 
   /** Whether the transcript has recorded the agent's end. */
@@ -70,17 +63,8 @@ export class Completion {
   }
 
   /** An agent that no call started is done when its session is, or when nobody works on it any more. */
-  isAbandoned(file: AgentFile): boolean {
-    return this.#hasSessionEnded(file) || this.#isIdle(file);
-  }
-
-  /** An agent that has written something since goes on in another session. */
-  #hasSessionEnded({ changedAt }: AgentFile): boolean {
-    return this.#sessionEndedAt !== undefined && changedAt <= this.#sessionEndedAt + LAST_LINES_MS;
-  }
-
-  #isIdle({ changedAt }: AgentFile): boolean {
-    return changedAt < this.#idleBefore;
+  isAbandoned({ changedAt }: AgentFile): boolean {
+    return isDone({ changedAt, hasEnded: false, isListed: false }, this.#when);
   }
 }
 

@@ -1,11 +1,12 @@
 import { dirname, join } from 'node:path';
 import { type Failure, otherFailure } from '../../shared/failure.js';
+import { Places } from '../../transcript/file/place.js';
 import { EntryWriter } from '../entry-writer.js';
 import type { ExportRequest } from '../export-request.js';
 import { Ledger } from '../ledger.js';
 import { Outbox } from '../outbox.js';
 import { lockSession, openRequests, RunSettings } from '../session-run.js';
-import { startPositions } from '../start-position.js';
+import { startFromTop } from '../start-position.js';
 import { NOTHING, sumTallies, type Tally } from '../tally.js';
 import { addAgents, type ExportRun } from '../turn.js';
 import { Subagents } from './subagents.js';
@@ -57,15 +58,14 @@ async function sendAsPartOf(sessionId: string, run: ExportRun): Promise<Continue
       occasion: request.occasion,
       continued: { in: request.path, ended: subagents.ended, running, at, endedAt },
     };
-    const ledger = new Ledger(entry, context.destinationId);
-    const [start] = startPositions(entry);
+    const ledger = new Ledger(entry, context.destinationId, new Places(starter.path));
     const session = {
       request: starter,
       context,
       writer: new EntryWriter(entry, starter, context, ledger, lock),
       ledger,
       settings: new RunSettings(context, starter, entry),
-      start,
+      start: startFromTop(entry),
       budget,
       requests: await openRequests(starter, ledger),
     };

@@ -15,11 +15,11 @@ import { isAsync } from './completion.js';
 interface Launcher {
   readonly trace: Trace;
   readonly options: BuildOptions;
-  readonly promptLines: number[] | undefined;
+  readonly prompts: number[] | undefined;
 }
 
 /** What is kept of a call that started an agent. */
-type Launch = Pick<AgentEntry, 'type' | 'description' | 'background' | 'task' | 'promptLines'> & { trace: Trace };
+type Launch = Pick<AgentEntry, 'type' | 'description' | 'background' | 'task' | 'prompts'> & { trace: Trace };
 
 /** Knows below which call each subagent belongs. The state keeps it, since an agent may end long after its turn. */
 export class Placement {
@@ -50,7 +50,7 @@ export class Placement {
     const workflow = runId === undefined ? undefined : workflowKey(runId);
     const keys = [agentId, workflow, ...agentIds].filter((key) => key !== undefined);
     if (keys.length === 0) return [];
-    const launch = { ...describeLaunch(call, by.trace, by.options), promptLines: by.promptLines };
+    const launch = { ...describeLaunch(call, by.trace, by.options), prompts: by.prompts };
     return keys.flatMap((key) => this.#place(key, callId, launch));
   }
 

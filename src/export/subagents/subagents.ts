@@ -47,13 +47,13 @@ export class Subagents {
   }
 
   /** Takes note of a turn's calls, and of the ends that it records; returns the agents that it started. */
-  recordTurn(turn: Turn, trace: Trace, options: BuildOptions, promptLines?: number[]): string[] {
+  recordTurn(turn: Turn, trace: Trace, options: BuildOptions, prompts?: number[]): string[] {
     this.#completion.recordTurn(turn);
     const started: string[] = [];
     for (const call of turn.responses.flatMap(({ calls }) => calls)) {
       if (call.id === undefined) continue;
       const agentIds = this.#files.startedBy(call.id);
-      started.push(...this.#placement.addCall(call.id, call, agentIds, { trace, options, promptLines }));
+      started.push(...this.#placement.addCall(call.id, call, agentIds, { trace, options, prompts }));
       const { agentId, status } = call.result?.details ?? {};
       // A teammate has only begun to work.
       const hasWorked = !isAsync(call) && status !== 'teammate_spawned';
@@ -233,9 +233,9 @@ export class Subagents {
   }
 
   /** An agent is sent under the settings of the turn that started it. If no turn is known, all the session's turns restrict it. */
-  async #findOptions({ promptLines }: Partial<AgentEntry>, folder?: string): Promise<BuildOptions | undefined> {
+  async #findOptions({ prompts }: Partial<AgentEntry>, folder?: string): Promise<BuildOptions | undefined> {
     const { ledger, settings: all, request } = this.#run;
-    const runs = promptLines ? ledger.findRuns(promptLines) : ledger.findAllRuns();
+    const runs = prompts ? ledger.findRuns(prompts) : ledger.findAllRuns();
     const settings = runs && !ledger.isMutedNow ? await all.find(runs) : undefined;
     if (!runs || !settings || settings.hold !== undefined) return undefined;
     return { ...all.buildOptions(runs, settings, folder), sessionId: request.sessionId };
@@ -274,14 +274,14 @@ export class Subagents {
     entry: AgentEntry,
     options: BuildOptions,
   ) {
-    const { background: isBackground = false, parent: parentId, promptLines } = entry;
+    const { background: isBackground = false, parent: parentId, prompts } = entry;
     const trace = deserializeTrace(entry, options);
     const description = meta.description ?? entry.description;
     const agent = { thread, type: meta.agentType ?? entry.type, description, isBackground };
     const sent = sentLinesOf(entry);
     const { children, root } = buildSubagent(agent, { trace, parentId }, options, sent.select({ growing }));
     const observations = [...children].map((observation) => ({ observation, settings: options }));
-    const started = thread.turns.flatMap((turn) => this.recordTurn(turn, trace, options, promptLines));
+    const started = thread.turns.flatMap((turn) => this.recordTurn(turn, trace, options, prompts));
     return { children: observations, root, started, sent };
   }
 

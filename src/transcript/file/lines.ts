@@ -1,5 +1,5 @@
 import { type Line, parseLine, parseTimestamp } from './line.js';
-import { type Position, type SourceLine, TranscriptReader } from './reader.js';
+import { type SourceLine, TranscriptReader } from './reader.js';
 
 export function* parseLines(lines: Iterable<SourceLine>): Generator<Line, void, undefined> {
   for (const source of lines) {
@@ -25,22 +25,6 @@ export function parseUnfinishedLine(reader: TranscriptReader): Line | undefined 
   const source = reader.unfinishedLine();
   const line = source && parseLine(source);
   return line?.kind === 'unreadable' ? undefined : line;
-}
-
-/** Counts the lines that end in a newline, in the whole file or its first bytes. Those before a known position are not read. */
-export function countLines(
-  path: string,
-  { from, bytes = Number.POSITIVE_INFINITY }: { from?: Position | undefined; bytes?: number | undefined } = {},
-): number {
-  return withReader(path, (reader) => {
-    const start = from && from.offset <= bytes ? reader.moveTo(from) : undefined;
-    let count = (start?.line ?? 1) - 1;
-    for (const { number, end } of reader.lines()) {
-      if (end > bytes) break;
-      count = number;
-    }
-    return count;
-  });
 }
 
 const HEAD_BYTES = 1 << 18;

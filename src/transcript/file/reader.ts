@@ -73,7 +73,11 @@ export class TranscriptReader {
    * undefined if no line starts there.
    */
   moveTo({ line, offset }: Position): Position | undefined {
+    this.#unfinished = [];
+    this.#unfinishedBytes = 0;
     if (offset === 0) {
+      this.#number = 1;
+      this.#offset = 0;
       if (line <= 1) return { line, offset };
       for (const { number, end } of this.lines()) if (number + 1 === line) return { line, offset: end };
       return undefined;

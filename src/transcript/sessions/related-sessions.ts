@@ -57,13 +57,22 @@ export function readUserUuids(path: string, afterLine: number, upToLine: number)
   return new Set(lines.map(({ uuid }) => uuid));
 }
 
+interface UserLinePlace {
+  readonly uuid: string;
+  readonly line: number;
+  /** Its first byte, and the one after it. */
+  readonly start: number;
+  readonly end: number;
+}
+
 /** The user lines of a transcript up to a line, with their uuids. */
-export function listUserLines(path: string, upToLine = Number.POSITIVE_INFINITY): { uuid: string; line: number }[] {
-  const found: { uuid: string; line: number }[] = [];
+export function listUserLines(path: string, upToLine = Number.POSITIVE_INFINITY): UserLinePlace[] {
+  const found: UserLinePlace[] = [];
   for (const line of readLines(path)) {
-    if (line.location.number > upToLine) break;
+    const { number, start, end } = line.location;
+    if (number > upToLine) break;
     if (line.kind === 'user' && line.fields.uuid !== undefined)
-      found.push({ uuid: line.fields.uuid, line: line.location.number });
+      found.push({ uuid: line.fields.uuid, line: number, start, end });
   }
   return found;
 }

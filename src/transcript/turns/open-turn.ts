@@ -47,6 +47,7 @@ export class OpenTurn {
   readonly #before: Before;
   #start: Position;
   #lineNumbers: number[] = [];
+  #end = 0;
   #session: SessionFacts;
   #lastLineAt: number | undefined;
   #countsFrom = 0;
@@ -164,6 +165,7 @@ export class OpenTurn {
   /** Makes a line part of the turn. */
   claim({ location, at }: ChainLine): void {
     this.#lineNumbers.push(location.number);
+    this.#end = location.end;
     this.#session = this.#thread.session;
     this.#lastLineAt = at ?? this.#lastLineAt;
   }
@@ -208,6 +210,7 @@ export class OpenTurn {
       sidechains,
       copied: first.copied || (this.#content.hasCopiedResponse && responses.length === 0),
       lineNumbers: [...this.#lineNumbers],
+      end: this.#end,
       ...(this.#content.firstResponse &&
         this.#settledTo && { settled: { from: this.#content.firstResponse, to: this.#settledTo } }),
     };
@@ -227,7 +230,7 @@ export class OpenTurn {
     const whole = this.toTurn([]);
     const notes = whole.notes.filter((note) => note.line < line);
     const lineNumbers = this.#lineNumbers.filter((number) => number < line);
-    const part = { ...whole, responses, notes, lineNumbers };
+    const part = { ...whole, responses, notes, lineNumbers, end: offset };
     return { turn: part, drop: () => this.#drop(part, session, this.#content.firstResponse ?? to, to) };
   }
 
@@ -287,6 +290,7 @@ export class OpenTurn {
     this.#thread.lastTime = point.lastTime;
     this.#content.inheritedTime = point.inheritedTime;
     this.#lineNumbers.push(point.lastLine);
+    this.#end = point.to.offset;
     this.#lastLineAt = point.lastLineAt;
     this.#endLine = point.endLine;
     this.number = point.number;

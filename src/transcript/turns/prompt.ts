@@ -19,7 +19,8 @@ export function openPrompt(line: UserLine, at: number, copied: boolean): OpenPro
   const { uuid, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint } = line.fields;
   const { content, media, command, trigger, ide } = parsePromptText(line);
   const context = { trigger, ide, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint };
-  return { uuid, promptId, line: line.location.number, at, content, media, command, context, copied };
+  const { number, start: offset } = line.location;
+  return { uuid, promptId, line: number, offset, at, content, media, command, context, copied };
 }
 
 /**

@@ -30,6 +30,8 @@ export interface Turn {
   readonly copied: boolean;
   /** Its lines; of those that are settled only the first. */
   readonly lineNumbers: readonly number[];
+  /** The byte after its last line. */
+  readonly end: number;
   /** Its responses and notes between these lines were handed on before the turn's end, and are not in it any more. */
   readonly settled?: { readonly from: Position; readonly to: Position };
 }
@@ -71,6 +73,8 @@ export interface Prompt {
   /** Claude Code's id of the turn, which hooks are told, too. */
   readonly promptId: string | undefined;
   readonly line: number;
+  /** The first byte of that line. */
+  readonly offset: number;
   readonly at: number;
   readonly content: string;
   readonly media: readonly MediaBlock[];

@@ -37,7 +37,7 @@ export const SETTINGS = {
   // cli.ts reads this one and CC_LANGFUSE_WAIT itself, and hook.sh also CC_LANGFUSE_LIVE, before anything is loaded.
   TRACE_TO_LANGFUSE: {
     kind: 'run',
-    help: '`true` turns the export on, anything else turns it off. `CC_TRACE_TO_LANGFUSE` in the shell is stronger than any settings.',
+    help: '`true` turns the export on; anything else turns it off. `CC_TRACE_TO_LANGFUSE=false` in the shell turns it off for one run.',
     schema: formats.text,
     default: 'false',
     ofProject: 'always',
@@ -82,7 +82,7 @@ export const SETTINGS = {
   },
   CC_LANGFUSE_OTLP_URL: {
     kind: 'destination',
-    help: 'URL for traces of an OpenTelemetry Collector, which then replaces Langfuse: no keys are needed, and none are sent.',
+    help: 'URL of an OpenTelemetry Collector that receives the traces instead of Langfuse. No keys are needed, and none are sent.',
     schema: formats.tracesUrl,
     ofProject: 'installed',
   },
@@ -110,7 +110,7 @@ export const SETTINGS = {
   },
   CC_LANGFUSE_REDACT_EXTRA: {
     kind: 'restricts',
-    help: 'More text to redact: a JSON array of `{"pattern", "replace", "flags"}`, patterns being JavaScript regular expressions.',
+    help: 'More text to redact: a JSON array of `{"pattern", "replace", "flags"}`. Patterns are JavaScript regular expressions.',
     schema: formats.text,
     combine: restrictions.joinJsonArrays,
   },
@@ -124,34 +124,34 @@ export const SETTINGS = {
   },
   CC_LANGFUSE_MAX_CHARS: {
     kind: 'restricts',
-    help: 'Characters after which a field is cut, with a mark.',
+    help: 'The longest field, in characters. A longer one is cut and marked.',
     schema: formats.wholeNumber,
     default: '200000',
     combine: restrictions.smallest,
   },
   CC_LANGFUSE_INPUT: {
     kind: 'restricts',
-    help: 'Input of a generation: `answered` (what it answers) or `request` (the whole request; only with `CC_LANGFUSE_CAPTURE=full`).',
+    help: 'Input of a generation: `answered` (the messages that it answers) or `request` (the whole request; only with `CC_LANGFUSE_CAPTURE=full`).',
     schema: formats.oneOf('answered', 'request'),
     default: 'answered',
     combine: restrictions.strictestOf('answered', 'request'),
   },
   CC_LANGFUSE_EXCLUDE: {
     kind: 'restricts',
-    help: 'Folders whose sessions are never sent: absolute paths or globs, comma-separated or as a JSON array. What is below them is excluded, too.',
+    help: 'Folders whose sessions are never sent, subfolders included: absolute paths or globs, comma-separated or as a JSON array.',
     schema: formats.folders,
     combine: restrictions.joinFolders,
   },
   CC_LANGFUSE_MUTE: {
     kind: 'restricts',
-    help: '`true` mutes the session from its first moment, as if `cc-langfuse mute` had been said at its start; `cc-langfuse unmute` ends it. Any value but `false` counts as `true`.',
+    help: '`true` mutes the session from its start, as `cc-langfuse mute` would. `cc-langfuse unmute` ends it. Any value but `false` counts as `true`.',
     schema: formats.unlessFalse,
     default: 'false',
     combine: restrictions.unlessBothFalse,
   },
   LANGFUSE_USER_ID: {
     kind: 'describes',
-    help: "User of the traces; `git` means the e-mail address that git has for the turn's folder.",
+    help: "User of the traces. `git` means git's e-mail address in the turn's folder.",
     schema: formats.text,
   },
   LANGFUSE_TAGS: { kind: 'describes', help: 'Tags of the traces, comma-separated.', schema: formats.list, default: '' },
@@ -164,7 +164,7 @@ export const SETTINGS = {
   // It is OpenTelemetry's. Claude Code passes no variable of that prefix to hooks, so it is read from the settings files.
   OTEL_RESOURCE_ATTRIBUTES: {
     kind: 'describes',
-    help: "More tags, as for Claude Code's own telemetry: `department=engineering,team.id=platform` adds `department:engineering` and `team.id:platform`.",
+    help: "More tags, in the format of Claude Code's own telemetry: `department=engineering,team.id=platform` adds `department:engineering` and `team.id:platform`.",
     schema: formats.resourceTags,
     default: '',
   },
@@ -207,36 +207,36 @@ export const SETTINGS = {
   },
   CC_LANGFUSE_EXPERIMENT: {
     kind: 'caller',
-    help: 'The item of a Langfuse experiment that this run works on: a JSON object, see [embedding](embedding.md#datasets-and-experiments).',
+    help: 'The item of a Langfuse experiment that this run works on, as a JSON object. See [embedding](embedding.md#datasets-and-experiments).',
     schema: formats.experiment,
   },
   CC_LANGFUSE_ALLOW_OPT_OUT: {
     kind: 'run',
-    help: 'In managed settings only: `false` keeps users and projects from turning tracing off, excluding folders and muting sessions.',
+    help: 'In managed settings only. With `false`, users and projects cannot turn tracing off, exclude folders or mute sessions.',
     schema: formats.toggle,
     default: 'true',
   },
   CC_LANGFUSE_TIMEOUT: {
     kind: 'run',
-    help: 'Milliseconds after which a run in the foreground gives up; the next run continues. While the server is known to be down, 1,500 at most.',
+    help: 'Milliseconds after which a run in the foreground gives up. The next run continues. At most 1,500 while the server is known to be down.',
     schema: formats.wholeNumber,
     default: '10000',
   },
   CC_LANGFUSE_LIVE: {
     kind: 'run',
-    help: '`true` sends what is final of a turn while it runs. It needs the hook that `install --live` registers.',
+    help: '`true` sends the finished parts of a turn while it runs. It needs the hook that `install --live` registers.',
     schema: formats.toggle,
     default: 'false',
     ofProject: 'always',
   },
   CC_LANGFUSE_WAIT: {
     kind: 'run',
-    help: '`1` makes each turn wait until it is acknowledged, for containers that are killed without a SessionEnd.',
+    help: '`1` makes Claude Code wait after each turn until it is acknowledged. For containers that are killed without a SessionEnd.',
     schema: formats.text,
   },
   CC_LANGFUSE_STATE_DIR: {
     kind: 'run',
-    help: 'Folder for the state, the log and locks, instead of `~/.claude/state`: an absolute path.',
+    help: 'Folder for the state, the log and locks, instead of `~/.claude/state`. It must be an absolute path.',
     schema: formats.matching(ABSOLUTE_PATH, 'expected an absolute path'),
   },
   CC_LANGFUSE_DEBUG: {

@@ -57,7 +57,7 @@ test('the page about fleets has the averages of the recordings, and what follows
 test('the page about fleets states what is assumed', () => {
   const { turnsPerDay, hoursPerDay, peak, callsPerLongTurn } = ASSUMED;
   expect(PAGE.replaceAll(/\s+/g, ' ')).toContain(
-    `${turnsPerDay} turns a day in ${hoursPerDay} hours, in the busiest hour ${peak} times as many as on average`,
+    `${turnsPerDay} turns a day in ${hoursPerDay} hours, and in the busiest hour ${peak} times the average`,
   );
   expect(PAGE).toContain(`${callsPerLongTurn} calls`);
 });

@@ -48,11 +48,11 @@ Every day
   status      shows whether turns are sent here, where to, and the last one
   sessions    lists sessions and how much of each is in Langfuse
   cost        shows what Claude Code cost, by day, project, session or model
-  preview     shows what would be sent of a session, as a tree or a page
+  preview     shows what would be sent, as a tree or a page
   open        opens a session's page, or a turn's, in Langfuse
   rate        rates a turn as good or bad, as a score in Langfuse
-  mute        keeps a session on this machine from now on
-  unmute      ends that
+  mute        sends nothing more of a session from now on
+  unmute      sends a muted session again
   backfill    exports sessions that are already on disk
 
 Set up
@@ -61,25 +61,25 @@ Set up
   uninstall   removes program, hooks and keys
   doctor      checks every step from Claude Code to Langfuse and suggests fixes
   log         shows what went wrong in the background
-  statusline  says how to have a short piece in Claude Code's status line
+  statusline  shows how to add the session's state to Claude Code's status line
   hook        exports the session that Claude Code names on stdin
 
 Langfuse
-  prices      learns what models cost that Langfuse has no price for
+  prices      learns the prices of models that Langfuse has no price for
   dashboard   makes a dashboard for Claude Code in Langfuse
 
-cc-langfuse help <command> explains a command, and so does --help after it;
+cc-langfuse help <command> explains a command, and so does <command> --help.
 cc-langfuse --version prints the version.
 `;
 
 const HOOK_HELP = `usage: cc-langfuse hook
 
-Claude Code describes an event on stdin. If TRACE_TO_LANGFUSE is "true", the new
-part of the session is exported. The hooks that install registers start a
-launcher, cc-langfuse-hook, which starts this command in the background unless
-Claude Code has to wait for it. The exit code is always 0. Nothing is printed
-except, once per session, a message for Claude Code to show if keys are missing
-or were refused, or if the URL is wrong. Errors are logged to
+Reads an event of Claude Code from stdin. If TRACE_TO_LANGFUSE is "true", it
+exports the new part of the session. The hooks that install registers start a
+launcher, cc-langfuse-hook. The launcher starts this command in the background,
+unless Claude Code has to wait for it. The exit code is always 0. It prints only
+one message per session, which Claude Code shows, if keys are missing or were
+refused, or if the URL is wrong. Errors are logged to
 ~/.claude/state/cc-langfuse_hook.log
 `;
 

@@ -12,7 +12,7 @@ export function plural(value: number, name: string): string {
 
 /** Why hooks do not send some turns of a session. */
 export function describeUntraced(turns: number): string {
-  return `${plural(turns, 'turn')} stay${turns === 1 ? 's' : ''} here: nothing says that tracing was on`;
+  return `${plural(turns, 'turn')} stay${turns === 1 ? 's' : ''} on this machine: nothing says that tracing was on`;
 }
 
 export function formatBytes(bytes: number): string {

@@ -48,7 +48,7 @@ const OTHERS_THAT_MATTER = new Set([
 ]);
 /** Without it, the plugin has no destination. */
 const PLUGIN_KEY = 'CLAUDE_PLUGIN_OPTION_PUBLIC_KEY';
-const INSTALL_IT = 'which counts once you have installed it there (cc-langfuse install --scope local)';
+const INSTALL_IT = 'which you have not installed there (cc-langfuse install --scope local)';
 /** For what the user's own command runs. */
 const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/homebrew/bin';
 
@@ -110,7 +110,7 @@ export function dropForeignVariables(passed: NodeJS.ProcessEnv, folders: readonl
   const switchIn = foreign.find((source) => isOn(source.env[RUN_SWITCH]))?.name;
   if (switchIn !== undefined && isOn(kept[RUN_SWITCH]) && !isOn(own[RUN_SWITCH])) {
     kept[RUN_SWITCH] = 'false';
-    ignored.push(problemWith(RUN_SWITCH, 'ignored', `counts as false, because ${switchIn} hides what the shell says`));
+    ignored.push(problemWith(RUN_SWITCH, 'ignored', `counts as false, because ${switchIn} hides the shell's value`));
   }
   const theirs = foreign.map((source) => source.env);
   const restricted = restrict(kept, [], theirs);
@@ -188,7 +188,7 @@ export function listHiddenVariables(shell: NodeJS.ProcessEnv, folder: string): P
   return sources.filter(isOfProject).flatMap(({ name: file, env: theirs }) =>
     Object.keys(theirs)
       .filter((name) => isSet(shell[name]) && !isSet(own[name]) && isHidden(name, shell[name], theirs[name]))
-      .map((name) => problemWith(name, 'hidden', `hooks do not see what the shell says, because ${file} sets it, too`)),
+      .map((name) => problemWith(name, 'hidden', `hooks do not see the shell's value, because ${file} sets it, too`)),
   );
 }
 

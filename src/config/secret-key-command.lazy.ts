@@ -21,7 +21,7 @@ export function readSecretKey(command: string, deadline: number): Promise<string
       if (error?.killed) fail(`took more than ${Number((timeout / 1_000).toPrecision(2))} s`);
       else if (error) fail(typeof error.code === 'number' ? `failed (exit code ${error.code})` : 'failed');
       else if (key === '') fail('printed nothing');
-      else if (!isKey(key)) fail('printed something else than a key');
+      else if (!isKey(key)) fail('printed something other than a key');
       else resolve(key);
     });
     // A command that asks for something would wait for ever.

@@ -54,7 +54,7 @@ export const tagKinds = format(`expected none, or a list of ${TAG_KINDS.join(', 
   return kinds.every(isTagKind) ? kinds : undefined;
 });
 
-export const traceName = format(`expected no other fields than ${TRACE_NAME_FIELDS.join(', ')}`, (value) =>
+export const traceName = format(`expected only the fields ${TRACE_NAME_FIELDS.join(', ')}`, (value) =>
   isTraceNameTemplate(value) ? value : undefined,
 );
 

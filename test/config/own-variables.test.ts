@@ -187,10 +187,10 @@ test('a destination that the user has installed in the local settings counts, wh
 describe('tracing that the user turns off for one run', () => {
   const name = 'CC_TRACE_TO_LANGFUSE';
 
-  test('stays off if a project turns it on under the same name, which hides what the shell says', () => {
+  test("stays off if a project turns it on under the same name, which hides the shell's value", () => {
     expect(drop({ [name]: 'true', TRACE_TO_LANGFUSE: 'true' }, { [name]: 'false' })).toEqual({
       left: { [name]: 'false', TRACE_TO_LANGFUSE: 'true' },
-      ignored: [`${name}: counts as false, because ${file()} hides what the shell says`],
+      ignored: [`${name}: counts as false, because ${file()} hides the shell's value`],
     });
     expect(drop({ [name]: 'no' }, { [name]: 'true' })).toEqual({ left: { [name]: 'no' }, ignored: [] });
   });

@@ -110,7 +110,7 @@ describe('a usage error is reported in one line with exit code 2, and nothing is
     [['--since', '2026-02-30'], /--since 2026-02-30: expected/],
     [['--since', '1d', '--until', '7d'], /--since is after --until/],
     [['--all', '--project', '/x'], /--all and --project: choose one/],
-    [['--all', sessionIdOf(1)], /either name sessions or select them/],
+    [['--all', sessionIdOf(1)], /name sessions or select them, not both/],
     [['--json', '--quiet'], /--json and --quiet: choose one/],
     [
       ['12345678-0000-4000-8000-00000000000f'],

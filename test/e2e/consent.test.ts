@@ -175,7 +175,7 @@ describe('what ran with tracing off stays, although the session is resumed with 
     await stop(3);
     await hook('SessionEnd', { reason: 'other' });
     expect(words()).toEqual(['question 3']);
-    const stays = '2 turns stay here: nothing says that tracing was on';
+    const stays = '2 turns stay on this machine: nothing says that tracing was on';
     expect((await command('status')).stdout.replaceAll(/\s+/g, ' ')).toContain(
       `${stays} → cc-langfuse backfill ${SESSION}`,
     );
@@ -262,7 +262,7 @@ describe('while a session is muted', () => {
   test('from its first moment, its turns stay: by its id', async () => {
     expect(await command('mute', SESSION)).toMatchObject({
       exitCode: 0,
-      stdout: `muted: (no prompt) (${SESSION}). Nothing is sent of what follows, nor of a turn that is under way.\n`,
+      stdout: `muted: (no prompt) (${SESSION}). Nothing more of the session is sent, including the turn under way.\n`,
     });
     await hook('SessionStart', { source: 'startup' });
     say(1);

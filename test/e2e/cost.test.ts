@@ -105,7 +105,7 @@ describe('cost', () => {
     expect(stdout).toMatch(/^2026-10-09 +~\$0\.0068 /m);
     expect(stdout).toMatch(/^total +\$0\.0\d+ ~\$0\.0\d+ /m);
     expect(stdout).toContain('the cache saved ~$0.');
-    expect(stdout).toContain('~ is in no account of Claude Code');
+    expect(stdout).toContain('~ marks tokens that no account of Claude Code includes');
   });
 
   test('knows what came after the last account of a session', async () => {
@@ -133,7 +133,7 @@ describe('cost', () => {
       ['2026-10-02', true],
     ]);
     expect((await cost()).stdout).toMatch(/^2026-10-01 +– +13,147 /m);
-    expect((await cost()).stdout).toContain('$0.0115 was used over more than one day, and counts on the last of them');
+    expect((await cost()).stdout).toContain('$0.0115 was used over more than one day, and counts on the last one');
   });
 
   test('--since leaves out what was used before', async () => {

@@ -24,7 +24,7 @@ describe('a session that is muted', () => {
     await stop();
     expect(await command('mute')).toMatchObject({
       exitCode: 0,
-      stdout: `muted: question 1 (${SESSION}). Nothing is sent of what follows, nor of a turn that is under way.\n`,
+      stdout: `muted: question 1 (${SESSION}). Nothing more of the session is sent, including the turn under way.\n`,
     });
     append(2);
     await stop();

@@ -151,7 +151,7 @@ test('a newer npx … install replaces the program, an older one does, too, and 
   expect(checks.filter(({ name }: { name: string }) => name === 'hook-program')).toMatchObject([
     {
       status: 'warning',
-      message: `${newcomer.settingsFile} starts ${NEWER}, and this is ${NEWEST}`,
+      message: `${newcomer.settingsFile} starts ${NEWER}, but this is ${NEWEST}`,
       fix: 'npx cc-langfuse install',
     },
   ]);

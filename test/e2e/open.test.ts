@@ -90,7 +90,7 @@ describe('cc-langfuse open', () => {
     workplace.env = { ...workplace.env, LANGFUSE_BASE_URL: other.url };
     expect(await open()).toMatchObject({
       exitCode: 1,
-      stderr: 'cc-langfuse: the session is in another project than that of your keys; set its keys, then open it\n',
+      stderr: 'cc-langfuse: the session is in another project; set the keys of that project, then open it\n',
     });
     expect(other.requests).toEqual([]);
     expect(await open(SESSION, OTHER)).toMatchObject({ exitCode: 2 });

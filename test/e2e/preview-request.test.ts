@@ -102,7 +102,7 @@ describe('preview --request', () => {
     expect(shape).toMatchObject({ type: 'api-request-shape' });
     expect(await readJson('1')).toMatchObject({ hasSystem: false, missingMessages: 1, parts: [{ message: 2 }] });
     const { stdout } = await preview('--request', '1');
-    expect(stdout).toContain('the system prompt and the tools are not found in the transcript\n');
+    expect(stdout).toContain('the system prompt and the tools were not found in the transcript\n');
     expect(stdout).toContain('1 message not found in the transcript\n');
   });
 

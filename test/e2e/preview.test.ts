@@ -232,7 +232,7 @@ describe('preview', () => {
     expect(await preview(path)).toEqual({
       exitCode: 0,
       stdout: '',
-      stderr: `nothing would be sent of ${sessionIdOf(9)}: no turn of it has an answer\n`,
+      stderr: `nothing of ${sessionIdOf(9)} would be sent: none of its turns has an answer\n`,
       ms: expect.any(Number),
     });
     expect(await observations(path)).toEqual([]);

@@ -106,7 +106,7 @@ describe('cc-langfuse prices', () => {
     const { exitCode, stdout } = await prices(['--yes']);
     expect({ exitCode, own: own() }).toEqual({ exitCode: 0, own: [] });
     expect(stdout).toContain(
-      '→ not to be defined: its name does not say which model it is; define it in Langfuse by hand\n',
+      '→ cannot be defined: its name does not say which model it is; define it in Langfuse by hand\n',
     );
   });
 
@@ -114,7 +114,7 @@ describe('cc-langfuse prices', () => {
     writeSessions(3);
     const { exitCode, stdout } = await prices(['--yes']);
     expect({ exitCode, own: own() }).toEqual({ exitCode: 0, own: [] });
-    expect(stdout).toContain('→ not to be defined: not known: input; output; cache read; cache write, 5 minutes;');
+    expect(stdout).toContain('→ cannot be defined: not known: input; output; cache read; cache write, 5 minutes;');
   });
 
   test('sends nothing with --dry-run, and shows what it would send', async () => {

@@ -89,7 +89,7 @@ describe('a server that only a repository names', () => {
     await hook(settings, { CC_LANGFUSE_OTLP_HEADERS: 'authorization=Bearer secret-of-the-user' });
     expect(JSON.stringify(theirs.requests)).not.toContain('secret-of-the-user');
     expect(workplace.log.map(({ msg }) => msg)).toContain(
-      `CC_LANGFUSE_OTLP_URL: is ignored, because ${join(project, '.claude/settings.json')} names another destination, which counts once you have installed it there (cc-langfuse install --scope local)`,
+      `CC_LANGFUSE_OTLP_URL: is ignored, because ${join(project, '.claude/settings.json')} names another destination, which you have not installed there (cc-langfuse install --scope local)`,
     );
   });
 });

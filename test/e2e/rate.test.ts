@@ -125,7 +125,7 @@ describe('a rating that cannot be sent', () => {
     expect(dueScores()).toMatchObject([{ figures: { user_rating: 0 }, comment: 'password=[redacted]' }]);
     await rate('good', '--comment', 'now it works');
     expect(dueScores()).toMatchObject([{ figures: { user_rating: 1 }, comment: 'now it works' }]);
-    expect(workplace.state[SESSION]).toMatchObject({ pending: { reason: 'a rating is to be sent' } });
+    expect(workplace.state[SESSION]).toMatchObject({ pending: { reason: 'a rating waits to be sent' } });
     recover();
     append(2);
     await stop();
@@ -174,7 +174,7 @@ describe('a rating that cannot be sent', () => {
     workplace.env = { ...own, LANGFUSE_BASE_URL: other.url };
     expect(await rate('good')).toMatchObject({
       exitCode: 0,
-      stdout: 'turn 1 is rated good; it waits for the next hook (your keys are not those of its project)\n',
+      stdout: 'turn 1 is rated good; it waits for the next hook (your keys are for another project)\n',
     });
     await stop();
     await workplace.hook({ session_id: SESSION, transcript_path: transcript(), hook_event_name: 'SessionEnd' });

@@ -68,7 +68,7 @@ describe("a command in the user's settings", () => {
     ['fails', `echo ${OUTPUT}; echo ${OUTPUT} >&2; exit 3`, 'failed (exit code 3)'],
     ['does not exist', `${OUTPUT} --get`, 'failed (exit code 127)'],
     ['prints nothing', `echo ${OUTPUT} >&2`, 'printed nothing'],
-    ['prints more than a key', `echo ${OUTPUT} and more`, 'printed something else than a key'],
+    ['prints more than a key', `echo ${OUTPUT} and more`, 'printed something other than a key'],
     ['never ends', `echo ${OUTPUT}; exec sleep 60`, 'took more than'],
     ['waits for an answer', `echo ${OUTPUT}; read answer; exit 1`, 'failed (exit code 1)'],
   ])('that %s leaves the turn pending, and repeats none of what it prints', async (_, command, reason) => {

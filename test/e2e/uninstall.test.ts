@@ -165,14 +165,14 @@ describe('uninstall', () => {
     expect(lstatSync(backup()).isSymbolicLink()).toBe(text === undefined);
   });
 
-  test('names a backup that is left of an earlier installation', async () => {
+  test('names a backup that is left over from an earlier installation', async () => {
     newcomer.settings = '{}';
     await newcomer.install();
     newcomer.settings = '{}';
     const { stdout } = await newcomer.run(['uninstall', '--yes']);
     expect(stdout).toContain('contains nothing of cc-langfuse; nothing was changed\n');
     expect(stdout).toContain(
-      `kept the backup ${backup()}, which is left of an earlier installation. To remove it: rm ${backup()}\n`,
+      `kept the backup ${backup()}, which is left over from an earlier installation. To remove it: rm ${backup()}\n`,
     );
     expect(existsSync(backup())).toBe(true);
     expect((await newcomer.run(['uninstall', '--yes', '--scope', 'local'])).stdout).not.toContain('backup');

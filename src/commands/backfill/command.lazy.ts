@@ -81,7 +81,7 @@ async function exportAll(
   const folder = stateFolder(env);
   const log = openLog(folder, settings);
   const onCorrupt = (keptAs: string) =>
-    printStderr(`how far a session was sent could not be read, it is sent again: ${keptAs}`);
+    printStderr(`the progress of a session could not be read, so it is sent again: ${keptAs}`);
   const store = new StateStore(folder, onCorrupt, 'async');
   const isSending = config !== undefined && !request.isDryRun;
   const destination = isSending ? await openDestination(config, folder) : new DryRunDestination();

@@ -3,13 +3,13 @@ import type { Selection } from '../../cli/session-selection.js';
 
 export const HELP = `usage: cc-langfuse backfill [options] [session id or .jsonl path …]
 
-Exports sessions that are on disk. What is already in Langfuse is not sent
-again, and a backfill that was stopped goes on where it was.
-Without a selection it exports the sessions of the current directory's project.
-It says first how much would be sent, and where to, and asks.
+Exports sessions that are on disk. First it says how much would be sent, and
+where to, and asks. Turns that are already in Langfuse are not sent again. If
+you stop a backfill, the next one continues. Without a selection, it exports the
+sessions of the current directory's project.
 
-A turn that ran with tracing on is sent as it was meant to be: with the settings
-of that time, and only to that project. Where tracing is off, nothing is sent.
+A turn that ran with tracing on is sent under the settings of that run, and only
+to the project of that run. Folders with tracing off are left out.
 
   --all                 the sessions of all projects
   --project <path>      sessions that ran in this directory
@@ -28,8 +28,7 @@ of that time, and only to that project. Where tracing is off, nothing is sent.
   --help
 
 Keys and settings come from the environment, or from the env block of your
-~/.claude/settings.json; from a project's settings only what describes and
-restricts.
+~/.claude/settings.json. A project's settings can only describe and restrict.
 Exit code: 0, 1 if something failed, 2 for a usage error, 130 if it was stopped.
 `;
 
@@ -60,7 +59,7 @@ export function readRequest(args: readonly string[]) {
     (name) => values[name] !== undefined,
   );
   if (named.length > 0 && others.length > 0)
-    throw new UsageError(`--${others[0]} and ${named[0]}: either name sessions or select them`);
+    throw new UsageError(`--${others[0]} and ${named[0]}: name sessions or select them, not both`);
   if (values.all && values.project !== undefined) throw new UsageError('--all and --project: choose one');
   if (values.json && values.quiet) throw new UsageError('--json and --quiet: choose one');
   const now = Date.now();

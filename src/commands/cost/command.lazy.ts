@@ -13,9 +13,9 @@ export const HELP = `usage: cc-langfuse cost [options]
 
 Shows what Claude Code cost and how many tokens it used, from the transcripts on
 disk. It needs no account and sends nothing.
-Dollars are Claude Code's own. It notes them in a transcript when a session
-ends. For what no note includes, "~" marks a sum at the prices that the other
-sessions confirm, and "+" tokens whose price is not known.
+Dollars are Claude Code's own: it writes an account to the transcript when a
+session ends. "~" marks tokens that no account includes, at prices that other
+sessions confirm. "+" marks tokens whose price is not known.
 
   --by <what>      day, project, session, model, repository or branch (day)
   --since <when>   only what was used at or after: 7d, 12h, 2026-11-01

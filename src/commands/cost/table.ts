@@ -124,15 +124,15 @@ export function describeTotal(by: GroupName, entries: readonly Entry[], total: C
     cacheSaved !== 0 ? `the cache saved ~${formatDollars(cacheSaved)}, at learnt prices` : undefined,
     read ? `${plural(unknownCacheReads, 'token')} were read from the cache; what that saved is not known` : undefined,
     learntDollars > 0
-      ? '~ is in no account of Claude Code: tokens at the prices that other sessions confirm'
+      ? '~ marks tokens that no account of Claude Code includes, at prices that other sessions confirm'
       : undefined,
     unpricedTokens > 0
       ? `+ and ? leave out ${plural(unpricedTokens, 'token')}, which are in no account and have no known price`
       : undefined,
     lateDollars > 0
-      ? `${formatDollars(lateDollars)} was used over more than one day, and counts on the last of them`
+      ? `${formatDollars(lateDollars)} was used over more than one day, and counts on the last one`
       : undefined,
-    guessed ? 'for a model that it does not know Claude Code itself takes a default price' : undefined,
+    guessed ? 'for a model that it does not know, Claude Code itself takes a default price' : undefined,
   ]
     .filter((line) => line !== undefined)
     .map((line) => style('dim', cutToWidth(line, terminalWidth())));

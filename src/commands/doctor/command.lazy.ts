@@ -16,8 +16,8 @@ observation, changes no file, and prints no key.
             {ok, version,
              checks: [{name, part, status, message, fix?, details}]}
             version is that of cc-langfuse, for an inventory of many machines;
-            status is ok, warning, broken or none; a warning and what is broken
-            have a fix
+            status is ok, warning, broken or none; every warning and every
+            broken check has a fix
   --help
 
 Exit code: 0; 1 if something is broken; 2 for a usage error.

@@ -9,8 +9,8 @@ export const HELP = `usage: cc-langfuse log [options]
 
 Shows what went wrong in the background, oldest first: one line for each warning
 and error, and with CC_LANGFUSE_DEBUG=true also for what was sent. The file,
-~/.claude/state/cc-langfuse_hook.log, has one JSON document on each line. The
-part of it that was set aside because it was too long is shown, too.
+~/.claude/state/cc-langfuse_hook.log, has one JSON document on each line. Its
+older part, which was set aside when it became too long, is shown, too.
 
   -f, --follow    wait for more, until Ctrl-C
   --help

@@ -49,7 +49,7 @@ export async function changeMute(
   printStdout(
     isMuted
       ? `unmuted: ${shown}. What was said while it was muted is not sent.`
-      : `muted: ${shown}. Nothing is sent of what follows, nor of a turn that is under way.`,
+      : `muted: ${shown}. Nothing more of the session is sent, including the turn under way.`,
   );
   return 0;
 }

@@ -3,8 +3,8 @@ import { changeMute } from './change-mute.js';
 export const HELP = `usage: cc-langfuse unmute [session id or .jsonl path]
 
 From now on a muted session is sent again. What was said while it was muted is
-never sent. Without a session it is the one that Claude Code runs the command
-in, or else the newest one of the current directory.
+never sent. Without a session, it takes the one that Claude Code runs the
+command in, or else the newest one of the current directory.
 
   --help
 `;

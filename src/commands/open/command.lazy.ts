@@ -16,8 +16,8 @@ import { openUrl } from './open-url.js';
 export const HELP = `usage: cc-langfuse open [options] [session id or .jsonl path]
 
 Prints the address of a session in Langfuse and, in a terminal on a desktop,
-opens it in the browser. Without a session it is the one that Claude Code runs
-the command in, or else the newest one of the current directory. The first
+opens it in the browser. Without a session, it takes the one that Claude Code
+runs the command in, or else the newest one of the current directory. The first
 characters of an id are enough.
 
   --turn <n>   the trace of this turn
@@ -89,7 +89,7 @@ async function findPageOf(
     throw new UsageError(`open needs the session's keys once: ${adviseOnKeys(shell, 'set them in the shell')}`);
   const { id, langfuse, name } = findTarget(config);
   if (id !== destination)
-    throw new Error('the session is in another project than that of your keys; set its keys, then open it');
+    throw new Error('the session is in another project; set the keys of that project, then open it');
   if (!langfuse) throw new Error(`the session was sent to ${name}, which has no pages`);
   return findProjectPage(langfuse, folder);
 }

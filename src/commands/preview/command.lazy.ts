@@ -27,18 +27,18 @@ import { groupSessions, type SentObservation, type ShownSession } from './view-m
 
 export const HELP = `usage: cc-langfuse preview [options] [session id or .jsonl path]
 
-Shows what would be sent of a session: with the settings that it ran with, or
-if it ran without tracing, with your current ones. It sends nothing and needs
-neither keys nor a server. Without a session it is the one that Claude Code runs
-the command in, or else the newest one of the current directory. The first
+Shows what would be sent of a session, under the settings that it ran with. If
+it ran without tracing, your current settings apply. It sends nothing and needs
+neither keys nor a server. Without a session, it takes the one that Claude Code
+runs the command in, or else the newest one of the current directory. The first
 characters of an id are enough.
 
   --turn <n>      show only this turn
   --html <file>   write a page for your browser and print its path
   --request <turn>[.n]
-                  show instead what the nth request of a turn held, or its last
-                  one: system prompt, tools, messages, and the size of each.
-                  It is what Claude read, redacted, whatever would be sent of it
+                  instead, show the nth request of a turn, or its last one:
+                  system prompt, tools, messages, and the size of each. This is
+                  what Claude read, redacted, even if less would be sent
   --json          print the observations as one JSON array, or the request as
                   one JSON document, and nothing else
   --help
@@ -84,7 +84,7 @@ export async function run(args: readonly string[], processEnv: NodeJS.ProcessEnv
 
   if (values.json) await printObservations(observations);
   else if (observations.length === 0 && there.optOut === undefined)
-    printStderr(`nothing would be sent of ${session.sessionId}: no turn of it has an answer`);
+    printStderr(`nothing of ${session.sessionId} would be sent: none of its turns has an answer`);
   else if (values.html !== undefined) await writePage(resolve(values.html), sessions());
   else for (const each of sessions()) await printStdout(renderTree(each).join('\n'));
   return 0;

@@ -27,7 +27,7 @@ export function renderRequest(shown: ShownRequest): string[] {
         width,
       ),
     ),
-    ...(hasSystem ? [] : ['the system prompt and the tools are not found in the transcript']),
+    ...(hasSystem ? [] : ['the system prompt and the tools were not found in the transcript']),
     ...(missingMessages > 0 ? [`${plural(missingMessages, 'message')} not found in the transcript`] : []),
     '',
     ...renderKinds(parts, total, width),

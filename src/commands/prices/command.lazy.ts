@@ -25,11 +25,12 @@ import { COUNTED_KINDS, type CountedKind, readAccountSteps } from '../../transcr
 
 export const HELP = `usage: cc-langfuse prices [options]
 
-Shows what each model costs. Claude Code notes in each session what was used and
-what that cost, and the prices follow from all sessions on disk. A price counts
-as known only if the sessions determine it and confirm it; nothing is guessed.
-It then asks whether to define the models that Langfuse has no price for in your
-project. Only names and prices are sent. They apply to what arrives afterwards.
+Shows what each model costs. Claude Code writes to each session's transcript how
+many tokens it used and what they cost. The prices follow from all sessions on
+disk. A price is known only if the sessions determine it and confirm it; nothing
+is guessed. If Langfuse has no price for some models, it asks whether to define
+them in your project. Only names and prices are sent. They apply to what arrives
+afterwards.
 
   --dry-run   show what would be sent, and send nothing
   --yes       do not ask
@@ -101,7 +102,7 @@ function planDefinition(learned: LearnedModel): ModelDefinition | undefined {
 
 function explainMissing({ model, prices }: LearnedModel): string | undefined {
   if (!/^claude-[\w.-]+$/.test(model)) return 'its name does not say which model it is; define it in Langfuse by hand';
-  if (!prices) return 'what it costs does not follow from its tokens';
+  if (!prices) return 'its cost does not follow from its tokens';
   const missing = PRICED_KINDS.filter(
     (kind) => prices[kind].state === 'unknown' || (NEEDED.has(kind) && prices[kind].state === 'unused'),
   );
@@ -123,7 +124,7 @@ function listKnown({ prices }: LearnedModel): { [kind: string]: number } {
 function describeModel(learned: LearnedModel, models: readonly Model[]): string[] {
   const { model, steps, misfits, deviation, prices } = learned;
   const misfitting =
-    misfits === 0 ? '' : `; ${plural(misfits, 'other')} left out, which cost more or less than these prices say`;
+    misfits === 0 ? '' : `; ${plural(misfits, 'other')} left out, because these prices do not explain the cost`;
   const exact = prices ? `, exact to ${Math.max(deviation, Number.EPSILON).toExponential(0)}` : '';
   const heading = `${style('bold', toOneLine(model))}  ${plural(steps - misfits, 'account line')}${exact}${misfitting}`;
   const lines = COUNTED_KINDS.flatMap((kind) => {
@@ -142,11 +143,11 @@ function describeState(learned: LearnedModel, models: readonly Model[]): string 
   if (own)
     return `your project has a model of that name, without these prices (${formatPrices(own)}): change it in Langfuse`;
   const missing = explainMissing(learned);
-  if (missing !== undefined) return `not to be defined: ${missing}`;
+  if (missing !== undefined) return `cannot be defined: ${missing}`;
   const unused = PRICED_KINDS.filter((kind) => learned.prices?.[kind].state === 'unused').map(
     (kind) => KIND_NAMES[kind],
   );
-  return `can be defined${unused.length === 0 ? '' : `, without a price for what was never used: ${unused.join('; ')}`}`;
+  return `can be defined${unused.length === 0 ? '' : `, without a price for kinds that were never used: ${unused.join('; ')}`}`;
 }
 
 function formatPrices(model: Model | undefined): string {

@@ -18,10 +18,10 @@ import type { Turn } from '../../transcript/turns/turn.js';
 
 export const HELP = `usage: cc-langfuse rate good|bad [options] [session id or .jsonl path]
 
-Rates the last turn of a session, as the score "${RATING}" in Langfuse. Rated
-again, the score is replaced. If Langfuse cannot be reached, the next hook sends
-it. Without a session it is the one that Claude Code runs the command in, or
-else the newest one of the current directory.
+Rates the last turn of a session, as the score "${RATING}" in Langfuse. A
+second rating replaces the first. If Langfuse cannot be reached, the next hook
+sends the rating. Without a session, it takes the one that Claude Code runs the
+command in, or else the newest one of the current directory.
 
   --comment <text>   why; it is redacted, and never sent under
                      CC_LANGFUSE_CAPTURE=metadata
@@ -77,7 +77,7 @@ async function send(
   config: DestinationConfig | undefined,
   folder: string,
 ): Promise<string | undefined> {
-  if (config === undefined || fingerprint(config) !== id) return 'your keys are not those of its project';
+  if (config === undefined || fingerprint(config) !== id) return 'your keys are for another project';
   const destination = await openDestination(config, folder);
   try {
     if (!destination.sendScores)
@@ -110,7 +110,7 @@ async function keep(
     sessionId,
     {
       scores: { ...change.scores, [key]: rating },
-      pending: { since: new Date().toISOString(), attempts: 0, reason: 'a rating is to be sent', ...pending },
+      pending: { since: new Date().toISOString(), attempts: 0, reason: 'a rating waits to be sent', ...pending },
       file: undefined,
     },
     destination,

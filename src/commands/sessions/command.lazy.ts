@@ -28,10 +28,10 @@ Lists the newest sessions on disk, and how much of each is in Langfuse.
   --limit <n>       only the n newest, or all (20; all for a search)
   --since <when>    only those last active at or after: 7d, 12h, 2026-11-01
   --here            only those of this directory and of its repository
-  --search <text>   list the prompts, answers and tool calls that contain the
-                    text instead; upper and lower case are the same
-  --count           also count turns that were not exported; this reads all of
-                    those sessions' files
+  --search <text>   instead, list the prompts, answers and tool calls that
+                    contain the text; upper and lower case are the same
+  --count           also count turns that were not exported; this reads every
+                    file of those sessions
   --json            print one JSON array, and nothing else
   --help
 `;

@@ -57,20 +57,20 @@ to it, until you uninstall.
   --scope <scope>       user: ~/.claude/settings.json (the default)
                         local: .claude/settings.local.json
                         project: .claude/settings.json, which is committed, so
-                        it gets no keys and no paths of this machine; who
-                        works on it needs cc-langfuse on the PATH
+                        it gets no keys and no paths of this machine; everyone
+                        who works on it needs cc-langfuse on the PATH
                         managed: for everyone on this machine, in a file of
                         Claude Code's managed settings; as an administrator
-  --live                send what is final of a turn while it runs: one more
-                        hook, and CC_LANGFUSE_LIVE=true
+  --live                send the finished parts of a turn while it runs: one
+                        more hook, and CC_LANGFUSE_LIVE=true
   --print               with --scope managed: print these settings, for a system
                         that distributes them, and change nothing
   --secret-key-command <command>
                         with --scope managed: a command that prints the secret
                         key, run as each user, instead of the key
   --dry-run             show what would change, and change nothing
-  --yes                 ask nothing; whatever is not given as an option is taken
-                        from the settings or the environment
+  --yes                 ask nothing; take what is not given as an option from
+                        the settings or the environment
   --public-key <key>
   --secret-key-stdin    read the secret key from stdin
   --base-url <url>      the server (${DEFAULT_URL})

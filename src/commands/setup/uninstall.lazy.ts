@@ -23,9 +23,9 @@ import { findBackup, planChange, type SettingsChange, showChange, writeChange } 
 export const HELP = `usage: cc-langfuse uninstall [options]
 
 Removes the hooks from Claude Code's settings, and the keys and settings of
-cc-langfuse from their env block. Nothing else in the file is changed. The
-backup that install made is removed, too, and so is the installed program,
-unless other settings register it.
+cc-langfuse from their env block. Nothing else in the file is changed. It also
+removes the backup that install made, and the installed program, unless other
+settings register it.
 
   --scope <scope>       user: ~/.claude/settings.json (the default)
                         local: .claude/settings.local.json
@@ -97,7 +97,7 @@ function planRemoval(path: string, isPurge: boolean, env: NodeJS.ProcessEnv): Re
   const before = readBackup(backup);
   const change = planChange(path, (text) => undoInstallation(text, sharing ? [] : variables, before));
   const isChange = change.before !== undefined && change.before !== change.after;
-  const reason = isChange ? findReasonToKeep(backup, block) : 'is left of an earlier installation';
+  const reason = isChange ? findReasonToKeep(backup, block) : 'is left over from an earlier installation';
   const keepsBackup = !isPurge && reason !== undefined;
   const programs = programsFolder(env);
   const users = findOtherUsers(path, env);

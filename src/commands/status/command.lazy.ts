@@ -6,10 +6,10 @@ import { readStatus } from './status.js';
 
 export const HELP = `usage: cc-langfuse status [options]
 
-Shows at once whether turns of this directory are sent to Langfuse and who says
-so, where they go, the last turn that was sent, with its link, and what waits to
-be sent. It asks no server: cc-langfuse doctor does, and says how to fix things.
-The link needs the project's id, which install and backfill ask for.
+Shows whether turns of this directory are sent to Langfuse and which setting
+decides that, where they go, the last turn that was sent, with its link, and
+what waits to be sent. It asks no server; cc-langfuse doctor does, and suggests
+fixes. The link needs the project's id, which install and backfill ask for.
 
   --json    print one JSON document on stdout, and nothing else:
             {version, tracing: {on, message, fix?, problems}, destination?,

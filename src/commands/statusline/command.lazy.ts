@@ -10,8 +10,8 @@ export const HELP = `usage: cc-langfuse statusline
 
 Prints what to add to ~/.claude/settings.json, so that Claude Code's status line
 says whether the session is traced or muted, how many turns were sent, and
-whether more is pending. The status line itself is printed by the launcher,
-cc-langfuse-hook, without starting Node.
+whether more is pending. The launcher, cc-langfuse-hook, prints the status line
+itself, without starting Node.
 
   --help
 `;

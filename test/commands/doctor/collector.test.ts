@@ -105,7 +105,7 @@ describe('a Collector is not asked', () => {
     home.env = { HOME, TRACE_TO_LANGFUSE: 'true', CC_LANGFUSE_OTLP_URL: 'http://127.0.0.1:9' };
     home.writeSettings({ env }, 'local');
     expect((await home.check()).lines(/^ignored$/)).toEqual([
-      'warning ignored: CC_LANGFUSE_OTLP_URL: is ignored, because ~/project/.claude/settings.local.json names another destination, which counts once you have installed it there (cc-langfuse install --scope local)',
+      'warning ignored: CC_LANGFUSE_OTLP_URL: is ignored, because ~/project/.claude/settings.local.json names another destination, which you have not installed there (cc-langfuse install --scope local)',
     ]);
     expect(collector.requests).toEqual([]);
   });

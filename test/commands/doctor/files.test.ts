@@ -97,7 +97,7 @@ describe('the state', () => {
     expect(found.of('state-set-aside')).toEqual([
       {
         status: 'warning',
-        message: `1 corrupt file set aside, what they said was sent is sent again: ${path}`,
+        message: `1 corrupt file set aside, so their turns are sent again: ${path}`,
         fix: `rm ${path}`,
       },
     ]);
@@ -122,7 +122,7 @@ test('locks of processes that no longer run are a warning', async () => {
   expect((await home.check()).of('locks')).toEqual([
     {
       status: 'warning',
-      message: '1 lock left behind by killed runs; the next run removes those that it needs',
+      message: '1 lock left behind by killed runs; the next run that needs one removes it',
       fix: `rm ${SESSIONS}/s/a.lock`,
     },
   ]);

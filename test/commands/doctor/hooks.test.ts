@@ -72,7 +72,7 @@ describe('the check of the registered hooks', () => {
     expect(await hooksFound()).toEqual([
       {
         status: 'warning',
-        message: `${REGISTERED}, but not for SessionStart, SessionEnd: what these would send is sent later or not at all`,
+        message: `${REGISTERED}, but not for SessionStart, SessionEnd: some turns are sent later or not at all`,
         fix: INSTALL,
       },
     ]);
@@ -260,7 +260,7 @@ describe('the program that a hook starts', () => {
       {
         status: 'warning',
         message: `${FILE} starts Node at every event, and Claude Code waits for it`,
-        fix: `${INSTALL} (replaces it by the launcher)`,
+        fix: `${INSTALL} (replaces it with the launcher)`,
       },
     ]);
   });

@@ -132,7 +132,7 @@ describe('a proxy', () => {
     expect(found.of('network')).toEqual(
       ['NODE_EXTRA_CA_CERTS', 'HTTPS_PROXY'].map((variable) => ({
         status: 'warning',
-        message: `${variable} in the settings, which hooks use, differs from the shell, which commands that you run yourself use`,
+        message: `${variable} in the settings differs from the shell: hooks use the settings, commands that you run yourself the shell`,
         fix: `set it in the shell, too: export ${variable}=…`,
       })),
     );
@@ -200,7 +200,7 @@ describe('the keys', () => {
     expect(found.of('otlp')).toEqual([
       {
         status: 'none',
-        message: 'the OpenTelemetry endpoint answers; whether it accepts anything is known once the keys are right',
+        message: 'the OpenTelemetry endpoint answers; fix the keys to find out whether it accepts data',
       },
     ]);
   });
@@ -223,7 +223,7 @@ describe('the keys', () => {
     expect(found.of('keys')).toEqual([
       {
         status: 'broken',
-        message: 'the server did not answer whether the keys are right: ECONNRESET',
+        message: 'the server could not check the keys: ECONNRESET',
         fix: RUN_AGAIN,
       },
     ]);

@@ -110,7 +110,7 @@ test('the plugin’s keys go with the plugin’s server, unless the project has 
   ]);
   home.writeSettings({ env: { ...env, LANGFUSE_BASE_URL: `http://localhost:${port}` } }, 'project');
   expect((await home.check()).lines(/^(?:.*-key|ignored)$/)).toEqual([
-    'warning ignored: LANGFUSE_SECRET_KEY: is ignored, because ~/project/.claude/settings.json names another destination, which counts once you have installed it there (cc-langfuse install --scope local)',
+    'warning ignored: LANGFUSE_SECRET_KEY: is ignored, because ~/project/.claude/settings.json names another destination, which you have not installed there (cc-langfuse install --scope local)',
     'broken public-key: LANGFUSE_PUBLIC_KEY is not set',
     `none secret-key: Claude Code keeps it for the plugin ${plugin}; commands that you run yourself need the keys in the shell`,
   ]);
@@ -131,12 +131,12 @@ describe('a key', () => {
 
   test.each([
     ['public-key', 'LANGFUSE_PUBLIC_KEY', 'pk-lf-…', "is the example's placeholder"],
-    ['public-key', 'LANGFUSE_PUBLIC_KEY', 'pk-lf-a b', 'contains what no key contains, such as a space or a quote'],
+    ['public-key', 'LANGFUSE_PUBLIC_KEY', 'pk-lf-a b', 'has a character that no key has, such as a space or a quote'],
     [
       'secret-key',
       'CC_LANGFUSE_SECRET_KEY',
       `"${SECRET_KEY}"`,
-      'contains what no key contains, such as a space or a quote',
+      'has a character that no key has, such as a space or a quote',
     ],
   ])('is broken (%s) if it cannot be one: %s=%s', async (name, variable, value, problem) => {
     expect((await home.check({ [variable]: value })).of(name)).toEqual([
@@ -227,7 +227,7 @@ describe('a project’s settings', () => {
     const found = await home.check({ LANGFUSE_TAGS: 'shell' });
     expect(found.of('setting')).toEqual([{ status: 'ok', message: `LANGFUSE_TAGS is mine (from ${LOCAL_FILE})` }]);
     expect(found.lines(/^(?:ignored|.*-key)$/)).toEqual([
-      'warning ignored: LANGFUSE_SECRET_KEY: is ignored, because ~/project/.claude/settings.json names another destination, which counts once you have installed it there (cc-langfuse install --scope local)',
+      'warning ignored: LANGFUSE_SECRET_KEY: is ignored, because ~/project/.claude/settings.json names another destination, which you have not installed there (cc-langfuse install --scope local)',
       'broken public-key: LANGFUSE_PUBLIC_KEY is not set',
       'broken secret-key: LANGFUSE_SECRET_KEY is not set',
     ]);
@@ -264,7 +264,7 @@ describe('a project’s settings', () => {
       `warning ignored: CC_LANGFUSE_REDACT: is ignored, because ${file} can only make it stricter`,
       `warning ignored: CC_LANGFUSE_MAX_CHARS: is ignored, because its value in ${file} is bad`,
       ...['HTTPS_PROXY', 'CC_LANGFUSE_CAPTURE', 'CC_LANGFUSE_MAX_CHARS'].map(
-        (name) => `warning hidden: ${name}: hooks do not see what the shell says, because ${file} sets it, too`,
+        (name) => `warning hidden: ${name}: hooks do not see the shell's value, because ${file} sets it, too`,
       ),
     ]);
   });

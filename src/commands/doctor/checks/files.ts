@@ -82,7 +82,7 @@ function* checkState({ stateFolder, store }: StateFiles): Generator<Finding> {
 function checkSetAside({ stateFolder }: StateFiles): Finding[] {
   const paths = listBelow(stateFolder, /\.json\.corrupt-/);
   if (paths.length === 0) return [];
-  const message = `${plural(paths.length, 'corrupt file')} set aside, what they said was sent is sent again: ${paths.join(', ')}`;
+  const message = `${plural(paths.length, 'corrupt file')} set aside, so their turns are sent again: ${paths.join(', ')}`;
   return [about('state-set-aside', { paths }).warning(message, removeCommand(paths))];
 }
 
@@ -91,7 +91,7 @@ function checkLocks({ stateFolder }: StateFiles): Finding[] {
   // Opening a FIFO would hang.
   const paths = listBelow(stateFolder, /\.lock$/).filter((path) => readStatus(path)?.isFile() && isAbandoned(path));
   if (paths.length === 0) return [];
-  const message = `${plural(paths.length, 'lock')} left behind by killed runs; the next run removes those that it needs`;
+  const message = `${plural(paths.length, 'lock')} left behind by killed runs; the next run that needs one removes it`;
   return [about('locks', { paths }).warning(message, removeCommand(paths))];
 }
 

@@ -122,7 +122,7 @@ function checkRegistered({ hooks, plugins }: HookSetup): Finding {
   const gap = `${message}, but not for ${missing.join(', ')}`;
   return missing.includes('Stop')
     ? registered.broken(`${gap}: turns are not sent when they end`, fix)
-    : registered.warning(`${gap}: what these would send is sent later or not at all`, fix);
+    : registered.warning(`${gap}: some turns are sent later or not at all`, fix);
 }
 
 /** Whether the setting and the hook for turns that are seen while they run agree. */
@@ -137,7 +137,9 @@ function checkLive({ hooks, plugins, settings }: HookSetup & SettingsInForce): F
       ),
     ];
   if (settings.live) return [live.ok('turns are sent while they run')];
-  return own ? [live.none('the hook for turns that run is registered, but CC_LANGFUSE_LIVE is not true')] : [];
+  return own
+    ? [live.none('its hook is registered, but CC_LANGFUSE_LIVE is not true: turns are sent when they end')]
+    : [];
 }
 
 /** Checks each program once, however many events it is registered for. */
@@ -174,14 +176,14 @@ function checkHookProgram({ file, command }: RegisteredHook, start: OwnStart, sh
   if (!program) return hookProgram.none(`${file.path} starts "${shown}", which finds the program itself`);
   const installed = program.path && findInstalledVersion(dirname(program.path), shell);
   if (installed && isOlder(installed, version))
-    return hookProgram.warning(`${file.path} starts ${installed}, and this is ${version}`, installCommand(file));
+    return hookProgram.warning(`${file.path} starts ${installed}, but this is ${version}`, installCommand(file));
   if (!installed && program.path !== (hasLauncher ? launcher : thisProgram))
     return hookProgram.warning(`${file.path} starts another copy, ${program.path}`, installCommand(file));
   // Windows has no shell that could run the launcher.
   if (!hasLauncher && process.platform !== 'win32')
     return hookProgram.warning(
       `${file.path} starts Node at every event, and Claude Code waits for it`,
-      `${installCommand(file)} (replaces it by the launcher)`,
+      `${installCommand(file)} (replaces it with the launcher)`,
     );
   if (node?.isReplaced)
     return hookProgram.warning(

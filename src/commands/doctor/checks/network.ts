@@ -48,7 +48,7 @@ export function* checkNetworkVariables({ hookEnv, shell }: SettingsInForce): Gen
   for (const variable of Object.keys(hookEnv).filter((name) => VARIABLES.test(name))) {
     if (hookEnv[variable] !== (shell[variable] ?? ''))
       yield about('network', { variable }).warning(
-        `${variable} in the settings, which hooks use, differs from the shell, which commands that you run yourself use`,
+        `${variable} in the settings differs from the shell: hooks use the settings, commands that you run yourself the shell`,
         `set it in the shell, too: export ${variable}=…`,
       );
   }

@@ -91,7 +91,7 @@ function findRedirectTarget(location: string | undefined, url: string): string |
 function checkKeys(url: string, answer: Answer<ProjectAnswer>): Finding {
   if (answer instanceof Error) {
     const keys = about('keys', { code: answer.code });
-    return keys.broken(`the server did not answer whether the keys are right: ${answer.reason}`, RUN_AGAIN);
+    return keys.broken(`the server could not check the keys: ${answer.reason}`, RUN_AGAIN);
   }
   const { status, project } = answer;
   const keys = about('keys', project ? { project: project.name, projectId: project.id } : { status });
@@ -142,7 +142,7 @@ function checkApi(api: Api, answers: ApiAnswers): Finding {
   const { status, problem } = answer;
   const finding = about(api, { status });
   if (isRefusal(status) && !(project instanceof Error) && project.status === status)
-    return finding.none(`${name} answers; whether it accepts anything is known once the keys are right`);
+    return finding.none(`${name} answers; fix the keys to find out whether it accepts data`);
   if (isAccepted(answer)) return finding.ok(`${accepts} (${status})`);
   return finding.broken(problem ?? `${name} answers ${status}`, ASK_OPERATOR);
 }

@@ -145,7 +145,7 @@ function findingName(variable: string): string {
 /** Their last words are a reason, and need no place. */
 function checkIgnoredSettings({ ignored, trusted }: SettingsInForce): Finding[] {
   const fix = trusted.destination
-    ? 'nothing, if you did not set it; otherwise set it in your own settings'
+    ? 'if you set it, set it in your own settings instead; otherwise do nothing'
     : `set it in your own settings`;
   return ignored.map(({ variable, text }) => about('ignored', { variable }).warning(text, fix));
 }
@@ -228,7 +228,7 @@ function checkKey(variable: string, value: string, shown: string, other: string,
   const broken = (problem: string, fix = `copy the key again from the project's settings in Langfuse to ${place}`) =>
     key.broken(`${variable} ${problem} (from ${place})`, fix);
   if (value.includes('…')) return broken("is the example's placeholder");
-  if (!isKey(value)) return broken('contains what no key contains, such as a space or a quote');
+  if (!isKey(value)) return broken('has a character that no key has, such as a space or a quote');
   if (value.startsWith(other)) return broken(`begins with ${other}, like the other key`, 'swap the two keys');
   return key.ok(`${variable} is ${shown} (from ${place})`);
 }

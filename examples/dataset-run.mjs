@@ -3,8 +3,8 @@
 //
 //   node examples/dataset-run.mjs <dataset> <run name> [--dataset-run | --experiment]
 //
-// Langfuse 4 and Langfuse Cloud have experiments, older servers have dataset runs: unless you choose, the server's version does.
-// Langfuse 4 answers 200 to a dataset run and stores nothing.
+// Langfuse 4 and Langfuse Cloud have experiments, older servers have dataset runs. Unless you choose, the server's version
+// decides. Langfuse 4 answers 200 to a dataset run and stores nothing.
 //
 // It needs the hooks of cc-langfuse in Claude Code's settings, and LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY and
 // LANGFUSE_BASE_URL in the environment. Copy it and adapt it: it needs only Node.

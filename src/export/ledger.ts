@@ -1,3 +1,4 @@
+import { BEGINNING, type Place } from '../shared/place.js';
 import { listWaiting, type SessionRecord } from '../state/entry.js';
 import { apply, type Consent, type Fact, type Stop } from '../state/facts.js';
 import {
@@ -14,7 +15,7 @@ import {
   type Run,
   type RunIdentity,
 } from '../state/runs.js';
-import { BEGINNING, type Place, type Places } from '../transcript/file/place.js';
+import type { Places } from '../transcript/file/place.js';
 import { type AgentThread, listTimes, type Prompt, type Turn } from '../transcript/turns/turn.js';
 
 type Took = Extract<Fact, { kind: 'took' }>;

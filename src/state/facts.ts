@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
+import type { Place } from '../shared/place.js';
 import { optional } from '../shared/schema.js';
-import type { Place } from '../transcript/file/place.js';
 import {
   addInOrder,
   beginningOf,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
+import { BEGINNING, type Place } from '../shared/place.js';
 import { optional } from '../shared/schema.js';
-import { BEGINNING, type Place } from '../transcript/file/place.js';
 
 export const PlaceFields = z.object({ bytes: z.number().check(z.int(), z.nonnegative()), hash: z.string() });
 

@@ -12,7 +12,8 @@ import {
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { BEGINNING, Places } from '../../src/transcript/file/place.js';
+import { BEGINNING } from '../../src/shared/place.js';
+import { Places } from '../../src/transcript/file/place.js';
 import {
   appendLines,
   assistant,

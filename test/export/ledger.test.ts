@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { Ledger, type TranscriptPlaces } from '../../src/export/ledger.js';
+import type { Place } from '../../src/shared/place.js';
 import { apply, type Consent, NO_CONSENT, type Stop } from '../../src/state/facts.js';
 import type { Run, RunIdentity } from '../../src/state/runs.js';
-import type { Place } from '../../src/transcript/file/place.js';
 import type { Turn } from '../../src/transcript/turns/turn.js';
 import { groupTurns, ms, turnLines } from '../support/lines.js';
 

@@ -14,12 +14,12 @@ import {
 import { hostname, tmpdir, uptime } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { BEGINNING } from '../../src/shared/place.js';
 import { findDue } from '../../src/state/due.js';
 import { newSession } from '../../src/state/entry.js';
 import type { Fact } from '../../src/state/facts.js';
 import { takeLock } from '../../src/state/lock.js';
 import { StateStore } from '../../src/state/store.js';
-import { BEGINNING } from '../../src/transcript/file/place.js';
 import { mount } from '../support/mount.js';
 import { sessionFile } from '../support/state-files.js';
 

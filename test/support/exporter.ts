@@ -9,10 +9,10 @@ import type { OpenDestination } from '../../src/langfuse/destination.js';
 import { openDestination } from '../../src/langfuse/open-destination.js';
 import type { Caller } from '../../src/observations/model.js';
 import { logPath, openLog } from '../../src/shared/log.js';
+import { BEGINNING } from '../../src/shared/place.js';
 import type { Fact } from '../../src/state/facts.js';
 import { openRun, type RunIdentity } from '../../src/state/runs.js';
 import { StateStore } from '../../src/state/store.js';
-import { BEGINNING } from '../../src/transcript/file/place.js';
 import { LangfuseServer, langfuseAt } from './langfuse-server.js';
 
 const DESTINATION = 'x';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isStop } from '../../src/commands/hook/hook-event.js';
 import { HookPayload } from '../../src/commands/hook/payload.js';
-import type { Place } from '../../src/transcript/file/place.js';
+import type { Place } from '../../src/shared/place.js';
 import { startBefore } from './call-hook.js';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from './langfuse-server.js';
 import { appendTurn, lastPromptId, SESSION } from './lines.js';

@@ -1,10 +1,11 @@
 import { lstatSync } from 'node:fs';
+import { BEGINNING, type Place } from '../../shared/place.js';
 import { type Change, endOfSent, newSession, type Session } from '../../state/entry.js';
 import { apply, type Fact } from '../../state/facts.js';
 import { hasGone } from '../../state/lock.js';
 import { hasEnded, isMutedNow, isSameRun, openRun, type RunIdentity } from '../../state/runs.js';
 import type { SessionState } from '../../state/store.js';
-import { BEGINNING, type Place, Places } from '../../transcript/file/place.js';
+import { Places } from '../../transcript/file/place.js';
 import type { HookPayload } from './payload.js';
 
 /** What a payload says of a transcript. */

@@ -1,15 +1,8 @@
 import { createHash } from 'node:crypto';
 import { lstatSync } from 'node:fs';
+import { BEGINNING, type Place } from '../../shared/place.js';
 import { withReader } from './lines.js';
 import type { TranscriptReader } from './reader.js';
-
-/** A place in a file: how many bytes come before it, and a hash of the last of them. If those have changed, the place means nothing. */
-export interface Place {
-  readonly bytes: number;
-  readonly hash: string;
-}
-
-export const BEGINNING: Place = { bytes: 0, hash: '' };
 
 const HASHED_BYTES = 4_096;
 

@@ -18,9 +18,11 @@ export class EntryWriter {
   readonly #lock: Lock;
   #end: End | undefined;
   #isEndSaved = false;
+  #savedKept: Entry['kept'];
 
   constructor(known: Entry, request: ExportRequest, context: ExportContext, ledger: Ledger, lock: Lock) {
     this.known = known;
+    this.#savedKept = known.kept;
     this.#request = request;
     this.#context = context;
     this.#ledger = ledger;
@@ -41,12 +43,17 @@ export class EntryWriter {
     const { destinationId, state } = this.#context;
     if (!this.#lock.isHeld()) throw new Error('another run has taken over');
     this.#isEndSaved = this.hasReachedEnd;
+    if ('kept' in change) this.#savedKept = change.kept;
     const all = [...this.#ledger.takeAdded(), ...facts];
     await state.update(sessionId, { path, ...this.#end, ...change, facts: all }, destinationId);
   }
 
   /** Saves why something is still to be sent, or that nothing is, and which Stops' turns have been, unless the state says so already. */
-  async finish(failure: Failure | undefined, relatives: Entry['relatives'], doneStops: readonly Stop[]): Promise<void> {
+  async finish(
+    failure: Failure | undefined,
+    { relatives, kept }: Pick<Entry, 'relatives' | 'kept'>,
+    doneStops: readonly Stop[],
+  ): Promise<void> {
     const { pending, bytes, file, agentsBytes } = this.known;
     if (failure) {
       const { since = new Date().toISOString(), attempts = 0 } = pending ?? {};
@@ -55,7 +62,8 @@ export class EntryWriter {
       return;
     }
     const isEndNew = !this.#isEndSaved && !isDeepStrictEqual({ bytes, file, agentsBytes }, { ...this.#end });
-    if (pending || relatives || isEndNew || doneStops.length > 0 || this.#ledger.hasChanged)
-      await this.save({ pending: undefined, doneStops, ...(relatives && { relatives }) });
+    const isKeptNew = !isDeepStrictEqual(kept, this.#savedKept);
+    if (pending || relatives || isKeptNew || isEndNew || doneStops.length > 0 || this.#ledger.hasChanged)
+      await this.save({ pending: undefined, doneStops, kept, ...(relatives && { relatives }) });
   }
 }

@@ -48,8 +48,6 @@ export class Ledger {
   #added: Fact[] = [];
   /** By the first bytes of the turns that this export has taken. */
   readonly #taken = new Map<number, Took>();
-  /** The first bytes of the turns that this export has read and that Stops have named. */
-  readonly #claimed = new Set<number>();
   /** The first bytes of prompts, by their ids. A later one can have the same id, as a teammate's message does. */
   readonly #prompts: Map<string, number>;
   /** Stops without an id that have claimed their turns. */
@@ -97,11 +95,6 @@ export class Ledger {
     return mutes.length > this.#asRead.mutes.length || runs.some(isNew);
   }
 
-  /** Whether something before a byte belongs to no run. */
-  hasGapBefore(end: number): boolean {
-    return findGaps(this.#known.runs, end).length > 0;
-  }
-
   /** Binds runs to this destination that had none, or a wrong one. What the first cc-langfuse did not save is that of this run, too. */
   adopt(isWrong: (destination: string) => boolean): void {
     const { given = {} } = this.#options.own ?? {};
@@ -139,7 +132,7 @@ export class Ledger {
   /** All runs for this destination, unless a part of the session belongs to no run: it is not known when something happened. */
   findAllRuns(): [RunIdentity, ...RunIdentity[]] | undefined {
     const { runs } = this.#known;
-    const isWhole = !this.hasGapBefore(runs.at(-1)?.from.bytes ?? 0);
+    const isWhole = findGaps(runs, runs.at(-1)?.from.bytes ?? 0).length === 0;
     return isWhole ? this.findRuns(runs.map(({ from }) => from.bytes)) : undefined;
   }
 
@@ -167,7 +160,7 @@ export class Ledger {
     return listWaiting(this.#known, this.#destination);
   }
 
-  /** The Stops that name turns which have not been read: later ones were exported first. */
+  /** The Stops that name turns which have not been read. */
   get missing(): readonly Stop[] {
     return this.waiting.filter(({ promptId }) => promptId !== undefined && !this.#prompts.has(promptId));
   }
@@ -186,11 +179,6 @@ export class Ledger {
   /** Whether this prompt is the first with its id, as far as they have been read: it is the one that a Stop names. */
   isFirst({ promptId, offset }: Pick<Prompt, 'promptId' | 'offset'>): boolean {
     return promptId === undefined || (this.#prompts.get(promptId) ?? offset) >= offset;
-  }
-
-  /** Whether a Stop has named a turn that has not been sent. */
-  isNamed({ prompts }: Turn): boolean {
-    return this.#claimed.has(prompts[0].offset);
   }
 
   /** Whether no run goes on: what follows, if anything does, was written with tracing off. */
@@ -240,16 +228,12 @@ export class Ledger {
     return named;
   }
 
-  #claimFor({ run, at, promptId = '' }: Stop, turn: Turn, isCopy: (turn: Turn) => boolean): void {
+  #claimFor({ run, at }: Stop, turn: Turn, isCopy: (turn: Turn) => boolean): void {
     const [{ offset: first, at: startedAt }] = turn.prompts;
     const prompts = turn.prompts.map(({ offset }) => offset);
     const isKnown = prompts.map((prompt) => this.#findRun(prompt)).every((each) => each && isSameRun(each, run));
     const isSent = this.#isSentElsewhere(turn, run);
-    // Without its id, it may have been sent before.
-    const isNew = promptId !== '' && this.#options.prompts?.[promptId] === undefined;
-    if (isKnown && isNew && run.destination === this.#destination) this.#claimed.add(first);
     if (isKnown || isSent || this.#isBeforeStart(first) || turn.copied || isCopy(turn)) return;
-    this.#claimed.add(first);
     this.#add({ kind: 'claim', at, run, prompts, startedAt });
   }
 

@@ -52,8 +52,15 @@ export function isOfAnotherSession(turn: Turn, run: RelatedRun): boolean {
   });
 }
 
-function findShared({ key, context }: Turn, run: RelatedRun) {
-  if (!forksWithoutMark(context.version)) return [];
+/** Looking at all sessions takes time, which a backfill has. Otherwise only what a newer version has resumed or forked is looked at. */
+function mayBeUnmarkedFork(turn: Turn, { request, ledger }: RelatedRun): boolean {
+  const { version } = turn.context;
+  return request.occasion === 'backfill' || forksWithoutMark(version) || ledger.mayBeCopied(turn);
+}
+
+function findShared(turn: Turn, run: RelatedRun) {
+  if (!mayBeUnmarkedFork(turn, run)) return [];
+  const { key } = turn;
   run.sharedPrompts ??= readSharedPrompts(run);
   return run.sharedPrompts.get(key) ?? [];
 }
@@ -72,8 +79,11 @@ function readSharedPrompts({ request, context }: RelatedRun): SharedPrompts {
  * session: always so up to 2.1.197, and at times with 2.1.205. A fork copies only at its beginning, so later turns need not be
  * looked for.
  */
-export function isExportedByRelative({ key, start: { offset } }: Turn, run: RelatedRun): boolean {
+export function isExportedByRelative(turn: Turn, run: RelatedRun): boolean {
+  if (!mayBeUnmarkedFork(turn, run)) return false;
   const { start, writer } = run;
+  const { key } = turn;
+  const { offset } = turn.start;
   const { copiedLine = 0, relatives: known } = writer.known;
   // An earlier run has found that the last exported turn is the session's own.
   if (key === start.prompt && start.lastLine > copiedLine) return false;

@@ -1,6 +1,6 @@
 import { isRedactionError } from '../observations/redaction/redact.js';
 import { otherFailure } from '../shared/failure.js';
-import { type Entry, joinEntry, NOT_EXPORTED, newSession } from '../state/entry.js';
+import { type Entry, joinEntry, type Kept, NOT_EXPORTED, newSession } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import { Places } from '../transcript/file/place.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
@@ -8,6 +8,7 @@ import { locateTranscript } from '../transcript/sessions/related-sessions.js';
 import type { Turn } from '../transcript/turns/turn.js';
 import { EntryWriter } from './entry-writer.js';
 import type { ExportContext, ExportReport, ExportRequest } from './export-request.js';
+import { KeptTurns } from './kept-turns.js';
 import { Ledger } from './ledger.js';
 import { Outbox } from './outbox.js';
 import { readTurns } from './read-turns.js';
@@ -123,7 +124,9 @@ async function exportKnown(session: OpenedSession, reader: TranscriptReader): Pr
   const last = findStart(known, places);
   if (last.hasChanged)
     context.log.warn('the transcript has been changed, it is read from its beginning', { file: request.path });
-  const looksBack = request.looksBack && !last.hasChanged && ledger.hasGapBefore(last.offset);
+  const { kept = [] } = known;
+  const maySend = ({ prompts, why }: Kept) => why === 'untraced' && ledger.findRuns(prompts) !== undefined;
+  const looksBack = !last.hasChanged && kept.length > 0 && (request.looksBack || kept.some(maySend));
   return exportFrom(looksBack ? startFromTop(known) : last, session, reader);
 }
 
@@ -136,7 +139,8 @@ async function exportFrom(start: Start, session: OpenedSession, reader: Transcri
     const own = { ...session, start, requests, budget, settings: new RunSettings(context, request, writer.known) };
     const parts = new SettledParts(own, reader);
     const sent = new SentLines(start);
-    const run: ExportRun = { ...own, outbox: new Outbox(own), subagents: new Subagents(own), parts, sent };
+    const kept = new KeptTurns(start.hasChanged ? [] : writer.known.kept);
+    const run: ExportRun = { ...own, outbox: new Outbox(own), subagents: new Subagents(own), parts, sent, kept };
     const reached = await exportTurns(readTurns(reader, run), run);
     if (request.occasion === 'live') return await finishLive(reached, run);
     let continued = NOTHING_CONTINUED;
@@ -235,7 +239,7 @@ async function holdIfUnredacted<T>({ outbox }: ExportRun, add: () => Promise<T>)
 
 /** Sends due scores, and saves why something is still to be sent, or which Stops' turns have been. */
 async function finish(reached: Reached, continued: Continued, bytes: number, run: ExportRun): Promise<ExportReport> {
-  const { context, writer, ledger, outbox, budget, start } = run;
+  const { context, writer, ledger, outbox, budget, start, kept } = run;
   const sent = sumTallies([outbox.sent, continued.sent]);
   const failure =
     outbox.failure ??
@@ -247,9 +251,10 @@ async function finish(reached: Reached, continued: Continued, bytes: number, run
     return { sent, failure: undefined, isStopped: true };
   if (failure === undefined) ledger.fillGaps(reached.closedTo);
   // Each has been waited for. The turn of one may have been passed by.
-  const passedBy = ledger.hasGapBefore(start.offset) ? ledger.missing : [];
+  const passedBy = start.offset > 0 && writer.known.kept ? ledger.missing : [];
   const done = failure === undefined ? ledger.waiting.filter((stop) => !passedBy.includes(stop)) : [];
-  await writer.finish(failure, findNewRelatives(run, bytes), done);
+  if (start.offset === 0 && failure === undefined) kept.forgetUnread();
+  await writer.finish(failure, { relatives: findNewRelatives(run, bytes), kept: kept.list() }, done);
   const hasPassedBy = failure === undefined && passedBy.length > 0;
   return { sent, failure, isStopped: false, isOutdated: outbox.isOutdated, hasPassedBy };
 }

@@ -12,6 +12,7 @@ import type { RunIdentity } from '../state/runs.js';
 import type { Places } from '../transcript/file/place.js';
 import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
 import { NO_SESSION_FACTS, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
+import type { KeptTurns } from './kept-turns.js';
 import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
 import { isExportedByRelative, isInAnotherSession, isOfAnotherSession, type RelatedRun } from './relatives.js';
 import type { SentLines } from './sent-lines.js';
@@ -25,6 +26,7 @@ export interface ExportRun extends RelatedRun {
   readonly subagents: Subagents;
   readonly parts: SettledParts;
   readonly sent: SentLines;
+  readonly kept: KeptTurns;
 }
 
 /**
@@ -52,6 +54,7 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
   });
   const isNew = lastLineOf(group) > start.lastLine;
   if (isNew) run.sent.releaseAll();
+  if (isNew) run.kept.settle();
   await outbox.add(isNew ? withLastChange(items, turnsCompleted(group, built, run)) : items);
   return true;
 }
@@ -114,15 +117,23 @@ const NOTHING_NEW: BuiltTurn = { children: [], started: [], change: {} };
 
 /** Builds a turn under the settings of its run. Of a turn that another session exports there is nothing to be sent. */
 async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Promise<BuiltTurn[]> {
-  const { start, ledger, outbox } = run;
-  if (turn.copied || isCopy(turn, run)) return [NOTHING_NEW];
+  const { start, ledger, outbox, kept } = run;
+  const isOthers = turn.copied || isCopy(turn, run);
+  if (isOthers || ledger.isMuted(turn)) kept.remove(turn);
+  if (isOthers) return [NOTHING_NEW];
   if (ledger.isMuted(turn)) return [];
   const wasTaken = ledger.wasTaken(turn) && lineOfEnd(turn) > start.lastLine;
-  if ((ledger.mayTake(turn) || wasTaken) && isOfAnotherSession(turn, run)) return [];
+  if ((ledger.mayTake(turn) || wasTaken) && isOfAnotherSession(turn, run)) {
+    kept.remove(turn);
+    return [];
+  }
   const taken = ledger.mayTake(turn) ? ledger.take(turn) : undefined;
   const runs = ledger.findRuns(promptsOf(turn));
   const settings = runs && (await run.settings.find(runs));
-  if (!runs || !settings) return [];
+  if (!runs || !settings) {
+    kept.keep(turn, runs ? 'excluded' : 'untraced');
+    return [];
+  }
   if (settings.hold !== undefined) outbox.hold(settings.hold);
   return settings.hold === undefined ? [build(turn, runs, settings, taken, run)] : [];
 }
@@ -140,12 +151,13 @@ function buildIfNew(
   run: ExportRun,
 ): BuiltTurn {
   const { options, trace, started, after } = recordTurn(turn, runs, settings, run);
-  const isLate = wasPassedBy(turn, taken, run);
+  const isLate = run.kept.has(turn);
   // Every run reads the last exported turn again, and seldom finds anything new in it.
   if (lineOfEnd(turn) <= run.start.lastLine && !isLate) return { ...NOTHING_NEW, started };
   const figures = run.parts.figuresOf(turn);
   const select = isLate ? ALL : run.sent.select({ after });
   const { children, root } = buildTurn(turn, options, trace, select, figures);
+  run.kept.remove(turn);
   return {
     children: withSettings(children, settings),
     root: { observation: root, settings, isUntraced: taken !== undefined },
@@ -154,6 +166,7 @@ function buildIfNew(
     change: {
       ...(options.scores && { scores: { [root.id]: computeScores(turn, root, figures) } }),
       ...(taken && { facts: [taken] }),
+      ...(isLate && { kept: run.kept.list() }),
     },
   };
 }
@@ -162,23 +175,18 @@ function buildPartIfNew(
   turn: Turn,
   runs: readonly [RunIdentity, ...RunIdentity[]],
   settings: Settings,
-  taken: Fact | undefined,
+  _taken: Fact | undefined,
   run: ExportRun,
   growing?: ReadonlySet<string>,
 ): BuiltTurn {
   const { options, trace, started, after } = recordTurn(turn, runs, settings, run);
   const { countsFrom } = turn;
-  const select = wasPassedBy(turn, taken, run) ? ALL : run.sent.select({ growing, after, countsFrom });
+  const select = run.kept.has(turn) ? ALL : run.sent.select({ growing, after, countsFrom });
   const children = buildPart(turn, options, trace, select);
   return { ...NOTHING_NEW, started, children: withSettings(children, settings) };
 }
 
 const ALL: Selection = (parts) => parts;
-
-/** Whether a turn was not sent, although later ones were: nobody knew then that it may be. */
-function wasPassedBy(turn: Turn, taken: Fact | undefined, { start, ledger }: ExportRun): boolean {
-  return lineOfEnd(turn) <= start.lastLine && (taken !== undefined || ledger.isNamed(turn));
-}
 
 function promptsOf({ prompts }: Turn): number[] {
   return prompts.map(({ offset }) => offset);
@@ -268,6 +276,7 @@ function turnsCompleted({ turns, from }: TurnGroup, built: readonly BuiltTurn[],
     session: isDeepStrictEqual(from.session, NO_SESSION_FACTS) ? undefined : from.session,
     sentLine: lastLine,
     held: undefined,
+    kept: run.kept.list(),
     agentsSince: run.start.agentsSince,
     ...(first && { first: first.key }),
     ...(forked.length > 0 && { copiedLine: Math.max(...forked.map(lineOfEnd)) }),

@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path';
 import { attempt } from '../shared/attempt.js';
 import { identifyFile } from '../shared/file-identity.js';
 import type { Entry } from '../state/entry.js';
-import { findGaps, listRuns } from '../state/runs.js';
+import { listRuns } from '../state/runs.js';
 import { type AgentFolders, findAgentFiles } from '../transcript/agents/agent-files.js';
 
 /**
@@ -11,11 +11,10 @@ import { type AgentFolders, findAgentFiles } from '../transcript/agents/agent-fi
  * doubt it is, for instance if some of its turns are for another destination, or are muted.
  */
 export function isUnchanged(entry: Entry, path: string, destinationId: string, folders: AgentFolders): boolean {
-  const { file, pending, scores = {}, runs, mutes = [], end = 0 } = entry;
+  const { file, pending, scores = {}, mutes = [], kept } = entry;
   if (entry.path !== path || file === undefined) return false;
-  if (pending || mutes.length > 0 || Object.values(scores).some((turn) => turn !== undefined)) return false;
+  if (pending || kept || mutes.length > 0 || Object.values(scores).some((turn) => turn !== undefined)) return false;
   if (listRuns(entry).some((run) => run.destination !== destinationId || run.given === undefined)) return false;
-  if (findGaps(runs, end).length > 0) return false;
   const status = attempt(() => lstatSync(path, { bigint: true }));
   return status?.isFile() === true && identifyFile(status) === file && areAgentsUnchanged(entry, path, folders);
 }

@@ -72,6 +72,10 @@ const AgentEntry = z.object({
 });
 export type AgentEntry = z.infer<typeof AgentEntry>;
 
+/** A turn that was not sent although a later one was: no run for this destination held it, or its folder is excluded. */
+const Kept = z.object({ prompts: z.array(count), why: z.enum(['untraced', 'excluded']) });
+export type Kept = z.infer<typeof Kept>;
+
 /** What is written down of a session, wherever it is sent. */
 export const SessionRecord = z.object({
   id: z.string(),
@@ -105,6 +109,8 @@ const progressFields = {
   prompt: optional(z.string()),
   /** The first bytes of the last turns' prompts, by the id that hooks are told: a later prompt can have the id of an earlier one. */
   prompts: optional(z.record(z.string(), z.number())),
+  /** What lies before it and has not been sent. */
+  kept: optional(z.array(Kept)),
   /** Hashes of what was acknowledged as its root: it is sent again only if it has changed. */
   roots: optional(z.array(z.string())),
   /** Up to which line the session was copied from another one, which exports those lines. */

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LangfuseServer } from '../support/langfuse-server.js';
 import { appendLines, appendTurn, assistant, at, SESSION, toolResult, toolUse, user } from '../support/lines.js';
 import { type Environment, POLL, run, Workplace } from '../support/program.js';
+import { expectEachSentOnce } from '../support/sent-once.js';
 import { listLocks } from '../support/state-files.js';
 
 // What was to stay stays: a turn leaves only if its prompt was given in a run that a hook has recorded, or if its own Stop names it.
@@ -550,5 +551,43 @@ describe('an event in the middle of a line', () => {
     say(3);
     await stop(3);
     expect(words()).toEqual(['question 1', 'question 3']);
+  });
+});
+
+describe('a turn that was not sent although a later one was', () => {
+  test('is sent once its run is known: the worker that records a start can be the last one', async () => {
+    say(1);
+    say(2);
+    await stop(2);
+    expect(words()).toEqual(['question 2']);
+    await hook('SessionStart', { source: 'startup' });
+    say(3);
+    await stop(3);
+    expect(words()).toEqual(['question 1', 'question 2', 'question 3']);
+  });
+
+  test('since its folder was excluded, is sent by a backfill once it no longer is', async () => {
+    const [one, two] = [join(workplace.home, 'one'), join(workplace.home, 'two')];
+    for (const folder of [one, two]) mkdirSync(folder, { recursive: true });
+    const settings = join(workplace.home, '.claude', 'settings.json');
+    workplace.server.misbehave = () => ({ status: 503 });
+    await hook('SessionStart', { source: 'startup', cwd: one });
+    say(1);
+    await stop(1, { cwd: one });
+    await hook('SessionEnd', { cwd: one });
+    workplace.server.misbehave = () => undefined;
+    writeFileSync(settings, JSON.stringify({ env: { CC_LANGFUSE_EXCLUDE: one } }));
+    await hook('SessionStart', { source: 'resume', cwd: two });
+    say(2);
+    await stop(2, { cwd: two });
+    expect(words()).toEqual(['question 2']);
+    rmSync(settings);
+    say(3);
+    await stop(3, { cwd: two });
+    expect(words()).toEqual(['question 2', 'question 3']);
+    await command('backfill', SESSION, '--yes');
+    expect(words()).toEqual(['question 1', 'question 2', 'question 3']);
+    await command('backfill', SESSION, '--yes');
+    expectEachSentOnce(workplace.server);
   });
 });

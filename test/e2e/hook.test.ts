@@ -381,6 +381,14 @@ describe('a fork', () => {
     const version = { version: '2.1.205' };
     write(inSession([...turnLines(1, version), ...turnLines(2, version)], SESSION));
     await stop(SESSION);
+    await workplace.hookAlone(
+      payload({
+        session_id: fork,
+        transcript_path: transcript(fork),
+        hook_event_name: 'SessionStart',
+        source: 'resume',
+      }),
+    );
     const lines = [1, 2, 3].flatMap((n) => turnLines(n, version));
     write(inSession(lines, fork), fork);
     await stop(fork);

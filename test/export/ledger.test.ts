@@ -196,7 +196,7 @@ describe('a backfill', () => {
     const ledger = ledgerOf(entryOf([run(atA, 100, 200)]), 'A', backfill);
     ledger.fillGaps(350);
     expect(ledger.takeAdded()).toEqual([took(0, 100), took(200, 350)]);
-    expect(ledger.hasGapBefore(350)).toBe(false);
+    expect([0, 100, 300].map((prompt) => ledger.findRuns([prompt])?.length)).toEqual([1, 1, 1]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { writeFileAtomically } from '../shared/atomic-write.js';
+import { replaceOwnFile } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { givenSettings } from './settings.js';
@@ -20,7 +20,7 @@ export function isInstalledDestination(stateFolder: string, path: string, env: N
 export function saveInstalledDestination(stateFolder: string, path: string, env: NodeJS.ProcessEnv): void {
   const file = join(stateFolder, FILE_NAME);
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  writeFileAtomically(file, JSON.stringify({ ...readInstalled(stateFolder), [path]: hashDestination(env) }), 0o600);
+  replaceOwnFile(file, JSON.stringify({ ...readInstalled(stateFolder), [path]: hashDestination(env) }));
 }
 
 /** The project settings that the user has installed a destination into. */

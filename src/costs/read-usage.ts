@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { writeFileAtomically } from '../shared/atomic-write.js';
+import { replaceOwnFile } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
 import { groupBy } from '../shared/group-by.js';
 import { AgentFolders, findAgentFiles, findLegacyAgentFiles } from '../transcript/agents/agent-files.js';
@@ -165,7 +165,7 @@ function readMemory(path: string): Memory {
 
 function writeMemory(path: string, memory: Memory): void {
   const body = JSON.stringify(memory);
-  writeFileAtomically(path, `${VERSION} ${hash(body)}\n${body}\n`, 0o600);
+  replaceOwnFile(path, `${VERSION} ${hash(body)}\n${body}\n`);
 }
 
 function hash(text: string): string {

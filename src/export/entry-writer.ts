@@ -16,6 +16,7 @@ export class EntryWriter {
   readonly #context: ExportContext;
   readonly #ledger: Ledger;
   readonly #lock: Lock;
+  #scores: Entry['scores'];
   #end: End | undefined;
   #isEndSaved = false;
   #savedKept: Entry['kept'];
@@ -23,6 +24,7 @@ export class EntryWriter {
   constructor(known: Entry, request: ExportRequest, context: ExportContext, ledger: Ledger, lock: Lock) {
     this.known = known;
     this.#savedKept = known.kept;
+    this.#scores = known.scores;
     this.#request = request;
     this.#context = context;
     this.#ledger = ledger;
@@ -38,6 +40,11 @@ export class EntryWriter {
     return this.#end !== undefined;
   }
 
+  /** The scores that are due: those that were, and those of what this run has sent. */
+  get scores(): Entry['scores'] {
+    return this.#scores;
+  }
+
   async save({ facts = [], ...change }: Change): Promise<void> {
     const { sessionId, path } = this.#request;
     const { destinationId, state } = this.#context;
@@ -46,6 +53,7 @@ export class EntryWriter {
     if ('kept' in change) this.#savedKept = change.kept;
     const all = [...this.#ledger.takeAdded(), ...facts];
     await state.update(sessionId, { path, ...this.#end, ...change, facts: all }, destinationId);
+    if (change.scores) this.#scores = { ...this.#scores, ...change.scores };
   }
 
   /** Saves why something is still to be sent, or that nothing is, and which Stops' turns have been, unless the state says so already. */
@@ -64,6 +72,11 @@ export class EntryWriter {
     const isEndNew = !this.#isEndSaved && !isDeepStrictEqual({ bytes, file, agentsBytes }, { ...this.#end });
     const isKeptNew = !isDeepStrictEqual(kept, this.#savedKept);
     if (pending || relatives || isKeptNew || isEndNew || doneStops.length > 0 || this.#ledger.hasChanged)
-      await this.save({ pending: undefined, doneStops, kept, ...(relatives && { relatives }) });
+      await this.save({
+        doneStops,
+        ...(pending && { pending: undefined }),
+        ...(isKeptNew && { kept }),
+        ...(relatives && { relatives }),
+      });
   }
 }

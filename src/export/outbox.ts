@@ -92,11 +92,13 @@ export class Outbox {
     this.#bytes = 0;
     if (this.#isRefused || items.length === 0) return;
     if (this.#mustStop()) return;
+    const { context, writer } = this.#run;
     const settled = await this.#send(items.flatMap(({ span }) => span ?? []));
-    if (settled > 0) this.#run.context.state.acknowledge(this.#run.context.destinationId);
+    // Where the session was sent before, that is known.
+    if (settled > 0 && !writer.known.acknowledged) context.state.acknowledge(context.destinationId);
     const change = changeUpTo(items, settled);
     const isLeft = this.failure !== undefined && { file: undefined };
-    if (change) await this.#run.writer.save({ ...change, ...(settled > 0 && { acknowledged: true }), ...isLeft });
+    if (change) await writer.save({ ...change, ...(settled > 0 && { acknowledged: true }), ...isLeft });
   }
 
   /**
@@ -107,8 +109,7 @@ export class Outbox {
     const { context, request, writer } = this.#run;
     const { sessionId: session } = request;
     const { sendScores } = context.destination;
-    const scores = Object.entries(context.state.read(session, context.destinationId)?.scores ?? {});
-    const due = scores.flatMap(([root, turn]) => (turn ? [{ root, turn }] : []));
+    const due = Object.entries(writer.scores ?? {}).flatMap(([root, turn]) => (turn ? [{ root, turn }] : []));
     // Those that are due for another kind of destination stay so.
     if (due.length === 0 || !sendScores) return undefined;
     const turns = due.map(({ turn }) => turn);

@@ -74,6 +74,7 @@ export class SettledParts {
   /** Keeps for the next run how far this one has come. `isAllSent` is whether nothing waits to be acknowledged. */
   save(isAllSent: boolean): void {
     const { request, context } = this.#run;
+    if (this.#known.length === 0 && this.#reached.length === 0) return;
     const { turnLine = 1, sentLine = 0 } = context.state.read(request.sessionId, context.destinationId) ?? {};
     // Agents follow the lines of their calls: if a later line is acknowledged, so are they.
     const sent = this.#reached.filter((each) => each.sentLine < sentLine || (isAllSent && each.sentLine === sentLine));
@@ -87,6 +88,8 @@ export class SettledParts {
     const { request, context, start, requests } = this.#run;
     // Whole requests are built from all lines before them.
     if (requests || start.sentLine === 0) return [];
+    // So little follows that no earlier run has divided it.
+    if (this.#reader.status.bytes - start.offset < LIVE_PART_BYTES && context.partBytes === undefined) return [];
     const all = context.state.readCheckpoints(request.sessionId, context.destinationId);
     return all.filter(({ sentLine }) => sentLine <= start.sentLine);
   }

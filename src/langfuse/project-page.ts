@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LangfuseConfig } from '../config/settings.js';
-import { writeFileAtomically } from '../shared/atomic-write.js';
+import { replaceOwnFile } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { langfuseId, langfuseUrl } from './endpoint.js';
@@ -36,7 +36,7 @@ export function saveProject(langfuse: LangfuseConfig, projectId: string, stateFo
   if (pages[destination] === page) return page;
   attempt(() => {
     mkdirSync(stateFolder, { recursive: true, mode: 0o700 });
-    writeFileAtomically(projectsFile(stateFolder), JSON.stringify({ ...pages, [destination]: page }), 0o600);
+    replaceOwnFile(projectsFile(stateFolder), JSON.stringify({ ...pages, [destination]: page }));
   });
   return page;
 }

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import * as z from 'zod/mini';
 import type { Figures } from '../observations/build/figures.js';
-import { writeFileAtomically } from '../shared/atomic-write.js';
+import { replaceOwnFile } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
 import { parseJson } from '../shared/json.js';
 import { optional } from '../shared/schema.js';
@@ -88,6 +88,6 @@ export function writeCheckpoints(path: string, checkpoints: readonly Checkpoint[
   attempt(() => {
     if (listed.length === 0) return rmSync(path, { force: true });
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    writeFileAtomically(path, JSON.stringify({ version: 1, checkpoints: listed }), 0o600);
+    replaceOwnFile(path, JSON.stringify({ version: 1, checkpoints: listed }));
   });
 }

@@ -1,7 +1,9 @@
-import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { attempt } from '../shared/attempt.js';
+import { groupBy } from '../shared/group-by.js';
 import { isRecord, parseJson } from '../shared/json.js';
+import { readOwnFile } from '../shared/read-file.js';
 import { sessionFileName } from './lock.js';
 
 // A file for each session and destination of which something may be left to be sent: its name says whose it is, its content where
@@ -20,6 +22,8 @@ export interface Due {
 
 interface Named {
   readonly destination: string;
+  /** As the names of files have it. */
+  readonly session: string;
   readonly file: string;
 }
 
@@ -36,7 +40,7 @@ export function markDue(stateFolder: string, { destination, sessionId, path }: D
   const text = JSON.stringify({ sessionId, path });
   const file = dueFile(stateFolder, destination, sessionId);
   // Its time is that of the last try.
-  if (attempt(() => lstatSync(file).isFile() && readFileSync(file, 'utf8')) === text) return;
+  if (attempt(() => readOwnFile(file)) === text) return;
   attempt(() => {
     mkdirSync(dueFolder(stateFolder), { recursive: true, mode: 0o700 });
     writeFileSync(file, text, { mode: 0o600 });
@@ -44,7 +48,7 @@ export function markDue(stateFolder: string, { destination, sessionId, path }: D
 }
 
 export function removeDue(stateFolder: string, { destination, sessionId }: Omit<Due, 'path'>): void {
-  attempt(() => rmSync(dueFile(stateFolder, destination, sessionId), { force: true }));
+  attempt(() => unlinkSync(dueFile(stateFolder, destination, sessionId)));
 }
 
 /** Notes that a session is tried now, so that others come first the next time. */
@@ -65,34 +69,37 @@ function setTried(stateFolder: string, { destination, sessionId }: Omit<Due, 'pa
   attempt(() => utimesSync(dueFile(stateFolder, destination, sessionId), at, at));
 }
 
-/** The destinations for which something is due. */
-export function listDueDestinations(stateFolder: string): Set<string> {
-  return new Set(listNames(stateFolder).map(({ destination }) => destination));
+/** What is due for each destination. Their files have not been looked at yet. */
+export type DueFiles = ReadonlyMap<string, readonly Named[]>;
+
+/** Lists what is due, except of one session. */
+export function listDue(stateFolder: string, exceptOf?: string): DueFiles {
+  const own = exceptOf === undefined ? undefined : sessionFileName(exceptOf);
+  const others = listNames(stateFolder).filter(({ session }) => session !== own);
+  return groupBy(others, ({ destination }) => destination);
 }
 
 /** Yields what is due for a destination, that first which was tried longest ago. */
-export function* findDue(stateFolder: string, destination: string): Generator<Due, void, undefined> {
-  const oldestFirst = listTried(stateFolder, destination).toSorted((a, b) => a.at - b.at);
+export function* findDue(files: DueFiles, destination: string): Generator<Due, void, undefined> {
+  const oldestFirst = listTried(files, destination).toSorted((a, b) => a.at - b.at);
   for (const { file } of oldestFirst) yield* readDue(file, destination);
 }
 
 /** Returns what is to be tried at once. */
-export function findUrgent(stateFolder: string, destination: string): Due[] {
-  const urgent = listTried(stateFolder, destination).filter(({ at }) => at === NEVER.getTime());
+export function findUrgent(files: DueFiles, destination: string): Due[] {
+  const urgent = listTried(files, destination).filter(({ at }) => at === NEVER.getTime());
   return urgent.flatMap(({ file }) => [...readDue(file, destination)]);
 }
 
-function listTried(stateFolder: string, wanted: string) {
-  const files = listNames(stateFolder).filter(({ destination }) => destination === wanted);
-  return files.flatMap(({ file }) => {
+function listTried(files: DueFiles, destination: string) {
+  return (files.get(destination) ?? []).flatMap(({ file }) => {
     const status = attempt(() => lstatSync(file));
-    // Reading a FIFO would block.
     return status?.isFile() ? [{ file, at: status.mtimeMs }] : [];
   });
 }
 
 function* readDue(file: string, destination: string): Generator<Due, void, undefined> {
-  const about = parseJson(attempt(() => readFileSync(file, 'utf8')) ?? '');
+  const about = parseJson(attempt(() => readOwnFile(file)) ?? '');
   if (isRecord(about) && typeof about.sessionId === 'string' && typeof about.path === 'string')
     yield { sessionId: about.sessionId, path: about.path, destination };
 }
@@ -100,5 +107,8 @@ function* readDue(file: string, destination: string): Generator<Due, void, undef
 function listNames(stateFolder: string): Named[] {
   const folder = dueFolder(stateFolder);
   const names = attempt(() => readdirSync(folder)) ?? [];
-  return names.map((name) => ({ destination: name.split('.')[0] ?? '', file: join(folder, name) }));
+  return names.map((name) => {
+    const [destination = '', session = ''] = name.split('.');
+    return { destination, session, file: join(folder, name) };
+  });
 }

@@ -1,15 +1,14 @@
 import {
-  closeSync,
   existsSync,
   linkSync,
   mkdirSync,
-  openSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
+  unlinkSync,
   utimesSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { hostname, uptime } from 'node:os';
 import { dirname } from 'node:path';
@@ -39,7 +38,6 @@ let attempts = 0;
 
 /** Waits for the lock until the deadline (ms since 1970) or until it is stopped; returns undefined if it was not free by then. */
 export async function takeLock(path: string, deadline: number, stop?: AbortSignal): Promise<Lock | undefined> {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   attempts += 1;
   const token = `${nameProcess(process.pid)} ${process.hrtime.bigint()}.${attempts}`;
   for (;;) {
@@ -49,20 +47,21 @@ export async function takeLock(path: string, deadline: number, stop?: AbortSigna
   }
 }
 
+/** Returns whether the lock is ours now. If its folder is not there, it is the next time. */
 function create(path: string, token: string): boolean {
   try {
-    const file = openSync(path, 'wx', 0o600);
-    try {
-      writeSync(file, token);
-    } catch (error) {
-      rmSync(path, { force: true });
-      throw error;
-    } finally {
-      closeSync(file);
-    }
+    writeFileSync(path, token, { flag: 'wx', mode: 0o600 });
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return false;
+    if (code === 'ENOENT') {
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      return false;
+    }
+    // On a full disk the file is there, without the whole name.
+    const owner = readOwner(path);
+    if (owner !== undefined && token.startsWith(owner)) rmSync(path, { force: true });
     throw error;
   }
 }
@@ -73,11 +72,14 @@ function hold(path: string, token: string): Lock {
   const beat = () => attempt(() => isHeld() && utimesSync(path, new Date(), new Date()));
   const heartbeat = setInterval(beat, HEARTBEAT_MS);
   heartbeat.unref();
+  let isReleased = false;
   return {
     isHeld,
     release() {
       clearInterval(heartbeat);
-      if (isHeld()) rmSync(path, { force: true });
+      // Looking for it first, as rmSync does, takes two more operations.
+      if (!isReleased && isHeld()) attempt(() => unlinkSync(path));
+      isReleased = true;
     },
   };
 }

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import * as z from 'zod/mini';
-import { writeFileAtomically } from '../shared/atomic-write.js';
+import { replaceOwnFile } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
 import { parseJson } from '../shared/json.js';
 import { optional } from '../shared/schema.js';
@@ -46,7 +46,7 @@ function saveServer(stateFolder: string, destination: string, server: Server): v
   const path = serverPath(stateFolder, destination);
   attempt(() => {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    writeFileAtomically(path, `${JSON.stringify(server)}\n`, 0o600);
+    replaceOwnFile(path, `${JSON.stringify(server)}\n`);
   });
 }
 

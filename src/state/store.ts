@@ -1,23 +1,11 @@
-import {
-  closeSync,
-  constants,
-  existsSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import writeFileAtomic from 'write-file-atomic';
+import { replaceOwnFile } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
+import { readOwnFile } from '../shared/read-file.js';
 import { type Checkpoint, readCheckpoints, writeCheckpoints } from './checkpoints.js';
 import { isUrgent, markDue, markTried, NO_DESTINATION, removeDue } from './due.js';
 import {
@@ -30,6 +18,7 @@ import {
   encodeSession,
   isSettled,
   joinEntry,
+  listWaiting,
   mergeChanges,
   NO_PROGRESS,
   newSession,
@@ -89,7 +78,11 @@ export class StateStore {
   readonly #onCorrupt: (keptAs: string) => void;
   readonly #writes: 'sync' | 'async';
   readonly #acknowledged = new Set<string>();
+  /** What has been marked as due, by destination, session and path. */
+  readonly #due = new Set<string>();
   #seeds: ReadonlyMap<string, Seed> | undefined;
+  /** The first prompts of the sessions that were read here, by the names of their folders. */
+  readonly #firstPrompts = new Map<string, string | undefined>();
   /** The sessions by their first prompts: of others as they were when that was first asked, and of those changed here since. */
   #byFirst: Map<string, Set<string>> | undefined;
 
@@ -112,7 +105,10 @@ export class StateStore {
     const text = readText(path);
     if (text === undefined) return this.#findSeed(sessionId)?.session;
     const record = SessionRecord.safeParse(parseJson(text));
-    if (record.success) return toSession(record.data);
+    if (record.success) {
+      this.#firstPrompts.set(sessionFileName(sessionId), record.data.first);
+      return toSession(record.data);
+    }
     throw new Error(`${path} is corrupt`);
   }
 
@@ -123,8 +119,8 @@ export class StateStore {
       const progress = this.#readProgressFile(sessionId, destination);
       if (progress) all.set(destination, progress);
     }
-    const seed = this.#findSeed(sessionId);
-    return all.size === 0 && seed ? new Map([['', seed.progress]]) : all;
+    const seed = all.size === 0 ? this.#findSeed(sessionId) : undefined;
+    return seed ? new Map([['', seed.progress]]) : all;
   }
 
   /** Returns a session with its progress where it was sent last. */
@@ -184,17 +180,13 @@ export class StateStore {
     try {
       const { session: sessionChange, progress: progressChange } = divideChange(change);
       const before = this.readSession(sessionId);
-      // It may still be that of the first cc-langfuse, which is taken over as soon as anything is written.
-      const known = destination === undefined ? undefined : this.#readProgressAt(sessionId, destination);
       const session = await this.#writeSession(sessionId, before, sessionChange);
-      const hasProgress = destination !== undefined && Object.keys(progressChange).length > 0;
-      const progress = hasProgress ? await this.#writeProgress(sessionId, destination, known, progressChange) : known;
-      if (destination !== undefined) this.#updateDue(session, destination, progress);
+      if (destination !== undefined) await this.#changeProgress(session, destination, progressChange);
       if (session === before) return;
       addFirstPrompt(this.#byFirst, session);
       const runs = [...listRuns(session), ...listRuns(before ?? session)];
       for (const other of new Set(runs.map((run) => run.destination ?? NO_DESTINATION)))
-        if (other !== destination) this.#updateDue(session, other, this.#readProgressAt(sessionId, other));
+        if (other !== destination) this.#updateDue(session, other, () => this.#readProgressAt(sessionId, other));
     } finally {
       lock.release();
     }
@@ -225,9 +217,13 @@ export class StateStore {
 
   /** Throws if nothing can be written: then every run would send the same again. */
   checkWritable(): void {
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-    const { bavail, bsize } = statfsSync(this.#folder);
+    const { bavail, bsize } = attempt(() => statfsSync(this.#folder)) ?? this.#createFolder();
     if (bavail * bsize < FREE_BYTES) throw new Error('the disk of the state folder is full');
+  }
+
+  #createFolder() {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    return statfsSync(this.#folder);
   }
 
   /**
@@ -246,31 +242,49 @@ export class StateStore {
     return after;
   }
 
+  async #changeProgress(session: Session, destination: string, change: Partial<Progress>): Promise<void> {
+    const read = () => this.#readProgressAt(session.id, destination);
+    const isChange = Object.keys(change).length > 0;
+    const after = isChange ? await this.#writeProgress(session.id, destination, read(), change) : undefined;
+    this.#updateDue(session, destination, () => after ?? read());
+  }
+
+  /** Returns the changed progress, or the very same if nothing has changed. */
   async #writeProgress(
     sessionId: string,
     destination: string,
-    before: Progress = NO_PROGRESS,
+    before: Progress | undefined,
     change: Partial<Progress>,
   ): Promise<Progress> {
     const path = this.#progressPath(sessionId, destination);
-    if (before === NO_PROGRESS && existsSync(path)) this.#setAside(path);
-    const after = { ...mergeChanges(before, change), updated: new Date().toISOString() };
+    const merged = mergeChanges(before ?? NO_PROGRESS, change);
+    if (before && encodeProgress(merged) === encodeProgress(before)) return before;
+    if (!before && existsSync(path)) this.#setAside(path);
+    const after = { ...merged, updated: new Date().toISOString() };
     await this.#write(path, encodeProgress(after));
     return after;
   }
 
-  #updateDue(session: Session, destination: string, progress: Progress | undefined): void {
+  #updateDue(session: Session, destination: string, readProgress: () => Progress | undefined): void {
     const { id: sessionId, path } = session;
-    const isDue = destination === NO_DESTINATION ? waitsForKeys(session) : !isSettled(session, destination, progress);
-    if (!isDue) removeDue(this.#folder, { sessionId, destination });
-    else if (path !== undefined) markDue(this.#folder, { sessionId, destination, path });
+    // Most often that is known without reading how far the session has been sent.
+    const isLeft = () =>
+      listWaiting(session, destination).length > 0 || !isSettled(session, destination, readProgress());
+    const isDue = destination === NO_DESTINATION ? waitsForKeys(session) : isLeft();
+    const mark = `${destination} ${sessionId} ${path}`;
+    if (!isDue) {
+      removeDue(this.#folder, { sessionId, destination });
+      this.#due.delete(mark);
+    } else if (path !== undefined && !this.#due.has(mark)) {
+      markDue(this.#folder, { sessionId, destination, path });
+      this.#due.add(mark);
+    }
   }
 
   async #write(path: string, text: string): Promise<void> {
+    if (this.#writes === 'sync') return replaceOwnFile(path, text);
     // We write the temporary file ourselves: the library takes a write that a full disk cut short for a complete one.
-    const options = { mode: 0o600, tmpfileCreated: (temporary: string) => writeFileSync(temporary, text) };
-    if (this.#writes === 'sync') writeFileAtomic.sync(path, '', options);
-    else await writeFileAtomic(path, '', options);
+    await writeFileAtomic(path, '', { mode: 0o600, tmpfileCreated: (temporary) => writeFileSync(temporary, text) });
   }
 
   #readProgressAt(sessionId: string, destination: string): Progress | undefined {
@@ -306,10 +320,15 @@ export class StateStore {
   #readFirstPrompts(): Map<string, Set<string>> {
     const byFirst = new Map<string, Set<string>>();
     for (const name of listSessions(this.#folder)) {
-      const about = parseJson(attempt(() => readText(join(this.#sessionFolder(name), SESSION_FILE))) ?? '');
-      if (isRecord(about)) addFirstPrompt(byFirst, { id: name, first: about.first });
+      const first = this.#firstPrompts.has(name) ? this.#firstPrompts.get(name) : this.#readFirstPrompt(name);
+      addFirstPrompt(byFirst, { id: name, first });
     }
     return byFirst;
+  }
+
+  #readFirstPrompt(name: string): unknown {
+    const about = parseJson(attempt(() => readText(join(this.#sessionFolder(name), SESSION_FILE))) ?? '');
+    return isRecord(about) ? about.first : undefined;
   }
 
   #findSeed(sessionId: string): Seed | undefined {
@@ -337,20 +356,14 @@ function addFirstPrompt(
   if (typeof first === 'string') byFirst?.set(first, new Set(byFirst.get(first)).add(id));
 }
 
-/** Undefined if there is no such file; throws if it is another kind of file, or must not be read. */
+/** Undefined if there is no such file; throws if it must not be read. */
 function readText(path: string): string | undefined {
-  let file: number | undefined;
   try {
-    // Without O_NONBLOCK, opening a FIFO would hang.
-    file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    if (!fstatSync(file).isFile()) throw Object.assign(new Error(), { code: 'not a regular file' });
-    return readFileSync(file, 'utf8');
+    return readOwnFile(path);
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw new Error(`${path} cannot be read: ${code}`);
-  } finally {
-    if (file !== undefined) closeSync(file);
+    throw new Error(`${path} cannot be read: ${code === 'EISDIR' ? 'not a regular file' : code}`);
   }
 }
 

@@ -15,7 +15,7 @@ import { hostname, tmpdir, uptime } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { BEGINNING } from '../../src/shared/place.js';
-import { findDue } from '../../src/state/due.js';
+import { findDue, listDue } from '../../src/state/due.js';
 import { newSession } from '../../src/state/entry.js';
 import type { Fact } from '../../src/state/facts.js';
 import { takeLock } from '../../src/state/lock.js';
@@ -214,7 +214,7 @@ describe('the state', () => {
     // Nothing of the session is for there.
     await store.update('c', { pending }, 'e');
     expect(due()).toEqual(['d.a', 'd.c', 'none.b']);
-    expect([...findDue(folder, 'd')].map(({ sessionId, path }) => [sessionId, path])).toEqual([
+    expect([...findDue(listDue(folder), 'd')].map(({ sessionId, path }) => [sessionId, path])).toEqual([
       ['a', '/x'],
       ['c', '/z'],
     ]);

@@ -1,7 +1,7 @@
 import { lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
-import { type Due, findDue, listDueDestinations, NO_DESTINATION, removeDue } from '../../state/due.js';
+import { type Due, type DueFiles, findDue, listDue, NO_DESTINATION, removeDue } from '../../state/due.js';
 import { type Entry, isSettled, listWaiting } from '../../state/entry.js';
 import { hasAcknowledged } from '../../state/servers.js';
 import { findUntouched, type StateStore } from '../../state/store.js';
@@ -30,10 +30,12 @@ export function* findRecoverable(
   destinationId: string,
   idleBefore: number,
 ): Generator<Session & { readonly adopts: boolean }, void, undefined> {
+  const files = listDue(folder, own.sessionId);
   // What is sent before they are corrected would pass their turns by.
-  const mistaken = new Map(findMistaken(folder, state, own, destinationId).map((each) => [each.sessionId, each]));
-  const isOther = ({ sessionId }: Due) => sessionId !== own.sessionId && !mistaken.has(sessionId);
-  const due = [...findDue(folder, destinationId)].filter(isOther);
+  const mistaken = new Map(
+    findMistaken(files, folder, state, own, destinationId).map((each) => [each.sessionId, each]),
+  );
+  const due = [...findDue(files, destinationId)].filter(({ sessionId }) => !mistaken.has(sessionId));
   for (let place = 0; place < due.length; place += EXAMINED_AT_ONCE) {
     const known = due.slice(place, place + EXAMINED_AT_ONCE).flatMap((each) => withEntry(each, state, destinationId));
     const failed = known.filter(({ entry }) => entry.pending);
@@ -75,14 +77,14 @@ function* findFailed(failed: readonly DueEntry[], adopts: boolean) {
  * Sessions of the same folder that wait for keys, or for a server that has never answered: there the same settings apply, so if those
  * of the other session were wrong, these correct them.
  */
-function findMistaken(folder: string, state: StateStore, own: Session, destinationId: string) {
-  const others = [...listDueDestinations(folder)].filter((each) => each !== destinationId);
+function findMistaken(files: DueFiles, folder: string, state: StateStore, own: Session, destinationId: string) {
+  const others = [...files.keys()].filter((each) => each !== destinationId);
   const wrong = others.filter((each) => each === NO_DESTINATION || !hasAcknowledged(folder, each));
   const isMistaken = ({ destination, sessionId }: Due) =>
     destination === NO_DESTINATION || (attempt(() => state.isMistaken(destination, sessionId)) ?? false);
   return wrong
-    .flatMap((each) => [...findDue(folder, each)])
-    .filter((each) => each.sessionId !== own.sessionId && dirname(each.path) === dirname(own.path) && isMistaken(each))
+    .flatMap((each) => [...findDue(files, each)])
+    .filter((each) => dirname(each.path) === dirname(own.path) && isMistaken(each))
     .flatMap((each) => withEntry(each, state, destinationId));
 }
 

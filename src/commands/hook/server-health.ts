@@ -35,6 +35,7 @@ export class ServerHealth {
   readonly #destination: OpenDestination;
   readonly #id: string;
   #timer: NodeJS.Timeout | undefined;
+  #isForgotten = false;
 
   constructor({ folder, startedAt, worker, settings }: Timing, destination: OpenDestination, id: string) {
     this.#folder = folder;
@@ -46,8 +47,8 @@ export class ServerHealth {
 
   save(): void {
     const { trouble, isHealthy } = this.#destination.health;
-    if (isHealthy) forgetOutage(this.#folder, this.#id);
-    else if (trouble?.kind === 'outage') rememberOutage(this.#folder, this.#id, Date.now());
+    if (isHealthy) this.#forget();
+    else if (trouble?.kind === 'outage') this.#remember(Date.now());
   }
 
   close(): void {
@@ -60,7 +61,17 @@ export class ServerHealth {
       const { waitingSince = now, pausedUntil } = this.#destination;
       // A server that has asked to wait works.
       if (now - waitingSince < HANGING_MS || pausedUntil > now) this.#watchIn(HANGING_MS);
-      else rememberOutage(this.#folder, this.#id, now);
+      else this.#remember(now);
     }, ms).unref();
+  }
+
+  #remember(now: number): void {
+    this.#isForgotten = false;
+    rememberOutage(this.#folder, this.#id, now);
+  }
+
+  #forget(): void {
+    if (!this.#isForgotten) forgetOutage(this.#folder, this.#id);
+    this.#isForgotten = true;
   }
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { ExportContext } from '../../export/export-request.js';
 import { attempt } from '../../shared/attempt.js';
-import { type Due, findUrgent, markUrgent } from '../../state/due.js';
+import { type Due, findUrgent, listDue, markUrgent } from '../../state/due.js';
 import { listWaiting } from '../../state/entry.js';
 import { type Lock, takeLock } from '../../state/lock.js';
 import { serversFolder } from '../../state/servers.js';
@@ -53,7 +53,8 @@ async function takeSlot(folder: string, destination: string): Promise<Lock | und
 export async function exportUrgent(folder: string, context: ExportContext): Promise<void> {
   const tried = new Set<string>();
   for (;;) {
-    const urgent = findUrgent(folder, context.destinationId).filter(({ sessionId }) => !tried.has(sessionId));
+    const due = findUrgent(listDue(folder), context.destinationId);
+    const urgent = due.filter(({ sessionId }) => !tried.has(sessionId));
     const slot = urgent.length > 0 ? await takeSlot(folder, context.destinationId) : undefined;
     if (!slot) return;
     try {

@@ -6,6 +6,7 @@ import type { OwnVariables } from './config/own-variables.lazy.js';
 import { findStateFolder, STATE_PLACES, WAITS } from './config/platform.js';
 import { withPluginOptions } from './config/plugin-options.js';
 import { readProjectNames } from './config/project-names.js';
+import { SettingsReader } from './config/settings-reader.js';
 import { keepCompiled, loadCompiled, mayKeepCompiled } from './shared/compiled-code.js';
 import { version } from './shared/version.js';
 
@@ -164,28 +165,30 @@ function namesStatePlace(named: ReadonlySet<string>): boolean {
  */
 async function readOwnVariables(passed: NodeJS.ProcessEnv): Promise<OwnVariables | undefined> {
   const folders = findFolders(passed);
-  const named = readProjectNames(folders);
+  const reader = new SettingsReader();
+  const named = readProjectNames(folders, reader);
   const env = withHeldVariables(passed, named);
   const isUnnamed = named.size === 0 && !env.CC_LANGFUSE_SECRET_KEY_COMMAND;
-  const own = isUnnamed ? { env, ignored: [] } : await dropForeign(env, folders, named);
+  const own = isUnnamed ? { env, ignored: [] } : await dropForeign(env, folders, named, reader);
   if (startsDifferently(passed, own.env)) {
     await startAgain(withNodeStartOf(env, own.env));
     return undefined;
   }
   useAlone(own.env);
-  return { ...own, env: withPluginOptions(own.env) };
+  return { ...own, env: withPluginOptions(own.env), reader };
 }
 
 async function dropForeign(
   env: NodeJS.ProcessEnv,
   folders: readonly string[],
   named: ReadonlySet<string>,
+  reader: SettingsReader,
 ): Promise<OwnVariables> {
   loadWorkersFile();
   const { dropForeignVariables } = await import('./config/own-variables.lazy.js');
   // Without it Node looks up whose process this is.
   if (named.has('HOME')) delete process.env.HOME;
-  return dropForeignVariables(env, folders);
+  return dropForeignVariables(env, folders, reader);
 }
 
 /** Node and the system's libraries read variables by themselves. */
@@ -202,7 +205,8 @@ async function dropForeignOfShell(env: NodeJS.ProcessEnv): Promise<NodeJS.Proces
   const { dirname } = process.getBuiltinModule('node:path');
   const folders = [process.cwd()];
   for (let above = dirname(process.cwd()); above !== folders.at(-1); above = dirname(above)) folders.push(above);
-  const own = await dropForeign(env, folders, readProjectNames(folders));
+  const reader = new SettingsReader();
+  const own = await dropForeign(env, folders, readProjectNames(folders, reader), reader);
   useAlone(own.env);
   return own.env;
 }

@@ -1,4 +1,3 @@
-import { readFileSync, statSync } from 'node:fs';
 import { isRecord, parseJson } from '../shared/json.js';
 import { stateFolder } from './claude-folder.js';
 import { toVariables } from './claude-settings.js';
@@ -15,6 +14,7 @@ import {
   whenVariableOfProject,
 } from './settings.js';
 import { listSettingsPaths, type Scope } from './settings-paths.js';
+import { SettingsReader } from './settings-reader.js';
 
 /** What the settings of a folder's sessions are. */
 export interface FolderSettings {
@@ -43,14 +43,22 @@ export interface Source {
  * Reads the settings for a hook that Claude Code has started in a folder. Claude Code has merged the variables of all files, and
  * there the last word wins. What restricts is read again from each of them, so that a project cannot widen what its user allows.
  */
-export async function readHookSettings(env: NodeJS.ProcessEnv, folder: string): Promise<FolderSettings> {
-  return combine(env, folder, readSources(env, folder));
+export async function readHookSettings(
+  env: NodeJS.ProcessEnv,
+  folder: string,
+  reader = new SettingsReader(),
+): Promise<FolderSettings> {
+  return combine(env, folder, readSources(env, folder, reader));
 }
 
 /** Adds to a hook's environment what Claude Code does not pass on: it keeps the variables of OpenTelemetry to itself. */
-export function addTelemetryVariables(env: NodeJS.ProcessEnv, folder: string): NodeJS.ProcessEnv {
+export function addTelemetryVariables(
+  env: NodeJS.ProcessEnv,
+  folder: string,
+  reader = new SettingsReader(),
+): NodeJS.ProcessEnv {
   const name = 'OTEL_RESOURCE_ATTRIBUTES';
-  const value = readSources(env, folder).findLast((source) => source.env[name] !== undefined)?.env[name];
+  const value = readSources(env, folder, reader).findLast((source) => source.env[name] !== undefined)?.env[name];
   return value === undefined ? env : { ...env, [name]: value };
 }
 
@@ -159,24 +167,10 @@ function listBadRestrictions({ name, env }: Source): Problem[] {
 }
 
 /** Reads the `env` blocks of the files that Claude Code accepts: JSON without comments. */
-export function readSources(env: NodeJS.ProcessEnv, folder: string): Source[] {
-  return listSettingsPaths(env, folder).flatMap(({ scope, path }) => {
-    const text = readIfThere(path);
-    const settings = text === undefined ? undefined : parseJson(text.replace(/^\uFEFF/, ''));
+export function readSources(env: NodeJS.ProcessEnv, folder: string, reader = new SettingsReader()): Source[] {
+  return listSettingsPaths(env, folder, reader).flatMap(({ scope, path }) => {
+    const settings = parseJson(reader.read(path) ?? '');
     if (!isRecord(settings) || !isRecord(settings.env)) return [];
     return [{ scope, name: path, env: toVariables(settings.env) }];
   });
-}
-
-const NOT_THERE = ['ENOENT', 'ENOTDIR'];
-
-/** Throws if a file is there and cannot be read: what it forbids is not known then. Reading a FIFO would block. */
-function readIfThere(path: string): string | undefined {
-  try {
-    return statSync(path).isFile() ? readFileSync(path, 'utf8') : undefined;
-  } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException;
-    if (NOT_THERE.includes(code)) return undefined;
-    throw new Error(`nothing is sent, because ${path} cannot be read (${code})`);
-  }
 }

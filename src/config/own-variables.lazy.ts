@@ -18,6 +18,7 @@ import {
   variableFor,
   whenVariableOfProject,
 } from './settings.js';
+import { SettingsReader } from './settings-reader.js';
 import { type SettingName, variableNames } from './settings-table.js';
 
 export interface OwnVariables {
@@ -26,6 +27,8 @@ export interface OwnVariables {
   readonly ignored: readonly Problem[];
   /** Whether nothing is sent, because a project names a destination that the user has not installed there. */
   readonly isHeld?: boolean;
+  /** What has read the settings, so that the same ones count for the rest of the event. */
+  readonly reader?: SettingsReader;
 }
 
 /** With these a project would choose which file is the user's. */
@@ -56,9 +59,13 @@ const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/homebrew/b
  * Returns a hook's environment without what a project must not choose. Claude Code has merged the variables of all settings, so
  * they are read again. What a project overrides is taken from the user's or managed settings, if it is there.
  */
-export function dropForeignVariables(passed: NodeJS.ProcessEnv, folders: readonly string[]): OwnVariables {
-  const { env, ignored } = dropForeignFolders(passed, folders);
-  const sources = [...new Set(folders)].flatMap((folder) => readSources(env, folder));
+export function dropForeignVariables(
+  passed: NodeJS.ProcessEnv,
+  folders: readonly string[],
+  reader = new SettingsReader(),
+): OwnVariables {
+  const { env, ignored } = dropForeignFolders(passed, folders, reader);
+  const sources = [...new Set(folders)].flatMap((folder) => readSources(env, folder, reader));
   const foreign = sources.filter(isOfProject);
   const own = merge(sources.filter((source) => !isOfProject(source)));
   const isInstalled = (source: Source) => isInstalledDestination(stateFolder(env), source.name, source.env);
@@ -129,13 +136,13 @@ function findDestinationFile(foreign: readonly Source[]): string | undefined {
 }
 
 /** Nothing of what the user restricts would be found in folders that a project chooses, and no session would be muted. */
-function dropForeignFolders(env: NodeJS.ProcessEnv, folders: readonly string[]) {
-  const named = readProjectNames(folders);
+function dropForeignFolders(env: NodeJS.ProcessEnv, folders: readonly string[], reader: SettingsReader) {
+  const named = readProjectNames(folders, reader);
   const suspects = [CLAUDE_FOLDER, ...HOMES].filter((name) => isSet(env[name]) && named.has(name));
   if (suspects.length === 0) return { env, ignored: [] };
   const usual = suspects.map((name) => [name, name === CLAUDE_FOLDER ? undefined : homedir()]);
   const without: NodeJS.ProcessEnv = { ...env, ...Object.fromEntries(usual) };
-  const foreign = folders.flatMap((folder) => readSources(without, folder)).filter(isOfProject);
+  const foreign = folders.flatMap((folder) => readSources(without, folder, reader)).filter(isOfProject);
   const ignored = suspects.flatMap((name) => {
     const namedIn = foreign.find((source) => sets(source, name))?.name;
     return namedIn === undefined ? [] : [ignore(name, explain(namedIn))];

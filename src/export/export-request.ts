@@ -1,3 +1,4 @@
+import type { SettingsReader } from '../config/settings-reader.js';
 import type { Limits, OpenDestination } from '../langfuse/destination.js';
 import type { Observation } from '../observations/model.js';
 import type { Failure } from '../shared/failure.js';
@@ -55,6 +56,8 @@ export interface ExportContext extends Limits {
   /** Environments that restrict every turn, whichever run it belongs to. */
   readonly restrictions?: readonly NodeJS.ProcessEnv[];
   readonly log: Log;
+  /** What has read the settings, if they are to count as they were then. */
+  readonly settingsReader?: SettingsReader;
   /** What several exports in a row need not look for again. */
   readonly agentFolders?: AgentFolders;
   readonly firstPrompts?: FirstPrompts;

@@ -1,5 +1,6 @@
 import { readHookSettings } from '../config/folder-settings.js';
 import { readSettings, restrict, type Settings, withGivenVariables } from '../config/settings.js';
+import type { SettingsReader } from '../config/settings-reader.js';
 import { findEmail } from '../git/identity.js';
 import { originName, readRepositoryConfig } from '../git/repository.js';
 import type { Limits } from '../langfuse/destination.js';
@@ -109,6 +110,7 @@ const RULES = 'CC_LANGFUSE_REDACT_EXTRA';
 /** The settings under which turns are sent: those of their own runs, restricted by what their folder says now. */
 export class RunSettings {
   readonly #env: NodeJS.ProcessEnv;
+  readonly #reader: SettingsReader | undefined;
   readonly #restrictions: readonly NodeJS.ProcessEnv[];
   /** The rules for redaction that replace those because of which turns are held. */
   readonly #rules: string | undefined;
@@ -118,11 +120,12 @@ export class RunSettings {
   readonly #gitFacts = new Map<string, Pick<BuildOptions, 'userId' | 'repository'>>();
 
   constructor(
-    { env, restrictions = [] }: Pick<ExportContext, 'env' | 'restrictions'>,
+    { env, settingsReader, restrictions = [] }: Pick<ExportContext, 'env' | 'settingsReader' | 'restrictions'>,
     { run }: Pick<ExportRequest, 'run'>,
     { pending }: Pick<Entry, 'pending'>,
   ) {
     this.#env = env;
+    this.#reader = settingsReader;
     this.#restrictions = restrictions;
     this.#rules = run?.given?.[RULES];
     this.#areHeld = pending?.code === 'rules';
@@ -156,7 +159,7 @@ export class RunSettings {
 
   async #read(env: NodeJS.ProcessEnv, folder: string | undefined): Promise<Settings | undefined> {
     if (folder === undefined) return readSettings(env);
-    const there = await readHookSettings(env, folder);
+    const there = await readHookSettings(env, folder, this.#reader);
     return there.optOut === undefined ? readSettings(there.env) : undefined;
   }
 }

@@ -3,7 +3,7 @@ import type { Checkpoint } from '../state/checkpoints.js';
 import type { Stop } from '../state/facts.js';
 import { type Line, parseLine } from '../transcript/file/line.js';
 import { findFirstTime, parseUnfinishedLine } from '../transcript/file/lines.js';
-import type { TranscriptReader } from '../transcript/file/reader.js';
+import type { SourceLine, TranscriptReader } from '../transcript/file/reader.js';
 import { findUnknownTypes } from '../transcript/file/unknown.js';
 import { findAnswer } from '../transcript/turns/answer.js';
 import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
@@ -42,67 +42,118 @@ type ReadTurns =
  * parts come before its end, and those that an earlier run has sent are not read.
  */
 export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncGenerator<ReadTurns> {
-  const { start, budget, requests, parts } = run;
-  const { sessionId, occasion, upTo = Number.POSITIVE_INFINITY } = run.request;
-  const time = () => start.time ?? findFirstTime(reader);
-  const grouper = new TurnGrouper({ ...start, thread: 'main', sessionId, time });
-  const stops = new AwaitedStops(run);
-  const oddLines = new OddLines(run);
-  let nextPartAt = start.offset + parts.firstBytes;
-  let isNew = true;
-  const take = (line: Line | undefined): TurnGroup | undefined => {
-    if (!line) return undefined;
-    requests?.observe(line);
-    stops.observe(line);
-    isNew = true;
-    oddLines.observe(line);
-    return grouper.push(line);
-  };
-  for (;;) {
-    for (const source of reader.lines()) {
+  const reading = new Reading(reader, run);
+  do {
+    if (!(yield* reading.readLines())) return;
+  } while (await reading.waitForAnswers());
+  yield* reading.readRest();
+}
+
+/** One way through a transcript. */
+class Reading {
+  readonly #reader: TranscriptReader;
+  readonly #run: ReadRun;
+  readonly #grouper: TurnGrouper;
+  readonly #stops: AwaitedStops;
+  readonly #oddLines: OddLines;
+  #nextPartAt: number;
+  /** Whether a line has come since the answers were last looked for. */
+  #isNew = true;
+
+  constructor(reader: TranscriptReader, run: ReadRun) {
+    const { start, request, parts } = run;
+    const time = () => start.time ?? findFirstTime(reader);
+    this.#reader = reader;
+    this.#run = run;
+    this.#grouper = new TurnGrouper({ ...start, thread: 'main', sessionId: request.sessionId, time });
+    this.#stops = new AwaitedStops(run);
+    this.#oddLines = new OddLines(run);
+    this.#nextPartAt = start.offset + parts.firstBytes;
+  }
+
+  /** Reads the lines that are there. Returns whether there was time for all of them. */
+  async *readLines(): AsyncGenerator<ReadTurns, boolean> {
+    const { request, context, budget } = this.#run;
+    const { upTo = Number.POSITIVE_INFINITY } = request;
+    for (const source of this.#reader.lines()) {
       if (source.end > upTo) break;
-      const checkpoint = parts.findFrom(source);
-      if (checkpoint && grouper.canResume(checkpoint.point)) {
-        grouper.resume(checkpoint.point, parts.resume(checkpoint));
-        nextPartAt = checkpoint.point.to.offset + parts.bytes;
-        reader.moveTo(checkpoint.point.to);
-        yield { kind: 'resumed', checkpoint };
+      const resumed = this.#resume(source);
+      if (resumed) {
+        yield resumed;
         continue;
       }
-      const line = parseLine(source);
-      const group = take(line);
-      if (group) stops.close(group.turns);
-      if (group) yield { kind: 'turns', group, isClosed: true, readTo: source.end };
-      if (group) nextPartAt = source.start + parts.firstBytes;
-      const part = line && source.end >= nextPartAt ? grouper.settledBefore(line) : undefined;
-      if (part) {
-        yield { kind: 'part', ...part };
-        nextPartAt = source.start + parts.bytes;
-      }
+      for (const read of this.#readLine(source)) yield read;
       if (source.number % LINES_BETWEEN_CHECKS !== 0) continue;
-      run.context.observer?.onRead?.(source.end);
-      if (budget.check()) return;
+      context.observer?.onRead?.(source.end);
+      if (budget.check()) return false;
       // Reading a long file must not hold up requests and the heartbeats of locks.
       await yieldToEventLoop();
     }
-    // Most of the time nothing has been added.
-    if (isNew) stops.look(grouper.open()?.turns ?? []);
-    isNew = false;
-    if (!stops.areAwaited()) break;
-    await sleep(POLL_MS);
+    return true;
   }
-  const isLive = occasion === 'live';
-  const ended = isLive ? undefined : take(parseUnfinishedLine(reader));
-  if (ended) yield { kind: 'turns', group: ended, isClosed: true, readTo: reader.offset };
-  oddLines.logRest();
-  const group = grouper.open();
-  if (isLive && grouper.isAnswerExpected) yield { kind: 'prompts' };
-  if (!group) return;
-  // If one of several turns is over, all are sent as far as they have come, and the others grow in place.
-  const isIdle = !isLive && Date.now() - reader.status.changedAt > IDLE_MS;
-  const isClosed = group.turns.some((turn) => stops.isOver(turn, isIdle));
-  const soFar = isLive ? grouper.soFar() : undefined;
-  yield { kind: 'turns', group, isClosed, readTo: grouper.nextPromptAt + 1, soFar };
+
+  /** Waits a moment if answers are still to come. Returns whether there are any. */
+  async waitForAnswers(): Promise<boolean> {
+    // Most of the time nothing has been added.
+    if (this.#isNew) this.#stops.look(this.#grouper.open()?.turns ?? []);
+    this.#isNew = false;
+    if (!this.#stops.areAwaited()) return false;
+    await sleep(POLL_MS);
+    return true;
+  }
+
+  /** What an unfinished line ends, and the turn that is still open. */
+  *readRest(): Generator<ReadTurns, void, undefined> {
+    const grouper = this.#grouper;
+    const isLive = this.#run.request.occasion === 'live';
+    const ended = isLive ? undefined : this.#take(parseUnfinishedLine(this.#reader));
+    if (ended) yield { kind: 'turns', group: ended, isClosed: true, readTo: this.#reader.offset };
+    this.#oddLines.logRest();
+    const group = grouper.open();
+    if (isLive && grouper.isAnswerExpected) yield { kind: 'prompts' };
+    if (!group) return;
+    // If one of several turns is over, all are sent as far as they have come, and the others grow in place.
+    const isIdle = !isLive && Date.now() - this.#reader.status.changedAt > IDLE_MS;
+    const isClosed = group.turns.some((turn) => this.#stops.isOver(turn, isIdle));
+    const soFar = isLive ? grouper.soFar() : undefined;
+    yield { kind: 'turns', group, isClosed, readTo: grouper.nextPromptAt + 1, soFar };
+  }
+
+  /** Moves behind what an earlier run has sent, if that begins with this line. */
+  #resume(source: SourceLine): ReadTurns | undefined {
+    const { parts } = this.#run;
+    const checkpoint = parts.findFrom(source);
+    if (!checkpoint || !this.#grouper.canResume(checkpoint.point)) return undefined;
+    this.#grouper.resume(checkpoint.point, parts.resume(checkpoint));
+    this.#nextPartAt = checkpoint.point.to.offset + parts.bytes;
+    this.#reader.moveTo(checkpoint.point.to);
+    return { kind: 'resumed', checkpoint };
+  }
+
+  *#readLine(source: SourceLine): Generator<ReadTurns, void, undefined> {
+    const { parts } = this.#run;
+    const line = parseLine(source);
+    const group = this.#take(line);
+    if (group) {
+      this.#stops.close(group.turns);
+      yield { kind: 'turns', group, isClosed: true, readTo: source.end };
+      this.#nextPartAt = source.start + parts.firstBytes;
+    }
+    const part = line && source.end >= this.#nextPartAt ? this.#grouper.settledBefore(line) : undefined;
+    if (!part) return;
+    yield { kind: 'part', ...part };
+    this.#nextPartAt = source.start + parts.bytes;
+  }
+
+  /** Returns the turns that the line ends. */
+  #take(line: Line | undefined): TurnGroup | undefined {
+    if (!line) return undefined;
+    this.#run.requests?.observe(line);
+    this.#stops.observe(line);
+    this.#isNew = true;
+    this.#oddLines.observe(line);
+    return this.#grouper.push(line);
+  }
 }
 
 /** The Stops whose turns have not been sent, and which of them still wait for the answer. */

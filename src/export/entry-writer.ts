@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Failure } from '../shared/failure.js';
-import type { Change, Entry } from '../state/entry.js';
+import { type Change, type Entry, mergeChanges } from '../state/entry.js';
 import type { Stop } from '../state/facts.js';
 import type { Lock } from '../state/lock.js';
 import type { ExportContext, ExportRequest } from './export-request.js';
@@ -20,6 +20,7 @@ export class EntryWriter {
   #end: End | undefined;
   #isEndSaved = false;
   #savedKept: Entry['kept'];
+  #unsaved: Change = {};
 
   constructor(known: Entry, request: ExportRequest, context: ExportContext, ledger: Ledger, lock: Lock) {
     this.known = known;
@@ -45,7 +46,19 @@ export class EntryWriter {
     return this.#scores;
   }
 
-  async save({ facts = [], ...change }: Change): Promise<void> {
+  /** Saves a change with the next one, which must come at once: what was acknowledged must not be sent again. */
+  saveLater(change: Change): void {
+    this.#unsaved = mergeChanges(this.#unsaved, change);
+    if (change.scores) this.#scores = { ...this.#scores, ...change.scores };
+  }
+
+  async saveUnsaved(): Promise<void> {
+    if (Object.keys(this.#unsaved).length > 0) await this.save({});
+  }
+
+  async save(more: Change): Promise<void> {
+    const { facts = [], ...change } = mergeChanges(this.#unsaved, more);
+    this.#unsaved = {};
     const { sessionId, path } = this.#request;
     const { destinationId, state } = this.#context;
     if (!this.#lock.isHeld()) throw new Error('another run has taken over');
@@ -78,5 +91,6 @@ export class EntryWriter {
         ...(isKeptNew && { kept }),
         ...(relatives && { relatives }),
       });
+    else await this.saveUnsaved();
   }
 }

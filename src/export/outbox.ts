@@ -86,7 +86,8 @@ export class Outbox {
     if (together.length > 0) await this.#queue(together, bytes);
   }
 
-  async flush(): Promise<void> {
+  /** Sends what waits. What `saves` is 'later', `writer` saves with the next change, or when it is told to. */
+  async flush(saves: 'now' | 'later' = 'now'): Promise<void> {
     const items = this.#items;
     this.#items = [];
     this.#bytes = 0;
@@ -98,7 +99,9 @@ export class Outbox {
     if (settled > 0 && !writer.known.acknowledged) context.state.acknowledge(context.destinationId);
     const change = changeUpTo(items, settled);
     const isLeft = this.failure !== undefined && { file: undefined };
-    if (change) await writer.save({ ...change, ...(settled > 0 && { acknowledged: true }), ...isLeft });
+    if (!change) return;
+    writer.saveLater({ ...change, ...(settled > 0 && { acknowledged: true }), ...isLeft });
+    if (saves === 'now') await writer.saveUnsaved();
   }
 
   /**
@@ -112,6 +115,7 @@ export class Outbox {
     const due = Object.entries(writer.scores ?? {}).flatMap(([root, turn]) => (turn ? [{ root, turn }] : []));
     // Those that are due for another kind of destination stay so.
     if (due.length === 0 || !sendScores) return undefined;
+    await writer.saveUnsaved();
     const turns = due.map(({ turn }) => turn);
     const { settled, refused, failure } = await sendScores(turns, this.#limits);
     for (const score of refused) context.log.warn('the server refuses a score, it is skipped', { session, score });

@@ -158,7 +158,7 @@ async function exportFrom(start: Start, session: OpenedSession, reader: Transcri
           file: isWhole ? reader.identifyRead() : undefined,
           agentsBytes: run.subagents.settledBytes(),
         });
-      await run.outbox.flush();
+      await run.outbox.flush('later');
     }
     const report = await finish(reached, continued, reader.offset, run);
     parts.save(run.outbox.failure === undefined && !run.outbox.isWaiting);
@@ -247,6 +247,7 @@ async function finish(reached: Reached, continued: Continued, bytes: number, run
     (budget.isUsedUp ? otherFailure('out of time while reading') : undefined) ??
     (await outbox.sendScores());
   // What the user has stopped goes on when the user says so.
+  if (context.stop?.aborted) await writer.saveUnsaved();
   if (context.stop?.aborted && (failure !== undefined || outbox.isWaiting || !writer.hasReachedEnd))
     return { sent, failure: undefined, isStopped: true };
   if (failure === undefined) ledger.fillGaps(reached.closedTo);

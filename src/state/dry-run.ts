@@ -37,12 +37,14 @@ export class DryRunState implements SessionState {
     return new Map([...this.#state.readProgress(sessionId), ...(this.#progress.get(sessionId) ?? [])]);
   }
 
-  async update(sessionId: string, change: Change, destination?: string): Promise<void> {
+  async update(sessionId: string, change: Change, destination?: string): Promise<Session> {
     const { session, progress } = divideChange(change);
-    this.#sessions.set(sessionId, changeSession(this.readSession(sessionId) ?? newSession(sessionId), session));
-    if (destination === undefined) return;
+    const changed = changeSession(this.readSession(sessionId) ?? newSession(sessionId), session);
+    this.#sessions.set(sessionId, changed);
+    if (destination === undefined) return changed;
     const after = mergeChanges(this.#readProgressAt(sessionId, destination) ?? NO_PROGRESS, progress);
     this.#progress.set(sessionId, new Map(this.#progress.get(sessionId)).set(destination, after));
+    return changed;
   }
 
   sessionsWithFirst(first: string, sessionId: string): Session[] {

@@ -165,15 +165,15 @@ export class StateStore {
     return ids.flatMap((id) => attempt(() => this.readSession(id)) ?? []);
   }
 
-  /** Changes what is known of a session, and its progress at a destination if the change has some, whatever other processes change. */
-  async update(sessionId: string, change: Change, destination?: string): Promise<void> {
-    await this.#change(sessionId, change, destination).catch((error: NodeJS.ErrnoException) => {
+  /** Changes what is known of a session, and its progress at a destination if the change has some, whatever other processes change. Returns what is known then. */
+  async update(sessionId: string, change: Change, destination?: string): Promise<Session> {
+    return this.#change(sessionId, change, destination).catch((error: NodeJS.ErrnoException) => {
       if (error.code === undefined) throw error;
       throw new Error(`the state folder cannot be written: ${error.message}`);
     });
   }
 
-  async #change(sessionId: string, change: Change, destination?: string): Promise<void> {
+  async #change(sessionId: string, change: Change, destination?: string): Promise<Session> {
     const folder = this.#sessionFolder(sessionId);
     const lock = await takeLock(join(folder, 'session.lock'), Date.now() + LOCK_WAIT_MS);
     if (!lock) throw new Error('the state of the session stayed locked');
@@ -182,11 +182,12 @@ export class StateStore {
       const before = this.readSession(sessionId);
       const session = await this.#writeSession(sessionId, before, sessionChange);
       if (destination !== undefined) await this.#changeProgress(session, destination, progressChange);
-      if (session === before) return;
+      if (session === before) return session;
       addFirstPrompt(this.#byFirst, session);
       const runs = [...listRuns(session), ...listRuns(before ?? session)];
       for (const other of new Set(runs.map((run) => run.destination ?? NO_DESTINATION)))
         if (other !== destination) this.#updateDue(session, other, () => this.#readProgressAt(sessionId, other));
+      return session;
     } finally {
       lock.release();
     }

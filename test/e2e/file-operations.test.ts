@@ -6,8 +6,8 @@ import { recordStop } from '../support/file-operations.js';
 
 /** How many there may be: those that name a path below ~/.claude, and all, those of descriptors included. */
 const MOST = {
-  hook: { byPath: 52, all: 89, forOneSettingsFile: 4 },
-  worker: { byPath: 56, all: 95, forOneSettingsFile: 4 },
+  hook: { byPath: 40, all: 85, forOneSettingsFile: 1 },
+  worker: { byPath: 45, all: 85, forOneSettingsFile: 1 },
 };
 
 describe.each(['hook', 'worker'] as const)('a Stop for which `%s` is started', (command) => {

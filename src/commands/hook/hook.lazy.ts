@@ -12,6 +12,7 @@ import {
   readSettings,
   type Settings,
 } from '../../config/settings.js';
+import { SettingsReader } from '../../config/settings-reader.js';
 import type { ExportContext } from '../../export/export-request.js';
 import { IDLE_MS } from '../../export/read-turns.js';
 import { fingerprint, openDestination } from '../../langfuse/open-destination.js';
@@ -32,7 +33,7 @@ import { markRunClosed, markRunOpen } from './open-runs.js';
 import { type HookPayload, PROMPT_EVENT, parsePayload } from './payload.js';
 import { recordEnd, recordMute, recordOptOut, recordStart } from './record-run.js';
 import { findRecoverable, removeDeleted } from './recovery.js';
-import { findDeadline, isWrongUrl, ServerHealth } from './server-health.js';
+import { isWrongUrl, ServerHealth } from './server-health.js';
 import { readStdin } from './stdin.js';
 import { exportUrgent, takePost } from './workers.js';
 
@@ -50,6 +51,7 @@ interface HookRun {
   readonly payload: HookPayload;
   readonly env: NodeJS.ProcessEnv;
   readonly settings: Settings;
+  readonly settingsReader: SettingsReader;
   readonly folder: string;
   readonly startedAt: number;
   readonly deadline: number;
@@ -58,9 +60,10 @@ interface HookRun {
 }
 
 /** Exports what Langfuse does not have yet of the session that stdin names. Never fails and prints nothing. */
-export async function hook({ env: passed, ignored }: OwnVariables, worker?: Worker): Promise<void> {
+export async function hook({ env: passed, ignored, reader }: OwnVariables, worker?: Worker): Promise<void> {
   const startedAt = Date.now();
-  const env = addTelemetryVariables(passed, passed.CLAUDE_PROJECT_DIR || process.cwd());
+  const settingsReader = reader ?? new SettingsReader();
+  const env = addTelemetryVariables(passed, passed.CLAUDE_PROJECT_DIR || process.cwd(), settingsReader);
   const read = await readSettings(env);
   const settings = { ...read, problems: [...ignored, ...read.problems] };
   const folder = stateFolder(env);
@@ -72,7 +75,7 @@ export async function hook({ env: passed, ignored }: OwnVariables, worker?: Work
     if (worker && text === '') return;
     const payload = parsePayload(text);
     if (payload.hook_event_name === PROMPT_EVENT) return await startFollower(text, env, settings);
-    await handleEvent({ payload, env, settings, folder, startedAt, deadline, worker, log });
+    await handleEvent({ payload, env, settings, settingsReader, folder, startedAt, deadline, worker, log });
   } catch (error) {
     log.error((error as Error).message);
   } finally {
@@ -95,7 +98,7 @@ async function handleEvent(run: HookRun): Promise<void> {
     log.error('how far a session was sent could not be read, it is sent again', { keptAs }),
   );
   const workedIn = env.CLAUDE_PROJECT_DIR || payload.cwd;
-  const there = workedIn === undefined ? undefined : await readHookSettings(env, workedIn);
+  const there = workedIn === undefined ? undefined : await readHookSettings(env, workedIn, run.settingsReader);
   for (const { text } of there?.problems ?? []) log.warn(text);
   if (there?.optOut !== undefined) {
     log.debug(`nothing is exported: ${there.optOut}`);
@@ -133,18 +136,18 @@ async function exportEvent(
   const { payload, folder, log, worker } = run;
   const { session_id: sessionId } = payload;
   const { destination: destinationId } = identity;
-  const stop = await recordEvent(run, identity, state);
+  const recorded = await recordEvent(run, identity, state);
   const post = worker ? await takePost(folder, { destination: destinationId, sessionId }, state) : undefined;
   if (worker && !post) {
     log.debug('left to a worker that is at work', { session: sessionId });
     return;
   }
   const destination = await openDestination(config, folder);
-  const deadline = findDeadline(run, destinationId);
-  const context = { state, destination, destinationId, env: run.env, deadline, log };
   const health = new ServerHealth(run, destination, destinationId);
+  const { env, settingsReader } = run;
+  const context = { state, destination, destinationId, env, settingsReader, deadline: health.deadline, log };
   try {
-    const isDone = await exportOwnSession(run, identity, stop, context, post?.session);
+    const isDone = await exportOwnSession(run, identity, recorded, context, post?.session);
     saveStatusLine(folder, sessionId, () => state.read(sessionId, destinationId));
     health.save();
     // If the server is at fault, the turns of other sessions will not get through either.
@@ -153,7 +156,7 @@ async function exportEvent(
     post?.slot.release();
     if (post && isUseful) await exportUrgent(folder, context);
     health.save();
-    const entry = attempt(() => state.read(sessionId, destinationId));
+    const entry = isDone ? undefined : attempt(() => state.read(sessionId, destinationId));
     saveNotice(run, context, entry?.pending);
   } finally {
     post?.session.release();
@@ -163,20 +166,29 @@ async function exportEvent(
   }
 }
 
+/** What the event says. */
+interface Recorded {
+  readonly stop?: Stop | undefined;
+  /** How long the transcript was. */
+  readonly bytes: number;
+  /** Whether an earlier turn of the session has been exported, if that is known. */
+  readonly wasExported?: boolean;
+}
+
 /** Writes down what the event says before anything else is done: this process may be killed. */
 async function recordEvent(
   { payload, folder, startedAt, worker }: HookRun,
   identity: RunIdentity,
   state: StateStore,
-): Promise<Stop | undefined> {
+): Promise<Recorded> {
   const { session_id: sessionId, transcript_path: path, hook_event_name: name } = payload;
   const bytes = worker?.transcriptBytes ?? lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
   const stop = describeStop(payload, identity, startedAt, bytes);
-  if (stop) await state.update(sessionId, { path, facts: [stop] }, identity.destination);
-  if (name !== 'SessionEnd') return stop;
+  const session = stop && (await state.update(sessionId, { path, facts: [stop] }, identity.destination));
+  if (name !== 'SessionEnd') return { stop, bytes, wasExported: session?.first !== undefined };
   if (!worker && bytes > 0) await waitForRun(sessionId, state, startedAt);
   if (await recordEnd(payload, state, identity)) markRunClosed(folder, sessionId);
-  return undefined;
+  return { bytes };
 }
 
 /** In a quick headless session, the worker that records its beginning can start later than what waits at its end. */
@@ -210,18 +222,18 @@ function saveNotice(
 async function exportOwnSession(
   { payload, startedAt }: HookRun,
   identity: RunIdentity,
-  stop: Stop | undefined,
+  { stop, bytes, wasExported = false }: Recorded,
   context: ExportContext,
   lock: Lock | undefined,
 ): Promise<boolean> {
   const { session_id: sessionId, transcript_path: path, hook_event_name: name } = payload;
-  if (!(await hasTranscript(path, isStop(name) ? startedAt : undefined))) {
+  if (bytes === 0 && !(await hasTranscript(path, isStop(name) ? startedAt : undefined))) {
     // A session that ended before its first prompt has no transcript.
     if (name !== 'SessionEnd') context.log.warn(explainNoTranscript(path, context.env), { file: path });
     if (stop) await context.state.update(sessionId, { doneStops: [stop] }, context.destinationId);
     return true;
   }
-  await exportPrevious(payload, { ...context, deadline: (startedAt + context.deadline) / 2 });
+  if (!wasExported) await exportPrevious(payload, { ...context, deadline: (startedAt + context.deadline) / 2 });
   const own = { run: identity, adopts: true, includeLegacyFiles: name === 'SessionEnd' };
   return (await exportAndLog({ sessionId, path, occasion: 'event', ...own }, context, lock)) === 'done';
 }

@@ -27,7 +27,10 @@ export async function recordStart(
   const open = openRun(known.runs);
   const isKnown = open !== undefined && isSameRun(open, run);
   const isOwn = isKnown && (open.process === run.process || alive.includes(open.process ?? ''));
-  if (isOwn) return known.path === path ? undefined : state.update(sessionId, { path });
+  if (isOwn) {
+    if (known.path !== path) await state.update(sessionId, { path });
+    return;
+  }
   // A compaction begins no process, so it tells nothing of what was written before it.
   if (!isKnown && source === 'compact') return;
   const isNew = NEW_SESSION.includes(source) && known.runs.length === 0 && known.seedLine === undefined;

@@ -17,30 +17,30 @@ interface Timing {
   readonly settings: { readonly timeoutMs: number };
 }
 
-/** When to give up, in ms since 1970. While a server is down, only the first run in front waits the whole time. */
-export function findDeadline({ folder, startedAt, deadline, worker }: Timing, destinationId: string): number {
-  const isDown = !worker && isOngoing(readOutage(folder, destinationId), startedAt);
-  return isDown ? Math.min(deadline, startedAt + DURING_OUTAGE_MS) : deadline;
-}
-
 /** Whether a server that takes nothing is the wrong one: nothing has ever arrived there, or for a day nothing has any more. */
 export function isWrongUrl(folder: string, destinationId: string): boolean {
   const since = readOutage(folder, destinationId)?.since ?? Date.now();
   return Date.now() - since > LONG_OUTAGE_MS || !hasAcknowledged(folder, destinationId);
 }
 
-/** Remembers whether the server works, for later runs. */
+/** Knows whether the server works, and remembers it for later runs. */
 export class ServerHealth {
+  /** When to give up, in ms since 1970. While a server is down, only the first run in front waits the whole time. */
+  readonly deadline: number;
   readonly #folder: string;
   readonly #destination: OpenDestination;
   readonly #id: string;
   #timer: NodeJS.Timeout | undefined;
-  #isForgotten = false;
+  #isForgotten: boolean;
 
-  constructor({ folder, startedAt, worker, settings }: Timing, destination: OpenDestination, id: string) {
+  constructor({ folder, startedAt, deadline, worker, settings }: Timing, destination: OpenDestination, id: string) {
     this.#folder = folder;
     this.#destination = destination;
     this.#id = id;
+    const outage = worker ? undefined : readOutage(folder, id);
+    this.deadline = isOngoing(outage, startedAt) ? Math.min(deadline, startedAt + DURING_OUTAGE_MS) : deadline;
+    // What another process remembers meanwhile, the next run forgets.
+    this.#isForgotten = !worker && outage === undefined;
     // A run in front may be waiting for this worker to let go of the session, and cannot know why it does not.
     if (worker) this.#watchIn(startedAt + settings.timeoutMs - Date.now());
   }

@@ -103,10 +103,13 @@ async function keep(
   const replaced = Object.keys(scores).filter((key) => key.startsWith(prefix));
   if (failure === undefined && replaced.length === 0) return;
   const change: Partial<Entry> = { scores: Object.fromEntries(replaced.map((key) => [key, undefined])) };
-  if (failure === undefined) return state.update(sessionId, change, destination);
+  if (failure === undefined) {
+    await state.update(sessionId, change, destination);
+    return;
+  }
   // A name of its own, so that a worker that has just sent an earlier rating does not remove this one.
   const key = `${prefix} ${Date.now()}`;
-  return state.update(
+  await state.update(
     sessionId,
     {
       scores: { ...change.scores, [key]: rating },

@@ -52,15 +52,8 @@ export function isOfAnotherSession(turn: Turn, run: RelatedRun): boolean {
   });
 }
 
-/** Looking at all sessions takes time, which a backfill has. Otherwise only what a newer version has resumed or forked is looked at. */
-function mayBeUnmarkedFork(turn: Turn, { request, ledger }: RelatedRun): boolean {
-  const { version } = turn.context;
-  return request.occasion === 'backfill' || forksWithoutMark(version) || ledger.mayBeCopied(turn);
-}
-
-function findShared(turn: Turn, run: RelatedRun) {
-  if (!mayBeUnmarkedFork(turn, run)) return [];
-  const { key } = turn;
+function findShared({ key, context }: Turn, run: RelatedRun) {
+  if (!forksWithoutMark(context.version)) return [];
   run.sharedPrompts ??= readSharedPrompts(run);
   return run.sharedPrompts.get(key) ?? [];
 }
@@ -90,6 +83,12 @@ export function isExportedByRelative(turn: Turn, run: RelatedRun): boolean {
   run.relatives ??= findRelatives(key, run);
   const later = known && !isReadAfresh(run) && offset >= known.bytes ? known.sessions : [];
   return run.relatives.some(({ sessionId, prompts }) => !later.includes(sessionId) && prompts().has(key));
+}
+
+/** Looking at all sessions takes time, which a backfill has. Otherwise only what a newer version has resumed or forked is looked at. */
+function mayBeUnmarkedFork(turn: Turn, { request, ledger }: RelatedRun): boolean {
+  const { version } = turn.context;
+  return request.occasion === 'backfill' || forksWithoutMark(version) || ledger.mayBeCopied(turn);
 }
 
 /** What the state is to keep of the related sessions that this run has found; undefined if it knows them. */

@@ -107,14 +107,8 @@ async function handleEvent(run: HookRun): Promise<void> {
   }
   // If the folder cannot be written, the state cannot be either, and that is reported.
   if (event !== 'SessionEnd') attempt(() => markRunOpen(folder, sessionId));
-  const { destination: config, caller } = settings;
-  const identity: RunIdentity = {
-    destination: config && fingerprint(config),
-    given: describingVariables(there?.env ?? env),
-    folder: workedIn,
-    process: Number(env.CLAUDE_PID) > 0 ? nameProcess(Number(env.CLAUDE_PID)) : undefined,
-    ...caller,
-  };
+  const { destination: config } = settings;
+  const identity = identifyRun(run, workedIn, there?.env ?? env);
   // Where opting out is not allowed, `there` has the mute of managed settings alone.
   if (isMuteSet(identity.given)) await recordMute(payload, identity, state, worker?.transcriptBytes);
   if (event === 'SessionStart') return recordStart(payload, identity, state, worker?.transcriptBytes);
@@ -124,6 +118,18 @@ async function handleEvent(run: HookRun): Promise<void> {
     return;
   }
   return exportEvent(run, { ...identity, destination: identity.destination }, config, state);
+}
+
+/** The run of Claude Code that the event comes from; `given` has the variables that describe and restrict it. */
+function identifyRun({ env, settings }: HookRun, folder: string | undefined, given: NodeJS.ProcessEnv): RunIdentity {
+  const { destination, caller } = settings;
+  return {
+    destination: destination && fingerprint(destination),
+    given: describingVariables(given),
+    folder,
+    process: Number(env.CLAUDE_PID) > 0 ? nameProcess(Number(env.CLAUDE_PID)) : undefined,
+    ...caller,
+  };
 }
 
 /** Exports the event's session, then what other sessions have left. A worker leaves it to another process that is at work already. */

@@ -174,7 +174,9 @@ function findEarlyEnd(claims: readonly Claim[], after: Place, run: RunIdentity):
 
 /** What is added to the transcript before another run begins was written with tracing off. */
 function endOwn({ runs, claims }: Consent, { run, at, after, alive }: FactOf<'end'>) {
-  const isOwn = (each: Run | Claim) => !run || (isSameRun(each, run) && !isAlive(each, alive));
+  // Its settings may have changed since it began.
+  const isOfProcess = (each: Run | Claim) => run?.process !== undefined && each.process === run.process;
+  const isOwn = (each: Run | Claim) => !run || isOfProcess(each) || (isSameRun(each, run) && !isAlive(each, alive));
   const open = openRun(runs);
   return {
     runs: open && isOwn(open) ? endOpen(runs, { after, at }) : runs,

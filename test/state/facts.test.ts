@@ -102,6 +102,12 @@ describe('the runs that follow from facts', () => {
     expect(runsOf(...both, end(3, 8, { ...A, process: p1 }))).toEqual([['A', 0, 8]]);
   });
 
+  test('a process that ends under other settings than it began with ends its own run', () => {
+    const begun = start(1, 0, { ...A, process: p1 });
+    expect(runsOf(begun, end(2, 5, { ...B, process: p1 }))).toEqual([['A', 0, 5]]);
+    expect(runsOf(begun, end(2, 5, { ...B, process: p2 }, [p1]))).toEqual([['A', 0, undefined]]);
+  });
+
   test('whatever the order in which they were written down', () => {
     const facts = [start(1, 0, A), claim(2, [1], A), end(3, 4, A), start(4, 6, B), off(5, 9)];
     expect(fold(facts.toReversed())).toEqual(fold(facts));

@@ -19,13 +19,13 @@ export interface Costs {
   readonly dollars: number;
   /** For what no account includes: its tokens at the prices that the accounts of other sessions confirm. */
   readonly learntDollars: number;
-  /** Tokens that are in no account, and of which the price is not known. */
+  /** Tokens that are in no account and have no known price. */
   readonly unpricedTokens: number;
   readonly used: Used;
   readonly agentTokens: number;
   /** At learnt prices: what the cached tokens would have cost as input, minus what they cost. */
   readonly cacheSaved: number;
-  /** Tokens read from the cache of which it is not known what that saved. */
+  /** Cache reads whose saving is unknown. */
   readonly unknownCacheReads: number;
 }
 

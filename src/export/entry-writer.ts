@@ -69,7 +69,7 @@ export class EntryWriter {
     if (change.scores) this.#scores = { ...this.#scores, ...change.scores };
   }
 
-  /** Saves why something is still to be sent, or that nothing is, and which Stops' turns have been, unless the state says so already. */
+  /** Saves why something is still to be sent, or that nothing is, and which Stops are done. Writes only what is new. */
   async finish(
     failure: Failure | undefined,
     { relatives, kept }: Pick<Entry, 'relatives' | 'kept'>,

@@ -14,15 +14,15 @@ export interface ExportRequest {
   readonly path: string;
   /** Why it is exported: a hook event, what an earlier run has not sent, while its turn runs, or the user's command. */
   readonly occasion: 'event' | 'recovery' | 'live' | 'backfill';
-  /** Of a live export: lines after so many bytes were written when tracing may have been turned off already. */
+  /** In a live export: when lines after so many bytes were written, tracing may already have been off. */
   readonly upTo?: number;
   /** Whether to send the last turn even if it is not over. */
   readonly includesOpen?: boolean;
-  /** The settings of the run that this is. */
+  /** The Claude Code run, or the backfill, behind this export. Undefined for another session, and in a live export. */
   readonly run?: RunIdentity | undefined;
-  /** Whether turns of no run are sent, too. */
+  /** Whether turns that belong to no run are sent, too. */
   readonly takesAll?: boolean;
-  /** Whether to look for turns that were passed by. */
+  /** Whether to look for turns before the last exported one that have not been sent. */
   readonly looksBack?: boolean;
   /** Whether this run's destination replaces those that have never acknowledged anything. */
   readonly adopts?: boolean;
@@ -62,9 +62,9 @@ export interface ExportContext extends Limits {
   readonly agentFolders?: AgentFolders;
   readonly firstPrompts?: FirstPrompts;
   readonly observer?: ExportObserver;
-  /** How many bytes of a turn are read before what is settled of it is sent, if not as many as usual. */
+  /** How many bytes of a turn are read before its settled part is sent, if not as many as usual. */
   readonly partBytes?: number;
-  /** How long each agent's file was when all was sent that was final: what several live exports in a row need not read again. */
+  /** How long each agent's file was when its final part had been sent: later live exports need not read it again. */
   readonly agentsRead?: Map<string, number>;
 }
 

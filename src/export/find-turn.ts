@@ -19,7 +19,7 @@ export interface FoundTurn {
   readonly settings: Settings;
 }
 
-/** Returns the last turn of a session that is wanted; throws with a line for the user if it is not to be sent. */
+/** Returns the last wanted turn of a session. Throws with a line for the user if that turn is not to be sent. */
 export async function findTurn(
   { sessionId, path }: { readonly sessionId: string; readonly path: string },
   isWanted: (turn: Turn) => boolean,

@@ -42,8 +42,9 @@ export class Ledger {
   readonly #options: LedgerOptions;
   readonly #places: TranscriptPlaces;
   readonly #destination: string;
-  /** What the state said, and what is known of it that still holds, with what this export has added. */
+  /** What the state said when it was read. */
   readonly #asRead: Consent;
+  /** What still holds of that, and what this export has added. */
   #known: Consent;
   #added: Fact[] = [];
   /** By the first bytes of the turns that this export has taken. */
@@ -62,7 +63,7 @@ export class Ledger {
     options: LedgerOptions = {},
   ) {
     this.#asRead = known;
-    // What has been rewritten is not what the run's facts speak of.
+    // If the transcript was rewritten there, the facts speak of other bytes.
     const isIntact = ({ from, to = from }: Run) => places.isIntact(from) && places.isIntact(to);
     this.#known = { ...known, runs: known.runs.filter(isIntact) };
     this.#places = places;
@@ -95,7 +96,7 @@ export class Ledger {
     return mutes.length > this.#asRead.mutes.length || runs.some(isNew);
   }
 
-  /** Binds runs to this destination that had none, or a wrong one. What the first cc-langfuse did not save is that of this run, too. */
+  /** Sends runs that had no destination, or a wrong one, to this one. Those without settings get the settings of this run. */
   adopt(isWrong: (destination: string) => boolean): void {
     const { given = {} } = this.#options.own ?? {};
     const named = new Set([...this.#known.runs, ...this.#known.claims].map(({ destination = '' }) => destination));
@@ -129,7 +130,7 @@ export class Ledger {
     return run !== undefined && 'mayCopy' in run && run.mayCopy === true;
   }
 
-  /** All runs for this destination, unless a part of the session belongs to no run: it is not known when something happened. */
+  /** All runs for this destination; undefined if a part of the session belongs to no run, since nobody knows what was written then. */
   findAllRuns(): [RunIdentity, ...RunIdentity[]] | undefined {
     const { runs } = this.#known;
     const isWhole = findGaps(runs, runs.at(-1)?.from.bytes ?? 0).length === 0;
@@ -148,7 +149,7 @@ export class Ledger {
     return mutes.some((mute) => this.#mutes(mute, turn)) || isMutedAt(mutes, listTimes(turn));
   }
 
-  /** Whether any of what an agent wrote to its own file was written while the session was muted, or not traced. */
+  /** Whether an agent wrote anything to its own file while the session was muted or not traced. */
   isAgentKept({ turns }: AgentThread): boolean {
     const times = turns.flatMap(listTimes);
     const isUntracedAt = this.#whenUntraced();
@@ -193,8 +194,8 @@ export class Ledger {
   }
 
   /**
-   * Takes note of turns that have been read, and records that those which Stops name belong to the Stops' runs. `readTo` is how many
-   * bytes have been read by then: if more than those of the turns, the prompt of a later one is among them.
+   * Takes note of turns that have been read. A turn that a Stop names belongs to the Stop's run. `readTo` is how many bytes have been
+   * read by then: if the turns end before, the prompt of a later turn has been read.
    */
   claim(turns: readonly Turn[], readTo: number, isCopy: (turn: Turn) => boolean): void {
     for (const turn of turns) this.#notePrompts(turn, isCopy);
@@ -297,12 +298,12 @@ export class Ledger {
     return (lineNumbers.at(-1) ?? 0) <= (this.#options.lineSentTo?.(holder) ?? 0);
   }
 
-  /** Whether a process was seen to start after a prompt: what was there by then is not claimed. */
+  /** Whether a hook saw a process start after a prompt. What was there by then is not claimed. */
   #isBeforeStart(prompt: number): boolean {
     return this.#known.runs.some(({ from, startedAt }) => startedAt !== undefined && from.bytes > prompt);
   }
 
-  /** Says of a time whether the session went on with tracing off, as far as the runs and the turns that have been read tell. */
+  /** Returns what tells of a time whether tracing was off then, judged by the runs and by the turns that have been read. */
   #whenUntraced(): (at: number) => boolean {
     const begun = this.#begun.toSorted((a, b) => a.at - b.at);
     const all = new Set([...this.#asRead.runs, ...this.#known.runs, ...this.#known.claims]);
@@ -317,7 +318,7 @@ export class Ledger {
       begun.findLast((turn) => turn.at <= at)?.isTraced === false;
   }
 
-  /** Covers a byte of no run, and what is before it in the same gap. What a backfill has taken of a run goes on. */
+  /** Covers a byte of no run, and the gap before it. If a backfill has taken what is before the gap, that run goes on. */
   #cover(byte: number, to: Place, run: RunIdentity): Took {
     const { from: start } = findGaps(this.#known.runs, byte + 1).at(-1) ?? { from: this.#places.at(byte) };
     const isBefore = (each: Run) =>

@@ -78,7 +78,7 @@ export class Outbox {
         together.push(encoded);
         bytes += sizeOf(encoded);
         if (bytes <= REQUEST_BYTES) continue;
-        // Not in one request, then in as few as possible, with what waits already.
+        // It does not fit into one request: use as few as possible, together with what waits already.
         for (const each of together) await this.#queue([each], sizeOf(each));
         together = [];
       }
@@ -86,7 +86,7 @@ export class Outbox {
     if (together.length > 0) await this.#queue(together, bytes);
   }
 
-  /** Sends what waits. What `saves` is 'later', `writer` saves with the next change, or when it is told to. */
+  /** Sends what waits. If it saves 'later', `writer` saves the change together with the next one, or when it is told to. */
   async flush(saves: 'now' | 'later' = 'now'): Promise<void> {
     const items = this.#items;
     this.#items = [];
@@ -124,7 +124,7 @@ export class Outbox {
     return failure && { ...failure, text: `scores were not sent: ${failure.text}` };
   }
 
-  /** Whether what was built may be what must not leave any more. The user can mute a session, or another process end a run. */
+  /** Whether something that was built may no longer leave: the user has muted the session, or another process has ended a run. */
   #mustStop(): boolean {
     const { request, context, ledger } = this.#run;
     const known = context.state.readSession(request.sessionId);

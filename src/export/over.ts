@@ -12,7 +12,7 @@ export interface When {
   readonly isIdle: boolean;
   /** Whether the user has asked for it. */
   readonly isWanted: boolean;
-  /** Whether a Stop is about a turn before, which has its answer. */
+  /** Whether an earlier turn has the answer of a Stop. */
   readonly isAnswered: (stop: Stop) => boolean;
   /** Whether a prompt is the first with its id. */
   readonly isFirst: (prompt: Prompt) => boolean;
@@ -29,7 +29,7 @@ export function isOver(turn: Turn, stops: readonly Stop[], when: When): boolean 
   return when.isWanted || when.hasRunEnded || when.isIdle || stops.some((stop) => speaksFor(stop, turn, when));
 }
 
-/** A Stop speaks for the first turn with its prompt's id, or for a later one that has its answer: a teammate's message has an old id. */
+/** A Stop speaks for the first turn with its prompt's id, or for a later one that has its answer. A teammate's message has an old id. */
 function speaksFor(stop: Stop, turn: Turn, { sentLine, isAnswered, isFirst }: When): boolean {
   const { promptId, bytes, answer } = stop;
   const named = turn.prompts.filter((prompt) => promptId !== undefined && prompt.promptId === promptId);
@@ -42,7 +42,7 @@ function speaksFor(stop: Stop, turn: Turn, { sentLine, isAnswered, isFirst }: Wh
   return promptId === undefined ? turn.start.offset < bytes && !isAnswered(stop) : named.some(isFirst);
 }
 
-/** The last lines of an agent reach its file after the result of its call has reached the transcript, or after its session's end. */
+/** An agent's last lines reach its file only after its call's result has reached the transcript, or after its session has ended. */
 export const LAST_LINES_MS = 2_000;
 
 /** What is known of an agent. Its file may still grow after the turn that started it. */

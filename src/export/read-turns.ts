@@ -23,7 +23,10 @@ const UNREADABLE_LOGGED = 10;
 
 type ReadRun = SessionRun & { readonly parts: SettledParts };
 
-/** Turns that end together or go on, prompts without an answer, what is final of a turn that goes on, or where reading goes on after lines that are not read. */
+/**
+ * Turns that end together or go on, prompts without an answer, the settled part of a long turn, or where reading goes on after lines
+ * that are not read.
+ */
 type ReadTurns =
   | {
       readonly kind: 'turns';
@@ -49,7 +52,7 @@ export async function* readTurns(reader: TranscriptReader, run: ReadRun): AsyncG
   yield* reading.readRest();
 }
 
-/** One way through a transcript. */
+/** One pass through a transcript. */
 class Reading {
   readonly #reader: TranscriptReader;
   readonly #run: ReadRun;
@@ -169,7 +172,7 @@ class AwaitedStops {
 
   constructor(run: SessionRun) {
     this.#run = run;
-    // What ends a turn that is sent while it runs, the hooks do.
+    // If a turn is sent while it runs, the hooks end it.
     this.#waiting = run.request.occasion === 'live' ? [] : run.ledger.waiting;
     this.#awaited = this.#waiting;
   }
@@ -205,7 +208,7 @@ class AwaitedStops {
     return isOver(turn, this.#waiting, { sentLine, hasRunEnded, isIdle, isWanted, isAnswered, isFirst });
   }
 
-  /** Whether the Stop's turn was sent together with a later one: nothing of it is read again. */
+  /** Whether the Stop's turn was sent together with a later one. Then it is not read again. */
   #isSent({ promptId = '' }: Stop): boolean {
     const { ledger, start } = this.#run;
     return !this.#lastLines.has(promptId) && (ledger.findPrompt(promptId) ?? start.offset) < start.offset;
@@ -217,7 +220,7 @@ class AwaitedStops {
     return answer !== undefined && at <= this.#startedAt && Date.now() < until;
   }
 
-  /** Whether the answer has come that a Stop names, or has been objected to. */
+  /** Whether the answer that a Stop names has come, or a Stop hook has objected to it. */
   #isAnsweredIn(turn: Turn, { promptId, answer, isAfterFeedback }: Stop): boolean {
     if (promptId !== undefined && turn.prompts.every((prompt) => prompt.promptId !== promptId)) return false;
     const found = answer === undefined ? undefined : findAnswer(turn, answer);

@@ -37,12 +37,12 @@ export interface RelatedRun extends SessionRun {
   sharedPrompts?: SharedPrompts;
 }
 
-/** Whether a turn is in another session's transcript, too, and nothing says which of the two it was copied to. */
+/** Whether a turn is also in another session's transcript, and nothing says which of the two is the copy. */
 export function isInAnotherSession(turn: Turn, run: RelatedRun): boolean {
   return findShared(turn, run).length > 0;
 }
 
-/** Whether another session has a run for a turn that is in its transcript, too, or was muted then: that one decides what is sent. */
+/** Whether a turn is also in another session that has a run for it, or was muted then. That session decides what is sent. */
 export function isOfAnotherSession(turn: Turn, run: RelatedRun): boolean {
   return findShared(turn, run).some(({ sessionId, start, end }) => {
     const known = run.context.state.readSession(sessionId);

@@ -6,7 +6,7 @@ interface Known {
   readonly held?: readonly string[] | undefined;
 }
 
-/** What the state does not know yet to be held back, or not to be any more. */
+/** An observation that is now held back, or no longer is: the state does not know that yet. */
 interface Unsaved {
   readonly key: string;
   readonly line: number;
@@ -14,17 +14,17 @@ interface Unsaved {
 }
 
 interface Progress {
-  /** What may still grow: it is not selected. */
+  /** Ids that may still grow. They are not selected. */
   readonly growing?: ReadonlySet<string> | undefined;
-  /** Up to this line, all is new that was not held back. */
+  /** Everything after this line is new. Up to it, only what was held back is. */
   readonly after?: number | undefined;
-  /** The line that made the turn count. Up to there all of it is sent or held back, once anything of it is sent. */
+  /** The line at which the turn began to count. Once any part has been sent, everything up to here was sent or held back. */
   readonly countsFrom?: number | undefined;
 }
 
 /**
- * Up to which line a session, or an agent, has been sent. What can still grow is held back while later lines are sent, so the state
- * has to know what that is: if nothing is ever added to it, no later line says that it is new.
+ * Up to which line a session, or an agent, has been sent. What can still grow is held back while later lines are sent. The state
+ * keeps its ids: if nothing is ever added to it, no later line shows that it is new.
  */
 export class SentLines {
   readonly #before: number;
@@ -39,7 +39,7 @@ export class SentLines {
     this.#held = new Set(held);
   }
 
-  /** The last line that anything depends on which has been sent. */
+  /** The last line that something sent depends on. */
   get line(): number {
     return this.#line;
   }
@@ -72,7 +72,7 @@ export class SentLines {
     return { sentLine: this.#line, held: this.#held.size > 0 ? [...this.#held] : undefined };
   }
 
-  /** Call when all turns are sent that something was held back of. */
+  /** Call when all turns with something held back have been sent. */
   releaseAll(): void {
     this.#held.clear();
     this.#unsaved = [];

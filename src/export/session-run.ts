@@ -48,8 +48,8 @@ export function lockSession(
 }
 
 /**
- * Takes the right to send a session to those of its destinations that seem to be wrong: one at which another run is at work may
- * answer after all.
+ * Takes the right to send a session to those of its destinations that seem to be wrong. If another run has it, that destination
+ * may answer after all.
  */
 export async function lockMistaken(
   sessionId: string,
@@ -112,9 +112,9 @@ export class RunSettings {
   readonly #env: NodeJS.ProcessEnv;
   readonly #reader: SettingsReader | undefined;
   readonly #restrictions: readonly NodeJS.ProcessEnv[];
-  /** The rules for redaction that replace those because of which turns are held. */
+  /** Replace the broken rules for which turns were held. */
   readonly #rules: string | undefined;
-  /** Whether an earlier export has held turns because of their rules. */
+  /** Whether an earlier export has held turns because of their redaction rules. */
   readonly #areHeld: boolean;
   readonly #known = new Map<string, Promise<Settings | undefined>>();
   readonly #gitFacts = new Map<string, Pick<BuildOptions, 'userId' | 'repository'>>();

@@ -26,8 +26,8 @@ import { addAgents, addPart, addSoFar, addTurns, type ExportRun, endOf, lastLine
 const MOST_TRIES = 3;
 
 /**
- * Exports a session: read, group, build, send, and advance the state as far as the server has acknowledged. It goes on with what
- * events have left meanwhile. `lock` is the right to do so, if the caller has taken it.
+ * Exports a session: read, group, build, send, and advance the state as far as the server has acknowledged. Then it goes on with
+ * what events have left meanwhile. `lock` is the right to send the session, if the caller has taken it.
  */
 export async function exportSession(first: ExportRequest, context: ExportContext, lock?: Lock): Promise<ExportReport> {
   const { sessionId } = first;
@@ -35,7 +35,7 @@ export async function exportSession(first: ExportRequest, context: ExportContext
   let request = first;
   let held = lock ?? (await lockSession(request, context));
   if (!held) {
-    // What it would send, the run that has the lock sends, or the next event.
+    // The run that has the lock sends it, or the next event does.
     const isUrgent = request.occasion === 'event' || request.occasion === 'backfill';
     const failure = isUrgent ? otherFailure('another run was working on it all the time') : undefined;
     return { sent: NOTHING, failure, isStopped: context.stop?.aborted ?? false, isBusy: true };
@@ -48,7 +48,7 @@ export async function exportSession(first: ExportRequest, context: ExportContext
     held = isMore ? await context.state.lock(sessionId, destinationId, 0) : undefined;
     if (!held) return { ...report, sent };
     const path = locateTranscript(request.path, sessionId) ?? request.path;
-    // What the user has asked for was what was there then.
+    // The user has asked only for what was there then.
     request = { sessionId, path, occasion: 'recovery', run: first.run };
   }
 }
@@ -75,7 +75,7 @@ async function exportUnderLock(request: ExportRequest, context: ExportContext, l
 async function forget(sessionId: string, { state, destinationId }: ExportContext): Promise<void> {
   const known = state.read(sessionId, destinationId);
   if (!known) return;
-  // A line that is acknowledged again does not mean that the agents before it are.
+  // From now on, an acknowledged line does not prove that the agents before it were sent.
   state.keepCheckpoints(sessionId, destinationId, []);
   // A person's rating is in no transcript.
   const kept = { acknowledged: known.acknowledged, scores: known.scores };
@@ -117,7 +117,7 @@ async function exportFile(
 
 type OpenedSession = Pick<ExportRun, 'request' | 'context' | 'writer' | 'ledger' | 'places'>;
 
-/** Reads on from the last turn that was exported; from the top, if turns before it may be sent that were passed by. */
+/** Reads on from the last exported turn, or from the top if turns before it were passed by and may be sent. */
 async function exportKnown(session: OpenedSession, reader: TranscriptReader): Promise<ExportReport> {
   const { request, context, ledger, places } = session;
   const { known } = session.writer;
@@ -169,9 +169,9 @@ async function exportFrom(start: Start, session: OpenedSession, reader: Transcri
 }
 
 interface Reached {
-  /** Where the last turn ends that is over. */
+  /** Where the last finished turn ends. */
   readonly closedTo: number;
-  /** Where the turn begins that is still open. */
+  /** Where the open turn begins. */
   readonly openFrom: number | undefined;
   /** Whether a turn goes on, or a prompt has no answer yet. */
   readonly isOpen: boolean;
@@ -213,8 +213,8 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
 }
 
 /**
- * Ends an export of a turn that goes on. Nothing is recorded but what was acknowledged: the hook that ends the turn does the rest,
- * or the recovery, which looks at every session that has not ended.
+ * Ends an export of an open turn. Only what was acknowledged is recorded. The hook that ends the turn does the rest, or the
+ * recovery, which looks at every session that has not ended.
  */
 async function finishLive({ isOpen }: Reached, run: ExportRun): Promise<ExportReport> {
   const { outbox, parts, subagents } = run;
@@ -225,7 +225,7 @@ async function finishLive({ isOpen }: Reached, run: ExportRun): Promise<ExportRe
   return { sent: outbox.sent, failure, isStopped: false, isOutdated: outbox.isOutdated, isOpen };
 }
 
-/** Sends what could be redacted; what could not be, and all after it, stays pending. */
+/** Sends everything up to what cannot be redacted. That and everything after it stays pending. */
 async function holdIfUnredacted<T>({ outbox }: ExportRun, add: () => Promise<T>): Promise<T | true> {
   try {
     return await add();
@@ -246,12 +246,12 @@ async function finish(reached: Reached, continued: Continued, bytes: number, run
     continued.failure ??
     (budget.isUsedUp ? otherFailure('out of time while reading') : undefined) ??
     (await outbox.sendScores());
-  // What the user has stopped goes on when the user says so.
+  // The user has stopped it. It goes on when the user says so.
   if (context.stop?.aborted) await writer.saveUnsaved();
   if (context.stop?.aborted && (failure !== undefined || outbox.isWaiting || !writer.hasReachedEnd))
     return { sent, failure: undefined, isStopped: true };
   if (failure === undefined) ledger.fillGaps(reached.closedTo);
-  // Each has been waited for. The turn of one may have been passed by.
+  // Every Stop has been waited for, but its turn may lie before the start.
   const passedBy = start.offset > 0 && writer.known.kept ? ledger.missing : [];
   const done = failure === undefined ? ledger.waiting.filter((stop) => !passedBy.includes(stop)) : [];
   if (start.offset === 0 && failure === undefined) kept.forgetUnread();

@@ -9,7 +9,7 @@ import type { ResumePoint } from '../transcript/turns/resume-point.js';
 import type { Turn } from '../transcript/turns/turn.js';
 import type { SessionRun } from './session-run.js';
 
-// Few turns have as much.
+// Few turns are that long.
 const FIRST_PART_BYTES = 4_000_000;
 const PART_BYTES = 1_000_000;
 // A live export comes every few seconds, and reads all that follows the last part.
@@ -57,13 +57,13 @@ export class SettledParts {
     this.#reached.push({ point, figures, sentLine, ended, hash });
   }
 
-  /** Where reading can go on instead of at this line, for an earlier run has sent what is in between. */
+  /** Where reading can go on, if an earlier run has sent everything from this line to there. */
   findFrom({ number, start }: Pick<LineLocation, 'number' | 'start'>): Checkpoint | undefined {
     const found = this.#known.findLast(({ point: { from } }) => from.line === number && from.offset === start);
     return found && this.#hash(found.point) === found.hash ? found : undefined;
   }
 
-  /** Takes up the figures of what is not read. Returns the lines that are read again. */
+  /** Restores the figures of the part that is not read. Returns the lines that are needed again. */
   resume({ point, figures }: Checkpoint): Line[] {
     const { answer } = point;
     const response = answer && collectResponse(this.#readLines(answer));
@@ -112,7 +112,7 @@ export class SettledParts {
     }
   }
 
-  /** A hash of what is at both ends of the part that is not read: a transcript can be written anew. */
+  /** A hash of both ends of the part that is not read: a transcript can be rewritten. */
   #hash({ from, to }: ResumePoint): string {
     const ends = [
       { start: from.offset, end: Math.min(from.offset + HASHED_BYTES, to.offset) },

@@ -8,7 +8,7 @@ export interface Start extends Position {
   readonly turnCount: number;
   readonly lastLine: number;
   readonly sentLine: number;
-  /** What has not been acknowledged before that line, by id. */
+  /** Ids before `sentLine` that were held back because they could still grow. */
   readonly held: readonly string[] | undefined;
   readonly time: number | undefined;
   readonly session: SessionFacts;
@@ -17,7 +17,7 @@ export interface Start extends Position {
   readonly agentsSince: string | undefined;
   /** The first prompt of the last turn that was exported. */
   readonly prompt: string | undefined;
-  /** Whether the transcript is not what was exported any more. */
+  /** Whether the transcript is no longer the one that was exported. */
   readonly hasChanged: boolean;
 }
 
@@ -51,7 +51,7 @@ export function findStart(entry: Entry, places: Places): Start {
   return { ...whole, line: turnLine, offset, turnCount: turnsBefore, time, prompt, session };
 }
 
-/** Where to find turns before the last one that was exported, too. */
+/** The start from which turns before the last exported one are found, too. */
 export function startFromTop({
   lastLine,
   sentLine = lastLine,

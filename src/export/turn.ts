@@ -43,7 +43,7 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
   if (built.length === 0) return false;
   const children = interleaveByLine(built.map((each) => each.children));
   await outbox.add(withStateChanges(children, (line) => reachLine(line, run)));
-  // What was written after the last run can say that an agent went on with tracing off, so it is read first.
+  // If no run goes on, later lines may say that an agent went on with tracing off. They are read first.
   if (!run.ledger.isOver) await addAgents(subagents.due(), run);
   if (run.budget.isUsedUp) return true;
   const items = built.flatMap(({ root, rootHash, started, change }): OutboxItem[] => {
@@ -60,8 +60,8 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
 }
 
 /**
- * Sends what is settled of a turn that goes on, without its root: its children, then the subagents that are over. Then it is
- * dropped, and so is what will not be sent, unless the rest of the turn decides that.
+ * Sends the settled part of an open turn without its root: its children, then the finished subagents. Then drops the part, also if
+ * it may not be sent, unless the rest of the turn decides that.
  */
 export async function addPart({ turn, drop }: SettledPart, run: ExportRun): Promise<void> {
   const { ledger, outbox, parts, subagents } = run;
@@ -74,7 +74,7 @@ export async function addPart({ turn, drop }: SettledPart, run: ExportRun): Prom
   if (built && isReached) parts.reach(point, run.sent.line, subagents.listEnded());
 }
 
-/** Sends what is final of a turn that goes on, and of the subagents that work for it, as far as they have come. */
+/** Sends the final part of an open turn, and of the subagents that work for it. */
 export async function addSoFar({ turn, growing }: TurnSoFar, run: ExportRun): Promise<void> {
   const { ledger, outbox, subagents } = run;
   if (ledger.isUndecided(turn) || outbox.failure !== undefined) return;
@@ -84,7 +84,7 @@ export async function addSoFar({ turn, growing }: TurnSoFar, run: ExportRun): Pr
   await addAgents(subagents.working(), run);
 }
 
-/** Sends children of a turn that goes on, then the subagents that are over, and saves where those belong that are not. */
+/** Sends children of an open turn, then the finished subagents, and saves where the others belong. */
 async function addStarted({ children, started }: BuiltTurn, run: ExportRun): Promise<void> {
   const { outbox, subagents } = run;
   await outbox.add(withStateChanges(children, (line) => reachLine(line, run)));
@@ -92,7 +92,7 @@ async function addStarted({ children, started }: BuiltTurn, run: ExportRun): Pro
   await outbox.add([{ change: subagents.collectEntries(started) }]);
 }
 
-/** A turn that was passed by lies before what has been reached. */
+/** If a turn was passed by, sending it does not move the progress. */
 function reachLine(line: number, { sent, start }: ExportRun): Change {
   return line <= start.lastLine ? {} : sent.reach(line);
 }
@@ -115,7 +115,7 @@ interface BuiltTurn {
 
 const NOTHING_NEW: BuiltTurn = { children: [], started: [], change: {} };
 
-/** Builds a turn under the settings of its run. Of a turn that another session exports there is nothing to be sent. */
+/** Builds a turn under the settings of its run. If another session exports the turn, there is nothing to send. */
 async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Promise<BuiltTurn[]> {
   const { start, ledger, outbox, kept } = run;
   const isOthers = turn.copied || isCopy(turn, run);
@@ -198,7 +198,7 @@ function recordTurn(turn: Turn, runs: readonly [RunIdentity, ...RunIdentity[]], 
   const options = { ...own, sessionId: request.sessionId };
   const trace = buildTrace(turn, options, parts.figuresOf(turn));
   const started = subagents.recordTurn(turn, trace, options, promptsOf(turn));
-  // What did not count when a later line was sent has not been sent at all.
+  // If the turn began to count only after the last line that was sent, nothing of it has been sent.
   const after = turn.countsFrom > start.sentLine ? 0 : start.sentLine;
   return { options, trace, started, after };
 }
@@ -234,7 +234,7 @@ export async function addAgents(
   }
 }
 
-/** Undefined if the root has images: one that was not uploaded before may be now. */
+/** Undefined if the root has images. An image that was not uploaded before may be now. */
 function hashRoot({ line: _, media = [], ...root }: Observation): string | undefined {
   return media.length > 0 ? undefined : createHash('sha256').update(JSON.stringify(root)).digest('hex').slice(0, 16);
 }

@@ -54,7 +54,7 @@ const Checkpoint = z.object({
   hash: z.string(),
 });
 
-/** How far a turn has been sent that is too long for one run, and what later lines of it still need of what was read. */
+/** How far a turn that is too long for one run has been sent, and what its later lines need from the lines before. */
 export interface Checkpoint {
   readonly point: ResumePoint;
   /** What was counted up to there. */
@@ -63,7 +63,7 @@ export interface Checkpoint {
   readonly sentLine: number;
   /** Agents, and the calls that started them, whose end was recorded before the point. */
   readonly ended: readonly string[];
-  /** Of the bytes at both ends of what is not read again. */
+  /** A hash of both ends of the part that is not read again. */
   readonly hash: string;
 }
 

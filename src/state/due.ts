@@ -6,12 +6,12 @@ import { isRecord, parseJson } from '../shared/json.js';
 import { readOwnFile } from '../shared/read-file.js';
 import { sessionFileName } from './lock.js';
 
-// A file for each session and destination of which something may be left to be sent: its name says whose it is, its content where
-// the transcript is, and its time when that was last tried. So a run finds them without looking at all sessions.
+// If a session may have something left to send to a destination, there is a file for the two. The name says which, the content
+// where the transcript is, and the time when it was last tried. So a run finds such sessions without looking at all of them.
 
 const NEVER = new Date(0);
 
-/** What runs are due at that have no keys yet. */
+/** Stands for the destination of runs that have no keys yet. */
 export const NO_DESTINATION = 'none';
 
 export interface Due {
@@ -35,7 +35,7 @@ function dueFile(stateFolder: string, destination: string, sessionId: string): s
   return join(dueFolder(stateFolder), `${destination}.${sessionFileName(sessionId)}`);
 }
 
-/** Notes that something of a session may have to be sent. That it could not be noted only means that no other session's run looks for it. */
+/** Notes that a session may have something to send. If that fails, only other sessions' runs do not find it. */
 export function markDue(stateFolder: string, { destination, sessionId, path }: Due): void {
   const text = JSON.stringify({ sessionId, path });
   const file = dueFile(stateFolder, destination, sessionId);
@@ -79,7 +79,7 @@ export function listDue(stateFolder: string, exceptOf?: string): DueFiles {
   return groupBy(others, ({ destination }) => destination);
 }
 
-/** Yields what is due for a destination, that first which was tried longest ago. */
+/** Yields what is due for a destination. What was tried longest ago comes first. */
 export function* findDue(files: DueFiles, destination: string): Generator<Due, void, undefined> {
   const oldestFirst = listTried(files, destination).toSorted((a, b) => a.at - b.at);
   for (const { file } of oldestFirst) yield* readDue(file, destination);

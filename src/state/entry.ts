@@ -76,7 +76,7 @@ export type AgentEntry = z.infer<typeof AgentEntry>;
 const Kept = z.object({ prompts: z.array(count), why: z.enum(['untraced', 'excluded']) });
 export type Kept = z.infer<typeof Kept>;
 
-/** What is written down of a session, wherever it is sent. */
+/** What `session.json` holds, whatever the destinations are. */
 export const SessionRecord = z.object({
   id: z.string(),
   path: optional(z.string()),
@@ -97,43 +97,43 @@ const progressFields = {
   turnCount: count,
   /** When the progress was last saved. */
   updated: z.catch(z.string(), ''),
-  /** Where that turn starts, by line and by byte: the next run reads it again, since it may have grown. So may earlier ones. */
+  /** Where the next run begins to read, by line and by byte: at the last turn, or at an earlier one that may still grow. */
   turnLine: optional(count),
   offset: optional(count),
-  /** Where that turn ended when it was acknowledged, and a hash of it: if the transcript has changed, it is read from its beginning. */
+  /** The byte after the last turn, and a hash of both ends from `offset` to there. If it does not fit, the transcript has changed. */
   end: optional(count),
   hash: optional(z.string()),
-  /** How many turns come before that place, if it is not all but one. */
+  /** How many turns come before `offset`, if it is not `turnCount - 1`. */
   turnsBefore: optional(count),
-  /** Its first prompt. */
+  /** The first prompt of the last turn. */
   prompt: optional(z.string()),
-  /** The first bytes of the last turns' prompts, by the id that hooks are told: a later prompt can have the id of an earlier one. */
+  /** The first bytes of the last turns' prompts, by the id that hooks get. A later prompt can have the same id. */
   prompts: optional(z.record(z.string(), z.number())),
-  /** What lies before it and has not been sent. */
+  /** The turns before the last one that have not been sent. */
   kept: optional(z.array(Kept)),
-  /** Hashes of what was acknowledged as its root: it is sent again only if it has changed. */
+  /** Hashes of the roots that were acknowledged: a root is sent again only if it has changed. */
   roots: optional(z.array(z.string())),
   /** Up to which line the session was copied from another one, which exports those lines. */
   copiedLine: optional(count),
-  /** Sessions with the same first prompt that were there when this one had so many bytes: what follows is not copied from or to them. */
+  /** The sessions with the same first prompt when this one had so many bytes. Nothing after that was copied from or to them. */
   relatives: optional(z.object({ sessions: z.array(z.string()), bytes: count })),
-  /** The time that its lines without a timestamp inherited from the lines before. */
+  /** The time before `offset`, for lines without a timestamp. */
   time: optional(count),
   /** Up to which line observations are acknowledged; greater than `lastLine` if a turn was sent in part. */
   sentLine: optional(count),
-  /** What could still grow when a later line was sent, by id: it is not acknowledged, although its lines are before that one. */
+  /** Ids before `sentLine` that were held back because they could still grow. */
   held: optional(z.array(z.string())),
   /** Whether the destination has acknowledged anything of the session. */
   acknowledged: optional(z.boolean()),
   /** Up to which byte everything in its transcript has been sent. */
   bytes: optional(count),
-  /** What identifies its transcript as it was when nothing of it was left to be sent: as long as it is the same, nothing has changed. */
+  /** Identifies the file of its transcript when nothing was left to send. As long as that is the same, nothing is new. */
   file: optional(z.string()),
   /** The total size of its agents' files when everything in them had been sent. */
   agentsBytes: optional(count),
   /** Scores that have not been acknowledged yet, by the root span of their turn. */
   scores: optional(z.record(z.string(), optional(Scores))),
-  /** What the lines before that turn said about the whole session. */
+  /** What the lines before `offset` said about the whole session. */
   session: optional(SessionFacts),
   /** When the session was taken over from the first cc-langfuse, which exported the agents before that. */
   agentsSince: optional(z.string()),
@@ -223,7 +223,7 @@ export function endOfSent(all: Iterable<Progress>): number {
   return Math.max(0, ...[...all].map(({ end = 0 }) => end));
 }
 
-/** Whether a session has nothing that a later run must look for at a destination. */
+/** Whether no later run has to look for anything of a session at a destination. */
 export function isSettled(session: Session, destination: string, progress: Progress = NO_PROGRESS): boolean {
   const { pending, agents = {} } = progress;
   if (listWaiting(session, destination).length > 0) return false;
@@ -240,12 +240,12 @@ export function waitsForKeys(session: Session): boolean {
   return listRuns(session).some(({ destination }) => destination === undefined);
 }
 
-/** The fields that the first cc-langfuse has, too, keep its names in the file. */
+/** Fields that the first cc-langfuse had keep their names in the file. */
 export function encodeProgress({ lastLine, turnCount, updated, ...rest }: Progress): string {
   return JSON.stringify({ version: 1, last_line: lastLine, turn_count: turnCount, updated, ...rest });
 }
 
-/** Undefined if it is none, or one of a newer version. */
+/** Undefined if it cannot be read, or is of a newer version. */
 export function decodeProgress(fields: unknown): Progress | undefined {
   if (!isRecord(fields) || (fields.version ?? 1) !== 1) return undefined;
   const { version: _, last_line: lastLine, turn_count: turnCount, ...rest } = fields;

@@ -35,14 +35,14 @@ export const Fact = z.discriminatedUnion('kind', [
     run: RunIdentity,
     alive: z.array(z.string()),
   }),
-  /** A run ended; without one, whichever goes on. */
+  /** A run ended. Without `run`, it is the one that is open. */
   z.object({ kind: z.literal('end'), ...when, ...place, run: optional(RunIdentity), alive: z.array(z.string()) }),
   /** Tracing is off from there on. */
   z.object({ kind: z.literal('off'), ...when, ...place }),
-  /** By the user, or by a process of Claude Code that was told to be mute from its start. */
+  /** The user muted the session, or a process of Claude Code was told to from its start: `process`. */
   z.object({ kind: z.literal('mute'), ...when, ...place, process: optional(z.string()) }),
   z.object({ kind: z.literal('unmute'), ...when, ...place }),
-  /** A Stop has named a turn by its prompts, which belongs to the Stop's run. */
+  /** A Stop named a turn. The turn, here by its prompts, belongs to the Stop's run. */
   z.object({
     kind: z.literal('claim'),
     ...when,
@@ -59,9 +59,9 @@ export const Fact = z.discriminatedUnion('kind', [
     /** How long the transcript was then. */
     bytes: z.number().check(z.int(), z.nonnegative()),
     promptId: optional(z.string()),
-    /** A hash of the answer, of which the last line may not have been written by then. */
+    /** A hash of the answer. Its last line may not have been written by then. */
     answer: optional(z.string()),
-    /** Whether a Stop hook has blocked before, so that this is the answer to what it said. */
+    /** Whether a Stop hook has blocked before. Then the answer replies to that hook's feedback. */
     isAfterFeedback: z.boolean(),
     /** Agents and workflows that Claude Code lists as running. */
     running: z.array(z.string()),
@@ -76,7 +76,7 @@ export const Fact = z.discriminatedUnion('kind', [
     ...when,
     wrong: z.string(),
     right: z.string(),
-    /** What describes and restricts runs of which that is not known. */
+    /** The settings that describe and restrict, for runs that have none. */
     given: optional(z.record(z.string(), z.string())),
   }),
 ]);
@@ -140,7 +140,7 @@ export function finishStops(facts: readonly Fact[], done: readonly Stop[]): Fact
   });
 }
 
-/** Adds facts to those that are known. What a backfill took is one fact for each run, however often it goes on. */
+/** Adds facts, each once. If a backfill goes on with a run, the new `took` replaces the one with the same beginning. */
 export function addFacts(before: readonly Fact[], added: readonly Fact[]): Fact[] {
   const isReplaced = (fact: Fact) =>
     fact.kind === 'took' && added.some((each) => each.kind === 'took' && each.from.bytes === fact.from.bytes);
@@ -160,13 +160,13 @@ function begin({ runs, claims }: Consent, { run, source, after, at, alive }: Fac
   // A compaction begins no process, so it tells nothing of what was written before it.
   if (source === 'compact') return runs;
   const ended = endOpen(runs, { after, at });
-  // With another process at work in the session, a turn belongs to the one whose Stop names it.
+  // If another process is at work in the session, a turn belongs to the process whose Stop names it.
   const to = isJoined ? after : findEarlyEnd(claims, after, run);
   const mayCopy = (after.bytes === 0 && MAY_COPY.includes(source)) || undefined;
   return addInOrder(ended, { ...run, from: after, to, startedAt: at, mayCopy });
 }
 
-/** The end of a run whose later events, its end among them, were faster than its start; undefined if it goes on. */
+/** Where a run ended, if its end was written down before its start; undefined if the run goes on. */
 function findEarlyEnd(claims: readonly Claim[], after: Place, run: RunIdentity): Place | undefined {
   const own = claims.filter((claim) => beginningOf(claim) >= after.bytes && isSameRun(claim, run));
   return own.every(hasEnded) ? own.at(-1)?.to : undefined;
@@ -194,7 +194,7 @@ function isAlive({ process }: RunIdentity, alive: readonly string[]): boolean {
   return process !== undefined && alive.includes(process);
 }
 
-/** A process that finds the session muted has muted it, too. */
+/** If the session is muted already, the process counts as having muted it. */
 function mute(mutes: readonly Mute[], { after, at, process }: FactOf<'mute'>): readonly Mute[] {
   const last = mutes.at(-1);
   return last && isMutedNow(mutes)

@@ -5,13 +5,13 @@ import { optional } from '../shared/schema.js';
 
 export const PlaceFields = z.object({ bytes: z.number().check(z.int(), z.nonnegative()), hash: z.string() });
 
-/** What started a run of Claude Code in a session, or a backfill, where its turns are sent, and under which settings. */
+/** A run of Claude Code in a session, or a backfill: what started it, where its turns are sent, and under which settings. */
 export const RunIdentity = z.object({
   /** Undefined if its settings named no destination. */
   destination: optional(z.string()),
-  /** What its settings named if that was wrong, and `destination` has replaced it; empty if they named none. */
+  /** The destination that its settings named, if `destination` has replaced it. Empty if they named none. */
   namedDestination: optional(z.string()),
-  /** The variables that describe its turns or restrict what of them is sent; the first cc-langfuse did not save them. */
+  /** The variables that describe its turns or restrict what is sent. The first cc-langfuse did not save them. */
   given: optional(z.record(z.string(), z.string())),
   /** The folder that Claude Code was started in. */
   folder: optional(z.string()),
@@ -50,7 +50,7 @@ export interface Claim extends RunIdentity {
   readonly to?: Place | undefined;
 }
 
-/** When the user has muted a session: a part of the transcript, and for what subagents write to their own files, the time in ms since 1970. */
+/** A span in which a session was muted: a part of the transcript and, for subagents' own files, a time in ms since 1970. */
 export interface Mute {
   readonly from: Place;
   readonly to?: Place | undefined;
@@ -80,7 +80,7 @@ export function findRun({ runs, claims = [] }: SessionRuns, prompt: number): Run
   return claims.find(({ prompts }) => prompts.includes(prompt)) ?? runAt(runs, prompt);
 }
 
-/** All runs of a session, those included of which only claims are known. */
+/** All runs of a session, including those that are known only from claims. */
 export function listRuns({ runs, claims = [] }: SessionRuns): RunIdentity[] {
   return [...runs, ...claims];
 }
@@ -102,7 +102,7 @@ export function openRun(runs: readonly Run[]): Run | undefined {
   return last && last.to === undefined ? last : undefined;
 }
 
-/** Whether two runs would send a turn alike, or did before another destination replaced that of the first. */
+/** Whether two runs would send a turn alike. If the first one's destination was replaced, the replaced one counts, too. */
 export function isSameRun(run: RunIdentity, other: RunIdentity): boolean {
   const isReplaced = run.namedDestination !== undefined && run.namedDestination === (other.destination ?? '');
   return isDeepStrictEqual(describe(run), describe(isReplaced ? { ...other, destination: run.destination } : other));

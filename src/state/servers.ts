@@ -73,7 +73,7 @@ export function isOngoing(outage: Outage | undefined, now: number): boolean {
   return outage !== undefined && now < outage.until && outage.until - now <= LONGEST_MS;
 }
 
-/** Remembers that the server did not work: for some minutes, and twice as long each time that it is found so again after them. */
+/** Remembers an outage for some minutes, and twice as long each time the server still does not work after them. */
 export function rememberOutage(stateFolder: string, destination: string, now: number): void {
   const server = readServer(stateFolder, destination);
   const { outage: known } = server;

@@ -6,8 +6,8 @@ import { isMutedNow } from './runs.js';
 import { sessionFolder } from './store.js';
 
 /**
- * Saves what the launcher prints for Claude Code's status line, if the user has it there: then the launcher has made the mark. It
- * prints a text of other characters than letters, digits, commas and spaces for nobody.
+ * Saves what the launcher prints for Claude Code's status line, if the launcher has left the mark that the user has one. It prints
+ * only letters, digits, commas and spaces.
  */
 export function saveStatusLine(
   stateFolder: string,

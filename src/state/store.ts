@@ -83,7 +83,7 @@ export class StateStore {
   #seeds: ReadonlyMap<string, Seed> | undefined;
   /** The first prompts of the sessions that were read here, by the names of their folders. */
   readonly #firstPrompts = new Map<string, string | undefined>();
-  /** The sessions by their first prompts: of others as they were when that was first asked, and of those changed here since. */
+  /** The sessions by first prompt, as they were when this was first asked, with those that have been changed here since. */
   #byFirst: Map<string, Set<string>> | undefined;
 
   /** Writing asynchronously takes longer, and only pays if the process has other work to do meanwhile. */
@@ -112,7 +112,7 @@ export class StateStore {
     throw new Error(`${path} is corrupt`);
   }
 
-  /** Returns a session's progress by destination. What the first cc-langfuse sent has no name. */
+  /** Returns a session's progress by destination. The name of what the first cc-langfuse sent is empty. */
   readProgress(sessionId: string): Map<string, Progress> {
     const all = new Map<string, Progress>();
     for (const destination of this.#listDestinations(sessionId)) {
@@ -165,7 +165,7 @@ export class StateStore {
     return ids.flatMap((id) => attempt(() => this.readSession(id)) ?? []);
   }
 
-  /** Changes what is known of a session, and its progress at a destination if the change has some, whatever other processes change. Returns what is known then. */
+  /** Changes a session and, if the change has some, its progress at a destination. Returns the session with all processes' changes. */
   async update(sessionId: string, change: Change, destination?: string): Promise<Session> {
     return this.#change(sessionId, change, destination).catch((error: NodeJS.ErrnoException) => {
       if (error.code === undefined) throw error;
@@ -193,12 +193,12 @@ export class StateStore {
     }
   }
 
-  /** Whether a process that has found the session locked has left something to do. */
+  /** Whether another process has found the session locked and left work to do. */
   isUrgent(sessionId: string, destination: string): boolean {
     return isUrgent(this.#folder, { sessionId, destination });
   }
 
-  /** Notes that all is done that is left to do by now. */
+  /** Notes that what was left by now is being done. */
   markTried(sessionId: string, destination: string): void {
     markTried(this.#folder, { sessionId, destination });
   }
@@ -295,7 +295,7 @@ export class StateStore {
     return this.#listDestinations(sessionId).length === 0 ? this.#findSeed(sessionId)?.progress : undefined;
   }
 
-  /** What is corrupt counts for nothing: then all is sent again, under the same ids. */
+  /** A corrupt file counts for nothing: everything is sent again, under the same ids. */
   #readProgressFile(sessionId: string, destination: string): Progress | undefined {
     const text = readText(this.#progressPath(sessionId, destination));
     return text === undefined ? undefined : decodeProgress(parseJson(text));
@@ -317,7 +317,7 @@ export class StateStore {
     return names.flatMap((name) => PROGRESS_FILE.exec(name)?.[1] ?? []);
   }
 
-  /** Of thousands of sessions nothing else is looked at. */
+  /** There can be thousands of sessions, so nothing else is read of them. */
   #readFirstPrompts(): Map<string, Set<string>> {
     const byFirst = new Map<string, Set<string>>();
     for (const name of listSessions(this.#folder)) {
@@ -368,7 +368,7 @@ function readText(path: string): string | undefined {
   }
 }
 
-/** Sessions in whose folders nothing has changed since a moment. They are looked for once a day. */
+/** Sessions whose folders have not changed since `before`, in ms since 1970. Looks once a day. */
 export function findUntouched(stateFolder: string, before: number): string[] {
   const folder = sessionsFolder(stateFolder);
   const mark = join(folder, '.looked');

@@ -8,7 +8,7 @@ import type { ExportRequest } from '../export-request.js';
 import { type AgentWhen, isDone, LAST_LINES_MS } from '../over.js';
 import { IDLE_MS } from '../read-turns.js';
 
-/** Knows of a session's agents what says whether they are done. */
+/** Knows whether a session's agents are done. */
 export class Completion {
   readonly #running: ReadonlySet<string>;
   readonly #when: AgentWhen;
@@ -24,7 +24,7 @@ export class Completion {
     const idleBefore = isLive ? 0 : Date.now() - IDLE_MS;
     const sessionEndedAt = continued ? continued.endedAt : endedAt;
     this.#when = { sessionEndedAt, idleBefore, isRecovered: occasion !== 'event' };
-    // What was said long ago says nothing of now.
+    // An old list does not say what runs now.
     this.#running = new Set(at < idleBefore ? [] : running);
     this.#endedBefore = isLive ? Date.now() - LAST_LINES_MS : Number.POSITIVE_INFINITY;
   }

@@ -38,7 +38,7 @@ export class AgentFiles {
     return [...this.#files().values()].filter((file) => file !== undefined);
   }
 
-  /** All files of agents that are known, including those of other agents in the sessions in which agents of this one went on. */
+  /** The files of all known agents. If an agent of this session went on in another one, they include all files there. */
   list(): AgentFile[] {
     const files = groupBy([...this.listOwn(), ...[...this.#elsewhere.values()].flat()], ({ agentId }) => agentId);
     return [...files.values()].map((parts) => joinAgentFiles(...parts));

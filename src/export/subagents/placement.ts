@@ -34,7 +34,7 @@ export class Placement {
     return this.entries.has(key) && this.entries.get(key) === undefined;
   }
 
-  /** The entry of an agent, or for a step of a workflow, that of the workflow. */
+  /** The entry of an agent. A step of a workflow has the workflow's entry. */
   find({ agentId, workflowRunId, meta }: AgentFile): AgentEntry | undefined {
     if (this.entries.has(agentId) || workflowRunId === undefined) return this.entries.get(agentId);
     const workflow = this.entries.get(workflowKey(workflowRunId));

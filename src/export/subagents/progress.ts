@@ -2,9 +2,9 @@ import type { AgentEntry } from '../../state/entry.js';
 import type { AgentFile } from '../../transcript/agents/agent-files.js';
 
 /**
- * Up to which of an agent's lines it has been sent. The lines of all its files are numbered in a row: so if a file has grown after
- * a later one was read, or was found after it, everything is sent again. Undefined if a file that was read is gone: then the numbers
- * mean nothing any more, nor is it known when the agent began.
+ * How far an agent has been sent, by line. The lines of all its files are numbered in a row. So if a file has grown or was found
+ * after a later file had been read, everything is sent again. Undefined if a file that was read is gone: then the numbers mean
+ * nothing, and nobody knows when the agent began.
  */
 export function findProgress(entry: AgentEntry, { parts }: AgentFile, session: string) {
   const { lastLine, sentLine = lastLine, bytes } = entry;

@@ -36,7 +36,7 @@ export class Subagents {
   readonly #completion: Completion;
   /** Results that calls returned for agents since `due` was last called. */
   readonly #results = new Map<string, { call: ToolCall; trace: Trace }>();
-  /** Agents that no call started and whose files contain no answer, or what was written while the session was muted. */
+  /** Agents that no call started, and that are not sent: they have no answer, or were written while the session was muted. */
   readonly #unsent = new Set<string>();
 
   constructor(run: SessionRun) {
@@ -67,7 +67,7 @@ export class Subagents {
     return this.#completion.ended;
   }
 
-  /** Returns of the ends those that are needed to know whether agents are done. */
+  /** Returns the ends that a later run needs in order to know whether agents are done. */
   listEnded(): string[] {
     const ids = [...this.#placement.entries].flatMap(([agentId, entry]) => [agentId, entry?.call, entry?.task]);
     return ids.filter((id) => id !== undefined && this.ended.has(id)) as string[];
@@ -78,7 +78,7 @@ export class Subagents {
     this.#completion.recordEnded(ids);
   }
 
-  /** Returns the sessions that started agents which went on in this one, if one of these is done and has something new. */
+  /** Returns the sessions whose agents went on in this one, if such an agent is done and has something new. */
   findStarters(): Set<string> {
     const starters = this.#files.listOwn().flatMap((file) => {
       const starter = this.#findStarter(file);
@@ -97,7 +97,7 @@ export class Subagents {
     return entries.length > 0 ? { agents: Object.fromEntries(entries) } : {};
   }
 
-  /** Yields what has not been sent of the agents that are done, one agent after the other, then of those that they started. */
+  /** Yields the unsent part of each finished agent, then of the agents that those started. */
   async *due(): AsyncGenerator<OutboxItem[], void, undefined> {
     for (let isMore = true; isMore; ) {
       isMore = false;
@@ -116,7 +116,7 @@ export class Subagents {
     yield* this.#lost();
   }
 
-  /** Yields what is final of the agents that still work, one agent after the other, and of those that they started. */
+  /** Yields the final part of each agent that still works, then of the agents that those started. */
   async *working(): AsyncGenerator<OutboxItem[], void, undefined> {
     const { agentsRead = new Map<string, number>() } = this.#run.context;
     for (let isMore = true; isMore; ) {
@@ -202,7 +202,7 @@ export class Subagents {
     }
   }
 
-  /** Looks for the rest of agents that would be sent now, unless the transcript says that they ended in this session. */
+  /** If an agent would be sent now and the transcript does not say that it ended here, looks for its rest in other sessions. */
   #follow(): void {
     const { occasion, continued } = this.#run.request;
     const followsAll = occasion === 'backfill' || continued !== undefined;
@@ -285,7 +285,7 @@ export class Subagents {
     return { children: observations, root, started, sent };
   }
 
-  /** Whether any of an agent was written while its session, or one that it went on in, was muted or not traced. */
+  /** Whether an agent wrote anything while its session, or one in which it went on, was muted or not traced. */
   #isKept(thread: AgentThread): boolean {
     return (
       this.#run.ledger.isAgentKept(thread) || isMutedAt(this.#files.mutesElsewhere, thread.turns.flatMap(listTimes))

@@ -76,7 +76,7 @@ export function nextAttemptAt(attempt: number, response?: HttpResponse): number 
   if (isLast && response?.status !== TOO_MANY_REQUESTS) return Number.POSITIVE_INFINITY;
   const requestedMs = parseRetryAfter(response?.headers['retry-after']);
   const backoffMs = Math.min(FIRST_WAIT_MS * 2 ** (attempt - 1), LONGEST_WAIT_MS) * (0.75 + Math.random() / 2);
-  // A server that keeps asking for a wait that is too short is not believed.
+  // After the last attempt, a Retry-After that is shorter than our own delay is ignored.
   return Date.now() + (isLast ? Math.max(requestedMs ?? 0, backoffMs) : (requestedMs ?? backoffMs));
 }
 

@@ -22,7 +22,7 @@ export interface UnbuiltObservation {
   readonly build: () => Observation | undefined;
 }
 
-/** Chooses what of a turn or a subagent is to be built, of all that there is, in the order of the lines. */
+/** Selects the observations of a turn or a subagent that are to be built, in the order of their lines. */
 export type Selection = (parts: readonly UnbuiltObservation[]) => readonly UnbuiltObservation[];
 
 export const NAME_CHARS = 200;

@@ -238,7 +238,7 @@ export interface SessionFacts {
     /** What its last line said of each model, and what responses of each have used since then. */
     readonly models?: TokensByModel | undefined;
     readonly usedByModel?: TokensByModel | undefined;
-    /** Whether something may have used tokens since then of which no line says how many. */
+    /** Whether something may have used tokens since then that no line reports. */
     readonly isUnclear?: boolean | undefined;
   };
 }

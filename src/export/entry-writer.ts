@@ -4,7 +4,7 @@ import { type Change, type Entry, mergeChanges } from '../state/entry.js';
 import type { Stop } from '../state/facts.js';
 import type { Lock } from '../state/lock.js';
 import type { ExportContext, ExportRequest } from './export-request.js';
-import type { Ledger } from './ledger.js';
+import type { RunLookup } from './run-lookup.js';
 
 type End = Pick<Entry, 'bytes' | 'file' | 'agentsBytes'>;
 
@@ -14,7 +14,7 @@ export class EntryWriter {
   readonly known: Entry;
   readonly #request: ExportRequest;
   readonly #context: ExportContext;
-  readonly #ledger: Ledger;
+  readonly #lookup: RunLookup;
   readonly #lock: Lock;
   #scores: Entry['scores'];
   #end: End | undefined;
@@ -22,13 +22,13 @@ export class EntryWriter {
   #savedKept: Entry['kept'];
   #unsaved: Change = {};
 
-  constructor(known: Entry, request: ExportRequest, context: ExportContext, ledger: Ledger, lock: Lock) {
+  constructor(known: Entry, request: ExportRequest, context: ExportContext, lookup: RunLookup, lock: Lock) {
     this.known = known;
     this.#savedKept = known.kept;
     this.#scores = known.scores;
     this.#request = request;
     this.#context = context;
-    this.#ledger = ledger;
+    this.#lookup = lookup;
     this.#lock = lock;
   }
 
@@ -64,7 +64,7 @@ export class EntryWriter {
     if (!this.#lock.isHeld()) throw new Error('another run has taken over');
     this.#isEndSaved = this.hasReachedEnd;
     if ('kept' in change) this.#savedKept = change.kept;
-    const all = [...this.#ledger.takeAdded(), ...facts];
+    const all = [...this.#lookup.takeAdded(), ...facts];
     await state.update(sessionId, { path, ...this.#end, ...change, facts: all }, destinationId);
     if (change.scores) this.#scores = { ...this.#scores, ...change.scores };
   }
@@ -84,7 +84,7 @@ export class EntryWriter {
     }
     const isEndNew = !this.#isEndSaved && !isDeepStrictEqual({ bytes, file, agentsBytes }, { ...this.#end });
     const isKeptNew = !isDeepStrictEqual(kept, this.#savedKept);
-    if (pending || relatives || isKeptNew || isEndNew || doneStops.length > 0 || this.#ledger.hasChanged)
+    if (pending || relatives || isKeptNew || isEndNew || doneStops.length > 0 || this.#lookup.hasChanged)
       await this.save({
         doneStops,
         ...(pending && { pending: undefined }),

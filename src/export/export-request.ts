@@ -25,7 +25,7 @@ export interface ExportRequest {
   /** Whether to look for turns before the last exported one that have not been sent. */
   readonly looksBack?: boolean;
   /** Whether this run's destination replaces those that have never acknowledged anything. */
-  readonly adopts?: boolean;
+  readonly replacesFailedDestination?: boolean;
   /** Forget how far the session was exported, and send all of it again. */
   readonly force?: boolean;
   /** Whether to look beside the transcript for agents that no call names. All files there are opened for it. */

@@ -7,7 +7,7 @@ import { Places } from '../transcript/file/place.js';
 import { readAllTurns } from '../transcript/turns/read-all-turns.js';
 import type { Turn } from '../transcript/turns/turn.js';
 import type { ExportContext } from './export-request.js';
-import { Ledger } from './ledger.js';
+import { RunLookup } from './run-lookup.js';
 import { RunSettings } from './session-run.js';
 
 /** A turn as it is in Langfuse, or will be. */
@@ -31,10 +31,10 @@ export async function findTurn(
   if (!turn) throw new Error('the session has no such turn');
   const prompts = turn.prompts.map(({ offset }) => offset);
   const { destination } = findRun(known, turn.prompts[0].offset) ?? {};
-  const ledger = new Ledger(known, destination ?? '', new Places(path));
+  const lookup = new RunLookup(known, destination ?? '', new Places(path));
   const about = `turn ${turn.number} is not in Langfuse`;
-  if (ledger.isMuted(turn)) throw new Error(`${about}: the session was muted`);
-  const runs = ledger.findRuns(prompts);
+  if (lookup.isMuted(turn)) throw new Error(`${about}: the session was muted`);
+  const runs = lookup.findRuns(prompts);
   if (!runs || destination === undefined)
     throw new Error(`${about}: it ran without tracing, or without keys, and backfill has not sent it`);
   const runSettings = new RunSettings(context, {}, {});

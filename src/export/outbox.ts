@@ -126,9 +126,9 @@ export class Outbox {
 
   /** Whether something that was built may no longer leave: the user has muted the session, or another process has ended a run. */
   #mustStop(): boolean {
-    const { request, context, ledger } = this.#run;
+    const { request, context, lookup } = this.#run;
     const known = context.state.readSession(request.sessionId);
-    this.isOutdated ||= known !== undefined && ledger.isOutdated(known);
+    this.isOutdated ||= known !== undefined && lookup.isOutdated(known);
     if (this.isOutdated)
       this.hold(otherFailure('the session was muted, or a run of it has begun or ended, while it was exported'));
     return this.isOutdated;

@@ -173,7 +173,7 @@ class AwaitedStops {
   constructor(run: SessionRun) {
     this.#run = run;
     // If a turn is sent while it runs, the hooks end it.
-    this.#waiting = run.request.occasion === 'live' ? [] : run.ledger.waiting;
+    this.#waiting = run.request.occasion === 'live' ? [] : run.lookup.waiting;
     this.#awaited = this.#waiting;
   }
 
@@ -199,10 +199,10 @@ class AwaitedStops {
   }
 
   isOver(turn: Turn, isIdle: boolean): boolean {
-    const { ledger, start, request } = this.#run;
-    const hasRunEnded = ledger.hasEnded(turn);
+    const { lookup, start, request } = this.#run;
+    const hasRunEnded = lookup.hasEnded(turn);
     const isWanted = request.includesOpen === true;
-    const isFirst = (prompt: Prompt) => ledger.isFirst(prompt);
+    const isFirst = (prompt: Prompt) => lookup.isFirst(prompt);
     const isAnswered = (stop: Stop) => this.#answered.has(stop);
     const { sentLine } = start;
     return isOver(turn, this.#waiting, { sentLine, hasRunEnded, isIdle, isWanted, isAnswered, isFirst });
@@ -210,8 +210,8 @@ class AwaitedStops {
 
   /** Whether the Stop's turn was sent together with a later one. Then it is not read again. */
   #isSent({ promptId = '' }: Stop): boolean {
-    const { ledger, start } = this.#run;
-    return !this.#lastLines.has(promptId) && (ledger.findPrompt(promptId) ?? start.offset) < start.offset;
+    const { lookup, start } = this.#run;
+    return !this.#lastLines.has(promptId) && (lookup.findPrompt(promptId) ?? start.offset) < start.offset;
   }
 
   /** A date in the future is that of a clock that has been set back. */

@@ -10,7 +10,7 @@ import {
   readUserUuids,
 } from '../transcript/sessions/related-sessions.js';
 import { listTimes, type Turn } from '../transcript/turns/turn.js';
-import { isMutedAt } from './ledger.js';
+import { isMutedAt } from './run-lookup.js';
 import type { SessionRun } from './session-run.js';
 
 /** A session that begins with the same prompt, and has been exported: one of the two is a fork of the other. */
@@ -86,9 +86,9 @@ export function isExportedByRelative(turn: Turn, run: RelatedRun): boolean {
 }
 
 /** Looking at all sessions takes time, which a backfill has. Otherwise only what a newer version has resumed or forked is looked at. */
-function mayBeUnmarkedFork(turn: Turn, { request, ledger }: RelatedRun): boolean {
+function mayBeUnmarkedFork(turn: Turn, { request, lookup }: RelatedRun): boolean {
   const { version } = turn.context;
-  return request.occasion === 'backfill' || forksWithoutMark(version) || ledger.mayBeCopied(turn);
+  return request.occasion === 'backfill' || forksWithoutMark(version) || lookup.mayBeCopied(turn);
 }
 
 /** What the state is to keep of the related sessions that this run has found; undefined if it knows them. */

@@ -13,7 +13,7 @@ interface Unsaved {
   readonly isGrowing: boolean;
 }
 
-interface Progress {
+interface Selecting {
   /** Ids that may still grow. They are not selected. */
   readonly growing?: ReadonlySet<string> | undefined;
   /** Everything after this line is new. Up to it, only what was held back is. */
@@ -45,7 +45,7 @@ export class SentLines {
   }
 
   /** Selects what has not been sent, without what still grows. */
-  select({ growing, after = this.#before, countsFrom = 0 }: Progress): Selection {
+  select({ growing, after = this.#before, countsFrom = 0 }: Selecting): Selection {
     return (parts) => {
       this.#atLeast = Math.max(this.#atLeast, countsFrom);
       const early = Math.max(this.#line, this.#atLeast);

@@ -11,7 +11,7 @@ import { listRuns, type RunIdentity } from '../state/runs.js';
 import type { EntryWriter } from './entry-writer.js';
 import type { ExactRequests } from './exact-requests.lazy.js';
 import type { ExportContext, ExportRequest } from './export-request.js';
-import type { Ledger } from './ledger.js';
+import type { RunLookup } from './run-lookup.js';
 import type { Start } from './start-position.js';
 
 const BACKFILL_LOCK_WAIT_MS = 60_000;
@@ -22,7 +22,7 @@ export interface SessionRun {
   readonly context: ExportContext;
   readonly start: Start;
   readonly writer: EntryWriter;
-  readonly ledger: Ledger;
+  readonly lookup: RunLookup;
   readonly settings: RunSettings;
   readonly budget: ReadingBudget;
   /** Undefined if the generations of all its turns show only what they answer. */
@@ -67,8 +67,8 @@ export async function lockMistaken(
 }
 
 /** Whole requests cost time, and much space in Langfuse: without the setting, their code is not even loaded. */
-export async function openRequests({ path }: ExportRequest, ledger: Ledger) {
-  if (!ledger.isGiven('CC_LANGFUSE_INPUT', 'request')) return undefined;
+export async function openRequests({ path }: ExportRequest, lookup: RunLookup) {
+  if (!lookup.isGiven('CC_LANGFUSE_INPUT', 'request')) return undefined;
   const { openExactRequests } = await import('./exact-requests.lazy.js');
   return openExactRequests(path);
 }

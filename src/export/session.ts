@@ -9,10 +9,10 @@ import type { Turn } from '../transcript/turns/turn.js';
 import { EntryWriter } from './entry-writer.js';
 import type { ExportContext, ExportReport, ExportRequest } from './export-request.js';
 import { KeptTurns } from './kept-turns.js';
-import { Ledger } from './ledger.js';
 import { Outbox } from './outbox.js';
 import { readTurns } from './read-turns.js';
 import { findNewRelatives, isInAnotherSession } from './relatives.js';
+import { RunLookup } from './run-lookup.js';
 import { SentLines } from './sent-lines.js';
 import { lockMistaken, lockSession, openRequests, ReadingBudget, RunSettings } from './session-run.js';
 import { SettledParts } from './settled-parts.js';
@@ -83,9 +83,9 @@ async function forget(sessionId: string, { state, destinationId }: ExportContext
 }
 
 async function exportOnce(request: ExportRequest, context: ExportContext, lock: Lock): Promise<ExportReport> {
-  const { sessionId, adopts } = request;
+  const { sessionId, replacesFailedDestination } = request;
   const known = context.state.read(sessionId, context.destinationId) ?? joinEntry(newSession(sessionId));
-  const mistaken = adopts ? await lockMistaken(sessionId, known, context) : new Map<string, Lock>();
+  const mistaken = replacesFailedDestination ? await lockMistaken(sessionId, known, context) : new Map<string, Lock>();
   try {
     return await exportFile(known, request, context, lock, mistaken);
   } finally {
@@ -100,39 +100,44 @@ async function exportFile(
   lock: Lock,
   mistaken: ReadonlyMap<string, Lock>,
 ): Promise<ExportReport> {
-  const { sessionId, path, run, takesAll, adopts } = request;
+  const { sessionId, path, run, takesAll, replacesFailedDestination } = request;
   const { state, destinationId } = context;
   const reader = TranscriptReader.open(path);
   try {
     const places = new Places(path, reader);
     const lineSentTo = (destination: string) => state.read(sessionId, destination)?.lastLine ?? 0;
-    const ledger = new Ledger(known, destinationId, places, { own: run, takesAll, prompts: known.prompts, lineSentTo });
-    if (adopts) ledger.adopt((destination) => mistaken.has(destination));
-    const writer = new EntryWriter(known, request, context, ledger, lock);
-    return await exportKnown({ request, context, writer, ledger, places }, reader);
+    const lookup = new RunLookup(known, destinationId, places, {
+      own: run,
+      takesAll,
+      prompts: known.prompts,
+      lineSentTo,
+    });
+    if (replacesFailedDestination) lookup.adopt((destination) => mistaken.has(destination));
+    const writer = new EntryWriter(known, request, context, lookup, lock);
+    return await exportKnown({ request, context, writer, lookup, places }, reader);
   } finally {
     reader.close();
   }
 }
 
-type OpenedSession = Pick<ExportRun, 'request' | 'context' | 'writer' | 'ledger' | 'places'>;
+type OpenedSession = Pick<ExportRun, 'request' | 'context' | 'writer' | 'lookup' | 'places'>;
 
 /** Reads on from the last exported turn, or from the top if turns before it were passed by and may be sent. */
 async function exportKnown(session: OpenedSession, reader: TranscriptReader): Promise<ExportReport> {
-  const { request, context, ledger, places } = session;
+  const { request, context, lookup, places } = session;
   const { known } = session.writer;
   const last = findStart(known, places);
   if (last.hasChanged)
     context.log.warn('the transcript has been changed, it is read from its beginning', { file: request.path });
   const { kept = [] } = known;
-  const maySend = ({ prompts, why }: Kept) => why === 'untraced' && ledger.findRuns(prompts) !== undefined;
+  const maySend = ({ prompts, why }: Kept) => why === 'untraced' && lookup.findRuns(prompts) !== undefined;
   const looksBack = !last.hasChanged && kept.length > 0 && (request.looksBack || kept.some(maySend));
   return exportFrom(looksBack ? startFromTop(known) : last, session, reader);
 }
 
 async function exportFrom(start: Start, session: OpenedSession, reader: TranscriptReader): Promise<ExportReport> {
-  const { request, context, writer, ledger } = session;
-  const requests = await openRequests(request, ledger);
+  const { request, context, writer, lookup } = session;
+  const requests = await openRequests(request, lookup);
   try {
     if (!reader.moveTo(start)) throw new Error('the transcript has been changed');
     const budget = new ReadingBudget(context);
@@ -180,7 +185,7 @@ interface Reached {
 }
 
 async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun): Promise<Reached> {
-  const { start, ledger, outbox, budget } = run;
+  const { start, lookup, outbox, budget } = run;
   let closedTo = 0;
   let openFrom: number | undefined;
   let isOpen = false;
@@ -189,7 +194,7 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
   for await (const read of turns) {
     if (read.kind === 'resumed') run.subagents.recordEnded(read.checkpoint.ended);
     if (read.kind === 'part') {
-      ledger.claim([read.turn], 0, isCopy);
+      lookup.claim([read.turn], 0, isCopy);
       await holdIfUnredacted(run, () => addPart(read, run));
       if (budget.isUsedUp) break;
     }
@@ -204,7 +209,7 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
       break;
     }
     closedTo = endOf(group);
-    ledger.claim(group.turns, readTo, isCopy);
+    lookup.claim(group.turns, readTo, isCopy);
     isLastTaken = outbox.failure !== undefined || (await holdIfUnredacted(run, () => addTurns(group, run)));
     if (lastLineOf(group) > start.lastLine) budget.limit();
     if (budget.isUsedUp) break;
@@ -239,7 +244,7 @@ async function holdIfUnredacted<T>({ outbox }: ExportRun, add: () => Promise<T>)
 
 /** Sends due scores, and saves why something is still to be sent, or which Stops' turns have been. */
 async function finish(reached: Reached, continued: Continued, bytes: number, run: ExportRun): Promise<ExportReport> {
-  const { context, writer, ledger, outbox, budget, start, kept } = run;
+  const { context, writer, lookup, outbox, budget, start, kept } = run;
   const sent = sumTallies([outbox.sent, continued.sent]);
   const failure =
     outbox.failure ??
@@ -250,10 +255,10 @@ async function finish(reached: Reached, continued: Continued, bytes: number, run
   if (context.stop?.aborted) await writer.saveUnsaved();
   if (context.stop?.aborted && (failure !== undefined || outbox.isWaiting || !writer.hasReachedEnd))
     return { sent, failure: undefined, isStopped: true };
-  if (failure === undefined) ledger.fillGaps(reached.closedTo);
+  if (failure === undefined) lookup.fillGaps(reached.closedTo);
   // Every Stop has been waited for, but its turn may lie before the start.
-  const passedBy = start.offset > 0 && writer.known.kept ? ledger.missing : [];
-  const done = failure === undefined ? ledger.waiting.filter((stop) => !passedBy.includes(stop)) : [];
+  const passedBy = start.offset > 0 && writer.known.kept ? lookup.missing : [];
+  const done = failure === undefined ? lookup.waiting.filter((stop) => !passedBy.includes(stop)) : [];
   if (start.offset === 0 && failure === undefined) kept.forgetUnread();
   await writer.finish(failure, { relatives: findNewRelatives(run, bytes), kept: kept.list() }, done);
   const hasPassedBy = failure === undefined && passedBy.length > 0;

@@ -44,7 +44,7 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
   const children = interleaveByLine(built.map((each) => each.children));
   await outbox.add(withStateChanges(children, (line) => reachLine(line, run)));
   // If no run goes on, later lines may say that an agent went on with tracing off. They are read first.
-  if (!run.ledger.isOver) await addAgents(subagents.due(), run);
+  if (!run.lookup.isOver) await addAgents(subagents.due(), run);
   if (run.budget.isUsedUp) return true;
   const items = built.flatMap(({ root, rootHash, started, change }): OutboxItem[] => {
     const all = { ...subagents.collectEntries(started), ...change };
@@ -64,8 +64,8 @@ export async function addTurns(group: TurnGroup, run: ExportRun): Promise<boolea
  * it may not be sent, unless the rest of the turn decides that.
  */
 export async function addPart({ turn, drop }: SettledPart, run: ExportRun): Promise<void> {
-  const { ledger, outbox, parts, subagents } = run;
-  if (ledger.isUndecided(turn)) return;
+  const { lookup, outbox, parts, subagents } = run;
+  if (lookup.isUndecided(turn)) return;
   const [built] = outbox.failure === undefined ? await buildOwnTurn(turn, run, buildPartIfNew) : [];
   if (built) await addStarted(built, run);
   parts.add(turn);
@@ -76,8 +76,8 @@ export async function addPart({ turn, drop }: SettledPart, run: ExportRun): Prom
 
 /** Sends the final part of an open turn, and of the subagents that work for it. */
 export async function addSoFar({ turn, growing }: TurnSoFar, run: ExportRun): Promise<void> {
-  const { ledger, outbox, subagents } = run;
-  if (ledger.isUndecided(turn) || outbox.failure !== undefined) return;
+  const { lookup, outbox, subagents } = run;
+  if (lookup.isUndecided(turn) || outbox.failure !== undefined) return;
   const [built] = await buildOwnTurn(turn, run, (...args) => buildPartIfNew(...args, growing));
   if (!built) return;
   await addStarted(built, run);
@@ -117,18 +117,18 @@ const NOTHING_NEW: BuiltTurn = { children: [], started: [], change: {} };
 
 /** Builds a turn under the settings of its run. If another session exports the turn, there is nothing to send. */
 async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Promise<BuiltTurn[]> {
-  const { start, ledger, outbox, kept } = run;
+  const { start, lookup, outbox, kept } = run;
   const isOthers = turn.copied || isCopy(turn, run);
-  if (isOthers || ledger.isMuted(turn)) kept.remove(turn);
+  if (isOthers || lookup.isMuted(turn)) kept.remove(turn);
   if (isOthers) return [NOTHING_NEW];
-  if (ledger.isMuted(turn)) return [];
-  const wasTaken = ledger.wasTaken(turn) && lineOfEnd(turn) > start.lastLine;
-  if ((ledger.mayTake(turn) || wasTaken) && isOfAnotherSession(turn, run)) {
+  if (lookup.isMuted(turn)) return [];
+  const wasTaken = lookup.wasTaken(turn) && lineOfEnd(turn) > start.lastLine;
+  if ((lookup.mayTake(turn) || wasTaken) && isOfAnotherSession(turn, run)) {
     kept.remove(turn);
     return [];
   }
-  const taken = ledger.mayTake(turn) ? ledger.take(turn) : undefined;
-  const runs = ledger.findRuns(promptsOf(turn));
+  const taken = lookup.mayTake(turn) ? lookup.take(turn) : undefined;
+  const runs = lookup.findRuns(promptsOf(turn));
   const settings = runs && (await run.settings.find(runs));
   if (!runs || !settings) {
     kept.keep(turn, runs ? 'excluded' : 'untraced');
@@ -140,7 +140,7 @@ async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Pro
 
 /** Whether a turn without a mark was copied from another session. */
 function isCopy(turn: Turn, run: ExportRun): boolean {
-  return isExportedByRelative(turn, run) || (run.ledger.mayBeCopied(turn) && isInAnotherSession(turn, run));
+  return isExportedByRelative(turn, run) || (run.lookup.mayBeCopied(turn) && isInAnotherSession(turn, run));
 }
 
 function buildIfNew(
@@ -270,7 +270,7 @@ function turnsCompleted({ turns, from }: TurnGroup, built: readonly BuiltTurn[],
     hash: run.places.hashEnds(from.offset, end),
     turnsBefore: from.turnCount === turnCount - 1 ? undefined : from.turnCount,
     prompt: last?.key,
-    prompts: run.ledger.lastPrompts(),
+    prompts: run.lookup.lastPrompts(),
     roots: roots.length > 0 ? roots : undefined,
     time: from.time,
     session: isDeepStrictEqual(from.session, NO_SESSION_FACTS) ? undefined : from.session,

@@ -2,7 +2,7 @@ import type { Entry } from '../state/entry.js';
 import { findGaps } from '../state/runs.js';
 import { Places } from '../transcript/file/place.js';
 import { readAllTurns } from '../transcript/turns/read-all-turns.js';
-import { Ledger } from './ledger.js';
+import { RunLookup } from './run-lookup.js';
 
 /** Counts the turns of a session that no run is known for: hooks never send them, and a backfill does. */
 export function countUntraced(
@@ -14,10 +14,10 @@ export function countUntraced(
   const isOver = last?.to === undefined || bytes <= (entry.bytes ?? 0);
   // Only then the file has to be read.
   if (last && isOver && findGaps(entry.runs, last.from.bytes).length === 0) return 0;
-  const ledger = new Ledger(entry, '', new Places(path));
+  const lookup = new RunLookup(entry, '', new Places(path));
   let count = 0;
   for (const turn of readAllTurns(path, 'main', sessionId)) {
-    if (!ledger.isKnown(turn) && !turn.copied && !ledger.isMuted(turn)) count += 1;
+    if (!lookup.isKnown(turn) && !turn.copied && !lookup.isMuted(turn)) count += 1;
   }
   return count;
 }

@@ -19,7 +19,7 @@ const run = (from: number, to?: number, more: Partial<Run> = {}): Run => ({
 });
 
 /** Runs in order, which do not overlap; only the last may be open. */
-const ledger = fc
+const runsInOrder = fc
   .tuple(fc.array(fc.tuple(fc.nat(3), fc.nat(4)), { maxLength: 5 }), fc.boolean())
   .map(([parts, isOpen]) => {
     let next = 0;
@@ -102,7 +102,7 @@ describe('what belongs to no run', () => {
 
   test('is exactly that for which no run is found', () => {
     fc.assert(
-      fc.property(ledger, fc.integer({ min: 0, max: 40 }), (runs, upTo) => {
+      fc.property(runsInOrder, fc.integer({ min: 0, max: 40 }), (runs, upTo) => {
         const gaps = findGaps(runs, upTo);
         for (let byte = 0; byte < upTo; byte += 1) {
           const isInGap = gaps.some(({ from, to }) => from.bytes <= byte && byte < to);

@@ -18,11 +18,11 @@ import type { BackfillRequest } from './request.js';
 
 /** In the order of the report. */
 export const OUTCOMES = ['exported', 'already there', 'skipped', 'failed', 'stopped', 'not tried'] as const;
-export type Outcome = (typeof OUTCOMES)[number];
+export type BackfillOutcome = (typeof OUTCOMES)[number];
 
 export interface SessionResult {
   readonly session: SessionOverview;
-  readonly outcome: Outcome;
+  readonly outcome: BackfillOutcome;
   /** Why it was skipped or failed. */
   readonly reason?: string | undefined;
   /** Whether it failed on this machine, which says nothing about the server. */
@@ -96,7 +96,7 @@ async function backfillSession(
   const { state, log, destinationId, progress, shell, agentFolders } = context;
   const { force, includeOpen } = context.request;
   let sent = NOTHING;
-  const end = (outcome: Outcome, reason?: string): SessionResult => ({ session, outcome, reason, sent });
+  const end = (outcome: BackfillOutcome, reason?: string): SessionResult => ({ session, outcome, reason, sent });
   if (there.optOut !== undefined) return end('skipped', there.optOut);
   const known = attempt(() => state.read(sessionId, destinationId));
   const isDone = !force && known !== undefined && isUnchanged(known, path, destinationId, agentFolders);
@@ -131,7 +131,7 @@ async function backfillSession(
         // Turns that ran without tracing belong to no run: the user has asked for them, too.
         run: isElsewhere ? undefined : identity,
         takesAll: !isElsewhere,
-        adopts: !isElsewhere,
+        replacesFailedDestination: !isElsewhere,
       },
       { ...context, restrictions: [shell], deadline: Number.POSITIVE_INFINITY, observer },
     );
@@ -158,7 +158,7 @@ function explainNothing(
   now: Entry | undefined,
   { isElsewhere, isOpen }: { isElsewhere: boolean; isOpen: boolean },
   destinationId: string,
-): [Outcome, string | undefined] {
+): [BackfillOutcome, string | undefined] {
   if (isMutedNow(now?.mutes)) return ['skipped', 'is muted'];
   const runs = now ? listRuns(now) : [];
   const isOwn = runs.some(({ destination }) => destination === destinationId);

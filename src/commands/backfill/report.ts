@@ -1,12 +1,12 @@
 import { formatBytes, formatCount, plural, toOneLine } from '../../cli/format.js';
 import { style } from '../../cli/terminal.js';
 import { sumTallies, type Tally } from '../../export/tally.js';
-import { OUTCOMES, type Outcome, type SessionResult } from './backfill.js';
+import { type BackfillOutcome, OUTCOMES, type SessionResult } from './backfill.js';
 import type { BackfillRequest } from './request.js';
 
 type Results = readonly SessionResult[];
 
-const UNFINISHED: readonly Outcome[] = ['failed', 'stopped', 'not tried'];
+const UNFINISHED: readonly BackfillOutcome[] = ['failed', 'stopped', 'not tried'];
 
 const GO_ON = 'To go on, run the same command again. What has arrived is not sent again.';
 const GO_ON_FORCED = 'To go on, run the same command again without --force. With it, everything is sent once more.';
@@ -48,7 +48,7 @@ export function buildJsonReport(results: Results, { isDryRun }: BackfillRequest,
 /** Thousands of sessions may have the same reason: some are enough. */
 const REASONS_SHOWN = 20;
 
-export function listReasons(results: Results, outcomes: readonly Outcome[]): string[] {
+export function listReasons(results: Results, outcomes: readonly BackfillOutcome[]): string[] {
   const lines = results
     .filter(({ outcome, reason }) => reason !== undefined && outcomes.includes(outcome))
     .map(({ session: { sessionId }, outcome, reason }) => {

@@ -2,7 +2,7 @@ import { errorReason, parseOptions, parsePointInTime, UsageError } from '../../c
 import { printJson, printStderr, printStdout } from '../../cli/terminal.js';
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
-import { addUpCosts, listEntries } from '../../costs/ledger.js';
+import { addUpCosts, listEntries } from '../../costs/cost-book.js';
 import { readAllUsage } from '../../costs/read-usage.js';
 import { PERIOD_MS } from '../../costs/session-usage.js';
 import { groupEntries, parseGrouping } from './grouping.js';

@@ -1,6 +1,6 @@
 import { UsageError } from '../../cli/command-line.js';
 import { formatMoment } from '../../cli/format.js';
-import { addUpCosts, type Costs, type Entry } from '../../costs/ledger.js';
+import { addUpCosts, type Costs, type Entry } from '../../costs/cost-book.js';
 import { originName, readRepositoryConfig } from '../../git/repository.js';
 import { groupBy } from '../../shared/group-by.js';
 

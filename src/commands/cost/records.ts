@@ -1,5 +1,5 @@
 import { toOneLine } from '../../cli/format.js';
-import { addUpCosts, type Costs, countTokens } from '../../costs/ledger.js';
+import { addUpCosts, type Costs, countTokens } from '../../costs/cost-book.js';
 import { USED_KINDS, type Used, type UsedKind } from '../../costs/session-usage.js';
 import type { GroupName, Row } from './grouping.js';
 

@@ -2,7 +2,7 @@ import { homedir } from 'node:os';
 import { formatCount, formatMoment, plural, toOneLine } from '../../cli/format.js';
 import { formatCosts, formatDollars } from '../../cli/format-cost.js';
 import { cutToWidth, displayWidth, drawBar, fitColumn, style, terminalWidth } from '../../cli/terminal.js';
-import { type Costs, countTokens, type Entry } from '../../costs/ledger.js';
+import { type Costs, countTokens, type Entry } from '../../costs/cost-book.js';
 import { findDay, type GroupName, type Row } from './grouping.js';
 
 /** Without a terminal nothing is cut, and a bar has this many columns. */

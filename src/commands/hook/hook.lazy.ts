@@ -35,7 +35,7 @@ import { recordEnd, recordMute, recordOptOut, recordStart } from './record-run.j
 import { findRecoverable, removeDeleted } from './recovery.js';
 import { isWrongUrl, ServerHealth } from './server-health.js';
 import { readStdin } from './stdin.js';
-import { exportUrgent, takePost } from './workers.js';
+import { exportUrgent, takeWorkerLocks } from './workers.js';
 
 const RUN_WAIT_MS = 1_000;
 const RUN_POLL_MS = 10;
@@ -143,8 +143,8 @@ async function exportEvent(
   const { session_id: sessionId } = payload;
   const { destination: destinationId } = identity;
   const recorded = await recordEvent(run, identity, state);
-  const post = worker ? await takePost(folder, { destination: destinationId, sessionId }, state) : undefined;
-  if (worker && !post) {
+  const locks = worker ? await takeWorkerLocks(folder, { destination: destinationId, sessionId }, state) : undefined;
+  if (worker && !locks) {
     log.debug('left to a worker that is at work', { session: sessionId });
     return;
   }
@@ -153,20 +153,20 @@ async function exportEvent(
   const { env, settingsReader } = run;
   const context = { state, destination, destinationId, env, settingsReader, deadline: health.deadline, log };
   try {
-    const isDone = await exportOwnSession(run, identity, recorded, context, post?.session);
+    const isDone = await exportOwnSession(run, identity, recorded, context, locks?.session);
     saveStatusLine(folder, sessionId, () => state.read(sessionId, destinationId));
     health.save();
     // If the server is at fault, the turns of other sessions will not get through either.
     const isUseful = isDone || destination.health.isHealthy;
     if (isUseful) await recoverOthers(run, state, context);
-    post?.slot.release();
-    if (post && isUseful) await exportUrgent(folder, context);
+    locks?.slot.release();
+    if (locks && isUseful) await exportUrgent(folder, context);
     health.save();
     const entry = isDone ? undefined : attempt(() => state.read(sessionId, destinationId));
     saveNotice(run, context, entry?.pending);
   } finally {
-    post?.session.release();
-    post?.slot.release();
+    locks?.session.release();
+    locks?.slot.release();
     health.close();
     await destination.close();
   }
@@ -240,7 +240,7 @@ async function exportOwnSession(
     return true;
   }
   if (!wasExported) await exportPrevious(payload, { ...context, deadline: (startedAt + context.deadline) / 2 });
-  const own = { run: identity, adopts: true, includeLegacyFiles: name === 'SessionEnd' };
+  const own = { run: identity, replacesFailedDestination: true, includeLegacyFiles: name === 'SessionEnd' };
   return (await exportAndLog({ sessionId, path, occasion: 'event', ...own }, context, lock)) === 'done';
 }
 
@@ -267,7 +267,7 @@ async function exportPrevious(
   if (!previous || state.readSession(previous.sessionId) === undefined) return;
   await recordEnd({ session_id: previous.sessionId, transcript_path: previous.path }, state);
   await exportAndLog(
-    { ...previous, occasion: 'event', includesOpen: true, adopts: true, includeLegacyFiles: true },
+    { ...previous, occasion: 'event', includesOpen: true, replacesFailedDestination: true, includeLegacyFiles: true },
     context,
   );
 }

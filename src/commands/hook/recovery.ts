@@ -11,7 +11,7 @@ import { locateTranscript } from '../../transcript/sessions/related-sessions.js'
 const EXAMINED_AT_ONCE = 100;
 const FORGOTTEN_AFTER_MS = 7 * 24 * 60 * 60_000;
 
-interface Session {
+interface LocatedSession {
   readonly sessionId: string;
   readonly path: string;
 }
@@ -26,10 +26,10 @@ interface Session {
 export function* findRecoverable(
   folder: string,
   state: StateStore,
-  own: Session,
+  own: LocatedSession,
   destinationId: string,
   idleBefore: number,
-): Generator<Session & { readonly adopts: boolean }, void, undefined> {
+): Generator<LocatedSession & { readonly replacesFailedDestination: boolean }, void, undefined> {
   const files = listDue(folder, own.sessionId);
   // What is sent before they are corrected would pass their turns by.
   const mistaken = new Map(
@@ -53,9 +53,9 @@ function isWaiting(entry: Entry, destinationId: string): boolean {
   return listWaiting(entry, destinationId).length > 0;
 }
 
-function* locate(due: Due, adopts = false) {
+function* locate(due: Due, replacesFailedDestination = false) {
   const path = locateTranscript(due.path, due.sessionId);
-  if (path !== undefined) yield { sessionId: due.sessionId, path, adopts };
+  if (path !== undefined) yield { sessionId: due.sessionId, path, replacesFailedDestination };
 }
 
 interface DueEntry extends Due {
@@ -68,16 +68,16 @@ function withEntry(due: Due, state: StateStore, destinationId: string): DueEntry
 }
 
 /** Those that failed most often come last, and of equals those that have waited longest come first. */
-function* findFailed(failed: readonly DueEntry[], adopts: boolean) {
+function* findFailed(failed: readonly DueEntry[], replacesFailedDestination: boolean) {
   for (const due of failed.toSorted((a, b) => countAttempts(a.entry) - countAttempts(b.entry)))
-    yield* locate(due, adopts);
+    yield* locate(due, replacesFailedDestination);
 }
 
 /**
  * Sessions of the same folder that wait for keys, or for a server that has never answered: there the same settings apply, so if those
  * of the other session were wrong, these correct them.
  */
-function findMistaken(files: DueFiles, folder: string, state: StateStore, own: Session, destinationId: string) {
+function findMistaken(files: DueFiles, folder: string, state: StateStore, own: LocatedSession, destinationId: string) {
   const others = [...files.keys()].filter((each) => each !== destinationId);
   const wrong = others.filter((each) => each === NO_DESTINATION || !hasAcknowledged(folder, each));
   const isMistaken = ({ destination, sessionId }: Due) =>

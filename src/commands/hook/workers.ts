@@ -14,25 +14,29 @@ import { hasTranscript } from './hook-event.js';
 const WORKERS_AT_ONCE = 4;
 
 /** The right of a worker to work, until it releases both. */
-interface Post {
+interface WorkerLocks {
   readonly session: Lock;
   readonly slot: Lock;
 }
 
-type Place = Omit<Due, 'path'>;
+type SessionAtDestination = Omit<Due, 'path'>;
 
 /**
  * Undefined if another process is sending the session, or if enough workers send to the destination. Each of them looks for urgent
  * sessions after it has let go. So a worker may end once it has marked its session as urgent and has then tried again.
  */
-export async function takePost(folder: string, place: Place, state: StateStore): Promise<Post | undefined> {
-  const first = await tryPost(folder, place, state);
+export async function takeWorkerLocks(
+  folder: string,
+  place: SessionAtDestination,
+  state: StateStore,
+): Promise<WorkerLocks | undefined> {
+  const first = await tryWorkerLocks(folder, place, state);
   if (first) return first;
   markUrgent(folder, place);
-  return tryPost(folder, place, state);
+  return tryWorkerLocks(folder, place, state);
 }
 
-async function tryPost(folder: string, { destination, sessionId }: Place, state: StateStore) {
+async function tryWorkerLocks(folder: string, { destination, sessionId }: SessionAtDestination, state: StateStore) {
   const slot = await takeSlot(folder, destination);
   if (!slot) return undefined;
   const session = await state.lock(sessionId, destination, 0);
@@ -49,7 +53,7 @@ async function takeSlot(folder: string, destination: string): Promise<Lock | und
   return undefined;
 }
 
-/** Exports what became due while the last worker that could have seen it let go of its post. */
+/** Exports what became due while the last worker that could have seen it released its locks. */
 export async function exportUrgent(folder: string, context: ExportContext): Promise<void> {
   const tried = new Set<string>();
   for (;;) {

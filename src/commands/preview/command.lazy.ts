@@ -115,7 +115,7 @@ async function previewObservations(
       includeLegacyFiles: true,
       run: identity,
       takesAll: true,
-      adopts: true,
+      replacesFailedDestination: true,
       force: true,
     },
     {

@@ -7,7 +7,7 @@ import { cutToWidth, printJson, printStderr, printStdout, style, terminalWidth }
 import { claudeFolder, stateFolder } from '../../config/claude-folder.js';
 import { type FolderSettings, readCommandSettings } from '../../config/folder-settings.js';
 import { readSettings, type Settings } from '../../config/settings.js';
-import { type Costs, findSessionCosts } from '../../costs/ledger.js';
+import { type Costs, findSessionCosts } from '../../costs/cost-book.js';
 import { readAllUsage } from '../../costs/read-usage.js';
 import { countUntraced } from '../../export/untraced-turns.js';
 import { fingerprint } from '../../langfuse/open-destination.js';

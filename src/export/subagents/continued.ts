@@ -3,8 +3,8 @@ import { type Failure, otherFailure } from '../../shared/failure.js';
 import { Places } from '../../transcript/file/place.js';
 import { EntryWriter } from '../entry-writer.js';
 import type { ExportRequest } from '../export-request.js';
-import { Ledger } from '../ledger.js';
 import { Outbox } from '../outbox.js';
+import { RunLookup } from '../run-lookup.js';
 import { lockSession, openRequests, RunSettings } from '../session-run.js';
 import { startFromTop } from '../start-position.js';
 import { NOTHING, sumTallies, type Tally } from '../tally.js';
@@ -58,16 +58,16 @@ async function sendAsPartOf(sessionId: string, run: ExportRun): Promise<Continue
       occasion: request.occasion,
       continued: { in: request.path, ended: subagents.ended, running, at, endedAt },
     };
-    const ledger = new Ledger(entry, context.destinationId, new Places(starter.path));
+    const lookup = new RunLookup(entry, context.destinationId, new Places(starter.path));
     const session = {
       request: starter,
       context,
-      writer: new EntryWriter(entry, starter, context, ledger, lock),
-      ledger,
+      writer: new EntryWriter(entry, starter, context, lookup, lock),
+      lookup,
       settings: new RunSettings(context, starter, entry),
       start: startFromTop(entry),
       budget,
-      requests: await openRequests(starter, ledger),
+      requests: await openRequests(starter, lookup),
     };
     const outbox = new Outbox(session);
     try {

@@ -12,8 +12,8 @@ import {
   readAgentSoFar,
 } from '../../transcript/agents/agent-files.js';
 import { type AgentThread, listTimes, type ToolCall, type Turn } from '../../transcript/turns/turn.js';
-import { isMutedAt } from '../ledger.js';
 import { type OutboxItem, withStateChanges } from '../outbox.js';
+import { isMutedAt } from '../run-lookup.js';
 import { SentLines } from '../sent-lines.js';
 import type { SessionRun } from '../session-run.js';
 import { readAgentLines } from './agent-lines.js';
@@ -234,9 +234,9 @@ export class Subagents {
 
   /** An agent is sent under the settings of the turn that started it. If no turn is known, all the session's turns restrict it. */
   async #findOptions({ prompts }: Partial<AgentEntry>, folder?: string): Promise<BuildOptions | undefined> {
-    const { ledger, settings: all, request } = this.#run;
-    const runs = prompts ? ledger.findRuns(prompts) : ledger.findAllRuns();
-    const settings = runs && !ledger.isMutedNow ? await all.find(runs) : undefined;
+    const { lookup, settings: all, request } = this.#run;
+    const runs = prompts ? lookup.findRuns(prompts) : lookup.findAllRuns();
+    const settings = runs && !lookup.isMutedNow ? await all.find(runs) : undefined;
     if (!runs || !settings || settings.hold !== undefined) return undefined;
     return { ...all.buildOptions(runs, settings, folder), sessionId: request.sessionId };
   }
@@ -288,7 +288,7 @@ export class Subagents {
   /** Whether an agent wrote anything while its session, or one in which it went on, was muted or not traced. */
   #isKept(thread: AgentThread): boolean {
     return (
-      this.#run.ledger.isAgentKept(thread) || isMutedAt(this.#files.mutesElsewhere, thread.turns.flatMap(listTimes))
+      this.#run.lookup.isAgentKept(thread) || isMutedAt(this.#files.mutesElsewhere, thread.turns.flatMap(listTimes))
     );
   }
 

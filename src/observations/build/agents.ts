@@ -23,7 +23,7 @@ interface Subagent {
 }
 
 /** The tool call that started a subagent is its parent. Without one, the subagent has a trace of its own. */
-type Place = Pick<Observation, 'trace' | 'parentId'>;
+type ParentSpan = Pick<Observation, 'trace' | 'parentId'>;
 
 /** What Langfuse shows of a turn or of a subagent: an agent observation and everything below it. */
 export interface AgentTree {
@@ -40,7 +40,7 @@ interface AgentPlan {
 
 export function buildSubagent(
   agent: Subagent,
-  place: Place,
+  place: ParentSpan,
   settings: ContentSettings,
   select: Selection = (parts) => parts,
 ): AgentTree {
@@ -58,7 +58,7 @@ export function* buildChildren(
   }
 }
 
-function planSubagent(agent: Subagent, place: Place, settings: ContentSettings): AgentPlan {
+function planSubagent(agent: Subagent, place: ParentSpan, settings: ContentSettings): AgentPlan {
   const { thread, type, description, isBackground } = agent;
   const { parentId, trace } = place;
   const name = parentId === undefined ? trace.name : (type ?? 'agent');
@@ -68,7 +68,11 @@ function planSubagent(agent: Subagent, place: Place, settings: ContentSettings):
 }
 
 /** Builds a subagent whose file is gone from the result of its call, as far as that goes. */
-export function buildLostSubagent(call: ToolCall, place: Place, settings: ContentSettings): Observation | undefined {
+export function buildLostSubagent(
+  call: ToolCall,
+  place: ParentSpan,
+  settings: ContentSettings,
+): Observation | undefined {
   const { result, at } = call;
   const { details } = result ?? {};
   if (!result || details?.agentId === undefined) return undefined;

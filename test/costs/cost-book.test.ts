@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { addUpCosts, countTokens, listAccountSteps, listEntries } from '../../src/costs/ledger.js';
+import { addUpCosts, countTokens, listAccountSteps, listEntries } from '../../src/costs/cost-book.js';
 import { readAllUsage } from '../../src/costs/read-usage.js';
 import { COUNTED_KINDS, type CountedKind } from '../../src/transcript/sessions/cost-account.js';
 import { Exporter } from '../support/exporter.js';

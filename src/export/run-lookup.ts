@@ -23,8 +23,8 @@ type Took = Extract<Fact, { kind: 'took' }>;
 /** Where the places of a session's facts are in its transcript. */
 export type TranscriptPlaces = Pick<Places, 'at' | 'isIntact' | 'afterLine'>;
 
-/** What a ledger needs besides what is known of the session. */
-interface LedgerOptions {
+/** What a lookup needs besides what is known of the session. */
+interface RunLookupOptions {
   /** The run that an export is made by. */
   readonly own?: RunIdentity | undefined;
   /** Whether the turns of no run may be sent, too, as turns of that run. */
@@ -38,8 +38,8 @@ interface LedgerOptions {
 const PROMPTS_KEPT = 32;
 
 /** Knows which run each turn of a session belongs to, and so whether, where and how it is sent. */
-export class Ledger {
-  readonly #options: LedgerOptions;
+export class RunLookup {
+  readonly #options: RunLookupOptions;
   readonly #places: TranscriptPlaces;
   readonly #destination: string;
   /** What the state said when it was read. */
@@ -60,7 +60,7 @@ export class Ledger {
     known: Consent & Pick<SessionRecord, 'seedLine'>,
     destination: string,
     places: TranscriptPlaces,
-    options: LedgerOptions = {},
+    options: RunLookupOptions = {},
   ) {
     this.#asRead = known;
     // If the transcript was rewritten there, the facts speak of other bytes.

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Ledger, type TranscriptPlaces } from '../../src/export/ledger.js';
+import { RunLookup, type TranscriptPlaces } from '../../src/export/run-lookup.js';
 import type { Place } from '../../src/shared/place.js';
 import { apply, type Consent, NO_CONSENT, type Stop } from '../../src/state/facts.js';
 import type { Run, RunIdentity } from '../../src/state/runs.js';
@@ -26,8 +26,8 @@ const run = (identity: RunIdentity, from: number, to?: number, more: Partial<Run
   ...(to !== undefined && { to: place(to) }),
   ...more,
 });
-const ledgerOf = (known: Consent, destination: string, options?: ConstructorParameters<typeof Ledger>[3]) =>
-  new Ledger(known, destination, PLACES, options);
+const lookupOf = (known: Consent, destination: string, options?: ConstructorParameters<typeof RunLookup>[3]) =>
+  new RunLookup(known, destination, PLACES, options);
 
 /** When the events of these tests came. */
 const AT = 17;
@@ -39,7 +39,7 @@ const withStop = (known: Consent, run: RunIdentity, more: Partial<Stop>): Consen
   stops: [{ kind: 'stop', at: AT, run, bytes: 0, isAfterFeedback: false, running: [], ...more }],
 });
 const stopped = (known: Consent, run: RunIdentity, promptId: string, destination = run.destination ?? '') =>
-  ledgerOf(withStop(known, run, { promptId }), destination);
+  lookupOf(withStop(known, run, { promptId }), destination);
 const claimOf = (prompt: number, startedAt: number) => ({
   kind: 'claim',
   at: AT,
@@ -50,31 +50,31 @@ const claimOf = (prompt: number, startedAt: number) => ({
 const [atA, atB] = [identityOf('A'), identityOf('B')];
 
 describe('the runs of a turn', () => {
-  const ledger = ledgerOf(entryOf([run(atA, 0, 100), run(atB, 200)]), 'A');
+  const lookup = lookupOf(entryOf([run(atA, 0, 100), run(atB, 200)]), 'A');
 
   test('are known only if all of its prompts were given in runs for this destination', () => {
-    expect(ledger.findRuns([0])).toEqual([run(atA, 0, 100)]);
-    expect(ledger.findRuns([100])).toBeUndefined();
-    expect(ledger.findRuns([200])).toBeUndefined();
-    expect(ledger.findRuns([0, 100])).toBeUndefined();
-    expect(ledger.findRuns([0, 200])).toBeUndefined();
+    expect(lookup.findRuns([0])).toEqual([run(atA, 0, 100)]);
+    expect(lookup.findRuns([100])).toBeUndefined();
+    expect(lookup.findRuns([200])).toBeUndefined();
+    expect(lookup.findRuns([0, 100])).toBeUndefined();
+    expect(lookup.findRuns([0, 200])).toBeUndefined();
   });
 
   test('are each named once, since the settings of all of them count', () => {
     const strict = run(identityOf('A', 'y'), 100);
-    const mixed = ledgerOf(entryOf([run(atA, 0), strict, run(atA, 200)]), 'A');
+    const mixed = lookupOf(entryOf([run(atA, 0), strict, run(atA, 200)]), 'A');
     expect(mixed.findRuns([0, 100, 200])).toEqual([run(atA, 0), strict]);
     expect(mixed.findAllRuns()).toEqual([run(atA, 0), strict]);
   });
 
   test('of the whole session are unknown if a part of it belongs to no run', () => {
-    expect(ledger.findAllRuns()).toBeUndefined();
+    expect(lookup.findAllRuns()).toBeUndefined();
   });
 
   test('are unknown if the transcript has been rewritten since they began or ended', () => {
     const entry = entryOf([run(atA, 0, 100), run(atA, 100)]);
     const changed = { ...PLACES, isIntact: ({ bytes }: Place) => bytes !== 100 };
-    expect([0, 100].map((prompt) => new Ledger(entry, 'A', changed).findRuns([prompt]))).toEqual([
+    expect([0, 100].map((prompt) => new RunLookup(entry, 'A', changed).findRuns([prompt]))).toEqual([
       undefined,
       undefined,
     ]);
@@ -82,15 +82,15 @@ describe('the runs of a turn', () => {
 });
 
 test('what the first cc-langfuse has sent ends after as many lines as it recorded', () => {
-  const ledger = ledgerOf({ ...NO_CONSENT, seedLine: 4 } as Consent, 'A');
-  expect(ledger.takeAdded()).toEqual([{ kind: 'took', at: 0, run: {}, from: place(0), to: place(200) }]);
-  expect(all.map((turn) => ledger.isKnown(turn))).toEqual([true, true, false]);
+  const lookup = lookupOf({ ...NO_CONSENT, seedLine: 4 } as Consent, 'A');
+  expect(lookup.takeAdded()).toEqual([{ kind: 'took', at: 0, run: {}, from: place(0), to: place(200) }]);
+  expect(all.map((turn) => lookup.isKnown(turn))).toEqual([true, true, false]);
 });
 
-/** Lets a ledger see all turns, as an export does that reads the whole file. */
-function claimAll(ledger: Ledger, isCopy = (_: Turn) => false) {
-  for (const [index, turn] of all.entries()) ledger.claim([turn], readTo(index), isCopy);
-  return ledger.takeAdded();
+/** Lets a lookup see all turns, as an export does that reads the whole file. */
+function claimAll(lookup: RunLookup, isCopy = (_: Turn) => false) {
+  for (const [index, turn] of all.entries()) lookup.claim([turn], readTo(index), isCopy);
+  return lookup.takeAdded();
 }
 
 /** The last turn ends with the file; the others with the prompt of the next one. */
@@ -98,16 +98,16 @@ const readTo = (index: number) => (index === 2 ? Number.POSITIVE_INFINITY : (ind
 
 describe('a Stop that names the prompt of a turn', () => {
   test('claims that turn alone, of a session that was unknown', () => {
-    const ledger = stopped(NO_CONSENT, atA, 'p2', 'A');
-    expect(claimAll(ledger)).toEqual([claimOf(100, ms(20))]);
-    expect([0, 100, 200].map((prompt) => ledger.findRuns([prompt])?.length)).toEqual([undefined, 1, undefined]);
-    expect(ledger.takeAdded()).toEqual([]);
+    const lookup = stopped(NO_CONSENT, atA, 'p2', 'A');
+    expect(claimAll(lookup)).toEqual([claimOf(100, ms(20))]);
+    expect([0, 100, 200].map((prompt) => lookup.findRuns([prompt])?.length)).toEqual([undefined, 1, undefined]);
+    expect(lookup.takeAdded()).toEqual([]);
   });
 
   test('takes it from the run of another, which nothing says has ended', () => {
-    const ledger = stopped(entryOf([run(atB, 0)]), atA, 'p3', 'A');
-    expect(claimAll(ledger)).toEqual([claimOf(200, ms(30))]);
-    expect(ledger.findRuns([100])).toBeUndefined();
+    const lookup = stopped(entryOf([run(atB, 0)]), atA, 'p3', 'A');
+    expect(claimAll(lookup)).toEqual([claimOf(200, ms(30))]);
+    expect(lookup.findRuns([100])).toBeUndefined();
   });
 
   test('claims nothing that is its own already, even under a destination that was corrected', () => {
@@ -124,7 +124,7 @@ describe('a Stop that names the prompt of a turn', () => {
 });
 
 describe('a Stop that names no prompt', () => {
-  const stopAt = (bytes: number, known = NO_CONSENT) => ledgerOf(withStop(known, atA, { bytes }), 'A');
+  const stopAt = (bytes: number, known = NO_CONSENT) => lookupOf(withStop(known, atA, { bytes }), 'A');
 
   test('claims the last turn that began before it', () => {
     expect(claimAll(stopAt(100))).toEqual([claimOf(0, ms(10))]);
@@ -133,9 +133,9 @@ describe('a Stop that names no prompt', () => {
   });
 
   test('claims the last one of turns that interleave', () => {
-    const ledger = stopAt(900);
-    ledger.claim(all, Number.POSITIVE_INFINITY, () => false);
-    expect(ledger.takeAdded()).toEqual([claimOf(200, ms(30))]);
+    const lookup = stopAt(900);
+    lookup.claim(all, Number.POSITIVE_INFINITY, () => false);
+    expect(lookup.takeAdded()).toEqual([claimOf(200, ms(30))]);
   });
 
   test('claims nothing that was there when a process was seen to start', () => {
@@ -147,12 +147,12 @@ describe('a Stop that names no prompt', () => {
 test('a turn that its own run has sent to another destination is claimed by no other', () => {
   const lineSentTo = (destination: string) => (destination === 'B' ? 2 : 0);
   const known = withStop(entryOf([run(atB, 0)]), atA, { promptId: 'p1' });
-  const ledger = ledgerOf(known, 'A', { lineSentTo });
-  expect(claimAll(ledger)).toEqual([]);
+  const lookup = lookupOf(known, 'A', { lineSentTo });
+  expect(claimAll(lookup)).toEqual([]);
 });
 
 describe('an export is outdated', () => {
-  const now = ledgerOf(entryOf([run(atA, 0)]), 'A');
+  const now = lookupOf(entryOf([run(atA, 0)]), 'A');
 
   test('if the session has been muted, or a run of it has ended or begun', () => {
     expect(now.isOutdated(entryOf([run(atA, 0)], { mutes: [{ from: place(150), since: AT }] }))).toBe(true);
@@ -178,34 +178,34 @@ describe('a backfill', () => {
   });
 
   test('takes the turns of no run, with what is before them, and leaves the others', () => {
-    const ledger = ledgerOf(entryOf([run(atB, 100, 200)]), 'A', backfill);
-    expect(ledger.take(first)).toEqual(took(0, 100));
-    expect(all.map((turn) => ledger.mayTake(turn))).toEqual([true, false, true]);
-    expect(ledger.take(third)).toEqual(took(200, 300));
-    expect(ledger.findRuns([0])).toEqual([run(own, 0, 100)]);
-    expect(ledger.hasChanged).toBe(false);
+    const lookup = lookupOf(entryOf([run(atB, 100, 200)]), 'A', backfill);
+    expect(lookup.take(first)).toEqual(took(0, 100));
+    expect(all.map((turn) => lookup.mayTake(turn))).toEqual([true, false, true]);
+    expect(lookup.take(third)).toEqual(took(200, 300));
+    expect(lookup.findRuns([0])).toEqual([run(own, 0, 100)]);
+    expect(lookup.hasChanged).toBe(false);
   });
 
   test('makes one run of turns that follow each other', () => {
-    const ledger = ledgerOf(NO_CONSENT, 'A', backfill);
-    ledger.take(first);
-    expect(ledger.take(second)).toEqual(took(0, 200));
+    const lookup = lookupOf(NO_CONSENT, 'A', backfill);
+    lookup.take(first);
+    expect(lookup.take(second)).toEqual(took(0, 200));
   });
 
   test('records that it has looked at what is left of no run', () => {
-    const ledger = ledgerOf(entryOf([run(atA, 100, 200)]), 'A', backfill);
-    ledger.fillGaps(350);
-    expect(ledger.takeAdded()).toEqual([took(0, 100), took(200, 350)]);
-    expect([0, 100, 300].map((prompt) => ledger.findRuns([prompt])?.length)).toEqual([1, 1, 1]);
+    const lookup = lookupOf(entryOf([run(atA, 100, 200)]), 'A', backfill);
+    lookup.fillGaps(350);
+    expect(lookup.takeAdded()).toEqual([took(0, 100), took(200, 350)]);
+    expect([0, 100, 300].map((prompt) => lookup.findRuns([prompt])?.length)).toEqual([1, 1, 1]);
   });
 });
 
 describe('a destination', () => {
   const runs = [run(identityOf('typo'), 0, 100), run({ given: {} }, 100, 200), run(atB, 200)];
   const adopt = (known: Consent, right: string, wrong: string): Consent => {
-    const ledger = ledgerOf(known, right, { own: { ...identityOf(right), given: { LANGFUSE_TAGS: 'own' } } });
-    ledger.adopt((destination) => destination === wrong);
-    return ledger.takeAdded().reduce(apply, known);
+    const lookup = lookupOf(known, right, { own: { ...identityOf(right), given: { LANGFUSE_TAGS: 'own' } } });
+    lookup.adopt((destination) => destination === wrong);
+    return lookup.takeAdded().reduce(apply, known);
   };
 
   test('replaces those that were wrong or missing, and no other', () => {
@@ -234,10 +234,10 @@ describe('a destination', () => {
 
 describe('a mute', () => {
   const muted = (from: number, to?: number) =>
-    ledgerOf(entryOf([], { mutes: [{ ...run({}, from, to), since: Number.MAX_SAFE_INTEGER }] }), 'A');
+    lookupOf(entryOf([], { mutes: [{ ...run({}, from, to), since: Number.MAX_SAFE_INTEGER }] }), 'A');
 
   test('holds for each turn that has a byte in it', () => {
-    const of = (ledger: Ledger) => all.map((turn) => ledger.isMuted(turn));
+    const of = (lookup: RunLookup) => all.map((turn) => lookup.isMuted(turn));
     expect(of(muted(150, 200))).toEqual([false, true, false]);
     expect(of(muted(50, 150))).toEqual([true, true, false]);
     expect(of(muted(200))).toEqual([false, false, true]);
@@ -245,12 +245,12 @@ describe('a mute', () => {
 
   test('holds by its time if the transcript has been rewritten', () => {
     const mutes = [{ ...run({}, 150, 200), since: ms(30), until: ms(60) }];
-    const ledger = new Ledger(entryOf([], { mutes }), 'A', { ...PLACES, isIntact: () => false });
-    expect(all.map((turn) => ledger.isMuted(turn))).toEqual([false, false, true]);
+    const lookup = new RunLookup(entryOf([], { mutes }), 'A', { ...PLACES, isIntact: () => false });
+    expect(all.map((turn) => lookup.isMuted(turn))).toEqual([false, false, true]);
   });
 
   test('goes on until it has an end', () => {
     expect([muted(150, 200), muted(200)].map((each) => each.isMutedNow)).toEqual([false, true]);
-    expect(ledgerOf(NO_CONSENT, 'A').isMutedNow).toBe(false);
+    expect(lookupOf(NO_CONSENT, 'A').isMutedNow).toBe(false);
   });
 });

@@ -20,7 +20,7 @@ export type ClassifiedLine =
   | { readonly role: 'attached-image'; readonly line: AttachmentLine; readonly media: readonly MediaBlock[] }
   /** Claude Code says that the turn ended, with or without an answer. */
   | { readonly role: 'turn-end' }
-  | { readonly role: 'command-output' | 'ignored' };
+  | { readonly role: 'command-output' | 'command-of-prompt' | 'ignored' };
 
 const IGNORED = { role: 'ignored' } as const;
 const INTERRUPTS = ['[Request interrupted by user]', '[Request interrupted by user for tool use]'];
@@ -41,7 +41,9 @@ function classifyUserLine(line: UserLine): ClassifiedLine {
   const text = extractText(content);
   if (fields.isMeta) return classifyMetaLine(line, text);
   if (INTERRUPTS.includes(text)) return { role: 'note', line, note: { kind: 'interrupt', content: text } };
-  if (/^<local-command-(?:stdout|stderr)>/.test(text)) return { role: 'command-output' };
+  // A built-in command that asks the model, such as /goal, prints something as one that only prints does.
+  if (/^<local-command-(?:stdout|stderr)>/.test(text))
+    return { role: fields.turnOrigin === undefined ? 'command-output' : 'command-of-prompt' };
   if (/^<bash-(?:stdout|stderr)>/.test(text)) return { role: 'bash-output', content: parseBashOutput(text) };
   if (COMMAND.test(text) && fields.turnOrigin === undefined) return { role: 'command', line };
   return { role: 'prompt', line };

@@ -40,6 +40,8 @@ const LONGEST_PAUSE_MS = 60 * 60_000;
 export class OpenTurn {
   /** Whether its own conversation goes on with another prompt. */
   isFollowed = false;
+  /** The turn in which its prompt was queued, of the same process. */
+  queuedIn: OpenTurn | undefined;
   /** Turns are numbered in the order in which they begin to count. */
   number: number | undefined;
   readonly #thread: ThreadContext;

@@ -132,6 +132,7 @@ export class TurnGrouper {
     const isEnd = this.#isEnd(classified, line);
     if (isEnd) turn.end(line);
     if (classified.role === 'response') this.#splitUnanswered(turn, line);
+    if (classified.role === 'note' && classified.note.kind === 'interrupt') this.#leadToQueued(turn, line);
     const isPart = turn.add(classified, line);
     if (isPart || (isEnd && turn !== this.#turn)) this.#claim(line, turn);
     if (isPart && turn !== this.#turn) this.#thread.session = markAccountAsShared(this.#thread.session);
@@ -195,6 +196,7 @@ export class TurnGrouper {
     if (followed) followed.isFollowed = true;
     const ended = this.#turn.isUnanswered ? this.#setRetractedAside(line, parent) : this.#endTurns(line);
     this.#turn.addPrompt(line);
+    if (line.fields.promptSource === 'queued') this.#turn.queuedIn = parent?.turn;
     if (branch) this.#branches.decide(branch, this.#turn);
     else this.#branches.start(uuid, undefined, this.#turn);
     this.#claim(line, this.#turn);
@@ -224,6 +226,13 @@ export class TurnGrouper {
     if (place < 0 || place === prompts.length - 1) return;
     this.#setAside(turn, prompts.slice(place + 1));
     turn.keepPrompts(prompts.slice(0, place + 1), this.#nextStart);
+  }
+
+  /** After an interrupt, Claude Code answers the prompt that was queued. The answer descends from the interrupt, not from its prompt. */
+  #leadToQueued(interrupted: OpenTurn, line: ConversationLine): void {
+    const open = [...this.#earlier, this.#turn];
+    const next = open.find((turn) => turn.queuedIn === interrupted && turn.isUnanswered);
+    if (next) this.#branches.add(line.fields.uuid, next.prompts[0]?.uuid);
   }
 
   #setAside(turn: OpenTurn, prompts: OpenTurn['prompts']): void {
@@ -298,5 +307,7 @@ function impliesPrompt(classified: ClassifiedLine): boolean {
   if (classified.role === 'meta') return classified.media.length > 0;
   // A command can have asked for the compaction.
   if (classified.role === 'note') return classified.note.kind !== 'compaction';
-  return ['prompt', 'command', 'response', 'skill-body', 'attached-image'].includes(classified.role);
+  return ['prompt', 'command', 'command-of-prompt', 'response', 'skill-body', 'attached-image'].includes(
+    classified.role,
+  );
 }

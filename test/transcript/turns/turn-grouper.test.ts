@@ -168,6 +168,34 @@ describe('the lines of a transcript', () => {
   });
 });
 
+describe('a prompt that is queued while a tool runs', () => {
+  const chain = (uuid: string, parentUuid: string) => ({ uuid, parentUuid });
+  const begun = [
+    user('one', { uuid: 'u1' }),
+    assistant('m1', [toolUse('t1')], chain('a1', 'u1')),
+    user('two', { ...chain('u2', 'a1'), promptSource: 'queued', turnOrigin: 'human' }),
+    user([toolResult('t1', 'rejected')], chain('r1', 'a1')),
+  ];
+  const interrupt = user('[Request interrupted by user for tool use]', chain('i1', 'r1'));
+
+  test('is answered after an interrupt, from which its answer descends', () => {
+    const { all } = groupTurns([...begun, interrupt, assistant('m2', 'answer', chain('a2', 'i1'))]);
+    expect(all.map(summarize)).toEqual([
+      { number: 1, prompts: ['one'], answers: [''], tools: [['t1', 'rejected']] },
+      { number: 2, prompts: ['two'], answers: ['answer'], tools: [] },
+    ]);
+    expect(all.map(({ notes }) => notes.map(({ kind }) => kind))).toEqual([['interrupt'], []]);
+  });
+
+  test('of another process is not answered by what follows the interrupt', () => {
+    const other = begun.map((line) => ('promptSource' in line ? { ...line, promptSource: 'typed' } : line));
+    const { all } = groupTurns([...other, interrupt, assistant('m2', 'answer', chain('a2', 'i1'))]);
+    expect(all.map(summarize)).toEqual([
+      { number: 1, prompts: ['one'], answers: ['', 'answer'], tools: [['t1', 'rejected']] },
+    ]);
+  });
+});
+
 describe('a line of the user', () => {
   test('with a local command or its output is not a prompt', () => {
     const { all } = groupTurns([
@@ -180,6 +208,20 @@ describe('a line of the user', () => {
       assistant('m1', 'hi'),
     ]);
     expect(all.map(summarize)).toEqual([{ number: 1, prompts: ['hello'], answers: ['hi'], tools: [] }]);
+  });
+
+  test('with a built-in command that asks the model is a prompt: its output says who began the turn', () => {
+    const { all } = groupTurns([
+      user('<command-name>/goal</command-name>\n<command-args>until green</command-args>', { uuid: 'c' }),
+      user('<local-command-stdout>Goal set</local-command-stdout>', {
+        turnOrigin: 'human',
+        parentUuid: 'c',
+        uuid: 'o',
+      }),
+      user('A Stop hook is now active', { isMeta: true, parentUuid: 'o', uuid: 'h' }),
+      assistant('m1', 'on it', { parentUuid: 'h' }),
+    ]);
+    expect(all.map(summarize)).toEqual([{ number: 1, prompts: ['/goal until green'], answers: ['on it'], tools: [] }]);
   });
 
   test('with a local command in the middle of a turn does not end the turn', () => {

@@ -56,12 +56,17 @@ export class EntryWriter {
     if (Object.keys(this.#unsaved).length > 0) await this.save({});
   }
 
+  /** Throws if another run has the session by now, because this process was suspended for long. */
+  checkLock(): void {
+    if (!this.#lock.isHeld()) throw new Error('another run has taken over');
+  }
+
   async save(more: Change): Promise<void> {
     const { facts = [], ...change } = mergeChanges(this.#unsaved, more);
     this.#unsaved = {};
     const { sessionId, path } = this.#request;
     const { destinationId, state } = this.#context;
-    if (!this.#lock.isHeld()) throw new Error('another run has taken over');
+    this.checkLock();
     this.#isEndSaved = this.hasReachedEnd;
     if ('kept' in change) this.#savedKept = change.kept;
     const all = [...this.#lookup.takeAdded(), ...facts];

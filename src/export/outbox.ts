@@ -117,6 +117,7 @@ export class Outbox {
     if (due.length === 0 || !sendScores) return undefined;
     await writer.saveUnsaved();
     const turns = due.map(({ turn }) => turn);
+    writer.checkLock();
     const { settled, refused, failure } = await sendScores(turns, this.#limits);
     for (const score of refused) context.log.warn('the server refuses a score, it is skipped', { session, score });
     const taken = due.slice(0, settled).map(({ root }) => [root, undefined]);
@@ -126,7 +127,8 @@ export class Outbox {
 
   /** Whether something that was built may no longer leave: the user has muted the session, or another process has ended a run. */
   #mustStop(): boolean {
-    const { request, context, lookup } = this.#run;
+    const { request, context, lookup, writer } = this.#run;
+    writer.checkLock();
     const known = context.state.readSession(request.sessionId);
     this.isOutdated ||= known !== undefined && lookup.isOutdated(known);
     if (this.isOutdated)

@@ -1,10 +1,11 @@
+import type { ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { allTurns, HEADLESS, LaunchedHooks, sessionId } from '../support/launched-hooks.js';
-import { appendTurn, SESSION } from '../support/lines.js';
-import { POLL } from '../support/program.js';
+import { allTurns, HEADLESS, LaunchedHooks, sessionId, stopOf } from '../support/launched-hooks.js';
+import { appendLines, appendTurn, assistant, at, SESSION, user } from '../support/lines.js';
+import { POLL, run } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
 import { sessionFile } from '../support/state-files.js';
 
@@ -115,6 +116,30 @@ describe('while the server hangs', () => {
     hanging.release();
     await expect.poll(() => hooks.turns().length, POLL).toBeGreaterThan(0);
   });
+});
+
+test('a worker that was suspended until another one took over sends nothing more', async () => {
+  const { workplace } = hooks;
+  await hooks.start();
+  const path = workplace.transcriptOf(SESSION);
+  appendLines(path, user('question 1', { uuid: 'u1', promptId: 'p1', timestamp: at(10) }));
+  const payload = { session_id: SESSION, transcript_path: path, hook_event_name: 'Stop', ...stopOf(1) };
+  let suspended: ChildProcess | undefined;
+  const worker = run(['worker'], workplace.env, JSON.stringify(payload), {
+    onStart: (child) => {
+      suspended = child;
+    },
+  });
+  // It waits for its answer.
+  await expect.poll(hooks.locks, POLL).toHaveLength(2);
+  suspended?.kill('SIGSTOP');
+  workplace.letIdle(workplace.stateFolder);
+  appendLines(path, assistant('m1', 'answer 1', { timestamp: at(15) }));
+  await run(['hook'], { ...workplace.env, ...HEADLESS }, JSON.stringify(payload));
+  expect(hooks.turns()).toEqual(allTurns([SESSION], 1));
+  suspended?.kill('SIGCONT');
+  await worker;
+  expectEachSentOnce(workplace.server);
 });
 
 test('whenever launchers and workers are killed, the next event completes what they were to send', async () => {

@@ -77,7 +77,7 @@ const Kept = z.object({ prompts: z.array(count), why: z.enum(['untraced', 'exclu
 export type Kept = z.infer<typeof Kept>;
 
 /** What `session.json` holds, whatever the destinations are. */
-export const SessionRecord = z.object({
+const SessionRecord = z.object({
   id: z.string(),
   path: optional(z.string()),
   /** The first prompt of the session: a session that begins with the same prompt is a fork of it. */
@@ -163,7 +163,7 @@ export function newSession(id: string, facts: readonly Fact[] = []): Session {
   return toSession({ id, facts: [...facts] });
 }
 
-export function toSession(record: SessionRecord): Session {
+function toSession(record: SessionRecord): Session {
   return { ...record, ...fold(record.facts) };
 }
 
@@ -174,6 +174,13 @@ export function changeSession(session: Session, { facts = [], doneStops = [], ..
 
 export function encodeSession(session: Session): string {
   return JSON.stringify({ version: 1, ...toRecord(session) });
+}
+
+/** Undefined if it is none, or one of a newer version. */
+export function decodeSession(fields: unknown): Session | undefined {
+  if (!isRecord(fields) || (fields.version ?? 1) !== 1) return undefined;
+  const record = SessionRecord.safeParse(fields);
+  return record.success ? toSession(record.data) : undefined;
 }
 
 function toRecord({ id, path, first, seedLine, facts }: Session): SessionRecord {

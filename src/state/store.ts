@@ -12,6 +12,7 @@ import {
   type Change,
   changeSession,
   decodeProgress,
+  decodeSession,
   divideChange,
   type Entry,
   encodeProgress,
@@ -25,8 +26,6 @@ import {
   type Progress,
   type Session,
   type SessionChange,
-  SessionRecord,
-  toSession,
   waitsForKeys,
 } from './entry.js';
 import { type Lock, sessionFileName, takeLock } from './lock.js';
@@ -104,10 +103,10 @@ export class StateStore {
     const path = join(this.#sessionFolder(sessionId), SESSION_FILE);
     const text = readText(path);
     if (text === undefined) return this.#findSeed(sessionId)?.session;
-    const record = SessionRecord.safeParse(parseJson(text));
-    if (record.success) {
-      this.#firstPrompts.set(sessionFileName(sessionId), record.data.first);
-      return toSession(record.data);
+    const session = decodeSession(parseJson(text));
+    if (session) {
+      this.#firstPrompts.set(sessionFileName(sessionId), session.first);
+      return session;
     }
     throw new Error(`${path} is corrupt`);
   }

@@ -153,6 +153,7 @@ describe('the state', () => {
     'null',
     '',
     '{"id":"a"}',
+    '{"version":2,"id":"a","facts":[]}',
     '{"id":"a","facts":[{}]}',
     '{"id":"a","facts":[{"kind":"of the future","at":1}]}',
   ])(

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { FAILURE_CODES } from '../shared/failure.js';
 import { isRecord, type Json, mapValues } from '../shared/json.js';
 import { optional } from '../shared/schema.js';
-import { addFacts, type Consent, Fact, finishStops, fold, type Stop } from './facts.js';
+import { addFacts, type Consent, Fact, finishStops, fold, putInOrder, type Stop } from './facts.js';
 import { hasEnded, listRuns, openRun } from './runs.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
@@ -169,7 +169,8 @@ function toSession(record: SessionRecord): Session {
 
 /** Changes what is known of a session; facts are added to those that are known. */
 export function changeSession(session: Session, { facts = [], doneStops = [], ...change }: SessionChange): Session {
-  return toSession({ ...toRecord(session), ...change, facts: finishStops(addFacts(session.facts, facts), doneStops) });
+  const all = addFacts(session.facts, putInOrder(session.facts, facts));
+  return toSession({ ...toRecord(session), ...change, facts: finishStops(all, doneStops) });
 }
 
 export function encodeSession(session: Session): string {

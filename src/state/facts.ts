@@ -16,8 +16,8 @@ import {
   RunIdentity,
 } from './runs.js';
 
-/** When it happened, in ms since 1970. */
-const when = { at: z.number() };
+/** When it happened, in ms since 1970, and its place among all facts, if the clock was set back before it was written down. */
+const when = { at: z.number(), order: optional(z.number()) };
 /** The end of the transcript then. */
 const place = { after: PlaceFields };
 
@@ -99,7 +99,7 @@ export interface Consent {
 export const NO_CONSENT: Consent = { runs: [], claims: [], mutes: [], stops: [] };
 
 export function fold(facts: readonly Fact[]): Consent {
-  return facts.toSorted((a, b) => a.at - b.at).reduce(apply, NO_CONSENT);
+  return facts.toSorted((a, b) => orderOf(a) - orderOf(b)).reduce(apply, NO_CONSENT);
 }
 
 /** Adds a fact that came after all others. */
@@ -146,6 +146,20 @@ export function addFacts(before: readonly Fact[], added: readonly Fact[]): Fact[
     fact.kind === 'took' && added.some((each) => each.kind === 'took' && each.from.bytes === fact.from.bytes);
   const isKnown = (fact: Fact) => before.some((each) => isDeepStrictEqual(each, fact));
   return [...before.filter((fact) => !isReplaced(fact)), ...added.filter((fact) => !isKnown(fact))];
+}
+
+/** These can be written down long after they happened. */
+const WRITTEN_LATER: readonly Fact['kind'][] = ['stop', 'claim', 'took'];
+
+/** Gives facts that are written down now their place after all that are known, even if the clock was set back meanwhile. */
+export function putInOrder(known: readonly Fact[], added: readonly Fact[]): Fact[] {
+  const newest = Math.max(...known.map(orderOf));
+  const isInOrder = ({ kind, at }: Fact) => WRITTEN_LATER.includes(kind) || at >= newest;
+  return added.map((fact) => (isInOrder(fact) ? fact : { ...fact, order: newest + 1 }));
+}
+
+function orderOf({ at, order = at }: Fact): number {
+  return order;
 }
 
 /** Sources of sessions that may begin with a copy of another one. */

@@ -207,6 +207,27 @@ describe('the state', () => {
     expect(readdirSync(file('a', '')).toSorted()).toEqual(['d.json', 'session.json']);
   });
 
+  test('knows in which order things happened, even if the clock was set back meanwhile', async () => {
+    const at = (fact: Fact, time: number) => store.update('a', { facts: [{ ...fact, at: time }] });
+    const [from, to] = [
+      { bytes: 3, hash: 'x' },
+      { bytes: 5, hash: 'y' },
+    ];
+    await at(began('d'), 9_000);
+    await at(ended('d'), 5_000);
+    await at({ kind: 'mute', at: 0, after: from }, 8_000);
+    await at({ kind: 'unmute', at: 0, after: to }, 7_000);
+    await at({ kind: 'mute', at: 0, after: to }, 1_000);
+    const { runs, mutes } = store.readSession('a') ?? {};
+    expect([runs, mutes]).toEqual([
+      [{ destination: 'd', from: BEGINNING, to: from, startedAt: 9_000, endedAt: 5_000 }],
+      [
+        { from, since: 8_000, to, until: 7_000 },
+        { from: to, since: 1_000 },
+      ],
+    ]);
+  });
+
   test('has a file for what is due at each destination, as long as a run is open or something is left', async () => {
     const pending = { since: 's', attempts: 1, reason: 'r' };
     await store.update('a', { path: '/x', facts: [began('d')] });

@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LangfuseServer } from '../support/langfuse-server.js';
@@ -439,6 +448,17 @@ test('a worker that hangs does not hold up the session’s turns for another des
     first.release();
     await hanging.stop();
   }
+});
+
+test('a run that is resumed while its transcript is in another folder claims nothing that was there before', async () => {
+  say(1);
+  const moved = join(workplace.projects, '-work--claude-worktrees-x', `${SESSION}.jsonl`);
+  await hook('SessionStart', { source: 'resume', transcript_path: moved });
+  mkdirSync(dirname(moved));
+  renameSync(path(), moved);
+  appendTurn(moved, 2, { cwd: workplace.home });
+  await hook('SessionEnd', { transcript_path: moved });
+  expect(words()).toEqual(['question 2']);
 });
 
 test('a FIFO among what is due blocks no worker', async () => {

@@ -6,6 +6,7 @@ import { hasGone } from '../../state/lock.js';
 import { hasEnded, isMutedNow, isSameRun, openRun, type RunIdentity } from '../../state/runs.js';
 import type { SessionState } from '../../state/store.js';
 import { Places } from '../../transcript/file/place.js';
+import { locateTranscript } from '../../transcript/sessions/related-sessions.js';
 import type { HookPayload } from './payload.js';
 
 /** What a payload says of a transcript. */
@@ -34,7 +35,7 @@ export async function recordStart(
   // A compaction begins no process, so it tells nothing of what was written before it.
   if (!isKnown && source === 'compact') return;
   const isNew = NEW_SESSION.includes(source) && known.runs.length === 0 && known.seedLine === undefined;
-  const after = isNew ? BEGINNING : placeAt(payload, bytes);
+  const after = isNew ? BEGINNING : placeOfStart(payload, bytes);
   await record({ kind: 'start', at: Date.now(), after, source, run, alive }, known, payload, state);
 }
 
@@ -59,7 +60,7 @@ export async function recordOptOut(payload: HookPayload, state: SessionState, by
   const known = state.readSession(sessionId);
   if (!known || !openRun(known.runs)) return;
   const isStart = source !== undefined && source !== 'compact';
-  const after = isStart ? placeAt(payload, bytes) : findTracedEnd(known, payload, state);
+  const after = isStart ? placeOfStart(payload, bytes) : findTracedEnd(known, payload, state);
   await record({ kind: 'off', at: Date.now(), after }, known, payload, state);
 }
 
@@ -76,7 +77,7 @@ export async function recordMute(
   // If it is not muted although this process has muted it, the user has ended that.
   const isKnown = known.mutes.some((mute) => mute.process === process);
   if (isKnown && (isMutedNow(known.mutes) || !isStart)) return;
-  const after = isStart ? placeAt(payload, bytes) : findTracedEnd(known, payload, state);
+  const after = isStart ? placeOfStart(payload, bytes) : findTracedEnd(known, payload, state);
   await record({ kind: 'mute', at: Date.now(), after, process }, known, payload, state);
 }
 
@@ -121,6 +122,12 @@ function findTracedEnd({ stops }: Session, transcript: Transcript, state: Sessio
   return placeAt(transcript, Math.max(sent, stops.at(-1)?.bytes ?? 0));
 }
 
-function placeAt({ transcript_path: path }: Transcript, bytes?: number): Place {
-  return new Places(path).at(bytes);
+/** Where a process begins. What was measured before, where no transcript is, says nothing of one in another folder. */
+function placeOfStart(transcript: Transcript, measured?: number): Place {
+  const { session_id: sessionId, transcript_path: path } = transcript;
+  return placeAt(transcript, locateTranscript(path, sessionId) === path ? measured : undefined);
+}
+
+function placeAt({ session_id: sessionId, transcript_path: path }: Transcript, bytes?: number): Place {
+  return new Places(locateTranscript(path, sessionId) ?? path).at(bytes);
 }

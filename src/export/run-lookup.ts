@@ -65,7 +65,8 @@ export class RunLookup {
     this.#asRead = known;
     // If the transcript was rewritten there, the facts speak of other bytes.
     const isIntact = ({ from, to = from }: Run) => places.isIntact(from) && places.isIntact(to);
-    this.#known = { ...known, runs: known.runs.filter(isIntact) };
+    const claims = known.claims.filter(({ turnEnd }) => places.isIntact(turnEnd));
+    this.#known = { ...known, runs: known.runs.filter(isIntact), claims };
     this.#places = places;
     this.#destination = destination;
     this.#options = options;
@@ -235,7 +236,7 @@ export class RunLookup {
     const isKnown = prompts.map((prompt) => this.#findRun(prompt)).every((each) => each && isSameRun(each, run));
     const isSent = this.#isSentElsewhere(turn, run);
     if (isKnown || isSent || this.#isBeforeStart(first) || turn.copied || isCopy(turn)) return;
-    this.#add({ kind: 'claim', at, run, prompts, startedAt });
+    this.#add({ kind: 'claim', at, run, prompts, turnEnd: this.#places.at(turn.end), startedAt });
   }
 
   /** Whether this export may send turns of no run, and this is one. */

@@ -49,6 +49,8 @@ export const Fact = z.discriminatedUnion('kind', [
     run: RunIdentity,
     /** The first bytes of the turn's prompts. */
     prompts: z.array(z.number()),
+    /** The end of the turn, as far as it had come. */
+    turnEnd: PlaceFields,
     startedAt: optional(z.number()),
   }),
   /** Claude Code has ended a turn. It waits until the turn has been sent. */
@@ -221,8 +223,8 @@ function unmute(mutes: readonly Mute[], { after, at }: FactOf<'unmute'>): readon
   return last && isMutedNow(mutes) ? [...mutes.slice(0, -1), { ...last, to: after, until: at }] : mutes;
 }
 
-function toClaim({ run, prompts, startedAt }: FactOf<'claim'>): Claim {
-  return { ...run, prompts, startedAt };
+function toClaim({ run, prompts, turnEnd, startedAt }: FactOf<'claim'>): Claim {
+  return { ...run, prompts, turnEnd, startedAt };
 }
 
 function correctStops(stops: readonly Stop[], fact: FactOf<'adopt'>): readonly Stop[] {

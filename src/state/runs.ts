@@ -43,6 +43,8 @@ export interface Run extends RunIdentity {
 export interface Claim extends RunIdentity {
   /** The first bytes of its prompts. A prompt between them can be another process's. */
   readonly prompts: readonly number[];
+  /** Its end, as far as it had come. If the bytes before that have changed, another turn may be there. */
+  readonly turnEnd: Place;
   /** When its first prompt was given, in ms since 1970. */
   readonly startedAt?: number | undefined;
   /** When the session of that run ended, in ms since 1970, and how long the transcript was then. Until then the turn may grow. */

@@ -522,6 +522,18 @@ describe('a transcript that was rewritten keeps what was to stay', () => {
     expect(everything()).not.toContain('answer 2');
   });
 
+  test('and what has taken the place of a turn that a Stop had named', async () => {
+    const session = { session: OTHER };
+    for (const n of [1, 2, 3]) say(n, {}, OTHER);
+    await stop(3, session);
+    const lines = readFileSync(path(OTHER), 'utf8').split('\n');
+    writeFileSync(path(OTHER), lines.slice(2).join('\n'));
+    say(4, {}, OTHER);
+    say(5, {}, OTHER);
+    await stop(5, session);
+    expect(words()).toEqual(['question 1', 'question 3', 'question 3', 'question 5']);
+  });
+
   test('and what was muted', async () => {
     await command('mute', SESSION);
     say(4, { timestamp: new Date().toISOString() });

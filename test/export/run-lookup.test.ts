@@ -45,6 +45,7 @@ const claimOf = (prompt: number, startedAt: number) => ({
   at: AT,
   run: atA,
   prompts: [prompt],
+  turnEnd: place(prompt + 100),
   startedAt,
 });
 const [atA, atB] = [identityOf('A'), identityOf('B')];
@@ -69,6 +70,13 @@ describe('the runs of a turn', () => {
 
   test('of the whole session are unknown if a part of it belongs to no run', () => {
     expect(lookup.findAllRuns()).toBeUndefined();
+  });
+
+  test('are unknown if the transcript has been rewritten since a Stop named the turn', () => {
+    const entry = entryOf([], { claims: [{ ...atA, prompts: [0], turnEnd: place(100) }] });
+    const changed = { ...PLACES, isIntact: ({ bytes }: Place) => bytes !== 100 };
+    const ledgers = [PLACES, changed].map((places) => new Ledger(entry, 'A', places));
+    expect(ledgers.map((each) => each.findRuns([0])?.length)).toEqual([1, undefined]);
   });
 
   test('are unknown if the transcript has been rewritten since they began or ended', () => {
@@ -161,7 +169,7 @@ describe('an export is outdated', () => {
   });
 
   test('by nothing else', () => {
-    const claims = [{ ...atA, prompts: [150] }];
+    const claims = [{ ...atA, prompts: [150], turnEnd: place(160) }];
     expect(now.isOutdated(entryOf([run(atA, 0)], { claims }))).toBe(false);
   });
 });

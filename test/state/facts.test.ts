@@ -25,7 +25,13 @@ const end = (at: number, after: number, run?: RunIdentity, alive: string[] = [])
   alive,
 });
 const off = (at: number, after: number): Fact => ({ kind: 'off', at, after: place(after) });
-const claim = (at: number, prompts: number[], run: RunIdentity): Fact => ({ kind: 'claim', at, run, prompts });
+const claim = (at: number, prompts: number[], run: RunIdentity): Fact => ({
+  kind: 'claim',
+  at,
+  run,
+  prompts,
+  turnEnd: place(Math.max(...prompts) + 1),
+});
 const took = (at: number, from: number, to: number): Fact => ({
   kind: 'took',
   at,

@@ -56,7 +56,7 @@ describe('the run of a prompt', () => {
 });
 
 test('a prompt that is claimed belongs to the run that claims it, and those between its turn’s prompts to the others', () => {
-  const claim = { prompts: [30, 60], destination: 'A' };
+  const claim = { prompts: [30, 60], turnEnd: place(70), destination: 'A' };
   const all = { runs: [run(0, 100)], claims: [claim] };
   expect([30, 40, 60, 100].map((prompt) => findRun(all, prompt))).toEqual([claim, run(0, 100), claim, undefined]);
 });

@@ -12,6 +12,7 @@ import {
   type Mute,
   openRun,
   PlaceFields,
+  processesOf,
   type Run,
   RunIdentity,
 } from './runs.js';
@@ -172,7 +173,7 @@ function begin({ runs, claims }: Consent, { run, source, after, at, alive }: Fac
   const open = openRun(runs);
   const isJoined = open !== undefined && isAlive(open, alive);
   if (open && isSameRun(open, run))
-    return isJoined ? runs : addInOrder(runs, { ...open, process: run.process ?? open.process });
+    return addInOrder(runs, isJoined ? join(open, run) : { ...open, process: run.process ?? open.process });
   // A compaction begins no process, so it tells nothing of what was written before it.
   if (source === 'compact') return runs;
   const ended = endOpen(runs, { after, at });
@@ -191,11 +192,12 @@ function findEarlyEnd(claims: readonly Claim[], after: Place, run: RunIdentity):
 /** What is added to the transcript before another run begins was written with tracing off. */
 function endOwn({ runs, claims }: Consent, { run, at, after, alive }: FactOf<'end'>) {
   // Its settings may have changed since it began.
-  const isOfProcess = (each: Run | Claim) => run?.process !== undefined && each.process === run.process;
-  const isOwn = (each: Run | Claim) => !run || isOfProcess(each) || (isSameRun(each, run) && !isAlive(each, alive));
+  const isOfProcess = (each: Run | Claim) => run?.process !== undefined && processesOf(each).includes(run.process);
+  const isOwn = (each: Run | Claim) => !run || ((isOfProcess(each) || isSameRun(each, run)) && !isAlive(each, alive));
   const open = openRun(runs);
+  const shared = open && run && isOfProcess(open) ? addInOrder(runs, leave(open, run)) : runs;
   return {
-    runs: open && isOwn(open) ? endOpen(runs, { after, at }) : runs,
+    runs: open && isOwn(open) ? endOpen(runs, { after, at }) : shared,
     claims: claims.map((claim) => (!hasEnded(claim) && isOwn(claim) ? { ...claim, endedAt: at, to: after } : claim)),
   };
 }
@@ -206,8 +208,20 @@ function endOpen(runs: readonly Run[], { after, at }: { readonly after: Place; r
   return addInOrder(runs, { ...open, to: after.bytes > open.from.bytes ? after : open.from, endedAt: at });
 }
 
-function isAlive({ process }: RunIdentity, alive: readonly string[]): boolean {
-  return process !== undefined && alive.includes(process);
+/** Lets another process go on with a run, too. */
+function join(run: Run, { process }: RunIdentity): Run {
+  const all = processesOf(run);
+  return process === undefined || all.includes(process) ? run : { ...run, others: [...(run.others ?? []), process] };
+}
+
+/** Lets the other processes of a run go on without one. */
+function leave(run: Run, { process: gone }: RunIdentity): Run {
+  const [process, ...others] = processesOf(run).filter((each) => each !== gone);
+  return { ...run, process, others };
+}
+
+function isAlive(run: Run | Claim, alive: readonly string[]): boolean {
+  return processesOf(run).some((process) => alive.includes(process));
 }
 
 /** If the session is muted already, the process counts as having muted it. */

@@ -35,6 +35,8 @@ export interface Run extends RunIdentity {
   /** When it began and ended, in ms since 1970. */
   readonly startedAt?: number | undefined;
   readonly endedAt?: number | undefined;
+  /** Other processes with the same settings that have begun since, and have not ended. */
+  readonly others?: readonly string[] | undefined;
   /** Its transcript was not there when it began, so it may begin with what a fork copies from another session. */
   readonly mayCopy?: boolean | undefined;
 }
@@ -123,6 +125,12 @@ export function addInOrder<T extends Run | Claim>(before: readonly T[], added: T
 /** The first byte of a run or of a claimed turn. */
 export function beginningOf(run: Run | Claim): number {
   return 'prompts' in run ? Math.min(...run.prompts) : run.from.bytes;
+}
+
+/** The processes that may go on with a run. */
+export function processesOf(run: Run | Claim): string[] {
+  const others = 'prompts' in run ? [] : (run.others ?? []);
+  return run.process === undefined ? [...others] : [run.process, ...others];
 }
 
 /** Whether nothing more of a run will be written. */

@@ -325,13 +325,18 @@ describe('two processes in one session', () => {
     expect(words()).toEqual(['question 1', 'question 3', 'question 90']);
   });
 
-  test('the end of one is not the end of the other', async () => {
+  test.each([
+    ['first', alive, other],
+    ['second', other, alive],
+  ])('the end of the %s is not the end of the other one, and after both nothing is sent', async (_, one, another) => {
     await hook('SessionStart', { source: 'startup', env: alive });
     await hook('SessionStart', { source: 'resume', env: other });
-    await hook('SessionEnd', { reason: 'other', env: other });
+    await hook('SessionEnd', { reason: 'other', env: one });
     say(1);
-    await hook('SessionEnd', { reason: 'other', env: alive });
-    expect(words()).toEqual(['question 1']);
+    await hook('SessionEnd', { reason: 'other', env: another });
+    say(2);
+    await recover();
+    expect(words()).toEqual(['question 1', 'question 90']);
   });
 
   test('each turn goes under the settings of the one whose Stop names it, and one that no Stop names stays', async () => {

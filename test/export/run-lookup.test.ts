@@ -75,8 +75,8 @@ describe('the runs of a turn', () => {
   test('are unknown if the transcript has been rewritten since a Stop named the turn', () => {
     const entry = entryOf([], { claims: [{ ...atA, prompts: [0], turnEnd: place(100) }] });
     const changed = { ...PLACES, isIntact: ({ bytes }: Place) => bytes !== 100 };
-    const ledgers = [PLACES, changed].map((places) => new Ledger(entry, 'A', places));
-    expect(ledgers.map((each) => each.findRuns([0])?.length)).toEqual([1, undefined]);
+    const lookups = [PLACES, changed].map((places) => new RunLookup(entry, 'A', places));
+    expect(lookups.map((each) => each.findRuns([0])?.length)).toEqual([1, undefined]);
   });
 
   test('are unknown if the transcript has been rewritten since they began or ended', () => {

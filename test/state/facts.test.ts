@@ -105,6 +105,9 @@ describe('the runs that follow from facts', () => {
   test('with two processes under the same settings: the end of one is not that of the other', () => {
     const both = [start(1, 0, { ...A, process: p1 }), start(2, 6, { ...A, process: p2 }, { alive: [p1] })];
     expect(runsOf(...both, end(3, 8, { ...A, process: p2 }, [p1]))).toEqual([['A', 0, undefined]]);
+    expect(runsOf(...both, end(3, 8, { ...A, process: p1 }, [p2]))).toEqual([['A', 0, undefined]]);
+    const first = end(3, 8, { ...A, process: p1 }, [p2]);
+    expect(runsOf(...both, first, end(4, 9, { ...A, process: p2 }))).toEqual([['A', 0, 9]]);
     expect(runsOf(...both, end(3, 8, { ...A, process: p1 }))).toEqual([['A', 0, 8]]);
   });
 

@@ -3,7 +3,7 @@ import { BEGINNING, type Place } from '../../shared/place.js';
 import { type Change, endOfSent, newSession, type Session } from '../../state/entry.js';
 import { apply, type Fact } from '../../state/facts.js';
 import { hasGone } from '../../state/lock.js';
-import { hasEnded, isMutedNow, isSameRun, openRun, type RunIdentity } from '../../state/runs.js';
+import { hasEnded, isMutedNow, isSameRun, openRun, processesOf, type RunIdentity } from '../../state/runs.js';
 import type { SessionState } from '../../state/store.js';
 import { Places } from '../../transcript/file/place.js';
 import { locateTranscript } from '../../transcript/sessions/related-sessions.js';
@@ -27,7 +27,7 @@ export async function recordStart(
   const alive = listAlive(known, run);
   const open = openRun(known.runs);
   const isKnown = open !== undefined && isSameRun(open, run);
-  const isOwn = isKnown && (open.process === run.process || alive.includes(open.process ?? ''));
+  const isOwn = isKnown && (open.process === run.process || processesOf(open).includes(run.process ?? ''));
   if (isOwn) {
     if (known.path !== path) await state.update(sessionId, { path });
     return;
@@ -112,7 +112,7 @@ function describeLeft(
 /** The other processes of Claude Code that are at work in the session. */
 function listAlive({ runs, claims }: Session, { process: own }: RunIdentity): string[] {
   if (own === undefined) return [];
-  const open = [...runs, ...claims].filter((run) => !hasEnded(run)).flatMap(({ process }) => process ?? []);
+  const open = [...runs, ...claims].filter((run) => !hasEnded(run)).flatMap(processesOf);
   return [...new Set(open)].filter((process) => process !== own && !hasGone(process));
 }
 

@@ -7,6 +7,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -376,6 +377,58 @@ describe('two processes in one session', () => {
     expect(words()).toEqual(['question 1', 'question 2', 'question 90', 'question 91']);
   });
 
+  /** What one of them writes in the nth turn, after the end of another one, while the other one writes, too. */
+  const interleaved = (n: number, after: string) => {
+    let last = after;
+    const add = (line: object) => {
+      const parentUuid = last;
+      last = `${n}-${statSync(path()).size}`;
+      appendLines(path(), { ...line, uuid: last, parentUuid, timestamp: at(statSync(path()).size / 100) });
+    };
+    return {
+      ask: () => add(user(`question ${n}`, { promptId: `p${n}`, cwd: workplace.home })),
+      call(tool: string) {
+        add(assistant(`m-${tool}`, [toolUse(tool)]));
+        add(user([toolResult(tool)], { promptId: `p${n}` }));
+      },
+      answer: () => add(assistant(`m-${n}`, `answer ${n}`)),
+    };
+  };
+  const whole = ['1', '2', 'a', 'b'].map((id) => `m-${id}`);
+
+  test.each([
+    ['traced: then it is sent with the Stop of its own', {}, [...whole, 'm-3', 'm-c', 'm-d'].toSorted()],
+    ['not traced: then it stays', OFF, whole],
+  ])('the Stop of one does not send the turn of the other that goes on meanwhile, which is %s', async (_, env, all) => {
+    await hook('SessionStart', { source: 'startup', env: alive });
+    appendLines(
+      path(),
+      user('question 1', { uuid: 'u1', promptId: 'p1', timestamp: at(1), cwd: workplace.home }),
+      assistant('m-1', 'answer 1', { uuid: 'a1', parentUuid: 'u1', timestamp: at(2) }),
+    );
+    await stop(1, { env: alive });
+    const [own, others] = [interleaved(2, 'a1'), interleaved(3, 'a1')];
+    const third = { ...other, ...env, LANGFUSE_TAGS: 'y' };
+    await hook('SessionStart', { source: 'resume', env: third });
+    const messages = () =>
+      workplace.server.observations.flatMap(({ metadata }) => metadata.message_id ?? []).toSorted();
+    own.ask();
+    others.ask();
+    own.call('a');
+    others.call('c');
+    own.call('b');
+    others.call('d');
+    own.answer();
+    await stop(2, { env: alive });
+    expect(messages()).toEqual(whole);
+    others.answer();
+    await stop(3, { env: third });
+    await hook('SessionEnd', { reason: 'other', env: third });
+    await hook('SessionEnd', { reason: 'other', env: alive });
+    expect(messages()).toEqual(all);
+    expectEachSentOnce(workplace.server);
+  });
+
   test('a process that is gone shares nothing', async () => {
     await hook('SessionStart', { source: 'startup', env: { ...gone, LANGFUSE_TAGS: 'x' } });
     await hook('SessionStart', { source: 'resume', env: { ...other, LANGFUSE_TAGS: 'y' } });
@@ -383,6 +436,60 @@ describe('two processes in one session', () => {
     await hook('SessionEnd', { reason: 'other', env: { ...other, LANGFUSE_TAGS: 'y' } });
     expect(words()).toEqual(['question 1']);
   });
+});
+
+describe('a Stop whose turn nobody has sent when its session ends', () => {
+  beforeEach(async () => {
+    await hook('SessionStart', { source: 'startup' });
+    say(1);
+    await stop(1);
+  });
+
+  test('claims its turn, although the prompt was written after the end', async () => {
+    const stopped = stop(2);
+    await expect.poll(() => listLocks(workplace.stateFolder), POLL).toHaveLength(1);
+    const ended = hook('SessionEnd');
+    await expect.poll(() => workplace.readRuns()?.[0]?.to, POLL).toBeDefined();
+    say(2);
+    await Promise.all([stopped, ended]);
+    expect(words()).toEqual(['question 1', 'question 2']);
+  });
+
+  test('does not claim a message with the id of its prompt that was written with tracing off', async () => {
+    workplace.server.misbehave = () => ({ status: 503 });
+    say(2);
+    await stop(2);
+    await hook('SessionEnd');
+    workplace.server.misbehave = () => undefined;
+    appendLines(
+      path(),
+      user('<teammate-message>done</teammate-message>', { uuid: 'u3', promptId: 'p2', timestamp: at(30) }),
+      assistant('m3', 'answer 3', { timestamp: at(31) }),
+    );
+    await recover();
+    expect(words()).toEqual(['question 1', 'question 2', 'question 90']);
+  });
+});
+
+test('what was written with tracing off before a run was known to have ended is in no later request', async () => {
+  await hook('SessionStart', { source: 'startup' });
+  const answers = Array.from({ length: 40 }, (_, n) =>
+    assistant(`m${n}`, `${n}`.repeat(20_000), { timestamp: at(10 + n / 10) }),
+  );
+  // More than one request.
+  appendLines(path(), user('question 1', { uuid: 'u1', promptId: 'p1', timestamp: at(10) }), ...answers);
+  const bytes = statSync(path()).size;
+  say(2);
+  appendLines(path(), user('question 3', { uuid: 'u3', promptId: 'p3', timestamp: at(30) }));
+  const hanging = workplace.server.hang();
+  const payload = { session_id: SESSION, transcript_path: path(), hook_event_name: 'Stop', prompt_id: 'p1' };
+  const worker = run(['worker', `${bytes}`], workplace.env, JSON.stringify(payload));
+  await expect.poll(() => hanging.count, POLL).toBe(1);
+  await stop(2, { env: OFF });
+  hanging.release();
+  await worker;
+  await recover();
+  expect(words()).toEqual(['question 1', 'question 90']);
 });
 
 describe('a fork without a mark sends nothing of what it copied', () => {

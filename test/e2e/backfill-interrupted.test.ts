@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { numbersFrom } from '../faults/random.js';
 import { sessionIdOf, writeNthSession } from '../support/generated.js';
+import { appendTurn } from '../support/lines.js';
 import { type Ended, run, Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
 import { describeTraces } from '../support/traces.js';
@@ -90,10 +91,35 @@ describe('a backfill that is interrupted', () => {
     expect(exported()).toEqual(before.add(sessionIdOf(99)));
   });
 
-  test('in the middle of a session does not call it exported: the next run sends the rest', async () => {
+  /** A session that takes several requests. */
+  function writeLargeSession(): string {
     const path = writeNthSession(workplace.projects, 1, { turns: 20 });
     writeFileSync(path, readFileSync(path, 'utf8').replaceAll('the quick brown fox', 'x'.repeat(9_000)));
     workplace.letIdle();
+    return path;
+  }
+
+  test('in the middle of a session leaves the rest to the next backfill: the hooks of that session do not send it', async () => {
+    const path = writeLargeSession();
+    expect(await backfillUntil(workplace, 1, 'SIGINT')).toMatchObject({ exitCode: 130 });
+    const names = () => workplace.server.roots.map(({ name }) => name);
+    const before = names();
+    expect(before.length).toBeLessThan(20);
+    const hook = (event: string, more: object = {}) =>
+      workplace.hookAlone({ session_id: sessionIdOf(1), transcript_path: path, hook_event_name: event, ...more });
+    await hook('SessionStart', { source: 'resume' });
+    appendTurn(path, 21);
+    await hook('Stop', { prompt_id: 'p21' });
+    await hook('SessionEnd');
+    expect(names()).toEqual([...before, 'Turn 21']);
+    workplace.letIdle();
+    await workplace.backfill('--all');
+    expect(names().toSorted()).toEqual(Array.from({ length: 21 }, (_, n) => `Turn ${n + 1}`).toSorted());
+    expectEachSentOnce(workplace.server);
+  });
+
+  test('in the middle of a session does not call it exported: the next run sends the rest', async () => {
+    writeLargeSession();
     expect(await backfillUntil(workplace, 1, 'SIGINT')).toMatchObject({
       exitCode: 130,
       stdout: expect.stringContaining('stopped  1 session'),

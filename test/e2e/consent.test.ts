@@ -618,11 +618,14 @@ describe('a transcript that was rewritten keeps what was to stay', () => {
   const removed = () => rewrite(linesOf().slice(2));
   const added = () => rewrite([other(1), other(2), ...linesOf()]);
   const moved = () => rewrite([...linesOf().slice(2), ...linesOf().slice(0, 2)]);
+  const cut = () =>
+    rewrite([...linesOf().slice(0, 2), other(1), ...linesOf().slice(2, 4), other(2), other(3), other(4)]);
 
   test.each([
     ['its first lines were removed', removed],
     ['lines were added before it', added],
     ['its lines are in another order', moved],
+    ['it was cut, and has grown again', cut],
   ])('if %s', async (_, change) => {
     change();
     say(4);
@@ -683,6 +686,28 @@ describe('an event in the middle of a line', () => {
     await hook('SessionEnd');
     await recover();
     expect(words()).toEqual(['question 1', 'question 3', 'question 90']);
+  });
+
+  test('that ends a run does not take the line from it', async () => {
+    await hook('SessionStart', { source: 'startup' });
+    await interrupted(1, () => hook('SessionEnd'));
+    say(2);
+    await hook('SessionStart', { source: 'resume' });
+    say(3);
+    await stop(3);
+    expect(words()).toEqual(['question 1', 'question 3']);
+  });
+
+  test('that unmutes the session does not send the turn of the line', async () => {
+    await hook('SessionStart', { source: 'startup' });
+    say(1);
+    await stop(1);
+    await command('mute', SESSION);
+    await interrupted(2, () => command('unmute', SESSION));
+    await stop(2);
+    say(3);
+    await stop(3);
+    expect(words()).toEqual(['question 1', 'question 3']);
   });
 
   test('that mutes the session mutes the turn of the line', async () => {

@@ -224,6 +224,19 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
     expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
   });
 
+  test('if the start of a session cannot be written down: only turns that a Stop names are sent', async () => {
+    mkdirSync(dirname(workplace.stateFolder), { recursive: true });
+    writeFileSync(workplace.stateFolder, 'a file');
+    const hook = (event: string, more: object = {}) =>
+      workplace.hookAlone({ session_id: SESSION, transcript_path: transcript(), hook_event_name: event, ...more });
+    expect(await hook('SessionStart', { source: 'startup' })).toMatchObject({ exitCode: 0, stdout: '' });
+    rmSync(workplace.stateFolder);
+    write([...turnLines(1), ...turnLines(2)]);
+    await hook('Stop', { prompt_id: 'p2' });
+    await hook('SessionEnd');
+    expect(names()).toEqual(['claude-opus-5', 'Turn 2']);
+  });
+
   test("if a folder is in the place of a session's file: the log names it", async () => {
     write(turnLines(1));
     const path = sessionFile(workplace.stateFolder, SESSION);

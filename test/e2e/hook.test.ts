@@ -14,6 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { BEGINNING } from '../../src/shared/place.js';
 import { Places } from '../../src/transcript/file/place.js';
+import { LangfuseServer } from '../support/langfuse-server.js';
 import {
   appendLines,
   assistant,
@@ -26,9 +27,9 @@ import {
   turnLines,
   user,
 } from '../support/lines.js';
-import { Workplace } from '../support/program.js';
+import { type Environment, Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
-import { sessionFile } from '../support/state-files.js';
+import { listWaiting, sessionFile } from '../support/state-files.js';
 
 let workplace: Workplace;
 
@@ -168,6 +169,36 @@ describe('one hook after another', () => {
     expectEachSentOnce(workplace.server);
   });
 
+  test.each([
+    [
+      'one after the other',
+      async (hooks: (() => Promise<unknown>)[]) => {
+        for (const hook of hooks) await hook();
+      },
+    ],
+    ['at the same time', (hooks: (() => Promise<unknown>)[]) => Promise.all(hooks.map((hook) => hook()))],
+  ])(
+    'what the first cc-langfuse exported is sent to neither of two destinations, whose hooks come %s',
+    async (_, call) => {
+      const second = await LangfuseServer.start();
+      try {
+        write([...turnLines(1), ...turnLines(2)]);
+        mkdirSync(workplace.stateFolder, { recursive: true });
+        const old = { [SESSION]: { last_line: 4, turn_count: 2, updated: '2026-02-01T00:00:00.000Z' } };
+        writeFileSync(join(workplace.stateFolder, 'cc-langfuse_state.json'), JSON.stringify(old));
+        append(...turnLines(3), ...turnLines(4));
+        const stop = (n: number, env?: Environment) => () => workplace.hookAlone(payload({ prompt_id: `p${n}` }), env);
+        await call([stop(3), stop(4, { LANGFUSE_BASE_URL: second.url })]);
+        expect([workplace.server, second].map(({ roots }) => roots.map(({ name }) => name))).toEqual([
+          ['Turn 3'],
+          ['Turn 4'],
+        ]);
+      } finally {
+        await second.stop();
+      }
+    },
+  );
+
   test('a transcript that was moved to another folder is still the same session', async () => {
     write(turnLines(1));
     await workplace.hook(payload());
@@ -233,6 +264,18 @@ describe('an answer that a Stop hook announces', () => {
     await sleep(200);
     append(answer);
     expect(await hook).toMatchObject(quietly);
+    expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
+  });
+
+  test('closes no turn that has begun since its own was sent, if the event comes late and names no prompt', async () => {
+    const unnamed = { promptId: undefined };
+    write(turnLines(1, unnamed));
+    await workplace.hook(stop());
+    append(
+      user('question 2', { uuid: 'u2', parentUuid: 'a1' }),
+      assistant('m2', [toolUse('t2')], { parentUuid: 'u2' }),
+    );
+    await workplace.hook(stop());
     expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
   });
 
@@ -656,7 +699,9 @@ test('a Stop whose turn was sent together with later ones does not wait for its 
   };
   await workplace.hook(payload({ hook_event_name: 'SessionStart', source: 'startup' }));
   await stop(3);
+  expect(listWaiting(workplace.stateFolder)).toEqual([]);
   // The answer to a prompt that is nowhere may still come.
   expect(await stop(4)).toBeGreaterThan(2 * (await stop(1)));
   expect(names().filter((name) => name?.startsWith('Turn'))).toEqual(['Turn 1', 'Turn 2', 'Turn 3']);
+  expect(listWaiting(workplace.stateFolder)).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ClaudeSession } from '../support/claude-session.js';
 import { LangfuseServer } from '../support/langfuse-server.js';
-import { type Environment, run, Workplace } from '../support/program.js';
+import { type Environment, POLL, run, Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
 import { actionsIn } from '../support/traced-runs.js';
 
@@ -92,6 +92,27 @@ describe('a destination that was misspelled', () => {
       expect(turns(second)).toEqual(['a Turn 3 with words']);
     } finally {
       await second.stop();
+    }
+  });
+
+  test('is not replaced while a run is sending to it: it may answer after all', async () => {
+    const slow = await LangfuseServer.start();
+    try {
+      const env = { LANGFUSE_BASE_URL: slow.url };
+      await hook(session.startPayload('startup'), env);
+      session.addTurn();
+      await whileRefusing(() => hook(session.payload('Stop'), env), slow);
+      const hanging = slow.hang();
+      const sending = hook(session.payload('Stop'), env);
+      await expect.poll(() => hanging.count, POLL).toBe(1);
+      await runOnce('resume');
+      expect(turns()).toEqual(['a Turn 2 with words']);
+      hanging.release();
+      await sending;
+      await runOnce('resume');
+      expect([turns(slow), turns()]).toEqual([['a Turn 1 with words'], ['a Turn 2 with words', 'a Turn 3 with words']]);
+    } finally {
+      await slow.stop();
     }
   });
 

@@ -559,6 +559,29 @@ describe('what is left of an agent that went on after /clear', () => {
     expect(received('a1')).toEqual(WHOLE);
   });
 
+  test('is sent, if each of two sessions has an agent of the other and both end their turns at once', async () => {
+    const a1 = await beginBoth();
+    const b1 = new Agent('b1');
+    launch(NEW, 'b1');
+    b1.begin(NEW);
+    await stop(NEW, 'a1', 'b1');
+    await leave(NEW);
+    await start(OLD, 'resume');
+    finish(a1, NEW);
+    finish(b1, OLD);
+    notify(NEW, 'a1');
+    notify(OLD, 'b1');
+    workplace.server.misbehave = () => ({ delayMs: 200 });
+    const hooks = await Promise.all([stop(NEW), stop(OLD)]);
+    // They do not wait for each other until their deadlines.
+    expect(Math.max(...hooks.map(({ ms }) => ms))).toBeLessThan(8_000);
+    workplace.server.misbehave = () => undefined;
+    chat(NEWER, 1);
+    await stop(NEWER);
+    expect(received('a1')).toEqual(WHOLE);
+    expect(received('b1')).toMatchObject({ observations: 1, session: NEW, outcome: 'completed', output: 'b1 is done' });
+  });
+
   test('is sent with the turn that started it, if no hook of the old session came that far', async () => {
     project = '-work';
     const a1 = new Agent('a1');

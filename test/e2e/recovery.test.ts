@@ -411,7 +411,7 @@ describe('a session that got no Stop', () => {
     expect(roots()).toEqual([`${A} Turn 1`, `${B} Turn 1`, `${A} Turn 3`]);
   });
 
-  test('and whose transcript has been gone for a week is removed from the state', async () => {
+  test('and whose transcript has been gone for a week is removed from the state, within a day', async () => {
     append(A, 1);
     append(B, 1);
     await hook(A);
@@ -420,9 +420,12 @@ describe('a session that got no Stop', () => {
     expect(Object.keys(workplace.state)).toContain(A);
     const weekAgo = new Date(Date.now() - 8 * 86_400_000);
     utimesSync(sessionFile(workplace.stateFolder, A, ''), weekAgo, weekAgo);
+    append(B, 2);
+    await hook(B);
+    expect(Object.keys(workplace.state)).toContain(A);
     // It is looked for once a day.
     rmSync(join(workplace.stateFolder, 'cc-langfuse_sessions', '.looked'));
-    append(B, 2);
+    append(B, 3);
     await hook(B);
     expect(Object.keys(workplace.state)).toEqual([B]);
   });

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ClaudeSession, writeFolderSettings } from '../support/claude-session.js';
 import { LangfuseServer, SECRET_KEY } from '../support/langfuse-server.js';
@@ -88,6 +88,30 @@ describe("a command in the user's settings", () => {
     await hook(session.payload('SessionEnd'), fixed);
     expect(workplace.server.observations).toHaveLength(2);
     expect(pending()).toBeUndefined();
+  });
+
+  test('is run after the end of the turn was written down: if it hangs and the hook is killed, another hook sends the turn', async () => {
+    const hangs = { [COMMAND]: counting('exec sleep 60') };
+    writeFolderSettings(workplace.home, hangs);
+    const env = { ...workplace.env, CLAUDE_PROJECT_DIR: project, ...hangs };
+    let kill = () => {};
+    const killed = run(['hook'], env, JSON.stringify(session.payload('Stop')), {
+      cwd: project,
+      onStart: (child) => {
+        kill = () => child.kill('SIGKILL');
+      },
+    });
+    await expect.poll(countRuns, POLL).toBe(1);
+    kill();
+    await killed;
+    const works = { [COMMAND]: `printf %s ${SECRET_KEY}` };
+    writeFolderSettings(workplace.home, works);
+    const other = workplace.transcriptOf('bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb');
+    await hook(
+      { ...session.payload('SessionEnd'), session_id: basename(other, '.jsonl'), transcript_path: other },
+      works,
+    );
+    expect(workplace.server.roots.map(({ trace }) => trace.sessionId)).toEqual([session.id]);
   });
 
   test('is what commands that a person runs use, too', async () => {

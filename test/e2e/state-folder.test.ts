@@ -68,6 +68,34 @@ test('the table of the docs has every kind of file that is there while something
   expect(unknown()).toEqual([]);
 });
 
+test('commands that only look change nothing in it, whatever waits', async () => {
+  await hook(session.startPayload('startup'));
+  workplace.server.misbehave = () => ({ status: 500 });
+  await hook(session.payload('Stop'), { CC_LANGFUSE_TIMEOUT: '1000' });
+  session.addTurn();
+  workplace.server.misbehave = () => undefined;
+  const files = () => {
+    const names = readdirSync(workplace.stateFolder, { recursive: true, encoding: 'utf8' });
+    const paths = names.map((name) => join(workplace.stateFolder, name)).filter((path) => statSync(path).isFile());
+    return Object.fromEntries(paths.map((path) => [path, readFileSync(path, 'utf8')]));
+  };
+  const before = files();
+  for (const args of [
+    ['status'],
+    ['sessions'],
+    ['doctor'],
+    ['preview', ID],
+
+    ['backfill', '--all', '--dry-run'],
+  ]) {
+    const { stdout } = await run(args, workplace.env, '', { cwd: workplace.home });
+    expect([args, stdout]).not.toEqual([args, '']);
+    // What each session has used is computed once, and kept.
+    const { [join(workplace.stateFolder, 'cc-langfuse_costs.json')]: _, ...after } = files();
+    expect([args, after]).toEqual([args, before]);
+  }
+});
+
 test('commands that a person runs find it in the settings of the user', async () => {
   await hook(session.payload('Stop'), { [STATE_DIR]: folder });
   const isExported = async () => (await run(['sessions', '--json'], workplace.env)).stdout.includes('"exported"');

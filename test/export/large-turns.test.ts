@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Exporter } from '../support/exporter.js';
@@ -17,6 +17,12 @@ afterEach(() => exporter.close());
 
 const partsFile = (path: string) =>
   sessionFile(join(exporter.folder, 'state'), basename(path, '.jsonl'), 'x.part.json');
+
+/** The size of what is written with each acknowledgement. */
+const sizeOf = (path: string) =>
+  ['session.json', 'x.json']
+    .map((name) => sessionFile(join(exporter.folder, 'state'), basename(path, '.jsonl'), name))
+    .reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0);
 
 const RUN_MS = 3_000;
 
@@ -127,6 +133,18 @@ describe('a turn of which the runs before have sent parts', () => {
     expect(new Set(starts.slice(1, -1)).size).toBeGreaterThan((starts.length - 2) / 2);
     expect(sortById(exporter.server.observations)).toEqual(await sentAtOnce(path));
     expectEachSentOnce(exporter.server);
+  }, 60_000);
+
+  test('is written down in as few bytes with each acknowledgement as a short one', async () => {
+    const sizes: number[] = [];
+    for (const calls of [CALLS / 5, CALLS]) {
+      const path = write(1, calls);
+      const observer = { onAcknowledged: () => sizes.push(sizeOf(path)) };
+      await exporter.export(path, {}, {}, { ...IN_PARTS, observer, force: true });
+      sizes.push(sizeOf(path));
+    }
+    expect(sizes.length).toBeGreaterThan(5);
+    expect(Math.max(...sizes)).toBeLessThan(2_000);
   }, 60_000);
 
   test('is read again if nothing is known of where the last run came to, since it was killed, and sent once', async () => {

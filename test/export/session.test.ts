@@ -1,9 +1,12 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Stop } from '../../src/state/facts.js';
+import { StateStore } from '../../src/state/store.js';
+import { hashAnswer } from '../../src/transcript/turns/answer.js';
 import { numbersFrom } from '../faults/random.js';
 import { Exporter } from '../support/exporter.js';
-import { assistant, at, jsonLines, toolUse, user } from '../support/lines.js';
+import { assistant, at, jsonLines, SESSION, toolUse, user } from '../support/lines.js';
 import { recording, recordings, transcriptsOf } from '../support/recording.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
 import { describeTraces, withoutShared } from '../support/traces.js';
@@ -168,6 +171,26 @@ describe('the last line of a transcript', () => {
     await exporter.export(path());
     expect(exporter.log).toContain('skipped a line that cannot be read');
   });
+});
+
+test('the answer of a Stop is not waited for if the clock was set back since', async () => {
+  const path = join(exporter.folder, `${SESSION}.jsonl`);
+  writeFileSync(path, jsonLines([user('q', { uuid: 'u', promptId: 'p' }), assistant('m1', 'first')]));
+  const stop: Stop = {
+    kind: 'stop',
+    at: Date.now() + 3_600_000,
+    run: { destination: 'x', given: {} },
+    bytes: 1_000,
+    promptId: 'p',
+    answer: hashAnswer('never written'),
+    isAfterFeedback: false,
+    running: [],
+  };
+  await new StateStore(join(exporter.folder, 'state')).update(SESSION, { path, facts: [stop] });
+  const startedAt = performance.now();
+  await exporter.export(path);
+  expect(performance.now() - startedAt).toBeLessThan(1_500);
+  expect(exporter.server.roots).toHaveLength(1);
 });
 
 describe('the title of a session', () => {

@@ -196,6 +196,19 @@ describe('the state', () => {
     }
   });
 
+  test('loses neither a mute nor an end if several processes change a session at once', async () => {
+    const change = (fact: Fact, lastLine: number, destination: string) =>
+      new StateStore(folder, undefined, 'async').update('a', { facts: [fact], lastLine }, destination);
+    const muted: Fact = { kind: 'mute', at: 3, after: { bytes: 3, hash: 'x' } };
+    await Promise.all([change(began('d'), 1, 'd'), change(ended('d'), 2, 'e'), change(muted, 3, 'f')]);
+    const { runs, mutes } = store.readSession('a') ?? {};
+    expect([runs, mutes]).toEqual([
+      [{ destination: 'd', from: BEGINNING, to: { bytes: 3, hash: 'x' }, startedAt: 1, endedAt: 2 }],
+      [{ from: { bytes: 3, hash: 'x' }, since: 3 }],
+    ]);
+    expect(['d', 'e', 'f'].map((each) => store.read('a', each)?.lastLine)).toEqual([1, 2, 3]);
+  });
+
   test('loses no change when many are made at once', async () => {
     const numbers = Array.from({ length: 25 }, (_, n) => n);
     const part = (n: number) => ({ from: { bytes: n, hash: '' }, to: { bytes: n + 1, hash: '' } });

@@ -165,7 +165,7 @@ class Scan {
 
   #addMainLine(line: AssistantLine): void {
     const { cwd = '', gitBranch, requestSessionId, forkedFrom } = line.fields;
-    const origin = findOrigin(forkedFrom) ?? requestSessionId;
+    const origin = forkedFrom?.sessionId ?? requestSessionId;
     const { at = this.#endedAt } = line;
     this.#folder ||= cwd;
     this.#branch = gitBranch ?? this.#branch;
@@ -213,9 +213,4 @@ function* listAllLines(reader: TranscriptReader): Generator<SourceLine, void, un
 
 function findUuid({ fields }: UserLine): string | undefined {
   return fields.isMeta ? undefined : fields.uuid;
-}
-
-function findOrigin(forkedFrom: unknown): string | undefined {
-  const { sessionId } = (forkedFrom ?? {}) as { sessionId?: unknown };
-  return typeof sessionId === 'string' ? sessionId : undefined;
 }

@@ -5,6 +5,7 @@ import { type Line, parseLine } from '../transcript/file/line.js';
 import { findFirstTime, parseUnfinishedLine } from '../transcript/file/lines.js';
 import type { SourceLine, TranscriptReader } from '../transcript/file/reader.js';
 import { findUnknownTypes } from '../transcript/file/unknown.js';
+import { Originals } from '../transcript/sessions/originals.js';
 import { findAnswer } from '../transcript/turns/answer.js';
 import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
 import type { Prompt, Turn, TurnGroup } from '../transcript/turns/turn.js';
@@ -64,11 +65,15 @@ class Reading {
   #isNew = true;
 
   constructor(reader: TranscriptReader, run: ReadRun) {
-    const { start, request, parts } = run;
+    const { start, request, context, parts } = run;
     const time = () => start.time ?? findFirstTime(reader);
     this.#reader = reader;
     this.#run = run;
-    this.#grouper = new TurnGrouper({ ...start, thread: 'main', sessionId: request.sessionId, time });
+    const originals = new Originals(request.path);
+    // What was copied from a session whose transcript has been deleted was sent as that one's, if it is known.
+    const isHeldBy = (other: string, uuid: string | undefined) =>
+      originals.holds(other, uuid) ?? context.state.readSession(other) !== undefined;
+    this.#grouper = new TurnGrouper({ ...start, thread: 'main', sessionId: request.sessionId, time, isHeldBy });
     this.#stops = new AwaitedStops(run);
     this.#oddLines = new OddLines(run);
     this.#nextPartAt = start.offset + parts.firstBytes;

@@ -226,10 +226,8 @@ describe('a session whose other turns were copied from another', () => {
     const folder = join(workplace.projects, '-work');
     mkdirSync(folder, { recursive: true });
     const branch = sessionIdOf(1);
-    const copied = transcriptsOf(recording('i-branch'))
-      .flatMap((path) => readFileSync(path, 'utf8').split('\n'))
-      .filter((line) => line.includes('forkedFrom'))
-      .map((line) => ({ ...JSON.parse(line), sessionId: branch }));
+    for (const path of transcriptsOf(recording('i-branch'))) cpSync(path, join(folder, basename(path)));
+    const copied = copiedLines(branch);
     const own = [user('mine', { uuid: 'u1', sessionId: branch }), assistant('m1', 'an answer', { sessionId: branch })];
     const put = (lines: object[]) => writeFileSync(join(folder, `${branch}.jsonl`), jsonLines(lines));
     put([...copied, ...own]);
@@ -242,7 +240,75 @@ describe('a session whose other turns were copied from another', () => {
     expect((await workplace.backfill('--all')).stdout).toContain(
       'has only turns that were copied from another session',
     );
-    expect(workplace.server.roots).toEqual([]);
+    expect(workplace.server.roots.filter(({ trace }) => trace.sessionId === branch)).toEqual([]);
+  });
+
+  test('is sent whole if nobody has the others any more', async () => {
+    const branch = sessionIdOf(1);
+    const lines = copiedLines(branch);
+    writeTranscript(branch, lines);
+    await workplace.backfill('--all');
+    expect(exportedSessions()).toEqual(new Set([branch]));
+    expect(workplace.server.roots.length).toBeGreaterThan(0);
+  });
+});
+
+const copiedLines = (sessionId: string) =>
+  transcriptsOf(recording('i-branch'))
+    .flatMap((path) => readFileSync(path, 'utf8').split('\n'))
+    .filter((line) => line.includes('forkedFrom'))
+    .map((line) => ({ ...JSON.parse(line), sessionId }));
+
+function writeTranscript(session: string, lines: object[]): void {
+  const folder = join(workplace.projects, '-work');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, `${session}.jsonl`), jsonLines(lines));
+  workplace.letIdle();
+}
+
+describe('lines that name another session', () => {
+  const [own, other] = [sessionIdOf(1), sessionIdOf(2)];
+  const inOther = { sessionId: other };
+  const turn = (n: number, prompt: object, answer: object) => [
+    user(`question ${n}`, { uuid: `u${n}`, ...prompt }),
+    assistant(`m${n}`, `answer ${n}`, { uuid: `a${n}`, parentUuid: `u${n}`, ...answer }),
+  ];
+  const names = () => workplace.server.roots.map(({ trace, input }) => [trace.sessionId, input]);
+  const prompt = (n: number) => [{ role: 'user', content: `question ${n}` }];
+
+  test('are this one’s if that session has no such lines: its file is empty, or is not there', async () => {
+    writeTranscript(own, [...turn(1, inOther, inOther), ...turn(2, inOther, inOther)]);
+    writeTranscript(other, []);
+    await workplace.backfill('--all');
+    expect(names()).toEqual([
+      [own, prompt(1)],
+      [own, prompt(2)],
+    ]);
+  });
+
+  test('are this one’s if only a prompt names that session, which does not have it', async () => {
+    writeTranscript(other, turn(0, inOther, inOther));
+    writeTranscript(own, [...turn(1, inOther, { sessionId: own }), ...turn(2, { sessionId: own }, { sessionId: own })]);
+    await workplace.backfill('--all');
+    expect(names()).toEqual(
+      expect.arrayContaining([
+        [other, prompt(0)],
+        [own, prompt(1)],
+        [own, prompt(2)],
+      ]),
+    );
+    expectEachSentOnce(workplace.server);
+  });
+
+  test('are sent once, as that session’s, if it has them', async () => {
+    writeTranscript(other, turn(1, inOther, inOther));
+    writeTranscript(own, [...turn(1, inOther, inOther), ...turn(2, { sessionId: own }, { sessionId: own })]);
+    await workplace.backfill('--all');
+    expect(names().toSorted()).toEqual([
+      [own, prompt(2)],
+      [other, prompt(1)],
+    ]);
+    expectEachSentOnce(workplace.server);
   });
 });
 

@@ -85,6 +85,7 @@ export function grouped(lines: Iterable<Line>, sessionId: string, time: () => nu
     line: 1,
     offset: 0,
     time,
+    isHeldBy: () => true,
   });
   const ended = [...lines].flatMap((line) => grouper.push(line)?.turns ?? []);
   const open = grouper.open()?.turns ?? [];

@@ -19,7 +19,7 @@ const envelope = {
   cwd: text,
   isMeta: flag,
   isSidechain: flag,
-  forkedFrom: anything,
+  forkedFrom: optional(z.object({ sessionId: text, messageUuid: text })),
 };
 
 /** One model's part of Claude Code's running account of a session's tokens. */

@@ -1,5 +1,6 @@
 import type { Line } from '../file/line.js';
 import { readFirstTime, readLines } from '../file/lines.js';
+import { Originals } from '../sessions/originals.js';
 import { NO_SESSION_FACTS, type Turn } from './turn.js';
 import { TurnGrouper } from './turn-grouper.js';
 
@@ -32,5 +33,7 @@ export function readTurnsSoFar(path: string, agentId: string, lines: Iterable<Li
 function openFile(path: string, thread: 'main' | 'agent', sessionId: string): TurnGrouper {
   const time = () => readFirstTime(path);
   const start = { line: 1, offset: 0, turnCount: 0, session: NO_SESSION_FACTS };
-  return new TurnGrouper({ ...start, thread, sessionId, time });
+  const originals = new Originals(path);
+  const isHeldBy = (other: string, uuid: string | undefined) => originals.holds(other, uuid) ?? false;
+  return new TurnGrouper({ ...start, thread, sessionId, time, isHeldBy });
 }

@@ -1,5 +1,4 @@
 import { attempt } from '../../shared/attempt.js';
-import { isRecord } from '../../shared/json.js';
 import { type Block, parseBlocks } from '../file/content.js';
 import type { AssistantLine, Line } from '../file/line.js';
 import type { LineLocation } from '../file/reader.js';
@@ -139,7 +138,7 @@ export class ResponseCollector {
     response.stopReason = stop_reason ?? response.stopReason;
     response.effort ??= effort;
     response.aborted ||= isAbortedMidStream === true;
-    response.usage = mergeUsage(response.usage, usage) as TokenCounts | undefined;
+    response.usage = laterUsage(response.usage, usage);
     this.#addBlocks(response, line, at);
     return true;
   }
@@ -291,10 +290,11 @@ function listBlocks({ blocks }: Pick<OpenResponse, 'blocks'>): Block[] {
   return indexed.map(({ block }) => block);
 }
 
-/** Every line of a response has its usage. If they differ (2.0.50), the smaller counts are those of an earlier moment. */
-function mergeUsage(a: unknown, b: unknown): unknown {
-  if (isRecord(a) && isRecord(b))
-    return Object.fromEntries(Object.keys({ ...a, ...b }).map((name) => [name, mergeUsage(a[name], b[name])]));
-  const counts = [a, b].filter((count) => Number.isSafeInteger(count)) as number[];
-  return counts.length > 0 ? Math.max(...counts) : (b ?? a);
+/**
+ * Every line of a response has its usage. If they differ, that with the most output is the final one: an earlier line has what was
+ * known then (2.0.50), or an estimate of a proxy.
+ */
+function laterUsage(known: TokenCounts | undefined, next: TokenCounts | undefined): TokenCounts | undefined {
+  if (!known || !next) return next ?? known;
+  return (next.output_tokens ?? 0) >= (known.output_tokens ?? 0) ? next : known;
 }

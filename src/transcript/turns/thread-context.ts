@@ -12,6 +12,8 @@ export interface ThreadStart extends Position {
   readonly session: SessionFacts;
   /** The time of lines before any line that has one. */
   readonly time: () => number;
+  /** Whether a line that names another session is a copy: somebody else has it. */
+  readonly isHeldBy: (sessionId: string, uuid: string | undefined) => boolean;
   /** Shared by the threads of one file. */
   readonly idOwners?: IdOwners;
 }
@@ -47,10 +49,10 @@ export class ThreadContext {
   /** Whether the line is history that another session wrote. */
   isCopied({ fields }: UserLine | AssistantLine): boolean {
     if (this.isAgent) return false;
-    const { forkedFrom, sessionId } = fields;
+    const { forkedFrom, sessionId, uuid } = fields;
     const requestedBy = 'requestSessionId' in fields ? fields.requestSessionId : undefined;
-    const isForeign = (id: string | undefined) => id !== undefined && id !== this.start.sessionId;
-    return (forkedFrom !== undefined && forkedFrom !== null) || isForeign(sessionId) || isForeign(requestedBy);
+    const others = [forkedFrom?.sessionId, sessionId, requestedBy].filter((id) => id !== undefined);
+    return others.some((id) => id !== this.start.sessionId && this.start.isHeldBy(id, forkedFrom?.messageUuid ?? uuid));
   }
 
   addRequest({ fields: { id, params }, at, location }: RequestLine): void {

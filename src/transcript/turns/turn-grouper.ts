@@ -1,4 +1,4 @@
-import type { ChainLine, Line, UserLine } from '../file/line.js';
+import type { AssistantLine, ChainLine, Line, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
 import { type Branch, Branches } from './branches.js';
 import { type ClassifiedLine, type ConversationLine, classifyLine } from './classify-line.js';
@@ -7,6 +7,9 @@ import { type ResumePoint, type SettledPart, soFar, type TurnSoFar } from './res
 import { markAccountAsShared } from './session-facts.js';
 import { ThreadContext, type ThreadStart } from './thread-context.js';
 import { type Note, type Turn, type TurnGroup, toThread } from './turn.js';
+
+/** The input of what precedes the first prompt of a file. */
+const NO_PROMPT = '(The file begins here: the prompt of this turn is not in it.)';
 
 /**
  * Groups the lines of a thread into turns: a turn starts at a prompt and ends before the next one. If two processes work in one
@@ -170,10 +173,19 @@ export class TurnGrouper {
       const { line } = classified;
       this.#undecidedCommand = { line, branch: this.#branches.start(line.fields.uuid, parentOf(line)) };
     }
-    // In a torn agent file the prompt can be missing; what the agent did still counts.
-    if (classified.role === 'response' && this.#thread.isAgent && this.#turn.prompts.length === 0)
-      this.#turn.addPrompt({ ...classified.line, kind: 'user', content: '', fields: {} });
+    if (classified.role === 'response' && this.#isWithoutPrompt(classified.line)) {
+      const { uuid: _, ...fields } = classified.line.fields;
+      const prompt = this.#thread.isAgent ? { content: '', fields: {} } : { content: NO_PROMPT, fields };
+      this.#turn.addPrompt({ ...classified.line, ...prompt, kind: 'user' });
+    }
     return ended;
+  }
+
+  /** In a torn agent file the prompt can be missing, and a session's file can begin in the middle of a turn. */
+  #isWithoutPrompt({ fields: { message, isApiErrorMessage } }: AssistantLine): boolean {
+    if (this.#turn.prompts.length > 0) return false;
+    const isAnswer = message?.model !== '<synthetic>' && !isApiErrorMessage;
+    return this.#thread.isAgent || (isAnswer && this.#turnCount === 0 && this.#earlier.length === 0);
   }
 
   /** The open turn to which a line belongs, which is not always the last that has begun. */

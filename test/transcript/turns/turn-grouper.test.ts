@@ -133,6 +133,19 @@ describe('the lines of a transcript', () => {
     expect(all.map(summarize)).toEqual([{ number: 1, prompts: ['go'], answers: [''], tools: [['t1', undefined]] }]);
   });
 
+  test('whose usage differs keep that of the last line with the most output, not the largest of each kind', () => {
+    const line = (usage: object, content: object) => ({
+      type: 'assistant',
+      message: { id: 'm1', role: 'assistant', model: 'minimax', content: [content], usage },
+    });
+    const { all } = groupTurns([
+      user('go'),
+      line({ input_tokens: 23_921, output_tokens: 0 }, text('I will')),
+      line({ input_tokens: 7_545, output_tokens: 232 }, toolUse('t1')),
+    ]);
+    expect(all[0]?.responses.map(({ usage }) => usage)).toMatchObject([{ input_tokens: 7_545, output_tokens: 232 }]);
+  });
+
   test('that repeat a response keep its largest usage, and each block counts once', () => {
     const usage = (output_tokens: number) => ({ input_tokens: 9, output_tokens });
     const line = (output: number, ...content: object[]) => ({
@@ -193,6 +206,39 @@ describe('a prompt that is queued while a tool runs', () => {
     expect(all.map(summarize)).toEqual([
       { number: 1, prompts: ['one'], answers: ['', 'answer'], tools: [['t1', 'rejected']] },
     ]);
+  });
+});
+
+describe('a file that begins in the middle of a turn', () => {
+  test('has a turn that says so, which keeps its responses and calls', () => {
+    const { all } = groupTurns([
+      user([toolResult('t0')], { uuid: 'r0' }),
+      assistant('m1', [toolUse('t1')], { uuid: 'a1', cwd: '/work' }),
+      user([toolResult('t1')], { uuid: 'r1' }),
+      assistant('m2', 'done', { uuid: 'a2' }),
+      user('next', { uuid: 'u2' }),
+      assistant('m3', 'answer', { uuid: 'a3' }),
+    ]);
+    expect(all.map(summarize)).toEqual([
+      {
+        number: 1,
+        prompts: ['(The file begins here: the prompt of this turn is not in it.)'],
+        answers: ['', 'done'],
+        tools: [['t1', 'done']],
+      },
+      { number: 2, prompts: ['next'], answers: ['answer'], tools: [] },
+    ]);
+    expect(all[0]).toMatchObject({ key: `${SESSION}:2`, context: { cwd: '/work' } });
+  });
+
+  test('has none for what Claude Code itself has written there', () => {
+    const { all } = groupTurns([
+      { type: 'assistant', message: { id: 'm0', model: '<synthetic>', content: 'No response requested.' } },
+      { ...assistant('e0', 'API Error'), isApiErrorMessage: true },
+      user('hello'),
+      assistant('m1', 'hi'),
+    ]);
+    expect(all.map(summarize)).toEqual([{ number: 1, prompts: ['hello'], answers: ['hi'], tools: [] }]);
   });
 });
 

@@ -80,6 +80,59 @@ function lineage(observation: StoredObservation | undefined): string[] {
   return [`${observation.type} ${observation.name}`, ...lineage(parent)];
 }
 
+describe('an agent whose call was interrupted', () => {
+  const rejected = (call: string, seconds: number) =>
+    user([toolResult(call, 'The user rejected this', { is_error: true })], { timestamp: at(seconds) });
+  const ask = (call: string, prompt: string) => toolUse(call, 'Task', { subagent_type: 'Explore', prompt });
+
+  test('is below the call that asked for it, although neither names the other', async () => {
+    append(
+      transcript(),
+      user('go', { uuid: 'u1', timestamp: at(0) }),
+      assistant('m1', [ask('call-0', 'do a0'), ask('call-1', 'do a1')], { timestamp: at(1) }),
+      rejected('call-0', 20),
+      rejected('call-1', 20),
+      user('[Request interrupted by user for tool use]', { timestamp: at(21) }),
+    );
+    for (const id of ['a1', 'a0']) append(agentPath(id), ...agentLines(id));
+    await stop();
+    await workplace.hook({ session_id: SESSION, transcript_path: transcript(), hook_event_name: 'SessionEnd' });
+    const callOf = (id: string) =>
+      workplace.server.observations.find((each) => each.id === agentNamed(id)?.parentId)?.metadata.tool_id;
+    expect([callOf('a0'), callOf('a1')]).toEqual(['call-0', 'call-1']);
+    expect(lineage(agentNamed('a1'))).toEqual([
+      'agent Explore',
+      'tool Task',
+      'generation claude-opus-5',
+      'agent Turn 1',
+    ]);
+    expectEachSentOnce(workplace.server);
+  });
+
+  test('is below the call of its own, if another call has asked for the same', async () => {
+    const turn = (n: number) => [
+      user(`go ${n}`, { uuid: `u${n}`, timestamp: at(n * 30) }),
+      assistant(`m${n}`, [ask(`call-${n}`, 'do it')], { timestamp: at(n * 30 + 1) }),
+      rejected(`call-${n}`, n * 30 + 2),
+    ];
+    const agent = (id: string, n: number) => [
+      user('do it', { isSidechain: true, agentId: id, uuid: `${id}-p`, timestamp: at(n * 30 + 1) }),
+      assistant(`${id}-m`, 'partly', { isSidechain: true, agentId: id, timestamp: at(n * 30 + 2) }),
+    ];
+    const end = () =>
+      workplace.hook({ session_id: SESSION, transcript_path: transcript(), hook_event_name: 'SessionEnd' });
+    append(transcript(), ...turn(1));
+    append(agentPath('a1'), ...agent('a1', 1));
+    await end();
+    append(transcript(), ...turn(2));
+    append(agentPath('a2'), ...agent('a2', 2));
+    await stop();
+    await end();
+    expect(lineage(agentNamed('a1')).at(-1)).toBe('agent Turn 1');
+    expect(lineage(agentNamed('a2')).at(-1)).toBe('agent Turn 2');
+  });
+});
+
 describe('a background agent', () => {
   test('is sent after the notification of its end, below its call in a turn that ended long before', async () => {
     append(transcript(), ...start, launched, answer('m2', 3));

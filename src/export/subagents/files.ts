@@ -7,10 +7,15 @@ import {
   findAgentFiles,
   findLegacyAgentFile,
   joinAgentFiles,
+  readAgentPrompt,
 } from '../../transcript/agents/agent-files.js';
+import { findTextArgument, type ToolCall } from '../../transcript/turns/turn.js';
 import type { SessionRun } from '../session-run.js';
 
 type AgentFileOrNone = AgentFile | undefined;
+
+/** The tools that start agents, the older one included. */
+const STARTS_AGENT = ['Agent', 'Task'];
 
 /** The files of a session's subagents, listed once. */
 export class AgentFiles {
@@ -22,6 +27,8 @@ export class AgentFiles {
   /** The agents' files of the sessions in which agents of this one went on, by session. */
   readonly #elsewhere = new Map<string, readonly AgentFile[]>();
   #byCall: ReadonlyMap<string, readonly string[]> | undefined;
+  /** Those whose files name no call. */
+  #byPrompt: ReadonlyMap<string, readonly string[]> | undefined;
   /** When those sessions were muted. */
   mutesElsewhere: readonly Mute[] = [];
 
@@ -98,6 +105,17 @@ export class AgentFiles {
     return this.#byCall.get(callId) ?? [];
   }
 
+  /**
+   * The agent that was asked what a call asks for: if a call was interrupted or rejected, neither its result nor its agent's file names
+   * the other. `isFree` says whether no other call has started it.
+   */
+  askedBy(call: ToolCall, isFree: (agentId: string) => boolean): readonly string[] {
+    const prompt = STARTS_AGENT.includes(call.name) ? findTextArgument(call, 'prompt') : undefined;
+    if (prompt === undefined || call.result?.details?.agentId !== undefined) return [];
+    this.#byPrompt ??= groupByPrompt(this.listOwn());
+    return this.#byPrompt.get(prompt)?.filter(isFree).slice(0, 1) ?? [];
+  }
+
   #files(): Map<string, AgentFileOrNone> {
     this.#byId ??= new Map(findAgentFiles(this.#run.request.path).map((file) => [file.agentId, file]));
     return this.#byId;
@@ -113,4 +131,16 @@ function groupByCall(files: readonly AgentFile[]): Map<string, string[]> {
     else byCall.set(meta.toolUseId, [agentId]);
   }
   return byCall;
+}
+
+/** The first lines of files are read for it, but only if a session has such agents. */
+function groupByPrompt(files: readonly AgentFile[]): Map<string, string[]> {
+  const byPrompt = new Map<string, string[]>();
+  for (const file of files) {
+    const { meta, workflowRunId } = file;
+    if (meta.toolUseId !== undefined || meta.parentAgentId !== undefined || workflowRunId !== undefined) continue;
+    const prompt = readAgentPrompt(file);
+    if (prompt !== undefined) byPrompt.set(prompt, [...(byPrompt.get(prompt) ?? []), file.agentId]);
+  }
+  return byPrompt;
 }

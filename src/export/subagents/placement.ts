@@ -41,6 +41,11 @@ export class Placement {
     return workflow && { ...workflow, type: meta.agentType };
   }
 
+  /** Whether an agent is unknown, or belongs to this call. */
+  mayBeStartedBy(agentId: string, callId: string | undefined): boolean {
+    return !this.entries.has(agentId) || this.entries.get(agentId)?.call === callId;
+  }
+
   /**
    * Places below a call the agent or workflow that its result names, and the agents whose files name the call; returns what is
    * news for the state.

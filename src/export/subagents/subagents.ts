@@ -52,7 +52,9 @@ export class Subagents {
     const started: string[] = [];
     for (const call of turn.responses.flatMap(({ calls }) => calls)) {
       if (call.id === undefined) continue;
-      const agentIds = this.#files.startedBy(call.id);
+      const named = this.#files.startedBy(call.id);
+      const isFree = (agentId: string) => this.#placement.mayBeStartedBy(agentId, call.id);
+      const agentIds = named.length > 0 ? named : this.#files.askedBy(call, isFree);
       started.push(...this.#placement.addCall(call.id, call, agentIds, { trace, options, prompts }));
       const { agentId, status } = call.result?.details ?? {};
       // A teammate has only begun to work.

@@ -2,6 +2,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
 import { parseJson } from '../../shared/json.js';
+import { extractText } from '../file/content.js';
 import type { Line } from '../file/line.js';
 import { readFirstTime, readLines } from '../file/lines.js';
 import { AgentMeta } from '../file/schema.js';
@@ -120,6 +121,15 @@ export function joinAgentFiles(first: AgentFile, ...others: readonly AgentFile[]
       return files.find(({ meta }) => meta.toolUseId !== undefined)?.meta ?? oldest.meta;
     },
   };
+}
+
+/** What an agent was asked; undefined if its file says nothing, or is not its beginning. */
+export function readAgentPrompt({ parts: [{ path }] }: AgentFile): string | undefined {
+  return attempt(() => {
+    for (const line of readLines(path))
+      if (line.kind === 'user') return line.fields.parentUuid === undefined ? extractText(line.content) : undefined;
+    return undefined;
+  });
 }
 
 /** What the agent did, as far as its files can be read; undefined if they contain no answer. */

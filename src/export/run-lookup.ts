@@ -125,10 +125,10 @@ export class RunLookup {
     return run !== undefined && hasEnded(run);
   }
 
-  /** Whether a turn belongs to a run whose transcript may begin with what a fork copies. */
-  mayBeCopied({ prompts }: Turn): boolean {
-    const run = this.#findRun(prompts[0].offset);
-    return run !== undefined && 'mayCopy' in run && run.mayCopy === true;
+  /** Whether a turn belongs to a run whose transcript may begin with what a fork copies, and is older than that run. */
+  mayBeCopied({ prompts: [{ offset, at }] }: Turn): boolean {
+    const run = this.#findRun(offset);
+    return run !== undefined && 'mayCopy' in run && run.mayCopy === true && at < (run.startedAt ?? 0);
   }
 
   /** All runs for this destination; undefined if a part of the session belongs to no run, since nobody knows what was written then. */

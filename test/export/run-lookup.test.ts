@@ -95,6 +95,11 @@ test('what the first cc-langfuse has sent ends after as many lines as it recorde
   expect(all.map((turn) => lookup.isKnown(turn))).toEqual([true, true, false]);
 });
 
+test('a turn may be a copy only if it is older than the run whose transcript may begin with copies', () => {
+  const forked = (startedAt: number) => lookupOf(entryOf([run(atA, 0, undefined, { mayCopy: true, startedAt })]), 'A');
+  expect(all.map((turn) => forked(ms(20)).mayBeCopied(turn))).toEqual([true, false, false]);
+});
+
 /** Lets a lookup see all turns, as an export does that reads the whole file. */
 function claimAll(lookup: RunLookup, isCopy = (_: Turn) => false) {
   for (const [index, turn] of all.entries()) lookup.claim([turn], readTo(index), isCopy);

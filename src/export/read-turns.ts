@@ -22,7 +22,11 @@ export const IDLE_MS = 10 * 60_000;
 const LINES_BETWEEN_CHECKS = 256;
 const UNREADABLE_LOGGED = 10;
 
-type ReadRun = SessionRun & { readonly parts: SettledParts };
+type ReadRun = SessionRun & {
+  readonly parts: SettledParts;
+  /** The uuids of lines that were copied from a session whose transcript is gone. */
+  readonly orphans: Set<string>;
+};
 
 /**
  * Turns that end together or go on, prompts without an answer, the settled part of a long turn, or where reading goes on after lines
@@ -70,9 +74,14 @@ class Reading {
     this.#reader = reader;
     this.#run = run;
     const originals = new Originals(request.path);
-    // What was copied from a session whose transcript has been deleted was sent as that one's, if it is known.
-    const isHeldBy = (other: string, uuid: string | undefined) =>
-      originals.holds(other, uuid) ?? context.state.readSession(other) !== undefined;
+    const isHeldBy = (other: string, uuid: string | undefined) => {
+      const isHeld = originals.holds(other, uuid);
+      if (isHeld !== undefined) return isHeld;
+      // The original is gone. If that session is known, it has been sent there. Otherwise only the user can say whose turns these are.
+      if (context.state.readSession(other) !== undefined) return true;
+      if (uuid !== undefined) run.orphans.add(uuid);
+      return request.occasion !== 'backfill';
+    };
     this.#grouper = new TurnGrouper({ ...start, thread: 'main', sessionId: request.sessionId, time, isHeldBy });
     this.#stops = new AwaitedStops(run);
     this.#oddLines = new OddLines(run);

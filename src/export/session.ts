@@ -145,7 +145,15 @@ async function exportFrom(start: Start, session: OpenedSession, reader: Transcri
     const parts = new SettledParts(own, reader);
     const sent = new SentLines(start);
     const kept = new KeptTurns(start.hasChanged ? [] : writer.known.kept);
-    const run: ExportRun = { ...own, outbox: new Outbox(own), subagents: new Subagents(own), parts, sent, kept };
+    const run: ExportRun = {
+      ...own,
+      outbox: new Outbox(own),
+      subagents: new Subagents(own),
+      parts,
+      sent,
+      kept,
+      orphans: new Set(),
+    };
     const reached = await exportTurns(readTurns(reader, run), run);
     if (request.occasion === 'live') return await finishLive(reached, run);
     let continued = NOTHING_CONTINUED;

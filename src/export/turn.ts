@@ -27,6 +27,8 @@ export interface ExportRun extends RelatedRun {
   readonly parts: SettledParts;
   readonly sent: SentLines;
   readonly kept: KeptTurns;
+  /** The uuids of lines that were copied from a session whose transcript is gone. */
+  readonly orphans: Set<string>;
 }
 
 /**
@@ -120,6 +122,7 @@ async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Pro
   const { start, lookup, outbox, kept } = run;
   const isOthers = turn.copied || isCopy(turn, run);
   if (isOthers || lookup.isMuted(turn)) kept.remove(turn);
+  if (isOthers && run.orphans.has(turn.key)) kept.keep(turn, 'copied');
   if (isOthers) return [NOTHING_NEW];
   if (lookup.isMuted(turn)) return [];
   const wasTaken = lookup.wasTaken(turn) && lineOfEnd(turn) > start.lastLine;

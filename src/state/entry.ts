@@ -72,8 +72,11 @@ const AgentEntry = z.object({
 });
 export type AgentEntry = z.infer<typeof AgentEntry>;
 
-/** A turn that was not sent although a later one was: no run for this destination held it, or its folder is excluded. */
-const Kept = z.object({ prompts: z.array(count), why: z.enum(['untraced', 'excluded']) });
+/**
+ * A turn that was not sent although a later one was: no run for this destination held it, its folder is excluded, or it was copied
+ * from a session whose transcript is gone.
+ */
+const Kept = z.object({ prompts: z.array(count), why: z.enum(['untraced', 'excluded', 'copied']) });
 export type Kept = z.infer<typeof Kept>;
 
 /** What `session.json` holds, whatever the destinations are. */

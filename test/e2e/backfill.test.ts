@@ -251,6 +251,22 @@ describe('a session whose other turns were copied from another', () => {
     expect(exportedSessions()).toEqual(new Set([branch]));
     expect(workplace.server.roots.length).toBeGreaterThan(0);
   });
+
+  test('is sent by its hooks without the others, which a backfill sends if nobody has them any more', async () => {
+    const branch = sessionIdOf(1);
+    const copied = copiedLines(branch);
+    const own = [user('mine', { uuid: 'u1', sessionId: branch }), assistant('m1', 'an answer', { sessionId: branch })];
+    writeTranscript(branch, [...copied, ...own]);
+    const path = join(workplace.projects, '-work', `${branch}.jsonl`);
+    await workplace.hook({ session_id: branch, transcript_path: path, hook_event_name: 'Stop' });
+    expect(workplace.server.roots.map(({ input }) => input)).toEqual([[{ role: 'user', content: 'mine' }]]);
+    await workplace.backfill('--all');
+    expect(workplace.server.roots.length).toBeGreaterThan(1);
+    const sent = exportRequests().length;
+    await workplace.backfill('--all');
+    expect(exportRequests()).toHaveLength(sent);
+    expectEachSentOnce(workplace.server);
+  });
 });
 
 const copiedLines = (sessionId: string) =>

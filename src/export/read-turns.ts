@@ -75,12 +75,11 @@ class Reading {
     this.#run = run;
     const originals = new Originals(request.path);
     const isHeldBy = (other: string, uuid: string | undefined) => {
-      const isHeld = originals.holds(other, uuid);
-      if (isHeld !== undefined) return isHeld;
-      // The original is gone. If that session is known, it has been sent there. Otherwise only the user can say whose turns these are.
-      if (context.state.readSession(other) !== undefined) return true;
-      if (uuid !== undefined) run.orphans.add(uuid);
-      return request.occasion !== 'backfill';
+      // If the transcript is gone, but the session is known, its turns have been sent as that session's.
+      const isHeld =
+        originals.holds(other, uuid) ?? (context.state.readSession(other) === undefined ? undefined : true);
+      if (isHeld === undefined && uuid !== undefined) run.orphans.add(uuid);
+      return isHeld;
     };
     this.#grouper = new TurnGrouper({ ...start, thread: 'main', sessionId: request.sessionId, time, isHeldBy });
     this.#stops = new AwaitedStops(run);

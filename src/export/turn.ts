@@ -120,9 +120,10 @@ const NOTHING_NEW: BuiltTurn = { children: [], started: [], change: {} };
 /** Builds a turn under the settings of its run. If another session exports the turn, there is nothing to send. */
 async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Promise<BuiltTurn[]> {
   const { start, lookup, outbox, kept } = run;
-  const isOthers = turn.copied || isCopy(turn, run);
+  const isOrphan = turn.copied && run.orphans.has(turn.key);
+  const isOthers = isOrphan ? run.request.occasion !== 'backfill' : turn.copied || isCopy(turn, run);
   if (isOthers || lookup.isMuted(turn)) kept.remove(turn);
-  if (isOthers && run.orphans.has(turn.key)) kept.keep(turn, 'copied');
+  if (isOthers && isOrphan) kept.keep(turn, 'copied');
   if (isOthers) return [NOTHING_NEW];
   if (lookup.isMuted(turn)) return [];
   const wasTaken = lookup.wasTaken(turn) && lineOfEnd(turn) > start.lastLine;

@@ -34,6 +34,6 @@ function openFile(path: string, thread: 'main' | 'agent', sessionId: string): Tu
   const time = () => readFirstTime(path);
   const start = { line: 1, offset: 0, turnCount: 0, session: NO_SESSION_FACTS };
   const originals = new Originals(path);
-  const isHeldBy = (other: string, uuid: string | undefined) => originals.holds(other, uuid) ?? false;
+  const isHeldBy = (other: string, uuid: string | undefined) => originals.holds(other, uuid);
   return new TurnGrouper({ ...start, thread, sessionId, time, isHeldBy });
 }

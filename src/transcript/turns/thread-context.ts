@@ -12,8 +12,8 @@ export interface ThreadStart extends Position {
   readonly session: SessionFacts;
   /** The time of lines before any line that has one. */
   readonly time: () => number;
-  /** Whether a line that names another session is a copy: somebody else has it. */
-  readonly isHeldBy: (sessionId: string, uuid: string | undefined) => boolean;
+  /** Whether another session's transcript has a line, so that it is a copy here. Undefined if that transcript is gone. */
+  readonly isHeldBy: (sessionId: string, uuid: string | undefined) => boolean | undefined;
   /** Shared by the threads of one file. */
   readonly idOwners?: IdOwners;
 }
@@ -46,13 +46,17 @@ export class ThreadContext {
     return isRepeated;
   }
 
-  /** Whether the line is history that another session wrote. */
-  isCopied({ fields }: UserLine | AssistantLine): boolean {
+  /**
+   * Whether the line is history that another session wrote. If that one's transcript is gone, nobody else has the answers, so they
+   * stay in their turn.
+   */
+  isCopied({ kind, fields }: UserLine | AssistantLine): boolean {
     if (this.isAgent) return false;
     const { forkedFrom, sessionId, uuid } = fields;
     const requestedBy = 'requestSessionId' in fields ? fields.requestSessionId : undefined;
     const others = [forkedFrom?.sessionId, sessionId, requestedBy].filter((id) => id !== undefined);
-    return others.some((id) => id !== this.start.sessionId && this.start.isHeldBy(id, forkedFrom?.messageUuid ?? uuid));
+    const isHeldBy = (id: string) => this.start.isHeldBy(id, forkedFrom?.messageUuid ?? uuid) ?? kind === 'user';
+    return others.some((id) => id !== this.start.sessionId && isHeldBy(id));
   }
 
   addRequest({ fields: { id, params }, at, location }: RequestLine): void {

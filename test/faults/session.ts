@@ -128,7 +128,8 @@ export class Session {
 
   /** Begins with a line of another session, as early versions did after plan mode. */
   takeOver(origin: Session): void {
-    this.#append(this.#clock.next(), user('carry out the plan', { sessionId: origin.id }));
+    const [line = ''] = readFileSync(origin.path, 'utf8').split('\n');
+    appendFileSync(this.path, `${line}\n`);
   }
 
   get #ownPromptId(): string | undefined {

@@ -80,6 +80,57 @@ function lineage(observation: StoredObservation | undefined): string[] {
   return [`${observation.type} ${observation.name}`, ...lineage(parent)];
 }
 
+describe('a request of Claude Code itself that has a file as agents have', () => {
+  const end = () =>
+    workplace.hook({ session_id: SESSION, transcript_path: transcript(), hook_event_name: 'SessionEnd' });
+  const conversation = [
+    user('go', { uuid: 'u1', timestamp: at(0) }),
+    assistant('m1', [toolUse('t1', 'Bash')], { uuid: 'a1', parentUuid: 'u1', timestamp: at(1) }),
+  ];
+  const sidechain = (id: string) => ({ isSidechain: true, agentId: id });
+
+  test('is a trace of its own if it is a side question, without the conversation that its file begins with', async () => {
+    const id = 'aside_question-1a2b';
+    append(transcript(), ...conversation, user([toolResult('t1')], { uuid: 'r1', parentUuid: 'a1', timestamp: at(9) }));
+    append(transcript(), answer('m2', 10));
+    append(
+      agentPath(id),
+      ...conversation.map((line) => ({ ...line, ...sidechain(id) })),
+      user('<system-reminder>This is a side question</system-reminder>\n\nwhat now?', {
+        ...sidechain(id),
+        uuid: 'q1',
+        parentUuid: 'a1',
+        timestamp: at(5),
+      }),
+      assistant('side', 'soon', { ...sidechain(id), uuid: 's1', parentUuid: 'q1', timestamp: at(6) }),
+    );
+    await stop();
+    await end();
+    const messages = workplace.server.observations.flatMap(({ metadata }) => metadata.message_id ?? []);
+    expect(messages.toSorted()).toEqual(['m1', 'm2', 'side']);
+    expect(agentNamed(id)).toMatchObject({
+      name: 'Agent side question',
+      output: { content: 'soon' },
+      parentId: undefined,
+    });
+    expectEachSentOnce(workplace.server);
+  });
+
+  test('is a trace of its own if it is a compaction', async () => {
+    const id = 'acompact-1a2b';
+    append(transcript(), ...conversation.slice(0, 1), answer('m2', 3));
+    append(
+      agentPath(id),
+      user('Your task is to create a summary', { ...sidechain(id), uuid: 'q1', parentUuid: 'a0', timestamp: at(5) }),
+      assistant('summary', 'we did this', { ...sidechain(id), uuid: 's1', parentUuid: 'q1', timestamp: at(6) }),
+    );
+    await stop();
+    await end();
+    expect(agentNamed(id)).toMatchObject({ name: 'Agent compaction', output: { content: 'we did this' } });
+    expectEachSentOnce(workplace.server);
+  });
+});
+
 describe('an agent whose call was interrupted', () => {
   const rejected = (call: string, seconds: number) =>
     user([toolResult(call, 'The user rejected this', { is_error: true })], { timestamp: at(seconds) });

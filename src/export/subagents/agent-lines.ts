@@ -1,21 +1,31 @@
-import type { AgentFile } from '../../transcript/agents/agent-files.js';
+import { type AgentFile, copiesConversation } from '../../transcript/agents/agent-files.js';
 import { joinLines } from '../../transcript/agents/join-lines.js';
 import type { Line } from '../../transcript/file/line.js';
 import { readLines } from '../../transcript/file/lines.js';
+import { Originals } from '../../transcript/sessions/originals.js';
 import type { SessionRun } from '../session-run.js';
 
-type AgentRun = Pick<SessionRun, 'requests' | 'context'>;
+type AgentRun = Pick<SessionRun, 'request' | 'requests' | 'context'>;
 
 /** Reads the lines of all of an agent's files. Its requests are known until the next agent is read. */
-export function readAgentLines({ parts }: AgentFile, run: AgentRun): Iterable<Line> {
-  const { requests } = run;
+export function readAgentLines(file: AgentFile, run: AgentRun): Iterable<Line> {
+  const { requests, request } = run;
+  const originals = copiesConversation(file) ? new Originals(request.path) : undefined;
   requests?.beginAgent();
   return joinLines(
-    parts.map(({ path }) => {
-      const lines = readLogged(path, run);
+    file.parts.map(({ path, session }) => {
+      const lines = withoutCopies(readLogged(path, run), session, originals);
       return requests?.observeAgent(path, lines) ?? lines;
     }),
   );
+}
+
+/** What the main thread has is not the agent's own. */
+function* withoutCopies(lines: Iterable<Line>, session: string, originals: Originals | undefined) {
+  for (const line of lines) {
+    const uuid = 'fields' in line && 'uuid' in line.fields ? line.fields.uuid : undefined;
+    if (uuid === undefined || originals?.holds(session, uuid) !== true) yield line;
+  }
 }
 
 function* readLogged(file: string, { context: { log } }: AgentRun): Generator<Line, void, undefined> {

@@ -32,6 +32,18 @@ interface AgentPart {
 }
 
 const AGENT_FILE = /^agent-([\w-]+)\.jsonl$/;
+
+/** Requests of Claude Code itself that have a file as agents have. The file of a side question begins with a copy of the conversation. */
+const OWN_REQUESTS = { aside_question: 'side question', acompact: 'compaction' } as const;
+
+function findOwnRequest(agentId: string): string | undefined {
+  return Object.entries(OWN_REQUESTS).find(([name]) => agentId.startsWith(`${name}-`))?.[1];
+}
+
+/** Whether a file begins with lines of the main thread. */
+export function copiesConversation({ agentId }: AgentFile): boolean {
+  return findOwnRequest(agentId) === OWN_REQUESTS.aside_question;
+}
 const MAX_DEPTH = 3;
 
 /** The files of a session's subagents, in the folder named after the session. Workflows have subfolders there. */
@@ -169,8 +181,8 @@ function isBeforeAgentFolders(version: string): boolean {
 }
 
 /** Whether the file does not begin with the agent's beginning: its first line descends from a line of another file. */
-export function isContinuation({ parts: [{ path }] }: AgentFile): boolean {
-  return attempt(() => findFirstParent(path)) !== undefined;
+export function isContinuation({ agentId, parts: [{ path }] }: AgentFile): boolean {
+  return findOwnRequest(agentId) === undefined && attempt(() => findFirstParent(path)) !== undefined;
 }
 
 function findFirstParent(path: string): string | undefined {
@@ -220,7 +232,9 @@ function openAgentFile(path: string, session: string): AgentFile | undefined {
     changedAt: status.mtimeMs,
     workflowRunId,
     get meta() {
-      meta ??= attempt(() => readMeta(path.replace(/\.jsonl$/, '.meta.json'))) ?? {};
+      meta ??= attempt(() => readMeta(path.replace(/\.jsonl$/, '.meta.json'))) ?? {
+        agentType: findOwnRequest(agentId),
+      };
       return meta;
     },
   };

@@ -711,3 +711,44 @@ describe('what an agent did after /clear is not sent', () => {
     expect(received('a1')).toMatchObject(UNFINISHED);
   });
 });
+
+describe('a workflow that goes on after /clear', () => {
+  const RUN = 'wf_1a2b';
+  const stepFile = (session: string, id: string) =>
+    join(workplace.projects, project, session, 'subagents', 'workflows', RUN, `agent-${id}.jsonl`);
+  const stepLines = (id: string, from: number) => {
+    const own = (n: number) => ({ isSidechain: true, agentId: id, uuid: `${id}-${n}`, timestamp: at(from + n) });
+    return [user(`do ${id}`, own(1)), assistant(`${id}-m`, `${id} is done`, { ...own(2), parentUuid: `${id}-1` })];
+  };
+
+  test('is sent by a backfill with the steps in the folder of the new session, once, also by force', async () => {
+    project = '-work';
+    say(
+      OLD,
+      user('go', { uuid: 'go' }),
+      assistant('launch', [toolUse('call', 'Workflow')]),
+      user([toolResult('call', 'started')], { uuid: 'r', toolUseResult: { runId: RUN, status: 'async_launched' } }),
+      assistant('launched', 'launched'),
+    );
+    appendLines(stepFile(OLD, 's1'), ...stepLines('s1', 10));
+    chat(NEW, 1);
+    appendLines(stepFile(NEW, 's2'), ...stepLines('s2', 20));
+    workplace.letIdle();
+    const above = ({ traceId, parentId }: StoredObservation) =>
+      workplace.server.observations.find((each) => each.traceId === traceId && each.id === parentId)?.metadata.tool_id;
+    const steps = () =>
+      workplace.server.observations
+        .filter(({ type, metadata }) => type === 'agent' && metadata.agent_id !== undefined)
+        .map((step) => [step.metadata.agent_id, step.trace.sessionId, above(step), step.level])
+        .toSorted();
+    const expected = [
+      ['s1', OLD, 'call', 'DEFAULT'],
+      ['s2', OLD, 'call', 'DEFAULT'],
+    ];
+    await workplace.backfill('--all');
+    expect(steps()).toEqual(expected);
+    expectEachSentOnce(workplace.server);
+    await workplace.backfill('--all', '--force');
+    expect(steps()).toEqual(expected);
+  });
+});

@@ -66,6 +66,13 @@ export class AgentFiles {
         if (session !== this.session) this.#lookInto(join(folder, `${session}.jsonl`));
   }
 
+  /** Looks for steps of a workflow that went on in other sessions. */
+  followWorkflow(runId: string): void {
+    const folder = dirname(this.#run.request.path);
+    for (const session of this.#folders.findSessionsOfWorkflow(folder, runId))
+      if (session !== this.session) this.#lookInto(join(folder, `${session}.jsonl`));
+  }
+
   /** The other sessions of the project that have a file of an agent, or of the workflow in which it is a step. */
   findOtherSessions({ agentId, workflowRunId }: AgentFile): string[] {
     const project = dirname(this.#run.request.path);

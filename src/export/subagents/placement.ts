@@ -41,6 +41,11 @@ export class Placement {
     return workflow && { ...workflow, type: meta.agentType };
   }
 
+  /** The workflows that calls have started. */
+  listWorkflows(): string[] {
+    return [...this.entries.keys()].flatMap((key) => (key.startsWith(WORKFLOW) ? key.slice(WORKFLOW.length) : []));
+  }
+
   /** Whether an agent is unknown, or belongs to this call. */
   mayBeStartedBy(agentId: string, callId: string | undefined): boolean {
     return !this.entries.has(agentId) || this.entries.get(agentId)?.call === callId;
@@ -76,8 +81,10 @@ export class Placement {
   }
 }
 
+const WORKFLOW = 'workflow ';
+
 function workflowKey(runId: string): string {
-  return `workflow ${runId}`;
+  return WORKFLOW + runId;
 }
 
 function describeLaunch(call: ToolCall, trace: Trace, { redact }: BuildOptions): Launch {

@@ -208,6 +208,7 @@ export class Subagents {
   #follow(): void {
     const { occasion, continued } = this.#run.request;
     const followsAll = occasion === 'backfill' || continued !== undefined;
+    for (const runId of followsAll ? this.#placement.listWorkflows() : []) this.#files.followWorkflow(runId);
     for (const file of this.#files.list()) {
       const entry = this.#placement.find(file);
       if (!entry || file.workflowRunId !== undefined) continue;

@@ -25,6 +25,8 @@ function addUpColumns(used: Used): { [column in (typeof COLUMNS)[UsedKind]]: num
 
 /** Costs for a program. Learnt dollars are never part of `dollars`. */
 export function toRecord({ dollars, learntDollars, unpricedTokens, used, agentTokens, ...cache }: Costs) {
+  const { cacheSaved, unknownCacheReads, ...others } = cache;
+  others satisfies Readonly<Record<string, never>>;
   return {
     dollars: round(dollars),
     learntDollars: round(learntDollars),
@@ -32,8 +34,8 @@ export function toRecord({ dollars, learntDollars, unpricedTokens, used, agentTo
     tokens: countTokens(used),
     ...addUpColumns(used),
     subagentTokens: agentTokens,
-    learntCacheSavings: round(cache.cacheSaved),
-    cacheReadTokensWithoutPrice: cache.unknownCacheReads,
+    learntCacheSavings: round(cacheSaved),
+    cacheReadTokensWithoutPrice: unknownCacheReads,
   };
 }
 

@@ -4,7 +4,7 @@ import type { Observation, ObservationDraft } from '../model.js';
 import { type Figures, NO_FIGURES } from './figures.js';
 
 /** How a turn can end, and how that is said without repeating content. */
-const OUTCOMES = {
+export const OUTCOMES = {
   completed: { level: 'DEFAULT', words: 'completed' },
   interrupted: { level: 'WARNING', words: 'interrupted' },
   api_error: { level: 'ERROR', words: 'API error' },

@@ -5,14 +5,16 @@ type SkippedLine =
   | { readonly kind: 'attachment'; readonly type: string; readonly fields: AttachmentFields };
 
 const SKIPPED_TYPES = ['api-request-shape', 'api-request-blob', 'file-history-snapshot', 'file-history-delta'];
-const READ_ATTACHMENTS = [
+/** The attachments whose body is read. One of another type has no content and no time. */
+export const READ_ATTACHMENTS = [
   'queued_command',
   'max_turns_reached',
   'hook_additional_context',
   'hook_blocking_error',
   'hook_success',
   'hook_stopped_continuation',
-];
+] as const;
+export type ReadAttachment = (typeof READ_ATTACHMENTS)[number];
 const HEAD_BYTES = 256;
 /** The name by which requests refer to the body. */
 const HASH = /"(?:hash|shapeHash)":"([0-9a-f]{64})"/;
@@ -33,7 +35,8 @@ export function parseSkippedLine(bytes: Buffer): SkippedLine | undefined {
 /** Of most attachments only the link in the parent chain matters; the `uuid` comes after the body. */
 function parseSkippedAttachment(head: string, bytes: Buffer): SkippedLine | undefined {
   const [match, parentUuid, type = ''] = ATTACHMENT_HEAD.exec(head) ?? [];
-  if (match === undefined || READ_ATTACHMENTS.includes(type) || (type === 'file' && hasImage(bytes))) return undefined;
+  const isRead = READ_ATTACHMENTS.some((read) => read === type) || (type === 'file' && hasImage(bytes));
+  if (match === undefined || isRead) return undefined;
   const end = bytes.lastIndexOf(ATTACHMENT_END);
   if (end < 0) return undefined;
   const from = end + ATTACHMENT_END.length;

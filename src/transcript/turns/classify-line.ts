@@ -1,5 +1,6 @@
 import { extractText, hasToolResult, type MediaBlock, parseAttachedImage, splitTextAndMedia } from '../file/content.js';
 import type { AssistantLine, AttachmentLine, SystemLine, UserLine } from '../file/line.js';
+import { READ_ATTACHMENTS } from '../file/skipped-line.js';
 import { parseHookMessage } from './hook-message.js';
 import { COMMAND, isMarkedAsPrompt, parseBashOutput } from './prompt.js';
 import type { NoteContent } from './turn.js';
@@ -81,10 +82,11 @@ function classifySystemLine(line: SystemLine): ClassifiedLine {
 function classifyAttachment(line: AttachmentLine): ClassifiedLine {
   const image = parseAttachedImage(line.fields);
   if (image) return { role: 'attached-image', line, media: [image] };
-  if (line.type === 'max_turns_reached') return { role: 'note', line, note: { kind: 'max-turns' } };
-  const said = parseHookMessage(line.fields.attachment ?? {});
+  const type = READ_ATTACHMENTS.find((read) => read === line.type);
+  if (type === 'max_turns_reached') return { role: 'note', line, note: { kind: 'max-turns' } };
+  const said = type && parseHookMessage(type, line.fields.attachment ?? {});
   if (said) return { role: 'note', line, note: said };
-  if (line.type !== 'queued_command') return IGNORED;
+  if (type !== 'queued_command') return IGNORED;
   const { text: content, media } = splitTextAndMedia(line.fields.attachment?.prompt);
   return { role: 'note', line, note: { kind: 'absorbed-message', content, media } };
 }

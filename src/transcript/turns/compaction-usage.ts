@@ -68,7 +68,9 @@ function nameInAccount(model = ''): string {
 
 function addResponse(models: TokensByModel, { model, usage = {} }: Response): TokensByModel {
   const { input = 0, output = 0, cache_read_input_tokens: read = 0, ...writes } = sortTokens(usage);
-  const { input_cache_creation_5m: for5m = 0, input_cache_creation_1h: for1h = 0 } = writes;
+  const { input_cache_creation_5m: for5m = 0, input_cache_creation_1h: for1h = 0, ...unsplit } = writes;
+  const { cache_creation_input_tokens: _, ...others } = unsplit;
+  others satisfies Readonly<Record<string, never>>;
   return addTokens(models, nameInAccount(model), [input, output, read, for5m, for1h]);
 }
 

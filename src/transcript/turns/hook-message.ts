@@ -1,12 +1,16 @@
 import type { AttachmentFields } from '../file/schema.js';
+import type { ReadAttachment } from '../file/skipped-line.js';
 import type { NoteContent } from './turn.js';
 
 /**
  * What a hook of the user told the model, or why it ended the turn. What a Stop hook objects to has a line of its own, and what
  * a SessionStart hook says comes before any prompt.
  */
-export function parseHookMessage(fields: NonNullable<AttachmentFields['attachment']>): NoteContent | undefined {
-  const { type, hookEvent = '', hookName, toolUseID, content, blockingError, message } = fields;
+export function parseHookMessage(
+  type: ReadAttachment,
+  fields: NonNullable<AttachmentFields['attachment']>,
+): NoteContent | undefined {
+  const { hookEvent = '', hookName, toolUseID, content, blockingError, message } = fields;
   const hook = { name: hookName, toolUseId: hookEvent.includes('ToolUse') ? toolUseID : undefined };
   switch (type) {
     case 'hook_stopped_continuation':

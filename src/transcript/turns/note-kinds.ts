@@ -1,6 +1,10 @@
 import type { NoteContent } from './turn.js';
 
 interface NoteMeaning {
+  /** Whether it never comes after a built-in command, so that a command before it was a prompt. */
+  readonly impliesPrompt: boolean;
+  /** Whether the next prompt begins a turn of its own, even if no response has come. */
+  readonly separatesPrompts: boolean;
   /** Whether no more lines of the turn are expected after it. */
   readonly endsTurn?: boolean;
   /** Whether it only tells how a turn ended: if that turn does not count, it is of no interest to the next one. */
@@ -10,16 +14,17 @@ interface NoteMeaning {
 }
 
 export const NOTE_KINDS: { readonly [kind in NoteContent['kind']]: NoteMeaning } = {
-  compaction: {},
-  retry: { mayHideUsage: true },
-  'absorbed-message': {},
-  'stop-hook-feedback': {},
-  'hook-feedback': {},
-  'hook-context': {},
-  'hook-stop': { endsTurn: true, onlyTellsEnd: true },
-  'model-fallback': { mayHideUsage: true },
-  interrupt: { endsTurn: true, onlyTellsEnd: true, mayHideUsage: true },
-  'max-turns': { endsTurn: true, onlyTellsEnd: true },
-  nudge: { onlyTellsEnd: true, mayHideUsage: true },
-  'api-error': { endsTurn: true, mayHideUsage: true },
+  // A command can have asked for the compaction.
+  compaction: { impliesPrompt: false, separatesPrompts: true },
+  retry: { impliesPrompt: true, separatesPrompts: false, mayHideUsage: true },
+  'absorbed-message': { impliesPrompt: true, separatesPrompts: false },
+  'stop-hook-feedback': { impliesPrompt: true, separatesPrompts: false },
+  'hook-feedback': { impliesPrompt: true, separatesPrompts: false },
+  'hook-context': { impliesPrompt: true, separatesPrompts: false },
+  'hook-stop': { impliesPrompt: true, separatesPrompts: false, endsTurn: true, onlyTellsEnd: true },
+  'model-fallback': { impliesPrompt: true, separatesPrompts: false, mayHideUsage: true },
+  interrupt: { impliesPrompt: true, separatesPrompts: true, endsTurn: true, onlyTellsEnd: true, mayHideUsage: true },
+  'max-turns': { impliesPrompt: true, separatesPrompts: false, endsTurn: true, onlyTellsEnd: true },
+  nudge: { impliesPrompt: true, separatesPrompts: false, onlyTellsEnd: true, mayHideUsage: true },
+  'api-error': { impliesPrompt: true, separatesPrompts: true, endsTurn: true, mayHideUsage: true },
 };

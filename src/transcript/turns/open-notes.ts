@@ -23,10 +23,6 @@ export class OpenNotes {
     this.#own.push(note);
   }
 
-  has(kinds: readonly Note['kind'][]): boolean {
-    return this.#own.some(({ kind }) => kinds.includes(kind));
-  }
-
   /** Takes what the next turn takes over if this one does not count: all but how this one ended. */
   take(): Note[] {
     const taken = [...this.#inherited, ...this.#own.filter((note) => !tellsEnd(note))];

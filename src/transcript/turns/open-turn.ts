@@ -2,6 +2,7 @@ import { parseBlocks } from '../file/content.js';
 import type { ChainLine, Line, OtherLine, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
 import { type ClassifiedLine, type ConversationLine, classifyLine } from './classify-line.js';
+import { NOTE_KINDS } from './note-kinds.js';
 import type { OpenPrompt } from './prompt.js';
 import type { OwnPoint, TurnSoFar } from './resume-point.js';
 import { addFacts, addResponses, mayShowCompaction } from './session-facts.js';
@@ -81,12 +82,12 @@ export class OpenTurn {
 
   /** As long as there is nothing but prompts, the next prompt joins them. */
   get isUnanswered(): boolean {
-    return !this.#isAnsweredOr('api-error', 'interrupt', 'compaction');
+    return !this.#isAnsweredOr(({ kind }) => NOTE_KINDS[kind].separatesPrompts);
   }
 
   /** A turn without a response does not count, unless it ended without one: an empty answer writes no line. */
   get counts(): boolean {
-    return this.prompts.length > 0 && this.#isAnsweredOr('api-error');
+    return this.prompts.length > 0 && this.#isAnsweredOr(({ kind }) => kind === 'api-error');
   }
 
   /**
@@ -301,9 +302,9 @@ export class OpenTurn {
     this.#settledTo = point.to;
   }
 
-  /** Whether there is more than prompts: a response, the turn's end, or a note of one of these kinds. */
-  #isAnsweredOr(...kinds: readonly Note['kind'][]): boolean {
+  /** Whether there is more than prompts: a response, the turn's end, or such a note. */
+  #isAnsweredOr(isSuch: (note: Note) => boolean): boolean {
     const isAnswered = !this.#content.responses.isEmpty || this.#endLine > 0 || this.#content.hasCopiedResponse;
-    return isAnswered || this.#content.notes.has(kinds);
+    return isAnswered || this.#content.notes.own.some(isSuch);
   }
 }

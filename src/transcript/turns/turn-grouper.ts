@@ -2,6 +2,7 @@ import type { AssistantLine, ChainLine, Line, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
 import { type Branch, Branches } from './branches.js';
 import { type ClassifiedLine, type ConversationLine, classifyLine } from './classify-line.js';
+import { NOTE_KINDS } from './note-kinds.js';
 import { OpenTurn } from './open-turn.js';
 import { type ResumePoint, type SettledPart, soFar, type TurnSoFar } from './resume-point.js';
 import { markAccountAsShared } from './session-facts.js';
@@ -317,8 +318,7 @@ function parentOf({ kind, fields }: ChainLine): string | undefined {
 /** Whether the line would not come after a built-in command, so that a command before it was a prompt. */
 function impliesPrompt(classified: ClassifiedLine): boolean {
   if (classified.role === 'meta') return classified.media.length > 0;
-  // A command can have asked for the compaction.
-  if (classified.role === 'note') return classified.note.kind !== 'compaction';
+  if (classified.role === 'note') return NOTE_KINDS[classified.note.kind].impliesPrompt;
   return ['prompt', 'command', 'command-of-prompt', 'response', 'skill-body', 'attached-image'].includes(
     classified.role,
   );

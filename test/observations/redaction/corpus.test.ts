@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createRedactor } from '../../../src/observations/redaction/redact.js';
+import { MARKED_TOKENS, TOKENS } from '../../../src/observations/redaction/tokens.js';
 import { HARMLESS, SECRET_TOKENS, SECRETS, SURROUNDINGS } from './corpus.js';
 
 const redact = createRedactor([]);
@@ -30,6 +31,19 @@ test('every form of a token is redacted in all that may surround it', () => {
     SECRET_TOKENS.map((token) => ({ before: before + token + after, after: `${before}[redacted]${after}` })),
   );
   expectRedacted(cases, 'whatever is around them');
+});
+
+const PATTERNS = [...TOKENS, ...MARKED_TOKENS.map(({ token }) => token.source)];
+
+test('every pattern of a token has a sample in the corpus', () => {
+  const isMatched = (pattern: string) =>
+    SECRET_TOKENS.some((token) => new RegExp(pattern).exec(token)?.[0].length === token.length);
+  expect(PATTERNS.filter((pattern) => !isMatched(pattern))).toEqual([]);
+});
+
+test('every quantifier in the pattern of a token has an upper bound', () => {
+  const withoutCharacters = (pattern: string) => pattern.replaceAll(/\\./g, '').replaceAll(/\[[^\]]*\]/g, '');
+  expect(PATTERNS.filter((pattern) => /[*+]|\{\d+,\}/.test(withoutCharacters(pattern)))).toEqual([]);
 });
 
 test('what is redacted is not changed again', () => {

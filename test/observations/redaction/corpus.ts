@@ -180,6 +180,22 @@ export const SECRET_TOKENS: readonly string[] = [
   `rh-api-${UUID}`,
   `sc_${lower(20)}.${lower(5)}.acc_${lower(20)}.${letters(60)}`,
   `123456789012345|${letters(27)}`,
+  `wandb_v1_${letters(77)}`,
+  `GR1348941${letters(20)}`,
+  `1//0${letters(60)}`,
+  `AKID${letters(32)}`,
+  `SCW${upper(17)}`,
+  `AQVN${letters(38)}`,
+  `napi_${lower(64)}`,
+  `sk_${hex(48)}`,
+  `EAAA${letters(60)}`,
+  `FLWSECK-${hex(32)}-X`,
+  `FLWSECK_TEST-${hex(32)}-X`,
+  `tfp_${letters(44)}_${letters(14)}`,
+  `thog-secret-${hex(32)}`,
+  `rdme_${lower(70)}`,
+  `sl.${letters(135)}`,
+  `${letters(76)}AZDO${letters(4)}`,
 ];
 
 /** What may surround a token without being part of it. */

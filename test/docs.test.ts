@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path/posix';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { SETTING_NAMES, variableNames } from '../src/config/settings-table.js';
+import { OUTCOMES } from '../src/observations/build/ending.js';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
@@ -36,6 +37,12 @@ function findBrokenLinks(page: string, text: string): string[] {
   });
 }
 
+/** The links of a page whose text is the end of another path than that of the file. */
+function findMisnamedLinks(text: string): string[] {
+  const links = text.matchAll(/\[`([\w./-]+\.\w+)`\]\(([^)#\s]+)/g);
+  return Array.from(links).flatMap(([link, named, path]) => (`/${path}`.endsWith(`/${named}`) ? [] : [link]));
+}
+
 describe('the documentation', () => {
   test('has these pages, among others', () => {
     expect(PAGES).toEqual(expect.arrayContaining(['README.md', 'bench/README.md', 'docs/architecture.md']));
@@ -43,6 +50,25 @@ describe('the documentation', () => {
 
   test.each(PAGES)('%s links to files and headings that exist', (page) => {
     expect(findBrokenLinks(page, read(page))).toEqual([]);
+  });
+
+  test.each(PAGES)('%s gives a file that it links its own name', (page) => {
+    expect(findMisnamedLinks(read(page))).toEqual([]);
+  });
+
+  test('has all outcomes of a turn', () => {
+    const [, list = ''] = /^- \*\*`outcome`\*\* is ([^.]+)\./m.exec(read('docs/how-it-works.md')) ?? [];
+    const named = Array.from(list.matchAll(/`(\w+)`/g), ([, outcome]) => outcome);
+    expect(named.toSorted()).toEqual(Object.keys(OUTCOMES).toSorted());
+  });
+
+  test('names recordings that exist', () => {
+    const named = Array.from(
+      read('docs/claude-code.md').matchAll(/`([a-z]-[a-z]\w+|v\d[\d.]+-\w+)`/g),
+      ([, name = '']) => name,
+    );
+    expect(named).toEqual(expect.arrayContaining(['p-simple', 'v2.1.90-simple']));
+    expect(named.filter((name) => !existsSync(join(ROOT, 'fixtures/recorded', name)))).toEqual([]);
   });
 
   test.each(PAGES)('%s names npm scripts and settings that exist', (page) => {
@@ -60,6 +86,12 @@ describe('the documentation', () => {
     expect(README).toMatch(/^npm start\b/m);
     expect(README).toMatch(/^npm test\b/m);
   });
+});
+
+test('a link with the name of another file is seen', () => {
+  const good = '[`install.md`](docs/install.md#a) [`docs/x.ts`](../docs/x.ts) [`src/`](other) [text](x.ts)';
+  expect(findMisnamedLinks(good)).toEqual([]);
+  expect(findMisnamedLinks('[`a.ts`](src/b.ts) [`b.ts`](ab.ts)')).toEqual(['[`a.ts`](src/b.ts', '[`b.ts`](ab.ts']);
 });
 
 test('a link to a missing file or heading is seen', () => {

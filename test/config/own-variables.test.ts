@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { saveInstalledDestination } from '../../src/config/installed-destinations.js';
 import { dropForeignVariables } from '../../src/config/own-variables.lazy.js';
-import { LAUNCHER_VARIABLES, NODE_START_VARIABLES } from '../../src/config/platform.js';
+import { LAUNCHER_VARIABLES, NODE_START_VARIABLES, STATE_PLACES } from '../../src/config/platform.js';
 import { SETTING_NAMES, whenOfProject } from '../../src/config/settings-table.js';
 import { writeFolderSettings } from '../support/claude-session.js';
 import { removeFolder } from '../support/remove-folder.js';
@@ -236,8 +236,19 @@ describe('a restriction of a project', () => {
   });
 });
 
-test('the launcher and Node have the same list of what acts before Node can look', () => {
+describe('the launcher', () => {
   const launcher = readFileSync(fileURLToPath(new URL('../../src/commands/hook/hook.sh', import.meta.url)), 'utf8');
-  const [, list = ''] = /for name in ([A-Z0-9_\s\\]+);/.exec(launcher) ?? [];
-  expect(list.split(/[\s\\]+/)).toEqual([...NODE_START_VARIABLES, ...LAUNCHER_VARIABLES]);
+
+  test('has the same list as Node of what acts before Node can look', () => {
+    const [, list = ''] = /for name in ([A-Z0-9_\s\\]+);/.exec(launcher) ?? [];
+    expect(list.split(/[\s\\]+/)).toEqual([...NODE_START_VARIABLES, ...LAUNCHER_VARIABLES]);
+  });
+
+  test('holds back each variable that says where the state is, and knows that it has', () => {
+    const places = STATE_PLACES.map(({ variable }) => (variable === 'USERPROFILE' ? 'HOME' : variable));
+    expect(LAUNCHER_VARIABLES).toEqual(expect.arrayContaining(places));
+    const [, check = ''] = /^is_held_folder\(\) \{(.*?)^\}/ms.exec(launcher) ?? [];
+    const held = Array.from(check.matchAll(/HOOK_SH_HELD_(\w+)/g), ([, name]) => name);
+    expect(held.toSorted()).toEqual(places.toSorted());
+  });
 });

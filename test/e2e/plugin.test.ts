@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { assembleMarketplace } from '../../scripts/marketplace.js';
-import { LIVE_HOOK_SECONDS } from '../../src/config/claude-hooks.js';
+import { HOOK_SECONDS, LIVE_HOOK_SECONDS } from '../../src/config/claude-hooks.js';
 import { readSettings } from '../../src/config/settings.js';
 import { version } from '../../src/shared/version.js';
 import { LangfuseServer, PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
@@ -45,15 +45,13 @@ describe('the plugin', () => {
     expect(offered).toMatchObject([{ name, source: './plugin' }]);
   });
 
-  test('registers the hooks of hooks.example.json, and that of turns that are followed, with the same timeouts', () => {
-    const timeouts = (path: string) =>
-      Object.entries(hooksIn(path)).map(
-        ([event, [{ hooks }]]) => [event, hooks.map(({ timeout }) => timeout)] as const,
-      );
-    const live = Object.entries(LIVE_HOOK_SECONDS).map(([event, seconds]) => [event, [seconds]]);
-    expect(timeouts(join(plugin, 'hooks', 'hooks.json')).toSorted()).toEqual(
-      [...timeouts(join(ROOT, 'hooks.example.json')), ...live].toSorted(),
-    );
+  test('registers the hooks of every installation, and that of turns that are followed, with the same timeouts', () => {
+    const timeouts = Object.entries(pluginHooks()).map(([event, [{ hooks }]]) => [
+      event,
+      hooks.map((hook) => hook.timeout),
+    ]);
+    const seconds = Object.entries({ ...HOOK_SECONDS, ...LIVE_HOOK_SECONDS }).map(([event, each]) => [event, [each]]);
+    expect(Object.fromEntries(timeouts)).toEqual(Object.fromEntries(seconds));
   });
 
   // With an unknown key, such as `options`, the plugin does not load (2.1.90 to 2.1.197).

@@ -2,28 +2,28 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type DestinationConfig, readSettings } from '../../src/config/settings.js';
 import type { OpenDestination } from '../../src/langfuse/destination.js';
 import { findTarget, openDestination } from '../../src/langfuse/open-destination.js';
+import { DESTINATIONS } from '../support/destinations.js';
 import { LangfuseServer, langfuseAt, type Misbehaviour } from '../support/langfuse-server.js';
 import { send, someOutgoing } from '../support/traces.js';
 
-const KEYS = { LANGFUSE_PUBLIC_KEY: 'pk', LANGFUSE_SECRET_KEY: 'sk' };
 /** Too late for a second attempt. */
 const LATER = { 'retry-after': '60' };
 const EVERYTHING = { CC_LANGFUSE_SCORES: 'true', CC_LANGFUSE_MEDIA: 'true' };
 
-test.each([
-  ['Langfuse', KEYS],
-  ['a Collector', { CC_LANGFUSE_OTLP_URL: 'http://127.0.0.1:9/v1/traces' }],
-])('what the settings allow to be built for %s is what it takes', async (_, env) => {
-  const { destination: config, scores, media } = await readSettings({ ...env, ...EVERYTHING });
-  if (!config) throw new Error('the settings name no destination');
-  const destination = await openDestination(config, '');
-  expect({ scores, media }).toEqual({
-    scores: destination.sendScores !== undefined,
-    media: destination.uploadMedia !== undefined,
-  });
-  expect(findTarget(config).langfuse !== undefined).toBe(scores);
-  await destination.close();
-});
+test.each(Object.entries(DESTINATIONS))(
+  'what the settings allow to be built for %s is what it takes',
+  async (_, env) => {
+    const { destination: config, scores, media } = await readSettings({ ...env, ...EVERYTHING });
+    if (!config) throw new Error('the settings name no destination');
+    const destination = await openDestination(config, '');
+    expect({ scores, media }).toEqual({
+      scores: destination.sendScores !== undefined,
+      media: destination.uploadMedia !== undefined,
+    });
+    expect(findTarget(config).langfuse !== undefined).toBe(scores);
+    await destination.close();
+  },
+);
 
 describe('the health of a destination', () => {
   let server: LangfuseServer;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { buildAbsoluteCommands, buildCommand, findLastingPath } from '../../../src/commands/setup/program-path.js';
-import { findOwnHooks } from '../../../src/config/claude-hooks.js';
+import { findOwnHooks, HOOK_SECONDS, LIVE_HOOK_SECONDS } from '../../../src/config/claude-hooks.js';
 
 let folder: string;
 
@@ -100,6 +100,14 @@ describe('the command that install registers', () => {
       expect(buildCommand('Stop', { ...start, node: '/bin/node', platform, claudeVersion })).toEqual({
         command: 'exec "/opt/cc-langfuse/dist/hook.sh" Stop "/bin/node"',
       });
+  });
+
+  test.each(['linux', 'darwin', 'win32'] as const)('is recognised as its own on %s, for each event', (platform) => {
+    for (const claudeVersion of [undefined, '2.1.138', '2.1.139'])
+      for (const event of Object.keys({ ...HOOK_SECONDS, ...LIVE_HOOK_SECONDS })) {
+        const hook = buildCommand(event, { ...start, platform, claudeVersion });
+        expect(findOwnHooks({ hooks: { [event]: [{ hooks: [hook] }] } })).toHaveLength(1);
+      }
   });
 
   test.each(['my code', "o'brien", 'a"b', 'a\\b', 'a`id`', 'a$HOME', 'tools\\'])(

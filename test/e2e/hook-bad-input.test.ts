@@ -186,7 +186,7 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
     expect(await workplace.hook(payload())).toMatchObject(quietly);
     expect([...workplace.server.arrivals.values()]).toEqual([2, 2, 1, 1]);
     const [entry] = workplace.log;
-    expect(entry?.msg).toBe('how far a session was sent could not be read, it is sent again');
+    expect(entry?.msg).toBe('the progress of a session could not be read, so it is sent again');
     expect(readFileSync(String(entry?.keptAs), 'utf8')).toBe('{"half":');
   });
 

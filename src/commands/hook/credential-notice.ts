@@ -26,7 +26,7 @@ export function takeNotice(env: NodeJS.ProcessEnv, sessionId: string): string | 
   return `cc-langfuse: ${problem}. Nothing is exported. ${advice}`;
 }
 
-/** Saves for the next hook why nothing can be sent with these settings, or that it no longer is so. */
+/** Tells the next hook why nothing can be sent with these settings, or that something can again. */
 export function saveRefusal(folder: string, refusal: string | undefined, env: NodeJS.ProcessEnv): void {
   const path = join(folder, REFUSED);
   if (refusal === undefined) rmSync(path, { force: true });

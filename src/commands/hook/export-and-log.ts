@@ -2,10 +2,7 @@ import type { ExportContext, ExportRequest } from '../../export/export-request.j
 import { exportSession } from '../../export/session.js';
 import type { Lock } from '../../state/lock.js';
 
-/**
- * What became of an export. What is `unsent`, the state keeps; what is `broken` is on this machine; at a `busy` session another run
- * was at work all the time.
- */
+/** `unsent`: a later run sends it. `broken`: it failed on this machine. `busy`: another run held the lock all the time. */
 type Result = 'done' | 'unsent' | 'broken' | 'busy';
 
 /** A failure is logged and never holds up Claude Code. */

@@ -13,7 +13,7 @@ const STDIN_WAIT_MS = 5_000;
 /** How long to wait for another follower to end. One that goes on sees the new prompt in the file before it counts as idle. */
 const HANDOVER_MS = 5_000;
 
-/** Follows the session that stdin names, and sends what is final of its turns while they run. Never fails and prints nothing. */
+/** Follows the session that stdin names: sends the final parts of its turns while they run. Never fails and prints nothing. */
 export async function follow(env: NodeJS.ProcessEnv): Promise<void> {
   const settings = await readSettings(env);
   const log = openLog(stateFolder(env), settings);

@@ -12,12 +12,12 @@ import { findAgentFiles } from '../../transcript/agents/agent-files.js';
 import { locateTranscript } from '../../transcript/sessions/related-sessions.js';
 
 const POLL_MS = 2_000;
-/** A pass holds the session's lock, for which a hook may be waiting. What it has not sent by then, the next one sends. */
+/** A pass holds the session's lock, and a hook may be waiting for it. The next pass sends the rest. */
 const PASS_MS = 5_000;
 /** An export of a long session, or of many agents, must not follow the last one at once. */
 const REST = 10;
 const LONGEST_REST_MS = 6_000;
-/** An agent counts as over some time after the result of its call, and no line says so. */
+/** An agent counts as over some time after the result of its call, without another line. */
 const LAST_LOOK_MS = 3_000;
 const FIRST_PAUSE_MS = 4_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
@@ -43,8 +43,8 @@ interface Followed {
 }
 
 /**
- * Exports what is final of a session's turns while they run, a few seconds after it was written. It holds the session's lock only
- * while it does so, and leaves to the hooks whatever ends a turn.
+ * Exports the final parts of a session's turns while they run, a few seconds after they were written. It holds the session's lock
+ * only while it exports. Ending a turn is left to the hooks.
  */
 export class Follower {
   readonly #followed: Followed;
@@ -134,7 +134,7 @@ export class Follower {
       if (outage && destination.health.isHealthy) forgetOutage(folder, destinationId);
       return { isDone: true, restMs };
     }
-    // Of what was not acknowledged, nobody knows which agent it belongs to.
+    // Nobody knows to which agent the unacknowledged part belongs.
     this.#agentsRead.clear();
     this.#failures += 1;
     if (destination.health.trouble?.kind === 'outage') rememberOutage(folder, destinationId, Date.now());

@@ -13,7 +13,7 @@ export function isStop(event: string | undefined): boolean {
   return event === 'Stop' || event === 'StopFailure';
 }
 
-/** What a Stop says, without anything that was said; undefined of an event that ends no turn. */
+/** What a Stop says, without the answer's words. Undefined if the event ends no turn. */
 export function describeStop(payload: HookPayload, run: RunIdentity, at: number, bytes: number): Stop | undefined {
   const { hook_event_name: name, prompt_id: promptId, last_assistant_message: text } = payload;
   const { stop_hook_active: isAfterFeedback = false, background_tasks: tasks = [] } = payload;

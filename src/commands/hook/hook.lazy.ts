@@ -59,7 +59,7 @@ interface HookRun {
   readonly log: Log;
 }
 
-/** Exports what Langfuse does not have yet of the session that stdin names. Never fails and prints nothing. */
+/** Exports the session that stdin names, as far as Langfuse does not have it yet. Never fails and prints nothing. */
 export async function hook({ env: passed, ignored, reader }: OwnVariables, worker?: Worker): Promise<void> {
   const startedAt = Date.now();
   const settingsReader = reader ?? new SettingsReader();
@@ -95,7 +95,7 @@ async function handleEvent(run: HookRun): Promise<void> {
   const { session_id: sessionId, hook_event_name: event } = payload;
   for (const { text } of settings.problems) log.warn(text);
   const state = new StateStore(folder, (keptAs) =>
-    log.error('how far a session was sent could not be read, it is sent again', { keptAs }),
+    log.error('the progress of a session could not be read, so it is sent again', { keptAs }),
   );
   const workedIn = env.CLAUDE_PROJECT_DIR || payload.cwd;
   const there = workedIn === undefined ? undefined : await readHookSettings(env, workedIn, run.settingsReader);
@@ -197,7 +197,7 @@ async function recordEvent(
   return { bytes };
 }
 
-/** In a quick headless session, the worker that records its beginning can start later than what waits at its end. */
+/** In a quick headless session, the worker of SessionStart can be slower than SessionEnd in front. */
 async function waitForRun(sessionId: string, state: StateStore, startedAt: number): Promise<void> {
   const isKnown = () => {
     const known = attempt(() => state.readSession(sessionId));
@@ -206,7 +206,7 @@ async function waitForRun(sessionId: string, state: StateStore, startedAt: numbe
   while (!isKnown() && Date.now() < startedAt + RUN_WAIT_MS) await sleep(RUN_POLL_MS);
 }
 
-/** Whether only the user can end it. */
+/** Whether only the user can do something about it. */
 const IS_FOR_USER: { readonly [code in FailureCode]: boolean } = { rules: true, 'key command': true, other: false };
 
 /** Lets the next hook say in the terminal why nothing is sent: the rules for redaction, the keys or what prints them, or the URL. */
@@ -263,7 +263,7 @@ async function exportPrevious(
       ? undefined
       : findPreviousSession(path, sessionId),
   );
-  // Of one that no hook has seen, nothing says that it was traced.
+  // If no hook has seen that session, nothing says that it was traced.
   if (!previous || state.readSession(previous.sessionId) === undefined) return;
   await recordEnd({ session_id: previous.sessionId, transcript_path: previous.path }, state);
   await exportAndLog(
@@ -286,7 +286,7 @@ async function recoverOthers({ payload, folder }: HookRun, state: StateStore, co
   removeDeleted(folder, state, Date.now());
 }
 
-/** That keys are missing, the next hook sees itself. */
+/** The next hook sees by itself that keys are missing. */
 const IS_TOLD: { readonly [kind in ProblemKind]: boolean } = {
   missing: false,
   'bad value': true,

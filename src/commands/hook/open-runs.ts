@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { sessionFolder } from '../../state/store.js';
 
-// An empty file in the folder of each session that has a run which goes on. With tracing off, a hook only looks whether there is one.
+// A session with an open run has an empty file in its folder. With tracing off, a hook only looks for that file.
 
 function markPath(stateFolder: string, sessionId: string): string {
   return join(sessionFolder(stateFolder, sessionId), 'open');

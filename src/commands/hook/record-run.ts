@@ -39,7 +39,7 @@ export async function recordStart(
   await record({ kind: 'start', at: Date.now(), after, source, run, alive }, known, payload, state);
 }
 
-/** Records that a run has ended; without one, whichever goes on. Returns whether none goes on then. */
+/** Records the end of a run; if none is given, of the open one. Returns whether no run is open then. */
 export async function recordEnd(transcript: Transcript, state: SessionState, run?: RunIdentity): Promise<boolean> {
   const known = state.readSession(transcript.session_id);
   if (!known) return true;
@@ -64,7 +64,7 @@ export async function recordOptOut(payload: HookPayload, state: SessionState, by
   await record({ kind: 'off', at: Date.now(), after }, known, payload, state);
 }
 
-/** Mutes a session from the beginning of a run, or from what is known of it on if nobody saw that, unless it is muted already. */
+/** Mutes a session from the beginning of a run. If nobody saw that, from the last turn that is known to be over. */
 export async function recordMute(
   payload: HookPayload,
   { process }: RunIdentity,
@@ -74,7 +74,7 @@ export async function recordMute(
   const { session_id: sessionId, hook_event_name: event, source } = payload;
   const known = state.readSession(sessionId) ?? newSession(sessionId);
   const isStart = event === 'SessionStart' && source !== 'compact';
-  // If it is not muted although this process has muted it, the user has ended that.
+  // If this process has muted it before, and it is not muted now, the user has ended that.
   const isKnown = known.mutes.some((mute) => mute.process === process);
   if (isKnown && (isMutedNow(known.mutes) || !isStart)) return;
   const after = isStart ? placeOfStart(payload, bytes) : findTracedEnd(known, payload, state);
@@ -93,8 +93,8 @@ async function record(fact: Fact, known: Session, transcript: Transcript, state:
 }
 
 /**
- * An ended run is not looked at again, so if some of it has not been read, the state says so until a hook has: the one that ends it
- * may be killed.
+ * Nobody looks at an ended run again. So if a part of it has not been read yet, the state says so until a hook has read it: the hook
+ * that ends the run may be killed.
  */
 function describeLeft(
   { destination, from, to = from }: Session['runs'][number],

@@ -17,11 +17,11 @@ interface LocatedSession {
 }
 
 /**
- * Yields other sessions that have something to be sent to a destination: those whose transcript, or an agent's, is idle (last changed
- * before `idleBefore`) and contains more than was read, then those whose last run failed. Only sessions that the state knows: what
- * ran with tracing off, or before the installation, is never sent unasked.
+ * Yields other sessions that have something to send to a destination. First come those whose files are idle (last changed before
+ * `idleBefore`) and have grown since they were read, then those whose last run failed. Sessions that the state does not know ran with
+ * tracing off or before the installation: they are never sent unasked.
  *
- * None blocks the others, although a failure may end the recovery: a session that fails comes later in the next run.
+ * A session that fails comes later in the next run, so that it does not block the others.
  */
 export function* findRecoverable(
   folder: string,
@@ -31,7 +31,7 @@ export function* findRecoverable(
   idleBefore: number,
 ): Generator<LocatedSession & { readonly replacesFailedDestination: boolean }, void, undefined> {
   const files = listDue(folder, own.sessionId);
-  // What is sent before they are corrected would pass their turns by.
+  // Sending before they are corrected would pass their turns by.
   const mistaken = new Map(
     findMistaken(files, folder, state, own, destinationId).map((each) => [each.sessionId, each]),
   );
@@ -48,7 +48,7 @@ export function* findRecoverable(
   yield* findFailed([...mistaken.values()], true);
 }
 
-/** Whether a Stop has been left whose turn nobody has sent. */
+/** Whether nobody has sent the turn of a Stop. */
 function isWaiting(entry: Entry, destinationId: string): boolean {
   return listWaiting(entry, destinationId).length > 0;
 }
@@ -74,8 +74,8 @@ function* findFailed(failed: readonly DueEntry[], replacesFailedDestination: boo
 }
 
 /**
- * Sessions of the same folder that wait for keys, or for a server that has never answered: there the same settings apply, so if those
- * of the other session were wrong, these correct them.
+ * Sessions of the same folder that wait for keys, or for a server that has never answered. The same settings apply there, so this
+ * session's settings correct theirs.
  */
 function findMistaken(files: DueFiles, folder: string, state: StateStore, own: LocatedSession, destinationId: string) {
   const others = [...files.keys()].filter((each) => each !== destinationId);

@@ -3,7 +3,7 @@ import { forgetOutage, hasAcknowledged, isOngoing, readOutage, rememberOutage } 
 
 /** During an outage somebody waits no longer than this. It is enough to find that the server works again. */
 const DURING_OUTAGE_MS = 1_500;
-/** A request without an answer for this long is taken for a hanging one, once a run in front would have given up. */
+/** Once a run in front would have given up, a request counts as hanging after this long without an answer. */
 const HANGING_MS = 1_000;
 /** A destination that worked before is said to be wrong only after this long: until then, waiting is all that the user could do. */
 const LONG_OUTAGE_MS = 24 * 60 * 60_000;
@@ -39,9 +39,9 @@ export class ServerHealth {
     this.#id = id;
     const outage = worker ? undefined : readOutage(folder, id);
     this.deadline = isOngoing(outage, startedAt) ? Math.min(deadline, startedAt + DURING_OUTAGE_MS) : deadline;
-    // What another process remembers meanwhile, the next run forgets.
+    // If another process remembers an outage meanwhile, the next run forgets it.
     this.#isForgotten = !worker && outage === undefined;
-    // A run in front may be waiting for this worker to let go of the session, and cannot know why it does not.
+    // A run in front may be waiting for this worker's lock, and cannot know why the worker keeps it.
     if (worker) this.#watchIn(startedAt + settings.timeoutMs - Date.now());
   }
 

@@ -13,7 +13,7 @@ import { hasTranscript } from './hook-event.js';
 /** How many workers send to a destination at a time. More would only fill the memory while the server hangs. */
 const WORKERS_AT_ONCE = 4;
 
-/** The right of a worker to work, until it releases both. */
+/** A worker needs both, and releases both. */
 interface WorkerLocks {
   readonly session: Lock;
   readonly slot: Lock;
@@ -53,7 +53,7 @@ async function takeSlot(folder: string, destination: string): Promise<Lock | und
   return undefined;
 }
 
-/** Exports what became due while the last worker that could have seen it released its locks. */
+/** Exports sessions that became urgent while the last worker was releasing its locks. */
 export async function exportUrgent(folder: string, context: ExportContext): Promise<void> {
   const tried = new Set<string>();
   for (;;) {

@@ -119,15 +119,17 @@ const NOTHING_NEW: BuiltTurn = { children: [], started: [], change: {} };
 
 /** Builds a turn under the settings of its run. If another session exports the turn, there is nothing to send. */
 async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Promise<BuiltTurn[]> {
-  const { start, lookup, outbox, kept } = run;
+  const { lookup, outbox, kept } = run;
   const isOrphan = turn.copied && run.orphans.has(turn.key);
-  const isOthers = isOrphan ? run.request.occasion !== 'backfill' : turn.copied || isCopy(turn, run);
-  if (isOthers || lookup.isMuted(turn)) kept.remove(turn);
-  if (isOthers && isOrphan) kept.keep(turn, 'copied');
-  if (isOthers) return [NOTHING_NEW];
-  if (lookup.isMuted(turn)) return [];
-  const wasTaken = lookup.wasTaken(turn) && lineOfEnd(turn) > start.lastLine;
-  if ((lookup.mayTake(turn) || wasTaken) && isOfAnotherSession(turn, run)) {
+  if (isOrphan && run.request.occasion !== 'backfill') {
+    kept.keep(turn, 'copied');
+    return [NOTHING_NEW];
+  }
+  if (!isOrphan && (turn.copied || isCopy(turn, run))) {
+    kept.remove(turn);
+    return [NOTHING_NEW];
+  }
+  if (lookup.isMuted(turn) || isLeftToAnother(turn, run)) {
     kept.remove(turn);
     return [];
   }
@@ -140,6 +142,13 @@ async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Pro
   }
   if (settings.hold !== undefined) outbox.hold(settings.hold);
   return settings.hold === undefined ? [build(turn, runs, settings, taken, run)] : [];
+}
+
+/** Whether another session decides about a turn of no run, or did when a backfill took it. */
+function isLeftToAnother(turn: Turn, run: ExportRun): boolean {
+  const { lookup, start } = run;
+  const wasTaken = lookup.wasTaken(turn) && lineOfEnd(turn) > start.lastLine;
+  return (lookup.mayTake(turn) || wasTaken) && isOfAnotherSession(turn, run);
 }
 
 /** Whether a turn without a mark was copied from another session. */

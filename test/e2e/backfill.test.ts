@@ -302,6 +302,14 @@ describe('lines that name another session', () => {
     ]);
   });
 
+  test('are this one’s if its file begins in the middle of a turn of that session, which is gone', async () => {
+    writeTranscript(own, [...turn(1, inOther, inOther).slice(1), ...turn(2, inOther, inOther)]);
+    await workplace.backfill('--all');
+    expect(workplace.server.roots.map(({ output }) => output)).toEqual(
+      [1, 2].map((n) => ({ role: 'assistant', content: `answer ${n}` })),
+    );
+  });
+
   test('are this one’s if only a prompt names that session, which does not have it', async () => {
     writeTranscript(other, turn(0, inOther, inOther));
     writeTranscript(own, [...turn(1, inOther, { sessionId: own }), ...turn(2, { sessionId: own }, { sessionId: own })]);

@@ -55,7 +55,8 @@ export class ThreadContext {
     const { forkedFrom, sessionId, uuid } = fields;
     const requestedBy = 'requestSessionId' in fields ? fields.requestSessionId : undefined;
     const others = [forkedFrom?.sessionId, sessionId, requestedBy].filter((id) => id !== undefined);
-    const isHeldBy = (id: string) => this.start.isHeldBy(id, forkedFrom?.messageUuid ?? uuid) ?? kind === 'user';
+    const isPrompt = kind === 'user' && uuid !== undefined;
+    const isHeldBy = (id: string) => this.start.isHeldBy(id, forkedFrom?.messageUuid ?? uuid) ?? isPrompt;
     return others.some((id) => id !== this.start.sessionId && isHeldBy(id));
   }
 

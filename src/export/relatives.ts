@@ -58,12 +58,15 @@ function findShared({ key, context }: Turn, run: RelatedRun) {
   return run.sharedPrompts.get(key) ?? [];
 }
 
+/** A line there that names this session is a copy of this one's. */
 function readSharedPrompts({ request, context }: RelatedRun): SharedPrompts {
   const { firstPrompts = new FirstPrompts() } = context;
   const shared = new Map<string, SharedPrompt[]>();
   for (const path of firstPrompts.findRelated(request.path))
-    for (const { uuid, start, end } of attempt(() => listUserLines(path)) ?? [])
+    for (const { uuid, named, start, end } of attempt(() => listUserLines(path)) ?? []) {
+      if (named === request.sessionId) continue;
       shared.set(uuid, [...(shared.get(uuid) ?? []), { sessionId: basename(path, '.jsonl'), start, end }]);
+    }
   return shared;
 }
 

@@ -324,9 +324,11 @@ describe('lines that name another session', () => {
     expectEachSentOnce(workplace.server);
   });
 
-  test('are sent once, as that session’s, if it has them', async () => {
+  test.each([own, other])('are sent once, as that session’s, if it has them, with %s first', async (first) => {
     writeTranscript(other, turn(1, inOther, inOther));
     writeTranscript(own, [...turn(1, inOther, inOther), ...turn(2, { sessionId: own }, { sessionId: own })]);
+    // In whichever order.
+    if (first === own) await workplace.backfill(own);
     await workplace.backfill('--all');
     expect(names().toSorted()).toEqual([
       [own, prompt(2)],

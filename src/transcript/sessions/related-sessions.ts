@@ -60,6 +60,8 @@ export function readUserUuids(path: string, afterLine: number, upToLine: number)
 interface UserLinePlace {
   readonly uuid: string;
   readonly line: number;
+  /** The session that the line names. */
+  readonly named: string | undefined;
   /** Its first byte, and the one after it. */
   readonly start: number;
   readonly end: number;
@@ -72,7 +74,7 @@ export function listUserLines(path: string, upToLine = Number.POSITIVE_INFINITY)
     const { number, start, end } = line.location;
     if (number > upToLine) break;
     if (line.kind === 'user' && line.fields.uuid !== undefined)
-      found.push({ uuid: line.fields.uuid, line: number, start, end });
+      found.push({ uuid: line.fields.uuid, line: number, named: line.fields.sessionId, start, end });
   }
   return found;
 }

@@ -185,8 +185,7 @@ export class RunLookup {
 
   /** Whether no run goes on: what follows, if anything does, was written with tracing off. */
   get isOver(): boolean {
-    const { runs } = this.#known;
-    return runs.length > 0 && runs.every(hasEnded);
+    return this.#known.runs.every(hasEnded);
   }
 
   /** Whether the user has muted the session and has not unmuted it since. */

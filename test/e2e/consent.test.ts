@@ -760,3 +760,17 @@ describe('a turn that was not sent although a later one was', () => {
     expectEachSentOnce(workplace.server);
   });
 });
+
+test('what an agent writes beside a turn with tracing off stays, if no start was seen and Stops name no prompts', async () => {
+  sayWithAgent(1);
+  agentSays('found something', at(12));
+  await hook('Stop', { last_assistant_message: 'answer 1' });
+  say(2, { promptId: undefined });
+  await hook('Stop', { env: OFF, last_assistant_message: 'answer 2' });
+  agentSays('found a secret', at(26));
+  await hook('SessionEnd', { env: OFF });
+  await recover();
+  expect(words()).toContain('question 1');
+  expect(words()).not.toContain('question 2');
+  expect(everything()).not.toContain('found a secret');
+});

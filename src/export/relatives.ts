@@ -7,7 +7,7 @@ import {
   FirstPrompts,
   forksWithoutMark,
   listUserLines,
-  readUserUuids,
+  type UserLinePlace,
 } from '../transcript/sessions/related-sessions.js';
 import { listTimes, type Turn } from '../transcript/turns/turn.js';
 import { isMutedAt } from './run-lookup.js';
@@ -110,12 +110,18 @@ function isReadAfresh({ start, writer }: RelatedRun): boolean {
 function findRelatives(firstKey: string, { request, context, writer }: RelatedRun): Relative[] {
   const { first = firstKey } = writer.known;
   return context.state.sessionsWithFirst(first, request.sessionId).flatMap(({ id: sessionId, path }) => {
-    const { lastLine = 0, copiedLine = 0 } = context.state.read(sessionId, context.destinationId) ?? {};
+    const { lastLine = 0, copiedLine = 0, kept = [] } = context.state.read(sessionId, context.destinationId) ?? {};
     if (path === undefined || lastLine === 0) return [];
+    const readSent = () => {
+      const notSent = new Set(kept.flatMap((turn) => turn.prompts));
+      const isSent = ({ line, start }: UserLinePlace) => line > copiedLine && !notSent.has(start);
+      // If the file is gone, at least its first turn was exported.
+      const lines = attempt(() => listUserLines(path, lastLine).filter(isSent));
+      return new Set(lines?.map(({ uuid }) => uuid) ?? [first]);
+    };
     let prompts: ReadonlySet<string> | undefined;
     const readPrompts = () => {
-      // If the file is gone, at least its first turn was exported.
-      prompts ??= attempt(() => readUserUuids(path, copiedLine, lastLine)) ?? new Set([first]);
+      prompts ??= readSent();
       return prompts;
     };
     return [{ sessionId, prompts: readPrompts }];

@@ -420,6 +420,27 @@ describe('a fork', () => {
     expectEachSentOnce(workplace.server);
   });
 
+  test('without fork marks leaves to the original a turn that it has not sent, since it was written before the fork', async () => {
+    const [prompt = {}, answer = {}] = turnLines(1);
+    const killed = [prompt, { ...answer, ...assistant('m1', [toolUse('t1')]) }];
+    const event = (sessionId: string, name: string, more: object = {}) =>
+      workplace.hookAlone(
+        payload({ session_id: sessionId, transcript_path: transcript(sessionId), hook_event_name: name, ...more }),
+      );
+    await event(SESSION, 'SessionStart', { source: 'startup' });
+    write(inSession(killed, SESSION));
+    write(inSession(killed, fork), fork);
+    await event(fork, 'SessionStart', { source: 'resume' });
+    appendFileSync(transcript(fork), jsonLines(inSession(turnLines(2), fork)));
+    await event(fork, 'Stop', { prompt_id: 'p2' });
+    expect(roots()).toEqual([['Turn 2', fork]]);
+    await event(SESSION, 'SessionEnd');
+    expect(roots()).toEqual([
+      ['Turn 2', fork],
+      ['Turn 1', SESSION],
+    ]);
+  });
+
   test('without fork marks is recognized in newer versions, too', async () => {
     const version = { version: '2.1.205' };
     write(inSession([...turnLines(1, version), ...turnLines(2, version)], SESSION));

@@ -51,13 +51,7 @@ export function findFirstPromptUuid(path: string): string | undefined {
   return undefined;
 }
 
-/** The uuids of the user lines in a part of a transcript. A fork copies them with the lines. */
-export function readUserUuids(path: string, afterLine: number, upToLine: number): Set<string> {
-  const lines = listUserLines(path, upToLine).filter(({ line }) => line > afterLine);
-  return new Set(lines.map(({ uuid }) => uuid));
-}
-
-interface UserLinePlace {
+export interface UserLinePlace {
   readonly uuid: string;
   readonly line: number;
   /** The session that the line names. */

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { addFigures, type Figures, NO_FIGURES } from '../observations/build/figures.js';
 import { answerText } from '../observations/content/messages.js';
 import type { Checkpoint } from '../state/checkpoints.js';
 import { type Line, parseLine } from '../transcript/file/line.js';
+import type { Places } from '../transcript/file/place.js';
 import type { LineLocation, TranscriptReader } from '../transcript/file/reader.js';
 import { collectResponse } from '../transcript/turns/responses.js';
 import type { ResumePoint } from '../transcript/turns/resume-point.js';
@@ -16,6 +16,8 @@ const PART_BYTES = 1_000_000;
 const LIVE_PART_BYTES = 250_000;
 const HASHED_BYTES = 1 << 16;
 
+type ReadRun = Pick<SessionRun, 'request' | 'context' | 'start' | 'requests'> & { readonly places: Places };
+
 /**
  * What has been sent of turns before their end. A turn can be too long to be held in memory, or to be read in one run: so its
  * settled responses are sent as it is read, and only their figures are kept. The next run goes on reading after them.
@@ -24,14 +26,14 @@ export class SettledParts {
   /** How much is read of a turn before its first part, and before each later one. */
   readonly firstBytes: number;
   readonly bytes: number;
-  readonly #run: Pick<SessionRun, 'request' | 'context' | 'start' | 'requests'>;
+  readonly #run: ReadRun;
   readonly #reader: TranscriptReader;
   /** Those that earlier runs have reached, and those of this one. */
   readonly #known: readonly Checkpoint[];
   readonly #reached: Checkpoint[] = [];
   readonly #figures = new Map<string, Figures>();
 
-  constructor(run: Pick<SessionRun, 'request' | 'context' | 'start' | 'requests'>, reader: TranscriptReader) {
+  constructor(run: ReadRun, reader: TranscriptReader) {
     this.#run = run;
     this.#reader = reader;
     const partBytes = run.request.occasion === 'live' ? LIVE_PART_BYTES : undefined;
@@ -114,12 +116,6 @@ export class SettledParts {
 
   /** A hash of both ends of the part that is not read: a transcript can be rewritten. */
   #hash({ from, to }: ResumePoint): string {
-    const ends = [
-      { start: from.offset, end: Math.min(from.offset + HASHED_BYTES, to.offset) },
-      { start: Math.max(from.offset, to.offset - HASHED_BYTES), end: to.offset },
-    ];
-    const hash = createHash('sha256');
-    for (const end of ends) hash.update(this.#reader.readBytes(end));
-    return hash.digest('hex');
+    return this.#run.places.hashEnds(from.offset, to.offset, HASHED_BYTES) ?? '';
   }
 }

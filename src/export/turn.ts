@@ -252,7 +252,7 @@ function hashRoot({ line: _, media = [], ...root }: Observation): string | undef
   return media.length > 0 ? undefined : createHash('sha256').update(JSON.stringify(root)).digest('hex').slice(0, 16);
 }
 
-export function lineOfEnd({ lineNumbers }: Turn): number {
+function lineOfEnd({ lineNumbers }: Turn): number {
   return lineNumbers.at(-1) ?? 0;
 }
 

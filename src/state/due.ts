@@ -11,7 +11,7 @@ import { sessionFileName } from './lock.js';
 
 const NEVER = new Date(0);
 
-/** Stands for the destination of runs that have no keys yet. */
+/** The destination of runs that have no keys yet. */
 export const NO_DESTINATION = 'none';
 
 export interface Due {

@@ -139,7 +139,7 @@ export function hasEnded(run: Run | Claim): boolean {
 }
 
 /** A part of a transcript that belongs to no run. */
-export interface Gap {
+interface Gap {
   /** The end of the run before it, or the beginning of the transcript. */
   readonly from: Place;
   /** The first byte after it. */

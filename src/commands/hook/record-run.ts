@@ -10,7 +10,7 @@ import { locateTranscript } from '../../transcript/sessions/related-sessions.js'
 import type { HookPayload } from './payload.js';
 
 /** What a payload says of a transcript. */
-export type Transcript = Pick<HookPayload, 'session_id' | 'transcript_path'>;
+type Transcript = Pick<HookPayload, 'session_id' | 'transcript_path'>;
 
 /** Sources of sessions that have nothing of earlier ones. */
 const NEW_SESSION = ['startup', 'clear'];
@@ -123,9 +123,9 @@ function findTracedEnd({ stops }: Session, transcript: Transcript, state: Sessio
 }
 
 /** Where a process begins. What was measured before, where no transcript is, says nothing of one in another folder. */
-function placeOfStart(transcript: Transcript, measured?: number): Place {
-  const { session_id: sessionId, transcript_path: path } = transcript;
-  return placeAt(transcript, locateTranscript(path, sessionId) === path ? measured : undefined);
+function placeOfStart({ session_id: sessionId, transcript_path: path }: Transcript, measured?: number): Place {
+  const located = locateTranscript(path, sessionId);
+  return new Places(located ?? path).at(located === path ? measured : undefined);
 }
 
 function placeAt({ session_id: sessionId, transcript_path: path }: Transcript, bytes?: number): Place {

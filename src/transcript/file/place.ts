@@ -42,11 +42,11 @@ export class Places {
       : undefined;
   }
 
-  /** A hash of what is at both ends of a part of the file. */
-  hashEnds(start: number, end: number): string | undefined {
+  /** A hash of what is at both ends of a part of the file, of so many bytes each. */
+  hashEnds(start: number, end: number, most = HASHED_BYTES): string | undefined {
     return this.#read((reader) => {
-      const first = reader.readBytes({ start, end: Math.min(start + HASHED_BYTES, end) });
-      const last = reader.readBytes({ start: Math.max(start, end - HASHED_BYTES), end });
+      const first = reader.readBytes({ start, end: Math.min(start + most, end) });
+      const last = reader.readBytes({ start: Math.max(start, end - most), end });
       return hash(first, last);
     });
   }

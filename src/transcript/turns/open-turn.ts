@@ -55,8 +55,6 @@ export class OpenTurn {
   #lastLineAt: number | undefined;
   #countsFrom = 0;
   #endLine = 0;
-  /** Up to where its responses were dropped, since they are settled. */
-  #settledTo: Position | undefined;
 
   constructor(thread: ThreadContext, start: Position, before: Before) {
     this.#thread = thread;
@@ -214,8 +212,6 @@ export class OpenTurn {
       copied: first.copied || (this.#content.hasCopiedResponse && responses.length === 0),
       lineNumbers: [...this.#lineNumbers],
       end: this.#end,
-      ...(this.#content.firstResponse &&
-        this.#settledTo && { settled: { from: this.#content.firstResponse, to: this.#settledTo } }),
     };
   }
 
@@ -259,7 +255,6 @@ export class OpenTurn {
     this.#content.responses.dropSettled();
     this.#content.notes.dropBefore(to.line);
     this.#lineNumbers = [...lineNumbers.slice(0, 1), ...this.#lineNumbers.filter((line) => line >= to.line)];
-    this.#settledTo = to;
     return {
       key,
       number,
@@ -299,7 +294,6 @@ export class OpenTurn {
     this.number = point.number;
     this.#countsFrom = point.countsFrom;
     this.#content.firstResponse = point.from;
-    this.#settledTo = point.to;
   }
 
   /** Whether there is more than prompts: a response, the turn's end, or such a note. */

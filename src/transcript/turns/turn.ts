@@ -32,13 +32,6 @@ export interface Turn {
   readonly lineNumbers: readonly number[];
   /** The byte after its last line. */
   readonly end: number;
-  /** Its responses and notes between these lines were handed on before the turn's end, and are not in it any more. */
-  readonly settled?: { readonly from: Position; readonly to: Position };
-}
-
-/** Whether a line is one of a turn, as far as that is known of those that are settled. */
-export function includesLine({ lineNumbers, settled }: Turn, line: number): boolean {
-  return lineNumbers.includes(line) || (settled !== undefined && settled.from.line <= line && line < settled.to.line);
 }
 
 /** When each part of a turn was written, as far as it is in memory. */

@@ -153,6 +153,7 @@ async function exportFrom(start: Start, session: OpenedSession, reader: Transcri
       sent,
       kept,
       orphans: new Set(),
+      built: new Map(),
     };
     const reached = await exportTurns(readTurns(reader, run), run);
     if (request.occasion === 'live') return await finishLive(reached, run);

@@ -29,6 +29,8 @@ export interface ExportRun extends RelatedRun {
   readonly kept: KeptTurns;
   /** The uuids of lines that were copied from a session whose transcript is gone. */
   readonly orphans: Set<string>;
+  /** The last lines of the turns that this export has built, by their keys. A turn can go on after the next one has begun. */
+  readonly built: Map<string, number>;
 }
 
 /**
@@ -167,6 +169,7 @@ function buildIfNew(
   const isLate = run.kept.has(turn);
   // Every run reads the last exported turn again, and seldom finds anything new in it.
   if (lineOfEnd(turn) <= run.start.lastLine && !isLate) return { ...NOTHING_NEW, started };
+  run.built.set(turn.key, lineOfEnd(turn));
   const figures = run.parts.figuresOf(turn);
   const select = isLate ? ALL : run.sent.select({ after });
   const { children, root } = buildTurn(turn, options, trace, select, figures);
@@ -206,13 +209,13 @@ function promptsOf({ prompts }: Turn): number[] {
 }
 
 function recordTurn(turn: Turn, runs: readonly [RunIdentity, ...RunIdentity[]], settings: Settings, run: ExportRun) {
-  const { start, request, subagents, parts } = run;
+  const { start, request, subagents, parts, built } = run;
   const own = run.settings.buildOptions(runs, settings, turn.context.cwd);
   const options = { ...own, sessionId: request.sessionId };
   const trace = buildTrace(turn, options, parts.figuresOf(turn));
   const started = subagents.recordTurn(turn, trace, options, promptsOf(turn));
   // If the turn began to count only after the last line that was sent, nothing of it has been sent.
-  const after = turn.countsFrom > start.sentLine ? 0 : start.sentLine;
+  const after = built.get(turn.key) ?? (turn.countsFrom > start.sentLine ? 0 : start.sentLine);
   return { options, trace, started, after };
 }
 

@@ -55,6 +55,7 @@ export class OpenTurn {
   #lastLineAt: number | undefined;
   #countsFrom = 0;
   #endLine = 0;
+  #isClosed = false;
 
   constructor(thread: ThreadContext, start: Position, before: Before) {
     this.#thread = thread;
@@ -93,7 +94,8 @@ export class OpenTurn {
    * another process, in which this session is open, too.
    */
   isExpectedAt(time: number): boolean {
-    if (this.prompts.length === 0 || time - (this.#lastLineAt ?? time) > LONGEST_PAUSE_MS) return false;
+    if (this.#isClosed || this.prompts.length === 0 || time - (this.#lastLineAt ?? time) > LONGEST_PAUSE_MS)
+      return false;
     if (this.#content.hasCopiedResponse) return false;
     return !isOver({
       response: this.#content.responses.last,
@@ -106,6 +108,18 @@ export class OpenTurn {
   /** Claude Code says that the turn is over. It may go on if a Stop hook objects. */
   end({ location }: ChainLine): void {
     this.#endLine = location.number;
+  }
+
+  /** Whether its last response has this id, and nothing says that it is whole. */
+  isStreaming(id: string | undefined): boolean {
+    const { last } = this.#content.responses;
+    return id !== undefined && last?.id === id && last.stopReason === undefined;
+  }
+
+  /** The calls that have no result. */
+  get openCalls(): string[] {
+    const calls = this.responses.flatMap((response) => response.calls);
+    return calls.flatMap(({ id, result }) => (id === undefined || result ? [] : [id]));
   }
 
   /** Whether a line has the result of one of its calls. */
@@ -179,6 +193,8 @@ export class OpenTurn {
 
   /** Tells the thread what no later turn may take again, and what the session has used. */
   close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#thread.session = addResponses(this.#thread.session, this.responses);
     for (const { uuid } of this.prompts) if (uuid !== undefined) this.#thread.seen.add(uuid);
   }

@@ -50,7 +50,7 @@ export class ResponseCollector {
     return this.#responses.length === 0 && this.#settledIds.size === 0;
   }
 
-  get last(): Pick<Response, 'stopReason' | 'calls' | 'firstLine' | 'lastLine' | 'request'> | undefined {
+  get last(): Pick<Response, 'id' | 'stopReason' | 'calls' | 'firstLine' | 'lastLine' | 'request'> | undefined {
     return this.#responses.at(-1);
   }
 

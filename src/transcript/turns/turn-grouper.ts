@@ -1,3 +1,4 @@
+import { parseBlocks } from '../file/content.js';
 import type { AssistantLine, ChainLine, Line, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
 import { type Branch, Branches } from './branches.js';
@@ -24,6 +25,10 @@ export class TurnGrouper {
   #turn: OpenTurn;
   /** Earlier turns that have not ended yet, and prompts that will be turns if they are answered after all. */
   #earlier: OpenTurn[] = [];
+  /** The turns that ended last: one of their responses may go on after the prompt, which was typed while it was written. */
+  #lastEnded: readonly OpenTurn[] = [];
+  /** Ended turns by their calls without a result: a call can be rejected turns later. */
+  readonly #unanswered = new Map<string, OpenTurn>();
   /** Subagents whose lines are in the main file, by line: those of each form a chain, whose first has no parent. */
   readonly #sidechains = new Map<string, { turn: OpenTurn; key: string; grouper: TurnGrouper; turns: Turn[] }>();
   /** After the last line that belongs to a turn, or to a prompt that was dropped. */
@@ -191,12 +196,32 @@ export class TurnGrouper {
 
   /** The open turn to which a line belongs, which is not always the last that has begun. */
   #findTurn(line: ConversationLine, classified: ClassifiedLine): OpenTurn {
+    const reopened = this.#reopen(classified);
+    if (reopened) return reopened;
     if (this.#earlier.length === 0 || classified.role === 'prompt') return this.#turn;
     const open = [...this.#earlier, this.#turn];
     const byCall = classified.role === 'tool-results' && open.find((turn) => turn.hasCallOf(classified.line));
     const byChain = this.#branches.find(parentOf(line))?.turn;
     const byPromptId = line.kind === 'user' && open.find((turn) => turn.hasPromptId(line.fields.promptId));
     return byCall || (byChain && open.includes(byChain) && byChain) || byPromptId || this.#turn;
+  }
+
+  /** A turn that goes on with this line after a later prompt. If it has ended, it ends again with the turn that has begun since. */
+  #reopen(classified: ClassifiedLine): OpenTurn | undefined {
+    const turn = this.#findContinued(classified);
+    if (classified.role === 'response' && !turn) this.#lastEnded = [];
+    if (turn && !this.#earlier.includes(turn)) this.#earlier.push(turn);
+    return turn;
+  }
+
+  #findContinued(classified: ClassifiedLine): OpenTurn | undefined {
+    if (classified.role === 'response') {
+      const id = classified.line.fields.message?.id;
+      return [...this.#earlier, ...this.#lastEnded].find((turn) => turn.isStreaming(id));
+    }
+    if (classified.role !== 'tool-results' || this.#unanswered.size === 0) return undefined;
+    const results = parseBlocks(classified.line.content).filter((block) => block.kind === 'tool_result');
+    return results.map(({ toolUseId = '' }) => this.#unanswered.get(toolUseId)).find((turn) => turn !== undefined);
   }
 
   /** A prompt starts a turn, or joins one that consists of nothing but prompts. */
@@ -271,7 +296,8 @@ export class TurnGrouper {
     const unanswered = open.filter((turn) => !turn.counts && isExpected(turn));
     const ended = counting.some(isExpected) ? [] : counting;
     const group = this.#toGroup(ended, [...unanswered, ...ended]);
-    for (const turn of ended) turn.close();
+    for (const turn of ended) this.#close(turn);
+    if (ended.length > 0) this.#lastEnded = ended;
     const kept = new Set([...unanswered, ...(ended.length > 0 ? [] : counting)]);
     this.#earlier = open.filter((turn) => kept.has(turn));
     if (this.#earlier.length < open.length) this.#forgetEnded();
@@ -279,11 +305,17 @@ export class TurnGrouper {
     return group;
   }
 
+  #close(turn: OpenTurn): void {
+    turn.close();
+    for (const [id, each] of this.#unanswered) if (each === turn) this.#unanswered.delete(id);
+    for (const id of turn.openCalls) this.#unanswered.set(id, turn);
+  }
+
   #forgetEnded(): void {
     const starts = this.#earlier.map(({ from }) => from.line);
     this.#thread.forgetRequestsBefore(Math.min(this.#nextStart.line, ...starts));
-    const kept = new Set(this.#earlier);
-    this.#branches.keep(kept);
+    this.#branches.keep(new Set(this.#earlier));
+    const kept = new Set([...this.#earlier, ...this.#lastEnded, ...this.#unanswered.values()]);
     for (const [uuid, { turn }] of this.#sidechains) if (!kept.has(turn)) this.#sidechains.delete(uuid);
   }
 

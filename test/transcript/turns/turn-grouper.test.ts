@@ -242,6 +242,62 @@ describe('a file that begins in the middle of a turn', () => {
   });
 });
 
+describe('a turn that has ended', () => {
+  const prompt = (n: number) => user(`question ${n}`, { uuid: `u${n}` });
+  const unfinished = (id: string, content: unknown) => assistant(id, content, { uuid: `${id}-line` });
+
+  test('goes on with the rest of a response in which a message was typed, and ends again with the next turn', () => {
+    const { ended } = groupTurns([
+      prompt(1),
+      unfinished('m1', [text('I see!')]),
+      prompt(2),
+      unfinished('m1', [toolUse('t1', 'Grep')]),
+      user([toolResult('t1', 'x.ts:1')]),
+      unfinished('m2', [text('You are right.')]),
+      prompt(3),
+      unfinished('m3', [text('Yes.')]),
+    ]);
+    expect(ended.map(({ number }) => number)).toEqual([1, 1, 2]);
+    expect(ended.slice(1).map(summarize)).toEqual([
+      { number: 1, prompts: ['question 1'], answers: ['I see!'], tools: [['t1', 'x.ts:1']] },
+      { number: 2, prompts: ['question 2'], answers: ['You are right.'], tools: [] },
+    ]);
+  });
+
+  test('gets the result of its call that comes turns later', () => {
+    const { ended } = groupTurns([
+      { ...prompt(1), timestamp: at(0) },
+      { ...unfinished('m1', [toolUse('t1', 'Bash')]), timestamp: at(1) },
+      { ...prompt(2), timestamp: at(4_000) },
+      { ...unfinished('m2', [text('two')]), timestamp: at(4_001) },
+      { ...prompt(3), timestamp: at(4_002) },
+      { ...unfinished('m3', [text('three')]), timestamp: at(4_003) },
+      { ...user([toolResult('t1', 'rejected', { is_error: true })]), timestamp: at(4_004) },
+      { ...prompt(4), timestamp: at(4_005) },
+    ]);
+    expect(ended.map(({ number }) => number)).toEqual([1, 2, 1, 3]);
+    expect(ended.slice(2).map(summarize)).toEqual([
+      { number: 1, prompts: ['question 1'], answers: [''], tools: [['t1', 'rejected']] },
+      { number: 3, prompts: ['question 3'], answers: ['three'], tools: [] },
+    ]);
+    expect(ended[2]?.lineNumbers).toEqual([1, 2, 7]);
+  });
+
+  test('does not take a response that begins after it with the id of an older one', () => {
+    const { all } = groupTurns([
+      prompt(1),
+      unfinished('m1', [text('one')]),
+      prompt(2),
+      unfinished('m2', [text('two')]),
+      unfinished('m1', [text('one again')]),
+    ]);
+    expect(all.map(summarize)).toEqual([
+      { number: 1, prompts: ['question 1'], answers: ['one'], tools: [] },
+      { number: 2, prompts: ['question 2'], answers: ['two'], tools: [] },
+    ]);
+  });
+});
+
 describe('a line of the user', () => {
   test('with a local command or its output is not a prompt', () => {
     const { all } = groupTurns([

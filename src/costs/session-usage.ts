@@ -189,13 +189,13 @@ class Scan {
       kind === 'web_search_requests' ? (usage.server_tool_use?.web_search_requests ?? 0) : (tokens[kind] ?? 0),
     );
     const known = this.#responses.get(id);
-    // In an agent's file it may be the copy of the response that launched it.
-    if (known && (known.isAgent !== isAgent || known.used.output > used.output)) return undefined;
+    if (known && known.used.output > used.output) return undefined;
     this.#responses.set(id, {
       at: known?.at ?? at,
       model: nameModel(model),
       branch: gitBranch,
-      isAgent,
+      // In an agent's file it may be the copy of a response of the main thread.
+      isAgent: known?.isAgent ?? isAgent,
       isInAccount: false,
       isFast: usage.speed === 'fast',
       used,

@@ -1,9 +1,11 @@
 import { setTimeout as sleep, setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { Checkpoint } from '../state/checkpoints.js';
 import type { Stop } from '../state/facts.js';
+import { readCopiedUsage } from '../transcript/agents/agent-files.js';
 import { type Line, parseLine } from '../transcript/file/line.js';
 import { findFirstTime, parseUnfinishedLine } from '../transcript/file/lines.js';
 import type { SourceLine, TranscriptReader } from '../transcript/file/reader.js';
+import type { TokenCounts } from '../transcript/file/schema.js';
 import { findUnknownTypes } from '../transcript/file/unknown.js';
 import { Originals } from '../transcript/sessions/originals.js';
 import { findAnswer } from '../transcript/turns/answer.js';
@@ -81,7 +83,13 @@ class Reading {
       if (isHeld === undefined && uuid !== undefined) run.orphans.add(uuid);
       return isHeld;
     };
-    this.#grouper = new TurnGrouper({ ...start, thread: 'main', sessionId: request.sessionId, time, isHeldBy });
+    let copied: Map<string, TokenCounts> | undefined;
+    const findUsage = (messageId: string) => {
+      copied ??= readCopiedUsage(request.path);
+      return copied.get(messageId);
+    };
+    const { sessionId } = request;
+    this.#grouper = new TurnGrouper({ ...start, thread: 'main', sessionId, time, isHeldBy, findUsage });
     this.#stops = new AwaitedStops(run);
     this.#oddLines = new OddLines(run);
     this.#nextPartAt = start.offset + parts.firstBytes;

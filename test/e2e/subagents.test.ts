@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { StoredObservation } from '../support/langfuse-server.js';
 import { assistant, at, SESSION, toolResult, toolUse, user } from '../support/lines.js';
-import { Workplace } from '../support/program.js';
+import { run, Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
 import { changeState } from '../support/state-files.js';
 
@@ -114,6 +114,22 @@ describe('a request of Claude Code itself that has a file as agents have', () =>
       parentId: undefined,
     });
     expectEachSentOnce(workplace.server);
+  });
+
+  test('knows what the responses that it copies really used, if the main file does not', async () => {
+    const id = 'aside_question-1a2b';
+    const using = (output_tokens: number, stop_reason: string | null) => {
+      const line = assistant('m1', 'answer', { uuid: 'a1', parentUuid: 'u1', timestamp: at(1) }) as { message: object };
+      return { ...line, message: { ...line.message, stop_reason, usage: { input_tokens: 5, output_tokens } } };
+    };
+    append(transcript(), ...conversation.slice(0, 1), using(36, null));
+    append(agentPath(id), { ...using(611, 'end_turn'), ...sidechain(id) });
+    await stop();
+    await end();
+    const [first] = workplace.server.observations.filter(({ metadata }) => metadata.message_id === 'm1');
+    expect(first?.usage).toEqual({ input: 5, output: 611, total: 616 });
+    const { stdout } = await run(['cost', '--json'], { HOME: workplace.home });
+    expect(JSON.parse(stdout).total).toMatchObject({ tokens: 616 });
   });
 
   test('is a trace of its own if it is a compaction', async () => {

@@ -5,7 +5,7 @@ import { parseJson } from '../../shared/json.js';
 import { extractText } from '../file/content.js';
 import type { Line } from '../file/line.js';
 import { readFirstTime, readLines } from '../file/lines.js';
-import { AgentMeta } from '../file/schema.js';
+import { AgentMeta, type TokenCounts } from '../file/schema.js';
 import { readOverview } from '../sessions/overview.js';
 import { readAllTurns, readTurnsSoFar } from '../turns/read-all-turns.js';
 import { type AgentThread, type Turn, toThread } from '../turns/turn.js';
@@ -44,6 +44,23 @@ function findOwnRequest(agentId: string): string | undefined {
 export function copiesConversation({ agentId }: AgentFile): boolean {
   return findOwnRequest(agentId) === OWN_REQUESTS.aside_question;
 }
+
+/** Reads what responses of the main thread used, by message id, from files that copy them: a copy can be newer than the original. */
+export function readCopiedUsage(transcriptPath: string): Map<string, TokenCounts> {
+  const usages = new Map<string, TokenCounts>();
+  const paths = findAgentFiles(transcriptPath)
+    .filter(copiesConversation)
+    .flatMap(({ parts }) => parts);
+  const readOne = (path: string) => {
+    for (const line of readLines(path)) {
+      const { id, usage } = (line.kind === 'assistant' && line.fields.message) || {};
+      if (id !== undefined && usage) usages.set(id, usage);
+    }
+  };
+  for (const { path } of paths) attempt(() => readOne(path));
+  return usages;
+}
+
 const MAX_DEPTH = 3;
 
 /** The files of a session's subagents, in the folder named after the session. Workflows have subfolders there. */

@@ -4,6 +4,7 @@ import type { AssistantLine, Line } from '../file/line.js';
 import type { LineLocation } from '../file/reader.js';
 import type { TokenCounts } from '../file/schema.js';
 import { type SettledIds, soFar } from './resume-point.js';
+import type { ThreadStart } from './thread-context.js';
 import type { Response, ToolCall, ToolResult } from './turn.js';
 
 /** What a response answers: the messages before it, and the request that sent them. */
@@ -26,6 +27,7 @@ interface OpenResponse extends Mutable<Omit<Response, 'blocks' | 'calls'>> {
 /** Collects the responses of a turn. A response is one line per content block, all with the same message id and usage. */
 export class ResponseCollector {
   readonly #owners: IdOwners;
+  readonly #findUsage: ThreadStart['findUsage'];
   readonly #owner = Symbol();
   readonly #responses: OpenResponse[] = [];
   /** By message id or, without one, by the uuid of its first line: a line can be written twice. */
@@ -42,8 +44,9 @@ export class ResponseCollector {
   #hasUnnamed = false;
   #answer: LineLocation | undefined;
 
-  constructor(owners: IdOwners) {
+  constructor(owners: IdOwners, findUsage?: ThreadStart['findUsage']) {
     this.#owners = owners;
+    this.#findUsage = findUsage;
   }
 
   get isEmpty(): boolean {
@@ -138,7 +141,8 @@ export class ResponseCollector {
     response.stopReason = stop_reason ?? response.stopReason;
     response.effort ??= effort;
     response.aborted ||= isAbortedMidStream === true;
-    response.usage = laterUsage(response.usage, usage);
+    const elsewhere = id === undefined || response.stopReason !== undefined ? undefined : this.#findUsage?.(id);
+    response.usage = laterUsage(laterUsage(response.usage, usage), elsewhere);
     this.#addBlocks(response, line, at);
     return true;
   }

@@ -28,7 +28,7 @@ export class TurnContent {
   constructor(thread: ThreadContext, before: { readonly time: number | undefined; readonly notes: readonly Note[] }) {
     this.#thread = thread;
     this.#timeBefore = before.time;
-    this.responses = new ResponseCollector(thread.idOwners);
+    this.responses = new ResponseCollector(thread.idOwners, thread.start.findUsage);
     this.notes = new OpenNotes(before.notes);
   }
 

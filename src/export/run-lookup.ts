@@ -1,5 +1,5 @@
 import { BEGINNING, type Place } from '../shared/place.js';
-import { listWaiting, type SessionRecord } from '../state/entry.js';
+import { type Entry, listWaiting, type SessionRecord } from '../state/entry.js';
 import { apply, type Consent, type Fact, type Stop } from '../state/facts.js';
 import {
   beginningOf,
@@ -35,6 +35,8 @@ interface RunLookupOptions {
   readonly lineSentTo?: ((destination: string) => number) | undefined;
 }
 
+type KnownSession = Consent & Pick<SessionRecord, 'seedLine'> & Partial<Pick<Entry, 'facts' | 'kept'>>;
+
 const PROMPTS_KEPT = 32;
 
 /** Knows which run each turn of a session belongs to, and so whether, where and how it is sent. */
@@ -43,7 +45,7 @@ export class RunLookup {
   readonly #places: TranscriptPlaces;
   readonly #destination: string;
   /** What the state said when it was read. */
-  readonly #asRead: Consent;
+  readonly #asRead: KnownSession;
   /** What still holds of that, and what this export has added. */
   #known: Consent;
   #added: Fact[] = [];
@@ -56,12 +58,7 @@ export class RunLookup {
   /** When the turns began that this export has read, and whether they belong to a run. */
   readonly #begun: { readonly at: number; readonly isTraced: boolean }[] = [];
 
-  constructor(
-    known: Consent & Pick<SessionRecord, 'seedLine'>,
-    destination: string,
-    places: TranscriptPlaces,
-    options: RunLookupOptions = {},
-  ) {
+  constructor(known: KnownSession, destination: string, places: TranscriptPlaces, options: RunLookupOptions = {}) {
     this.#asRead = known;
     // If the transcript was rewritten there, the facts speak of other bytes.
     const isIntact = ({ from, to = from }: Run) => places.isIntact(from) && places.isIntact(to);
@@ -131,11 +128,22 @@ export class RunLookup {
     return run !== undefined && 'mayCopy' in run && run.mayCopy === true && at < (run.startedAt ?? 0);
   }
 
-  /** All runs for this destination; undefined if a part of the session belongs to no run, since nobody knows what was written then. */
+  /**
+   * All runs for this destination; undefined if a part of the session belongs to no run, since nobody knows what was written then.
+   * A headless fork of an old version has no start of its own: its runs are those of the Stops that have named all of its turns.
+   */
   findAllRuns(): [RunIdentity, ...RunIdentity[]] | undefined {
-    const { runs } = this.#known;
+    const { runs, claims } = this.#known;
+    if (runs.length === 0)
+      return this.#isEachTraced() ? this.findRuns(claims.flatMap(({ prompts }) => prompts)) : undefined;
     const isWhole = findGaps(runs, runs.at(-1)?.from.bytes ?? 0).length === 0;
     return isWhole ? this.findRuns(runs.map(({ from }) => from.bytes)) : undefined;
+  }
+
+  #isEachTraced(): boolean {
+    const { facts = [], kept } = this.#asRead;
+    const isOfStop = facts.every(({ kind }) => ['stop', 'claim', 'end'].includes(kind));
+    return isOfStop && !kept && this.#begun.every(({ isTraced }) => isTraced);
   }
 
   /** Whether a variable has a value in any run. */
@@ -204,7 +212,8 @@ export class RunLookup {
       const turn = this.#findNamed(stop, turns, readTo);
       if (turn && !stop.isDone) this.#claimFor(stop, turn, isCopy);
     }
-    for (const { prompts } of turns) {
+    for (const { prompts, copied } of turns) {
+      if (copied) continue;
       const [{ offset, at }] = prompts;
       this.#begun.push({ at, isTraced: this.#findRun(offset) !== undefined });
     }

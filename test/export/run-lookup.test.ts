@@ -72,6 +72,30 @@ describe('the runs of a turn', () => {
     expect(lookup.findAllRuns()).toBeUndefined();
   });
 
+  test('of a whole session without a start are those that its Stops name, if they name each turn of its own', () => {
+    const stop = (promptId: string): Stop => ({
+      kind: 'stop',
+      at: AT,
+      run: atA,
+      promptId,
+      bytes: 0,
+      isAfterFeedback: false,
+      running: [],
+    });
+    const copied = { ...first, copied: true };
+    const findAll = (of: readonly Turn[], more: object = {}) => {
+      const known = { ...entryOf([]), stops: [stop('p2'), stop('p3')], ...more };
+      const found = new RunLookup(known, 'A', PLACES);
+      found.claim(of, 300, () => false);
+      return found.findAllRuns();
+    };
+    expect(findAll([copied, second, third])).toMatchObject([{ ...atA, prompts: [100] }]);
+    expect(findAll([first, second, third])).toBeUndefined();
+    expect(findAll([copied, second, third], { kept: [{ prompts: [0], why: 'untraced' }] })).toBeUndefined();
+    const facts = [{ kind: 'off', at: AT, after: place(0) }];
+    expect(findAll([copied, second, third], { facts })).toBeUndefined();
+  });
+
   test('are unknown if the transcript has been rewritten since a Stop named the turn', () => {
     const entry = entryOf([], { claims: [{ ...atA, prompts: [0], turnEnd: place(100) }] });
     const changed = { ...PLACES, isIntact: ({ bytes }: Place) => bytes !== 100 };

@@ -113,9 +113,7 @@ function remember({ files, scan }: OpenSession): Remembered {
 
 /** Counts once what forks have copied from their parents. */
 function joinRelatives(memory: Memory, sessions: readonly OpenSession[]): void {
-  const families = groupBy(sessions, ({ path }) => memory[path]?.usage.firstPrompt);
-  families.delete(undefined);
-  for (const family of families.values()) {
+  for (const family of findFamilies(memory, sessions)) {
     const files = family.map((session) => `${session.path} ${session.files}`).toSorted();
     const state = family.length === 1 ? '' : hash(files.join('\n'));
     if (family.every(({ path }) => memory[path]?.relatives === state)) continue;
@@ -124,6 +122,23 @@ function joinRelatives(memory: Memory, sessions: readonly OpenSession[]): void {
     for (const { scanned, ...session } of scans.toSorted((a, b) => compareAges(a.scanned, b.scanned)))
       memory[session.path] = { files: session.files, relatives: state, usage: addUpResponses(scanned, seen) };
   }
+}
+
+/** Sessions that begin with the same prompt, or that were forked from one another. */
+function findFamilies(memory: Memory, sessions: readonly OpenSession[]): OpenSession[][] {
+  const families = new Map<string, OpenSession[]>();
+  for (const session of sessions) {
+    const { sessionId, parent, firstPrompt } = memory[session.path]?.usage ?? {};
+    const names = [sessionId, parent, firstPrompt].filter((name) => name !== undefined);
+    const related = new Set(names.flatMap((name) => families.get(name) ?? []));
+    const family = [...related, session];
+    for (const each of family) {
+      const usage = memory[each.path]?.usage;
+      for (const name of [usage?.sessionId, usage?.parent, usage?.firstPrompt])
+        if (name !== undefined) families.set(name, family);
+    }
+  }
+  return [...new Set(families.values())];
 }
 
 /** The one whose own part began first is the parent. Forks of old versions have no mark for what they copied, and are longer. */

@@ -3,8 +3,7 @@ import { nameModel } from '../observations/build/model-name.js';
 import { attempt } from '../shared/attempt.js';
 import type { AgentFile } from '../transcript/agents/agent-files.js';
 import { type AssistantLine, parseLine, type UserLine } from '../transcript/file/line.js';
-import { withReader } from '../transcript/file/lines.js';
-import type { SourceLine, TranscriptReader } from '../transcript/file/reader.js';
+import { listAllLines, withReader } from '../transcript/file/lines.js';
 import { TOKEN_KINDS, type TokenKind } from '../transcript/file/token-kinds.js';
 import { type AccountPoint, parseAccountPoint } from '../transcript/sessions/cost-account.js';
 
@@ -119,7 +118,7 @@ class Scan {
         // Most of a file is neither, and is not parsed.
         else if (source.bytes.includes(ASSISTANT) || (!this.#firstPrompt && source.bytes.includes(USER))) {
           const line = parseLine(source);
-          if (line?.kind === 'user') this.#firstPrompt ??= findUuid(line);
+          if (line?.kind === 'user') this.#addUserLine(line);
           if (line?.kind === 'assistant') this.#addMainLine(line);
         }
       }
@@ -163,6 +162,13 @@ class Scan {
     this.#afterAccount.clear();
   }
 
+  /** Up to 2.0 only the prompts that a fork has copied name the other session. */
+  #addUserLine(line: UserLine): void {
+    const { sessionId } = line.fields;
+    if (sessionId !== undefined && sessionId !== this.#sessionId) this.#parent ??= sessionId;
+    this.#firstPrompt ??= findUuid(line);
+  }
+
   #addMainLine(line: AssistantLine): void {
     const { cwd = '', gitBranch, requestSessionId, forkedFrom } = line.fields;
     const origin = forkedFrom?.sessionId ?? requestSessionId;
@@ -202,13 +208,6 @@ class Scan {
     });
     return known ? undefined : id;
   }
-}
-
-/** The last line of a process that was killed has no newline. */
-function* listAllLines(reader: TranscriptReader): Generator<SourceLine, void, undefined> {
-  yield* reader.lines();
-  const last = reader.unfinishedLine();
-  if (last) yield last;
 }
 
 function findUuid({ fields }: UserLine): string | undefined {

@@ -134,6 +134,8 @@ export class RunLookup {
    */
   findAllRuns(): [RunIdentity, ...RunIdentity[]] | undefined {
     const { runs, claims } = this.#known;
+    const { own, takesAll } = this.#options;
+    if (runs.length === 0 && own && takesAll) return [own];
     if (runs.length === 0)
       return this.#isEachTraced() ? this.findRuns(claims.flatMap(({ prompts }) => prompts)) : undefined;
     const isWhole = findGaps(runs, runs.at(-1)?.from.bytes ?? 0).length === 0;
@@ -248,9 +250,9 @@ export class RunLookup {
   }
 
   /** Whether this export may send turns of no run, and this is one. */
-  mayTake({ prompts }: Turn): boolean {
-    const [{ offset }] = prompts;
-    return this.#options.takesAll === true && (this.#taken.has(offset) || !this.#findRun(offset));
+  mayTake(turn: Turn): boolean {
+    const [{ offset }] = turn.prompts;
+    return this.#options.takesAll === true && (this.#taken.has(offset) || !this.isKnown(turn));
   }
 
   /** Whether a backfill has looked at a turn of no run: it may have left it to another session. */
@@ -262,9 +264,10 @@ export class RunLookup {
   /** Takes such a turn. Returns what is to be saved once the turn is acknowledged. */
   take({ prompts, end }: Turn): Fact {
     const [{ offset }] = prompts;
+    const { offset: untraced } = prompts.find((prompt) => !this.#findRun(prompt.offset)) ?? prompts[0];
     const to = this.#places.at(end);
     const known = this.#taken.get(offset);
-    const fact = known ? { ...known, to } : this.#cover(offset, to, this.#options.own ?? {});
+    const fact = known ? { ...known, to } : this.#cover(untraced, to, this.#options.own ?? {});
     this.#known = apply(this.#known, fact);
     this.#taken.set(offset, fact);
     return fact;

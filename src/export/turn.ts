@@ -122,6 +122,7 @@ const NOTHING_NEW: BuiltTurn = { children: [], started: [], change: {} };
 /** Builds a turn under the settings of its run. If another session exports the turn, there is nothing to send. */
 async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Promise<BuiltTurn[]> {
   const { lookup, outbox, kept } = run;
+  run.subagents.noteCalls(turn);
   const isOrphan = turn.copied && run.orphans.has(turn.key);
   if (isOrphan && run.request.occasion !== 'backfill') {
     kept.keep(turn, 'copied');

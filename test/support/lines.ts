@@ -71,12 +71,22 @@ interface Grouped {
   readonly all: readonly Turn[];
 }
 
-export function groupTurns(contents: readonly (object | string)[], sessionId = SESSION): Grouped {
-  return grouped(linesOf(contents), sessionId, () => BORN_AT);
+/** `elsewhere` has the uuids of the lines that another session's transcript has, if not all of them. */
+export function groupTurns(
+  contents: readonly (object | string)[],
+  sessionId = SESSION,
+  elsewhere?: readonly string[],
+): Grouped {
+  return grouped(linesOf(contents), sessionId, () => BORN_AT, elsewhere);
 }
 
 /** Groups the lines of a main thread into turns. */
-export function grouped(lines: Iterable<Line>, sessionId: string, time: () => number): Grouped {
+export function grouped(
+  lines: Iterable<Line>,
+  sessionId: string,
+  time: () => number,
+  elsewhere?: readonly string[],
+): Grouped {
   const grouper = new TurnGrouper({
     session: NO_SESSION_FACTS,
     thread: 'main',
@@ -85,7 +95,7 @@ export function grouped(lines: Iterable<Line>, sessionId: string, time: () => nu
     line: 1,
     offset: 0,
     time,
-    isHeldBy: () => true,
+    isHeldBy: (_, uuid) => elsewhere === undefined || (uuid !== undefined && elsewhere.includes(uuid)),
   });
   const ended = [...lines].flatMap((line) => grouper.push(line)?.turns ?? []);
   const open = grouper.open()?.turns ?? [];

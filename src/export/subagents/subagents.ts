@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { buildLostSubagent, buildSubagent } from '../../observations/build/agents.js';
 import { type BuildOptions, buildAgentTrace } from '../../observations/build/trace.js';
 import type { Trace } from '../../observations/model.js';
@@ -6,11 +8,13 @@ import type { AgentEntry, Entry } from '../../state/entry.js';
 import {
   type AgentFile,
   type AgentSoFar,
+  findAgentFiles,
   findLegacyAgentFiles,
   isContinuation,
   readAgent,
   readAgentSoFar,
 } from '../../transcript/agents/agent-files.js';
+import { readFirstTime } from '../../transcript/file/lines.js';
 import { type AgentThread, listTimes, type ToolCall, type Turn } from '../../transcript/turns/turn.js';
 import { type OutboxItem, withStateChanges } from '../outbox.js';
 import { isMutedAt } from '../run-lookup.js';
@@ -38,6 +42,8 @@ export class Subagents {
   readonly #results = new Map<string, { call: ToolCall; trace: Trace }>();
   /** Agents that no call started, and that are not sent: they have no answer, or were written while the session was muted. */
   readonly #unsent = new Set<string>();
+  /** Calls, agents and workflows that turns have named, sent or not. */
+  readonly #named = new Set<string>();
 
   constructor(run: SessionRun) {
     this.#run = run;
@@ -46,8 +52,17 @@ export class Subagents {
     this.#completion = new Completion(run.request, run.writer.known);
   }
 
+  /** Takes note of what a turn names. An agent of a turn that is not sent is not sent either. */
+  noteCalls({ responses }: Turn): void {
+    for (const { id, result } of responses.flatMap(({ calls }) => calls)) {
+      const { agentId, runId } = result?.details ?? {};
+      for (const name of [id, agentId, runId]) if (name !== undefined) this.#named.add(name);
+    }
+  }
+
   /** Takes note of a turn's calls, and of the ends that it records; returns the agents that it started. */
   recordTurn(turn: Turn, trace: Trace, options: BuildOptions, prompts?: number[]): string[] {
+    this.noteCalls(turn);
     this.#completion.recordTurn(turn);
     const started: string[] = [];
     for (const call of turn.responses.flatMap(({ calls }) => calls)) {
@@ -138,31 +153,67 @@ export class Subagents {
     }
   }
 
-  /** Yields agents that no call started, each in a trace of its own, once nobody works on them any more. */
+  /** Yields agents that no call started, each in a trace of its own, once nobody works on them any more; then the agents of those. */
   async *unplaced(): AsyncGenerator<OutboxItem[], void, undefined> {
-    const { request, start } = this.#run;
-    // The first cc-langfuse has sent the agents before it was replaced.
-    const ignoredBefore = Date.parse(start.agentsSince ?? '') || 0;
+    const { request } = this.#run;
     const legacy = request.includeLegacyFiles ? findLegacyAgentFiles(request.path, request.sessionId) : [];
-    for (const file of [...this.#files.listOwn(), ...legacy]) {
-      const { agentId, meta, workflowRunId, changedAt } = file;
-      // An agent that a call started is placed below that call, and waits until the call is known.
-      const hasCall = meta.toolUseId !== undefined || meta.parentAgentId !== undefined || workflowRunId !== undefined;
-      const isKnown = this.#placement.entries.has(agentId);
-      if (hasCall || isKnown || changedAt < ignoredBefore || !this.#completion.isAbandoned(file)) continue;
-      // The session that started it sends it, if it may be sent at all.
-      if (isContinuation(file)) continue;
-      const thread = this.#read(file);
-      if (!thread || this.#isKept(thread)) {
-        this.#unsent.add(agentId);
-        continue;
+    for (let isMore = true; isMore; ) {
+      isMore = false;
+      for (const file of [...this.#files.listOwn(), ...legacy]) {
+        const items = await this.#buildUnplaced(file);
+        if (!items) continue;
+        isMore = true;
+        yield items;
       }
-      const options = await this.#findOptions({}, thread.turns[0].context.cwd);
-      if (!options) continue;
-      const trace = buildAgentTrace(thread, meta.agentType, options);
-      const entry = { ...serializeTrace(trace), lastLine: 0, type: meta.agentType };
-      yield this.#buildItems(file, thread, entry, options);
+      if (isMore) yield* this.due();
     }
+  }
+
+  async #buildUnplaced(file: AgentFile): Promise<OutboxItem[] | undefined> {
+    const { agentId, meta, changedAt } = file;
+    // The first cc-langfuse has sent the agents before it was replaced.
+    const isOld = changedAt < (Date.parse(this.#run.start.agentsSince ?? '') || 0);
+    const isKnown = this.#placement.entries.has(agentId) || this.#unsent.has(agentId);
+    if (isKnown || isOld || !this.#completion.isAbandoned(file)) return undefined;
+    if ((hasCall(file) || isContinuation(file)) && !this.#isStray(file)) return undefined;
+    const thread = this.#read(file);
+    if (!thread || this.#isKept(thread)) {
+      this.#unsent.add(agentId);
+      return undefined;
+    }
+    const options = await this.#findOptions({}, thread.turns[0].context.cwd);
+    if (!options) return undefined;
+    const trace = buildAgentTrace(thread, meta.agentType, options);
+    return this.#buildItems(file, thread, { ...serializeTrace(trace), lastLine: 0, type: meta.agentType }, options);
+  }
+
+  /**
+   * Whether the call that started an agent is in no file any more. Otherwise the agent is placed below the call once that is known, or
+   * is kept back with it.
+   */
+  #isStray(file: AgentFile): boolean {
+    const { start, request } = this.#run;
+    const { agentId, meta, workflowRunId } = file;
+    if (start.offset > 0 || this.#files.listOwn().some((each) => this.#isWaiting(each))) return false;
+    const parent = meta.parentAgentId === undefined ? undefined : this.#files.find(meta.parentAgentId);
+    // It is sent first, or is kept back.
+    if (parent && !this.#placement.entries.has(parent.agentId) && this.#read(parent)) return false;
+    const names = [meta.toolUseId, agentId, workflowRunId];
+    if (names.some((name) => name !== undefined && this.#named.has(name))) return false;
+    const transcriptOf = (session: string) => join(dirname(request.path), `${session}.jsonl`);
+    const others = this.#files
+      .findOtherSessions(file)
+      .map(transcriptOf)
+      .filter((path) => existsSync(path));
+    const call = `"id":"${meta.toolUseId}"`;
+    return !others.some((path) => readFileSync(path).includes(call) || beganIn(path, file));
+  }
+
+  /** Whether an agent is placed below a call and has not been sent, or is kept back. Nobody knows which agents it has started. */
+  #isWaiting(file: AgentFile): boolean {
+    const entry = this.#placement.find(file);
+    if (entry?.lastLine !== 0 || entry.lost) return false;
+    return entry.bytes !== file.bytes || this.#read(file) !== undefined;
   }
 
   /** The total size of all agents' files, if there are any and all of them have been sent. */
@@ -298,6 +349,18 @@ export class Subagents {
   #read(file: AgentFile): AgentThread | undefined {
     return readAgent(file, readAgentLines(file, this.#run));
   }
+}
+
+/** Whether the folder of another session has a part of an agent that is older than this one. */
+function beganIn(transcriptPath: string, { agentId, parts: [own] }: AgentFile): boolean {
+  const timeOf = (path: string) => attempt(() => readFirstTime(path)) ?? 0;
+  const there = findAgentFiles(transcriptPath).find((file) => file.agentId === agentId);
+  return there !== undefined && timeOf(there.parts[0].path) < timeOf(own.path);
+}
+
+/** Whether its file names what started the agent. */
+function hasCall({ meta, workflowRunId }: AgentFile): boolean {
+  return meta.toolUseId !== undefined || meta.parentAgentId !== undefined || workflowRunId !== undefined;
 }
 
 function sentLinesOf({ lastLine, sentLine = lastLine, held }: AgentEntry): SentLines {

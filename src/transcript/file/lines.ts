@@ -8,6 +8,13 @@ export function* parseLines(lines: Iterable<SourceLine>): Generator<Line, void, 
   }
 }
 
+/** The last line of a process that was killed has no newline. */
+export function* listAllLines(reader: TranscriptReader): Generator<SourceLine, void, undefined> {
+  yield* reader.lines();
+  const last = reader.unfinishedLine();
+  if (last) yield last;
+}
+
 /** The lines of a file that is no longer being written. */
 export function* readLines(path: string): Generator<Line, void, undefined> {
   const reader = TranscriptReader.open(path);

@@ -43,6 +43,8 @@ export class OpenTurn {
   isFollowed = false;
   /** The turn in which its prompt was queued, of the same process. */
   queuedIn: OpenTurn | undefined;
+  /** Whether a subagent has answered in the file of the main thread (1.0). */
+  hasSidechain = false;
   /** Turns are numbered in the order in which they begin to count. */
   number: number | undefined;
   readonly #thread: ThreadContext;
@@ -69,6 +71,10 @@ export class OpenTurn {
   get from(): TurnStart {
     const { session, turnCount } = this.#before;
     return { ...this.#start, time: this.#content.inheritedTime, session, turnCount };
+  }
+
+  get isHeldElsewhere(): boolean {
+    return this.#content.isHeldElsewhere;
   }
 
   get prompts(): OpenPrompt[] {
@@ -110,10 +116,8 @@ export class OpenTurn {
     this.#endLine = location.number;
   }
 
-  /** Whether its last response has this id, and nothing says that it is whole. */
-  isStreaming(id: string | undefined): boolean {
-    const { last } = this.#content.responses;
-    return id !== undefined && last?.id === id && last.stopReason === undefined;
+  hasResponse(id: string | undefined): boolean {
+    return this.#content.responses.hasResponse(id);
   }
 
   /** The calls that have no result. */
@@ -314,7 +318,8 @@ export class OpenTurn {
 
   /** Whether there is more than prompts: a response, the turn's end, or such a note. */
   #isAnsweredOr(isSuch: (note: Note) => boolean): boolean {
-    const isAnswered = !this.#content.responses.isEmpty || this.#endLine > 0 || this.#content.hasCopiedResponse;
+    const { responses, hasCopiedResponse } = this.#content;
+    const isAnswered = !responses.isEmpty || this.#endLine > 0 || hasCopiedResponse || this.hasSidechain;
     return isAnswered || this.#content.notes.own.some(isSuch);
   }
 }

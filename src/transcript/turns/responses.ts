@@ -53,8 +53,12 @@ export class ResponseCollector {
     return this.#responses.length === 0 && this.#settledIds.size === 0;
   }
 
-  get last(): Pick<Response, 'id' | 'stopReason' | 'calls' | 'firstLine' | 'lastLine' | 'request'> | undefined {
+  get last(): Pick<Response, 'stopReason' | 'calls' | 'firstLine' | 'lastLine' | 'request'> | undefined {
     return this.#responses.at(-1);
+  }
+
+  hasResponse(id: string | undefined): boolean {
+    return id !== undefined && this.#byId.has(id);
   }
 
   hasCall(id: string | undefined): boolean {
@@ -127,12 +131,17 @@ export class ResponseCollector {
     this.#hasRunEnded = true;
   }
 
+  /** Takes note of a response that another session has: this one has none of its tokens. */
+  leave(id: string | undefined): void {
+    if (id !== undefined && !this.#owners.has(id)) this.#owners.set(id, Symbol());
+  }
+
   /** Returns whether the line was taken: it is not if it repeats one of another turn, or of a subagent. */
   add(line: AssistantLine, at: number, answered: () => Answered): boolean {
     const { message, effort, isAbortedMidStream } = line.fields;
     const { id, stop_reason, usage } = message ?? {};
     if (id !== undefined && this.#isSettled(id)) return true;
-    if (id !== undefined && !this.#take(id)) return false;
+    if (id !== undefined && !this.#take(id)) return this.#hasNewCall(line) && this.add(withoutId(line), at, answered);
     const response = this.#find(line) ?? this.#open(line, at, answered());
     this.#hasRunEnded = false;
     response.lastLine = line.location.number;
@@ -176,6 +185,13 @@ export class ResponseCollector {
     const answered = Math.max(lastLine, ...calls.map(({ result }) => result?.line ?? Number.POSITIVE_INFINITY));
     // A block that is written before the response has ended has no stop reason.
     return stopReason !== undefined && calls.length > 0 && answered < lastRequestLine ? [] : [id];
+  }
+
+  /** Whether nobody has a call of the line yet. */
+  #hasNewCall({ content }: AssistantLine): boolean {
+    return parseBlocks(content).some(
+      (block) => block.kind === 'tool_use' && block.id !== undefined && !this.#owners.has(block.id),
+    );
   }
 
   #settle(id: string, name: string | null): void {
@@ -268,6 +284,12 @@ export function collectResponse(lines: Iterable<Line>): Response | undefined {
     if (!isOther) collector.add(line, 0, () => ({ answered: [], answeredAt: undefined, request: undefined }));
   }
   return collector.collect()[0];
+}
+
+/** The turn that has the rest of the response has its id, and what it used. */
+function withoutId({ fields, ...line }: AssistantLine): AssistantLine {
+  const { id: _, usage: __, ...message } = fields.message ?? {};
+  return { ...line, fields: { ...fields, message } };
 }
 
 /** A block with the same key as another in its response is the same block, written twice. */

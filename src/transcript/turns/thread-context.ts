@@ -33,6 +33,8 @@ export class ThreadContext {
   lastRequestLine = 0;
   /** The uuids of the prompts of earlier turns, and of lines that must not be added twice. */
   readonly seen = new Set<string>();
+  /** The sessions that lines have named beside this one. Up to 2.0 the copies of their answers name this one. */
+  readonly #otherSessions = new Set<string>();
   readonly #requests = new Map<string, { readonly request: ModelRequest; readonly location: LineLocation }>();
 
   constructor(start: ThreadStart) {
@@ -53,14 +55,35 @@ export class ThreadContext {
    * Whether the line is history that another session wrote. If that one's transcript is gone, nobody else has the answers, so they
    * stay in their turn.
    */
-  isCopied({ kind, fields }: UserLine | AssistantLine): boolean {
-    if (this.isAgent) return false;
+  isCopied(line: UserLine | AssistantLine): boolean {
+    const { forkedFrom, sessionId, uuid } = line.fields;
+    const isPrompt = line.kind === 'user' && uuid !== undefined;
+    const isGone = (id: string) => isPrompt && id === (forkedFrom?.sessionId ?? sessionId);
+    return this.#askOthers(line).some(({ id, isHeld }) => isHeld ?? isGone(id));
+  }
+
+  /** Whether another session's transcript is there and has the line. */
+  isHeldElsewhere(line: UserLine | AssistantLine): boolean {
+    return this.#askOthers(line).some(({ isHeld }) => isHeld === true);
+  }
+
+  /** Whether another session has the response of which this is a line, though not this line. */
+  isResponseElsewhere({ fields: { message } }: AssistantLine): boolean {
+    const { id } = message ?? {};
+    const isHeld = (session: string) => this.start.isHeldBy(session, id) === true;
+    return !this.isAgent && id !== undefined && [...this.#otherSessions].some(isHeld);
+  }
+
+  #askOthers({ fields }: UserLine | AssistantLine): { id: string; isHeld: boolean | undefined }[] {
+    if (this.isAgent) return [];
     const { forkedFrom, sessionId, uuid } = fields;
     const requestedBy = 'requestSessionId' in fields ? fields.requestSessionId : undefined;
-    const others = [forkedFrom?.sessionId, sessionId, requestedBy].filter((id) => id !== undefined);
-    const isPrompt = kind === 'user' && uuid !== undefined;
-    const isHeldBy = (id: string) => this.start.isHeldBy(id, forkedFrom?.messageUuid ?? uuid) ?? isPrompt;
-    return others.some((id) => id !== this.start.sessionId && isHeldBy(id));
+    const all = [forkedFrom?.sessionId, sessionId, requestedBy];
+    const named = all.filter((id) => id !== undefined).filter((id) => id !== this.start.sessionId);
+    for (const id of named) this.#otherSessions.add(id);
+    const original = forkedFrom?.messageUuid ?? uuid;
+    const asked = original === undefined ? named : [...this.#otherSessions];
+    return asked.map((id) => ({ id, isHeld: this.start.isHeldBy(id, original) }));
   }
 
   addRequest({ fields: { id, params }, at, location }: RequestLine): void {

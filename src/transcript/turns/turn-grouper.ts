@@ -10,8 +10,9 @@ import { markAccountAsShared } from './session-facts.js';
 import { ThreadContext, type ThreadStart } from './thread-context.js';
 import { type Note, type Turn, type TurnGroup, toThread } from './turn.js';
 
-/** The input of what precedes the first prompt of a file. */
-const NO_PROMPT = '(The file begins here: the prompt of this turn is not in it.)';
+/** The input of what precedes the first prompt of a file, and of an answer to a prompt that was copied. */
+const FILE_BEGINS = '(The file begins here: the prompt of this turn is not in it.)';
+const IS_ELSEWHERE = '(The prompt of this turn is in another session.)';
 
 /**
  * Groups the lines of a thread into turns: a turn starts at a prompt and ends before the next one. If two processes work in one
@@ -114,7 +115,8 @@ export class TurnGrouper {
   #addSidechainLine(line: ChainLine): undefined {
     const { uuid, parentUuid } = line.fields;
     // A line can be written twice.
-    if (this.#turn.prompts.length === 0 || uuid === undefined || this.#sidechains.has(uuid)) return;
+    if (uuid === undefined || this.#sidechains.has(uuid)) return;
+    if (line.kind === 'assistant') this.#startWithoutPrompt(line);
     const { start, idOwners } = this.#thread;
     const { number, start: offset } = line.location;
     const chain = (parentUuid !== undefined && this.#sidechains.get(parentUuid)) || {
@@ -125,7 +127,15 @@ export class TurnGrouper {
     };
     this.#sidechains.set(uuid, chain);
     chain.turns.push(...(chain.grouper.push(line)?.turns ?? []));
+    chain.turn.hasSidechain ||= line.kind === 'assistant';
     this.#claim(line, chain.turn);
+    this.#countTurn(chain.turn, line);
+  }
+
+  #countTurn(turn: OpenTurn, line: ChainLine): void {
+    if (!turn.counts || turn.number !== undefined) return;
+    this.#turnCount += 1;
+    turn.count(this.#turnCount, line);
   }
 
   #addOtherLine(line: Extract<Line, { kind: 'other' }>): undefined {
@@ -145,10 +155,7 @@ export class TurnGrouper {
     const isPart = turn.add(classified, line);
     if (isPart || (isEnd && turn !== this.#turn)) this.#claim(line, turn);
     if (isPart && turn !== this.#turn) this.#thread.session = markAccountAsShared(this.#thread.session);
-    if (turn.counts && turn.number === undefined) {
-      this.#turnCount += 1;
-      turn.count(this.#turnCount, line);
-    }
+    this.#countTurn(turn, line);
     return ended;
   }
 
@@ -179,26 +186,42 @@ export class TurnGrouper {
       const { line } = classified;
       this.#undecidedCommand = { line, branch: this.#branches.start(line.fields.uuid, parentOf(line)) };
     }
-    if (classified.role === 'response' && this.#isWithoutPrompt(classified.line)) {
-      const { uuid: _, ...fields } = classified.line.fields;
-      const prompt = this.#thread.isAgent ? { content: '', fields: {} } : { content: NO_PROMPT, fields };
-      this.#turn.addPrompt({ ...classified.line, ...prompt, kind: 'user' });
-    }
-    return ended;
+    if (classified.role !== 'response') return ended;
+    return this.#startWithoutPrompt(classified.line) ?? ended;
   }
 
-  /** In a torn agent file the prompt can be missing, and a session's file can begin in the middle of a turn. */
-  #isWithoutPrompt({ fields: { message, isApiErrorMessage } }: AssistantLine): boolean {
-    if (this.#turn.prompts.length > 0) return false;
-    const isAnswer = message?.model !== '<synthetic>' && !isApiErrorMessage;
-    return this.#thread.isAgent || (isAnswer && this.#turnCount === 0 && this.#earlier.length === 0);
+  /**
+   * In a torn agent file the prompt can be missing, and a session's file can begin in the middle of a turn. An answer in a copied turn
+   * that the other session does not have is this one's.
+   */
+  #startWithoutPrompt(line: AssistantLine): TurnGroup | undefined {
+    const { message, isApiErrorMessage, cwd, gitBranch } = line.fields;
+    const fields = { cwd, gitBranch };
+    const prompt = (content: string): UserLine => ({ ...line, kind: 'user', content, fields });
+    if (this.#thread.isAgent) {
+      if (this.#turn.prompts.length === 0) this.#turn.addPrompt({ ...prompt(''), fields: {} });
+      return undefined;
+    }
+    if (message?.model === '<synthetic>' || isApiErrorMessage) return undefined;
+    if (this.#turn.prompts.length === 0) {
+      if (this.#turnCount === 0 && this.#earlier.length === 0) this.#turn.addPrompt(prompt(FILE_BEGINS));
+      return undefined;
+    }
+    if (line.fields.isSidechain || !this.#turn.isHeldElsewhere || this.#thread.isCopied(line)) return undefined;
+    const hasCall = parseBlocks(line.content).some(({ kind }) => kind === 'tool_use');
+    if (this.#thread.isResponseElsewhere(line) && !hasCall) return undefined;
+    const ended = this.#endTurns(prompt(IS_ELSEWHERE));
+    this.#turn.addPrompt(prompt(IS_ELSEWHERE));
+    this.#branches.start(line.fields.uuid, undefined, this.#turn);
+    return ended;
   }
 
   /** The open turn to which a line belongs, which is not always the last that has begun. */
   #findTurn(line: ConversationLine, classified: ClassifiedLine): OpenTurn {
     const reopened = this.#reopen(classified);
     if (reopened) return reopened;
-    if (this.#earlier.length === 0 || classified.role === 'prompt') return this.#turn;
+    const isFirst = classified.role === 'prompt' || this.#turn.prompts[0]?.line === line.location.number;
+    if (this.#earlier.length === 0 || isFirst) return this.#turn;
     const open = [...this.#earlier, this.#turn];
     const byCall = classified.role === 'tool-results' && open.find((turn) => turn.hasCallOf(classified.line));
     const byChain = this.#branches.find(parentOf(line))?.turn;
@@ -217,7 +240,7 @@ export class TurnGrouper {
   #findContinued(classified: ClassifiedLine): OpenTurn | undefined {
     if (classified.role === 'response') {
       const id = classified.line.fields.message?.id;
-      return [...this.#earlier, ...this.#lastEnded].find((turn) => turn.isStreaming(id));
+      return [...this.#earlier, ...this.#lastEnded].find((turn) => turn.hasResponse(id));
     }
     if (classified.role !== 'tool-results' || this.#unanswered.size === 0) return undefined;
     const results = parseBlocks(classified.line.content).filter((block) => block.kind === 'tool_result');

@@ -618,35 +618,58 @@ describe('history that was copied from another session', () => {
     ['its lines say where they were forked from', { forkedFrom: { sessionId: other } }, { forkedFrom: {} }],
     ['its response was requested by the other session', {}, { sessionId: SESSION, requestSessionId: other }],
   ])('is counted and marked as copied if %s', (_, onPrompt, onResponse) => {
-    const { all } = groupTurns([
+    const lines = [
       user('one', { uuid: 'a', ...onPrompt }),
       assistant('m1', 'first', { uuid: 'b', parentUuid: 'a', ...onResponse }),
       user('two', { uuid: 'c', parentUuid: 'b', sessionId: SESSION }),
-      assistant('m2', 'second', { parentUuid: 'c', sessionId: SESSION }),
-    ]);
+      assistant('m2', 'second', { uuid: 'd', parentUuid: 'c', sessionId: SESSION }),
+    ];
+    const { all } = groupTurns(lines, SESSION, ['a', 'b']);
     expect(all.map(({ number, copied }) => ({ number, copied }))).toEqual([
       { number: 1, copied: true },
       { number: 2, copied: false },
     ]);
   });
 
+  test('does not include an answer that the other session does not have: its turn says where the prompt is', () => {
+    const lines = [
+      user('one', { uuid: 'a', sessionId: other }),
+      assistant('m1', 'first', { uuid: 'b', parentUuid: 'a' }),
+      assistant('m2', 'own', { uuid: 'c', parentUuid: 'b' }),
+      assistant('m3', 'more', { uuid: 'd', parentUuid: 'c' }),
+    ];
+    const { all } = groupTurns(lines, SESSION, ['a', 'b']);
+    expect(all.map((turn) => ({ copied: turn.copied, ...summarize(turn) }))).toEqual([
+      { copied: true, number: 1, prompts: ['one'], answers: [], tools: [] },
+      {
+        copied: false,
+        number: 2,
+        prompts: ['(The prompt of this turn is in another session.)'],
+        answers: ['own', 'more'],
+        tools: [],
+      },
+    ]);
+  });
+
   test("does not include the session's own prompt after a copied one that was never answered", () => {
-    const { all } = groupTurns([
+    const lines = [
       user('planned elsewhere', { uuid: 'a', sessionId: other }),
       user('here', { uuid: 'b', parentUuid: 'a', sessionId: SESSION }),
       assistant('m1', 'answer', { parentUuid: 'b', sessionId: SESSION }),
-    ]);
+    ];
+    const { all } = groupTurns(lines, SESSION, ['a']);
     expect(all.map(({ copied, prompts }) => ({ copied, prompts: prompts.map(({ content }) => content) }))).toEqual([
       { copied: false, prompts: ['here'] },
     ]);
   });
 
   test('is not counted if it is a prompt that was never answered', () => {
-    const { all } = groupTurns([
+    const lines = [
       user('planned elsewhere', { uuid: 'a', sessionId: other }),
       user('here', { uuid: 'b' }),
       assistant('m1', 'answer'),
-    ]);
+    ];
+    const { all } = groupTurns(lines, SESSION, ['a']);
     expect(all.map(({ number, copied }) => ({ number, copied }))).toEqual([{ number: 1, copied: false }]);
   });
 });

@@ -18,7 +18,7 @@ import { lockMistaken, lockSession, openRequests, ReadingBudget, RunSettings } f
 import { SettledParts } from './settled-parts.js';
 import { findStart, type Start, startFromTop } from './start-position.js';
 import { type Continued, NOTHING_CONTINUED, sendContinued } from './subagents/continued.js';
-import { Subagents } from './subagents/subagents.js';
+import { hasUnplacedAgents, Subagents } from './subagents/subagents.js';
 import { NOTHING, sumTallies } from './tally.js';
 import { addAgents, addPart, addSoFar, addTurns, type ExportRun, endOf, lastLineOf } from './turn.js';
 
@@ -131,8 +131,9 @@ async function exportKnown(session: OpenedSession, reader: TranscriptReader): Pr
     context.log.warn('the transcript has been changed, it is read from its beginning', { file: request.path });
   const { kept = [] } = known;
   const maySend = ({ prompts, why }: Kept) => why === 'untraced' && lookup.findRuns(prompts) !== undefined;
-  const looksBack = !last.hasChanged && kept.length > 0 && (request.looksBack || kept.some(maySend));
-  return exportFrom(looksBack ? startFromTop(known) : last, session, reader);
+  const isKept = kept.length > 0 && (request.looksBack || kept.some(maySend));
+  const looksBack = isKept || (request.takesAll && hasUnplacedAgents(session, known.agents));
+  return exportFrom(looksBack && !last.hasChanged ? startFromTop(known) : last, session, reader);
 }
 
 async function exportFrom(start: Start, session: OpenedSession, reader: TranscriptReader): Promise<ExportReport> {

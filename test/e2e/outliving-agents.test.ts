@@ -462,7 +462,7 @@ describe('an agent that goes on after /clear', () => {
     expect(workplace.log).toEqual([]);
   });
 
-  test('stays as it was sent if its own first file is gone', async () => {
+  test('is a trace of its own from there on if its first file is gone', async () => {
     const a1 = await beginBoth();
     const [before] = agentsNamed('a1');
     rmSync(join(dirname(transcript(OLD)), OLD), { recursive: true });
@@ -470,7 +470,9 @@ describe('an agent that goes on after /clear', () => {
     notify(NEW, 'a1');
     expect(await stop(NEW)).toMatchObject({ exitCode: 0, stdout: '' });
     await leave(NEW);
-    expect(agentsNamed('a1')).toEqual([before]);
+    const [kept, rest] = agentsNamed('a1');
+    expect(kept).toEqual(before);
+    expect(rest).toMatchObject({ parentId: undefined, trace: { name: 'Agent', sessionId: NEW } });
     expect(sentAgain()).toEqual([]);
     expect(workplace.log).toEqual([]);
   });

@@ -175,7 +175,8 @@ export class Subagents {
     const isOld = changedAt < (Date.parse(this.#run.start.agentsSince ?? '') || 0);
     const isKnown = this.#placement.entries.has(agentId) || this.#unsent.has(agentId);
     if (isKnown || isOld || !this.#completion.isAbandoned(file)) return undefined;
-    if ((hasCall(file) || isContinuation(file)) && !this.#isStray(file)) return undefined;
+    const isElsewhere = () => isContinuation(file) || this.#files.findOtherSessions(file).length > 0;
+    if ((hasCall(file) || isElsewhere()) && !this.#isStray(file)) return undefined;
     const thread = this.#read(file);
     if (!thread || this.#isKept(thread)) {
       this.#unsent.add(agentId);
@@ -205,8 +206,9 @@ export class Subagents {
       .findOtherSessions(file)
       .map(transcriptOf)
       .filter((path) => existsSync(path));
-    const call = `"id":"${meta.toolUseId}"`;
-    return !others.some((path) => readFileSync(path).includes(call) || beganIn(path, file));
+    const quoted = [`"id":"${meta.toolUseId}"`, `"runId":"${workflowRunId}"`];
+    const isNamedIn = (path: string) => quoted.some((name) => readFileSync(path).includes(name));
+    return !others.some((path) => isNamedIn(path) || beganIn(path, file));
   }
 
   /** Whether an agent is placed below a call and has not been sent, or is kept back. Nobody knows which agents it has started. */
@@ -250,7 +252,7 @@ export class Subagents {
     this.#follow();
     for (const file of this.#files.list()) {
       const entry = this.#placement.find(file);
-      const isSent = entry?.bytes === file.bytes || entry?.lost;
+      const isSent = entry?.bytes === file.bytes || (entry?.lost && file.bytes === 0);
       if (entry && !isSent && this.#files.isWanted(file) && this.#completion.isDone(file, entry)) yield [file, entry];
     }
   }
@@ -300,7 +302,7 @@ export class Subagents {
     const { children, root, started, sent } = this.#build(file, { thread }, entry, options);
     const last = root.line;
     const parts = measureParts(file, this.#files.session);
-    const reached = { lastLine: last, sentLine: last, held: undefined };
+    const reached = { lastLine: last, sentLine: last, held: undefined, lost: undefined };
     this.#placement.entries.set(agentId, { ...entry, ...reached, bytes, ...(parts && { parts }) });
     if (last <= entry.lastLine) return [];
     return [
@@ -349,6 +351,15 @@ export class Subagents {
   #read(file: AgentFile): AgentThread | undefined {
     return readAgent(file, readAgentLines(file, this.#run));
   }
+}
+
+/** Whether a session has agents of which nobody knows yet what started them. */
+export function hasUnplacedAgents(
+  run: Pick<SessionRun, 'request' | 'context'>,
+  agents: Entry['agents'] | undefined,
+): boolean {
+  const placement = new Placement(agents);
+  return new AgentFiles(run).listOwn().some((file) => placement.find(file) === undefined);
 }
 
 /** Whether the folder of another session has a part of an agent that is older than this one. */

@@ -1,5 +1,5 @@
 import { parseBlocks } from '../file/content.js';
-import type { ChainLine, Line, OtherLine, UserLine } from '../file/line.js';
+import type { AssistantLine, ChainLine, Line, OtherLine, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
 import { type ClassifiedLine, type ConversationLine, classifyLine } from './classify-line.js';
 import { NOTE_KINDS } from './note-kinds.js';
@@ -116,8 +116,9 @@ export class OpenTurn {
     this.#endLine = location.number;
   }
 
-  hasResponse(id: string | undefined): boolean {
-    return this.#content.responses.hasResponse(id);
+  /** Whether a line has more of one of its responses. A line can be written twice. */
+  isContinuedBy(line: AssistantLine): boolean {
+    return this.#content.responses.isContinuedBy(line);
   }
 
   /** The calls that have no result. */

@@ -4,7 +4,6 @@ import type { AssistantLine, Line } from '../file/line.js';
 import type { LineLocation } from '../file/reader.js';
 import type { TokenCounts } from '../file/schema.js';
 import { type SettledIds, soFar } from './resume-point.js';
-import type { ThreadStart } from './thread-context.js';
 import type { Response, ToolCall, ToolResult } from './turn.js';
 
 /** What a response answers: the messages before it, and the request that sent them. */
@@ -12,6 +11,9 @@ type Answered = Pick<Response, 'answered' | 'answeredAt' | 'request'>;
 
 /** Which turn has a message id or tool call id: a line that is repeated in another turn is not collected again. */
 export type IdOwners = Map<string, symbol>;
+
+/** What another file says that a response used, of which no line says that it is whole. */
+export type FindUsage = (messageId: string) => TokenCounts | undefined;
 
 type Mutable<T> = { -readonly [key in keyof T]: T[key] };
 
@@ -27,7 +29,7 @@ interface OpenResponse extends Mutable<Omit<Response, 'blocks' | 'calls'>> {
 /** Collects the responses of a turn. A response is one line per content block, all with the same message id and usage. */
 export class ResponseCollector {
   readonly #owners: IdOwners;
-  readonly #findUsage: ThreadStart['findUsage'];
+  readonly #findUsage: FindUsage | undefined;
   readonly #owner = Symbol();
   readonly #responses: OpenResponse[] = [];
   /** By message id or, without one, by the uuid of its first line: a line can be written twice. */
@@ -44,7 +46,7 @@ export class ResponseCollector {
   #hasUnnamed = false;
   #answer: LineLocation | undefined;
 
-  constructor(owners: IdOwners, findUsage?: ThreadStart['findUsage']) {
+  constructor(owners: IdOwners, findUsage?: FindUsage) {
     this.#owners = owners;
     this.#findUsage = findUsage;
   }
@@ -57,8 +59,14 @@ export class ResponseCollector {
     return this.#responses.at(-1);
   }
 
-  hasResponse(id: string | undefined): boolean {
-    return id !== undefined && this.#byId.has(id);
+  isContinuedBy({ fields: { message, apiBlockIndex }, content }: AssistantLine): boolean {
+    const { id, usage } = message ?? {};
+    const response = id === undefined ? undefined : this.#byId.get(id);
+    if (!response) return false;
+    const blocks = parseBlocks(content);
+    const index = blocks.length === 1 ? apiBlockIndex : undefined;
+    const isNew = blocks.some((block) => !response.blocks.has(blockKey(block, index, 0)));
+    return isNew || (usage?.output_tokens ?? 0) > (response.usage?.output_tokens ?? 0);
   }
 
   hasCall(id: string | undefined): boolean {

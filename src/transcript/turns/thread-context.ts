@@ -1,7 +1,6 @@
 import type { AssistantLine, ChainLine, RequestLine, UserLine } from '../file/line.js';
 import type { LineLocation, Position } from '../file/reader.js';
-import type { TokenCounts } from '../file/schema.js';
-import type { IdOwners } from './responses.js';
+import type { FindUsage, IdOwners } from './responses.js';
 import type { ModelRequest, SessionFacts } from './turn.js';
 
 /** Where reading a thread starts, and what is known from the lines before. */
@@ -15,8 +14,7 @@ export interface ThreadStart extends Position {
   readonly time: () => number;
   /** Whether another session's transcript has a line, so that it is a copy here. Undefined if that transcript is gone. */
   readonly isHeldBy: (sessionId: string, uuid: string | undefined) => boolean | undefined;
-  /** What another file says that a response used, of which no line here says that it is whole. */
-  readonly findUsage?: (messageId: string) => TokenCounts | undefined;
+  readonly findUsage?: FindUsage;
   /** Shared by the threads of one file. */
   readonly idOwners?: IdOwners;
 }

@@ -238,9 +238,10 @@ export class TurnGrouper {
   }
 
   #findContinued(classified: ClassifiedLine): OpenTurn | undefined {
+    if (this.#thread.isAgent) return undefined;
     if (classified.role === 'response') {
-      const id = classified.line.fields.message?.id;
-      return [...this.#earlier, ...this.#lastEnded].find((turn) => turn.hasResponse(id));
+      const { line } = classified;
+      return [...this.#earlier, ...this.#lastEnded].find((turn) => turn.isContinuedBy(line));
     }
     if (classified.role !== 'tool-results' || this.#unanswered.size === 0) return undefined;
     const results = parseBlocks(classified.line.content).filter((block) => block.kind === 'tool_result');

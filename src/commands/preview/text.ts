@@ -39,9 +39,14 @@ export function summarize({ type, input, output, metadata }: ShownObservation): 
 /** The text of one message or an array of messages. */
 export function messagesToText(messages: unknown): string {
   return (Array.isArray(messages) ? messages : [messages])
-    .map((message) => (isRecord(message) ? contentToText(message.content) : undefined))
+    .map((message) => (isRecord(message) ? messageToText(message.content) : undefined))
     .filter((text) => text !== undefined && text !== '')
     .join('\n');
+}
+
+/** The answer that a schema asked for is an object. */
+function messageToText(content: unknown): string | undefined {
+  return isRecord(content) ? JSON.stringify(content) : contentToText(content);
 }
 
 /** Content as text, with `[image/png]` for an image or document. Returns undefined if any of it is something else. */

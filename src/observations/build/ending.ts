@@ -1,4 +1,4 @@
-import type { Note, Response, Turn } from '../../transcript/turns/turn.js';
+import { findEndingCall, type Note, type Response, type Turn } from '../../transcript/turns/turn.js';
 import { answerText } from '../content/messages.js';
 import type { Observation, ObservationDraft } from '../model.js';
 import { type Figures, NO_FIGURES } from './figures.js';
@@ -11,6 +11,7 @@ export const OUTCOMES = {
   max_turns: { level: 'WARNING', words: 'stopped at the limit of turns' },
   max_tokens: { level: 'WARNING', words: 'the answer was cut at max_tokens' },
   refused: { level: 'WARNING', words: 'the model refused' },
+  paused: { level: 'WARNING', words: 'the API paused the answer, and Claude Code did not go on' },
   cut: { level: 'WARNING', words: 'the answer was cut while it streamed' },
   stopped_by_hook: { level: 'WARNING', words: 'stopped by a hook' },
   empty: { level: 'WARNING', words: 'the answer was empty' },
@@ -69,6 +70,8 @@ function endingByResponse(last: Response | undefined, isAnswered: boolean): Endi
   if (last?.aborted) return end('cut');
   if (last?.stopReason === 'max_tokens') return end('max_tokens');
   if (last?.stopReason === 'refusal') return end('refused');
+  if (last?.stopReason === 'pause_turn') return end('paused');
+  if (last && findEndingCall(last)) return end('completed');
   // Up to 2.1.90 there is no stop reason. A response that calls tools is never the last of a finished turn.
   if (last?.stopReason === 'tool_use' || (last && last.stopReason === undefined && last.calls.length > 0))
     return end('unfinished');

@@ -1,5 +1,5 @@
 import type { Turn } from '../../transcript/turns/turn.js';
-import { answerText } from '../content/messages.js';
+import { readAnswer } from '../content/messages.js';
 import { countChangedLines } from './changed-lines.js';
 import { listUsed, type Used } from './tags.js';
 
@@ -12,8 +12,8 @@ export interface Figures {
   readonly linesRemoved: number;
   /** The latest time of a response, a call or an error. */
   readonly endTime: number;
-  /** The last text of the model. */
-  readonly answer: string | undefined;
+  /** The last text of the model, or the data that it has handed over. */
+  readonly answer: unknown;
   readonly used: Used;
 }
 
@@ -46,7 +46,7 @@ export function addFigures(before: Figures, turn: Pick<Turn, 'responses' | 'note
     linesAdded: changed.reduce((sum, { added }) => sum + added, before.linesAdded),
     linesRemoved: changed.reduce((sum, { removed }) => sum + removed, before.linesRemoved),
     endTime: times.reduce((latest, time) => Math.max(latest, time), before.endTime),
-    answer: responses.map(answerText).findLast((text) => text !== '') ?? before.answer,
+    answer: responses.map(readAnswer).findLast((answer) => answer !== '') ?? before.answer,
     used: listUsed(turn, before.used),
   };
 }

@@ -1,6 +1,13 @@
 import { type Block, type ContentPart, extractParts } from '../../transcript/file/content.js';
 import { describeNotification } from '../../transcript/turns/notification.js';
-import type { AnsweredMessage, Prompt, Response, ToolCall } from '../../transcript/turns/turn.js';
+import {
+  type AnsweredMessage,
+  findEndingCall,
+  findTextArgument,
+  type Prompt,
+  type Response,
+  type ToolCall,
+} from '../../transcript/turns/turn.js';
 import type { ContentSettings } from '../model.js';
 import { isWithheld, NOT_CAPTURED } from './capture.js';
 import { buildContent, MediaPart } from './media.js';
@@ -64,6 +71,13 @@ export function buildOutputMessage(
     ...(redactedThinking.length > 0 && { redacted_thinking: redactedThinking }),
     ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
   };
+}
+
+/** What a response tells whoever has asked: its text, or what it has handed over with the call that ended the turn. */
+export function readAnswer(response: Pick<Response, 'blocks' | 'calls'>): unknown {
+  const call = findEndingCall(response);
+  if (call?.name === 'StructuredOutput') return call.input;
+  return (call?.name === 'SubagentHandback' && findTextArgument(call, 'message')) || answerText(response);
 }
 
 /** The text of a response, without its thinking and tool calls. */

@@ -85,6 +85,7 @@ export const UserFields = z.object({
   slug: text,
   entrypoint: text,
   toolDenialKind: text,
+  toolEndsTurn: flag,
   toolUseResult: optional(z.union([z.string(), ToolUseResult])),
 });
 export type UserFields = z.infer<typeof UserFields>;

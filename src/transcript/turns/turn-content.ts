@@ -100,10 +100,11 @@ export class TurnContent {
 
   #addToolResults(line: UserLine): boolean {
     const at = this.#timeOf(line);
-    const { toolUseResult, toolDenialKind: denied, promptId } = line.fields;
+    const { toolUseResult, toolDenialKind: denied, toolEndsTurn: endsTurn, promptId } = line.fields;
     // Some failures are reported only next to the result, as a text.
     const isFailure = typeof toolUseResult === 'string' && toolUseResult.startsWith('Error: ');
     const details = typeof toolUseResult === 'object' ? toolUseResult : undefined;
+    const shared = { denied, endsTurn, details, line: line.location.number, at };
     // A process that resumes a session takes a call without a result to be interrupted, even if it still runs in another one.
     const isAssumed = this.prompts.every(
       ({ context: { promptId: id } }) => id !== undefined && id !== (promptId ?? id),
@@ -112,7 +113,7 @@ export class TurnContent {
     for (const block of parseBlocks(line.content)) {
       if (block.kind !== 'tool_result') continue;
       const { toolUseId, content, isError } = block;
-      const result = { content, isError: isError || isFailure, denied, details, line: line.location.number, at };
+      const result = { ...shared, content, isError: isError || isFailure };
       if (!isAssumed && this.responses.hasAssumedResult(toolUseId)) this.messages.dropResult(toolUseId);
       if (!this.responses.addResult(toolUseId, result, isAssumed)) continue;
       const toolName = this.responses.findCallName(toolUseId);

@@ -1,5 +1,5 @@
 import { NOTE_KINDS } from './note-kinds.js';
-import type { Note, Response } from './turn.js';
+import { findEndingCall, type Note, type Response } from './turn.js';
 
 interface TurnSoFar {
   /** The last response. */
@@ -23,5 +23,6 @@ export function isOver({ response, notes, endLine, isFollowed }: TurnSoFar): boo
 
 /** Up to 2.1.90 there is no stop reason. */
 function isFinal({ stopReason, calls }: Pick<Response, 'stopReason' | 'calls'>): boolean {
-  return stopReason === undefined ? calls.length === 0 : stopReason !== 'tool_use' && stopReason !== 'pause_turn';
+  if (findEndingCall({ calls })) return true;
+  return stopReason === undefined ? calls.length === 0 : stopReason !== 'tool_use';
 }

@@ -148,11 +148,18 @@ export function findAgentType(call: ToolCall): string | undefined {
   return call.result?.details?.agentType ?? (findTextArgument(call, 'subagent_type') || undefined);
 }
 
+/** The call with which a response has ended the turn, if there is one. */
+export function findEndingCall({ calls }: Pick<Response, 'calls'>): ToolCall | undefined {
+  return calls.find(({ result }) => result?.endsTurn);
+}
+
 export interface ToolResult {
   readonly content: unknown;
   readonly isError: boolean;
   /** Why the call was refused, if it was. */
   readonly denied: string | undefined;
+  /** Whether the model is not asked again, since the call has handed over its answer. */
+  readonly endsTurn?: boolean | undefined;
   /** What the line says in addition to the content, such as which agent the call started. */
   readonly details: ToolUseResult | undefined;
   readonly line: number;

@@ -20,6 +20,10 @@ describe('contentToText and messagesToText', () => {
     ).toBe('look\n[image/png]\nagain');
   });
 
+  test('show the data that is an answer as JSON', () => {
+    expect(messagesToText({ role: 'assistant', content: { color: 'red' } })).toBe('{"color":"red"}');
+  });
+
   test.each([
     ['a number', 7],
     ['a record', { type: 'text' }],

@@ -260,6 +260,7 @@ describe('a turn that ends', () => {
   test.each([
     ['max_tokens', 'the answer was cut at max_tokens'],
     ['refusal', 'the model refused'],
+    ['pause_turn', 'the API paused the answer, and Claude Code did not go on'],
   ])('with the stop reason %s is a warning', (stop_reason, statusMessage) => {
     const message = { id: 'm1', role: 'assistant', content: 'I', stop_reason };
     expect(root([user('go'), { type: 'assistant', message }])).toMatchObject({ level: 'WARNING', statusMessage });
@@ -278,6 +279,28 @@ describe('a turn that ends', () => {
       output: { content: 'I will' },
       metadata: { outcome: 'unfinished' },
     });
+  });
+
+  test.each([
+    ['StructuredOutput', { color: 'red', sizes: [1, 2] }, { color: 'red', sizes: [1, 2] }],
+    ['SubagentHandback', { message: 'All green.' }, 'All green.'],
+    ['Another', { color: 'red' }, 'Here it is.'],
+  ])('with the result of %s is completed, and its output is what was handed over', (name, input, content) => {
+    const [agent, , tool] = build([
+      user('go'),
+      {
+        type: 'assistant',
+        message: { id: 'm1', content: [text('Here it is.'), toolUse('t1', name, input)], stop_reason: 'tool_use' },
+      },
+      user([toolResult('t1', 'Provided')], { toolEndsTurn: true }),
+    ]);
+    expect(agent).toMatchObject({
+      level: 'DEFAULT',
+      statusMessage: undefined,
+      output: { role: 'assistant', content },
+      metadata: { outcome: 'completed' },
+    });
+    expect(tool).toMatchObject({ name, input, output: 'Provided' });
   });
 
   test('without an answer, even after Claude Code asked for one again, is empty', () => {

@@ -594,6 +594,25 @@ describe('a turn without a normal answer', () => {
   });
 });
 
+describe('a turn whose last response has a stop reason as if it went on', () => {
+  const last = (content: unknown, stop_reason: string) => ({
+    type: 'assistant',
+    uuid: 'b',
+    parentUuid: 'a',
+    message: { role: 'assistant', id: 'm1', content, stop_reason },
+  });
+  const given = user([toolResult('t1')], { uuid: 'c', parentUuid: 'b', toolEndsTurn: true });
+
+  test.each([
+    ['a call whose result ends the turn', [last([toolUse('t1', 'StructuredOutput')], 'tool_use'), given]],
+    ['a pause of the API, after which Claude Code does not go on', [last('Searching.', 'pause_turn')]],
+  ])('is over with %s when the next prompt comes', (_, lines) => {
+    const next = user('two', { uuid: 'd', parentUuid: lines.length > 1 ? 'c' : 'b', promptId: 'p2', timestamp: at(2) });
+    const { ended } = groupTurns([user('one', { uuid: 'a', promptId: 'p1', timestamp: at(1) }), ...lines, next]);
+    expect(ended.map(({ prompts }) => prompts.map(({ content }) => content))).toEqual([['one']]);
+  });
+});
+
 describe('an answer that Claude Code asks the model to continue', () => {
   test('is marked as aborted, and the next response answers that request', () => {
     const request = 'Your response above was cut off mid-stream. Resume directly from where it stops';

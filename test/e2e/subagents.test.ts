@@ -255,6 +255,21 @@ describe('a background agent', () => {
     expect(sentAgain).toEqual([agent]);
   });
 
+  test('is not sent because of an event that it reports, which is not its end', async () => {
+    const event = '<task-notification>\n<task-id>a1</task-id>\n<event>half way</event>\n</task-notification>';
+    append(transcript(), ...start, launched, answer('m2', 3));
+    append(agentPath('a1'), ...agentLines('a1').slice(0, 2));
+    append(transcript(), user(event, { uuid: 'e1', origin: { kind: 'task-notification' }, timestamp: at(12) }));
+    append(transcript(), answer('m3', 13));
+    await stop();
+    expect(agentNamed('a1')).toBeUndefined();
+    append(agentPath('a1'), ...agentLines('a1').slice(2));
+    append(transcript(), notification('a1', 20), answer('m4', 21));
+    await stop();
+    expect(agentNamed('a1')).toMatchObject({ output: { content: 'a1 is done' } });
+    expectEachSentOnce(workplace.server);
+  });
+
   test('that is still running when the session ends is sent unfinished', async () => {
     append(transcript(), ...start, launched, answer('m2', 3));
     append(agentPath('a1'), ...agentLines('a1').slice(0, 2));

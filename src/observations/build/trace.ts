@@ -1,5 +1,5 @@
 import { type Json, mapValues, withoutUndefined } from '../../shared/json.js';
-import { isNotification } from '../../transcript/turns/notification.js';
+import { isNotification, tellsEnd } from '../../transcript/turns/notification.js';
 import { findTitle } from '../../transcript/turns/session-facts.js';
 import type { AgentThread, PromptContext, Turn } from '../../transcript/turns/turn.js';
 import { sanitizeText, sanitizeValue } from '../content/sanitize.js';
@@ -64,10 +64,14 @@ function nameTurn(
     repository,
     ...(capture !== 'metadata' && {
       title: () => title && sanitize(title),
-      // What a background task returned can be a tool's output.
-      prompt: () => (isNotification(content) ? 'background task done' : sanitize(content)),
+      prompt: () => (isNotification(content) ? nameNotification(content) : sanitize(content)),
     }),
   });
+}
+
+/** What a background task returned can be a tool's output. */
+function nameNotification(message: string): string {
+  return tellsEnd(message) ? 'background task done' : 'background event';
 }
 
 /** Builds the trace of an agent that no tool call started. */

@@ -54,6 +54,9 @@ describe("a trace's name", () => {
   test('says nothing of what a background task returned', () => {
     const prompt = '<task-notification><summary>ran</summary><result>secret</result></task-notification>';
     expect(named('{prompt}', {}, { prompt })).toBe('background task done');
+    const event = prompt.replaceAll('result>', 'event>');
+    expect(named('{prompt}', {}, { prompt: event })).toBe('background event');
+    expect(named('{prompt}', {}, { prompt: `${event}${prompt}` })).toBe('background task done');
   });
 
   test('contains no title and no prompt with CC_LANGFUSE_CAPTURE=metadata', () => {

@@ -577,6 +577,26 @@ describe('a notice of background tasks', () => {
       `${notice('<summary>one</summary>')}\n${notice('<summary>two</summary>')}\nRead the output.`,
       'background task done: one\nbackground task done: two\nRead the output.',
     ],
+    [
+      'that is only news of a task',
+      notice('<summary>Monitor event: "the log"</summary>', '<event>line 1\nline 2</event>'),
+      'Monitor event: "the log"\nline 1\nline 2',
+    ],
+    [
+      'of news of one task and the end of another',
+      `${notice('<summary>one</summary>', '<event>x</event>')}\n${notice('<summary>two</summary>')}`,
+      'one\nx\nbackground task done: two',
+    ],
+    [
+      'that says where a fork came from',
+      '<task-notification>\n<fork-source>\nThis session began as a fork.\n</fork-source>\n</task-notification>',
+      'This session began as a fork.',
+    ],
+    [
+      'with a result that quotes news',
+      notice('<status>completed</status>', '<result>I saw <event>x</event>.</result>'),
+      'background task done:\nI saw <event>x</event>.',
+    ],
     ['that says nothing', '<task-notification>?', '<task-notification>?'],
   ])('%s is shown in words', (_, content, words) => {
     expect(shown(content)).toEqual([{ role: 'user', content: words }]);

@@ -41,7 +41,7 @@ export const ATTACHMENTS = [
 /** The events that the attachments of hooks name. */
 export const HOOK_EVENTS = ['PostToolUse', 'PreToolUse', 'SessionStart', 'Stop', 'SubagentStop', 'UserPromptSubmit'];
 
-export const USER_ORIGINS = ['auto-continuation', 'coordinator', 'human', 'task-notification'];
+export const USER_ORIGINS = ['auto-continuation', 'coordinator', 'human', 'peer', 'task-notification'];
 
 export const PAYLOAD_FIELDS: { readonly [event: string]: readonly string[] } = {
   SessionStart: [

@@ -11,6 +11,7 @@ const number = optional(z.number());
 const anything = z.optional(z.unknown());
 /** Where a prompt came from: one word. */
 const source = optional(z.string().check(z.regex(/^[\w-]{1,40}$/)));
+const origin = optional(z.object({ kind: source }));
 
 const envelope = {
   uuid: text,
@@ -78,7 +79,7 @@ export const UserFields = z.object({
   promptSource: text,
   turnOrigin: source,
   turnCompanion: flag,
-  origin: optional(z.object({ kind: source })),
+  origin,
   permissionMode: text,
   gitBranch: text,
   version: text,
@@ -144,6 +145,7 @@ export const AttachmentFields = z.object({
     z.object({
       type: text,
       prompt: anything,
+      origin,
       content: optional(z.union([z.string(), z.array(z.string()), AttachedContent])),
       hookEvent: text,
       hookName: text,

@@ -2,6 +2,7 @@ import { extractText, hasToolResult, type MediaBlock, parseAttachedImage, splitT
 import type { AssistantLine, AttachmentLine, SystemLine, UserLine } from '../file/line.js';
 import { READ_ATTACHMENTS } from '../file/skipped-line.js';
 import { parseHookMessage } from './hook-message.js';
+import { readPeerMessage } from './peer-message.js';
 import { COMMAND, isMarkedAsPrompt, parseBashOutput } from './prompt.js';
 import type { NoteContent } from './turn.js';
 
@@ -87,6 +88,8 @@ function classifyAttachment(line: AttachmentLine): ClassifiedLine {
   const said = type && parseHookMessage(type, line.fields.attachment ?? {});
   if (said) return { role: 'note', line, note: said };
   if (type !== 'queued_command') return IGNORED;
-  const { text: content, media } = splitTextAndMedia(line.fields.attachment?.prompt);
+  const { prompt, origin } = line.fields.attachment ?? {};
+  const { text, media } = splitTextAndMedia(prompt);
+  const content = (origin?.kind === 'peer' ? readPeerMessage(text) : undefined) ?? text;
   return { role: 'note', line, note: { kind: 'absorbed-message', content, media } };
 }

@@ -1,6 +1,7 @@
 import { type MediaBlock, splitTextAndMedia } from '../file/content.js';
 import type { UserLine } from '../file/line.js';
 import type { UserFields } from '../file/schema.js';
+import { readPeerMessage } from './peer-message.js';
 import type { Prompt, PromptContext } from './turn.js';
 
 /** The prompt of a turn that is still open. */
@@ -44,6 +45,8 @@ export function parsePromptText({ content, fields }: UserLine): PromptText {
   const { text, ide } = splitIdeContext(whole);
   const plain: PromptText = { content: text, trigger: 'human', ide, media, command: undefined };
   const source = fields.origin?.kind ?? fields.turnOrigin ?? 'human';
+  const message = source === 'peer' || !isMarkedAsPrompt(fields) ? readPeerMessage(text) : undefined;
+  if (message !== undefined) return { ...plain, content: message, trigger: 'peer' };
   if (!PEOPLE_AND_PROGRAMS.includes(source)) return { ...plain, trigger: source.replaceAll('_', '-') };
   const command = findTag('command-name', text)?.trim();
   if (command !== undefined && COMMAND.test(text) && COMMAND_END.test(text.trimEnd())) {

@@ -475,6 +475,61 @@ describe('the text of a prompt', () => {
   });
 });
 
+describe('a message of another session', () => {
+  const wrapped = (...messages: string[]) =>
+    `Another Claude session sent a message:\n${messages.join('\n\n')}\n\nThis came from another Claude session — not typed by your user.`;
+  const from = (id: string, words: string) =>
+    `<teammate-message teammate_id="${id}" color="blue">\n${words}\n</teammate-message>`;
+  const idle = JSON.stringify({
+    type: 'idle_notification',
+    from: 'mate',
+    idleReason: 'available',
+    result: 'Found it.',
+  });
+  const peer = { isMeta: true, origin: { kind: 'peer', from: 'uds:/tmp/1.sock' } };
+  const shown = (content: string, more: object = {}) => {
+    const [turn] = groupTurns([user(content, more), assistant('m1', 'ok')]).all;
+    return [turn?.prompts[0].content, turn?.context.trigger];
+  };
+
+  test.each([
+    ['a teammate', wrapped(from('mate', 'Which file?')), {}, 'mate: Which file?'],
+    ['a teammate that has ended', wrapped(from('mate', idle)), {}, 'mate: Found it.'],
+    ['two teammates', wrapped(from('a', '{"type":"x"}'), from('b', 'two')), {}, 'a: {"type":"x"}\nb: two'],
+    ['the lead, to a teammate', from('lead', 'Please\n\nlook.'), {}, 'lead: Please\n\nlook.'],
+    [
+      'a session of the same user',
+      wrapped('<cross-session-message from="uds:/tmp/1.sock" from-name="other">\nRun it\n</cross-session-message>'),
+      peer,
+      'other: Run it',
+    ],
+    ['an agent', wrapped('<agent-message from="a1b2">\nHalf way.\n</agent-message>'), peer, 'a1b2: Half way.'],
+  ])('is what was written by %s', (_, content, more, words) => {
+    expect(shown(content, more)).toEqual([words, 'peer']);
+  });
+
+  test('stays as it is if it is not wrapped, or was pasted by a person', () => {
+    const pasted = wrapped(from('mate', 'Which file?'));
+    expect(shown(pasted, { promptSource: 'typed', origin: { kind: 'human' } })).toEqual([pasted, 'human']);
+    expect(shown('Run it', peer)).toEqual(['Run it', 'peer']);
+    expect(shown(wrapped('<teammate-message>Which'))).toEqual([wrapped('<teammate-message>Which'), 'human']);
+  });
+
+  test('that comes while Claude works is what was written, too', () => {
+    const prompt = '<cross-session-message from="uds:/x" from-name="other">\nStop that\n</cross-session-message>';
+    const absorbed = (kind: string) => ({
+      type: 'attachment',
+      attachment: { type: 'queued_command', prompt, origin: { kind } },
+    });
+    const { all } = groupTurns([user('go'), absorbed('peer'), absorbed('human'), assistant('m1', 'ok')]);
+    expect(all[0]?.responses[0]?.answered).toEqual([
+      { role: 'user', content: 'go', media: [] },
+      { role: 'user', content: 'other: Stop that', media: [] },
+      { role: 'user', content: prompt, media: [] },
+    ]);
+  });
+});
+
 describe('consecutive prompts', () => {
   const attachment = (uuid: string, parentUuid: string) => ({
     parentUuid,
@@ -731,6 +786,7 @@ describe('a line that says where it came from', () => {
     ['a background task', { promptSource: 'system', turnOrigin: 'task_notification' }, 'task-notification'],
     ['a session that goes on by itself', { isMeta: true, origin: { kind: 'auto-continuation' } }, 'auto-continuation'],
     ['another session', { origin: { kind: 'peer' } }, 'peer'],
+    ['a process that resumes a turn', { isMeta: true, promptSource: 'system', turnOrigin: 'system' }, 'system'],
     ['a program', { promptSource: 'sdk', turnOrigin: 'sdk' }, 'human'],
     ['a person', { promptSource: 'typed', turnOrigin: 'human', origin: { kind: 'human' } }, 'human'],
     ['something without a name', { promptSource: 'typed', origin: { kind: 'not one word' } }, 'human'],

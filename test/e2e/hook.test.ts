@@ -140,6 +140,25 @@ describe('one hook after another', () => {
     });
   });
 
+  test('only the root of a turn is sent again when its session goes on in another one', async () => {
+    const next = '22222222-2222-4222-8222-222222222222';
+    write([...turnLines(1), ...turnLines(2)]);
+    await workplace.hook(payload());
+    append({ type: 'continued-in', timestamp: at(26), sessionId: SESSION, continuedInSessionId: next });
+    await workplace.hook(payload({ hook_event_name: 'SessionEnd' }));
+    const sent = workplace.server.observations.map((each) => [
+      `${each.trace.name} ${each.type}`,
+      each.metadata.continued_in_session,
+      workplace.server.timesSent(each),
+    ]);
+    expect(sent.toSorted()).toEqual([
+      ['Turn 1 agent', undefined, 1],
+      ['Turn 1 generation', undefined, 1],
+      ['Turn 2 agent', next, 2],
+      ['Turn 2 generation', undefined, 1],
+    ]);
+  });
+
   test('unreadable lines are logged once and do not shift the line count', async () => {
     write(['torn {', ...turnLines(1), 'no JSON', ...turnLines(2)]);
     await workplace.hook(payload());

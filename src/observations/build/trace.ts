@@ -101,6 +101,7 @@ function describeContext(context: PromptContext, { sessionId, repository, captur
     slug: context.slug,
     permission_mode: context.permissionMode,
     entrypoint: context.entrypoint,
+    session_kind: context.sessionKind,
     // What is selected in the editor is content.
     ide: capture === 'metadata' ? undefined : context.ide,
   } satisfies { [key in TraceKey]?: Json | undefined });

@@ -18,11 +18,12 @@ export function buildTurn(
   select: Selection = (parts) => parts,
   earlier = NO_FIGURES,
 ): AgentTree {
-  const { titles, pullRequest } = turn.session;
+  const { titles, pullRequest: pr } = turn.session;
+  const own = { session_title: findTitle(titles), pr, continued_in_session: turn.continuedIn };
   const { parts, root } = planAgent(
     [turn],
     { parentId: trace.parentId, name: `Turn ${turn.number}` },
-    (figures) => ({ ...figures, session_title: findTitle(titles), pr: pullRequest }),
+    (figures) => ({ ...figures, ...own }),
     turnContext(turn, options, trace),
     earlier,
   );

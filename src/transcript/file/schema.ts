@@ -41,6 +41,7 @@ export const OtherFields = z.object({
   aiTitle: text,
   summary: text,
   prUrl: text,
+  continuedInSessionId: text,
   modelUsage: optional(z.record(z.string(), ModelAccount)),
 });
 export type OtherFields = z.infer<typeof OtherFields>;
@@ -85,6 +86,7 @@ export const UserFields = z.object({
   version: text,
   slug: text,
   entrypoint: text,
+  sessionKind: source,
   toolDenialKind: text,
   toolEndsTurn: flag,
   toolUseResult: optional(z.union([z.string(), ToolUseResult])),

@@ -55,6 +55,7 @@ export class OpenTurn {
   #end = 0;
   #session: SessionFacts;
   #lastLineAt: number | undefined;
+  #continuedIn: string | undefined;
   #countsFrom = 0;
   #endLine = 0;
   #isClosed = false;
@@ -170,10 +171,14 @@ export class OpenTurn {
   }
 
   /**
-   * Adds what a line says about the whole session, in which these responses are known. Returns whether it also shows what the
-   * turn's last compaction used.
+   * Adds what a line says about the whole session, in which these responses are known. Returns whether it also says something of
+   * the turn: what its last compaction used, or in which session its conversation goes on.
    */
   addSessionFacts(line: OtherLine, responses: () => readonly Response[]): boolean {
+    if (line.type === 'continued-in') {
+      this.#continuedIn = line.fields.continuedInSessionId;
+      return this.prompts.length > 0;
+    }
     const { facts, compaction } = addFacts(this.#thread.session, line, responses);
     this.#thread.session = facts;
     if (!compaction) return false;
@@ -222,6 +227,7 @@ export class OpenTurn {
       inheritedTime: this.#content.inheritedTime,
       sessionBefore: this.#before.session,
       session: this.#session,
+      continuedIn: this.#continuedIn,
       context: first.context,
       skill: this.#content.hasSkillBody
         ? this.prompts.findLast(({ command }) => command !== undefined)?.command

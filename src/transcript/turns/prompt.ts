@@ -17,9 +17,9 @@ export interface OpenPrompt extends Prompt {
 type PromptText = Pick<OpenPrompt, 'content' | 'media' | 'command'> & Pick<PromptContext, 'trigger' | 'ide'>;
 
 export function openPrompt(line: UserLine, at: number, copied: boolean): OpenPrompt {
-  const { uuid, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint } = line.fields;
+  const { uuid, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint, sessionKind } = line.fields;
   const { content, media, command, trigger, ide } = parsePromptText(line);
-  const context = { trigger, ide, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint };
+  const context = { trigger, ide, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint, sessionKind };
   const { number, start: offset } = line.location;
   return { uuid, promptId, line: number, offset, at, content, media, command, context, copied };
 }

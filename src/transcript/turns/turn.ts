@@ -18,6 +18,8 @@ export interface Turn {
   /** What was known of the session before the turn, and at its last line. */
   readonly sessionBefore: SessionFacts;
   readonly session: SessionFacts;
+  /** The session in which the conversation goes on after it, if the user has moved it to the background. */
+  readonly continuedIn: string | undefined;
   readonly context: PromptContext;
   readonly skill: string | undefined;
   /** More than one if queued prompts were answered together. */
@@ -75,7 +77,10 @@ export interface Prompt {
 
 /** The circumstances of the prompt. They hold for the whole turn and never change. */
 export interface PromptContext
-  extends Pick<UserFields, 'promptId' | 'cwd' | 'gitBranch' | 'version' | 'slug' | 'permissionMode' | 'entrypoint'> {
+  extends Pick<
+    UserFields,
+    'promptId' | 'cwd' | 'gitBranch' | 'version' | 'slug' | 'permissionMode' | 'entrypoint' | 'sessionKind'
+  > {
   /** `human`, `command` or `bash` for prompts by people and programs; otherwise their source as the line names it. */
   readonly trigger: string;
   /** What was selected or open in the editor, by kind. */

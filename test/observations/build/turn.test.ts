@@ -41,7 +41,14 @@ test('the children of a turn are built one by one, and only those that later lin
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
 const LOOP = [
-  user('read a file', { uuid: 'prompt-1', promptId: 'p1', timestamp: at(0), cwd: '/work', version: '2.1.326' }),
+  user('read a file', {
+    uuid: 'prompt-1',
+    promptId: 'p1',
+    timestamp: at(0),
+    cwd: '/work',
+    version: '2.1.326',
+    sessionKind: 'bg',
+  }),
   {
     type: 'api-request',
     id: 'q1',
@@ -92,6 +99,7 @@ describe('the trace of a turn', () => {
         trigger: 'human',
         cwd: '/work',
         version: '2.1.326',
+        session_kind: 'bg',
       },
     };
     expect(observations.map(({ trace }) => trace)).toEqual(Array(4).fill(shared));

@@ -32,6 +32,7 @@ export const OBSERVATION_KEYS = [
   'tool_id',
   'summary',
   'denied',
+  'input_changed_by',
   'stored_path',
   'stored_size',
   // An event.

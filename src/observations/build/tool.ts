@@ -24,6 +24,7 @@ export function buildTool(call: ToolCall, index: number, parentId: string, conte
       tool_name: name,
       tool_id: id,
       denied: result?.denied,
+      input_changed_by: call.changed?.by,
       stored_path: result?.details?.persistedOutputPath,
       stored_size: result?.details?.persistedOutputSize,
       // Version 4 shows the last key first.

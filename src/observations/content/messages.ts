@@ -51,7 +51,10 @@ function buildBeginning(parts: readonly ContentPart[], settings: ContentSettings
 
 /** Builds the model's message in that same shape. The signatures of its thinking are not sent. */
 export function buildOutputMessage(
-  { blocks, calls }: { blocks: readonly Block[]; calls: readonly Pick<ToolCall, 'id' | 'name' | 'input'>[] },
+  {
+    blocks,
+    calls,
+  }: { blocks: readonly Block[]; calls: readonly Pick<ToolCall, 'id' | 'name' | 'input' | 'changed'>[] },
   { redact }: ContentSettings,
 ) {
   const thinking = blocks.flatMap((block) =>
@@ -60,8 +63,9 @@ export function buildOutputMessage(
   const redactedThinking = blocks.flatMap((block) =>
     block.kind === 'other' && block.type === 'redacted_thinking' ? [{ type: block.type, data: '[redacted]' }] : [],
   );
-  const toolCalls = calls.map(({ id, name, input }) => {
-    const { value } = sanitizeValue(input ?? {}, redact);
+  const toolCalls = calls.map(({ id, name, input, changed }) => {
+    const asked = changed ? changed.asked : input;
+    const { value } = sanitizeValue(asked ?? {}, redact);
     return { id, type: 'function', function: { name, arguments: new SanitizedText(JSON.stringify(value)) } };
   });
   return {

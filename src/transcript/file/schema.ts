@@ -153,11 +153,18 @@ export const AttachmentFields = z.object({
       hookName: text,
       toolUseID: text,
       message: text,
+      stdout: text,
       blockingError: optional(z.object({ blockingError: text })),
     }),
   ),
 });
 export type AttachmentFields = z.infer<typeof AttachmentFields>;
+
+/** What a hook printed, if that is JSON. */
+export const HookOutput = z.catch(
+  z.object({ hookSpecificOutput: optional(z.object({ updatedInput: optional(z.record(z.string(), z.unknown())) })) }),
+  {},
+);
 
 export const RequestFields = z.object({
   id: text,

@@ -1,7 +1,7 @@
 import { extractText, hasToolResult, type MediaBlock, parseAttachedImage, splitTextAndMedia } from '../file/content.js';
 import type { AssistantLine, AttachmentLine, SystemLine, UserLine } from '../file/line.js';
 import { READ_ATTACHMENTS } from '../file/skipped-line.js';
-import { parseHookMessage } from './hook-message.js';
+import { type ChangedInput, parseChangedInput, parseHookMessage } from './hook-message.js';
 import { readPeerMessage } from './peer-message.js';
 import { COMMAND, isMarkedAsPrompt, parseBashOutput } from './prompt.js';
 import type { NoteContent } from './turn.js';
@@ -20,6 +20,8 @@ export type ClassifiedLine =
   /** What Claude Code itself says to the model. Only images and documents in it matter. */
   | { readonly role: 'meta'; readonly line: UserLine; readonly media: readonly MediaBlock[] }
   | { readonly role: 'attached-image'; readonly line: AttachmentLine; readonly media: readonly MediaBlock[] }
+  /** A hook of the user has changed the input of a tool before it ran. */
+  | { readonly role: 'changed-input'; readonly changed: ChangedInput }
   /** Claude Code says that the turn ended, with or without an answer. */
   | { readonly role: 'turn-end' }
   | { readonly role: 'command-output' | 'command-of-prompt' | 'ignored' };
@@ -85,6 +87,8 @@ function classifyAttachment(line: AttachmentLine): ClassifiedLine {
   if (image) return { role: 'attached-image', line, media: [image] };
   const type = READ_ATTACHMENTS.find((read) => read === line.type);
   if (type === 'max_turns_reached') return { role: 'note', line, note: { kind: 'max-turns' } };
+  const changed = parseChangedInput(line.fields);
+  if (changed) return { role: 'changed-input', changed };
   const said = type && parseHookMessage(type, line.fields.attachment ?? {});
   if (said) return { role: 'note', line, note: said };
   if (type !== 'queued_command') return IGNORED;

@@ -1,6 +1,23 @@
-import type { AttachmentFields } from '../file/schema.js';
+import { parseJson } from '../../shared/json.js';
+import { type AttachmentFields, HookOutput } from '../file/schema.js';
 import type { ReadAttachment } from '../file/skipped-line.js';
 import type { NoteContent } from './turn.js';
+
+/** What a tool ran with instead of what the model asked for. */
+export interface ChangedInput {
+  readonly toolUseId: string | undefined;
+  readonly input: unknown;
+  /** The hook that has changed it: its event and the tool. */
+  readonly by: string | undefined;
+}
+
+/** The input that a hook of the user has given to a tool. */
+export function parseChangedInput({ attachment = {} }: AttachmentFields): ChangedInput | undefined {
+  const { type, hookEvent, hookName: by, toolUseID: toolUseId, stdout } = attachment;
+  if (type !== 'hook_success' || hookEvent !== 'PreToolUse' || stdout === undefined) return undefined;
+  const input = HookOutput.parse(parseJson(stdout)).hookSpecificOutput?.updatedInput;
+  return input && { toolUseId, input, by };
+}
 
 /**
  * What a hook of the user told the model, or why it ended the turn. What a Stop hook objects to has a line of its own, and what

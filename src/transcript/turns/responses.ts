@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import { attempt } from '../../shared/attempt.js';
 import { type Block, parseBlocks } from '../file/content.js';
 import type { AssistantLine, Line } from '../file/line.js';
 import type { LineLocation } from '../file/reader.js';
 import type { TokenCounts } from '../file/schema.js';
+import type { ChangedInput } from './hook-message.js';
 import { type SettledIds, soFar } from './resume-point.js';
 import type { Response, ToolCall, ToolResult } from './turn.js';
 
@@ -168,6 +170,15 @@ export class ResponseCollector {
   abortLast(lineNumber: number): void {
     const last = this.#responses.at(-1);
     if (last) Object.assign(last, { aborted: true, lastLine: lineNumber });
+  }
+
+  /** Takes note of what a call ran with. */
+  changeInput({ toolUseId = '', input, by }: ChangedInput): void {
+    const call = this.#calls.get(toolUseId);
+    if (!call) return;
+    const asked = call.changed ? call.changed.asked : call.input;
+    call.input = input;
+    call.changed = isDeepStrictEqual(input, asked) ? undefined : { asked, by };
   }
 
   /** Returns whether the turn has the call that the result belongs to. A result can come before its call. */

@@ -66,6 +66,9 @@ export class TurnContent {
           this.responses.abortLast(line.location.number);
         this.messages.push({ role: 'user', content: classified.content }, this.#timeOf(line), line.location);
         return classified.role === 'resume';
+      case 'changed-input':
+        this.responses.changeInput(classified.changed);
+        return false;
       case 'skill-body':
         this.hasSkillBody ||= this.responses.isEmpty;
         return false;

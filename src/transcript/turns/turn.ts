@@ -136,7 +136,10 @@ export interface ModelRequest {
 export interface ToolCall {
   readonly id: string | undefined;
   readonly name: string;
+  /** What ran. */
   readonly input: unknown;
+  /** What the model asked for, if a hook of the user has changed that, and which hook. */
+  readonly changed?: { readonly asked: unknown; readonly by: string | undefined } | undefined;
   readonly line: number;
   readonly at: number;
   readonly result: ToolResult | undefined;

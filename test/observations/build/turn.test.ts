@@ -226,6 +226,46 @@ describe('a tool observation', () => {
     expect(root?.metadata).toMatchObject({ tool_count: 1, error_count: 1 });
   });
 
+  describe('of a call for which a hook', () => {
+    const asked = { command: 'rm -r build' };
+    const shown = (...printed: (object | string)[]) => {
+      const hooks = printed.map((output) => ({
+        type: 'attachment',
+        attachment: {
+          type: 'hook_success',
+          hookEvent: 'PreToolUse',
+          hookName: 'PreToolUse:Bash',
+          toolUseID: 't1',
+          content: '',
+          stdout: typeof output === 'string' ? output : JSON.stringify({ hookSpecificOutput: output }),
+        },
+      }));
+      const call = assistant('m1', [toolUse('t1', 'Bash', asked)]);
+      const [, generation, tool] = build([user('go'), call, ...hooks, user([toolResult('t1')])]);
+      const { summary, input_changed_by } = tool?.metadata ?? {};
+      return { output: generation?.output, input: tool?.input, summary, input_changed_by };
+    };
+    const call = { id: 't1', type: 'function', function: { name: 'Bash', arguments: JSON.stringify(asked) } };
+    const output = { role: 'assistant', content: '', tool_calls: [call] };
+
+    test('has changed the input has what ran, and the generation what the model asked for', () => {
+      const input = { command: 'ls build', description: 'Look' };
+      const changed = { output, input, summary: 'ls build # Look', input_changed_by: 'PreToolUse:Bash' };
+      expect(shown({ updatedInput: input })).toEqual(changed);
+      expect(shown({ updatedInput: { command: 'pwd' } }, { updatedInput: input })).toEqual(changed);
+    });
+
+    test.each([
+      ['the same input', { updatedInput: asked }],
+      ['a decision', { permissionDecision: 'allow' }],
+      ['an input that is no object', { updatedInput: 'rm -r build' }],
+      ['a text', 'updatedInput'],
+      ['nothing', ''],
+    ])('has printed %s has what the model asked for', (_, printed) => {
+      expect(shown(printed)).toEqual({ output, input: asked, summary: 'rm -r build', input_changed_by: undefined });
+    });
+  });
+
   test('of a call without a result has no output, and ends when it started', () => {
     const [, , tool] = build([user('go'), assistant('m1', [toolUse('t1')], { timestamp: at(4) })]);
     expect(tool).toMatchObject({ output: null, startTime: ms(4), endTime: ms(4), level: 'DEFAULT' });

@@ -35,6 +35,7 @@ export const ATTACHMENTS = [
   'remote_session_change',
   'session_context',
   'skill_listing',
+  'structured_output',
   'total_tokens_reminder',
 ];
 

@@ -4,7 +4,8 @@ import { attempt } from '../shared/attempt.js';
 import type { AgentFile } from '../transcript/agents/agent-files.js';
 import { type AssistantLine, parseLine, type UserLine } from '../transcript/file/line.js';
 import { listAllLines, withReader } from '../transcript/file/lines.js';
-import { TOKEN_KINDS, type TokenKind } from '../transcript/file/token-kinds.js';
+import type { TokenCounts } from '../transcript/file/schema.js';
+import { listAdvisorUses, TOKEN_KINDS, type TokenKind } from '../transcript/file/token-kinds.js';
 import { type AccountPoint, parseAccountPoint } from '../transcript/sessions/cost-account.js';
 
 /** What is counted of a response. */
@@ -52,6 +53,13 @@ export interface SessionUsage {
 /** A session's responses by their ids, before those are left out that are another session's. */
 export interface SessionScan extends Omit<SessionUsage, 'uses'> {
   readonly responses: ReadonlyMap<string, Use>;
+}
+
+/** What a response, or an advisor that it asked, used. */
+interface NamedUse {
+  readonly id: string;
+  readonly model?: string | undefined;
+  readonly usage?: TokenCounts | undefined;
 }
 
 /** No time zone has an offset that is not a multiple of this, so each belongs to one day. */
@@ -180,16 +188,25 @@ class Scan {
     // The copy of a copy names the first session.
     if (origin !== undefined && origin !== this.#sessionId) this.#parent = origin;
     else this.#ownFrom ??= at;
-    const id = this.#addResponse(line, line.fields.isSidechain ?? false);
-    if (id !== undefined) this.#afterAccount.add(id);
+    for (const id of this.#addResponse(line, line.fields.isSidechain ?? false)) this.#afterAccount.add(id);
+  }
+
+  /** Adds what a line says that its response used, and the advisors that it asked. Returns the ids of what is new. */
+  #addResponse(line: AssistantLine, isAgent: boolean): string[] {
+    const { message = {}, uuid } = line.fields;
+    const id = message.id ?? uuid ?? `${this.#sessionId} ${this.#responses.size}`;
+    const advisors = listAdvisorUses(message.usage).map((use, index) => ({ ...use, id: `${id} advisor ${index}` }));
+    return [{ ...message, id }, ...advisors].flatMap((use) => this.#addUse(use, line, isAgent) ?? []);
   }
 
   /** A response has one line for each block, and the one with the most tokens has all of them. Returns the id of a new one. */
-  #addResponse({ fields, at = this.#endedAt }: AssistantLine, isAgent: boolean): string | undefined {
-    const { message = {}, uuid, gitBranch = this.#branch } = fields;
-    const { model, usage } = message;
+  #addUse(
+    { id, model, usage }: NamedUse,
+    { fields, at = this.#endedAt }: AssistantLine,
+    isAgent: boolean,
+  ): string | undefined {
+    const { gitBranch = this.#branch } = fields;
     const tokens = countUsage(usage);
-    const id = message.id ?? uuid ?? `${this.#sessionId} ${this.#responses.size}`;
     if (model === undefined || model === '<synthetic>' || !usage || !tokens || tokens.total === 0) return undefined;
     const used = mapUsed((kind) =>
       kind === 'web_search_requests' ? (usage.server_tool_use?.web_search_requests ?? 0) : (tokens[kind] ?? 0),

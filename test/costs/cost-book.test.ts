@@ -6,6 +6,7 @@ import { addUpCosts, countTokens, listAccountSteps, listEntries } from '../../sr
 import { readAllUsage } from '../../src/costs/read-usage.js';
 import { COUNTED_KINDS, type CountedKind } from '../../src/transcript/sessions/cost-account.js';
 import { Exporter } from '../support/exporter.js';
+import { appendLines, assistant, at, SESSION, user } from '../support/lines.js';
 import { type Recording, recording, recordings, transcriptsOf } from '../support/recording.js';
 import { removeFolder } from '../support/remove-folder.js';
 
@@ -62,6 +63,39 @@ describe('each response is counted once, as in the export', () => {
       await exporter.close();
     }
   });
+});
+
+test('what an advisor used counts once, as that of its own model, as in the export', async () => {
+  const path = join(state, 'projects', '-work', `${SESSION}.jsonl`);
+  const iterations = [
+    { type: 'message', input_tokens: 100, output_tokens: 60 },
+    { type: 'advisor_message', model: 'claude-opus-4-7', input_tokens: 5_000, output_tokens: 700 },
+    { type: 'advisor_message', model: 'claude-opus-4-7', input_tokens: 6_000, output_tokens: 800 },
+  ];
+  const block = (words: string) => {
+    const line = assistant('m1', words, { timestamp: at(2) }) as { message: object };
+    const usage = { input_tokens: 100, output_tokens: 60, iterations };
+    return { ...line, message: { ...line.message, usage } };
+  };
+  appendLines(path, user('go', { uuid: 'u1', timestamp: at(1) }), block('asking'), block('advised'));
+  const entries = listEntries(readAllUsage(state, state));
+  const tokens = entries.map(({ model, used }) => [model, countTokens(used)]);
+  expect(tokens.toSorted()).toEqual([
+    ['claude-opus-4-7', 12_500],
+    ['claude-opus-5', 160],
+  ]);
+  const exporter = await Exporter.open();
+  try {
+    await exporter.export(path);
+    const exported = exporter.server.observations.flatMap(({ model, usage }) => (usage ? [[model, usage.total]] : []));
+    expect(exported.toSorted()).toEqual([
+      ['claude-opus-4-7', 5_700],
+      ['claude-opus-4-7', 6_800],
+      ['claude-opus-5', 160],
+    ]);
+  } finally {
+    await exporter.close();
+  }
 });
 
 test.each(['q-twop', 'q-twoterm'])(

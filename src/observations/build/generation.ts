@@ -1,5 +1,5 @@
 import type { TokenCounts } from '../../transcript/file/schema.js';
-import { sortTokens } from '../../transcript/file/token-kinds.js';
+import { listAdvisorUses, sortTokens } from '../../transcript/file/token-kinds.js';
 import type { Response } from '../../transcript/turns/turn.js';
 import { buildInputMessages, buildOutputMessage } from '../content/messages.js';
 import type { Observation, Usage } from '../model.js';
@@ -21,6 +21,7 @@ export function listGenerationWithTools(response: Response, context: BuildContex
       build: () => buildTool(call, index, id, context),
     })),
     ...listWebSearchFee(response, id, context),
+    ...listAdvisors(response, id, context),
   ];
 }
 
@@ -64,6 +65,30 @@ function buildGeneration(response: Response, id: string, context: BuildContext):
     usage,
     requestRef: request?.id,
     line: response.lastLine,
+  });
+}
+
+/** Lists a generation for each advisor that a response asked: another model, which the API itself runs. What it said is the call's result. */
+function listAdvisors(response: Response, generation: string, context: BuildContext): UnbuiltObservation[] {
+  const { usage, calls, firstBlockAt, lastBlockAt, lastLine: line } = response;
+  const answered = calls.filter(({ name, result }) => name === 'advisor' && !result?.isError);
+  return listAdvisorUses(usage).map((used, index) => {
+    const { at = firstBlockAt, result } = answered[index] ?? {};
+    const build = () =>
+      buildObservation(context, {
+        type: 'generation',
+        id: deriveSpanId(context.trace, 'generation', `advisor:${index}:${generation}`),
+        parentId: generation,
+        name: 'advisor',
+        startTime: at,
+        endTime: Math.max(at, result?.at ?? lastBlockAt),
+        metadata: {},
+        level: 'DEFAULT',
+        model: used.model && nameModel(used.model),
+        usage: countUsage(used.usage),
+        line,
+      });
+    return { line, key: response.id, build };
   });
 }
 

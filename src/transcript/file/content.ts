@@ -110,8 +110,9 @@ function isErrorBlock(content: unknown): boolean {
 }
 
 function describeOther(type: string, value: unknown): string {
-  const { error_code, url, title } = isRecord(value) ? value : {};
+  const { error_code, url, title, text } = isRecord(value) ? value : {};
   if (isErrorBlock(value)) return `[${type}: ${toWord(error_code) || 'unknown'}]`;
+  if (type === 'advisor_result') return toWord(text);
   if (type === 'web_fetch_result') return `[web_fetch_result ${toWord(url)}]`;
   if (type === 'web_search_result') return [toWord(title), toWord(url)].filter((word) => word !== '').join(' ');
   return `[${type}]`;

@@ -93,15 +93,20 @@ export const UserFields = z.object({
 });
 export type UserFields = z.infer<typeof UserFields>;
 
-const TokenCounts = z.object({
+const counts = {
   input_tokens: number,
   output_tokens: number,
   cache_read_input_tokens: number,
   cache_creation_input_tokens: number,
   cache_creation: optional(z.object({ ephemeral_5m_input_tokens: number, ephemeral_1h_input_tokens: number })),
+};
+
+const TokenCounts = z.object({
+  ...counts,
   service_tier: text,
   speed: text,
   server_tool_use: optional(z.object({ web_search_requests: number })),
+  iterations: optional(z.array(z.object({ ...counts, type: text, model: text }))),
 });
 export type TokenCounts = z.infer<typeof TokenCounts>;
 

@@ -1,7 +1,7 @@
 import type { TokenCounts } from './schema.js';
 
 /** What the usage of a response says besides tokens. */
-type OtherField = 'service_tier' | 'speed' | 'server_tool_use';
+type OtherField = 'service_tier' | 'speed' | 'server_tool_use' | 'iterations';
 type CacheWriteField = keyof NonNullable<TokenCounts['cache_creation']>;
 type TokenField = Exclude<keyof TokenCounts, OtherField | 'cache_creation'> | CacheWriteField;
 
@@ -51,6 +51,11 @@ export function sortTokens({ cache_creation: split = {}, ...counts }: TokenCount
       return tokens === undefined ? [] : [[kind, tokens]];
     }),
   );
+}
+
+/** What each advisor used that a response asked. The response's own tokens do not include it. */
+export function listAdvisorUses({ iterations = [] }: TokenCounts = {}) {
+  return iterations.filter(({ type }) => type === 'advisor_message').map(({ model, ...usage }) => ({ model, usage }));
 }
 
 /** Adds up the tokens of a response by group. */

@@ -1,5 +1,5 @@
 import type { ModelAccount, TokenCounts } from '../file/schema.js';
-import { sortTokens, type TokenFields } from '../file/token-kinds.js';
+import { listAdvisorUses, sortTokens, type TokenFields } from '../file/token-kinds.js';
 import type { ExactTokens, Response, SessionFacts, TokensByModel } from './turn.js';
 
 type Account = SessionFacts['account'];
@@ -45,7 +45,7 @@ export function addExactUsage(account: Account, responses: readonly Response[]):
     ({ aborted, calls }) => aborted || calls.some(({ name }) => MAY_ASK_MODELS.has(name)),
   );
   return {
-    usedByModel: responses.reduce(addResponse, account.usedByModel ?? {}),
+    usedByModel: responses.flatMap(listUses).reduce(addUse, account.usedByModel ?? {}),
     ...((isUnclear || account.isUnclear) && { isUnclear: true }),
   };
 }
@@ -66,7 +66,14 @@ function nameInAccount(model = ''): string {
   return model.replace(/\[1m\]$/, '');
 }
 
-function addResponse(models: TokensByModel, { model, usage = {} }: Response): TokensByModel {
+type Use = Pick<Response, 'model' | 'usage'>;
+
+/** What the account counts for a response: its own tokens, and those of the advisors that it asked. */
+export function listUses({ model, usage }: Use): Use[] {
+  return [{ model, usage }, ...listAdvisorUses(usage)];
+}
+
+function addUse(models: TokensByModel, { model, usage = {} }: Use): TokensByModel {
   const { input = 0, output = 0, cache_read_input_tokens: read = 0, ...writes } = sortTokens(usage);
   const { input_cache_creation_5m: for5m = 0, input_cache_creation_1h: for1h = 0, ...unsplit } = writes;
   const { cache_creation_input_tokens: _, ...others } = unsplit;

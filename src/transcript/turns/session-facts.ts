@@ -1,7 +1,7 @@
 import type { OtherLine } from '../file/line.js';
 import type { ModelAccount } from '../file/schema.js';
 import { groupTokens, NO_TOKENS, type Tokens } from '../file/token-kinds.js';
-import { addExactUsage, type CompactionUsage, findCompactionUsage, readModels } from './compaction-usage.js';
+import { addExactUsage, type CompactionUsage, findCompactionUsage, listUses, readModels } from './compaction-usage.js';
 import { NOTE_KINDS } from './note-kinds.js';
 import { NO_SESSION_FACTS, type NoteContent, type Response, type SessionFacts, TITLE_KINDS } from './turn.js';
 
@@ -52,7 +52,7 @@ const STARTS_AGENTS = new Set(['Agent', 'Task', 'Workflow', 'Skill', 'SendMessag
 export function addResponses(facts: SessionFacts, responses: readonly Response[]): SessionFacts {
   const { account } = facts;
   const later = responses.filter(({ firstLine }) => firstLine > account.line);
-  const since = later.map(({ usage }) => groupTokens(usage)).reduce(plus, account.since);
+  const since = later.flatMap(listUses).reduce((sum, { usage }) => plus(sum, groupTokens(usage)), account.since);
   const hasAgents = later.some(({ calls }) => calls.some(({ name }) => STARTS_AGENTS.has(name)));
   const exact = addExactUsage(account, later);
   return { ...facts, account: { ...account, since, hasAgents: account.hasAgents || hasAgents, ...exact } };

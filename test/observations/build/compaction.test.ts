@@ -51,7 +51,26 @@ function build(...lines: object[]) {
 const compactions = (...lines: object[]) =>
   build(...lines).filter(({ type, name }) => type === 'generation' && name === 'compaction');
 
+/** The tokens of an advisor that the response asked are in the account, too. */
+function advised(id: string): object {
+  const line = answer(id) as { message: { usage: object } };
+  const iterations = [{ type: 'advisor_message', model: 'claude-opus-4-7', input_tokens: 70, output_tokens: 80 }];
+  return { ...line, message: { ...line.message, usage: { ...line.message.usage, iterations } } };
+}
+
 describe('a compaction', () => {
+  test('has no tokens of an advisor', () => {
+    const told = { 'claude-opus-4-7': counted(70, 80, 0, 0, 0) };
+    const before = account({ [MODEL]: counted(5, 6, 7, 8, 9) });
+    const after = account({ [MODEL]: counted(5 + 10 + 3, 6 + 20 + 4, 7 + 1_000, 8 + 100, 9 + 50), ...told });
+    const lines = [before, prompt(), boundary, advised('m1'), after];
+    expect(build(...lines).find(({ type }) => type === 'event')?.metadata).toMatchObject({
+      input_tokens: 3,
+      output_tokens: 4,
+    });
+    expect(compactions(...lines)).toMatchObject([{ model: MODEL, usage: { input: 3, output: 4, total: 7 } }]);
+  });
+
   test('is a generation with the tokens that the account has in addition to those of the lines', () => {
     const [generation, ...more] = compactions(BEFORE, prompt(), boundary, answer('m1'), AFTER);
     expect(more).toEqual([]);

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import type { Selection } from '../../../src/observations/build/observation.js';
 import { buildTurn } from '../../../src/observations/build/turn.js';
 import type { Observation } from '../../../src/observations/model.js';
 import type { Turn } from '../../../src/transcript/turns/turn.js';
@@ -67,6 +68,75 @@ const LOOP = [
   user([toolResult('t1', 'file data')], { timestamp: at(5) }),
   assistant('m2', [text('done')], { timestamp: at(8) }),
 ];
+
+/** A response that asked two advisors, of which the second one failed. */
+const ADVISED = (() => {
+  const usage = {
+    input_tokens: 100,
+    output_tokens: 60,
+    iterations: [
+      { type: 'message', input_tokens: 50, output_tokens: 20 },
+      {
+        type: 'advisor_message',
+        model: 'claude-opus-5[1m]',
+        input_tokens: 5_000,
+        output_tokens: 700,
+        cache_read_input_tokens: 30,
+      },
+      { type: 'message', input_tokens: 50, output_tokens: 40 },
+    ],
+  };
+  const line = (seconds: number, block: object) => {
+    const { message, ...rest } = assistant('m1', [block], { timestamp: at(seconds) }) as { message: object };
+    return { ...rest, message: { ...message, usage } };
+  };
+  const ask = (id: string) => ({ type: 'server_tool_use', id, name: 'advisor', input: {} });
+  const reply = (id: string, content: object) => ({ type: 'advisor_tool_result', tool_use_id: id, content });
+  return [
+    user('go', { uuid: 'prompt-1', timestamp: at(0) }),
+    line(1, ask('failed')),
+    line(2, reply('failed', { type: 'advisor_tool_result_error', error_code: 'overloaded' })),
+    line(3, ask('asked')),
+    line(7, reply('asked', { type: 'advisor_result', text: 'Do it this way.' })),
+    line(9, text('Advised.')),
+  ];
+})();
+
+describe('an advisor that a response asked', () => {
+  test("is a generation below the response's, with its own model and tokens", () => {
+    const [, failed, asked, generation, advisor, ...more] = build(ADVISED);
+    expect(more).toEqual([]);
+    expect(generation?.usage).toEqual({ input: 100, output: 60, total: 160 });
+    expect(advisor).toMatchObject({
+      type: 'generation',
+      id: sha256(`${generation?.trace.id}:generation:advisor:0:${generation?.id}`).slice(0, 16),
+      parentId: generation?.id,
+      name: 'advisor',
+      model: 'claude-opus-5',
+      usage: { input: 5_000, output: 700, cache_read_input_tokens: 30, total: 5_730 },
+      startTime: ms(3),
+      endTime: ms(7),
+      level: 'DEFAULT',
+      metadata: {},
+      line: 6,
+    });
+    expect([failed, asked].map((call) => [call?.name, call?.level, call?.output])).toEqual([
+      ['advisor', 'ERROR', '[advisor_tool_result_error: overloaded]'],
+      ['advisor', 'DEFAULT', 'Do it this way.'],
+    ]);
+  });
+
+  test('is final together with the response', () => {
+    const [turn] = groupTurns(ADVISED).all;
+    const keys: (string | undefined)[] = [];
+    const select: Selection = (parts) => {
+      keys.push(...parts.map(({ key }) => key));
+      return parts;
+    };
+    for (const _ of buildTurn(turn as Turn, { ...OPTIONS, sessionId: SESSION }, undefined, select).children);
+    expect(keys.filter((key) => key === 'm1')).toHaveLength(2);
+  });
+});
 
 describe('the trace of a turn', () => {
   test('contains an agent, its generations, and their tools', () => {

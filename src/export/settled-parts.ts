@@ -1,10 +1,10 @@
-import { addFigures, type Figures, NO_FIGURES } from '../observations/build/figures.js';
+import { addFigures, type Figures, joinAnswer, NO_FIGURES } from '../observations/build/figures.js';
 import { answerText } from '../observations/content/messages.js';
 import type { Checkpoint } from '../state/checkpoints.js';
 import { type Line, parseLine } from '../transcript/file/line.js';
 import type { Places } from '../transcript/file/place.js';
 import type { LineLocation, TranscriptReader } from '../transcript/file/reader.js';
-import { collectResponse } from '../transcript/turns/responses.js';
+import { collectAnswer } from '../transcript/turns/responses.js';
 import type { ResumePoint } from '../transcript/turns/resume-point.js';
 import type { Turn } from '../transcript/turns/turn.js';
 import type { SessionRun } from './session-run.js';
@@ -68,8 +68,8 @@ export class SettledParts {
   /** Restores the figures of the part that is not read. Returns the lines that are needed again. */
   resume({ point, figures }: Checkpoint): Line[] {
     const { answer } = point;
-    const response = answer && collectResponse(this.#readLines(answer));
-    this.#figures.set(point.key, { ...figures, answer: response && answerText(response) });
+    const parts = answer ? collectAnswer(this.#readLines(answer)) : [];
+    this.#figures.set(point.key, { ...figures, answer: joinAnswer(parts.map(answerText)) });
     return point.waiting.flatMap((location) => [...this.#readLines(location)]);
   }
 

@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Exporter } from '../support/exporter.js';
 import type { StoredObservation } from '../support/langfuse-server.js';
+import { appendLines, assistant, at, SESSION, user } from '../support/lines.js';
 import { recordings, transcriptsOf } from '../support/recording.js';
 
 /** Parts of a turn are sent at every response after which something is settled. */
@@ -38,6 +39,37 @@ test.each(recordings())(
       }
     }),
 );
+
+test('an answer that was cut several times is whole although runs go on between its parts', async () => {
+  const cut = (id: string, words: string, seconds: number) => {
+    const { message, ...rest } = assistant(id, words, { timestamp: at(seconds) }) as { message: object };
+    return { ...rest, message: { ...message, stop_reason: 'max_tokens' } };
+  };
+  const resume = (seconds: number) =>
+    user('Output token limit hit. Resume directly', { isMeta: true, turnCompanion: true, timestamp: at(seconds) });
+  const lines = [
+    user('go', { uuid: 'u1', timestamp: at(0) }),
+    cut('m1', 'one', 1),
+    resume(2),
+    cut('m2', 'two', 3),
+    resume(4),
+    cut('m3', 'three', 5),
+    resume(6),
+    assistant('m4', 'four', { timestamp: at(7) }),
+  ];
+  const exporter = await Exporter.open();
+  try {
+    const path = join(exporter.folder, `${SESSION}.jsonl`);
+    for (const line of lines) {
+      appendLines(path, line);
+      await exporter.export(path, {}, {}, SMALLEST_PARTS);
+    }
+    const root = exporter.server.observations.find(({ name }) => name === 'Turn 1');
+    expect(root?.output).toEqual({ role: 'assistant', content: 'one\ntwo\nthree\nfour' });
+  } finally {
+    await exporter.close();
+  }
+});
 
 test.each(recordings())('$name becomes the same observations if runs go on in the middle of its turns', (recording) =>
   withTwo(async (whole, inParts) => {

@@ -10,6 +10,7 @@ export const OUTCOMES = {
   api_error: { level: 'ERROR', words: 'API error' },
   max_turns: { level: 'WARNING', words: 'stopped at the limit of turns' },
   max_tokens: { level: 'WARNING', words: 'the answer was cut at max_tokens' },
+  context_window: { level: 'WARNING', words: 'the answer was cut at the end of the context window' },
   refused: { level: 'WARNING', words: 'the model refused' },
   paused: { level: 'WARNING', words: 'the API paused the answer, and Claude Code did not go on' },
   cut: { level: 'WARNING', words: 'the answer was cut while it streamed' },
@@ -69,6 +70,7 @@ function endingByNote(note: Note): Ending | undefined {
 function endingByResponse(last: Response | undefined, isAnswered: boolean): Ending {
   if (last?.aborted) return end('cut');
   if (last?.stopReason === 'max_tokens') return end('max_tokens');
+  if (last?.stopReason === 'model_context_window_exceeded') return end('context_window');
   if (last?.stopReason === 'refusal') return end('refused');
   if (last?.stopReason === 'pause_turn') return end('paused');
   if (last && findEndingCall(last)) return end('completed');

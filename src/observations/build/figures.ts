@@ -1,4 +1,4 @@
-import type { Turn } from '../../transcript/turns/turn.js';
+import { isContinuation, type Response, type Turn } from '../../transcript/turns/turn.js';
 import { readAnswer } from '../content/messages.js';
 import { countChangedLines } from './changed-lines.js';
 import { listUsed, type Used } from './tags.js';
@@ -12,7 +12,7 @@ export interface Figures {
   readonly linesRemoved: number;
   /** The latest time of a response, a call or an error. */
   readonly endTime: number;
-  /** The last text of the model, or the data that it has handed over. */
+  /** The last text of the model, or the data that it has handed over. If it was cut and continued, all of its parts. */
   readonly answer: unknown;
   readonly used: Used;
 }
@@ -46,7 +46,23 @@ export function addFigures(before: Figures, turn: Pick<Turn, 'responses' | 'note
     linesAdded: changed.reduce((sum, { added }) => sum + added, before.linesAdded),
     linesRemoved: changed.reduce((sum, { removed }) => sum + removed, before.linesRemoved),
     endTime: times.reduce((latest, time) => Math.max(latest, time), before.endTime),
-    answer: responses.map(readAnswer).findLast((answer) => answer !== '') ?? before.answer,
+    answer: findLastAnswer(responses, before.answer),
     used: listUsed(turn, before.used),
   };
+}
+
+function findLastAnswer(responses: readonly Response[], before: unknown): unknown {
+  let [answer, last] = [before, before];
+  for (const response of responses) {
+    const own = readAnswer(response);
+    const isPart = isContinuation(response) && typeof last === 'string' && typeof own === 'string';
+    last = isPart ? joinAnswer([`${last}`, own]) : own;
+    answer = last || answer;
+  }
+  return answer;
+}
+
+/** Joins the parts of an answer; undefined if none of them has a text. */
+export function joinAnswer(parts: readonly (string | undefined)[]): string | undefined {
+  return parts.filter((part) => part).join('\n') || undefined;
 }

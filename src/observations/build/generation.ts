@@ -95,6 +95,7 @@ function listAdvisors(response: Response, generation: string, context: BuildCont
 function describeProblem({ aborted, stopReason }: Response): string | undefined {
   if (aborted) return 'aborted while streaming';
   if (stopReason === 'refusal') return 'the model refused';
+  if (stopReason === 'model_context_window_exceeded') return 'cut at the end of the context window';
   return stopReason === 'max_tokens' ? 'cut at max_tokens' : undefined;
 }
 

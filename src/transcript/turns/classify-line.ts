@@ -15,8 +15,9 @@ export type ClassifiedLine =
   /** `/clear` and the like are not marked in any way: a command is a prompt unless its output follows. */
   | { readonly role: 'command'; readonly line: UserLine }
   | { readonly role: 'note'; readonly line: ConversationLine; readonly note: NoteContent }
-  /** To resume, Claude Code asks the model to go on after an answer that was cut off, or refused. */
-  | { readonly role: 'bash-output' | 'resume'; readonly content: string }
+  | { readonly role: 'bash-output'; readonly content: string }
+  /** Claude Code asks the model to go on after an answer that ended early. */
+  | { readonly role: 'resume'; readonly content: string; readonly after: 'limit' | 'cut' | 'refusal' }
   /** What Claude Code itself says to the model. Only images and documents in it matter. */
   | { readonly role: 'meta'; readonly line: UserLine; readonly media: readonly MediaBlock[] }
   | { readonly role: 'attached-image'; readonly line: AttachmentLine; readonly media: readonly MediaBlock[] }
@@ -27,6 +28,11 @@ export type ClassifiedLine =
   | { readonly role: 'command-output' | 'command-of-prompt' | 'ignored' };
 
 const IGNORED = { role: 'ignored' } as const;
+const RESUMES = [
+  ['Output token limit hit', 'limit'],
+  ['Your response above was cut off', 'cut'],
+  ['Your response above was ', 'refusal'],
+] as const;
 const INTERRUPTS = ['[Request interrupted by user]', '[Request interrupted by user for tool use]'];
 
 export function classifyLine(line: ConversationLine): ClassifiedLine {
@@ -58,7 +64,8 @@ function classifyMetaLine(line: UserLine, text: string): ClassifiedLine {
     return { role: 'note', line, note: { kind: 'stop-hook-feedback', content: text } };
   if (text.startsWith('[Your previous response had no visible output'))
     return { role: 'note', line, note: { kind: 'nudge', content: text } };
-  if (text.startsWith('Your response above was ')) return { role: 'resume', content: text };
+  const [, after] = RESUMES.find(([start]) => text.startsWith(start)) ?? [];
+  if (after) return { role: 'resume', content: text, after };
   if (text.startsWith('Base directory for this skill:')) return { role: 'skill-body', line };
   return { role: 'meta', line, media: splitTextAndMedia(line.content).media };
 }

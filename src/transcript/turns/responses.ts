@@ -4,9 +4,10 @@ import { type Block, parseBlocks } from '../file/content.js';
 import type { AssistantLine, Line } from '../file/line.js';
 import type { LineLocation } from '../file/reader.js';
 import type { TokenCounts } from '../file/schema.js';
+import { classifyLine } from './classify-line.js';
 import type { ChangedInput } from './hook-message.js';
 import { type SettledIds, soFar } from './resume-point.js';
-import type { Response, ToolCall, ToolResult } from './turn.js';
+import { isContinuation, type Response, type ToolCall, type ToolResult } from './turn.js';
 
 /** What a response answers: the messages before it, and the request that sent them. */
 type Answered = Pick<Response, 'answered' | 'answeredAt' | 'request'>;
@@ -112,7 +113,10 @@ export class ResponseCollector {
   /** Forgets all responses but the last, except for their ids: a line can be written twice. */
   dropSettled(): void {
     const dropped = this.#responses.splice(0, this.#responses.length - 1);
-    this.#answer = dropped.findLast(hasText)?.place ?? this.#answer;
+    for (const response of dropped.filter(hasText)) {
+      const { start, number } = (isContinuation(response) && this.#answer) || response.place;
+      this.#answer = { ...response.place, start, number };
+    }
     for (const { id, calls } of dropped) {
       if (id !== undefined) this.#settle(id, null);
       if (id !== undefined) this.#byId.delete(id);
@@ -125,7 +129,7 @@ export class ResponseCollector {
     this.#earlyResults.clear();
   }
 
-  /** The ids of what was dropped, and where the last of these responses is that has a text. */
+  /** The ids of what was dropped, and where the last answer in it is. */
   get settled() {
     return { ids: soFar(this.#settledIds), answer: this.#answer };
   }
@@ -292,17 +296,20 @@ export class ResponseCollector {
   }
 }
 
-/** Collects a single response from its lines, and others between them. */
-export function collectResponse(lines: Iterable<Line>): Response | undefined {
+/** Collects the response that begins with the first line, and those that go on where it was cut, from their lines and others. */
+export function collectAnswer(lines: Iterable<Line>): Response[] {
   const collector = new ResponseCollector(new Map());
-  let id: string | undefined;
+  const ids = new Set<string | undefined>();
+  let isNext = true;
   for (const line of lines) {
-    if (line.kind !== 'assistant') continue;
-    id ??= line.fields.message?.id;
-    const isOther = line.fields.message?.id !== id;
-    if (!isOther) collector.add(line, 0, () => ({ answered: [], answeredAt: undefined, request: undefined }));
+    if (line.kind === 'user') isNext ||= classifyLine(line).role === 'resume';
+    if (line.kind !== 'assistant' || line.fields.message?.model === '<synthetic>') continue;
+    const { id } = line.fields.message ?? {};
+    if (isNext) ids.add(id);
+    isNext = false;
+    if (ids.has(id)) collector.add(line, 0, () => ({ answered: [], answeredAt: undefined, request: undefined }));
   }
-  return collector.collect()[0];
+  return collector.collect();
 }
 
 /** The turn that has the rest of the response has its id, and what it used. */

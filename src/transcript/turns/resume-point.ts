@@ -15,7 +15,7 @@ export interface ResumePoint {
   readonly to: Position;
   /** The lines before it that this response answers, and that ask for it. */
   readonly waiting: readonly LineLocation[];
-  /** The last settled response that has a text. */
+  /** The last settled response that has a text, and those before it where it goes on. */
   readonly answer?: LineLocation | undefined;
   /** The last line of the turn up to there, and its time. */
   readonly lastLine: number;

@@ -61,11 +61,11 @@ export class TurnContent {
       case 'note':
         return this.#addNote(classified.line, classified.note);
       case 'bash-output':
-      case 'resume':
-        if (classified.role === 'resume' && classified.content.includes('cut off mid-stream'))
-          this.responses.abortLast(line.location.number);
         this.messages.push({ role: 'user', content: classified.content }, this.#timeOf(line), line.location);
-        return classified.role === 'resume';
+        return false;
+      case 'resume':
+        this.#addResume(classified, line);
+        return true;
       case 'changed-input':
         this.responses.changeInput(classified.changed);
         return false;
@@ -124,6 +124,12 @@ export class TurnContent {
       isPart = true;
     }
     return isPart;
+  }
+
+  #addResume({ content, after }: Extract<ClassifiedLine, { role: 'resume' }>, line: ConversationLine): void {
+    if (after === 'cut') this.responses.abortLast(line.location.number);
+    const message = { role: 'user', content, continuesAnswer: after !== 'refusal' } as const;
+    this.messages.push(message, this.#timeOf(line), line.location);
   }
 
   #addNote(line: ConversationLine, note: NoteContent): boolean {

@@ -118,6 +118,8 @@ export type AnsweredMessage =
       readonly content: string;
       readonly media?: readonly MediaBlock[];
       readonly isFromHook?: boolean;
+      /** Whether it asks the model to go on where its last response was cut. */
+      readonly continuesAnswer?: boolean;
     }
   | {
       readonly role: 'tool';
@@ -125,6 +127,11 @@ export type AnsweredMessage =
       readonly toolName?: string | undefined;
       readonly content: unknown;
     };
+
+/** Whether a response goes on where the one before it was cut. */
+export function isContinuation({ answered }: Pick<Response, 'answered'>): boolean {
+  return answered.some((message) => message.role === 'user' && message.continuesAnswer);
+}
 
 export interface ModelRequest {
   readonly id: string;

@@ -377,11 +377,57 @@ describe('a turn that ends', () => {
 
   test.each([
     ['max_tokens', 'the answer was cut at max_tokens'],
+    ['model_context_window_exceeded', 'the answer was cut at the end of the context window'],
     ['refusal', 'the model refused'],
     ['pause_turn', 'the API paused the answer, and Claude Code did not go on'],
   ])('with the stop reason %s is a warning', (stop_reason, statusMessage) => {
     const message = { id: 'm1', role: 'assistant', content: 'I', stop_reason };
     expect(root([user('go'), { type: 'assistant', message }])).toMatchObject({ level: 'WARNING', statusMessage });
+  });
+
+  const ended = (id: string, content: unknown, stop_reason: string) => ({
+    type: 'assistant',
+    message: { id, role: 'assistant', content, stop_reason },
+  });
+  const resume = user('Output token limit hit. Resume directly', { isMeta: true, turnCompanion: true });
+
+  test('after its answer was cut and continued has all parts of the answer', () => {
+    const [whole, ...generations] = build([
+      user('go'),
+      ended('m0', [text('Reading.'), toolUse('t1')], 'tool_use'),
+      user([toolResult('t1')]),
+      ended('m1', 'One', 'max_tokens'),
+      resume,
+      ended('m2', [{ type: 'thinking', thinking: 'on' }], 'model_context_window_exceeded'),
+      resume,
+      ended('m3', 'two.', 'end_turn'),
+    ]);
+    expect(whole).toMatchObject({
+      level: 'DEFAULT',
+      output: { role: 'assistant', content: 'One\ntwo.' },
+      metadata: { outcome: 'completed' },
+    });
+    const request = [{ role: 'user', content: 'Output token limit hit. Resume directly' }];
+    expect(
+      generations.flatMap(({ type, input, statusMessage }) => (type === 'generation' ? [[input, statusMessage]] : [])),
+    ).toEqual([
+      [[{ role: 'user', content: 'go' }], undefined],
+      [[{ role: 'tool', name: 'Read', tool_call_id: 't1', content: 'done' }], 'cut at max_tokens'],
+      [request, 'cut at the end of the context window'],
+      [request, undefined],
+    ]);
+  });
+
+  test('after only its thinking was cut does not begin with what was said before', () => {
+    const lines = [
+      user('go'),
+      ended('m0', [text('Reading.'), toolUse('t1')], 'tool_use'),
+      user([toolResult('t1')]),
+      ended('m1', [{ type: 'thinking', thinking: 'long' }], 'max_tokens'),
+      resume,
+      ended('m2', 'Answer.', 'end_turn'),
+    ];
+    expect(root(lines)?.output).toEqual({ role: 'assistant', content: 'Answer.' });
   });
 
   test('in the middle of a stream without an interrupt is cut', () => {

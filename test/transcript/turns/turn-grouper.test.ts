@@ -679,7 +679,25 @@ describe('an answer that Claude Code asks the model to continue', () => {
     ]);
     expect(all[0]?.responses.map(({ aborted, answered }) => ({ aborted, answered }))).toEqual([
       { aborted: true, answered: [{ role: 'user', content: 'go', media: [] }] },
-      { aborted: false, answered: [{ role: 'user', content: request }] },
+      { aborted: false, answered: [{ role: 'user', content: request, continuesAnswer: true }] },
+    ]);
+  });
+
+  test.each([
+    ['Output token limit hit. Resume directly — no apology', true],
+    ['Your response above was stopped by a safety classifier', false],
+  ])('is not marked as aborted if the request begins: %s', (request, continuesAnswer) => {
+    const { all } = groupTurns([
+      user('go', { promptId: 'p1' }),
+      assistant('m1', 'partial'),
+      user(request, { isMeta: true, turnCompanion: true, promptId: 'p1' }),
+      assistant('m2', 'the rest'),
+    ]);
+    expect(all.map(({ responses }) => responses.map(({ aborted, answered }) => ({ aborted, answered })))).toEqual([
+      [
+        { aborted: false, answered: [{ role: 'user', content: 'go', media: [] }] },
+        { aborted: false, answered: [{ role: 'user', content: request, continuesAnswer }] },
+      ],
     ]);
   });
 });

@@ -89,6 +89,7 @@ export const UserFields = z.object({
   sessionKind: source,
   toolDenialKind: text,
   toolEndsTurn: flag,
+  planContent: text,
   toolUseResult: optional(z.union([z.string(), ToolUseResult])),
 });
 export type UserFields = z.infer<typeof UserFields>;

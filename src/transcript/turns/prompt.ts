@@ -44,6 +44,8 @@ export function parsePromptText({ content, fields }: UserLine): PromptText {
   const { text: whole, media } = splitTextAndMedia(content);
   const { text, ide } = splitIdeContext(whole);
   const plain: PromptText = { content: text, trigger: 'human', ide, media, command: undefined };
+  // Only this says that the plan was accepted: the session in which it was made ends with a refusal.
+  if (fields.planContent !== undefined) return { ...plain, trigger: 'accepted-plan' };
   const source = fields.origin?.kind ?? fields.turnOrigin ?? 'human';
   const message = source === 'peer' || !isMarkedAsPrompt(fields) ? readPeerMessage(text) : undefined;
   if (message !== undefined) return { ...plain, content: message, trigger: 'peer' };

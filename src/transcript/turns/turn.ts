@@ -81,7 +81,7 @@ export interface PromptContext
     UserFields,
     'promptId' | 'cwd' | 'gitBranch' | 'version' | 'slug' | 'permissionMode' | 'entrypoint' | 'sessionKind'
   > {
-  /** `human`, `command` or `bash` for prompts by people and programs; otherwise their source as the line names it. */
+  /** `human`, `command` or `bash` for prompts by people and programs, or `accepted-plan`; otherwise their source as the line names it. */
   readonly trigger: string;
   /** What was selected or open in the editor, by kind. */
   readonly ide: { readonly [kind: string]: string } | undefined;

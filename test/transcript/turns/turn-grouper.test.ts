@@ -454,7 +454,11 @@ describe('the text of a prompt', () => {
 
   test('has a trigger that says whether a background task or a plan started the turn', () => {
     expect(prompt('<task-notification>…', { origin: { kind: 'task-notification' } }).trigger).toBe('task-notification');
-    expect(prompt('Implement the plan', { origin: { kind: 'auto-continuation' } }).trigger).toBe('auto-continuation');
+    expect(prompt('Go on', { origin: { kind: 'auto-continuation' } }).trigger).toBe('auto-continuation');
+    const planContent = '# Plan';
+    const plan = { origin: { kind: 'auto-continuation' }, planContent };
+    expect(prompt('Implement the following plan:', plan).trigger).toBe('accepted-plan');
+    expect(prompt('Implement the following plan:', { planContent }).trigger).toBe('accepted-plan');
   });
 
   test('does not contain what was selected or open in the editor', () => {

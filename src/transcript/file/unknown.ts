@@ -2,7 +2,8 @@ import { parseBlocks } from './content.js';
 import type { Line } from './line.js';
 
 const KNOWN_LINES = new Set(
-  `agent-name ai-title api-request-blob api-request-shape atis-latch content-replacement continued-in cost-state
+  `agent-name ai-title api-request-blob api-request-resumed api-request-shape atis-latch content-replacement
+   continued-in cost-state
   custom-title data-flow-incomplete file-history-delta file-history-snapshot fork-context-ref frame-link isolation-latch
   last-prompt mode permission-mode pr-link progress queue-operation relocated session-owner summary tools-used
   worktree-state`.split(/\s+/),

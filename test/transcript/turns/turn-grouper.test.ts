@@ -974,6 +974,25 @@ describe('turns of two processes in one session', () => {
   });
 });
 
+test('a response of which the API has paused the request, and that another request has resumed, is one response', () => {
+  const request = (id: string) => ({ type: 'api-request', id, timestamp: at(1) });
+  const resumed = { messageId: 'm1', pausedRequestId: 'r1', resumedRequestId: 'r2' };
+  const lines = [
+    user('go', { uuid: 'a' }),
+    request('q1'),
+    assistant('m1', [text('one')], { parentUuid: 'a', requestRef: 'q1', requestId: 'r1' }),
+    request('q2'),
+    { type: 'api-request-resumed', sessionId: SESSION, timestamp: at(2), version: '2.1.328', ...resumed },
+    assistant('m1', [text('two')], { parentUuid: 'a', requestRef: 'q2', requestId: 'r2' }),
+  ];
+  const { all } = groupTurns(lines);
+  const responses = all.flatMap((turn) => turn.responses);
+  expect(responses).toMatchObject([
+    { id: 'm1', requestId: 'r1', request: { id: 'q1' }, blocks: [{ text: 'one' }, { text: 'two' }], lastLine: 6 },
+  ]);
+  expect(linesOf(lines).flatMap(findUnknownTypes)).toEqual([]);
+});
+
 describe('lines of types about which nothing is known', () => {
   test('do not disturb anything, and are links in the chain', () => {
     const types = ['session-owner', 'isolation-latch', 'data-flow-incomplete', 'frame-link', 'content-replacement'];

@@ -47,6 +47,7 @@ const Checkpoint = z.object({
     linesAdded: count,
     linesRemoved: count,
     endTime: z.number(),
+    lacksOutputTokens: optional(z.boolean()),
     used: z.object({ skill: optional(names), agent: optional(names), mcp: optional(names) }),
   }),
   sentLine: count,

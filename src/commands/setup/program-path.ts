@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 import type { HookCommand } from '../../config/claude-hooks.js';
 import { attempt } from '../../shared/attempt.js';
-import { isOlder } from '../doctor/checks/program.js';
+import { isOlder } from '../../shared/version.js';
 
 /** Before, Claude Code ignores `args`, and starts the command alone. */
 const FIRST_WITH_ARGS = '2.1.139';

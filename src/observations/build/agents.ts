@@ -119,7 +119,7 @@ export function planAgent(
   earlier = NO_FIGURES,
 ): AgentPlan {
   const last = turns.at(-1) ?? turns[0];
-  const { calls, failedCalls, apiErrors, answer, endTime } = turns.reduce(addFigures, earlier);
+  const { calls, failedCalls, apiErrors, answer, endTime, lacksOutputTokens } = turns.reduce(addFigures, earlier);
   const { outcome, words, ...status } = determineEnding(last, earlier);
   const startTime = turns[0].prompts[0].at;
   const root = buildObservation(context, {
@@ -136,6 +136,7 @@ export function planAgent(
       outcome,
       tool_count: calls,
       error_count: failedCalls + apiErrors,
+      output_tokens_incomplete: lacksOutputTokens || undefined,
     }),
     ...status,
     line: last.lineNumbers.at(-1) ?? last.prompts[0].line,

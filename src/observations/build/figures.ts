@@ -1,4 +1,4 @@
-import { isContinuation, type Response, type Turn } from '../../transcript/turns/turn.js';
+import { isContinuation, mayLackOutputTokens, type Response, type Turn } from '../../transcript/turns/turn.js';
 import { readAnswer } from '../content/messages.js';
 import { countChangedLines } from './changed-lines.js';
 import { listUsed, type Used } from './tags.js';
@@ -15,6 +15,8 @@ export interface Figures {
   /** The last text of the model, or the data that it has handed over. If it was cut and continued, all of its parts. */
   readonly answer: unknown;
   readonly used: Used;
+  /** Whether a response may have used more output tokens than its lines say. */
+  readonly lacksOutputTokens?: boolean | undefined;
 }
 
 export const NO_FIGURES: Figures = {
@@ -48,6 +50,7 @@ export function addFigures(before: Figures, turn: Pick<Turn, 'responses' | 'note
     endTime: times.reduce((latest, time) => Math.max(latest, time), before.endTime),
     answer: findLastAnswer(responses, before.answer),
     used: listUsed(turn, before.used),
+    lacksOutputTokens: before.lacksOutputTokens || responses.some(mayLackOutputTokens),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { TokenCounts } from '../../transcript/file/schema.js';
 import { listAdvisorUses, sortTokens } from '../../transcript/file/token-kinds.js';
-import type { Response } from '../../transcript/turns/turn.js';
+import { mayLackOutputTokens, type Response } from '../../transcript/turns/turn.js';
 import { buildInputMessages, buildOutputMessage } from '../content/messages.js';
 import type { Observation, Usage } from '../model.js';
 import { deriveSpanId } from './ids.js';
@@ -48,6 +48,7 @@ function buildGeneration(response: Response, id: string, context: BuildContext):
       message_id: response.id,
       request_id: response.requestId,
       stop_reason: response.stopReason,
+      output_tokens_incomplete: mayLackOutputTokens(response) || undefined,
       model: model === response.model ? undefined : response.model,
       web_search_requests: counts?.server_tool_use?.web_search_requests || undefined,
     },

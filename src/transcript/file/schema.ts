@@ -118,6 +118,7 @@ export const AssistantFields = z.object({
   requestRef: text,
   requestSessionId: text,
   gitBranch: text,
+  version: text,
   apiBlockIndex: number,
   thinkingDurationMs: number,
   toolInputStreamMs: number,

@@ -256,6 +256,7 @@ export class ResponseCollector {
       usage: undefined,
       stopReason: undefined,
       effort: undefined,
+      version: fields.version,
       aborted: false,
       lastLine: location.number,
       lastBlockAt: at,

@@ -1,4 +1,5 @@
 import { isRecord } from '../../shared/json.js';
+import { isOlder } from '../../shared/version.js';
 import type { Block, MediaBlock } from '../file/content.js';
 import type { Position } from '../file/reader.js';
 import type { RequestFields, SystemFields, TokenCounts, ToolUseResult, UserFields } from '../file/schema.js';
@@ -106,6 +107,8 @@ export interface Response {
   readonly usage: TokenCounts | undefined;
   readonly stopReason: string | undefined;
   readonly effort: string | undefined;
+  /** Claude Code's. */
+  readonly version: string | undefined;
   readonly aborted: boolean;
   readonly lastLine: number;
   readonly lastBlockAt: number;
@@ -131,6 +134,14 @@ export type AnsweredMessage =
 /** Whether a response goes on where the one before it was cut. */
 export function isContinuation({ answered }: Pick<Response, 'answered'>): boolean {
   return answered.some((message) => message.role === 'user' && message.continuesAnswer);
+}
+
+/** Up to this version a response can be written before it has ended: without a stop reason, and with the output tokens of its start. */
+export const LAST_UNDER_REPORTING = '2.1.97';
+
+/** Whether a response may have used more output tokens than its lines say. */
+export function mayLackOutputTokens({ stopReason, version }: Pick<Response, 'stopReason' | 'version'>): boolean {
+  return stopReason === undefined && version !== undefined && !isOlder(LAST_UNDER_REPORTING, version);
 }
 
 export interface ModelRequest {

@@ -13,11 +13,11 @@ afterEach(() => home.close());
 
 test.each([
   [
-    '2.1.90',
+    '2.1.97',
     'warning',
-    `2.1.90, according to the last session (${sessionIdOf(1)}): versions up to 2.1.90 record too few output tokens`,
+    `2.1.97, according to the last session (${sessionIdOf(1)}): versions up to 2.1.97 record too few output tokens of some answers`,
   ],
-  ['2.1.91', 'ok', `2.1.91, according to the last session (${sessionIdOf(1)})`],
+  ['2.1.98', 'ok', `2.1.98, according to the last session (${sessionIdOf(1)})`],
 ])('a session of Claude Code %s is: %s', async (version, status, message) => {
   const session = { sessionId: sessionIdOf(1), cwd: '/x', turns: 1, startsAt: 0 };
   const path = writeSession(home.projects, session);

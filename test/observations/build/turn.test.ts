@@ -280,6 +280,35 @@ describe('the ids of observations', () => {
   });
 });
 
+describe('output tokens of versions that write a response before it ends', () => {
+  const response = (id: string, version: string | undefined, stop_reason: string | null) => ({
+    type: 'assistant',
+    version,
+    message: { id, role: 'assistant', content: 'x', stop_reason },
+  });
+  const marks = (...lines: object[]) =>
+    build([user('go'), ...lines]).map(({ type, level, metadata }) => [type, level, metadata.output_tokens_incomplete]);
+
+  test('are marked as incomplete, at the response and at the turn', () => {
+    expect(marks(response('m1', '2.1.56', null), response('m2', '2.1.56', 'end_turn'))).toEqual([
+      ['agent', 'DEFAULT', true],
+      ['generation', 'DEFAULT', true],
+      ['generation', 'DEFAULT', undefined],
+    ]);
+  });
+
+  test.each<[string | undefined, string | null]>([
+    ['2.1.56', 'end_turn'],
+    ['2.1.98', null],
+    [undefined, null],
+  ])('are not marked in version %s with the stop reason %s', (version, stopReason) => {
+    expect(marks(response('m1', version, stopReason))).toEqual([
+      ['agent', 'DEFAULT', undefined],
+      ['generation', 'DEFAULT', undefined],
+    ]);
+  });
+});
+
 describe('a tool observation', () => {
   test('of a call that failed has the first line of the result as its status message', () => {
     const [root, , tool] = build([

@@ -17,10 +17,9 @@ import { type AcceptedSettings, acceptedSettings, type SettingsFile } from '../.
 import { findInstalledVersion } from '../../../config/installed-program.js';
 import { findOtherExporters } from '../../../config/other-exporters.js';
 import { attempt } from '../../../shared/attempt.js';
-import { version } from '../../../shared/version.js';
+import { isOlder, version } from '../../../shared/version.js';
 import { about, type Finding } from '../finding.js';
 import { showValue } from '../masking.js';
-import { isOlder } from './program.js';
 import type { SettingsInForce } from './settings.js';
 
 const EVENTS = Object.keys(HOOK_SECONDS);

@@ -1,16 +1,15 @@
 import { realpathSync, statSync } from 'node:fs';
 import { claudeFolder } from '../../../config/claude-folder.js';
 import { attempt } from '../../../shared/attempt.js';
-import { version } from '../../../shared/version.js';
+import { isOlder, version } from '../../../shared/version.js';
 import { findTranscripts, projectsFolder } from '../../../transcript/sessions/find-transcripts.js';
 import { readOverview } from '../../../transcript/sessions/overview.js';
+import { LAST_UNDER_REPORTING } from '../../../transcript/turns/turn.js';
 import { about, type Finding } from '../finding.js';
 import type { SettingsInForce } from './settings.js';
 
 /** The same as in package.json's `engines`. */
 const OLDEST_NODE = '20.19.0';
-/** Up to this version the last line of an answer records the output tokens of its first event: one. */
-const LAST_UNDER_REPORTING = '2.1.90';
 /** The newest session may have no prompt yet, and then it names no version. */
 const SESSIONS_READ = 5;
 
@@ -36,7 +35,7 @@ function checkClaudeCode({ shell }: SettingsInForce): Finding {
   const message = `${session.version}, according to the last session (${session.sessionId})`;
   if (isOlder(LAST_UNDER_REPORTING, session.version)) return claudeCode.ok(message);
   return claudeCode.warning(
-    `${message}: versions up to ${LAST_UNDER_REPORTING} record too few output tokens`,
+    `${message}: versions up to ${LAST_UNDER_REPORTING} record too few output tokens of some answers`,
     'claude update',
   );
 }
@@ -50,8 +49,4 @@ function findLastSession(folder: string) {
     .slice(0, SESSIONS_READ)
     .map(({ path }) => attempt(() => readOverview(path)))
     .find((session) => session?.version !== undefined);
-}
-
-export function isOlder(version: string, other: string): boolean {
-  return version.localeCompare(other, 'en', { numeric: true }) < 0;
 }

@@ -15,6 +15,7 @@ import { TurnGrouper } from '../transcript/turns/turn-grouper.js';
 import { isOver } from './over.js';
 import type { SessionRun } from './session-run.js';
 import type { SettledParts } from './settled-parts.js';
+import { AgentFiles } from './subagents/files.js';
 
 const POLL_MS = 6;
 /** How long to wait for an answer's last line; it is written 7 to 154 ms after Stop hooks start. */
@@ -190,6 +191,8 @@ class AwaitedStops {
   readonly #lastLines = new Map<string, number>();
   /** Those whose answers are in turns that another prompt follows. */
   readonly #answered = new Set<Stop>();
+  /** Those that there were when a Stop's prompt was not there yet. */
+  #agents: AgentFiles | undefined;
 
   constructor(run: SessionRun) {
     this.#run = run;
@@ -216,7 +219,7 @@ class AwaitedStops {
   }
 
   areAwaited(): boolean {
-    return this.#awaited.some((stop) => this.#mayCome(stop) && !this.#isSent(stop));
+    return this.#awaited.some((stop) => this.#mayCome(stop) && !this.#isSent(stop) && !this.#isOfCommand(stop));
   }
 
   isOver(turn: Turn, isIdle: boolean): boolean {
@@ -233,6 +236,13 @@ class AwaitedStops {
   #isSent({ promptId = '' }: Stop): boolean {
     const { lookup, start } = this.#run;
     return !this.#lastLines.has(promptId) && (lookup.findPrompt(promptId) ?? start.offset) < start.offset;
+  }
+
+  /** The lines of a command that ran as an agent are written only after all Stop hooks have ended. */
+  #isOfCommand({ promptId }: Stop): boolean {
+    if (promptId === undefined || this.#lastLines.has(promptId)) return false;
+    this.#agents ??= new AgentFiles(this.#run);
+    return this.#agents.startedByCommand({ promptId }).length > 0;
   }
 
   /** A date in the future is that of a clock that has been set back. */

@@ -55,11 +55,11 @@ const AgentEntry = z.object({
   traceMetadata: z.custom<{ readonly [key: string]: Json }>(isRecord),
   traceTags: optional(z.array(z.string())),
   traceUser: optional(z.string()),
-  /** The span of the call that started it; undefined if no call did. */
+  /** The span of the call that started it, or of the turn whose command did; undefined if neither did. */
   parent: optional(z.string()),
   /** The first bytes of the prompts of the turn that started it: it is sent as that turn is. */
   prompts: optional(z.array(count)),
-  /** The id of that call, and the task id that a workflow has while it runs. */
+  /** The id of that call, or the key of that turn, and the task id that a workflow has while it runs. */
   call: optional(z.string()),
   task: optional(z.string()),
   type: optional(z.string()),

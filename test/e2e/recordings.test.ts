@@ -54,7 +54,7 @@ describe('the built hook, called as when the session was recorded,', () => {
     }
   });
 
-  test('waits in 143 of all these calls for an answer that is not in the transcript yet', () => {
-    expect(awaitedAnswers).toBe(143);
+  test('waits in 148 of all these calls for an answer that is not in the transcript yet', () => {
+    expect(awaitedAnswers).toBe(148);
   });
 });

@@ -200,6 +200,73 @@ describe('an agent whose call was interrupted', () => {
   });
 });
 
+describe('a command that runs as an agent', () => {
+  const end = () =>
+    workplace.hook({ session_id: SESSION, transcript_path: transcript(), hook_event_name: 'SessionEnd' });
+  const first = [user('go', { uuid: 'u1', promptId: 'p1', timestamp: at(0) }), answer('m1', 1)];
+  const command = (result: string, more: object = {}) => [
+    user('/review low', { uuid: 'u2', parentUuid: 'c', promptId: 'p2', timestamp: at(9), ...more }),
+    {
+      type: 'system',
+      subtype: 'local_command',
+      content: `<local-command-stdout>${result}</local-command-stdout>`,
+      uuid: 'u3',
+      parentUuid: 'u2',
+      timestamp: at(14),
+    },
+  ];
+  const ownLines = (id: string) => {
+    const [prompt, ...rest] = agentLines(id);
+    return [{ ...prompt, isMeta: true, promptId: 'p2' }, ...rest];
+  };
+
+  test('headless is below the turn of the command, for whose lines no Stop waits', async () => {
+    append(transcript(), ...first);
+    await stop({ prompt_id: 'p1', last_assistant_message: 'answer m1' });
+    writeMeta('a1', { agentType: 'general-purpose', requestShape: 'foreground' });
+    append(agentPath('a1'), ...ownLines('a1'));
+    const startedAt = performance.now();
+    await stop({ prompt_id: 'p2', last_assistant_message: 'a1 is done' });
+    expect(performance.now() - startedAt).toBeLessThan(1_500);
+    // Claude Code writes them when the Stop hooks have ended.
+    append(transcript(), ...command('a1 is done'));
+    await end();
+    expect(lineage(agentNamed('a1'))).toEqual(['agent general-purpose', 'agent Turn 2']);
+    const root = workplace.server.observations.find(({ name }) => name === 'Turn 2');
+    expect(root).toMatchObject({
+      input: [{ role: 'user', content: '/review low' }],
+      output: { role: 'assistant', content: 'a1 is done' },
+      metadata: { prompt_id: 'p2', trigger: 'command', outcome: 'completed' },
+    });
+    expectEachSentOnce(workplace.server);
+  });
+
+  test('in the terminal is sent below the turn of the command when it has ended', async () => {
+    append(transcript(), ...first, ...command('Running in the background as @review', { origin: { kind: 'human' } }));
+    append(transcript(), user('meanwhile', { uuid: 'u4', parentUuid: 'u3', timestamp: at(15) }), answer('m2', 16));
+    writeMeta('a1', { agentType: 'general-purpose', description: '/review low', requestShape: 'background' });
+    append(agentPath('a1'), ...ownLines('a1').slice(0, 2));
+    await stop(running('a1'));
+    expect(agentNamed('a1')).toBeUndefined();
+    append(agentPath('a1'), ...ownLines('a1').slice(2));
+    append(transcript(), notification('a1', 20), answer('m3', 21));
+    await stop(running());
+    expect(agentNamed('a1')).toMatchObject({
+      metadata: { agent_id: 'a1', background: true, description: '/review low' },
+      trace: { name: 'Turn 2' },
+    });
+    expect(lineage(agentNamed('a1'))).toEqual(['agent general-purpose', 'agent Turn 2']);
+    const turns = workplace.server.observations.filter(({ name }) => name?.startsWith('Turn'));
+    expect(turns.map(({ output }) => (output as { content: string }).content)).toEqual([
+      'answer m1',
+      'Running in the background as @review',
+      'answer m2',
+      'answer m3',
+    ]);
+    expectEachSentOnce(workplace.server);
+  });
+});
+
 describe('a background agent', () => {
   test('is sent after the notification of its end, below its call in a turn that ended long before', async () => {
     append(transcript(), ...start, launched, answer('m2', 3));

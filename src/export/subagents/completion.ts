@@ -13,7 +13,7 @@ export class Completion {
   readonly #running: ReadonlySet<string>;
   readonly #when: AgentWhen;
   readonly #endedBefore: number;
-  /** Calls and agents whose end the transcript has recorded, and when. */
+  /** Calls, commands and agents whose end the transcript has recorded, and when. */
   readonly #ended: Map<string, number>;
 
   constructor({ occasion, continued }: ExportRequest, { stops, endedAt }: Consent) {
@@ -33,7 +33,8 @@ export class Completion {
     return this.#ended;
   }
 
-  recordTurn({ prompts, notes, responses }: Turn): void {
+  recordTurn({ key, prompts, notes, responses }: Turn): void {
+    for (const { kind, at } of notes) if (kind === 'command-result') this.#ended.set(key, at);
     // The end of a background agent, or of a workflow, is a message that names its task and its call.
     const absorbed = notes.filter((note) => note.kind === 'absorbed-message');
     for (const { content, at } of [...prompts, ...absorbed])

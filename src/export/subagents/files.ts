@@ -7,12 +7,19 @@ import {
   findAgentFiles,
   findLegacyAgentFile,
   joinAgentFiles,
-  readAgentPrompt,
+  readAgentStart,
 } from '../../transcript/agents/agent-files.js';
-import { findTextArgument, type ToolCall } from '../../transcript/turns/turn.js';
+import { findTextArgument, type Prompt, type ToolCall } from '../../transcript/turns/turn.js';
 import type { SessionRun } from '../session-run.js';
 
 type AgentFileOrNone = AgentFile | undefined;
+
+/** An agent whose file names no call, and how it begins. */
+interface UnnamedAgent {
+  readonly file: AgentFile;
+  readonly prompt: string;
+  readonly promptId: string | undefined;
+}
 
 /** The tools that start agents, the older one included. */
 const STARTS_AGENT = ['Agent', 'Task'];
@@ -28,7 +35,7 @@ export class AgentFiles {
   readonly #elsewhere = new Map<string, readonly AgentFile[]>();
   #byCall: ReadonlyMap<string, readonly string[]> | undefined;
   /** Those whose files name no call. */
-  #byPrompt: ReadonlyMap<string, readonly string[]> | undefined;
+  #unnamed: readonly UnnamedAgent[] | undefined;
   /** When those sessions were muted. */
   mutesElsewhere: readonly Mute[] = [];
 
@@ -119,8 +126,25 @@ export class AgentFiles {
   askedBy(call: ToolCall, isFree: (agentId: string) => boolean): readonly string[] {
     const prompt = STARTS_AGENT.includes(call.name) ? findTextArgument(call, 'prompt') : undefined;
     if (prompt === undefined || call.result?.details?.agentId !== undefined) return [];
-    this.#byPrompt ??= groupByPrompt(this.listOwn());
-    return this.#byPrompt.get(prompt)?.filter(isFree).slice(0, 1) ?? [];
+    const asked = this.#listUnnamed().filter((agent) => agent.prompt === prompt && isFree(agent.file.agentId));
+    return asked.slice(0, 1).map(({ file }) => file.agentId);
+  }
+
+  /** The agent that a command has started: its file begins with the id of the command's prompt, and names no call. */
+  startedByCommand({ promptId }: Pick<Prompt, 'promptId'>): readonly AgentFile[] {
+    if (promptId === undefined) return [];
+    return this.#listUnnamed().flatMap((agent) => (agent.promptId === promptId ? [agent.file] : []));
+  }
+
+  /** The first lines of files are read for it, but only if a session has such agents. */
+  #listUnnamed(): readonly UnnamedAgent[] {
+    this.#unnamed ??= this.listOwn().flatMap((file) => {
+      const { meta, workflowRunId } = file;
+      if (meta.toolUseId !== undefined || meta.parentAgentId !== undefined || workflowRunId !== undefined) return [];
+      const start = readAgentStart(file);
+      return start ? [{ file, ...start }] : [];
+    });
+    return this.#unnamed;
   }
 
   #files(): Map<string, AgentFileOrNone> {
@@ -138,16 +162,4 @@ function groupByCall(files: readonly AgentFile[]): Map<string, string[]> {
     else byCall.set(meta.toolUseId, [agentId]);
   }
   return byCall;
-}
-
-/** The first lines of files are read for it, but only if a session has such agents. */
-function groupByPrompt(files: readonly AgentFile[]): Map<string, string[]> {
-  const byPrompt = new Map<string, string[]>();
-  for (const file of files) {
-    const { meta, workflowRunId } = file;
-    if (meta.toolUseId !== undefined || meta.parentAgentId !== undefined || workflowRunId !== undefined) continue;
-    const prompt = readAgentPrompt(file);
-    if (prompt !== undefined) byPrompt.set(prompt, [...(byPrompt.get(prompt) ?? []), file.agentId]);
-  }
-  return byPrompt;
 }

@@ -8,7 +8,7 @@ import type { Trace } from '../../observations/model.js';
 import type { Json } from '../../shared/json.js';
 import type { AgentEntry, Entry } from '../../state/entry.js';
 import type { AgentFile } from '../../transcript/agents/agent-files.js';
-import { findAgentType, type ToolCall } from '../../transcript/turns/turn.js';
+import { findAgentType, type ToolCall, type Turn } from '../../transcript/turns/turn.js';
 import { isAsync } from './completion.js';
 
 /** The turn or agent that made a call. */
@@ -19,7 +19,9 @@ interface Launcher {
 }
 
 /** What is kept of a call that started an agent. */
-type Launch = Pick<AgentEntry, 'type' | 'description' | 'background' | 'task' | 'prompts'> & { trace: Trace };
+type Launch = Pick<AgentEntry, 'type' | 'description' | 'background' | 'task' | 'prompts' | 'parent'> & {
+  trace: Trace;
+};
 
 /** Knows below which call each subagent belongs. The state keeps it, since an agent may end long after its turn. */
 export class Placement {
@@ -60,8 +62,18 @@ export class Placement {
     const workflow = runId === undefined ? undefined : workflowKey(runId);
     const keys = [agentId, workflow, ...agentIds].filter((key) => key !== undefined);
     if (keys.length === 0) return [];
-    const launch = { ...describeLaunch(call, by.trace, by.options), prompts: by.prompts };
+    const parent = deriveSpanId(by.trace, 'tool', callId);
+    const launch = { ...describeLaunch(call, by.options), trace: by.trace, prompts: by.prompts, parent };
     return keys.flatMap((key) => this.#place(key, callId, launch));
+  }
+
+  /** Places below a turn the agents that its command has started. */
+  addCommand({ key }: Turn, agents: readonly AgentFile[], { trace, prompts }: Launcher): string[] {
+    const parent = deriveSpanId(trace, 'agent', key);
+    return agents.flatMap(({ agentId, meta }) => {
+      const background = meta.requestShape === 'background';
+      return this.#place(agentId, key, { trace, prompts, parent, background });
+    });
   }
 
   #place(key: string, callId: string, launch: Launch): string[] {
@@ -69,8 +81,7 @@ export class Placement {
     const known = this.entries.get(key);
     const { trace, ...details } = launch;
     if (!known) {
-      const parent = deriveSpanId(trace, 'tool', callId);
-      this.entries.set(key, { ...details, ...serializeTrace(trace), parent, call: callId, lastLine: 0 });
+      this.entries.set(key, { ...details, ...serializeTrace(trace), call: callId, lastLine: 0 });
       return [key];
     }
     // The agent may have been placed by its own file before the result of its call came, and the turn may have grown since.
@@ -87,11 +98,10 @@ function workflowKey(runId: string): string {
   return WORKFLOW + runId;
 }
 
-function describeLaunch(call: ToolCall, trace: Trace, { redact }: BuildOptions): Launch {
+function describeLaunch(call: ToolCall, { redact }: BuildOptions) {
   const { description, taskId } = call.result?.details ?? {};
   const sanitize = (text: string | undefined) => text && sanitizeText(text, redact, NAME_CHARS);
   return {
-    trace,
     type: sanitize(findAgentType(call)),
     description: sanitize(description),
     background: isAsync(call),

@@ -64,13 +64,16 @@ export class Subagents {
   recordTurn(turn: Turn, trace: Trace, options: BuildOptions, prompts?: number[]): string[] {
     this.noteCalls(turn);
     this.#completion.recordTurn(turn);
-    const started: string[] = [];
+    const launcher = { trace, options, prompts };
+    const isCommand = turn.notes.some(({ kind }) => kind === 'command-result');
+    const agents = isCommand ? turn.prompts.flatMap((prompt) => this.#files.startedByCommand(prompt)) : [];
+    const started = this.#placement.addCommand(turn, agents, launcher);
     for (const call of turn.responses.flatMap(({ calls }) => calls)) {
       if (call.id === undefined) continue;
       const named = this.#files.startedBy(call.id);
       const isFree = (agentId: string) => this.#placement.mayBeStartedBy(agentId, call.id);
       const agentIds = named.length > 0 ? named : this.#files.askedBy(call, isFree);
-      started.push(...this.#placement.addCall(call.id, call, agentIds, { trace, options, prompts }));
+      started.push(...this.#placement.addCall(call.id, call, agentIds, launcher));
       const { agentId, status } = call.result?.details ?? {};
       // A teammate has only begun to work.
       const hasWorked = !isAsync(call) && status !== 'teammate_spawned';

@@ -47,6 +47,8 @@ function endingByNote(note: Note): Ending | undefined {
       return end(note.kind === 'interrupt' ? 'interrupted' : 'api_error', { statusMessage: note.content });
     case 'max-turns':
       return end('max_turns');
+    case 'command-result':
+      return end('completed');
     case 'hook-stop': {
       const { words } = OUTCOMES.stopped_by_hook;
       return end('stopped_by_hook', { statusMessage: `${words}: ${note.content}`, statusWithoutTools: words });

@@ -108,6 +108,7 @@ function describeEvent(note: Note, settings: ContentSettings): EventDescription 
     case 'interrupt':
     case 'max-turns':
     case 'nudge':
+    case 'command-result':
       return undefined;
     default:
       return note satisfies never;

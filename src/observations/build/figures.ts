@@ -35,11 +35,12 @@ export function addFigures(before: Figures, turn: Pick<Turn, 'responses' | 'note
   const { responses, notes } = turn;
   const calls = responses.flatMap((response) => response.calls);
   const errors = notes.filter(({ kind }) => kind === 'api-error');
+  const results = notes.filter((note) => note.kind === 'command-result');
   const changed = calls.map(countChangedLines);
   const times = [
     ...responses.map(({ lastBlockAt }) => lastBlockAt),
     ...calls.map(({ at, result }) => result?.at ?? at),
-    ...errors.map(({ at }) => at),
+    ...[...errors, ...results].map(({ at }) => at),
   ];
   return {
     calls: before.calls + calls.length,
@@ -48,7 +49,7 @@ export function addFigures(before: Figures, turn: Pick<Turn, 'responses' | 'note
     linesAdded: changed.reduce((sum, { added }) => sum + added, before.linesAdded),
     linesRemoved: changed.reduce((sum, { removed }) => sum + removed, before.linesRemoved),
     endTime: times.reduce((latest, time) => Math.max(latest, time), before.endTime),
-    answer: findLastAnswer(responses, before.answer),
+    answer: findLastAnswer(responses, before.answer) ?? joinAnswer(results.map(({ content }) => content.trim())),
     used: listUsed(turn, before.used),
     lacksOutputTokens: before.lacksOutputTokens || responses.some(mayLackOutputTokens),
   };

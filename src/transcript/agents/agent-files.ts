@@ -152,11 +152,14 @@ export function joinAgentFiles(first: AgentFile, ...others: readonly AgentFile[]
   };
 }
 
-/** What an agent was asked; undefined if its file says nothing, or is not its beginning. */
-export function readAgentPrompt({ parts: [{ path }] }: AgentFile): string | undefined {
+/** What an agent was asked, and in which turn; undefined if its file says nothing, or is not its beginning. */
+export function readAgentStart({ parts: [{ path }] }: AgentFile) {
   return attempt(() => {
-    for (const line of readLines(path))
-      if (line.kind === 'user') return line.fields.parentUuid === undefined ? extractText(line.content) : undefined;
+    for (const line of readLines(path)) {
+      if (line.kind !== 'user') continue;
+      const { parentUuid, promptId } = line.fields;
+      return parentUuid === undefined ? { prompt: extractText(line.content), promptId } : undefined;
+    }
     return undefined;
   });
 }

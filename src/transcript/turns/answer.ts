@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { NOTE_KINDS } from './note-kinds.js';
 import type { Response, Turn } from './turn.js';
 
 /** Payloads have the text trimmed, transcripts as it was. */
@@ -14,10 +15,12 @@ interface FoundAnswer {
 
 /** Finds the answer of which a Stop names the hash: the last with its text, if nothing else was said to the model after it. */
 export function findAnswer({ prompts, responses, notes }: Turn, hash: string): FoundAnswer | undefined {
-  // An error of the API is the answer, too.
-  const error = notes.findLast((note) => note.kind === 'api-error' && hashAnswer(note.content) === hash);
+  // An error of the API is the answer, too, and so is the result of a command.
+  const note = notes.findLast(
+    (each) => 'content' in each && NOTE_KINDS[each.kind].isAnswer && hashAnswer(each.content) === hash,
+  );
   const response = responses.findLast((each) => hashText(each) === hash);
-  const line = Math.max(error?.line ?? 0, response?.lastLine ?? 0);
+  const line = Math.max(note?.line ?? 0, response?.lastLine ?? 0);
   if (line === 0) return undefined;
   const isObjectedTo = notes.some((note) => note.kind === 'stop-hook-feedback' && note.line > line);
   const results = responses.flatMap(({ calls }) => calls.flatMap(({ result }) => result ?? []));

@@ -25,7 +25,9 @@ export type ClassifiedLine =
   | { readonly role: 'changed-input'; readonly changed: ChangedInput }
   /** Claude Code says that the turn ended, with or without an answer. */
   | { readonly role: 'turn-end' }
-  | { readonly role: 'command-output' | 'command-of-prompt' | 'ignored' };
+  /** What a command has printed, or the result of one that ran as an agent. */
+  | { readonly role: 'command-output'; readonly content: string }
+  | { readonly role: 'command-of-prompt' | 'ignored' };
 
 const IGNORED = { role: 'ignored' } as const;
 const RESUMES = [
@@ -52,8 +54,8 @@ function classifyUserLine(line: UserLine): ClassifiedLine {
   if (fields.isMeta) return classifyMetaLine(line, text);
   if (INTERRUPTS.includes(text)) return { role: 'note', line, note: { kind: 'interrupt', content: text } };
   // A built-in command that asks the model, such as /goal, prints something as one that only prints does.
-  if (/^<local-command-(?:stdout|stderr)>/.test(text))
-    return { role: fields.turnOrigin === undefined ? 'command-output' : 'command-of-prompt' };
+  const output = classifyOutput(text);
+  if (output) return fields.turnOrigin === undefined ? output : { role: 'command-of-prompt' };
   if (/^<bash-(?:stdout|stderr)>/.test(text)) return { role: 'bash-output', content: parseBashOutput(text) };
   if (COMMAND.test(text) && fields.turnOrigin === undefined) return { role: 'command', line };
   return { role: 'prompt', line };
@@ -77,7 +79,7 @@ function classifySystemLine(line: SystemLine): ClassifiedLine {
     case 'turn_duration':
       return { role: 'turn-end' };
     case 'local_command':
-      return extractText(fields.content).startsWith('<local-command-') ? { role: 'command-output' } : IGNORED;
+      return classifyOutput(extractText(fields.content)) ?? IGNORED;
     case 'compact_boundary':
       return { role: 'note', line, note: { kind: 'compaction', fields } };
     case 'api_error':
@@ -87,6 +89,13 @@ function classifySystemLine(line: SystemLine): ClassifiedLine {
     default:
       return IGNORED;
   }
+}
+
+function classifyOutput(text: string): ClassifiedLine | undefined {
+  const [start, tag] = /^<(local-command-std(?:out|err))>/.exec(text) ?? [];
+  if (start === undefined) return undefined;
+  const end = text.lastIndexOf(`</${tag}>`);
+  return { role: 'command-output', content: text.slice(start.length, end < 0 ? undefined : end) };
 }
 
 function classifyAttachment(line: AttachmentLine): ClassifiedLine {

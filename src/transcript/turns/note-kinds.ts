@@ -5,6 +5,8 @@ interface NoteMeaning {
   readonly impliesPrompt: boolean;
   /** Whether the next prompt begins a turn of its own, even if no response has come. */
   readonly separatesPrompts: boolean;
+  /** Whether it takes the place of an answer. */
+  readonly isAnswer?: boolean;
   /** Whether no more lines of the turn are expected after it. */
   readonly endsTurn?: boolean;
   /** Whether it only tells how a turn ended: if that turn does not count, it is of no interest to the next one. */
@@ -26,5 +28,6 @@ export const NOTE_KINDS: { readonly [kind in NoteContent['kind']]: NoteMeaning }
   interrupt: { impliesPrompt: true, separatesPrompts: true, endsTurn: true, onlyTellsEnd: true, mayHideUsage: true },
   'max-turns': { impliesPrompt: true, separatesPrompts: false, endsTurn: true, onlyTellsEnd: true },
   nudge: { impliesPrompt: true, separatesPrompts: false, onlyTellsEnd: true, mayHideUsage: true },
-  'api-error': { impliesPrompt: true, separatesPrompts: true, endsTurn: true, mayHideUsage: true },
+  'api-error': { impliesPrompt: true, separatesPrompts: true, isAnswer: true, endsTurn: true, mayHideUsage: true },
+  'command-result': { impliesPrompt: true, separatesPrompts: true, isAnswer: true, endsTurn: true },
 };

@@ -93,7 +93,7 @@ export class OpenTurn {
 
   /** A turn without a response does not count, unless it ended without one: an empty answer writes no line. */
   get counts(): boolean {
-    return this.prompts.length > 0 && this.#isAnsweredOr(({ kind }) => kind === 'api-error');
+    return this.prompts.length > 0 && this.#isAnsweredOr(({ kind }) => NOTE_KINDS[kind].isAnswer ?? false);
   }
 
   /**

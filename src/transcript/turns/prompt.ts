@@ -24,6 +24,12 @@ export function openPrompt(line: UserLine, at: number, copied: boolean): OpenPro
   return { uuid, promptId, line: number, offset, at, content, media, command, context, copied };
 }
 
+/** A prompt that is a command, without what marks one; undefined if it does not look like one. */
+export function asCommand(prompt: OpenPrompt): OpenPrompt | undefined {
+  const [, command] = /^\/(\S+)/.exec(prompt.content) ?? [];
+  return command === undefined ? undefined : { ...prompt, command, context: { ...prompt.context, trigger: 'command' } };
+}
+
 /**
  * Whether the line says that it was given as a prompt, by whomever: a person, a program, a schedule, a background task. The
  * body of a skill is a companion of its prompt. `turnOrigin` alone is also on lines that are no prompts.

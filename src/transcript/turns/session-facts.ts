@@ -41,6 +41,8 @@ export function findTitle(titles: SessionFacts['titles']): string | undefined {
 export function addNote(facts: SessionFacts, note: NoteContent): SessionFacts {
   const { account } = facts;
   if (note.kind === 'compaction') return { ...facts, account: { ...account, compactions: account.compactions + 1 } };
+  // The agent of a command uses tokens, too.
+  if (note.kind === 'command-result') return markAccountAsShared(facts);
   return account.models && NOTE_KINDS[note.kind].mayHideUsage
     ? { ...facts, account: { ...account, isUnclear: true } }
     : facts;

@@ -3,7 +3,7 @@ import type { AssistantLine, AttachmentLine, ChainLine, UserLine } from '../file
 import type { Position } from '../file/reader.js';
 import type { ClassifiedLine, ConversationLine } from './classify-line.js';
 import { OpenNotes } from './open-notes.js';
-import { type OpenPrompt, openPrompt } from './prompt.js';
+import { asCommand, type OpenPrompt, openPrompt } from './prompt.js';
 import { ResponseCollector } from './responses.js';
 import { addNote } from './session-facts.js';
 import type { ThreadContext } from './thread-context.js';
@@ -69,6 +69,8 @@ export class TurnContent {
       case 'changed-input':
         this.responses.changeInput(classified.changed);
         return false;
+      case 'command-output':
+        return this.#addCommandResult(classified.content, line);
       case 'skill-body':
         this.hasSkillBody ||= this.responses.isEmpty;
         return false;
@@ -124,6 +126,17 @@ export class TurnContent {
       isPart = true;
     }
     return isPart;
+  }
+
+  /** A command that runs as an agent is written as it was typed, and its result is the prompt's next line. */
+  #addCommandResult(content: string, line: ConversationLine): boolean {
+    const prompt = this.prompts.at(-1);
+    const command = prompt && asCommand(prompt);
+    const isNext = prompt?.uuid !== undefined && prompt.uuid === line.fields.parentUuid;
+    if (!command || !isNext || !this.responses.isEmpty) return false;
+    this.prompts = [...this.prompts.slice(0, -1), command];
+    this.hasSkillBody = true;
+    return this.#addNote(line, { kind: 'command-result', content });
   }
 
   #addResume({ content, after }: Extract<ClassifiedLine, { role: 'resume' }>, line: ConversationLine): void {
@@ -182,6 +195,7 @@ function toMessage(note: NoteContent): AnsweredMessage | undefined {
     case 'interrupt':
     case 'max-turns':
     case 'api-error':
+    case 'command-result':
       return undefined;
     default:
       return note satisfies never;

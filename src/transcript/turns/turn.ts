@@ -212,6 +212,8 @@ export type NoteContent =
   | { readonly kind: 'model-fallback'; readonly fields: SystemFields }
   | { readonly kind: 'interrupt'; readonly content: string }
   | { readonly kind: 'max-turns' }
+  /** What a command returned that ran as an agent: it is the answer, and the model writes no other. */
+  | { readonly kind: 'command-result'; readonly content: string }
   /** Claude Code asked again because the answer was empty. */
   | { readonly kind: 'nudge'; readonly content: string }
   | { readonly kind: 'api-error'; readonly content: string; readonly status: number | undefined };

@@ -124,6 +124,23 @@ describe('a compaction', () => {
       ],
     ],
     [
+      'a command ran as an agent',
+      [
+        BEFORE,
+        user('/review', { uuid: 'c' }),
+        {
+          type: 'system',
+          subtype: 'local_command',
+          content: '<local-command-stdout>fine</local-command-stdout>',
+          parentUuid: 'c',
+        },
+        prompt(),
+        boundary,
+        answer('m1'),
+        AFTER,
+      ],
+    ],
+    [
       'two models were used',
       [
         BEFORE,

@@ -459,6 +459,25 @@ describe('a turn that ends', () => {
     expect(root(lines)?.output).toEqual({ role: 'assistant', content: 'Answer.' });
   });
 
+  test('with the result of a command that ran as an agent has that as its output', () => {
+    const content = '<local-command-stdout>It is fine.\n</local-command-stdout>';
+    const lines = [
+      user('/review low', { uuid: 'a', timestamp: at(0) }),
+      { type: 'system', subtype: 'local_command', content, uuid: 'r', parentUuid: 'a', timestamp: at(9) },
+    ];
+    const [whole, ...more] = build(lines, { tags: [], autoTags: ['skill'] });
+    expect(more).toEqual([]);
+    expect(whole).toMatchObject({
+      level: 'DEFAULT',
+      startTime: ms(0),
+      endTime: ms(9),
+      input: [{ role: 'user', content: '/review low' }],
+      output: { role: 'assistant', content: 'It is fine.' },
+      metadata: { outcome: 'completed', tool_count: 0, error_count: 0 },
+      trace: { tags: ['skill:review'], metadata: { trigger: 'command' } },
+    });
+  });
+
   test('in the middle of a stream without an interrupt is cut', () => {
     expect(root([user('go'), assistant('m1', 'par', { isAbortedMidStream: true })])).toMatchObject({
       level: 'WARNING',

@@ -36,6 +36,13 @@ describe('the answer that a Stop names', () => {
     expect(found(prompt('a'), error)).toEqual({ line: 2, isObjectedTo: false });
   });
 
+  test('can be the result of a command that ran as an agent', () => {
+    const command = user('/review', { uuid: 'a', promptId: 'id-a' });
+    const content = '<local-command-stdout>Done.\n</local-command-stdout>';
+    const result = { type: 'system', subtype: 'local_command', content, uuid: 'r', parentUuid: 'a' };
+    expect(found(command, result)).toEqual({ line: 2, isObjectedTo: false });
+  });
+
   test('is found although another Stop hook has objected to it', () => {
     expect(found(prompt('a'), answer('a1', 'a'), feedback)).toEqual({ line: 2, isObjectedTo: true });
     expect(found(prompt('a'), answer('a1', 'a'), feedback, answer('a2', 'f'))).toEqual({

@@ -672,6 +672,80 @@ describe('a turn whose last response has a stop reason as if it went on', () => 
   });
 });
 
+describe('a command that runs as an agent', () => {
+  const output = (parentUuid: string, content: string, more: object = {}) => ({
+    type: 'system',
+    subtype: 'local_command',
+    content: `<local-command-stdout>${content}</local-command-stdout>`,
+    uuid: `after-${parentUuid}`,
+    parentUuid,
+    ...more,
+  });
+  const describeTurn = ({ prompts, notes, responses, skill, context: { trigger } }: Turn) => ({
+    prompts: prompts.map(({ content }) => content),
+    notes: notes.map((note) => ('content' in note ? [note.kind, note.content] : [note.kind])),
+    answers: responses.map(answerText),
+    skill,
+    trigger,
+  });
+  const next = [
+    user('next', { uuid: 'b', parentUuid: 'after-a', promptSource: 'typed' }),
+    assistant('m1', 'yes', { parentUuid: 'b' }),
+  ];
+  const nextTurn = { prompts: ['next'], notes: [], answers: ['yes'], skill: undefined, trigger: 'human' };
+
+  test.each([
+    ['headless', {}, 'What <b>it</b> said', ''],
+    [
+      'typed, when it has only begun',
+      { origin: { kind: 'human' } },
+      'Running in the background as @x',
+      '\n<forked-skill-launch>{"agentId":"a1"}</forked-skill-launch>',
+    ],
+  ])('is a turn of its own, answered by its result: %s', (_, more, result, after) => {
+    const line = output('a', result);
+    const { all } = groupTurns([
+      user('<local-command-caveat>…', { isMeta: true, uuid: 'c' }),
+      user('/review low', { uuid: 'a', parentUuid: 'c', ...more }),
+      { ...line, content: `<local-command-stdout>${result}</local-command-stdout>${after}` },
+      ...next,
+    ]);
+    expect(all.map(describeTurn)).toEqual([
+      {
+        prompts: ['/review low'],
+        notes: [['command-result', result]],
+        answers: [],
+        skill: 'review',
+        trigger: 'command',
+      },
+      nextTurn,
+    ]);
+  });
+
+  test.each<[string, object[]]>([
+    ['a built-in command', [user('<command-name>/cost</command-name>', { uuid: 'a' }), output('a', '$1')]],
+    ['a built-in command without a user line', [output('z', '', { content: '/help', uuid: 'a' }), output('a', 'none')]],
+  ])('is not %s', (_, lines) => {
+    const { all } = groupTurns([...lines, ...next]);
+    expect(all.map(describeTurn)).toEqual([nextTurn]);
+  });
+
+  test('is not a prompt after which a command has printed something', () => {
+    const { all } = groupTurns([
+      user('go', { uuid: 'a' }),
+      output('a', 'Renamed'),
+      assistant('m0', 'gone', { parentUuid: 'after-a' }),
+      user('/x is a path', { uuid: 'p', parentUuid: 'after-a' }),
+      assistant('m2', 'it is', { uuid: 'q', parentUuid: 'p' }),
+      output('q', 'Renamed'),
+    ]);
+    expect(all.map(({ notes, responses }) => [notes, responses.map(answerText)])).toEqual([
+      [[], ['gone']],
+      [[], ['it is']],
+    ]);
+  });
+});
+
 describe('an answer that Claude Code asks the model to continue', () => {
   test('is marked as aborted, and the next response answers that request', () => {
     const request = 'Your response above was cut off mid-stream. Resume directly from where it stops';

@@ -105,9 +105,12 @@ export class RunLookup {
 
   /** The runs in which the prompts of a turn were given, if all of them are known and are for this destination. */
   findRuns(prompts: readonly number[]): [RunIdentity, ...RunIdentity[]] | undefined {
-    const [first, ...more] = prompts.map((prompt) => this.#findRun(prompt));
-    const runs = [first, ...more].filter((run) => run?.destination === this.#destination);
-    if (!first || runs.length < prompts.length) return undefined;
+    return this.#takeOwn(prompts.map((prompt) => this.#findRun(prompt)));
+  }
+
+  /** Returns different runs, if all of them are known and are for this destination. */
+  #takeOwn([first, ...more]: readonly (Run | Claim | undefined)[]): [RunIdentity, ...RunIdentity[]] | undefined {
+    if (!first || [first, ...more].some((run) => run?.destination !== this.#destination)) return undefined;
     return [first, ...more.filter((run) => run !== undefined && !isSameRun(run, first))] as [Run, ...Run[]];
   }
 
@@ -139,7 +142,8 @@ export class RunLookup {
     if (runs.length === 0)
       return this.#isEachTraced() ? this.findRuns(claims.flatMap(({ prompts }) => prompts)) : undefined;
     const isWhole = findGaps(runs, runs.at(-1)?.from.bytes ?? 0).length === 0;
-    return isWhole ? this.findRuns(runs.map(({ from }) => from.bytes)) : undefined;
+    // A run that ended before anything was written holds no byte, but agents may have worked in it.
+    return isWhole ? this.#takeOwn(runs.map((run) => this.#findRun(run.from.bytes) ?? run)) : undefined;
   }
 
   #isEachTraced(): boolean {

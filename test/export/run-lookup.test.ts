@@ -96,6 +96,12 @@ describe('the runs of a turn', () => {
     expect(findAll([copied, second, third], { facts })).toBeUndefined();
   });
 
+  test('of the whole session include one that ended before anything was written', () => {
+    const [before, strict] = [run(atA, 0, 100), run(identityOf('A', 'y'), 100, 100)];
+    expect(lookupOf(entryOf([before, strict]), 'A').findAllRuns()).toEqual([before, strict]);
+    expect(lookupOf(entryOf([before, run(atB, 100, 100)]), 'A').findAllRuns()).toBeUndefined();
+  });
+
   test('are unknown if the transcript has been rewritten since a Stop named the turn', () => {
     const entry = entryOf([], { claims: [{ ...atA, prompts: [0], turnEnd: place(100) }] });
     const changed = { ...PLACES, isIntact: ({ bytes }: Place) => bytes !== 100 };

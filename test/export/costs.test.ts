@@ -59,11 +59,11 @@ describe('the fee for web searches', () => {
     await exporter.export(pathOf());
     const { url } = exporter.server;
     const keys = btoa('pk-lf-embedded:sk-lf-embedded');
-    const response = await fetch(`${url}/api/public/v2/observations?type=GENERATION`, {
+    const response = await fetch(`${url}/api/public/v2/observations?type=GENERATION&fields=basic,usage`, {
       headers: { authorization: `Basic ${keys}` },
     });
-    const { data } = (await response.json()) as { data: { id: string; [field: string]: unknown }[] };
-    const [generation, fee, ...more] = data;
+    const { data } = (await response.json()) as { data: { id: string; name: string; [field: string]: unknown }[] };
+    const [generation, fee, ...more] = data.toSorted((a, b) => a.name.localeCompare(b.name));
     expect(more).toEqual([]);
     expect(generation?.costDetails).toEqual({ input: 0.0005, output: 0.00025, total: 0.00075 });
     expect(fee).toMatchObject({

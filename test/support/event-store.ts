@@ -13,6 +13,8 @@ interface StoredEvent {
   readonly startTime: string;
   readonly type: string;
   readonly name: string;
+  readonly level: string | undefined;
+  readonly metadata: { readonly [key: string]: unknown };
   readonly sessionId: unknown;
   readonly model: string | undefined;
   readonly usageDetails: Figures;
@@ -22,38 +24,86 @@ interface StoredEvent {
 }
 
 const EXPERIMENT = 'langfuse.experiment.';
+const METADATA = 'langfuse.observation.metadata.';
+/** packages/shared/clickhouse/migrations/unclustered/0041_create_events_core_mv.up.sql cuts them. */
+const METADATA_CHARS = 200;
+
+/** packages/shared/src/domain/observation-field-groups.ts; the fields of `core` are always there. */
+const FIELD_GROUPS: { readonly [group: string]: readonly (keyof StoredEvent)[] } = {
+  core: ['id', 'traceId', 'startTime', 'parentObservationId', 'type'],
+  basic: ['name', 'level', 'sessionId'],
+  metadata: ['metadata'],
+  model: ['model'],
+  usage: ['usageDetails', 'costDetails', 'totalCost'],
+};
 
 /** The events of Langfuse 4, one for each span, as its v2 observations and its experiments show them. */
 export class EventStore {
+  /** Until Langfuse has merged its rows, each arrival is one. */
+  isMerged = true;
   readonly #models: ModelStore;
-  readonly #spans = new Map<string, OtlpSpan>();
+  /** By trace, span and start, in the order of arrival. */
+  readonly #spans = new Map<string, readonly OtlpSpan[]>();
 
   constructor(models: ModelStore) {
     this.#models = models;
   }
 
   get events(): StoredEvent[] {
-    return [...this.#spans.values()].map((span) => this.#read(span));
+    return this.spans.map((span) => this.#read(span));
+  }
+
+  /** What arrived last of each. */
+  get spans(): OtlpSpan[] {
+    return [...this.#spans.values()].flatMap((arrivals) => arrivals.slice(-1));
   }
 
   keep(span: OtlpSpan): void {
-    this.#spans.set(`${span.traceId} ${span.spanId} ${span.startTimeUnixNano.slice(0, -6)}`, span);
+    const key = `${span.traceId} ${span.spanId} ${span.startTimeUnixNano.slice(0, -6)}`;
+    this.#spans.set(key, [...(this.#spans.get(key) ?? []), span]);
   }
 
-  /** web/src/pages/api/public/v2/observations/index.ts; the costs are in the field group `usage`. */
+  remove(isGone: (span: { readonly traceId: string; readonly id: string }) => boolean): void {
+    for (const [key, [span]] of this.#spans)
+      if (span && isGone({ traceId: span.traceId, id: span.spanId })) this.#spans.delete(key);
+  }
+
+  /**
+   * web/src/pages/api/public/v2/observations/index.ts, with the order and the cursor of applyObservationsCursorFilter in
+   * packages/shared/src/server/repositories/events.ts. Rows are not deduplicated.
+   */
   answer(request: string): ApiAnswer | undefined {
     const [path, query] = request.split('?');
     if (path !== 'GET /api/public/v2/observations') return undefined;
     const filters = new URLSearchParams(query);
     const limit = Number(filters.get('limit') ?? 50);
     if (!(limit >= 0 && limit <= 1_000)) return { status: 400 };
-    const isWanted = (event: StoredEvent) =>
-      (['name', 'type', 'traceId', 'sessionId'] as const).every(
-        (field) => filters.get(field) === null || filters.get(field) === event[field],
-      );
-    const found = this.events.filter(isWanted).slice(0, limit);
-    const data = found.map(({ experiment: _, ...event }) => event);
-    return { status: 200, body: JSON.stringify({ data, meta: {} }) };
+    const time = (name: string, otherwise: number) => Date.parse(filters.get(name) ?? '') || otherwise;
+    const [from, until] = [
+      time('fromStartTime', Number.NEGATIVE_INFINITY),
+      time('toStartTime', Number.POSITIVE_INFINITY),
+    ];
+    const cursor = filters.get('cursor');
+    const after = cursor === null ? undefined : Buffer.from(cursor, 'base64').toString();
+    const all = [...this.#spans.values()].flatMap((arrivals) => (this.isMerged ? arrivals.slice(-1) : arrivals));
+    const found = all
+      .map((span) => this.#read(span))
+      .filter((event) => {
+        const at = Date.parse(event.startTime);
+        const isWanted = (['name', 'type', 'traceId', 'sessionId'] as const).every(
+          (field) => filters.get(field) === null || filters.get(field) === event[field],
+        );
+        return isWanted && at >= from && at < until && (after === undefined || placeOf(event) < after);
+      })
+      .toSorted((a, b) => (placeOf(a) < placeOf(b) ? 1 : -1));
+    const groups = ['core', ...(filters.get('fields') ?? 'basic').split(',')];
+    const fields = groups.flatMap((group) => FIELD_GROUPS[group] ?? []);
+    const page = found.slice(0, limit);
+    const last = page.at(-1);
+    const data = page.map((event) => Object.fromEntries(fields.map((field) => [field, event[field]])));
+    const hasMore = found.length > limit && last !== undefined;
+    const meta = hasMore ? { cursor: Buffer.from(placeOf(last)).toString('base64') } : {};
+    return { status: 200, body: JSON.stringify({ data, meta }) };
   }
 
   /**
@@ -94,6 +144,12 @@ export class EventStore {
       startTime: new Date(Number(BigInt(span.startTimeUnixNano) / 1_000_000n)).toISOString(),
       type: (texts.get('langfuse.observation.type') ?? 'span').toUpperCase(),
       name: span.name,
+      level: texts.get('langfuse.observation.level'),
+      metadata: Object.fromEntries(
+        [...texts].flatMap(([key, text = '']) =>
+          key.startsWith(METADATA) ? [[key.slice(METADATA.length), text.slice(0, METADATA_CHARS)]] : [],
+        ),
+      ),
       sessionId: texts.get('session.id'),
       model,
       usageDetails,
@@ -103,11 +159,16 @@ export class EventStore {
   }
 }
 
+/** Compares as the order of the rows does. Langfuse compares the hashes of trace ids. */
+function placeOf({ startTime, traceId, id }: StoredEvent): string {
+  return `${startTime} ${traceId} ${id}`;
+}
+
 /**
  * worker/src/services/IngestionService/index.ts, `calculateUsageCosts`: if any cost is given, nothing else is computed; otherwise each
  * kind of usage that has a price costs something, and kinds without a price cost nothing.
  */
-function computeCosts(provided: Figures, usage: Figures, model: StoredModel | undefined) {
+export function computeCosts(provided: Figures, usage: Figures, model: StoredModel | undefined) {
   const kinds = Object.keys(provided);
   if (kinds.length > 0) {
     const isInputAndOutput = kinds.every((kind) => kind === 'input' || kind === 'output');

@@ -72,7 +72,7 @@ export class IngestionStore {
   /** Returns a status for an event that is to be refused. */
   refuse: (event: IngestedEvent) => number | undefined = () => undefined;
   /** The accepted events, repetitions included. */
-  readonly events: IngestedEvent[] = [];
+  events: IngestedEvent[] = [];
 
   /** Accepts or refuses each event. */
   take(events: readonly unknown[], acceptsTraces: boolean): { successes: object[]; errors: object[] } {
@@ -92,6 +92,10 @@ export class IngestionStore {
       }
     }
     return { successes, errors };
+  }
+
+  remove(isGone: (observation: { readonly traceId: string; readonly id: string }) => boolean): void {
+    this.events = this.events.filter(({ type, body }) => type === 'trace-create' || !isGone(body));
   }
 
   get observations(): StoredObservation[] {

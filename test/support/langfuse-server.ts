@@ -3,10 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import type { LangfuseConfig } from '../../src/config/settings.js';
-import { EventStore } from './event-store.js';
+import { computeCosts, EventStore } from './event-store.js';
 import { IngestionStore } from './ingestion-store.js';
 import { type ApiAnswer, LangfuseApi } from './langfuse-api.js';
 import { MediaStore } from './media-store.js';
+import type { ModelStore } from './model-store.js';
 import { parseIfJson } from './parse-if-json.js';
 
 /** An observation as the server stores it, from the attributes of its span. */
@@ -109,6 +110,8 @@ export class LangfuseServer {
   readonly api = new LangfuseApi(() => this.isOlder);
   readonly events = new EventStore(this.api.models);
   readonly media = new MediaStore(() => this.url);
+  /** The pairs of keys, and whether they may read: Langfuse has some that are for ingestion only. */
+  readonly keys = new Map([[`${PUBLIC_KEY}:${SECRET_KEY}`, { mayRead: true }]]);
   readonly #rows = new Map<string, StoredObservation>();
   readonly #server: Server;
 
@@ -166,6 +169,13 @@ export class LangfuseServer {
   /** Its worker is killed with SIGKILL: what was answered with 200 and not yet written is lost. */
   loseWhatIsNotWritten(): void {
     this.#rows.clear();
+  }
+
+  /** Loses observations that it had. */
+  remove(isGone: (observation: { readonly traceId: string; readonly id: string }) => boolean): void {
+    for (const [key, row] of this.#rows) if (isGone(row)) this.#rows.delete(key);
+    this.events.remove(isGone);
+    this.ingested.remove(isGone);
   }
 
   async stop(): Promise<void> {
@@ -227,11 +237,15 @@ export class LangfuseServer {
     const name = `${request.method} ${request.url}`;
     const stored = this.media.store(name, request.headers, body);
     if (stored) return { spans: [], ...stored };
-    const credentials = Buffer.from(`${PUBLIC_KEY}:${SECRET_KEY}`).toString('base64');
-    if (request.headers.authorization !== `Basic ${credentials}`) return { status: 401, spans: [] };
+    const [, credentials = ''] = /^Basic (.*)$/.exec(request.headers.authorization ?? '') ?? [];
+    const key = this.keys.get(Buffer.from(credentials, 'base64').toString());
+    if (!key) return { status: 401, spans: [] };
+    // web/src/features/public-api/server/createAuthedProjectAPIRoute.ts, verifyApiKeyAuth
+    if (!key.mayRead && request.method === 'GET')
+      return { status: 403, spans: [], body: JSON.stringify({ message: 'Access denied' }) };
     if (request.method === 'GET' && request.url === '/api/public/projects')
       return { status: 200, spans: [], body: JSON.stringify({ data: [PROJECT] }) };
-    const answer = this.api.answer(name, body) ?? this.events.answer(name) ?? this.media.answer(name, body);
+    const answer = this.api.answer(name, body) ?? this.#answerReader(name) ?? this.media.answer(name, body);
     if (answer) return { spans: [], ...answer };
     if (request.method === 'POST' && request.url === '/api/public/ingestion') return parseEvents(request, body);
     const isOtlp = request.method === 'POST' && request.url === '/api/public/otel/v1/traces';
@@ -243,6 +257,12 @@ export class LangfuseServer {
     } catch {
       return { status: 400, spans: [] };
     }
+  }
+
+  /** An older server has only the older one of the APIs for reading. In the mode `events_only`, a newer one has only the newer one. */
+  #answerReader(name: string): ApiAnswer | undefined {
+    if (!this.isOlder) return this.events.answer(name);
+    return answerOlderReader(name, this.observations, this.api.models);
   }
 
   #keep(spans: readonly OtlpSpan[]): void {
@@ -259,6 +279,38 @@ export class LangfuseServer {
       this.#rows.set(key, row);
     }
   }
+}
+
+/** web/src/pages/api/public/observations/index.ts: a page of a trace, with everything that the observations have. */
+function answerOlderReader(
+  name: string,
+  observations: readonly StoredObservation[],
+  models: ModelStore,
+): ApiAnswer | undefined {
+  const [path, query] = name.split('?');
+  if (path !== 'GET /api/public/observations') return undefined;
+  const filters = new URLSearchParams(query);
+  const [page, limit] = [Number(filters.get('page') ?? 1), Number(filters.get('limit') ?? 50)];
+  if (!(page >= 1 && limit >= 1 && limit <= 100)) return { status: 400 };
+  const found = observations.filter(({ traceId }) => traceId === (filters.get('traceId') ?? traceId));
+  const data = found.slice((page - 1) * limit, page * limit).map(({ trace: _, parentId, type = '', ...each }) => {
+    const model = each.model === undefined ? undefined : models.find(each.model);
+    const { costDetails, totalCost = 0 } = computeCosts({}, each.usage ?? {}, model);
+    return {
+      ...each,
+      parentObservationId: parentId ?? null,
+      type: type.toUpperCase(),
+      startTime: new Date(each.startTime),
+      endTime: new Date(each.endTime),
+      model: each.model ?? null,
+      usageDetails: each.usage ?? {},
+      usage: { unit: 'TOKENS', input: 0, output: 0, total: each.usage?.total ?? 0 },
+      costDetails,
+      calculatedTotalCost: totalCost,
+    };
+  });
+  const meta = { page, limit, totalItems: found.length, totalPages: Math.ceil(found.length / limit) };
+  return { status: 200, body: JSON.stringify({ data, meta }) };
 }
 
 /** Langfuse keeps an observation that arrives with another start time as another row. */

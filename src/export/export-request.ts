@@ -7,6 +7,7 @@ import type { RunIdentity } from '../state/runs.js';
 import type { SessionState } from '../state/store.js';
 import type { AgentFolders } from '../transcript/agents/agent-files.js';
 import type { FirstPrompts } from '../transcript/sessions/related-sessions.js';
+import type { Turn } from '../transcript/turns/turn.js';
 import type { Tally } from './tally.js';
 
 export interface ExportRequest {
@@ -21,7 +22,7 @@ export interface ExportRequest {
   /** The Claude Code run, or the backfill, behind this export. Undefined for another session, and in a live export. */
   readonly run?: RunIdentity | undefined;
   /** Whether turns that belong to no run are sent, too. */
-  readonly takesAll?: boolean;
+  readonly takesAll?: boolean | undefined;
   /** Whether to look for turns before the last exported one that have not been sent. */
   readonly looksBack?: boolean;
   /** Whether this run's destination replaces those that have never acknowledged anything. */
@@ -68,12 +69,28 @@ export interface ExportContext extends Limits {
   readonly agentsRead?: Map<string, number>;
 }
 
+/**
+ * Why a turn is not sent: it is not over; the session was muted; it is a copy, or another session decides about it; its folder is
+ * excluded; it belongs to no run, to a run for another destination, or to one without a destination.
+ */
+export type WhyKept =
+  | 'open'
+  | 'muted'
+  | 'copied'
+  | 'another session'
+  | 'excluded'
+  | 'untraced'
+  | 'another project'
+  | 'no project';
+
 /** What may be watched of an export. */
 interface ExportObserver {
   /** Up to which byte the transcript has been read; called from time to time. */
   onRead?(offset: number): void;
   /** Called with each observation before it is sent. */
   onObservation?(observation: Observation): void;
+  /** Called with a turn that is not sent, or with a part of it. */
+  onKept?(turn: Turn, why: WhyKept): void;
   /** Called with what the server has acknowledged, request by request. */
   onAcknowledged?(acknowledged: Tally): void;
 }

@@ -114,6 +114,13 @@ export class RunLookup {
     return [first, ...more.filter((run) => run !== undefined && !isSameRun(run, first))] as [Run, ...Run[]];
   }
 
+  /** Why there are no runs for this destination in which the prompts of a turn were given. */
+  explainNone(prompts: readonly number[]): 'untraced' | 'another project' | 'no project' {
+    const runs = prompts.map((prompt) => this.#findRun(prompt));
+    if (runs.includes(undefined)) return 'untraced';
+    return runs.some((run) => run?.destination === undefined) ? 'no project' : 'another project';
+  }
+
   /** Whether a run is known for each prompt of a turn, wherever that sends it. */
   isKnown({ prompts }: Turn): boolean {
     return prompts.every(({ offset }) => this.#findRun(offset) !== undefined);

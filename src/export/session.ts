@@ -212,6 +212,7 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
     if (read.kind !== 'turns') continue;
     const { group, isClosed, readTo, soFar } = read;
     if (!isClosed) {
+      for (const turn of group.turns) run.context.observer?.onKept?.(turn, 'open');
       // Open turns without a new line were exported when they seemed to be over.
       if (lastLineOf(group) > start.lastLine) openFrom = group.from.offset;
       isOpen ||= openFrom !== undefined;

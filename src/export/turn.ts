@@ -12,6 +12,7 @@ import type { RunIdentity } from '../state/runs.js';
 import type { Places } from '../transcript/file/place.js';
 import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
 import { NO_SESSION_FACTS, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
+import type { WhyKept } from './export-request.js';
 import type { KeptTurns } from './kept-turns.js';
 import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
 import { isExportedByRelative, isInAnotherSession, isOfAnotherSession, type RelatedRun } from './relatives.js';
@@ -123,23 +124,30 @@ const NOTHING_NEW: BuiltTurn = { children: [], started: [], change: {} };
 async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Promise<BuiltTurn[]> {
   const { lookup, outbox, kept } = run;
   run.subagents.noteCalls(turn);
+  const note = (why: WhyKept) => run.context.observer?.onKept?.(turn, why);
   const isOrphan = turn.copied && run.orphans.has(turn.key);
-  if (isOrphan && run.request.occasion !== 'backfill') {
+  if (isOrphan && !run.request.takesAll) {
+    note('copied');
     kept.keep(turn, 'copied');
     return [NOTHING_NEW];
   }
   if (!isOrphan && (turn.copied || isCopy(turn, run))) {
+    note('copied');
     kept.remove(turn);
     return [NOTHING_NEW];
   }
-  if (lookup.isMuted(turn) || isLeftToAnother(turn, run)) {
+  const isMuted = lookup.isMuted(turn);
+  if (isMuted || isLeftToAnother(turn, run)) {
+    note(isMuted ? 'muted' : 'another session');
     kept.remove(turn);
     return [];
   }
   const taken = lookup.mayTake(turn) ? lookup.take(turn) : undefined;
-  const runs = lookup.findRuns(promptsOf(turn));
+  const prompts = promptsOf(turn);
+  const runs = lookup.findRuns(prompts);
   const settings = runs && (await run.settings.find(runs));
   if (!runs || !settings) {
+    note(runs ? 'excluded' : lookup.explainNone(prompts));
     kept.keep(turn, runs ? 'excluded' : 'untraced');
     return [];
   }

@@ -56,6 +56,7 @@ async function sendAsPartOf(sessionId: string, run: ExportRun): Promise<Continue
       sessionId,
       path: entry.path ?? join(dirname(request.path), `${sessionId}.jsonl`),
       occasion: request.occasion,
+      takesAll: request.takesAll,
       continued: { in: request.path, ended: subagents.ended, running, at, endedAt },
     };
     const lookup = new RunLookup(entry, context.destinationId, new Places(starter.path));

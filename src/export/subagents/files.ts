@@ -110,7 +110,7 @@ export class AgentFiles {
     const { mutes = [] } = known ?? {};
     this.mutesElsewhere = [...this.mutesElsewhere, ...mutes];
     const isTraced = known !== undefined && listRuns(known).length > 0;
-    return !isMutedNow(mutes) && (isTraced || request.occasion === 'backfill');
+    return !isMutedNow(mutes) && (isTraced || request.takesAll === true);
   }
 
   /** The agents whose files name this call as the one that started them. */

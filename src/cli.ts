@@ -29,6 +29,7 @@ const COMMANDS: { readonly [name: string]: () => Promise<Command> } = {
   cost: () => import('./commands/cost/command.lazy.js'),
   preview: () => import('./commands/preview/command.lazy.js'),
   open: () => import('./commands/open/command.lazy.js'),
+  verify: () => import('./commands/verify/command.lazy.js'),
   rate: () => import('./commands/rate/command.lazy.js'),
   mute: () => import('./commands/mute/mute.lazy.js'),
   unmute: () => import('./commands/mute/unmute.lazy.js'),
@@ -51,6 +52,7 @@ Every day
   cost        shows what Claude Code cost, by day, project, session or model
   preview     shows what would be sent, as a tree or a page
   open        opens a session's page, or a turn's, in Langfuse
+  verify      proves that what is to be in Langfuse is there, by reading it back
   rate        rates a turn as good or bad, as a score in Langfuse
   mute        sends nothing more of a session from now on
   unmute      sends a muted session again

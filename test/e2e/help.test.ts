@@ -4,7 +4,7 @@ import { run } from '../support/program.js';
 
 const { stdout: HELP } = await run(['--help'], {});
 const GROUPS = {
-  'Every day': ['status', 'sessions', 'cost', 'preview', 'open', 'rate', 'mute', 'unmute', 'backfill'],
+  'Every day': ['status', 'sessions', 'cost', 'preview', 'open', 'verify', 'rate', 'mute', 'unmute', 'backfill'],
   'Set up': ['install', 'upgrade', 'uninstall', 'doctor', 'log', 'statusline', 'hook'],
   Langfuse: ['prices', 'dashboard'],
 };

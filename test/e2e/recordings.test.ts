@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type Ended, Workplace } from '../support/program.js';
+import { type Ended, run, Workplace } from '../support/program.js';
 import { play, recordings } from '../support/recording.js';
 import { describeTraces } from '../support/traces.js';
 
@@ -49,6 +49,11 @@ describe('the built hook, called as when the session was recorded,', () => {
       expect(sentAgain.map(({ type, name }) => `${type} ${name}`)).toEqual(expectedAgain);
       expect(workplace.server.repeated).toEqual([]);
       expect({ lost, log: workplace.log }).toEqual({ lost: 0, log: [] });
+      const { exitCode, stdout } = await run(['verify', '--all', '--json'], workplace.env);
+      expect(exitCode).toBe(0);
+      // Whether an agent that went on is done, its first session knows only later.
+      const { sessions } = JSON.parse(stdout) as { sessions: { others: number }[] };
+      if (!(recording.name in WENT_ON)) expect(sessions.filter(({ others }) => others > 0)).toEqual([]);
     } finally {
       await workplace.close();
     }

@@ -552,7 +552,7 @@ describe('malformed files of agents', () => {
     ]);
   });
 
-  test('that are empty are replaced by the result of the call', async () => {
+  test('that are empty are replaced by the result of the call, until they are written', async () => {
     append(agentPath('a1'));
     append(transcript(), ...start, completed('a1', { prompt: 'do a1', result: 'as told' }), answer('m2', 16));
     await stop();
@@ -561,6 +561,8 @@ describe('malformed files of agents', () => {
     await stop({ hook_event_name: 'SessionEnd' });
     expectEachSentOnce(workplace.server);
     expect(workplace.server.observations.filter(({ metadata }) => metadata.agent_id === 'a1')).toHaveLength(1);
+    const below = ({ parentId }: StoredObservation) => parentId === agentNamed('a1')?.id;
+    expect(workplace.server.observations.filter(below)).not.toEqual([]);
   });
 
   test('that are missing do not break the order in which a large turn is sent', async () => {

@@ -305,12 +305,14 @@ export class Subagents {
     const { children, root, started, sent } = this.#build(file, { thread }, entry, options);
     const last = root.line;
     const parts = measureParts(file, this.#files.session);
-    const reached = { lastLine: last, sentLine: last, held: undefined, lost: undefined };
+    const reached = { lastLine: last, sentLine: last, held: undefined };
     this.#placement.entries.set(agentId, { ...entry, ...reached, bytes, ...(parts && { parts }) });
     if (last <= entry.lastLine) return [];
+    // The root of an agent whose file was missing was built from its call's result. It keeps its time.
+    const rootItem = entry.lost ? {} : { observation: root, settings: options };
     return [
       ...withStateChanges(children, (line) => ({ agents: { [agentId]: { ...entry, ...sent.reach(line) } } })),
-      { observation: root, settings: options, change: this.collectEntries([...started, agentId]) },
+      { ...rootItem, change: this.collectEntries([...started, agentId]) },
     ];
   }
 

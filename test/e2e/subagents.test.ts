@@ -241,7 +241,7 @@ describe('a command that runs as an agent', () => {
     expectEachSentOnce(workplace.server);
   });
 
-  test('in the terminal is sent below the turn of the command when it has ended', async () => {
+  test('in the background has a trace of its own, once the session is over', async () => {
     append(transcript(), ...first, ...command('Running in the background as @review', { origin: { kind: 'human' } }));
     append(transcript(), user('meanwhile', { uuid: 'u4', parentUuid: 'u3', timestamp: at(15) }), answer('m2', 16));
     writeMeta('a1', { agentType: 'general-purpose', description: '/review low', requestShape: 'background' });
@@ -251,11 +251,12 @@ describe('a command that runs as an agent', () => {
     append(agentPath('a1'), ...ownLines('a1').slice(2));
     append(transcript(), notification('a1', 20), answer('m3', 21));
     await stop(running());
+    await end();
     expect(agentNamed('a1')).toMatchObject({
-      metadata: { agent_id: 'a1', background: true, description: '/review low' },
-      trace: { name: 'Turn 2' },
+      metadata: { agent_id: 'a1', description: '/review low' },
+      trace: { name: 'Agent general-purpose' },
     });
-    expect(lineage(agentNamed('a1'))).toEqual(['agent general-purpose', 'agent Turn 2']);
+    expect(lineage(agentNamed('a1'))).toEqual(['agent Agent general-purpose']);
     const turns = workplace.server.observations.filter(({ name }) => name?.startsWith('Turn'));
     expect(turns.map(({ output }) => (output as { content: string }).content)).toEqual([
       'answer m1',

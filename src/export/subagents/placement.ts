@@ -67,13 +67,11 @@ export class Placement {
     return keys.flatMap((key) => this.#place(key, callId, launch));
   }
 
-  /** Places below a turn the agents that its command has started. */
+  /** Places below a turn the agents that its command has waited for. One in the background has a trace of its own. */
   addCommand({ key }: Turn, agents: readonly AgentFile[], { trace, prompts }: Launcher): string[] {
     const parent = deriveSpanId(trace, 'agent', key);
-    return agents.flatMap(({ agentId, meta }) => {
-      const background = meta.requestShape === 'background';
-      return this.#place(agentId, key, { trace, prompts, parent, background });
-    });
+    const waitedFor = agents.filter(({ meta }) => meta.requestShape !== 'background');
+    return waitedFor.flatMap(({ agentId }) => this.#place(agentId, key, { trace, prompts, parent, background: false }));
   }
 
   #place(key: string, callId: string, launch: Launch): string[] {

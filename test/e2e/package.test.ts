@@ -36,13 +36,13 @@ test('publint, which knows what is wrong with packages, finds nothing', async ()
   expect(messages).toEqual([]);
 });
 
-test('the package has no scripts that npm runs when it is installed, and less than 360 KB', () => {
+test('the package has no scripts that npm runs when it is installed, and less than 375 KB', () => {
   const { scripts, dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   expect(Object.keys(scripts).filter((name) => /^(?:(?:pre|post)?install|(?:pre|post)?prepare)$/.test(name))).toEqual(
     [],
   );
   expect(dependencies).toBeUndefined();
-  expect(packed.size).toBeLessThan(360_000);
+  expect(packed.size).toBeLessThan(375_000);
 });
 
 test('npm links the launcher next to the program, and it starts it there', async () => {

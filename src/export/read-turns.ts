@@ -6,7 +6,7 @@ import { type Line, parseLine } from '../transcript/file/line.js';
 import { findFirstTime, parseUnfinishedLine } from '../transcript/file/lines.js';
 import type { SourceLine, TranscriptReader } from '../transcript/file/reader.js';
 import type { TokenCounts } from '../transcript/file/schema.js';
-import { findUnknownTypes } from '../transcript/file/unknown.js';
+import { UnknownCounts } from '../transcript/file/unknown.js';
 import { Originals } from '../transcript/sessions/originals.js';
 import { findAnswer } from '../transcript/turns/answer.js';
 import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
@@ -261,10 +261,10 @@ class AwaitedStops {
   }
 }
 
-/** Logs lines that cannot be read, and in debug mode what this version does not know. */
+/** Logs lines that cannot be read and, once for each session, what this version does not know. */
 class OddLines {
   readonly #run: SessionRun;
-  readonly #unknown = new Map<string, number>();
+  readonly #unknown = new UnknownCounts();
   #unreadable = 0;
 
   constructor(run: SessionRun) {
@@ -274,8 +274,7 @@ class OddLines {
   observe(line: Line): void {
     const { request, context, start } = this.#run;
     if (request.occasion === 'live') return;
-    if (context.log.isDebug)
-      for (const what of findUnknownTypes(line)) this.#unknown.set(what, (this.#unknown.get(what) ?? 0) + 1);
+    this.#unknown.add(line);
     if (line.kind !== 'unreadable' || line.location.number <= start.sentLine) return;
     this.#unreadable += 1;
     if (this.#unreadable > UNREADABLE_LOGGED) return;
@@ -284,10 +283,14 @@ class OddLines {
   }
 
   logRest(): void {
-    const { log } = this.#run.context;
-    const { path: file } = this.#run.request;
+    const { context, request, writer } = this.#run;
+    const { path: file } = request;
     if (this.#unreadable > UNREADABLE_LOGGED)
-      log.warn('skipped more lines that cannot be read', { file, lines: this.#unreadable });
-    for (const [what, times] of this.#unknown) log.debug('skipped what is unknown', { file, what, times });
+      context.log.warn('skipped more lines that cannot be read', { file, lines: this.#unreadable });
+    const { unknown: logged = [] } = writer.known;
+    const unknown = this.#unknown.format(logged);
+    if (unknown === '') return;
+    context.log.info('Claude Code has written what this version does not know', { file, unknown });
+    writer.saveLater({ unknown: [...new Set([...logged, ...this.#unknown.names])] });
   }
 }

@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 
 type Details = { readonly [key: string]: string | number | boolean | undefined };
-type Level = 'debug' | 'warn' | 'error';
+type Level = 'debug' | 'info' | 'warn' | 'error';
 
 /** The log of one run. It contains neither content nor keys. The file is only opened if there is something to write. */
 export interface Log extends Readonly<Record<Level, (message: string, details?: Details) => void>> {
-  readonly isDebug: boolean;
   /** Resolves when everything is on disk. */
   flush(): Promise<void>;
 }
@@ -33,8 +32,8 @@ export function openLog(folder: string, options: { debug: boolean }): Log {
         });
     };
   return {
-    isDebug: options.debug,
     debug: writeAt('debug'),
+    info: writeAt('info'),
     warn: writeAt('warn'),
     error: writeAt('error'),
     flush: () => written,

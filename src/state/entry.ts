@@ -134,6 +134,8 @@ const progressFields = {
   file: optional(z.string()),
   /** The total size of its agents' files when everything in them had been sent. */
   agentsBytes: optional(count),
+  /** What the log has named as unknown to this version. */
+  unknown: optional(z.array(z.string())),
   /** Scores that have not been acknowledged yet, by the root span of their turn. */
   scores: optional(z.record(z.string(), optional(Scores))),
   /** What the lines before `offset` said about the whole session. */

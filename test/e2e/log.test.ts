@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { appendLines, SESSION } from '../support/lines.js';
 import { POLL, run, Workplace } from '../support/program.js';
 
 let workplace: Workplace;
@@ -44,6 +45,30 @@ describe('log', () => {
   test('shows what the hook has logged', async () => {
     await workplace.hook('no JSON');
     expect((await log()).stdout).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}error {2}.*stdin is not JSON.*\n$/);
+  });
+
+  test('names what Claude Code has written and this version does not know, once for each session and without content', async () => {
+    const transcript = workplace.transcriptOf(SESSION);
+    const unknown = () => workplace.log.map(({ level, unknown, file }) => ({ level, unknown, file }));
+    const named = (names: string) => ({ level: 'info', unknown: names, file: transcript });
+    const odd = { type: 'tea-break', content: 'my password is hunter2', uuid: 'x' };
+    for (const n of [1, 2, 3]) {
+      appendLines(transcript, odd, { ...odd, type: 'my password is hunter2' });
+      workplace.addTurn(n);
+      await workplace.stop();
+      await workplace.stop();
+      expect(unknown()).toEqual([named('line type tea-break (1), line type ? (1)')]);
+    }
+    appendLines(transcript, odd, { parentUuid: null, attachment: { type: 'kettle', content: 'hunter2' } });
+    workplace.addTurn(4);
+    await workplace.hook({ session_id: SESSION, transcript_path: transcript, hook_event_name: 'SessionEnd' });
+    expect(unknown()).toHaveLength(2);
+    workplace.addTurn(5, 'another');
+    appendLines(workplace.transcriptOf('another'), odd);
+    await workplace.stop('another');
+    expect(unknown().map((each) => each.unknown)).toHaveLength(3);
+    expect(JSON.stringify([workplace.log, workplace.state])).not.toContain('hunter2');
+    expect(workplace.server.roots).toHaveLength(5);
   });
 
   test('says that nothing has been logged yet', async () => {

@@ -1,51 +1,11 @@
-/**
- * Known parts of Claude Code's files and payloads that the program ignores, since they are not about turns. What is neither
- * here nor in the program's schemas is listed at the end of a run.
- */
-export const SYSTEM_SUBTYPES = [
-  'api_error',
-  'compact_boundary',
-  'informational',
-  'local_command',
-  'model_fallback',
-  'scheduled_task_fire',
-  'stop_hook_summary',
-  'turn_duration',
-];
-
-export const ATTACHMENTS = [
-  'agent_listing_delta',
-  'auto_mode',
-  'command_permissions',
-  'date',
-  'deferred_tools_delta',
-  'deferred_tools_record',
-  'environment',
-  'file',
-  'hook_additional_context',
-  'hook_blocking_error',
-  'hook_stopped_continuation',
-  'hook_success',
-  'max_turns_reached',
-  'model',
-  'plan_mode',
-  'plan_mode_exit',
-  'prompt_snapshot',
-  'queued_command',
-  'remote_session_change',
-  'session_context',
-  'skill_listing',
-  'structured_output',
-  'total_tokens_reminder',
-];
-
 /** The events that the attachments of hooks name. */
 export const HOOK_EVENTS = ['PostToolUse', 'PreToolUse', 'SessionStart', 'Stop', 'SubagentStop', 'UserPromptSubmit'];
 
-export const USER_ORIGINS = ['auto-continuation', 'coordinator', 'human', 'peer', 'task-notification'];
-
+/** Fields of payloads that the program does not use. What is not in its schema either is listed at the end of a run. */
 export const PAYLOAD_FIELDS: { readonly [event: string]: readonly string[] } = {
   SessionStart: [
+    'agent_id',
+    'agent_type',
     'context_tokens',
     'cwd',
     'estimated_cache_write_usd',
@@ -55,7 +15,7 @@ export const PAYLOAD_FIELDS: { readonly [event: string]: readonly string[] } = {
     'session_title',
     'source',
   ],
-  Stop: ['cwd', 'effort', 'permission_mode', 'session_crons', 'stop_hook_active'],
+  Stop: ['agent_type', 'cwd', 'effort', 'permission_mode', 'session_crons', 'stop_hook_active'],
   StopFailure: ['cwd', 'effort', 'error'],
-  SessionEnd: ['cwd', 'reason'],
+  SessionEnd: ['agent_type', 'cwd', 'reason'],
 };

@@ -1,9 +1,9 @@
 import { HookPayload as KnownPayload } from '../../src/commands/hook/payload.js';
 import type { Line } from '../../src/transcript/file/line.js';
 import { readLines } from '../../src/transcript/file/lines.js';
-import { findUnknownTypes } from '../../src/transcript/file/unknown.js';
+import { findUnknown } from '../../src/transcript/file/unknown.js';
 import type { HookPayload } from './claude-home.js';
-import { ATTACHMENTS, HOOK_EVENTS, PAYLOAD_FIELDS, SYSTEM_SUBTYPES, USER_ORIGINS } from './known-shapes.js';
+import { HOOK_EVENTS, PAYLOAD_FIELDS } from './known-shapes.js';
 
 /** Lists what neither the program's schemas nor known-shapes.ts contain, each once. */
 export function unknownShapes(transcripts: readonly string[], payloads: readonly HookPayload[]): string[] {
@@ -11,26 +11,10 @@ export function unknownShapes(transcripts: readonly string[], payloads: readonly
   return [...new Set([...inLines, ...payloads.flatMap(unknownFields)])].toSorted();
 }
 
-function unknownOf(line: Line): string[] {
-  return [...findUnknownTypes(line), ...unknownKind(line)];
-}
-
-function unknownKind(line: Line): string[] {
-  switch (line.kind) {
-    case 'system':
-      return unlessKnown('system subtype', line.fields.subtype, SYSTEM_SUBTYPES);
-    case 'attachment':
-      return [
-        ...unlessKnown('attachment', line.type, ATTACHMENTS),
-        ...unlessKnown('event of a hook attachment', line.fields.attachment?.hookEvent, HOOK_EVENTS),
-      ];
-    case 'user':
-      return unlessKnown('origin of a user line', line.fields.origin?.kind, USER_ORIGINS);
-    case 'unreadable':
-      return [`a line that cannot be read (${line.reason})`];
-    default:
-      return [];
-  }
+function unknownOf(line: Line): readonly string[] {
+  if (line.kind === 'unreadable') return [`a line that cannot be read (${line.reason})`];
+  const event = line.kind === 'attachment' ? line.fields.attachment?.hookEvent : undefined;
+  return [...findUnknown(line), ...unlessKnown('event of a hook attachment', event, HOOK_EVENTS)];
 }
 
 function unknownFields({ hook_event_name: event, ...fields }: HookPayload): string[] {

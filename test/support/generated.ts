@@ -71,7 +71,7 @@ export function writeSession(projects: string, session: GeneratedSession): strin
           ? [
               {
                 parentUuid: name,
-                attachment: { type: 'hook', content: words(attachmentChars) },
+                attachment: { type: 'date', content: words(attachmentChars) },
                 type: 'attachment',
                 ...common(),
               },

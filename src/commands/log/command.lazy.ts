@@ -8,7 +8,8 @@ import { readLog } from './read-log.js';
 export const HELP = `usage: cc-langfuse log [options]
 
 Shows what went wrong in the background, oldest first: one line for each warning
-and error, and with CC_LANGFUSE_DEBUG=true also for what was sent. The file,
+and error, for what this version does not know of a session's transcript, and
+with CC_LANGFUSE_DEBUG=true also for what was sent. The file,
 ~/.claude/state/cc-langfuse_hook.log, has one JSON document on each line. Its
 older part, which was set aside when it became too long, is shown, too.
 

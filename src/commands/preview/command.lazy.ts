@@ -137,8 +137,8 @@ async function previewObservations(
 
 /** A person is watching, so warnings go to the terminal instead of a log file. */
 const STDERR_LOG: Log = {
-  isDebug: false,
   debug() {},
+  info() {},
   warn: (message, { file, line, reason } = {}) =>
     printStderr(`${message}: ${[file, line, reason].filter(Boolean).join(', ')}`),
   error: printStderr,

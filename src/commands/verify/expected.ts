@@ -133,7 +133,7 @@ async function exportDry(
 }
 
 /** Whatever is to be said of the transcripts, the hooks have logged. */
-const NO_LOG: Log = { isDebug: false, debug() {}, warn() {}, error() {}, async flush() {} };
+const NO_LOG: Log = { debug() {}, info() {}, warn() {}, error() {}, async flush() {} };
 
 function lastLineOf({ lineNumbers }: Turn): number {
   return lineNumbers.at(-1) ?? 0;

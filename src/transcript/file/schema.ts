@@ -102,7 +102,7 @@ const counts = {
   cache_creation: optional(z.object({ ephemeral_5m_input_tokens: number, ephemeral_1h_input_tokens: number })),
 };
 
-const TokenCounts = z.object({
+export const TokenCounts = z.object({
   ...counts,
   service_tier: text,
   speed: text,

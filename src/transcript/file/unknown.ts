@@ -1,22 +1,85 @@
-import { parseBlocks } from './content.js';
+import { isRecord } from '../../shared/json.js';
 import type { Line } from './line.js';
+import { listNames, shortName } from './unknown-fields.js';
 
-const KNOWN_LINES = new Set(
-  `agent-name ai-title api-request-blob api-request-resumed api-request-shape atis-latch content-replacement
-   continued-in cost-state
-  custom-title data-flow-incomplete file-history-delta file-history-snapshot fork-context-ref frame-link isolation-latch
-  last-prompt mode permission-mode pr-link progress queue-operation relocated session-owner summary tools-used
-  worktree-state`.split(/\s+/),
-);
-const KNOWN_BLOCKS = new Set(['image', 'document', 'redacted_thinking', 'web_search_result', 'tool_reference']);
-/** A type is a short name. Anything longer could be private content. */
-const MAX_NAME_CHARS = 60;
+const LINES =
+  listNames(`agent-color agent-name agent-setting ai-title api-request-blob api-request-resumed api-request-shape atis-latch
+  bridge-session content-replacement continued-in cost-state custom-title data-flow-incomplete file-history-delta
+  file-history-snapshot fork-context-ref frame-link isolation-latch last-prompt mode permission-mode pr-link progress
+  queue-operation relocated session-owner summary tools-used worktree-state`);
+const ATTACHMENTS = listNames(`agent_listing_delta auto_mode budget_usd command_permissions companion_intro date
+  date_change deferred_tools_delta deferred_tools_record edited_text_file environment file goal_status
+  hook_additional_context hook_blocking_error hook_deferred_tool hook_non_blocking_error hook_stopped_continuation
+  hook_success hook_system_message instructions max_turns_reached mcp_instructions_delta model nested_memory output_style
+  output_style_instructions plan_mode plan_mode_exit prompt_snapshot queued_command remote_session_change session_context
+  session_cron_carry skill_listing structured_output task_reminder total_tokens_reminder`);
+const SYSTEM_SUBTYPES = listNames(`agents_killed api_error away_summary bridge_status compact_boundary informational
+  local_command model_fallback scheduled_task_fire stop_hook_summary turn_duration`);
+const ORIGINS = listNames('auto-continuation coordinator human peer task-notification');
+const BLOCKS = listNames('text thinking redacted_thinking image document web_search_result tool_reference');
+/** They also stand for `server_tool_use` and the like. */
+const BLOCK_ENDINGS = /tool_(?:use|result)$/;
+const NOTHING: readonly string[] = [];
+const NAMES_SHOWN = 12;
+const MOST_NAMES = 100;
 
-/** The types of a line and of its blocks that have never been seen before. */
-export function findUnknownTypes(line: Line): string[] {
-  if (line.kind === 'other') return KNOWN_LINES.has(line.type) ? [] : [`line ${line.type.slice(0, MAX_NAME_CHARS)}`];
-  if (line.kind !== 'user' && line.kind !== 'assistant') return [];
-  return parseBlocks(line.content).flatMap((block) =>
-    block.kind === 'other' && !KNOWN_BLOCKS.has(block.type) ? [`block ${block.type.slice(0, MAX_NAME_CHARS)}`] : [],
-  );
+/** What this version does not know of a line, by kind and name alone. */
+export function findUnknown(line: Line): readonly string[] {
+  switch (line.kind) {
+    case 'user': {
+      const { origin } = line.fields;
+      return [...fieldsOf(line), ...findUnknownBlocks(line.content), ...unlessKnown(ORIGINS, 'origin', origin?.kind)];
+    }
+    case 'assistant':
+      return [...fieldsOf(line), ...findUnknownBlocks(line.content)];
+    case 'system':
+      return [...fieldsOf(line), ...unlessKnown(SYSTEM_SUBTYPES, 'system subtype', line.fields.subtype)];
+    case 'attachment':
+      return [...fieldsOf(line), ...unlessKnown(ATTACHMENTS, 'attachment', line.type)];
+    case 'request':
+      return fieldsOf(line);
+    case 'other':
+      return unlessKnown(LINES, 'line type', line.type);
+    case 'unreadable':
+      return NOTHING;
+  }
+}
+
+/** Counts what this version does not know, by kind and name. */
+export class UnknownCounts {
+  readonly #counts = new Map<string, number>();
+
+  add(line: Line): void {
+    for (const what of findUnknown(line)) {
+      const times = this.#counts.get(what) ?? 0;
+      if (times > 0 || this.#counts.size < MOST_NAMES) this.#counts.set(what, times + 1);
+    }
+  }
+
+  get names(): string[] {
+    return [...this.#counts.keys()];
+  }
+
+  /** The most frequent first; without those that are named here. */
+  format(known: readonly string[] = []): string {
+    const all = [...this.#counts].filter(([what]) => !known.includes(what)).toSorted(([, a], [, b]) => b - a);
+    const shown = all.slice(0, NAMES_SHOWN).map(([what, times]) => `${what} (${times})`);
+    return [...shown, ...(all.length > NAMES_SHOWN ? [`and ${all.length - NAMES_SHOWN} more`] : [])].join(', ');
+  }
+}
+
+function fieldsOf({ unknownFields = NOTHING }: Extract<Line, { readonly unknownFields?: unknown }>): readonly string[] {
+  return unknownFields;
+}
+
+function findUnknownBlocks(content: unknown): readonly string[] {
+  if (!Array.isArray(content)) return NOTHING;
+  return content.flatMap((block) => {
+    const type = isRecord(block) ? block.type : undefined;
+    return typeof type !== 'string' || BLOCK_ENDINGS.test(type) ? NOTHING : unlessKnown(BLOCKS, 'block', type);
+  });
+}
+
+function unlessKnown(known: ReadonlySet<string>, kind: string, name: string | undefined): readonly string[] {
+  return name === undefined || known.has(name) ? NOTHING : [`${kind} ${shortName(name)}`];
 }

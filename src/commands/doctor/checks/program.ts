@@ -2,6 +2,9 @@ import { realpathSync, statSync } from 'node:fs';
 import { claudeFolder } from '../../../config/claude-folder.js';
 import { attempt } from '../../../shared/attempt.js';
 import { isOlder, version } from '../../../shared/version.js';
+import { parseLines, withReader } from '../../../transcript/file/lines.js';
+import type { TranscriptReader } from '../../../transcript/file/reader.js';
+import { UnknownCounts } from '../../../transcript/file/unknown.js';
 import { findTranscripts, projectsFolder } from '../../../transcript/sessions/find-transcripts.js';
 import { readOverview } from '../../../transcript/sessions/overview.js';
 import { LAST_UNDER_REPORTING } from '../../../transcript/turns/turn.js';
@@ -13,7 +16,11 @@ const OLDEST_NODE = '20.19.0';
 /** The newest session may have no prompt yet, and then it names no version. */
 const SESSIONS_READ = 5;
 
-export const PROGRAM_CHECKS = [checkNode, checkProgram, checkClaudeCode];
+/** Doctor has to be quick: what Claude Code writes today is in the ends of the newest transcripts. */
+const TRANSCRIPTS_READ = 20;
+const BYTES_READ = 500_000;
+
+export const PROGRAM_CHECKS = [checkNode, checkProgram, checkClaudeCode, checkTranscripts];
 
 function checkNode(): Finding {
   const path = realpathSync(process.execPath);
@@ -42,11 +49,30 @@ function checkClaudeCode({ shell }: SettingsInForce): Finding {
 
 /** What counts is the version that wrote the transcripts: any may be on the PATH, and desktop apps have their own. */
 function findLastSession(folder: string) {
+  return listNewestTranscripts(folder)
+    .slice(0, SESSIONS_READ)
+    .map((path) => attempt(() => readOverview(path)))
+    .find((session) => session?.version !== undefined);
+}
+
+/** Names what Claude Code writes and this version does not know, without any content: a bug report can have it as it is. */
+function checkTranscripts({ shell }: SettingsInForce): Finding[] {
+  const paths = listNewestTranscripts(claudeFolder(shell)).slice(0, TRANSCRIPTS_READ);
+  const counts = new UnknownCounts();
+  for (const path of paths) attempt(() => withReader(path, (reader) => countUnknown(reader, counts)));
+  const unknown = counts.format();
+  return unknown === '' ? [] : [about('transcripts', { unknown }).none(`unknown to this version: ${unknown}`)];
+}
+
+function countUnknown(reader: TranscriptReader, counts: UnknownCounts): void {
+  reader.moveToLineFrom(Math.max(0, reader.status.bytes - BYTES_READ));
+  for (const line of parseLines(reader.lines())) counts.add(line);
+}
+
+function listNewestTranscripts(folder: string): string[] {
   const paths = attempt(() => [...findTranscripts(projectsFolder(folder), () => {})]) ?? [];
   return paths
     .map((path) => ({ path, changedAt: attempt(() => statSync(path).mtimeMs) ?? 0 }))
     .toSorted((a, b) => b.changedAt - a.changedAt)
-    .slice(0, SESSIONS_READ)
-    .map(({ path }) => attempt(() => readOverview(path)))
-    .find((session) => session?.version !== undefined);
+    .map(({ path }) => path);
 }

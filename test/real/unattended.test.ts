@@ -4,7 +4,7 @@ import { hasTmux } from './terminal.js';
 import { play } from './typed-scenario.js';
 
 const EVERY_MINUTE = { cron: '* * * * *', prompt: 'Water the plants', recurring: true };
-/** A scheduled prompt starts with its minute, or some seconds later. */
+/** A recurring prompt comes up to half its period late: one for each minute after 90 s at most. */
 const FIRES_WITHIN_MS = 100_000;
 const TIMEOUT_MS = 180_000;
 

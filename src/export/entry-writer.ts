@@ -4,6 +4,7 @@ import { type Change, type Entry, mergeChanges } from '../state/entry.js';
 import type { Stop } from '../state/facts.js';
 import type { Lock } from '../state/lock.js';
 import type { ExportContext, ExportRequest } from './export-request.js';
+import { READER } from './overlooked.js';
 import type { RunLookup } from './run-lookup.js';
 
 type End = Pick<Entry, 'bytes' | 'file' | 'agentsBytes'>;
@@ -19,17 +20,25 @@ export class EntryWriter {
   #scores: Entry['scores'];
   #end: End | undefined;
   #isEndSaved = false;
+  #reader: Pick<Entry, 'reader'>;
   #savedKept: Entry['kept'];
   #unsaved: Change = {};
 
   constructor(known: Entry, request: ExportRequest, context: ExportContext, lookup: RunLookup, lock: Lock) {
     this.known = known;
     this.#savedKept = known.kept;
+    // A newer version has read what was sent before, and this one goes on.
+    this.#reader = (known.reader ?? 0) > READER ? { reader: READER } : {};
     this.#scores = known.scores;
     this.#request = request;
     this.#context = context;
     this.#lookup = lookup;
     this.#lock = lock;
+  }
+
+  /** Call if nothing has been sent yet: then this version of the reader reads all of it. */
+  beginAfresh(): void {
+    this.#reader = { reader: READER };
   }
 
   /** Call once the file has been read to its end: up to there nothing needs to be looked for again. */
@@ -70,7 +79,7 @@ export class EntryWriter {
     this.#isEndSaved = this.hasReachedEnd;
     if ('kept' in change) this.#savedKept = change.kept;
     const all = [...this.#lookup.takeAdded(), ...facts];
-    await state.update(sessionId, { path, ...this.#end, ...change, facts: all }, destinationId);
+    await state.update(sessionId, { path, ...this.#reader, ...this.#end, ...change, facts: all }, destinationId);
     if (change.scores) this.#scores = { ...this.#scores, ...change.scores };
   }
 

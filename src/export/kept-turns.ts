@@ -2,8 +2,8 @@ import type { Kept } from '../state/entry.js';
 import type { Turn } from '../transcript/turns/turn.js';
 
 /**
- * The turns that were not sent although a later one was. Everything else before the last turn that was sent has been acknowledged,
- * is muted, or is sent by another session.
+ * The turns that were not sent, or not whole, although a later one was. Everything else before the last turn that was sent has been
+ * acknowledged, is muted, or is sent by another session.
  */
 export class KeptTurns {
   readonly #before: ReadonlySet<number>;
@@ -40,9 +40,9 @@ export class KeptTurns {
     for (const [first, kept] of this.#read) this.#kept.set(first, kept);
   }
 
-  /** Call when the transcript has been read from the top. */
-  forgetUnread(): void {
-    for (const first of this.#kept.keys()) if (!this.#read.has(first)) this.#kept.delete(first);
+  /** Call when the transcript has been read from the top, and its turns are over up to a byte. */
+  forgetUnread(closedTo: number): void {
+    for (const first of this.#kept.keys()) if (first < closedTo && !this.#read.has(first)) this.#kept.delete(first);
   }
 
   list(): Kept[] | undefined {

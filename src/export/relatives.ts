@@ -113,7 +113,7 @@ function findRelatives(firstKey: string, { request, context, writer }: RelatedRu
     const { lastLine = 0, copiedLine = 0, kept = [] } = context.state.read(sessionId, context.destinationId) ?? {};
     if (path === undefined || lastLine === 0) return [];
     const readSent = () => {
-      const notSent = new Set(kept.flatMap((turn) => turn.prompts));
+      const notSent = new Set(kept.flatMap(({ prompts, why }) => (why === 'overlooked' ? [] : prompts)));
       const isSent = ({ line, start }: UserLinePlace) => line > copiedLine && !notSent.has(start);
       // If the file is gone, at least its first turn was exported.
       const lines = attempt(() => listUserLines(path, lastLine).filter(isSent));

@@ -10,6 +10,7 @@ import { EntryWriter } from './entry-writer.js';
 import type { ExportContext, ExportReport, ExportRequest } from './export-request.js';
 import { KeptTurns } from './kept-turns.js';
 import { Outbox } from './outbox.js';
+import { keepOverlooked } from './overlooked.js';
 import { readTurns } from './read-turns.js';
 import { findNewRelatives, isInAnotherSession } from './relatives.js';
 import { RunLookup } from './run-lookup.js';
@@ -58,6 +59,7 @@ async function exportUnderLock(request: ExportRequest, context: ExportContext, l
     // A live export leaves to others what ends a turn.
     if (request.occasion !== 'live') context.state.markTried(request.sessionId, context.destinationId);
     if (request.force) await forget(request.sessionId, context);
+    else if (request.takesAll) await keepOverlooked(request, context);
     let sent = NOTHING;
     let looksBack = request.takesAll === true;
     for (let tries = 1; ; tries += 1) {
@@ -141,6 +143,7 @@ async function exportFrom(start: Start, session: OpenedSession, reader: Transcri
   const requests = await openRequests(request, lookup);
   try {
     if (!reader.moveTo(start)) throw new Error('the transcript has been changed');
+    if (start.sentLine === 0) writer.beginAfresh();
     const budget = new ReadingBudget(context);
     const own = { ...session, start, requests, budget, settings: new RunSettings(context, request, writer.known) };
     const parts = new SettledParts(own, reader);
@@ -271,7 +274,7 @@ async function finish(reached: Reached, continued: Continued, bytes: number, run
   // Every Stop has been waited for, but its turn may lie before the start.
   const passedBy = start.offset > 0 && writer.known.kept ? lookup.missing : [];
   const done = failure === undefined ? lookup.waiting.filter((stop) => !passedBy.includes(stop)) : [];
-  if (start.offset === 0 && failure === undefined) kept.forgetUnread();
+  if (start.offset === 0 && failure === undefined) kept.forgetUnread(reached.closedTo);
   await writer.finish(failure, { relatives: findNewRelatives(run, bytes), kept: kept.list() }, done);
   const hasPassedBy = failure === undefined && passedBy.length > 0;
   return { sent, failure, isStopped: false, isOutdated: outbox.isOutdated, hasPassedBy };

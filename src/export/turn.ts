@@ -157,8 +157,8 @@ async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Pro
 
 /** Whether another session decides about a turn of no run, or did when a backfill took it. */
 function isLeftToAnother(turn: Turn, run: ExportRun): boolean {
-  const { lookup, start } = run;
-  const wasTaken = lookup.wasTaken(turn) && lineOfEnd(turn) > start.lastLine;
+  const { lookup, start, kept } = run;
+  const wasTaken = lookup.wasTaken(turn) && (lineOfEnd(turn) > start.lastLine || kept.has(turn));
   return (lookup.mayTake(turn) || wasTaken) && isOfAnotherSession(turn, run);
 }
 
@@ -206,7 +206,9 @@ function buildPartIfNew(
 ): BuiltTurn {
   const { options, trace, started, after } = recordTurn(turn, runs, settings, run);
   const { countsFrom } = turn;
-  const select = run.kept.has(turn) ? ALL : run.sent.select({ growing, after, countsFrom });
+  // The next live export would send them again.
+  const isLate = run.request.occasion !== 'live' && run.kept.has(turn);
+  const select = isLate ? ALL : run.sent.select({ growing, after, countsFrom });
   const children = buildPart(turn, options, trace, select);
   return { ...NOTHING_NEW, started, children: withSettings(children, settings) };
 }

@@ -5,6 +5,7 @@ import { identifyFile } from '../shared/file-identity.js';
 import type { Entry } from '../state/entry.js';
 import { listRuns } from '../state/runs.js';
 import { type AgentFolders, findAgentFiles } from '../transcript/agents/agent-files.js';
+import { isReadByOlder } from './overlooked.js';
 
 /**
  * Whether all of a session has been sent to a destination, and none of its files has changed since: then it need not be read. In
@@ -12,7 +13,7 @@ import { type AgentFolders, findAgentFiles } from '../transcript/agents/agent-fi
  */
 export function isUnchanged(entry: Entry, path: string, destinationId: string, folders: AgentFolders): boolean {
   const { file, pending, scores = {}, mutes = [], kept } = entry;
-  if (entry.path !== path || file === undefined) return false;
+  if (entry.path !== path || file === undefined || isReadByOlder(entry)) return false;
   if (pending || kept || mutes.length > 0 || Object.values(scores).some((turn) => turn !== undefined)) return false;
   if (listRuns(entry).some((run) => run.destination !== destinationId || run.given === undefined)) return false;
   const status = attempt(() => lstatSync(path, { bigint: true }));

@@ -73,10 +73,10 @@ const AgentEntry = z.object({
 export type AgentEntry = z.infer<typeof AgentEntry>;
 
 /**
- * A turn that was not sent although a later one was: no run for this destination held it, its folder is excluded, or it was copied
- * from a session whose transcript is gone.
+ * A turn that was not sent although a later one was: no run for this destination held it, its folder is excluded, it was copied
+ * from a session whose transcript is gone, or an older version of the reader overlooked it, or a part of it.
  */
-const Kept = z.object({ prompts: z.array(count), why: z.enum(['untraced', 'excluded', 'copied']) });
+const Kept = z.object({ prompts: z.array(count), why: z.enum(['untraced', 'excluded', 'copied', 'overlooked']) });
 export type Kept = z.infer<typeof Kept>;
 
 /** What `session.json` holds, whatever the destinations are. */
@@ -98,6 +98,8 @@ const progressFields = {
   /** The last line of the last turn that the server has acknowledged completely. */
   lastLine: count,
   turnCount: count,
+  /** The oldest version of the reader that has read what was sent; 0 if it is undefined. */
+  reader: optional(count),
   /** When the progress was last saved. */
   updated: z.catch(z.string(), ''),
   /** Where the next run begins to read, by line and by byte: at the last turn, or at an earlier one that may still grow. */

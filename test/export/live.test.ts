@@ -8,6 +8,7 @@ import { Exporter } from '../support/exporter.js';
 import type { LangfuseServer, StoredObservation } from '../support/langfuse-server.js';
 import { appendLines, assistant, at, SESSION, text, toolResult, toolUse, user } from '../support/lines.js';
 import { grow, type Recording, recordings } from '../support/recording.js';
+import { changeState } from '../support/state-files.js';
 import { describeTraces } from '../support/traces.js';
 
 const isTranscript = (path: string) => /^[0-9a-f-]{36}\.jsonl$/.test(basename(path));
@@ -66,6 +67,34 @@ describe('a session that is followed becomes the observations in its expected.js
       await exporter.close();
     }
   });
+});
+
+test('a turn of which an older version overlooked something is sent whole once it is over, and not while it goes on', async () => {
+  const exporter = await Exporter.open();
+  try {
+    const path = join(exporter.folder, `${SESSION}.jsonl`);
+    const answer = (n: number) => {
+      appendLines(path, assistant(`m${n}`, [toolUse(`t${n}`)], { timestamp: at(2 * n) }));
+      appendLines(path, user([toolResult(`t${n}`)], { timestamp: at(2 * n + 1) }));
+    };
+    const times = () => exporter.server.observations.map((each) => exporter.server.timesSent(each));
+    appendLines(path, user('question', { uuid: 'u1', timestamp: at(0) }));
+    answer(1);
+    expect(await exporter.export(path)).toMatchObject({ failure: undefined });
+    const kept = [{ prompts: [0], why: 'overlooked' }];
+    changeState(join(exporter.folder, 'state'), SESSION, { kept, roots: undefined }, 'x');
+    for (const n of [2, 3, 4]) {
+      answer(n);
+      expect(await exporter.exportLive(path)).toMatchObject({ failure: undefined });
+    }
+    expect(Math.max(...times())).toBe(1);
+    expect(await exporter.export(path)).toMatchObject({ failure: undefined });
+    expect(await exporter.export(path)).toMatchObject({ failure: undefined });
+    expect(Math.max(...times())).toBe(2);
+    expect(exporter.server.observations).toHaveLength(9);
+  } finally {
+    await exporter.close();
+  }
 });
 
 /** A destination that stops in the middle of a request now and then, as if the follower were killed there. */

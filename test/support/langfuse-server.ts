@@ -173,7 +173,11 @@ export class LangfuseServer {
 
   /** Loses observations that it had. */
   remove(isGone: (observation: { readonly traceId: string; readonly id: string }) => boolean): void {
-    for (const [key, row] of this.#rows) if (isGone(row)) this.#rows.delete(key);
+    for (const [key, row] of this.#rows)
+      if (isGone(row)) {
+        this.#rows.delete(key);
+        this.arrivals.delete(key);
+      }
     this.events.remove(isGone);
     this.ingested.remove(isGone);
   }

@@ -1,6 +1,7 @@
 import { type FolderSettings, readCommandSettings } from '../../config/folder-settings.js';
 import { describingVariables, readSettings } from '../../config/settings.js';
 import type { ExportContext } from '../../export/export-request.js';
+import { isReadByOlder } from '../../export/overlooked.js';
 import { IDLE_MS } from '../../export/read-turns.js';
 import { exportSession } from '../../export/session.js';
 import { NOTHING, sumTallies, type Tally } from '../../export/tally.js';
@@ -27,6 +28,8 @@ export interface SessionResult {
   readonly reason?: string | undefined;
   /** Whether it failed on this machine, which says nothing about the server. */
   readonly isLocal?: boolean;
+  /** Whether an older version has read what was sent of it before. */
+  readonly isReadAgain?: boolean;
   readonly sent: Tally;
 }
 
@@ -96,12 +99,13 @@ async function backfillSession(
   const { state, log, destinationId, progress, shell, agentFolders } = context;
   const { force, includeOpen } = context.request;
   let sent = NOTHING;
-  const end = (outcome: BackfillOutcome, reason?: string): SessionResult => ({ session, outcome, reason, sent });
-  if (there.optOut !== undefined) return end('skipped', there.optOut);
   const known = attempt(() => state.read(sessionId, destinationId));
+  const isReadAgain = !force && known !== undefined && isReadByOlder(known);
+  const end = (outcome: BackfillOutcome, reason?: string) => ({ session, outcome, reason, isReadAgain, sent });
+  if (there.optOut !== undefined) return end('skipped', there.optOut);
   const isDone = !force && known !== undefined && isUnchanged(known, path, destinationId, agentFolders);
   const startsAt = isDone ? session.bytes : (known?.offset ?? 0);
-  progress?.begin(session, force ? 0 : startsAt);
+  progress?.begin(session, force || isReadAgain ? 0 : startsAt);
   const isIdle = Date.now() - session.changedAt > IDLE_MS;
   const observer = {
     onRead: (offset: number) => progress?.read(session, offset),

@@ -21,7 +21,7 @@ import { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
 import { backfill, type SessionResult } from './backfill.js';
 import { ProgressReport } from './progress.js';
-import { buildJsonReport, formatSummary, listReasons } from './report.js';
+import { buildJsonReport, countReadAgain, formatSummary, listReasons } from './report.js';
 import { type BackfillRequest, readRequest } from './request.js';
 
 export { HELP } from './request.js';
@@ -127,7 +127,8 @@ async function isConfirmed(expected: readonly SessionResult[], request: Backfill
   const sessions = plural(affected.length, 'session');
   const off =
     untraced === 0 ? '' : ` ${untraced === turns ? 'All' : formatCount(untraced)} of them ran without tracing.`;
-  return confirm(`${plural(turns, 'turn')} of ${sessions} (${billed}) will be sent to ${goal}.${off} Send?`);
+  const what = `${plural(turns, 'turn')} of ${sessions} (${billed}) will be sent to ${goal}.${off}`;
+  return confirm([what, ...countReadAgain(affected), 'Send?'].join(' '));
 }
 
 function describeGoal(target: Target | undefined, project: { name: string } | undefined): string {

@@ -24,9 +24,20 @@ export function formatSummary(results: Results, { isDryRun, force }: BackfillReq
   return [
     ...rows.map(({ name, count }) => `${name.padEnd(nameColumns)}  ${count.padStart(countColumns)}`),
     ...formatFigures(sumTallies(results.map(({ sent }) => sent)), isDryRun),
+    ...countReadAgain(results),
     ...listReasons(results, ['already there', 'skipped', 'failed']),
     ...(isUnfinished ? [force ? GO_ON_FORCED : GO_ON] : []),
     ...(page !== undefined && !isDryRun ? [page] : []),
+  ];
+}
+
+/** Says of how many sessions something is sent because an older version has overlooked it. */
+export function countReadAgain(results: Results): string[] {
+  const { length } = results.filter(({ isReadAgain, sent }) => isReadAgain && sent.observations > 0);
+  if (length === 0) return [];
+  const [were, are] = length === 1 ? ['was', 'is'] : ['were', 'are'];
+  return [
+    `${plural(length, 'session')} ${were} read by an older version and ${are} read again: turns that it overlooked are sent whole.`,
   ];
 }
 

@@ -4,8 +4,9 @@ import type { Selection } from '../../cli/session-selection.js';
 export const HELP = `usage: cc-langfuse backfill [options] [session id or .jsonl path …]
 
 Exports sessions that are on disk. First it says how much would be sent, and
-where to, and asks. Turns that are already in Langfuse are not sent again. If
-you stop a backfill, the next one continues. Without a selection, it exports the
+where to, and asks. Turns that are already in Langfuse are not sent again,
+unless an older version of cc-langfuse has overlooked a part of them. If you
+stop a backfill, the next one continues. Without a selection, it exports the
 sessions of the current directory's project.
 
 A turn that ran with tracing on is sent under the settings of that run, and only

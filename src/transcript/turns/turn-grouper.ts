@@ -8,11 +8,7 @@ import { OpenTurn } from './open-turn.js';
 import { type ResumePoint, type SettledPart, soFar, type TurnSoFar } from './resume-point.js';
 import { markAccountAsShared } from './session-facts.js';
 import { ThreadContext, type ThreadStart } from './thread-context.js';
-import { type Note, type Turn, type TurnGroup, toThread } from './turn.js';
-
-/** The input of what precedes the first prompt of a file, and of an answer to a prompt that was copied. */
-const FILE_BEGINS = '(The file begins here: the prompt of this turn is not in it.)';
-const IS_ELSEWHERE = '(The prompt of this turn is in another session.)';
+import { FILE_BEGINS, IS_ELSEWHERE, type Note, type Turn, type TurnGroup, toThread } from './turn.js';
 
 /**
  * Groups the lines of a thread into turns: a turn starts at a prompt and ends before the next one. If two processes work in one

@@ -76,6 +76,15 @@ export interface Prompt {
   readonly media: readonly MediaBlock[];
 }
 
+/** The text of the prompt of what precedes the first prompt of a file, and of an answer to a prompt that was copied. */
+export const FILE_BEGINS = '(The file begins here: the prompt of this turn is not in it.)';
+export const IS_ELSEWHERE = '(The prompt of this turn is in another session.)';
+
+/** Whether the file does not have the prompt that a turn answers. */
+export function lacksPrompt({ prompts: [{ uuid, content }] }: Pick<Turn, 'prompts'>): boolean {
+  return uuid === undefined && [FILE_BEGINS, IS_ELSEWHERE].includes(content);
+}
+
 /** The circumstances of the prompt. They hold for the whole turn and never change. */
 export interface PromptContext
   extends Pick<

@@ -10,6 +10,11 @@ export function plural(value: number, name: string): string {
   return `${formatCount(value)} ${name}${value === 1 ? '' : 's'}`;
 }
 
+/** What is said of parts of a session whose prompt, or whose call, is in no file. */
+export function describeStrays(count: number): string {
+  return `the prompt or call of ${plural(count, 'part')} is in no file; such parts are sent all the same`;
+}
+
 /** Why hooks do not send some turns of a session. */
 export function describeUntraced(turns: number): string {
   return `${plural(turns, 'turn')} stay${turns === 1 ? 's' : ''} on this machine: nothing says that tracing was on`;

@@ -22,11 +22,13 @@ export class EntryWriter {
   #isEndSaved = false;
   #reader: Pick<Entry, 'reader'>;
   #savedKept: Entry['kept'];
+  readonly #strays: Set<string>;
   #unsaved: Change = {};
 
   constructor(known: Entry, request: ExportRequest, context: ExportContext, lookup: RunLookup, lock: Lock) {
     this.known = known;
     this.#savedKept = known.kept;
+    this.#strays = new Set(known.strays);
     // A newer version has read what was sent before, and this one goes on.
     this.#reader = (known.reader ?? 0) > READER ? { reader: READER } : {};
     this.#scores = known.scores;
@@ -39,6 +41,17 @@ export class EntryWriter {
   /** Call if nothing has been sent yet: then this version of the reader reads all of it. */
   beginAfresh(): void {
     this.#reader = { reader: READER };
+  }
+
+  /** Returns what the state is to keep of a turn whose prompt, or an agent whose call, is in no file. */
+  addStray(key: string): Pick<Entry, 'strays'> {
+    this.#strays.add(key);
+    return { strays: [...this.#strays] };
+  }
+
+  /** How many of them this run has added. */
+  get newStrays(): number {
+    return this.#strays.size - (this.known.strays?.length ?? 0);
   }
 
   /** Call once the file has been read to its end: up to there nothing needs to be looked for again. */

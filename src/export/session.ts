@@ -276,6 +276,11 @@ async function finish(reached: Reached, continued: Continued, bytes: number, run
   const done = failure === undefined ? lookup.waiting.filter((stop) => !passedBy.includes(stop)) : [];
   if (start.offset === 0 && failure === undefined) kept.forgetUnread(reached.closedTo);
   await writer.finish(failure, { relatives: findNewRelatives(run, bytes), kept: kept.list() }, done);
+  if (writer.newStrays > 0)
+    context.log.warn('parts whose prompt or call is in no file are sent all the same', {
+      file: run.request.path,
+      parts: writer.newStrays,
+    });
   const hasPassedBy = failure === undefined && passedBy.length > 0;
   return { sent, failure, isStopped: false, isOutdated: outbox.isOutdated, hasPassedBy };
 }

@@ -11,7 +11,7 @@ import type { Fact } from '../state/facts.js';
 import type { RunIdentity } from '../state/runs.js';
 import type { Places } from '../transcript/file/place.js';
 import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
-import { NO_SESSION_FACTS, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
+import { lacksPrompt, NO_SESSION_FACTS, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
 import type { WhyKept } from './export-request.js';
 import type { KeptTurns } from './kept-turns.js';
 import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
@@ -192,6 +192,7 @@ function buildIfNew(
       ...(options.scores && { scores: { [root.id]: computeScores(turn, root, figures) } }),
       ...(taken && { facts: [taken] }),
       ...(isLate && { kept: run.kept.list() }),
+      ...(lacksPrompt(turn) && run.writer.addStray(turn.key)),
     },
   };
 }

@@ -116,6 +116,8 @@ const progressFields = {
   prompts: optional(z.record(z.string(), z.number())),
   /** The turns before the last one that have not been sent. */
   kept: optional(z.array(Kept)),
+  /** Turns whose prompt, and agents whose call, is in no file. They were sent all the same. */
+  strays: optional(z.array(z.string())),
   /** Hashes of the roots that were acknowledged: a root is sent again only if it has changed. */
   roots: optional(z.array(z.string())),
   /** Up to which line the session was copied from another one, which exports those lines. */

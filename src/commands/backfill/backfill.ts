@@ -30,6 +30,8 @@ export interface SessionResult {
   readonly isLocal?: boolean;
   /** Whether an older version has read what was sent of it before. */
   readonly isReadAgain?: boolean;
+  /** How many parts of it, if anything was sent now, have their prompt or call in no file. */
+  readonly strays?: number;
   readonly sent: Tally;
 }
 
@@ -141,8 +143,8 @@ async function backfillSession(
     );
     if (isStopped) return end('stopped');
     if (failure !== undefined) return end('failed', failure.text);
-    if (sent.observations > 0) return end('exported');
-    return explain(state.read(sessionId, destinationId));
+    const now = state.read(sessionId, destinationId);
+    return sent.observations > 0 ? { ...end('exported'), strays: now?.strays?.length ?? 0 } : explain(now);
   } catch (error) {
     const { message } = error as Error;
     log.error(message, { session: sessionId, file: path });

@@ -1,4 +1,4 @@
-import { formatBytes, formatCount, plural, toOneLine } from '../../cli/format.js';
+import { describeStrays, formatBytes, formatCount, plural, toOneLine } from '../../cli/format.js';
 import { style } from '../../cli/terminal.js';
 import { sumTallies, type Tally } from '../../export/tally.js';
 import { type BackfillOutcome, OUTCOMES, type SessionResult } from './backfill.js';
@@ -25,6 +25,7 @@ export function formatSummary(results: Results, { isDryRun, force }: BackfillReq
     ...rows.map(({ name, count }) => `${name.padEnd(nameColumns)}  ${count.padStart(countColumns)}`),
     ...formatFigures(sumTallies(results.map(({ sent }) => sent)), isDryRun),
     ...countReadAgain(results),
+    ...countStrays(results),
     ...listReasons(results, ['already there', 'skipped', 'failed']),
     ...(isUnfinished ? [force ? GO_ON_FORCED : GO_ON] : []),
     ...(page !== undefined && !isDryRun ? [page] : []),
@@ -41,15 +42,22 @@ export function countReadAgain(results: Results): string[] {
   ];
 }
 
+function countStrays(results: Results): string[] {
+  const all = results.flatMap(({ strays = 0 }) => (strays > 0 ? [strays] : []));
+  const count = all.reduce((sum, strays) => sum + strays, 0);
+  return count === 0 ? [] : [`${plural(all.length, 'session')}: ${describeStrays(count)}`];
+}
+
 export function buildJsonReport(results: Results, { isDryRun }: BackfillRequest, page?: string) {
   return {
     dryRun: isDryRun,
     total: sumTallies(results.map(({ sent }) => sent)),
-    sessions: results.map(({ session: { sessionId, path }, outcome, reason, sent }) => ({
+    sessions: results.map(({ session: { sessionId, path }, outcome, reason, strays, sent }) => ({
       sessionId,
       path,
       outcome,
       reason,
+      strays,
       ...sent,
     })),
     page,

@@ -1,5 +1,5 @@
 import { parseOptions, parsePointInTime, parsePositiveNumber, UsageError } from '../../cli/command-line.js';
-import { describeUntraced, formatMoment, toOneLine } from '../../cli/format.js';
+import { describeStrays, describeUntraced, formatMoment, toOneLine } from '../../cli/format.js';
 import { formatCosts } from '../../cli/format-cost.js';
 import { formatSession } from '../../cli/format-session.js';
 import { selectSessions } from '../../cli/session-selection.js';
@@ -157,7 +157,9 @@ function findExportState(
   const hasMore = () => attempt(() => hasMessagesAfter(path, exportedTo)) ?? true;
   const isWhole = turnCount > 0 && (exportedTo >= bytes || !hasMore());
   const untraced = entry ? (attempt(() => countUntraced(session, entry)) ?? 0) : 0;
-  if (isWhole && untraced === 0) return { state: 'exported' };
+  const strays = entry?.strays?.length ?? 0;
+  if (isWhole && untraced === 0)
+    return { state: 'exported', reason: strays === 0 ? undefined : describeStrays(strays) };
   if (optOut !== undefined) return { state: 'excluded', reason: optOut };
   const runs = entry ? listRuns(entry) : [];
   const isElsewhere = runs.length > 0 && runs.every((run) => run.destination !== destination);

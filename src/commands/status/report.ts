@@ -1,4 +1,4 @@
-import { describeUntraced, formatMoment, plural, toOneLine } from '../../cli/format.js';
+import { describeStrays, describeUntraced, formatMoment, plural, toOneLine } from '../../cli/format.js';
 import { ownCommand } from '../../cli/own-command.js';
 import { cutToWidth, fitColumn, style } from '../../cli/terminal.js';
 import { formatAge } from '../doctor/checks/sessions.js';
@@ -34,8 +34,9 @@ function describeTracing({ tracing: { message, fix, problems } }: Status): strin
 
 function describeHere({ here }: Status, now: number): string[] {
   if (!here) return ['no session ran in this directory'];
-  const { sessionId, turn, untraced } = here;
-  const sent = turn ? describeTurn(turn, now) : [`nothing has been sent of session ${sessionId}`];
+  const { sessionId, turn, untraced, strays } = here;
+  const last = turn ? describeTurn(turn, now) : [`nothing has been sent of session ${sessionId}`];
+  const sent = strays === 0 ? last : [...last, describeStrays(strays)];
   return untraced === 0 ? sent : [...sent, describeUntraced(untraced), `→ ${ownCommand()} backfill ${sessionId}`];
 }
 

@@ -44,6 +44,8 @@ interface Here {
   readonly turn: SentTurn | undefined;
   /** How many of its turns stay here, since nothing says that tracing was on. */
   readonly untraced: number;
+  /** How many parts of it belong to no known prompt or call. */
+  readonly strays: number;
 }
 
 type Pending = Pick<ReturnType<typeof listPending>[number], 'sessionId' | 'attempts' | 'reason' | 'since'>;
@@ -80,8 +82,9 @@ export async function readStatus(env: NodeJS.ProcessEnv, cwd: string): Promise<S
 
 function describeHere(session: SessionOverview, state: StateStore, goal: Goal): Here {
   const { sessionId } = session;
-  const untraced = attempt(() => countUntraced(session, state.readNewest(sessionId))) ?? 0;
-  return { sessionId, turn: findSentTurn(session, state, goal), untraced };
+  const entry = attempt(() => state.readNewest(sessionId));
+  const untraced = attempt(() => countUntraced(session, entry)) ?? 0;
+  return { sessionId, turn: findSentTurn(session, state, goal), untraced, strays: entry?.strays?.length ?? 0 };
 }
 
 /** Claude Code keeps a plugin's secret key to itself, but the rest says where its hooks send to. */

@@ -178,8 +178,8 @@ export class Subagents {
     const isOld = changedAt < (Date.parse(this.#run.start.agentsSince ?? '') || 0);
     const isKnown = this.#placement.entries.has(agentId) || this.#unsent.has(agentId);
     if (isKnown || isOld || !this.#completion.isAbandoned(file)) return undefined;
-    const isElsewhere = () => isContinuation(file) || this.#files.findOtherSessions(file).length > 0;
-    if ((hasCall(file) || isElsewhere()) && !this.#isStray(file)) return undefined;
+    const isOfCall = hasCall(file) || isContinuation(file) || this.#files.findOtherSessions(file).length > 0;
+    if (isOfCall && !this.#isStray(file)) return undefined;
     const thread = this.#read(file);
     if (!thread || this.#isKept(thread)) {
       this.#unsent.add(agentId);
@@ -188,7 +188,9 @@ export class Subagents {
     const options = await this.#findOptions({}, thread.turns[0].context.cwd);
     if (!options) return undefined;
     const trace = buildAgentTrace(thread, meta.agentType, options);
-    return this.#buildItems(file, thread, { ...serializeTrace(trace), lastLine: 0, type: meta.agentType }, options);
+    const entry = { ...serializeTrace(trace), lastLine: 0, type: meta.agentType };
+    const stray = isOfCall ? [{ change: this.#run.writer.addStray(agentId) }] : [];
+    return [...this.#buildItems(file, thread, entry, options), ...stray];
   }
 
   /**

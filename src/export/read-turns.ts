@@ -274,7 +274,7 @@ class OddLines {
   observe(line: Line): void {
     const { request, context, start } = this.#run;
     if (request.occasion === 'live') return;
-    this.#unknown.add(line);
+    this.#unknown.addTypes(line);
     if (line.kind !== 'unreadable' || line.location.number <= start.sentLine) return;
     this.#unreadable += 1;
     if (this.#unreadable > UNREADABLE_LOGGED) return;

@@ -310,6 +310,23 @@ describe('lines that name another session', () => {
     );
   });
 
+  test('are counted, wherever the user looks, if their prompt is in no file', async () => {
+    writeTranscript(own, [...turn(1, inOther, inOther).slice(1), ...turn(2, inOther, inOther)]);
+    const said = 'the prompt or call of 1 part is in no file; such parts are sent all the same';
+    const { stdout } = await workplace.backfill('--all');
+    expect(stdout).toContain(`1 session: ${said}\n`);
+    const { stdout: sessions } = await run(['sessions'], workplace.env);
+    expect(sessions.replace(/\s+/g, ' ')).toContain(`exported (${said})`);
+    const { stdout: json } = await run(['sessions', '--json'], workplace.env);
+    expect(JSON.parse(json)).toMatchObject([{ state: 'exported', reason: said }]);
+    expect(workplace.log).toMatchObject([
+      { msg: 'parts whose prompt or call is in no file are sent all the same', parts: 1 },
+    ]);
+    // It is said once.
+    await workplace.backfill('--all');
+    expect(workplace.log).toHaveLength(1);
+  });
+
   test('are this one’s if only a prompt names that session, which does not have it', async () => {
     writeTranscript(other, turn(0, inOther, inOther));
     writeTranscript(own, [...turn(1, inOther, { sessionId: own }), ...turn(2, { sessionId: own }, { sessionId: own })]);

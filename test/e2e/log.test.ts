@@ -57,7 +57,7 @@ describe('log', () => {
       workplace.addTurn(n);
       await workplace.stop();
       await workplace.stop();
-      expect(unknown()).toEqual([named('line type tea-break (1), line type ? (1)')]);
+      expect(unknown()).toEqual([named('line type ? (1), line type tea-break (1)')]);
     }
     appendLines(transcript, odd, { parentUuid: null, attachment: { type: 'kettle', content: 'hunter2' } });
     workplace.addTurn(4);

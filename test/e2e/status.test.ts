@@ -91,7 +91,7 @@ describe('status', () => {
       version,
       tracing: { on: true, message: `on (from ${home.home}/.claude/settings.json)`, problems: [] },
       destination: { kind: 'langfuse', url: home.server.url, publicKey: 'pk-lf-em…' },
-      here: { sessionId: sessionIdOf(1), turn, untraced: 0 },
+      here: { sessionId: sessionIdOf(1), turn, untraced: 0, strays: 0 },
       newest: turn,
       pending: [],
     });

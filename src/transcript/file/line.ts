@@ -2,14 +2,11 @@ import { isRecord, parseJson } from '../../shared/json.js';
 import { type LineLocation, LONGEST_LINE_BYTES, type SourceLine } from './reader.js';
 import { AssistantFields, AttachmentFields, OtherFields, RequestFields, SystemFields, UserFields } from './schema.js';
 import { parseSkippedLine } from './skipped-line.js';
-import { findUnknownFields } from './unknown-fields.js';
 
 interface Located {
   readonly location: LineLocation;
   /** When it was written, in ms since 1970, if the line says so. */
   readonly at: number | undefined;
-  /** The fields that this version does not know. */
-  readonly unknownFields?: readonly string[] | undefined;
 }
 
 export type UserLine = { kind: 'user'; content: unknown; fields: UserFields } & Located;
@@ -58,7 +55,7 @@ function parseText(text: string, location: LineLocation): Line {
 
 function parseFields(value: Record<string, unknown>, location: LineLocation): Line {
   const { content } = isRecord(value.message) ? value.message : {};
-  const located = { location, at: parseTimestamp(value.timestamp), unknownFields: findUnknownFields(value) };
+  const located = { location, at: parseTimestamp(value.timestamp) };
   switch (value.type) {
     case 'user':
       return { kind: 'user', content, fields: UserFields.parse(value), ...located };

@@ -49,24 +49,17 @@ const USAGE = listNames('fallback_credit inference_geo iterations output_tokens_
 /** What Claude Code calls something is a short name. Anything else could be private content. */
 const NAME = /^[a-z][\w-]{0,39}$/i;
 
-/** The fields of a line that this version does not know; undefined if there are none. Each line that is read is asked. */
-export function findUnknownFields(line: Record<string, unknown>): readonly string[] | undefined {
-  const { type, message } = line;
+/** The fields of a line that this version does not know. */
+export function findUnknownFields(line: unknown): readonly string[] {
+  const { type, message } = isRecord(line) ? line : {};
   const known = FIELDS.get(type);
-  if (!known) return undefined;
+  if (!known) return [];
   const { usage } = isRecord(message) ? message : {};
-  const isKnown = hasOnly(line, known) && hasOnly(message, MESSAGE) && hasOnly(usage, USAGE);
-  if (isKnown) return undefined;
   return [
     ...listOthers(line, known, `${type} field`),
     ...listOthers(message, MESSAGE, 'message field'),
     ...listOthers(usage, USAGE, 'usage field'),
   ];
-}
-
-function hasOnly(value: unknown, known: ReadonlySet<string>): boolean {
-  if (isRecord(value)) for (const name in value) if (!known.has(name)) return false;
-  return true;
 }
 
 function listOthers(value: unknown, known: ReadonlySet<string>, kind: string): string[] {

@@ -1,6 +1,7 @@
-import { isRecord } from '../../shared/json.js';
-import type { Line } from './line.js';
-import { listNames, shortName } from './unknown-fields.js';
+import { isRecord, parseJson } from '../../shared/json.js';
+import { type Line, parseLine } from './line.js';
+import type { SourceLine } from './reader.js';
+import { findUnknownFields, listNames, shortName } from './unknown-fields.js';
 
 const LINES =
   listNames(`agent-color agent-name agent-setting ai-title api-request-blob api-request-resumed api-request-shape atis-latch
@@ -23,24 +24,23 @@ const NOTHING: readonly string[] = [];
 const NAMES_SHOWN = 12;
 const MOST_NAMES = 100;
 
-/** What this version does not know of a line, by kind and name alone. */
-export function findUnknown(line: Line): readonly string[] {
+/** The types that this version does not know of a line and of what is in it. Each line that is exported is asked. */
+export function findUnknownTypes(line: Line): readonly string[] {
   switch (line.kind) {
     case 'user': {
-      const { origin } = line.fields;
-      return [...fieldsOf(line), ...findUnknownBlocks(line.content), ...unlessKnown(ORIGINS, 'origin', origin?.kind)];
+      const origin = unlessKnown(ORIGINS, 'origin', line.fields.origin?.kind);
+      const blocks = findUnknownBlocks(line.content);
+      return origin.length > 0 ? [...blocks, ...origin] : blocks;
     }
     case 'assistant':
-      return [...fieldsOf(line), ...findUnknownBlocks(line.content)];
+      return findUnknownBlocks(line.content);
     case 'system':
-      return [...fieldsOf(line), ...unlessKnown(SYSTEM_SUBTYPES, 'system subtype', line.fields.subtype)];
+      return unlessKnown(SYSTEM_SUBTYPES, 'system subtype', line.fields.subtype);
     case 'attachment':
-      return [...fieldsOf(line), ...unlessKnown(ATTACHMENTS, 'attachment', line.type)];
-    case 'request':
-      return fieldsOf(line);
+      return unlessKnown(ATTACHMENTS, 'attachment', line.type);
     case 'other':
       return unlessKnown(LINES, 'line type', line.type);
-    case 'unreadable':
+    default:
       return NOTHING;
   }
 }
@@ -49,10 +49,16 @@ export function findUnknown(line: Line): readonly string[] {
 export class UnknownCounts {
   readonly #counts = new Map<string, number>();
 
-  add(line: Line): void {
-    for (const what of findUnknown(line)) {
-      const times = this.#counts.get(what) ?? 0;
-      if (times > 0 || this.#counts.size < MOST_NAMES) this.#counts.set(what, times + 1);
+  addTypes(line: Line): void {
+    this.#add(findUnknownTypes(line));
+  }
+
+  /** Counts fields, too. To that end each line is parsed once more, so exports do not. */
+  addAll(lines: Iterable<SourceLine>): void {
+    for (const source of lines) {
+      const line = parseLine(source);
+      if (line) this.addTypes(line);
+      this.#add(findUnknownFields(parseJson(source.bytes.toString())));
     }
   }
 
@@ -60,24 +66,31 @@ export class UnknownCounts {
     return [...this.#counts.keys()];
   }
 
-  /** The most frequent first; without those that are named here. */
+  /** The most frequent first, else in the order of their names; without those that are `known`. */
   format(known: readonly string[] = []): string {
-    const all = [...this.#counts].filter(([what]) => !known.includes(what)).toSorted(([, a], [, b]) => b - a);
+    const all = [...this.#counts]
+      .filter(([what]) => !known.includes(what))
+      .toSorted(([a, m], [b, n]) => n - m || a.localeCompare(b));
     const shown = all.slice(0, NAMES_SHOWN).map(([what, times]) => `${what} (${times})`);
     return [...shown, ...(all.length > NAMES_SHOWN ? [`and ${all.length - NAMES_SHOWN} more`] : [])].join(', ');
   }
-}
 
-function fieldsOf({ unknownFields = NOTHING }: Extract<Line, { readonly unknownFields?: unknown }>): readonly string[] {
-  return unknownFields;
+  #add(all: readonly string[]): void {
+    for (const what of all) {
+      const times = this.#counts.get(what) ?? 0;
+      if (times > 0 || this.#counts.size < MOST_NAMES) this.#counts.set(what, times + 1);
+    }
+  }
 }
 
 function findUnknownBlocks(content: unknown): readonly string[] {
-  if (!Array.isArray(content)) return NOTHING;
-  return content.flatMap((block) => {
-    const type = isRecord(block) ? block.type : undefined;
-    return typeof type !== 'string' || BLOCK_ENDINGS.test(type) ? NOTHING : unlessKnown(BLOCKS, 'block', type);
-  });
+  if (!Array.isArray(content) || content.every(isKnownBlock)) return NOTHING;
+  return content.flatMap((block) => (isKnownBlock(block) ? [] : [`block ${shortName(String(block.type))}`]));
+}
+
+function isKnownBlock(block: unknown): boolean {
+  const type = isRecord(block) ? block.type : undefined;
+  return typeof type !== 'string' || BLOCKS.has(type) || BLOCK_ENDINGS.test(type);
 }
 
 function unlessKnown(known: ReadonlySet<string>, kind: string, name: string | undefined): readonly string[] {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { answerText } from '../../../src/observations/content/messages.js';
-import { findUnknown } from '../../../src/transcript/file/unknown.js';
+import { findUnknownTypes } from '../../../src/transcript/file/unknown.js';
 import type { Turn } from '../../../src/transcript/turns/turn.js';
 import {
   assistant,
@@ -1064,7 +1064,7 @@ test('a response of which the API has paused the request, and that another reque
   expect(responses).toMatchObject([
     { id: 'm1', requestId: 'r1', request: { id: 'q1' }, blocks: [{ text: 'one' }, { text: 'two' }], lastLine: 6 },
   ]);
-  expect(linesOf(lines).flatMap(findUnknown)).toEqual([]);
+  expect(linesOf(lines).flatMap(findUnknownTypes)).toEqual([]);
 });
 
 describe('lines of types about which nothing is known', () => {
@@ -1078,6 +1078,6 @@ describe('lines of types about which nothing is known', () => {
       assistant('m1', 'both', { parentUuid: 'b' }),
     ]);
     expect(all.map(summarize)).toEqual([{ number: 1, prompts: ['one', 'two'], answers: ['both'], tools: [] }]);
-    expect(linesOf(lines).flatMap(findUnknown)).toEqual([]);
+    expect(linesOf(lines).flatMap(findUnknownTypes)).toEqual([]);
   });
 });

@@ -2,8 +2,8 @@ import { realpathSync, statSync } from 'node:fs';
 import { claudeFolder } from '../../../config/claude-folder.js';
 import { attempt } from '../../../shared/attempt.js';
 import { isOlder, version } from '../../../shared/version.js';
-import { parseLines, withReader } from '../../../transcript/file/lines.js';
-import type { TranscriptReader } from '../../../transcript/file/reader.js';
+import { withReader } from '../../../transcript/file/lines.js';
+import type { SourceLine, TranscriptReader } from '../../../transcript/file/reader.js';
 import { UnknownCounts } from '../../../transcript/file/unknown.js';
 import { findTranscripts, projectsFolder } from '../../../transcript/sessions/find-transcripts.js';
 import { readOverview } from '../../../transcript/sessions/overview.js';
@@ -59,14 +59,14 @@ function findLastSession(folder: string) {
 function checkTranscripts({ shell }: SettingsInForce): Finding[] {
   const paths = listNewestTranscripts(claudeFolder(shell)).slice(0, TRANSCRIPTS_READ);
   const counts = new UnknownCounts();
-  for (const path of paths) attempt(() => withReader(path, (reader) => countUnknown(reader, counts)));
+  for (const path of paths) attempt(() => withReader(path, (reader) => counts.addAll(readEnd(reader))));
   const unknown = counts.format();
   return unknown === '' ? [] : [about('transcripts', { unknown }).none(`unknown to this version: ${unknown}`)];
 }
 
-function countUnknown(reader: TranscriptReader, counts: UnknownCounts): void {
+function readEnd(reader: TranscriptReader): Iterable<SourceLine> {
   reader.moveToLineFrom(Math.max(0, reader.status.bytes - BYTES_READ));
-  for (const line of parseLines(reader.lines())) counts.add(line);
+  return reader.lines();
 }
 
 function listNewestTranscripts(folder: string): string[] {

@@ -7,7 +7,7 @@ export const OBSERVATION_KEYS = [
   'outcome',
   'tool_count',
   'error_count',
-  'output_tokens_incomplete',
+  'output_tokens_uncertain',
   'session_title',
   'pr',
   'continued_in_session',

@@ -136,7 +136,7 @@ export function planAgent(
       outcome,
       tool_count: calls,
       error_count: failedCalls + apiErrors,
-      output_tokens_incomplete: lacksOutputTokens || undefined,
+      output_tokens_uncertain: lacksOutputTokens || undefined,
     }),
     ...status,
     line: last.lineNumbers.at(-1) ?? last.prompts[0].line,

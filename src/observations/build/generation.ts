@@ -48,7 +48,7 @@ function buildGeneration(response: Response, id: string, context: BuildContext):
       message_id: response.id,
       request_id: response.requestId,
       stop_reason: response.stopReason,
-      output_tokens_incomplete: mayLackOutputTokens(response) || undefined,
+      output_tokens_uncertain: mayLackOutputTokens(response) || undefined,
       model: model === response.model ? undefined : response.model,
       web_search_requests: counts?.server_tool_use?.web_search_requests || undefined,
     },

@@ -287,7 +287,7 @@ describe('output tokens of versions that write a response before it ends', () =>
     message: { id, role: 'assistant', content: 'x', stop_reason },
   });
   const marks = (...lines: object[]) =>
-    build([user('go'), ...lines]).map(({ type, level, metadata }) => [type, level, metadata.output_tokens_incomplete]);
+    build([user('go'), ...lines]).map(({ type, level, metadata }) => [type, level, metadata.output_tokens_uncertain]);
 
   test('are marked as incomplete, at the response and at the turn', () => {
     expect(marks(response('m1', '2.1.56', null), response('m2', '2.1.56', 'end_turn'))).toEqual([

@@ -474,7 +474,9 @@ describe('an agent that goes on after /clear', () => {
     expect(kept).toEqual(before);
     expect(rest).toMatchObject({ parentId: undefined, trace: { name: 'Agent', sessionId: NEW } });
     expect(sentAgain()).toEqual([]);
-    expect(workplace.log).toEqual([]);
+    expect(workplace.log).toMatchObject([
+      { msg: 'parts whose prompt or call is in no file are sent all the same', parts: 1 },
+    ]);
   });
 
   test('loses nothing if a line of its first file lands after the second was read', async () => {

@@ -149,7 +149,7 @@ describe('with bad input the hook exits with 0, prints nothing and logs a clear 
     expect(await workplace.hook(payload())).toMatchObject(quietly);
     expect(names()).toEqual(['claude-opus-5', 'Turn 1']);
     // The last line may only be half written.
-    expect(workplace.log.map(({ line }) => line)).toEqual([3]);
+    expect(workplace.log.map(({ line, unknown }) => line ?? unknown)).toEqual([3, 'line type brand-new (1)']);
   });
 
   test('if the last line has no newline yet, which is no error', async () => {

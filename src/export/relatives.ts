@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { attempt } from '../shared/attempt.js';
 import type { Entry } from '../state/entry.js';
 import { coversBytes, findRun } from '../state/runs.js';
+import { Originals } from '../transcript/sessions/originals.js';
 import {
   FirstPrompts,
   forksWithoutMark,
@@ -35,6 +36,7 @@ export interface RelatedRun extends SessionRun {
   relatives?: readonly Relative[];
   /** Read when the first of them matters. */
   sharedPrompts?: SharedPrompts;
+  originals?: Originals;
 }
 
 /** Whether a turn is also in another session's transcript, and nothing says which of the two is the copy. */
@@ -48,7 +50,8 @@ export function isOfAnotherSession(turn: Turn, run: RelatedRun): boolean {
     const known = run.context.state.readSession(sessionId);
     const { mutes = [] } = known ?? {};
     const isMuted = mutes.some((mute) => coversBytes(mute, start, end)) || isMutedAt(mutes, listTimes(turn));
-    return known !== undefined && (isMuted || findRun(known, start) !== undefined);
+    const isSent = known !== undefined && findRun(known, start) !== undefined;
+    return isMuted || (isSent && isWholeIn(sessionId, turn, run));
   });
 }
 
@@ -85,7 +88,14 @@ export function isExportedByRelative(turn: Turn, run: RelatedRun): boolean {
   if (key === start.prompt && start.lastLine > copiedLine) return false;
   run.relatives ??= findRelatives(key, run);
   const later = known && !isReadAfresh(run) && offset >= known.bytes ? known.sessions : [];
-  return run.relatives.some(({ sessionId, prompts }) => !later.includes(sessionId) && prompts().has(key));
+  const isExported = ({ sessionId, prompts }: Relative) => !later.includes(sessionId) && prompts().has(key);
+  return run.relatives.some((relative) => isExported(relative) && isWholeIn(relative.sessionId, turn, run));
+}
+
+/** Whether a session has all of a turn. One of two forks can have gone on with it, under the same ids. */
+function isWholeIn(sessionId: string, { responses }: Turn, run: RelatedRun): boolean {
+  run.originals ??= new Originals(run.request.path);
+  return responses.every(({ id }) => run.originals?.holds(sessionId, id) ?? true);
 }
 
 /** Looking at all sessions takes time, which a backfill has. Otherwise only what a newer version has resumed or forked is looked at. */

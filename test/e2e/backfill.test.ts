@@ -11,7 +11,7 @@ import {
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type GeneratedSession, sessionIdOf, writeNthSession, writeSession } from '../support/generated.js';
-import { assistant, jsonLines, user } from '../support/lines.js';
+import { assistant, at, jsonLines, toolResult, toolUse, user } from '../support/lines.js';
 import { run, Workplace } from '../support/program.js';
 import { play, recording, recordings, transcriptsOf } from '../support/recording.js';
 import { expectEachSent, expectEachSentOnce } from '../support/sent-once.js';
@@ -281,6 +281,29 @@ function writeTranscript(session: string, lines: object[]): void {
   writeFileSync(join(folder, `${session}.jsonl`), jsonLines(lines));
   workplace.letIdle();
 }
+
+test.each([1, 2])(
+  'of two forks without a mark, a turn is sent as the one with all of it has it, with fork %i first',
+  async (n) => {
+    const lines = (session: string) => {
+      const more = { sessionId: session, version: '2.1.12' };
+      return [
+        user('invert the flag', { uuid: 'u1', timestamp: at(1), ...more }),
+        assistant('p1', [toolUse('t1', 'Task')], { uuid: 'a1', parentUuid: 'u1', timestamp: at(2), ...more }),
+        user([toolResult('t1', 'inverted')], { uuid: 'r1', parentUuid: 'a1', timestamp: at(3), ...more }),
+        assistant('p2', 'done', { uuid: 'a2', parentUuid: 'r1', timestamp: at(4), ...more }),
+      ];
+    };
+    writeTranscript(sessionIdOf(1), lines(sessionIdOf(1)).slice(0, 2));
+    writeTranscript(sessionIdOf(2), lines(sessionIdOf(2)));
+    await workplace.backfill(sessionIdOf(n));
+    await workplace.backfill('--all');
+    const { observations } = workplace.server;
+    expect(new Set(observations.map(({ trace }) => trace.sessionId))).toEqual(new Set([sessionIdOf(2)]));
+    expect(observations.flatMap(({ metadata }) => metadata.message_id ?? []).toSorted()).toEqual(['p1', 'p2']);
+    expect(observations.find(({ type }) => type === 'tool')?.output).toBe('inverted');
+  },
+);
 
 describe('lines that name another session', () => {
   const [own, other] = [sessionIdOf(1), sessionIdOf(2)];

@@ -42,6 +42,8 @@ export class Subagents {
   readonly #results = new Map<string, { call: ToolCall; trace: Trace }>();
   /** Agents that no call started, and that are not sent: they have no answer, or were written while the session was muted. */
   readonly #unsent = new Set<string>();
+  /** Whether agents that have been sent are kept back since: they went on while that was to stay. */
+  readonly #keptFiles = new Map<string, boolean>();
   /** Calls, agents and workflows that turns have named, sent or not. */
   readonly #named = new Set<string>();
 
@@ -216,11 +218,24 @@ export class Subagents {
     return !others.some((path) => isNamedIn(path) || beganIn(path, file));
   }
 
-  /** Whether an agent is placed below a call and has not been sent, or is kept back. Nobody knows which agents it has started. */
+  /**
+   * Whether an agent is placed below a call and has not been sent, or not to its end, or is kept back. Nobody knows which agents it
+   * has started.
+   */
   #isWaiting(file: AgentFile): boolean {
     const entry = this.#placement.find(file);
-    if (entry?.lastLine !== 0 || entry.lost) return false;
-    return entry.bytes !== file.bytes || this.#read(file) !== undefined;
+    if (!entry || entry.lost) return false;
+    const { bytes, parts, lastLine } = entry;
+    if ((parts?.[this.#files.session] ?? bytes) !== file.bytes) return true;
+    return lastLine === 0 ? this.#read(file) !== undefined : this.#isKeptFile(file);
+  }
+
+  #isKeptFile(file: AgentFile): boolean {
+    const { agentId } = file;
+    const thread = this.#keptFiles.has(agentId) ? undefined : this.#read(file);
+    const isKept = this.#keptFiles.get(agentId) ?? (thread !== undefined && this.#isKept(thread));
+    this.#keptFiles.set(agentId, isKept);
+    return isKept;
   }
 
   /** The total size of all agents' files, if there are any and all of them have been sent. */

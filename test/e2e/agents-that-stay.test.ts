@@ -1,0 +1,137 @@
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { LangfuseServer } from '../support/langfuse-server.js';
+import { appendLines, appendTurn, assistant, at, SESSION, toolResult, toolUse, user } from '../support/lines.js';
+import { type Environment, run, Workplace } from '../support/program.js';
+import { expectEachSentOnce } from '../support/sent-once.js';
+
+// An agent of which no call is known has a trace of its own, unless what started it may still come, or was to stay.
+
+const OTHER = '22222222-2222-4222-8222-222222222222';
+
+let workplace: Workplace;
+
+beforeEach(async () => {
+  workplace = await Workplace.open();
+});
+
+afterEach(() => workplace.close());
+
+const path = (session = SESSION) => workplace.transcriptOf(session);
+const now = (later = 0) => new Date(Date.now() + later).toISOString();
+const everything = () => JSON.stringify(workplace.server.observations);
+const command = (...args: string[]) => run(args, workplace.env, '', { cwd: workplace.home });
+
+interface Event {
+  readonly session?: string;
+  readonly env?: Environment;
+  readonly [field: string]: unknown;
+}
+
+function hook(event: string, { session = SESSION, env = {}, ...more }: Event = {}) {
+  const payload = {
+    session_id: session,
+    transcript_path: path(session),
+    cwd: workplace.home,
+    hook_event_name: event,
+    ...more,
+  };
+  return run(['hook'], { ...workplace.env, CLAUDE_CODE_SESSION_ID: session, ...env }, JSON.stringify(payload));
+}
+
+const stop = (more: Event = {}) => hook('Stop', { prompt_id: 'p1', last_assistant_message: 'answer 1', ...more });
+const end = () => hook('SessionEnd', { reason: 'other' });
+
+/** Hooks of another session, which recover what this one has left. */
+async function recover(): Promise<void> {
+  workplace.letIdle();
+  await hook('SessionStart', { session: OTHER, source: 'startup' });
+  appendTurn(path(OTHER), 90, { cwd: workplace.home });
+  await hook('Stop', { session: OTHER, prompt_id: 'p90', last_assistant_message: 'answer 90' });
+  expect(everything()).toContain('answer 90');
+}
+
+const agentFile = (id: string) => join(dirname(path()), SESSION, 'subagents', `${id}.jsonl`);
+
+/** What an agent of the first prompt is asked and says, and what its meta file says. */
+function agentSays(id: string, text: string, { from = at(12), to = at(13), ...meta }: { [field: string]: unknown }) {
+  const own = { isSidechain: true, agentId: id, sessionId: SESSION, promptId: 'p1' };
+  const file = agentFile(id.includes('/') ? id.replace(/[^/]+$/, 'agent-$&') : `agent-${id}`);
+  appendLines(
+    file,
+    user(`do ${id}`, { ...own, uuid: `${id}-p`, timestamp: from }),
+    assistant(`${id}-m`, text, { ...own, uuid: `${id}-a`, parentUuid: `${id}-p`, timestamp: to }),
+  );
+  if (Object.keys(meta).length > 0) writeFileSync(file.replace('.jsonl', '.meta.json'), JSON.stringify(meta));
+  return file;
+}
+
+/** The observation of an agent and those above it, up to the root. */
+function lineage(agentId: string): string[] {
+  const all = workplace.server.observations;
+  const names: string[] = [];
+  for (let each = all.find(({ metadata }) => metadata.agent_id === agentId); each; ) {
+    names.push(`${each.type} ${each.name}`);
+    const { traceId, parentId } = each;
+    each = all.find((other) => other.traceId === traceId && other.id === parentId);
+  }
+  return names;
+}
+
+/** The beginning of the first turn: a call. */
+const begin = (call: object) =>
+  appendLines(
+    path(),
+    user('question 1', { uuid: 'u1', promptId: 'p1', timestamp: at(10) }),
+    assistant('m1', [call], { timestamp: at(11) }),
+  );
+const result = (call: string, toolUseResult: object, timestamp = at(14)) =>
+  user([toolResult(call)], { uuid: `r-${call}`, promptId: 'p1', timestamp, toolUseResult });
+
+describe('an agent that another one has started, which goes on', () => {
+  const parent = { isSidechain: true, agentId: 'a1', sessionId: SESSION, promptId: 'p1' };
+  const nested = { agentType: 'Explore', toolUseId: 'c2', parentAgentId: 'a1' };
+
+  beforeEach(async () => {
+    await hook('SessionStart', { source: 'startup' });
+    begin(toolUse('c1', 'Agent'));
+    appendLines(path(), result('c1', { isAsync: true, status: 'async_launched', agentId: 'a1' }));
+    appendLines(path(), assistant('m2', 'answer 1', { timestamp: at(15) }));
+    workplace.letIdle(agentSays('a1', 'parent said', { agentType: 'Explore', toolUseId: 'c1' }));
+    await stop();
+    expect(lineage('a1')).toHaveLength(4);
+  });
+
+  test('waits until that one is sent, below which it belongs', async () => {
+    appendLines(
+      agentFile('agent-a1'),
+      user('more', { ...parent, uuid: 'more', timestamp: at(30) }),
+      assistant('a1-m2', [toolUse('c2', 'Agent')], { ...parent, uuid: 'a1-m2', timestamp: at(31) }),
+    );
+    workplace.letIdle(agentSays('a2', 'nested said', { from: at(32), to: at(33), ...nested }));
+    await stop({ background_tasks: [{ id: 'a1', type: 'subagent', status: 'running' }] });
+    expect(lineage('a2')).toEqual([]);
+    appendLines(
+      agentFile('agent-a1'),
+      user([toolResult('c2')], { ...parent, uuid: 'r2', timestamp: at(34), toolUseResult: { agentId: 'a2' } }),
+      assistant('a1-m3', 'done', { ...parent, uuid: 'a1-m3', timestamp: at(35) }),
+    );
+    await end();
+    expect(lineage('a2')).toEqual(['agent Explore', 'tool Agent', 'generation claude-opus-5', ...lineage('a1')]);
+  });
+
+  test('stays if that one stays, because it went on while the session was muted', async () => {
+    await command('mute', SESSION);
+    appendLines(agentFile('agent-a1'), user('more', { ...parent, uuid: 'more', timestamp: now() }));
+    await command('unmute', SESSION);
+    appendLines(
+      agentFile('agent-a1'),
+      assistant('a1-m2', [toolUse('c2', 'Agent')], { ...parent, uuid: 'a1-m2', timestamp: now(50) }),
+    );
+    agentSays('a2', 'nested said', { from: now(60), to: now(70), ...nested });
+    await end();
+    await recover();
+    expect(everything()).not.toContain('nested said');
+  });
+});

@@ -145,9 +145,8 @@ export class RunLookup {
   findAllRuns(): [RunIdentity, ...RunIdentity[]] | undefined {
     const { runs, claims } = this.#known;
     const { own, takesAll } = this.#options;
-    if (runs.length === 0 && own && takesAll) return [own];
-    if (runs.length === 0)
-      return this.#isEachTraced() ? this.findRuns(claims.flatMap(({ prompts }) => prompts)) : undefined;
+    if (runs.length === 0 && claims.length === 0 && own && takesAll) return [own];
+    if (runs.length === 0) return takesAll || this.#isEachTraced() ? this.#takeOwn(claims) : undefined;
     const isWhole = findGaps(runs, runs.at(-1)?.from.bytes ?? 0).length === 0;
     // A run that ended before anything was written holds no byte, but agents may have worked in it.
     return isWhole ? this.#takeOwn(runs.map((run) => this.#findRun(run.from.bytes) ?? run)) : undefined;

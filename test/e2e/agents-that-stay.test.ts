@@ -135,3 +135,19 @@ describe('an agent that another one has started, which goes on', () => {
     expect(everything()).not.toContain('nested said');
   });
 });
+
+test('what is for another project stays, if only Stops have named the turns, and a backfill is for this one', async () => {
+  const other = await LangfuseServer.start();
+  try {
+    appendTurn(path(), 1, { cwd: workplace.home });
+    agentSays('aside_question-1', 'a side question', {});
+    agentSays('a1', 'no call', { agentType: 'Explore', toolUseId: 'gone' });
+    await stop({ env: { LANGFUSE_BASE_URL: other.url } });
+    expect(other.roots.map(({ name }) => name)).toEqual(['Turn 1']);
+    workplace.letIdle();
+    await workplace.backfill('--all');
+    expect(workplace.server.observations).toEqual([]);
+  } finally {
+    await other.stop();
+  }
+});

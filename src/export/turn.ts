@@ -162,9 +162,10 @@ function isLeftToAnother(turn: Turn, run: ExportRun): boolean {
   return (lookup.mayTake(turn) || wasTaken) && isOfAnotherSession(turn, run);
 }
 
-/** Whether a turn without a mark was copied from another session. */
+/** Whether a turn without a mark was copied from another session, which may have its answer only in memory. */
 function isCopy(turn: Turn, run: ExportRun): boolean {
-  return isExportedByRelative(turn, run) || (run.lookup.mayBeCopied(turn) && isInAnotherSession(turn, run));
+  const isElsewhere = () => lacksPrompt(turn) || isInAnotherSession(turn, run);
+  return isExportedByRelative(turn, run) || (run.lookup.mayBeCopied(turn) && isElsewhere());
 }
 
 function buildIfNew(

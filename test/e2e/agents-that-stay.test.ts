@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LangfuseServer } from '../support/langfuse-server.js';
 import { appendLines, appendTurn, assistant, at, SESSION, toolResult, toolUse, user } from '../support/lines.js';
 import { type Environment, run, Workplace } from '../support/program.js';
-import { expectEachSentOnce } from '../support/sent-once.js';
 
 // An agent of which no call is known has a trace of its own, unless what started it may still come, or was to stay.
 

@@ -539,6 +539,50 @@ describe('a fork without a mark sends nothing of what it copied', () => {
   });
 });
 
+describe('a fork that has an answer which its original had only in memory', () => {
+  const written = (n: number) => new Date(Date.now() - 10_000 + n).toISOString();
+  const lines = () => [
+    user('question 1', { uuid: 'l1', promptId: 'p1', timestamp: written(1) }),
+    assistant('m1', [toolUse('t1')], { uuid: 'l2', parentUuid: 'l1', timestamp: written(2) }),
+    user([toolResult('t1')], { uuid: 'l3', parentUuid: 'l2', promptId: 'p1', timestamp: written(3) }),
+    assistant('m2', 'answer 1', { uuid: 'l4', parentUuid: 'l3', timestamp: written(4) }),
+  ];
+
+  async function branch(env: Environment = {}): Promise<object[]> {
+    const all = lines();
+    appendLines(path(), ...all.slice(0, 3).map((line) => ({ ...line, sessionId: SESSION })));
+    await hook('SessionEnd', { reason: 'resume', env });
+    await hook('SessionStart', { session: FORK, source: 'fork' });
+    const mark = (uuid: unknown) => ({ sessionId: FORK, forkedFrom: { sessionId: SESSION, messageUuid: uuid } });
+    appendLines(path(FORK), ...all.map((line) => ({ ...line, ...mark((line as { uuid?: string }).uuid) })));
+    say(2, { timestamp: written(20_000) }, FORK);
+    await stop(2, { session: FORK });
+    return all.slice(3);
+  }
+
+  test.each<[string, Environment, () => unknown]>([
+    ['muted', {}, () => command('mute', SESSION)],
+    ['not traced', OFF, () => undefined],
+  ])('does not send it if the original was %s', async (_, env, mute) => {
+    await hook('SessionStart', { source: 'startup', env });
+    await mute();
+    await branch(env);
+    await hook('SessionEnd', { session: FORK, reason: 'other' });
+    expect(everything()).toContain('answer 2');
+    expect(everything()).not.toContain('answer 1');
+  });
+
+  test('leaves it to the original, which writes it later', async () => {
+    await hook('SessionStart', { source: 'startup' });
+    appendLines(path(), ...(await branch()).map((line) => ({ ...line, sessionId: SESSION })));
+    await hook('SessionStart', { source: 'resume' });
+    say(3);
+    await stop(3);
+    const answers = workplace.server.observations.filter(({ metadata }) => metadata.message_id === 'm2');
+    expect(answers.map(({ trace }) => trace?.sessionId)).toEqual([SESSION]);
+  });
+});
+
 test('a worker that hangs does not hold up the session’s turns for another destination', async () => {
   const hanging = await LangfuseServer.start();
   const first = hanging.hang();

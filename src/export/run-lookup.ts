@@ -208,6 +208,10 @@ export class RunLookup {
     return this.#known.runs.every(hasEnded);
   }
 
+  get wasMuted(): boolean {
+    return this.#known.mutes.length > 0;
+  }
+
   /** Whether the user has muted the session and has not unmuted it since. */
   get isMutedNow(): boolean {
     return isMutedNow(this.#known.mutes);

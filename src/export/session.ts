@@ -219,7 +219,7 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
       // Open turns without a new line were exported when they seemed to be over.
       if (lastLineOf(group) > start.lastLine) openFrom = group.from.offset;
       isOpen ||= openFrom !== undefined;
-      for (const turn of group.turns) run.subagents.noteCalls(turn);
+      for (const turn of group.turns) run.subagents.keep(turn);
       if (soFar && isOpen) await holdIfUnredacted(run, () => addSoFar(soFar, run));
       break;
     }

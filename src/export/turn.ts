@@ -138,6 +138,7 @@ async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Pro
   }
   const isMuted = lookup.isMuted(turn);
   if (isMuted || isLeftToAnother(turn, run)) {
+    run.subagents.keep(turn);
     note(isMuted ? 'muted' : 'another session');
     kept.remove(turn);
     return [];
@@ -147,6 +148,7 @@ async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Pro
   const runs = lookup.findRuns(prompts);
   const settings = runs && (await run.settings.find(runs));
   if (!runs || !settings) {
+    run.subagents.keep(turn);
     note(runs ? 'excluded' : lookup.explainNone(prompts));
     kept.keep(turn, runs ? 'excluded' : 'untraced');
     return [];

@@ -135,6 +135,78 @@ describe('an agent that another one has started, which goes on', () => {
   });
 });
 
+describe('an agent whose file names no call', () => {
+  const step = 'workflows/wf_1/s1';
+  const review = user('/review', { uuid: 'u1', promptId: 'p1', timestamp: at(10) });
+  const reviewed = (timestamp: string) => ({
+    type: 'system',
+    subtype: 'local_command',
+    content: '<local-command-stdout>agent said</local-command-stdout>',
+    uuid: 'u2',
+    parentUuid: 'u1',
+    timestamp,
+  });
+
+  beforeEach(() => hook('SessionStart', { source: 'startup' }));
+
+  test('waits as a step of a workflow that the result of its call has not named yet', async () => {
+    begin(toolUse('c1', 'Workflow'));
+    agentSays(step, 'step said', { agentType: 'workflow-subagent' });
+    await recover();
+    expect(lineage('s1')).toEqual([]);
+    appendLines(path(), result('c1', { runId: 'wf_1' }), assistant('m2', 'answer 1', { timestamp: at(15) }));
+    await stop();
+    await end();
+    expect(lineage('s1')).toEqual([
+      'agent workflow-subagent',
+      'tool Workflow',
+      'generation claude-opus-5',
+      'agent Turn 1',
+    ]);
+  });
+
+  test.each<[string, (timestamp: string) => unknown, () => unknown]>([
+    [
+      'a step of a workflow that was interrupted',
+      (timestamp) => appendLines(path(), user('[Request interrupted by user]', { promptId: 'p1', timestamp })),
+      () => {
+        begin(toolUse('c1', 'Workflow'));
+        agentSays(step, 'agent said', { agentType: 'workflow-subagent' });
+      },
+    ],
+    [
+      'that of a command',
+      (timestamp) => appendLines(path(), reviewed(timestamp)),
+      () => {
+        appendLines(path(), review);
+        agentSays('a1', 'agent said', { agentType: 'general-purpose', requestShape: 'foreground' });
+      },
+    ],
+    [
+      'one without a meta file',
+      (timestamp) => appendLines(path(), assistant('m2', 'answer 1', { timestamp })),
+      () => {
+        begin(toolUse('c1', 'Task'));
+        agentSays('a1', 'agent said', {});
+        appendLines(path(), result('c1', { agentId: 'a1' }));
+      },
+    ],
+  ])('stays with its turn, during which the session was muted: %s', async (_, goOn, start) => {
+    start();
+    await command('mute', SESSION);
+    goOn(now());
+    await command('unmute', SESSION);
+    for (const n of [2, 3]) {
+      appendTurn(path(), n);
+      await hook('Stop', { prompt_id: `p${n}`, last_assistant_message: `answer ${n}` });
+    }
+    await end();
+    await recover();
+    await workplace.backfill('--all', '--include-open');
+    expect(everything()).not.toContain('said');
+  });
+});
+
 test('what is for another project stays, if only Stops have named the turns, and a backfill is for this one', async () => {
   const other = await LangfuseServer.start();
   try {

@@ -13,6 +13,7 @@ import {
   isContinuation,
   readAgent,
   readAgentSoFar,
+  readAgentStart,
 } from '../../transcript/agents/agent-files.js';
 import { readFirstTime } from '../../transcript/file/lines.js';
 import { type AgentThread, listTimes, type ToolCall, type Turn } from '../../transcript/turns/turn.js';
@@ -46,6 +47,8 @@ export class Subagents {
   readonly #keptFiles = new Map<string, boolean>();
   /** Calls, agents and workflows that turns have named, sent or not. */
   readonly #named = new Set<string>();
+  /** The ids of prompts, and whether their turns are not sent, or not yet. The files of the agents that they started begin with these. */
+  readonly #prompts = new Map<string, boolean>();
 
   constructor(run: SessionRun) {
     this.#run = run;
@@ -54,12 +57,27 @@ export class Subagents {
     this.#completion = new Completion(run.request, run.writer.known);
   }
 
-  /** Takes note of what a turn names. An agent of a turn that is not sent is not sent either. */
-  noteCalls({ responses }: Turn): void {
-    for (const { id, result } of responses.flatMap(({ calls }) => calls)) {
+  /** Takes note of a turn that is not sent, or not yet. Its agents are not sent either, whether its calls name them or not. */
+  keep(turn: Turn): void {
+    this.noteCalls(turn);
+    this.#notePrompts(turn, true);
+  }
+
+  /** Takes note of what a turn names. The result of a call can still name a workflow whose steps have ended. */
+  noteCalls(turn: Turn): void {
+    const { request, lookup } = this.#run;
+    const calls = turn.responses.flatMap((response) => response.calls);
+    for (const { id, result } of calls) {
       const { agentId, runId } = result?.details ?? {};
       for (const name of [id, agentId, runId]) if (name !== undefined) this.#named.add(name);
     }
+    const mayGoOn = !request.takesAll && !lookup.isOver;
+    this.#notePrompts(turn, mayGoOn && calls.some(({ result }) => result === undefined));
+  }
+
+  #notePrompts({ prompts }: Turn, isKept: boolean): void {
+    for (const { promptId } of prompts)
+      if (promptId !== undefined) this.#prompts.set(promptId, isKept || this.#prompts.get(promptId) === true);
   }
 
   /** Takes note of a turn's calls, and of the ends that it records; returns the agents that it started. */
@@ -180,6 +198,7 @@ export class Subagents {
     const isOld = changedAt < (Date.parse(this.#run.start.agentsSince ?? '') || 0);
     const isKnown = this.#placement.entries.has(agentId) || this.#unsent.has(agentId);
     if (isKnown || isOld || !this.#completion.isAbandoned(file)) return undefined;
+    if (this.#isOfKeptTurn(file)) return undefined;
     const isOfCall = hasCall(file) || isContinuation(file) || this.#files.findOtherSessions(file).length > 0;
     if (isOfCall && !this.#isStray(file)) return undefined;
     const thread = this.#read(file);
@@ -195,18 +214,27 @@ export class Subagents {
     return [...this.#buildItems(file, thread, entry, options), ...stray];
   }
 
+  /** A turn before the start that is not read again may have been muted. */
+  #isOfKeptTurn(file: AgentFile): boolean {
+    const { start, lookup } = this.#run;
+    const { promptId } = readAgentStart(file) ?? {};
+    if (promptId === undefined) return this.#named.has(file.agentId);
+    const isKept = this.#prompts.get(promptId) ?? (start.offset > 0 && lookup.wasMuted);
+    return isKept || this.#named.has(file.agentId);
+  }
+
   /**
    * Whether the call that started an agent is in no file any more. Otherwise the agent is placed below the call once that is known, or
    * is kept back with it.
    */
   #isStray(file: AgentFile): boolean {
     const { start, request } = this.#run;
-    const { agentId, meta, workflowRunId } = file;
+    const { meta, workflowRunId } = file;
     if (start.offset > 0 || this.#files.listOwn().some((each) => this.#isWaiting(each))) return false;
     const parent = meta.parentAgentId === undefined ? undefined : this.#files.find(meta.parentAgentId);
     // It is sent first, or is kept back.
     if (parent && !this.#placement.entries.has(parent.agentId) && this.#read(parent)) return false;
-    const names = [meta.toolUseId, agentId, workflowRunId];
+    const names = [meta.toolUseId, workflowRunId];
     if (names.some((name) => name !== undefined && this.#named.has(name))) return false;
     const transcriptOf = (session: string) => join(dirname(request.path), `${session}.jsonl`);
     const others = this.#files

@@ -17,6 +17,7 @@ import {
 } from '../state/runs.js';
 import type { Places } from '../transcript/file/place.js';
 import { type AgentThread, listTimes, type Prompt, type Turn } from '../transcript/turns/turn.js';
+import { LAST_LINES_MS } from './over.js';
 
 type Took = Extract<Fact, { kind: 'took' }>;
 
@@ -175,6 +176,12 @@ export class RunLookup {
     const times = turns.flatMap(listTimes);
     const isUntracedAt = this.#whenUntraced();
     return isMutedAt(this.#known.mutes, times) || times.some(isUntracedAt);
+  }
+
+  /** Whether an agent that no turn names wrote anything after the last time at which the session is known to have been traced. */
+  isAfterEnd({ turns }: AgentThread): boolean {
+    const until = this.#findEnd() + LAST_LINES_MS;
+    return this.#options.takesAll !== true && turns.flatMap(listTimes).some((at) => at > until);
   }
 
   /** The Stops of runs for this destination whose turns have not been sent. */
@@ -342,6 +349,15 @@ export class RunLookup {
     return (at) =>
       gaps.some(({ after, before }) => after < at && at < before) ||
       begun.findLast((turn) => turn.at <= at)?.isTraced === false;
+  }
+
+  /** When the last process ended whose turns are sent; infinity as long as one goes on. If no start was seen, only Stops tell. */
+  #findEnd(): number {
+    const { runs, claims } = this.#known;
+    const { facts = [] } = this.#asRead;
+    const seen = runs.filter(({ startedAt }) => startedAt !== undefined);
+    if (seen.length === 0) return Math.max(...facts.map(({ at }) => at));
+    return Math.max(...[...seen, ...claims].map(({ endedAt = Number.POSITIVE_INFINITY }) => endedAt));
   }
 
   /** Covers a byte of no run, and the gap before it. If a backfill has taken what is before the gap, that run goes on. */

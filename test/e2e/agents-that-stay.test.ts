@@ -207,6 +207,31 @@ describe('an agent whose file names no call', () => {
   });
 });
 
+describe('a side question in a process that is not traced stays, although a later hook sends what was before', () => {
+  const OFF = { TRACE_TO_LANGFUSE: 'false' };
+
+  test.each<[string, boolean, () => Promise<unknown>]>([
+    ['the traced one has ended', true, end],
+    ['the traced one was killed', true, async () => undefined],
+    ['only its Stop was seen', false, async () => undefined],
+    ['only its Stop and its end were seen', false, end],
+  ])('%s', async (_, isStartSeen, leave) => {
+    if (isStartSeen) await hook('SessionStart', { source: 'startup' });
+    appendTurn(path(), 1, { cwd: workplace.home, timestamp: now(-5_000) });
+    workplace.server.misbehave = () => ({ status: 503 });
+    await stop();
+    await leave();
+    await hook('SessionStart', { source: 'resume', env: OFF });
+    workplace.server.misbehave = () => undefined;
+    agentSays('aside_question-1', 'aside said', { from: now(5_000), to: now(5_001) });
+    await recover();
+    expect(everything()).toContain('answer 1');
+    expect(everything()).not.toContain('aside said');
+    await workplace.backfill('--all', '--include-open');
+    expect(everything()).toContain('aside said');
+  });
+});
+
 test('what is for another project stays, if only Stops have named the turns, and a backfill is for this one', async () => {
   const other = await LangfuseServer.start();
   try {

@@ -224,11 +224,13 @@ function promptsOf({ prompts }: Turn): number[] {
 }
 
 function recordTurn(turn: Turn, runs: readonly [RunIdentity, ...RunIdentity[]], settings: Settings, run: ExportRun) {
-  const { start, request, subagents, parts, built } = run;
+  const { start, request, subagents, parts, built, writer } = run;
   const own = run.settings.buildOptions(runs, settings, turn.context.cwd);
   const options = { ...own, sessionId: request.sessionId };
   const trace = buildTrace(turn, options, parts.figuresOf(turn));
-  const started = subagents.recordTurn(turn, trace, options, promptsOf(turn));
+  // The first cc-langfuse has sent its agents, too, under random ids.
+  const isOfFirst = lineOfEnd(turn) <= Math.min(writer.known.seedLine ?? 0, start.lastLine);
+  const started = isOfFirst ? [] : subagents.recordTurn(turn, trace, options, promptsOf(turn));
   // If the turn began to count only after the last line that was sent, nothing of it has been sent.
   const after = built.get(turn.key) ?? (turn.countsFrom > start.sentLine ? 0 : start.sentLine);
   return { options, trace, started, after };

@@ -630,6 +630,24 @@ describe('an agent', () => {
     expect(workplace.server.observations.map(({ name }) => name)).toContain('Turn 2');
   });
 
+  test('of a turn that the first cc-langfuse exported is not sent by a backfill, either', async () => {
+    append(transcript(), ...start, user([toolResult('call', 'done')], { timestamp: at(5) }), answer('m2', 6));
+    writeMeta('a1', { agentType: 'Explore', toolUseId: 'call' });
+    append(agentPath('a1'), ...agentLines('a1'));
+    workplace.letIdle();
+    mkdirSync(workplace.stateFolder, { recursive: true });
+    const state = { [SESSION]: { last_line: 4, turn_count: 1, updated: new Date().toISOString() } };
+    writeFileSync(join(workplace.stateFolder, 'cc-langfuse_state.json'), JSON.stringify(state));
+    await workplace.backfill('--all');
+    expect(workplace.server.observations).toEqual([]);
+    append(transcript(), user('two', { uuid: 'u2', timestamp: at(20) }), answer('m3', 21));
+    for (let times = 0; times < 2; times += 1) {
+      workplace.letIdle();
+      await workplace.backfill('--all');
+    }
+    expect(workplace.server.observations.map(({ name }) => name)).toEqual(['claude-opus-5', 'Turn 2']);
+  });
+
   test('whose entry in the state is malformed is not sent again', async () => {
     append(transcript(), ...start, launched, answer('m2', 3), notification('a1', 20), answer('m3', 21));
     append(agentPath('a1'), ...agentLines('a1'));

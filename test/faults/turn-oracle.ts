@@ -48,7 +48,7 @@ interface ToldTurn extends Events {
   /** Whether it must be somewhere in the end. */
   isDue: boolean;
   /** Whether a backfill may send it as its own. */
-  readonly isUntraced: boolean;
+  isUntraced: boolean;
 }
 
 /** What is written by an agent, or after its turn was over. */
@@ -112,9 +112,13 @@ export class TurnOracle {
     this.#lines.push({ turn, time, isMuted, isUntraced: false, isOwn: false });
   }
 
-  /** From now on, turns of a session like these cannot be told from turns that were to stay. */
-  doubt(session: string, mayStay: (turn: Events) => boolean): void {
-    for (const turn of this.#turns) if (turn.session === session && mayStay(turn)) turn.isDue = false;
+  /** From now on, turns of a session like these cannot be told from turns that were to stay, or that ran without tracing. */
+  doubt(session: string, mayStay: (turn: Events) => boolean, why: 'muted' | 'untraced'): void {
+    for (const turn of this.#turns) {
+      if (turn.session !== session || !mayStay(turn)) continue;
+      turn.isDue = false;
+      turn.isUntraced ||= why === 'untraced';
+    }
   }
 
   /** An agent that the turn which began at this time has started writes a line. */

@@ -158,7 +158,7 @@ export class World {
     const isKnown = isStartSeen || pid !== undefined || !session.wasMuted;
     if (!config.mute || config.tracing !== 'on' || isUnmuted || !isKnown) return;
     // Where it began is not known, so what has not been sent by then stays, too.
-    if (!isStartSeen && !session.isMuted) this.#oracle.doubt(session.id, () => true);
+    if (!isStartSeen && !session.isMuted) this.#oracle.doubt(session.id, () => true, 'muted');
     session.mute();
   }
 
@@ -243,7 +243,8 @@ export class World {
     const known = session.running.filter(({ isTold }) => isTold);
     if (session.isMuted && command === 'unmute') for (const each of known) each.isUnmuted = true;
     // Nothing tells that a turn which waits for a tool is not under way.
-    if (command === 'mute' && !session.isMuted) this.#oracle.doubt(session.id, ({ isUnfinished }) => isUnfinished);
+    if (command === 'mute' && !session.isMuted)
+      this.#oracle.doubt(session.id, ({ isUnfinished }) => isUnfinished, 'muted');
     if (command === 'mute') session.mute();
     else session.isMuted = false;
   }
@@ -316,7 +317,7 @@ export class World {
     env: Environment = {},
   ): Promise<void> {
     const { goal, capture, tag, tracing, mute } = config;
-    if (tracing !== 'on' && !isStartSeen) this.#oracle.doubt(id, mayBeUnderWay);
+    if (tracing !== 'on' && !isStartSeen) this.#oracle.doubt(id, mayBeUnderWay, 'untraced');
     const payload = {
       session_id: id,
       transcript_path: path,

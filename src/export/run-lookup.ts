@@ -178,10 +178,11 @@ export class RunLookup {
     return isMutedAt(this.#known.mutes, times) || times.some(isUntracedAt);
   }
 
-  /** Whether an agent that no turn names wrote anything after the last time at which the session is known to have been traced. */
-  isAfterEnd({ turns }: AgentThread): boolean {
-    const until = this.#findEnd() + LAST_LINES_MS;
-    return this.#options.takesAll !== true && turns.flatMap(listTimes).some((at) => at > until);
+  /** Whether an agent of which nobody knows the turn wrote anything while no process was at work that is known to be traced. */
+  isOutsideRuns({ turns }: AgentThread): boolean {
+    const pauses = this.#options.takesAll ? [] : this.#listPauses();
+    const isInPause = (at: number) => pauses.some(({ after, before }) => after + LAST_LINES_MS < at && at < before);
+    return turns.flatMap(listTimes).some(isInPause);
   }
 
   /** The Stops of runs for this destination whose turns have not been sent. */
@@ -351,13 +352,18 @@ export class RunLookup {
       begun.findLast((turn) => turn.at <= at)?.isTraced === false;
   }
 
-  /** When the last process ended whose turns are sent; infinity as long as one goes on. If no start was seen, only Stops tell. */
-  #findEnd(): number {
+  /** When no process was at work whose start was seen. If none was, only Stops tell. */
+  #listPauses(): { after: number; before: number }[] {
     const { runs, claims } = this.#known;
     const { facts = [] } = this.#asRead;
-    const seen = runs.filter(({ startedAt }) => startedAt !== undefined);
-    if (seen.length === 0) return Math.max(...facts.map(({ at }) => at));
-    return Math.max(...[...seen, ...claims].map(({ endedAt = Number.POSITIVE_INFINITY }) => endedAt));
+    const seen = runs.flatMap(({ startedAt, endedAt }) => (startedAt === undefined ? [] : [{ startedAt, endedAt }]));
+    if (seen.length === 0) return [{ after: Math.max(...facts.map(({ at }) => at)), before: Number.POSITIVE_INFINITY }];
+    const claimed = claims.map(({ endedAt = Number.POSITIVE_INFINITY }) => endedAt);
+    const inOrder = seen.toSorted((a, b) => a.startedAt - b.startedAt);
+    return inOrder.map(({ endedAt = Number.POSITIVE_INFINITY }, place) => {
+      const { startedAt: before = Number.POSITIVE_INFINITY } = inOrder[place + 1] ?? {};
+      return { after: Math.max(endedAt, ...claimed), before };
+    });
   }
 
   /** Covers a byte of no run, and the gap before it. If a backfill has taken what is before the gap, that run goes on. */

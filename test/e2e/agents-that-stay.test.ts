@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LangfuseServer } from '../support/langfuse-server.js';
 import { appendLines, appendTurn, assistant, at, SESSION, toolResult, toolUse, user } from '../support/lines.js';
@@ -229,6 +230,23 @@ describe('a side question in a process that is not traced stays, although a late
     expect(everything()).not.toContain('aside said');
     await workplace.backfill('--all', '--include-open');
     expect(everything()).toContain('aside said');
+  });
+
+  test('and the session is traced again', async () => {
+    await hook('SessionStart', { source: 'startup' });
+    appendTurn(path(), 1, { cwd: workplace.home });
+    await stop();
+    await end();
+    await setTimeout(2_500);
+    agentSays('aside_question-1', 'aside said', { from: now(-100), to: now(-50) });
+    await hook('SessionStart', { source: 'resume' });
+    agentSays('aside_question-2', 'traced again', { from: now(50), to: now(60) });
+    appendTurn(path(), 2, { cwd: workplace.home });
+    await hook('Stop', { prompt_id: 'p2', last_assistant_message: 'answer 2' });
+    await end();
+    await recover();
+    expect(everything()).toContain('traced again');
+    expect(everything()).not.toContain('aside said');
   });
 });
 

@@ -202,7 +202,7 @@ export class Subagents {
     const isOfCall = hasCall(file) || isContinuation(file) || this.#files.findOtherSessions(file).length > 0;
     if (isOfCall && !this.#isStray(file)) return undefined;
     const thread = this.#read(file);
-    if (!thread || this.#isKept(thread) || this.#run.lookup.isAfterEnd(thread)) {
+    if (!thread || this.#isKept(thread) || this.#run.lookup.isOutsideRuns(thread)) {
       this.#unsent.add(agentId);
       return undefined;
     }

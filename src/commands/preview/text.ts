@@ -51,17 +51,16 @@ function messageToText(content: unknown): string | undefined {
 
 /** Content as text, with `[image/png]` for an image or document. Returns undefined if any of it is something else. */
 export function contentToText(content: unknown): string | undefined {
-  if (typeof content === 'string') return content;
-  const texts = Array.isArray(content) ? content.map(partToText) : [undefined];
+  if (!Array.isArray(content)) return partToText(content);
+  const texts = content.map(partToText);
   return texts.every((text) => text !== undefined) ? texts.join('\n') : undefined;
 }
 
 const MEDIA_REFERENCE = /^@@@langfuseMedia:type=([^|]+)\|/;
 
 function partToText(part: unknown): string | undefined {
-  if (!isRecord(part)) return undefined;
-  if (part.type === 'text' && typeof part.text === 'string') return part.text;
-  const reference = isRecord(part.image_url) ? part.image_url.url : part.data;
-  const [, type] = (typeof reference === 'string' && MEDIA_REFERENCE.exec(reference)) || [];
-  return type && `[${type}]`;
+  const text = isRecord(part) && part.type === 'text' ? part.text : part;
+  if (typeof text !== 'string') return undefined;
+  const [, type] = MEDIA_REFERENCE.exec(text) ?? [];
+  return type === undefined ? text : `[${type}]`;
 }

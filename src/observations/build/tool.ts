@@ -44,7 +44,10 @@ export function findLastLine({ line, result }: ToolCall): number {
 function buildOutput(content: unknown, context: BuildContext): unknown {
   // A result may be a single block, such as a document.
   const blocks = isRecord(content) && typeof content.type === 'string' ? [content] : content;
-  return Array.isArray(blocks) ? buildContent(extractParts(blocks), context) : (blocks ?? null);
+  if (!Array.isArray(blocks)) return blocks ?? null;
+  const shown = buildContent(extractParts(blocks), context);
+  // As the whole output, a reference is drawn; as the only part of a list it is not.
+  return shown.length === 1 ? shown[0] : shown;
 }
 
 /** Says in one line what a call does; for an unknown tool, the names of its arguments. */

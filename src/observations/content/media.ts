@@ -18,12 +18,9 @@ export class MediaPart {
     this.media = { ...media, reference };
   }
 
-  /** The shape that Langfuse draws in a message. The reference must be the whole string. */
+  /** What Langfuse draws, in a message and as a whole output: an image, or a tile for a document. Any other shape makes a message a table. */
   get value(): Json {
-    const { contentType, reference } = this.media;
-    return contentType.startsWith('image/')
-      ? { type: 'image_url', image_url: { url: reference } }
-      : { type: 'file', data: reference, mediaType: contentType };
+    return this.media.reference;
   }
 }
 
@@ -68,8 +65,9 @@ export function replaceMissingMedia(observation: Observation, missing: ReadonlyS
 export function replaceMedia(content: Json, media: readonly MediaFile[]): Json {
   const placeholders = new Map(media.map(({ reference, placeholder }) => [reference, placeholder]));
   const replaceIn = (value: Json): Json => {
+    if (typeof value === 'string') return placeholders.get(value) ?? value;
     if (!Array.isArray(value)) return isRecord(value) ? mapValues(value, (item) => replaceIn(item as Json)) : value;
-    const isContent = value.some((part) => placeholders.has(findReference(part)));
+    const isContent = value.some((part) => typeof part === 'string' && placeholders.has(part));
     return isContent ? replaceParts(value, placeholders) : value.map(replaceIn);
   };
   return replaceIn(content);
@@ -78,15 +76,9 @@ export function replaceMedia(content: Json, media: readonly MediaFile[]): Json {
 /** Content without any reference left is text again. */
 function replaceParts(parts: readonly Json[], placeholders: ReadonlyMap<string, string>): Json {
   const replaced = parts.map((part) => {
-    const text = placeholders.get(findReference(part));
+    const text = typeof part === 'string' ? placeholders.get(part) : undefined;
     return text === undefined ? part : { type: 'text', text };
   });
   const texts = replaced.map((part) => (isRecord(part) && part.type === 'text' ? part.text : undefined));
   return texts.every((text) => typeof text === 'string') ? texts.join('\n') : replaced;
-}
-
-function findReference(part: Json): string {
-  if (!isRecord(part)) return '';
-  const reference = isRecord(part.image_url) ? part.image_url.url : part.data;
-  return typeof reference === 'string' ? reference : '';
 }

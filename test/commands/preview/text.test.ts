@@ -1,16 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { contentToText, messagesToText } from '../../../src/commands/preview/text.js';
 
-const image = {
-  type: 'image_url',
-  image_url: { url: '@@@langfuseMedia:type=image/png|id=x|source=base64_data_uri@@@' },
-};
-const paper = { type: 'file', data: '@@@langfuseMedia:type=application/pdf|id=y|source=base64_data_uri@@@' };
+const image = '@@@langfuseMedia:type=image/png|id=x|source=base64_data_uri@@@';
+const paper = '@@@langfuseMedia:type=application/pdf|id=y|source=base64_data_uri@@@';
 const text = { type: 'text', text: 'look' };
 
 describe('contentToText and messagesToText', () => {
   test('keep text and name the type of each image and document', () => {
     expect(contentToText('look')).toBe('look');
+    expect(contentToText(image)).toBe('[image/png]');
     expect(contentToText([text, image, paper])).toBe('look\n[image/png]\n[application/pdf]');
     expect(
       messagesToText([
@@ -29,6 +27,6 @@ describe('contentToText and messagesToText', () => {
     ['a record', { type: 'text' }],
     ['a part of an unknown type', [text, { type: 'hologram' }]],
     ['an image on another server', [{ type: 'image_url', image_url: { url: 'https://a.example/x.png' } }]],
-    ['a reference that is not a string', [{ type: 'file', data: { toString: 1 } }]],
+    ['a text that is not a string', [{ type: 'text', text: { toString: 1 } }]],
   ])('return undefined for %s', (_, content) => expect(contentToText(content)).toBeUndefined());
 });

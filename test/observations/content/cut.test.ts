@@ -24,12 +24,11 @@ describe('cutContent', () => {
   });
 
   test('cuts no reference to an image, of which a part would be worth nothing', () => {
-    const image = { type: 'image_url', image_url: { url: reference } };
     const content = {
-      input: [{ role: 'user', content: [{ type: 'text', text: 'x'.repeat(500) }, image] }],
+      input: [{ role: 'user', content: [{ type: 'text', text: 'x'.repeat(500) }, reference] }],
       metadata: {},
     };
-    expect(JSON.stringify(cutContent(content, 100).input)).toContain(JSON.stringify(image));
+    expect(JSON.stringify(cutContent(content, 100).input)).toContain(JSON.stringify(reference));
   });
 
   test('to 0 leaves only marks of input and output, and the beginnings of texts in the metadata', () => {

@@ -40,8 +40,8 @@ function referenceTo(bytes: Buffer, mediaType: string): string {
   return `@@@langfuseMedia:type=${mediaType}|id=${id}|source=base64_data_uri@@@`;
 }
 
-const shownImage = { type: 'image_url', image_url: { url: referenceTo(PNG, 'image/png') } };
-const shownPdf = { type: 'file', data: referenceTo(PDF, 'application/pdf'), mediaType: 'application/pdf' };
+const shownImage = referenceTo(PNG, 'image/png');
+const shownPdf = referenceTo(PDF, 'application/pdf');
 const hash = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex').slice(0, 16);
 const imagePlaceholder = `[image image/png, 9 bytes, sha256 ${hash(PNG)}]`;
 const pdfPlaceholder = `[document application/pdf, 7 bytes, sha256 ${hash(PDF)}]`;
@@ -78,8 +78,14 @@ describe('an image or a document', () => {
     expect(next?.input).toEqual([{ role: 'tool', name: 'Read', tool_call_id: 't1', content: output }]);
   });
 
-  test('that is the whole tool result becomes a reference, too', () => {
-    expect(build(read(pdf))[2]?.output).toEqual([shownPdf]);
+  test.each([
+    ['a block', pdf],
+    ['a list with one block', [pdf]],
+  ])('that is the whole tool result is the whole output: %s', (_, result) => {
+    const [, , tool] = build(read(result));
+    expect(tool?.output).toBe(shownPdf);
+    const missing = new Set([shownPdf]);
+    expect(tool && replaceMissingMedia(tool, missing).output).toBe(pdfPlaceholder);
   });
 
   test('on a line after the result of the tool that read it counts as output of the tool', () => {
@@ -173,13 +179,7 @@ describe('an image or a document', () => {
     expect(root?.input).toEqual([
       {
         role: 'user',
-        content: [
-          {
-            type: 'file',
-            data: referenceTo(Buffer.from('the key is [redacted]'), 'text/plain'),
-            mediaType: 'text/plain',
-          },
-        ],
+        content: [referenceTo(Buffer.from('the key is [redacted]'), 'text/plain')],
       },
     ]);
   });
@@ -231,7 +231,7 @@ describe('a placeholder with type, size and hash', () => {
 
   test('replaces only references, whatever else the lists of an observation contain', () => {
     const [root] = build(asked(text('look'), image()));
-    const examples = [{ data: { toString: 1 } }, { image_url: { url: { toString: 1 } } }, { data: 'x' }];
+    const examples = [{ data: { toString: 1 } }, 'x', [{ data: 'x' }]];
     const input = [{ role: 'system', tools: [{ name: 't', parameters: { examples } }] }];
     const missing = new Set([referenceTo(PNG, 'image/png')]);
     expect(root && replaceMissingMedia({ ...root, input }, missing).input).toEqual(input);

@@ -93,6 +93,8 @@ export type ObservationDraft = Omit<Observation, 'trace' | 'input' | 'output' | 
   readonly statusWithoutTools?: string | undefined;
   /** How it ended, if without an answer: in words that repeat no content. It gets an output that says so. */
   readonly unanswered?: string | undefined;
+  /** How something ended whose answer was broken off, in words that repeat no content. */
+  readonly brokenOff?: string | undefined;
 };
 
 /** An image or a document. Its bytes are uploaded beside the observation, never within. */

@@ -9,7 +9,7 @@ import {
 import { buildUserMessage } from '../content/messages.js';
 import type { ContentSettings, Observation, ObservationDraft, Trace } from '../model.js';
 import { listNote } from './compaction.js';
-import { determineEnding } from './ending.js';
+import { BROKEN_OFF, determineEnding } from './ending.js';
 import { addFigures, NO_FIGURES } from './figures.js';
 import { listGenerationWithTools } from './generation.js';
 import { deriveSpanId } from './ids.js';
@@ -132,6 +132,7 @@ export function planAgent(
     input: turns.flatMap(({ prompts }) => prompts.map((prompt) => buildUserMessage(prompt, context))),
     output: answer === undefined ? undefined : { role: 'assistant', content: answer },
     unanswered: answer === undefined ? words : undefined,
+    brokenOff: BROKEN_OFF.includes(outcome) ? words : undefined,
     metadata: addMetadata({
       outcome,
       tool_count: calls,

@@ -20,6 +20,9 @@ export const OUTCOMES = {
 } as const satisfies { readonly [outcome: string]: Pick<Observation, 'level'> & { readonly words: string } };
 type Outcome = keyof typeof OUTCOMES;
 
+/** What can come after a text that reads as an answer. */
+export const BROKEN_OFF: readonly Outcome[] = ['api_error', 'interrupted', 'stopped_by_hook'];
+
 interface Ending extends Pick<ObservationDraft, 'level' | 'statusMessage' | 'statusWithoutTools'> {
   readonly outcome: Outcome;
   /** In words that repeat no content. */

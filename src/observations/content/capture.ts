@@ -17,16 +17,21 @@ export const NOT_CAPTURED = '[not captured]';
  * Removes what the capture level forbids. Names, times, tokens and outcomes always stay. What ended without an answer gets an
  * output that says how, as far as the level allows: the default view of Langfuse's session page shows nothing without one.
  */
-export function applyCapture({ unanswered, ...draft }: ObservationDraft, capture: Capture): Captured {
+export function applyCapture({ unanswered, brokenOff, ...draft }: ObservationDraft, capture: Capture): Captured {
   const captured = withoutForbidden(draft, capture);
-  if (unanswered === undefined) return captured;
-  return { ...captured, output: { role: 'assistant', content: captured.statusMessage || unanswered } };
+  const { output, statusMessage } = captured;
+  if (unanswered !== undefined)
+    return { ...captured, output: { role: 'assistant', content: statusMessage || unanswered } };
+  if (brokenOff === undefined || !isRecord(output) || typeof output.content !== 'string') return captured;
+  // A trace opens without its status message: the text that there was would read as an answer.
+  const [reason = brokenOff] = (statusMessage || brokenOff).trim().split('\n', 1);
+  return { ...captured, output: { ...output, content: `${output.content}\n\n> **${reason}**` } };
 }
 
-type Captured = Omit<ObservationDraft, 'unanswered' | 'statusWithoutTools'>;
+type Captured = Omit<ObservationDraft, 'unanswered' | 'brokenOff' | 'statusWithoutTools'>;
 
 function withoutForbidden(
-  { statusWithoutTools, ...draft }: Omit<ObservationDraft, 'unanswered'>,
+  { statusWithoutTools, ...draft }: Omit<ObservationDraft, 'unanswered' | 'brokenOff'>,
   capture: Capture,
 ): Captured {
   if (capture === 'full') return draft;

@@ -90,7 +90,11 @@ describe('what is captured', () => {
     const built = buildTurn(turn as Turn, { ...options, capture: 'no_tool_io' });
     const { root, children } = { ...built, children: [...built.children] };
     expect(JSON.stringify([root, children])).not.toContain('word-of');
-    expect(root).toMatchObject({ metadata: { outcome: 'stopped_by_hook' }, statusMessage: 'stopped by a hook' });
+    expect(root).toMatchObject({
+      output: { content: 'ok\n\n> **stopped by a hook**' },
+      metadata: { outcome: 'stopped_by_hook' },
+      statusMessage: 'stopped by a hook',
+    });
     expect(children.filter(({ type }) => type === 'event').map(({ name, input }) => [name, input])).toEqual(
       ['hook context', 'hook context', 'hook feedback', 'stop hook feedback', 'stopped by hook'].map((name) => [
         name,
@@ -98,7 +102,7 @@ describe('what is captured', () => {
       ]),
     );
     const whole = buildTurn(turn as Turn, options);
-    expect(JSON.stringify([whole.root, ...whole.children]).match(/word-of-hook/g)).toHaveLength(10);
+    expect(JSON.stringify([whole.root, ...whole.children]).match(/word-of-hook/g)).toHaveLength(11);
   });
 
   test('with metadata is nothing that was said or done', () => {

@@ -201,7 +201,8 @@ export class Subagents {
     if (this.#isOfKeptTurn(file)) return undefined;
     const isOfCall = hasCall(file) || isContinuation(file) || this.#files.findOtherSessions(file).length > 0;
     if (isOfCall && !this.#isStray(file)) return undefined;
-    const thread = this.#read(file);
+    const whole = isOfCall ? this.#joinParts(file) : file;
+    const thread = this.#read(whole);
     if (!thread || this.#isKept(thread) || this.#run.lookup.isOutsideRuns(thread)) {
       this.#unsent.add(agentId);
       return undefined;
@@ -211,7 +212,13 @@ export class Subagents {
     const trace = buildAgentTrace(thread, meta.agentType, options);
     const entry = { ...serializeTrace(trace), lastLine: 0, type: meta.agentType };
     const stray = isOfCall ? [{ change: this.#run.writer.addStray(agentId) }] : [];
-    return [...this.#buildItems(file, thread, entry, options), ...stray];
+    return [...this.#buildItems(whole, thread, entry, options), ...stray];
+  }
+
+  /** The agent's file with what it went on to write in the folders of other sessions. */
+  #joinParts(file: AgentFile): AgentFile {
+    this.#files.follow(file.agentId);
+    return this.#files.list().find(({ agentId }) => agentId === file.agentId) ?? file;
   }
 
   /** A turn before the start that is not read again may have been muted. */

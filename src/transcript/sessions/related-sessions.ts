@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { attempt } from '../../shared/attempt.js';
+import { isOlder } from '../../shared/version.js';
 import { readLines } from '../file/lines.js';
 import { classifyLine } from '../turns/classify-line.js';
 
@@ -78,7 +79,7 @@ const LAST_WITHOUT_MARK = '2.1.197';
 
 /** Whether a fork that this version of Claude Code makes may have no mark. */
 export function forksWithoutMark(version = ''): boolean {
-  return version.localeCompare(LAST_WITHOUT_MARK, 'en', { numeric: true }) <= 0;
+  return !isOlder(LAST_WITHOUT_MARK, version);
 }
 
 /** The first prompts of the transcripts in each folder, read once. */

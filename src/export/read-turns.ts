@@ -7,7 +7,6 @@ import { findFirstTime, parseUnfinishedLine } from '../transcript/file/lines.js'
 import type { SourceLine, TranscriptReader } from '../transcript/file/reader.js';
 import type { TokenCounts } from '../transcript/file/schema.js';
 import { UnknownCounts } from '../transcript/file/unknown.js';
-import { Originals } from '../transcript/sessions/originals.js';
 import { findAnswer } from '../transcript/turns/answer.js';
 import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
 import type { Prompt, Turn, TurnGroup } from '../transcript/turns/turn.js';
@@ -72,11 +71,10 @@ class Reading {
   #isNew = true;
 
   constructor(reader: TranscriptReader, run: ReadRun) {
-    const { start, request, context, parts } = run;
+    const { start, request, context, parts, originals } = run;
     const time = () => start.time ?? findFirstTime(reader);
     this.#reader = reader;
     this.#run = run;
-    const originals = new Originals(request.path);
     const isHeldBy = (other: string, uuid: string | undefined) => {
       // If the transcript is gone, but the session is known, its turns have been sent as that session's.
       const isHeld =

@@ -3,7 +3,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { attempt } from '../shared/attempt.js';
 import type { Entry } from '../state/entry.js';
 import { coversBytes, findRun } from '../state/runs.js';
-import { Originals } from '../transcript/sessions/originals.js';
 import {
   FirstPrompts,
   forksWithoutMark,
@@ -36,7 +35,6 @@ export interface RelatedRun extends SessionRun {
   relatives?: readonly Relative[];
   /** Read when the first of them matters. */
   sharedPrompts?: SharedPrompts;
-  originals?: Originals;
 }
 
 /** Whether a turn is also in another session's transcript, and nothing says which of the two is the copy. */
@@ -93,9 +91,8 @@ export function isExportedByRelative(turn: Turn, run: RelatedRun): boolean {
 }
 
 /** Whether a session has all of a turn. One of two forks can have gone on with it, under the same ids. */
-function isWholeIn(sessionId: string, { responses }: Turn, run: RelatedRun): boolean {
-  run.originals ??= new Originals(run.request.path);
-  return responses.every(({ id }) => run.originals?.holds(sessionId, id) ?? true);
+function isWholeIn(sessionId: string, { responses }: Turn, { originals }: RelatedRun): boolean {
+  return responses.every(({ id }) => originals.holds(sessionId, id) ?? true);
 }
 
 /** Looking at all sessions takes time, which a backfill has. Otherwise only what a newer version has resumed or forked is looked at. */

@@ -8,6 +8,7 @@ import type { BuildOptions } from '../observations/build/trace.js';
 import type { Entry } from '../state/entry.js';
 import type { Lock } from '../state/lock.js';
 import { listRuns, type RunIdentity } from '../state/runs.js';
+import type { Originals } from '../transcript/sessions/originals.js';
 import type { EntryWriter } from './entry-writer.js';
 import type { ExactRequests } from './exact-requests.lazy.js';
 import type { ExportContext, ExportRequest } from './export-request.js';
@@ -25,6 +26,8 @@ export interface SessionRun {
   readonly lookup: RunLookup;
   readonly settings: RunSettings;
   readonly budget: ReadingBudget;
+  /** The transcripts of other sessions that this one's lines, or its agents' files, name. */
+  readonly originals: Originals;
   /** Undefined if the generations of all its turns show only what they answer. */
   readonly requests: ExactRequests | undefined;
 }

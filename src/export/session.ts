@@ -4,6 +4,7 @@ import { type Entry, joinEntry, type Kept, NOT_EXPORTED, newSession } from '../s
 import type { Lock } from '../state/lock.js';
 import { Places } from '../transcript/file/place.js';
 import { TranscriptReader } from '../transcript/file/reader.js';
+import { Originals } from '../transcript/sessions/originals.js';
 import { locateTranscript } from '../transcript/sessions/related-sessions.js';
 import type { Turn } from '../transcript/turns/turn.js';
 import { EntryWriter } from './entry-writer.js';
@@ -145,7 +146,8 @@ async function exportFrom(start: Start, session: OpenedSession, reader: Transcri
     if (!reader.moveTo(start)) throw new Error('the transcript has been changed');
     if (start.sentLine === 0) writer.beginAfresh();
     const budget = new ReadingBudget(context);
-    const own = { ...session, start, requests, budget, settings: new RunSettings(context, request, writer.known) };
+    const settings = new RunSettings(context, request, writer.known);
+    const own = { ...session, start, requests, budget, settings, originals: new Originals(request.path) };
     const parts = new SettledParts(own, reader);
     const sent = new SentLines(start);
     const kept = new KeptTurns(start.hasChanged ? [] : writer.known.kept);
@@ -215,11 +217,14 @@ async function exportTurns(turns: ReturnType<typeof readTurns>, run: ExportRun):
     if (read.kind !== 'turns') continue;
     const { group, isClosed, readTo, soFar } = read;
     if (!isClosed) {
-      for (const turn of group.turns) run.context.observer?.onKept?.(turn, 'open');
+      for (const turn of group.turns) {
+        run.context.observer?.onKept?.(turn, 'open');
+        run.subagents.strays.note(turn);
+        run.subagents.strays.keep(turn);
+      }
       // Open turns without a new line were exported when they seemed to be over.
       if (lastLineOf(group) > start.lastLine) openFrom = group.from.offset;
       isOpen ||= openFrom !== undefined;
-      for (const turn of group.turns) run.subagents.keep(turn);
       if (soFar && isOpen) await holdIfUnredacted(run, () => addSoFar(soFar, run));
       break;
     }

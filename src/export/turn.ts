@@ -123,7 +123,7 @@ const NOTHING_NEW: BuiltTurn = { children: [], started: [], change: {} };
 /** Builds a turn under the settings of its run. If another session exports the turn, there is nothing to send. */
 async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Promise<BuiltTurn[]> {
   const { lookup, outbox, kept } = run;
-  run.subagents.noteCalls(turn);
+  run.subagents.strays.note(turn);
   const note = (why: WhyKept) => run.context.observer?.onKept?.(turn, why);
   const isOrphan = turn.copied && run.orphans.has(turn.key);
   if (isOrphan && !run.request.takesAll) {
@@ -138,7 +138,7 @@ async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Pro
   }
   const isMuted = lookup.isMuted(turn);
   if (isMuted || isLeftToAnother(turn, run)) {
-    run.subagents.keep(turn);
+    run.subagents.strays.keep(turn);
     note(isMuted ? 'muted' : 'another session');
     kept.remove(turn);
     return [];
@@ -148,7 +148,7 @@ async function buildOwnTurn(turn: Turn, run: ExportRun, build = buildIfNew): Pro
   const runs = lookup.findRuns(prompts);
   const settings = runs && (await run.settings.find(runs));
   if (!runs || !settings) {
-    run.subagents.keep(turn);
+    run.subagents.strays.keep(turn);
     note(runs ? 'excluded' : lookup.explainNone(prompts));
     kept.keep(turn, runs ? 'excluded' : 'untraced');
     return [];

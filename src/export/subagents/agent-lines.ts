@@ -1,16 +1,22 @@
-import { type AgentFile, copiesConversation } from '../../transcript/agents/agent-files.js';
+import { type AgentFile, copiesConversation, readAgent } from '../../transcript/agents/agent-files.js';
 import { joinLines } from '../../transcript/agents/join-lines.js';
 import type { Line } from '../../transcript/file/line.js';
 import { readLines } from '../../transcript/file/lines.js';
-import { Originals } from '../../transcript/sessions/originals.js';
+import type { Originals } from '../../transcript/sessions/originals.js';
+import type { AgentThread } from '../../transcript/turns/turn.js';
 import type { SessionRun } from '../session-run.js';
 
-type AgentRun = Pick<SessionRun, 'request' | 'requests' | 'context'>;
+type AgentRun = Pick<SessionRun, 'originals' | 'requests' | 'context'>;
+
+/** What an agent did; undefined if its files contain no answer. */
+export function readAgentThread(file: AgentFile, run: AgentRun): AgentThread | undefined {
+  return readAgent(file, readAgentLines(file, run));
+}
 
 /** Reads the lines of all of an agent's files. Its requests are known until the next agent is read. */
 export function readAgentLines(file: AgentFile, run: AgentRun): Iterable<Line> {
-  const { requests, request } = run;
-  const originals = copiesConversation(file) ? new Originals(request.path) : undefined;
+  const { requests } = run;
+  const originals = copiesConversation(file) ? run.originals : undefined;
   requests?.beginAgent();
   return joinLines(
     file.parts.map(({ path, session }) => {

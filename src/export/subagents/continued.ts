@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import { type Failure, otherFailure } from '../../shared/failure.js';
 import { Places } from '../../transcript/file/place.js';
+import { Originals } from '../../transcript/sessions/originals.js';
 import { EntryWriter } from '../entry-writer.js';
 import type { ExportRequest } from '../export-request.js';
 import { Outbox } from '../outbox.js';
@@ -68,6 +69,7 @@ async function sendAsPartOf(sessionId: string, run: ExportRun): Promise<Continue
       settings: new RunSettings(context, starter, entry),
       start: startFromTop(entry),
       budget,
+      originals: new Originals(starter.path),
       requests: await openRequests(starter, lookup),
     };
     const outbox = new Outbox(session);

@@ -7,6 +7,7 @@ import {
   findAgentFiles,
   findLegacyAgentFile,
   joinAgentFiles,
+  namesStarter,
   readAgentStart,
 } from '../../transcript/agents/agent-files.js';
 import { findTextArgument, type Prompt, type ToolCall } from '../../transcript/turns/turn.js';
@@ -139,8 +140,7 @@ export class AgentFiles {
   /** The first lines of files are read for it, but only if a session has such agents. */
   #listUnnamed(): readonly UnnamedAgent[] {
     this.#unnamed ??= this.listOwn().flatMap((file) => {
-      const { meta, workflowRunId } = file;
-      if (meta.toolUseId !== undefined || meta.parentAgentId !== undefined || workflowRunId !== undefined) return [];
+      if (namesStarter(file)) return [];
       const start = readAgentStart(file);
       return start ? [{ file, ...start }] : [];
     });

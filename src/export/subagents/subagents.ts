@@ -1,5 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { buildLostSubagent, buildSubagent } from '../../observations/build/agents.js';
 import { type BuildOptions, buildAgentTrace } from '../../observations/build/trace.js';
 import type { Trace } from '../../observations/model.js';
@@ -8,24 +6,20 @@ import type { AgentEntry, Entry } from '../../state/entry.js';
 import {
   type AgentFile,
   type AgentSoFar,
-  findAgentFiles,
   findLegacyAgentFiles,
   isContinuation,
-  readAgent,
   readAgentSoFar,
-  readAgentStart,
 } from '../../transcript/agents/agent-files.js';
-import { readFirstTime } from '../../transcript/file/lines.js';
-import { type AgentThread, listTimes, type ToolCall, type Turn } from '../../transcript/turns/turn.js';
+import type { AgentThread, ToolCall, Turn } from '../../transcript/turns/turn.js';
 import { type OutboxItem, withStateChanges } from '../outbox.js';
-import { isMutedAt } from '../run-lookup.js';
 import { SentLines } from '../sent-lines.js';
 import type { SessionRun } from '../session-run.js';
-import { readAgentLines } from './agent-lines.js';
+import { readAgentLines, readAgentThread } from './agent-lines.js';
 import { Completion, isAsync } from './completion.js';
 import { AgentFiles } from './files.js';
 import { deserializeTrace, Placement, serializeTrace } from './placement.js';
 import { findProgress, measureParts } from './progress.js';
+import { isKeptBack, Strays } from './strays.js';
 
 /** The session that started an agent, and what the state knows of the agent there. */
 interface Starter {
@@ -43,46 +37,18 @@ export class Subagents {
   readonly #results = new Map<string, { call: ToolCall; trace: Trace }>();
   /** Agents that no call started, and that are not sent: they have no answer, or were written while the session was muted. */
   readonly #unsent = new Set<string>();
-  /** Whether agents that have been sent are kept back since: they went on while that was to stay. */
-  readonly #keptFiles = new Map<string, boolean>();
-  /** Calls, agents and workflows that turns have named, sent or not. */
-  readonly #named = new Set<string>();
-  /** The ids of prompts, and whether their turns are not sent, or not yet. The files of the agents that they started begin with these. */
-  readonly #prompts = new Map<string, boolean>();
+  readonly strays: Strays;
 
   constructor(run: SessionRun) {
     this.#run = run;
     this.#files = new AgentFiles(run);
     this.#placement = new Placement(run.start.agents);
     this.#completion = new Completion(run.request, run.writer.known);
-  }
-
-  /** Takes note of a turn that is not sent, or not yet. Its agents are not sent either, whether its calls name them or not. */
-  keep(turn: Turn): void {
-    this.noteCalls(turn);
-    this.#notePrompts(turn, true);
-  }
-
-  /** Takes note of what a turn names. The result of a call can still name a workflow whose steps have ended. */
-  noteCalls(turn: Turn): void {
-    const { request, lookup } = this.#run;
-    const calls = turn.responses.flatMap((response) => response.calls);
-    for (const { id, result } of calls) {
-      const { agentId, runId } = result?.details ?? {};
-      for (const name of [id, agentId, runId]) if (name !== undefined) this.#named.add(name);
-    }
-    const mayGoOn = !request.takesAll && !lookup.isOver;
-    this.#notePrompts(turn, mayGoOn && calls.some(({ result }) => result === undefined));
-  }
-
-  #notePrompts({ prompts }: Turn, isKept: boolean): void {
-    for (const { promptId } of prompts)
-      if (promptId !== undefined) this.#prompts.set(promptId, isKept || this.#prompts.get(promptId) === true);
+    this.strays = new Strays(run, this.#files, this.#placement);
   }
 
   /** Takes note of a turn's calls, and of the ends that it records; returns the agents that it started. */
   recordTurn(turn: Turn, trace: Trace, options: BuildOptions, prompts?: number[]): string[] {
-    this.noteCalls(turn);
     this.#completion.recordTurn(turn);
     const launcher = { trace, options, prompts };
     const isCommand = turn.notes.some(({ kind }) => kind === 'command-result');
@@ -198,10 +164,9 @@ export class Subagents {
     const isOld = changedAt < (Date.parse(this.#run.start.agentsSince ?? '') || 0);
     const isKnown = this.#placement.entries.has(agentId) || this.#unsent.has(agentId);
     if (isKnown || isOld || !this.#completion.isAbandoned(file)) return undefined;
-    if (this.#isOfKeptTurn(file)) return undefined;
-    const isOfCall = hasCall(file) || isContinuation(file) || this.#files.findOtherSessions(file).length > 0;
-    if (isOfCall && !this.#isStray(file)) return undefined;
-    const whole = isOfCall ? this.#joinParts(file) : file;
+    const kind = this.strays.judge(file);
+    if (kind === undefined) return undefined;
+    const whole = kind === 'stray' ? this.#joinParts(file) : file;
     const thread = this.#read(whole);
     if (!thread || this.#isKept(thread) || this.#run.lookup.isOutsideRuns(thread)) {
       this.#unsent.add(agentId);
@@ -211,7 +176,7 @@ export class Subagents {
     if (!options) return undefined;
     const trace = buildAgentTrace(thread, meta.agentType, options);
     const entry = { ...serializeTrace(trace), lastLine: 0, type: meta.agentType };
-    const stray = isOfCall ? [{ change: this.#run.writer.addStray(agentId) }] : [];
+    const stray = kind === 'stray' ? [{ change: this.#run.writer.addStray(agentId) }] : [];
     return [...this.#buildItems(whole, thread, entry, options), ...stray];
   }
 
@@ -219,58 +184,6 @@ export class Subagents {
   #joinParts(file: AgentFile): AgentFile {
     this.#files.follow(file.agentId);
     return this.#files.list().find(({ agentId }) => agentId === file.agentId) ?? file;
-  }
-
-  /** A turn before the start that is not read again may have been muted. */
-  #isOfKeptTurn(file: AgentFile): boolean {
-    const { start, lookup } = this.#run;
-    const { promptId } = readAgentStart(file) ?? {};
-    if (promptId === undefined) return this.#named.has(file.agentId);
-    const isKept = this.#prompts.get(promptId) ?? (start.offset > 0 && lookup.wasMuted);
-    return isKept || this.#named.has(file.agentId);
-  }
-
-  /**
-   * Whether the call that started an agent is in no file any more. Otherwise the agent is placed below the call once that is known, or
-   * is kept back with it.
-   */
-  #isStray(file: AgentFile): boolean {
-    const { start, request } = this.#run;
-    const { meta, workflowRunId } = file;
-    if (start.offset > 0 || this.#files.listOwn().some((each) => this.#isWaiting(each))) return false;
-    const parent = meta.parentAgentId === undefined ? undefined : this.#files.find(meta.parentAgentId);
-    // It is sent first, or is kept back.
-    if (parent && !this.#placement.entries.has(parent.agentId) && this.#read(parent)) return false;
-    const names = [meta.toolUseId, workflowRunId];
-    if (names.some((name) => name !== undefined && this.#named.has(name))) return false;
-    const transcriptOf = (session: string) => join(dirname(request.path), `${session}.jsonl`);
-    const others = this.#files
-      .findOtherSessions(file)
-      .map(transcriptOf)
-      .filter((path) => existsSync(path));
-    const quoted = [`"id":"${meta.toolUseId}"`, `"runId":"${workflowRunId}"`];
-    const isNamedIn = (path: string) => quoted.some((name) => readFileSync(path).includes(name));
-    return !others.some((path) => isNamedIn(path) || beganIn(path, file));
-  }
-
-  /**
-   * Whether an agent is placed below a call and has not been sent, or not to its end, or is kept back. Nobody knows which agents it
-   * has started.
-   */
-  #isWaiting(file: AgentFile): boolean {
-    const entry = this.#placement.find(file);
-    if (!entry || entry.lost) return false;
-    const { bytes, parts, lastLine } = entry;
-    if ((parts?.[this.#files.session] ?? bytes) !== file.bytes) return true;
-    return lastLine === 0 ? this.#read(file) !== undefined : this.#isKeptFile(file);
-  }
-
-  #isKeptFile(file: AgentFile): boolean {
-    const { agentId } = file;
-    const thread = this.#keptFiles.has(agentId) ? undefined : this.#read(file);
-    const isKept = this.#keptFiles.get(agentId) ?? (thread !== undefined && this.#isKept(thread));
-    this.#keptFiles.set(agentId, isKept);
-    return isKept;
   }
 
   /** The total size of all agents' files, if there are any and all of them have been sent. */
@@ -394,19 +307,17 @@ export class Subagents {
     const sent = sentLinesOf(entry);
     const { children, root } = buildSubagent(agent, { trace, parentId }, options, sent.select({ growing }));
     const observations = [...children].map((observation) => ({ observation, settings: options }));
+    for (const turn of thread.turns) this.strays.note(turn);
     const started = thread.turns.flatMap((turn) => this.recordTurn(turn, trace, options, prompts));
     return { children: observations, root, started, sent };
   }
 
-  /** Whether an agent wrote anything while its session, or one in which it went on, was muted or not traced. */
   #isKept(thread: AgentThread): boolean {
-    return (
-      this.#run.lookup.isAgentKept(thread) || isMutedAt(this.#files.mutesElsewhere, thread.turns.flatMap(listTimes))
-    );
+    return isKeptBack(thread, this.#run, this.#files);
   }
 
   #read(file: AgentFile): AgentThread | undefined {
-    return readAgent(file, readAgentLines(file, this.#run));
+    return readAgentThread(file, this.#run);
   }
 }
 
@@ -417,18 +328,6 @@ export function hasUnplacedAgents(
 ): boolean {
   const placement = new Placement(agents);
   return new AgentFiles(run).listOwn().some((file) => placement.find(file) === undefined);
-}
-
-/** Whether the folder of another session has a part of an agent that is older than this one. */
-function beganIn(transcriptPath: string, { agentId, parts: [own] }: AgentFile): boolean {
-  const timeOf = (path: string) => attempt(() => readFirstTime(path)) ?? 0;
-  const there = findAgentFiles(transcriptPath).find((file) => file.agentId === agentId);
-  return there !== undefined && timeOf(there.parts[0].path) < timeOf(own.path);
-}
-
-/** Whether its file names what started the agent. */
-function hasCall({ meta, workflowRunId }: AgentFile): boolean {
-  return meta.toolUseId !== undefined || meta.parentAgentId !== undefined || workflowRunId !== undefined;
 }
 
 function sentLinesOf({ lastLine, sentLine = lastLine, held }: AgentEntry): SentLines {

@@ -200,6 +200,11 @@ function isBeforeAgentFolders(version: string): boolean {
   return !(major > 2 || (major === 2 && minor >= 1));
 }
 
+/** Whether an agent's files name what started it: a call, another agent, or a workflow. */
+export function namesStarter({ meta, workflowRunId }: AgentFile): boolean {
+  return meta.toolUseId !== undefined || meta.parentAgentId !== undefined || workflowRunId !== undefined;
+}
+
 /** Whether the file does not begin with the agent's beginning: its first line descends from a line of another file. */
 export function isContinuation({ agentId, parts: [{ path }] }: AgentFile): boolean {
   return findOwnRequest(agentId) === undefined && attempt(() => findFirstParent(path)) !== undefined;

@@ -3,8 +3,8 @@ import { attempt } from '../../shared/attempt.js';
 import { listAllLines, withReader } from '../file/lines.js';
 import { locateTranscript } from './related-sessions.js';
 
-/** The uuids of lines, and the ids of responses. */
-const ID = /"(?:uuid|id)":"([^"]{1,100})"/g;
+/** The uuids of lines, and the ids of responses, calls and workflows. */
+const ID = /"(?:uuid|id|runId)":"([^"]{1,100})"/g;
 
 /** The transcripts of the sessions that a transcript's lines name. */
 export class Originals {
@@ -15,7 +15,7 @@ export class Originals {
     this.#folder = dirname(path);
   }
 
-  /** Whether a session's transcript has a line, by its uuid, or a response. Undefined if there is no such transcript. */
+  /** Whether a session's transcript has a line, a response, a call or a workflow with an id. Undefined if there is no transcript. */
   holds(sessionId: string, id: string | undefined): boolean | undefined {
     if (!this.#ids.has(sessionId)) this.#ids.set(sessionId, this.#read(sessionId));
     const ids = this.#ids.get(sessionId);

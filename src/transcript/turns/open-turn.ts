@@ -74,8 +74,9 @@ export class OpenTurn {
     return { ...this.#start, time: this.#content.inheritedTime, session, turnCount };
   }
 
+  /** Whether another session's transcript has a prompt of it. */
   get isHeldElsewhere(): boolean {
-    return this.#content.isHeldElsewhere;
+    return this.prompts.some((prompt) => prompt.isHeldElsewhere);
   }
 
   get prompts(): OpenPrompt[] {
@@ -122,10 +123,9 @@ export class OpenTurn {
     return this.#content.responses.isContinuedBy(line);
   }
 
-  /** The calls that have no result. */
+  /** The ids of calls that have no result. */
   get openCalls(): string[] {
-    const calls = this.responses.flatMap((response) => response.calls);
-    return calls.flatMap(({ id, result }) => (id === undefined || result ? [] : [id]));
+    return this.#content.responses.listOpenCalls().filter((id) => id !== undefined);
   }
 
   /** Whether a line has the result of one of its calls. */

@@ -12,16 +12,19 @@ export interface OpenPrompt extends Prompt {
   readonly command: string | undefined;
   readonly context: PromptContext;
   readonly copied: boolean;
+  /** Whether the transcript that it was copied from is there. */
+  readonly isHeldElsewhere: boolean;
 }
 
 type PromptText = Pick<OpenPrompt, 'content' | 'media' | 'command'> & Pick<PromptContext, 'trigger' | 'ide'>;
 
-export function openPrompt(line: UserLine, at: number, copied: boolean): OpenPrompt {
+export function openPrompt(line: UserLine, at: number, original: 'there' | 'gone' | undefined): OpenPrompt {
   const { uuid, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint, sessionKind } = line.fields;
   const { content, media, command, trigger, ide } = parsePromptText(line);
   const context = { trigger, ide, promptId, cwd, gitBranch, version, slug, permissionMode, entrypoint, sessionKind };
   const { number, start: offset } = line.location;
-  return { uuid, promptId, line: number, offset, at, content, media, command, context, copied };
+  const copy = { copied: original !== undefined, isHeldElsewhere: original === 'there' };
+  return { uuid, promptId, line: number, offset, at, content, media, command, context, ...copy };
 }
 
 /** A prompt that is a command, without what marks one; undefined if it does not look like one. */

@@ -88,6 +88,11 @@ export class ResponseCollector {
     return this.#responses.map(({ place: _, ...response }) => ({ ...response, blocks: listBlocks(response) }));
   }
 
+  /** The ids of calls without a result, and undefined for each that has no id. */
+  listOpenCalls(): (string | undefined)[] {
+    return this.#responses.flatMap(({ calls }) => calls.flatMap(({ id, result }) => (result ? [] : [id])));
+  }
+
   /** All responses but the last, if nothing that follows adds to them. Call when the last one has just begun. */
   collectSettled(): Response[] {
     const previous = this.#responses.at(-2);
@@ -104,8 +109,7 @@ export class ResponseCollector {
    * do not end it, since tools start while it streams.
    */
   findGrowing(lastRequestLine: number): Set<string> | undefined {
-    const calls = this.#responses.flatMap((response) => response.calls.filter(({ result }) => result === undefined));
-    const ids = [...calls.map(({ id }) => id), ...this.#findStreaming(lastRequestLine)];
+    const ids = [...this.listOpenCalls(), ...this.#findStreaming(lastRequestLine)];
     const isCertain = this.#assumed.size === 0 && !this.#hasUnnamed && !ids.includes(undefined);
     return isCertain ? new Set(ids.filter((id) => id !== undefined)) : undefined;
   }

@@ -49,20 +49,22 @@ export class ThreadContext {
     return isRepeated;
   }
 
-  /**
-   * Whether the line is history that another session wrote. If that one's transcript is gone, nobody else has the answers, so they
-   * stay in their turn.
-   */
+  /** Whether the line is history that another session wrote. */
   isCopied(line: UserLine | AssistantLine): boolean {
-    const { forkedFrom, sessionId, uuid } = line.fields;
-    const isPrompt = line.kind === 'user' && uuid !== undefined;
-    const isGone = (id: string) => isPrompt && id === (forkedFrom?.sessionId ?? sessionId);
-    return this.#askOthers(line).some(({ id, isHeld }) => isHeld ?? isGone(id));
+    return this.findOriginal(line) !== undefined;
   }
 
-  /** Whether another session's transcript is there and has the line. */
-  isHeldElsewhere(line: UserLine | AssistantLine): boolean {
-    return this.#askOthers(line).some(({ isHeld }) => isHeld === true);
+  /**
+   * Returns `there` if another session's transcript has the line, and `gone` for a prompt that names a session without a transcript.
+   * Nobody else has the answers then, so they stay in their turn.
+   */
+  findOriginal(line: UserLine | AssistantLine): 'there' | 'gone' | undefined {
+    const { forkedFrom, sessionId, uuid } = line.fields;
+    const asked = this.#askOthers(line);
+    if (asked.some(({ isHeld }) => isHeld)) return 'there';
+    if (line.kind !== 'user' || uuid === undefined) return undefined;
+    const named = forkedFrom?.sessionId ?? sessionId;
+    return asked.some(({ id, isHeld }) => isHeld === undefined && id === named) ? 'gone' : undefined;
   }
 
   /** Whether another session has the response of which this is a line, though not this line. */

@@ -19,8 +19,6 @@ export class TurnContent {
   /** The time that lines without one take from the lines before the turn; undefined if none of them needs it. */
   inheritedTime: number | undefined;
   hasCopiedResponse = false;
-  /** Whether another session's transcript has a prompt of it. */
-  isHeldElsewhere = false;
   hasSkillBody = false;
   /** Where its first response begins. */
   firstResponse: Position | undefined;
@@ -35,8 +33,7 @@ export class TurnContent {
   }
 
   addPrompt(line: UserLine): void {
-    const prompt = openPrompt(line, this.#timeOf(line), this.#thread.isCopied(line));
-    this.isHeldElsewhere ||= this.#thread.isHeldElsewhere(line);
+    const prompt = openPrompt(line, this.#timeOf(line), this.#thread.findOriginal(line));
     this.prompts.push(prompt);
     this.messages.push({ role: 'user', content: prompt.content, media: prompt.media }, prompt.at);
   }
@@ -44,7 +41,6 @@ export class TurnContent {
   /** Forgets all prompts but these. */
   keepPrompts(prompts: OpenPrompt[]): void {
     this.prompts = prompts;
-    this.isHeldElsewhere &&= prompts.some(({ copied }) => copied);
     this.messages.clear();
     for (const { content, media, at } of prompts) this.messages.push({ role: 'user', content, media }, at);
     this.messages.lastAt = prompts.at(-1)?.at;

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LangfuseServer } from '../support/langfuse-server.js';
 import { appendLines, appendTurn, assistant, at, SESSION, toolResult, toolUse, user } from '../support/lines.js';
-import { type Environment, run, Workplace } from '../support/program.js';
+import { type HookEvent, run, Workplace } from '../support/program.js';
 
 // An agent of which no call is known has a trace of its own, unless what started it may still come, or was to stay.
 
@@ -23,24 +23,9 @@ const now = (later = 0) => new Date(Date.now() + later).toISOString();
 const everything = () => JSON.stringify(workplace.server.observations);
 const command = (...args: string[]) => run(args, workplace.env, '', { cwd: workplace.home });
 
-interface Event {
-  readonly session?: string;
-  readonly env?: Environment;
-  readonly [field: string]: unknown;
-}
+const hook = (event: string, more?: HookEvent) => workplace.callHook(event, more);
 
-function hook(event: string, { session = SESSION, env = {}, ...more }: Event = {}) {
-  const payload = {
-    session_id: session,
-    transcript_path: path(session),
-    cwd: workplace.home,
-    hook_event_name: event,
-    ...more,
-  };
-  return run(['hook'], { ...workplace.env, CLAUDE_CODE_SESSION_ID: session, ...env }, JSON.stringify(payload));
-}
-
-const stop = (more: Event = {}) => hook('Stop', { prompt_id: 'p1', last_assistant_message: 'answer 1', ...more });
+const stop = (more: HookEvent = {}) => hook('Stop', { prompt_id: 'p1', last_assistant_message: 'answer 1', ...more });
 const end = () => hook('SessionEnd', { reason: 'other' });
 
 /** Hooks of another session, which recover what this one has left. */

@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { LangfuseServer } from '../support/langfuse-server.js';
 import { appendLines, appendTurn, assistant, at, SESSION, toolResult, toolUse, user } from '../support/lines.js';
-import { type Environment, POLL, run, Workplace } from '../support/program.js';
+import { type Environment, type HookEvent, POLL, run, Workplace } from '../support/program.js';
 import { expectEachSentOnce } from '../support/sent-once.js';
 import { listLocks } from '../support/state-files.js';
 
@@ -43,29 +43,13 @@ const promptOf = (input: unknown) => (input as { content: string }[]).map(({ con
 const everything = () => JSON.stringify(workplace.server.observations);
 const command = (...args: string[]) => run(args, workplace.env, '', { cwd: workplace.home });
 
-interface Event {
-  readonly session?: string;
-  readonly env?: Environment;
-  readonly [field: string]: unknown;
-}
-
-/** Calls a hook as Claude Code does, which names the session in its environment, too. */
-function hook(event: string, { session = SESSION, env = {}, ...more }: Event = {}) {
-  const payload = {
-    session_id: session,
-    transcript_path: path(session),
-    cwd: workplace.home,
-    hook_event_name: event,
-    ...more,
-  };
-  return run(['hook'], { ...workplace.env, CLAUDE_CODE_SESSION_ID: session, ...env }, JSON.stringify(payload));
-}
+const hook = (event: string, more?: HookEvent) => workplace.callHook(event, more);
 
 function say(n: number, more: object = {}, session = SESSION): void {
   appendTurn(path(session), n, { promptId: `p${n}`, cwd: workplace.home, ...more });
 }
 
-const stop = (n: number, more: Event = {}) =>
+const stop = (n: number, more: HookEvent = {}) =>
   hook('Stop', { prompt_id: `p${n}`, last_assistant_message: `answer ${n}`, ...more });
 
 /** Hooks of another session, which recover what this one has left. */

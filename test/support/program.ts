@@ -70,6 +70,13 @@ export function homeVariables(home: string): Environment {
   return process.platform === 'win32' ? { HOME: home, USERPROFILE: home } : { HOME: home };
 }
 
+/** A hook's event: its session and variables, and further fields of the payload. */
+export interface HookEvent {
+  readonly session?: string;
+  readonly env?: Environment;
+  readonly [field: string]: unknown;
+}
+
 /** A home and a server of its own, with the program between them. */
 export class Workplace {
   readonly home = mkdtempSync(join(tmpdir(), 'cc-langfuse-'));
@@ -120,6 +127,18 @@ export class Workplace {
   hookAlone(payload: unknown, env: Environment = {}): Promise<Ended> {
     const stdin = typeof payload === 'string' || Buffer.isBuffer(payload) ? payload : JSON.stringify(payload);
     return run(['hook'], { ...this.env, ...env }, stdin);
+  }
+
+  /** Calls a hook alone, of a session that runs in the home, as Claude Code does: it names the session in the environment, too. */
+  callHook(event: string, { session = SESSION, env = {}, ...more }: HookEvent = {}): Promise<Ended> {
+    const payload = {
+      session_id: session,
+      transcript_path: this.transcriptOf(session),
+      cwd: this.home,
+      hook_event_name: event,
+      ...more,
+    };
+    return this.hookAlone(payload, { CLAUDE_CODE_SESSION_ID: session, ...env });
   }
 
   /** Appends the nth turn of a session that runs in the home. */

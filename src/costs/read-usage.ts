@@ -126,17 +126,15 @@ function joinRelatives(memory: Memory, sessions: readonly OpenSession[]): void {
 
 /** Sessions that begin with the same prompt, or that were forked from one another. */
 function findFamilies(memory: Memory, sessions: readonly OpenSession[]): OpenSession[][] {
+  const namesOf = ({ path }: OpenSession) => {
+    const { sessionId, parent, firstPrompt } = memory[path]?.usage ?? {};
+    return [sessionId, parent, firstPrompt].filter((name) => name !== undefined);
+  };
   const families = new Map<string, OpenSession[]>();
   for (const session of sessions) {
-    const { sessionId, parent, firstPrompt } = memory[session.path]?.usage ?? {};
-    const names = [sessionId, parent, firstPrompt].filter((name) => name !== undefined);
-    const related = new Set(names.flatMap((name) => families.get(name) ?? []));
+    const related = new Set(namesOf(session).flatMap((name) => families.get(name) ?? []));
     const family = [...related, session];
-    for (const each of family) {
-      const usage = memory[each.path]?.usage;
-      for (const name of [usage?.sessionId, usage?.parent, usage?.firstPrompt])
-        if (name !== undefined) families.set(name, family);
-    }
+    for (const name of family.flatMap(namesOf)) families.set(name, family);
   }
   return [...new Set(families.values())];
 }

@@ -16,7 +16,7 @@ import {
   type RunIdentity,
 } from '../state/runs.js';
 import type { Places } from '../transcript/file/place.js';
-import { type AgentThread, listTimes, type Prompt, type Turn } from '../transcript/turns/turn.js';
+import { type AgentThread, lineOfEnd, listTimes, type Prompt, type Turn } from '../transcript/turns/turn.js';
 import { LAST_LINES_MS } from './over.js';
 
 type Took = Extract<Fact, { kind: 'took' }>;
@@ -326,10 +326,10 @@ export class RunLookup {
   }
 
   /** Whether the run that holds a turn has sent it to another destination than that of a Stop which names it. */
-  #isSentElsewhere({ prompts, lineNumbers }: Turn, { destination }: RunIdentity): boolean {
-    const { destination: holder = destination } = this.#findRun(prompts[0].offset) ?? {};
+  #isSentElsewhere(turn: Turn, { destination }: RunIdentity): boolean {
+    const { destination: holder = destination } = this.#findRun(turn.prompts[0].offset) ?? {};
     if (holder === undefined || holder === destination) return false;
-    return (lineNumbers.at(-1) ?? 0) <= (this.#options.lineSentTo?.(holder) ?? 0);
+    return lineOfEnd(turn) <= (this.#options.lineSentTo?.(holder) ?? 0);
   }
 
   /** Whether a hook saw a process start after a prompt. What was there by then is not claimed. */

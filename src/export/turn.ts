@@ -11,7 +11,7 @@ import type { Fact } from '../state/facts.js';
 import type { RunIdentity } from '../state/runs.js';
 import type { Places } from '../transcript/file/place.js';
 import type { SettledPart, TurnSoFar } from '../transcript/turns/resume-point.js';
-import { lacksPrompt, NO_SESSION_FACTS, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
+import { lacksPrompt, lineOfEnd, NO_SESSION_FACTS, type Turn, type TurnGroup } from '../transcript/turns/turn.js';
 import type { WhyKept } from './export-request.js';
 import type { KeptTurns } from './kept-turns.js';
 import { type Outbox, type OutboxItem, withStateChanges } from './outbox.js';
@@ -270,10 +270,6 @@ export async function addAgents(
 /** Undefined if the root has images. An image that was not uploaded before may be now. */
 function hashRoot({ line: _, media = [], ...root }: Observation): string | undefined {
   return media.length > 0 ? undefined : createHash('sha256').update(JSON.stringify(root)).digest('hex').slice(0, 16);
-}
-
-function lineOfEnd({ lineNumbers }: Turn): number {
-  return lineNumbers.at(-1) ?? 0;
 }
 
 export function lastLineOf({ turns }: Pick<TurnGroup, 'turns'>): number {

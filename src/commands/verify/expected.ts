@@ -8,7 +8,7 @@ import type { Log } from '../../shared/log.js';
 import { DryRunState } from '../../state/dry-run.js';
 import type { StateStore } from '../../state/store.js';
 import type { SessionOverview } from '../../transcript/sessions/overview.js';
-import type { Turn } from '../../transcript/turns/turn.js';
+import { lineOfEnd, type Turn } from '../../transcript/turns/turn.js';
 
 /** In the order of the report. */
 export const KINDS = ['turn', 'response', 'call', 'subagent', 'event', 'fee'] as const;
@@ -56,7 +56,7 @@ export interface Sending extends Pick<ExportContext, 'destinationId' | 'env' | '
 export async function findContent(session: SessionOverview, sending: Sending): Promise<SessionContent> {
   const { lastLine = 0 } = sending.state.read(session.sessionId, sending.destinationId) ?? {};
   const found = await exportDry(session, sending, { force: true });
-  const isLastSent = found.open.length > 0 && found.open.every((turn) => lastLineOf(turn) <= lastLine);
+  const isLastSent = found.open.length > 0 && found.open.every((turn) => lineOfEnd(turn) <= lastLine);
   const whole = isLastSent ? await exportDry(session, sending, { force: true, includesOpen: true }) : found;
   const { observations, kept, open, problem } = whole;
   return {
@@ -119,7 +119,7 @@ async function exportDry(
         onKept: (turn, why) => {
           const [{ offset: first }] = turn.prompts;
           if (why === 'open') open.set(first, turn);
-          kept.set(`${first} ${lastLineOf(turn)}`, { why, first, tokens: countTokens(turn) });
+          kept.set(`${first} ${lineOfEnd(turn)}`, { why, first, tokens: countTokens(turn) });
         },
       },
     },
@@ -134,10 +134,6 @@ async function exportDry(
 
 /** Whatever is to be said of the transcripts, the hooks have logged. */
 const NO_LOG: Log = { debug() {}, info() {}, warn() {}, error() {}, async flush() {} };
-
-function lastLineOf({ lineNumbers }: Turn): number {
-  return lineNumbers.at(-1) ?? 0;
-}
 
 function countTokens({ responses }: Turn): number {
   return responses.reduce((sum, { usage }) => sum + (countUsage(usage)?.total ?? 0), 0);

@@ -142,7 +142,7 @@ export class Subagents {
     }
   }
 
-  /** Yields agents that no call started, each in a trace of its own, once nobody works on them any more; then the agents of those. */
+  /** Yields agents below no known call, each in its own trace, when nobody works on them any more; then the agents they started. */
   async *unplaced(): AsyncGenerator<OutboxItem[], void, undefined> {
     const { request } = this.#run;
     const legacy = request.includeLegacyFiles ? findLegacyAgentFiles(request.path, request.sessionId) : [];

@@ -59,14 +59,14 @@ function findLastAnswer(responses: readonly Response[], before: unknown): unknow
   let [answer, last] = [before, before];
   for (const response of responses) {
     const own = readAnswer(response);
-    const isPart = isContinuation(response) && typeof last === 'string' && typeof own === 'string';
-    last = isPart ? joinAnswer([`${last}`, own]) : own;
+    const isPart = isContinuation(response);
+    last = isPart && typeof last === 'string' && typeof own === 'string' ? joinAnswer([last, own]) : own;
     answer = last || answer;
   }
   return answer;
 }
 
-/** Joins the parts of an answer; undefined if none of them has a text. */
+/** Joins the parts of an answer. Returns undefined if all parts are empty. */
 export function joinAnswer(parts: readonly (string | undefined)[]): string | undefined {
   return parts.filter((part) => part).join('\n') || undefined;
 }

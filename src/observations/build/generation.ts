@@ -69,7 +69,7 @@ function buildGeneration(response: Response, id: string, context: BuildContext):
   });
 }
 
-/** Lists a generation for each advisor that a response asked: another model, which the API itself runs. What it said is the call's result. */
+/** Lists a generation for each advisor that a response asked. The API runs this other model, and its advice is the call's result. */
 function listAdvisors(response: Response, generation: string, context: BuildContext): UnbuiltObservation[] {
   const { usage, calls, firstBlockAt, lastBlockAt, lastLine: line } = response;
   const answered = calls.filter(({ name, result }) => name === 'advisor' && !result?.isError);

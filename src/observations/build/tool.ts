@@ -47,7 +47,7 @@ function buildOutput(content: unknown, context: BuildContext): unknown {
   if (!Array.isArray(blocks)) return blocks ?? null;
   const shown = buildContent(extractParts(blocks), context);
   // As the whole output, a reference is drawn; as the only part of a list it is not.
-  return shown.length === 1 ? shown[0] : shown;
+  return Array.isArray(shown) && shown.length === 1 ? shown[0] : shown;
 }
 
 /** Says in one line what a call does; for an unknown tool, the names of its arguments. */

@@ -18,7 +18,7 @@ export class MediaPart {
     this.media = { ...media, reference };
   }
 
-  /** What Langfuse draws, in a message and as a whole output: an image, or a tile for a document. Any other shape makes a message a table. */
+  /** Langfuse draws a bare reference in a message, or as a whole output. A part of any other shape turns the message into a table. */
   get value(): Json {
     return this.media.reference;
   }

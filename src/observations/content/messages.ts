@@ -77,7 +77,7 @@ export function buildOutputMessage(
   };
 }
 
-/** What a response tells whoever has asked: its text, or what it has handed over with the call that ended the turn. */
+/** Returns the answer of a response: the data of the call that ended the turn, or else the text. */
 export function readAnswer(response: Pick<Response, 'blocks' | 'calls'>): unknown {
   const call = findEndingCall(response);
   if (call?.name === 'StructuredOutput') return call.input;

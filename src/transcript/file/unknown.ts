@@ -3,11 +3,10 @@ import { type Line, parseLine } from './line.js';
 import type { SourceLine } from './reader.js';
 import { findUnknownFields, listNames, shortName } from './unknown-fields.js';
 
-const LINES =
-  listNames(`agent-color agent-name agent-setting ai-title api-request-blob api-request-resumed api-request-shape atis-latch
-  bridge-session content-replacement continued-in cost-state custom-title data-flow-incomplete file-history-delta
-  file-history-snapshot fork-context-ref frame-link isolation-latch last-prompt mode permission-mode pr-link progress
-  queue-operation relocated session-owner summary tools-used worktree-state`);
+const LINES = listNames(`agent-color agent-name agent-setting ai-title api-request-blob api-request-resumed
+  api-request-shape atis-latch bridge-session content-replacement continued-in cost-state custom-title
+  data-flow-incomplete file-history-delta file-history-snapshot fork-context-ref frame-link isolation-latch last-prompt
+  mode permission-mode pr-link progress queue-operation relocated session-owner summary tools-used worktree-state`);
 const ATTACHMENTS = listNames(`agent_listing_delta auto_mode budget_usd command_permissions companion_intro date
   date_change deferred_tools_delta deferred_tools_record edited_text_file environment file goal_status
   hook_additional_context hook_blocking_error hook_deferred_tool hook_non_blocking_error hook_stopped_continuation

@@ -37,6 +37,10 @@ export interface Turn {
   readonly end: number;
 }
 
+export function lineOfEnd({ lineNumbers }: Pick<Turn, 'lineNumbers'>): number {
+  return lineNumbers.at(-1) ?? 0;
+}
+
 /** When each part of a turn was written, as far as it is in memory. */
 export function listTimes({ prompts, responses, notes, sidechains }: Turn): number[] {
   return [
@@ -91,7 +95,7 @@ export interface PromptContext
     UserFields,
     'promptId' | 'cwd' | 'gitBranch' | 'version' | 'slug' | 'permissionMode' | 'entrypoint' | 'sessionKind'
   > {
-  /** `human`, `command` or `bash` for prompts by people and programs, or `accepted-plan`; otherwise their source as the line names it. */
+  /** `human`, `command` or `bash` for prompts by people and programs, `accepted-plan`, or else the source that the line names. */
   readonly trigger: string;
   /** What was selected or open in the editor, by kind. */
   readonly ide: { readonly [kind: string]: string } | undefined;
@@ -145,7 +149,7 @@ export function isContinuation({ answered }: Pick<Response, 'answered'>): boolea
   return answered.some((message) => message.role === 'user' && message.continuesAnswer);
 }
 
-/** Up to this version a response can be written before it has ended: without a stop reason, and with the output tokens of its start. */
+/** Up to this version a response can be written before it ends: without a stop reason, and with its first count of output tokens. */
 export const LAST_UNDER_REPORTING = '2.1.97';
 
 /** Whether a response may have used more output tokens than its lines say. */

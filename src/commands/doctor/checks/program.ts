@@ -55,7 +55,7 @@ function findLastSession(folder: string) {
     .find((session) => session?.version !== undefined);
 }
 
-/** Names what Claude Code writes and this version does not know, without any content: a bug report can have it as it is. */
+/** Names the types and fields that this version does not know. It shows no content, so it can be pasted into a bug report. */
 function checkTranscripts({ shell }: SettingsInForce): Finding[] {
   const paths = listNewestTranscripts(claudeFolder(shell)).slice(0, TRANSCRIPTS_READ);
   const counts = new UnknownCounts();

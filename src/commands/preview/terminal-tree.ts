@@ -5,6 +5,8 @@ import type { TokenKind } from '../../transcript/file/token-kinds.js';
 import {
   describeCost,
   describeDuration,
+  describeOutcome,
+  describeTime,
   describeTurns,
   describeWholeDuration,
   messagesToText,
@@ -98,7 +100,9 @@ function renderName({ observation, depth, hasNext }: Branch, width: number): str
   const rails = depth === 0 ? '' : `${drawRails(hasNext.slice(1, -1))}${hasNext.at(-1) ? '├─ ' : '└─ '}`;
   // Turns and models are recognised by their names alone.
   const kind = depth === 0 || type === 'generation' ? '' : `${type} `;
-  const text = `${MARKS[level]}${kind}${toOneLine(name)} ${toOneLine(summarize(observation))}`;
+  const outcome = depth === 0 ? '' : describeOutcome(observation);
+  const about = `${outcome === '' ? '' : `(${outcome}) `}${summarize(observation)}`;
+  const text = `${MARKS[level]}${kind}${toOneLine(name)} ${toOneLine(about)}`;
   const shown = fitColumn(text, Math.max(1, width - rails.length));
   const usual = depth === 0 ? 'bold' : [];
   return `${style('dim', rails)}${style(level === 'DEFAULT' ? usual : LEVEL_COLOURS[level], shown)} `;
@@ -120,7 +124,10 @@ function renderConversation(turn: ShownTurn, root: ShownObservation, rails: stri
     assistant: messagesToText(root.output),
     tokens: tokens.map((each) => `${formatCount(each.tokens)} ${TOKEN_WORDS[each.kind]}`).join(' · '),
     cost: turn.dollars === undefined ? '' : formatDollars(turn.dollars),
-    time: whole === '' ? '' : `${describeDuration(turn)}, ${whole}`,
+    time: [describeTime(root), whole === '' ? '' : `${describeDuration(turn)} until the answer, ${whole}`]
+      .filter((part) => part !== '')
+      .join('; '),
+    work: describeOutcome(root),
   };
   return Object.entries(lines)
     .filter(([, text]) => text !== '')

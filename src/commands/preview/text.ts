@@ -28,6 +28,32 @@ export function describeWholeDuration(turn: ShownTurn): string {
   return whole === describeDuration(turn) ? '' : `${whole} with background agents`;
 }
 
+const WAITED_FOR = { model_ms: 'model', tool_ms: 'tools', person_ms: 'people', hook_ms: 'hooks', other_ms: 'else' };
+
+/** `1.2s model, 0.4s tools`: where the time of a turn went. */
+export function describeTime({ metadata }: ShownObservation): string {
+  const parts = Object.entries(WAITED_FOR).flatMap(([key, name]) => {
+    const ms = metadata[key];
+    return typeof ms === 'number' ? [`${formatElapsed(ms)} ${name}`] : [];
+  });
+  return parts.join(', ');
+}
+
+/** `+3 −1, commit 1a2b3c4`: what came of a turn or of a call, if anything did. */
+export function describeOutcome({ metadata }: ShownObservation): string {
+  const { lines_added, lines_removed, commit_sha, commits, pushed_branch, pr_number, pr_action, pr } = metadata;
+  const shas = Array.isArray(commits) ? commits : [commit_sha];
+  const hasLines = lines_added !== undefined || lines_removed !== undefined;
+  const parts = [
+    hasLines && `+${lines_added ?? 0} −${lines_removed ?? 0}`,
+    ...shas.map((sha) => typeof sha === 'string' && `commit ${sha}`),
+    typeof pushed_branch === 'string' && `pushed ${pushed_branch}`,
+    pr_number !== undefined && `PR #${pr_number} ${pr_action ?? ''}`.trim(),
+    typeof pr === 'string' && pr,
+  ];
+  return parts.filter((part) => part !== false).join(', ');
+}
+
 /** Says in one line what an observation is about, if its name does not. */
 export function summarize({ type, input, output, metadata }: ShownObservation): string {
   if (typeof metadata.summary === 'string') return metadata.summary;

@@ -10,7 +10,7 @@ import { buildUserMessage } from '../content/messages.js';
 import type { ContentSettings, Observation, ObservationDraft, Trace } from '../model.js';
 import { listNote } from './compaction.js';
 import { BROKEN_OFF, determineEnding } from './ending.js';
-import { addFigures, NO_FIGURES } from './figures.js';
+import { addFigures, describeFigures, NO_FIGURES } from './figures.js';
 import { listGenerationWithTools } from './generation.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation, type Selection, type UnbuiltObservation } from './observation.js';
@@ -119,7 +119,8 @@ export function planAgent(
   earlier = NO_FIGURES,
 ): AgentPlan {
   const last = turns.at(-1) ?? turns[0];
-  const { calls, failedCalls, apiErrors, answer, endTime, lacksOutputTokens } = turns.reduce(addFigures, earlier);
+  const figures = turns.reduce(addFigures, earlier);
+  const { calls, failedCalls, apiErrors, answer, endTime, lacksOutputTokens } = figures;
   const { outcome, words, ...status } = determineEnding(last, earlier);
   const startTime = turns[0].prompts[0].at;
   const root = buildObservation(context, {
@@ -138,6 +139,7 @@ export function planAgent(
       tool_count: calls,
       error_count: failedCalls + apiErrors,
       output_tokens_uncertain: lacksOutputTokens || undefined,
+      ...describeFigures(figures, Math.max(startTime, endTime) - startTime),
     }),
     ...status,
     line: last.lineNumbers.at(-1) ?? last.prompts[0].line,

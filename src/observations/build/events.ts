@@ -47,8 +47,10 @@ const PASSED_ON = describeAction('Passed on to the model.');
 function describeEvent(note: Note, settings: ContentSettings): EventDescription | undefined {
   switch (note.kind) {
     case 'compaction': {
-      const { trigger, preTokens } = note.fields.compactMetadata ?? {};
-      const size = preTokens === undefined ? '' : `, which had ${preTokens.toLocaleString('en-US')} tokens`;
+      const { trigger, preTokens, postTokens } = note.fields.compactMetadata ?? {};
+      const [before, after] = [preTokens, postTokens].map((tokens) => tokens?.toLocaleString('en-US'));
+      const left = after === undefined ? '' : `, and has ${after} now`;
+      const size = before === undefined ? '' : `, which had ${before} tokens${left}`;
       return {
         name: 'compaction',
         input: [describeRequest(`Compact the conversation${trigger ? ` (${trigger})` : ''}.`)],
@@ -56,6 +58,7 @@ function describeEvent(note: Note, settings: ContentSettings): EventDescription 
         metadata: {
           compaction_trigger: trigger,
           tokens_before: preTokens,
+          tokens_after: postTokens,
           input_tokens: note.cost?.tokens.input,
           output_tokens: note.cost?.tokens.output,
           cache_read_tokens: note.cost?.tokens.cacheRead,

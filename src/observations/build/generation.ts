@@ -6,6 +6,7 @@ import type { Observation, Usage } from '../model.js';
 import { deriveSpanId } from './ids.js';
 import { nameModel } from './model-name.js';
 import { type BuildContext, buildObservation, type UnbuiltObservation } from './observation.js';
+import { startOf } from './time-spent.js';
 import { buildTool, findLastLine } from './tool.js';
 import { listWebSearchFee } from './web-search.js';
 
@@ -27,7 +28,7 @@ export function listGenerationWithTools(response: Response, context: BuildContex
 
 function buildGeneration(response: Response, id: string, context: BuildContext): Observation {
   const { request, usage: counts, firstBlockAt, firstBlockStartedAt } = response;
-  const startTime = Math.min(request?.at ?? response.answeredAt ?? firstBlockAt, firstBlockAt);
+  const startTime = startOf(response);
   const isStartKnown =
     firstBlockStartedAt !== undefined && firstBlockStartedAt >= startTime && firstBlockStartedAt <= firstBlockAt;
   const model = response.model && nameModel(response.model);

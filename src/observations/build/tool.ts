@@ -4,8 +4,11 @@ import { findTextArgument, type ToolCall } from '../../transcript/turns/turn.js'
 import { buildContent } from '../content/media.js';
 import { sanitizeText } from '../content/sanitize.js';
 import type { Observation } from '../model.js';
+import { buildDiff, countChanges } from './changes.js';
+import { describeGit } from './git.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation } from './observation.js';
+import { describePermission, findWait } from './permission.js';
 
 const SUMMARY_CHARS = 200;
 
@@ -19,12 +22,18 @@ export function buildTool(call: ToolCall, index: number, parentId: string, conte
     startTime: at,
     endTime: Math.max(at, result?.at ?? at),
     input: input ?? null,
-    output: result === undefined ? null : buildOutput(result.content, context),
+    output: result === undefined ? null : buildOutput(call, result.content, context),
     metadata: {
       tool_name: name,
       tool_id: id,
+      permission: describePermission(call),
       denied: result?.denied,
+      waited_ms: findWait(call),
       input_changed_by: call.changed?.by,
+      input_changed: call.changed && listChangedNames(call.changed.asked, input),
+      exit_code: findExitCode(call),
+      ...describeChanges(call),
+      ...describeGit(call),
       stored_path: result?.details?.persistedOutputPath,
       stored_size: result?.details?.persistedOutputSize,
       // Version 4 shows the last key first.
@@ -41,7 +50,30 @@ export function findLastLine({ line, result }: ToolCall): number {
   return Math.max(line, result?.line ?? line);
 }
 
-function buildOutput(content: unknown, context: BuildContext): unknown {
+/** How many files and lines it changed, if any. */
+function describeChanges(call: ToolCall) {
+  const { files, added, removed } = countChanges(call);
+  return files === 0 ? {} : { files_changed: files, lines_added: added, lines_removed: removed };
+}
+
+/** The exit code of a command that failed. The others need not have ended with 0: `grep` ends with 1 if it finds nothing. */
+function findExitCode({ result }: ToolCall): number | undefined {
+  const [, code] = (result?.isError && /^Exit code (\d{1,10})\b/.exec(extractText(result.content))) || [];
+  return code === undefined ? undefined : Number(code);
+}
+
+/** The names of the arguments that a hook has changed. */
+function listChangedNames(asked: unknown, input: unknown): string {
+  const [before, after] = [asked, input].map((value) => (isRecord(value) ? value : {}));
+  const names = Object.keys({ ...before, ...after });
+  return names.filter((name) => JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name])).join(', ');
+}
+
+function buildOutput(call: ToolCall, content: unknown, context: BuildContext): unknown {
+  if (typeof content === 'string') {
+    const diff = buildDiff(call, context.redact);
+    return diff === undefined ? content : `${content}\n\n${diff}`;
+  }
   // A result may be a single block, such as a document.
   const blocks = isRecord(content) && typeof content.type === 'string' ? [content] : content;
   if (!Array.isArray(blocks)) return blocks ?? null;

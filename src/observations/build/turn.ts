@@ -19,11 +19,11 @@ export function buildTurn(
   earlier = NO_FIGURES,
 ): AgentTree {
   const { titles, pullRequest: pr } = turn.session;
-  const own = { session_title: findTitle(titles), pr, continued_in_session: turn.continuedIn };
+  const own = { session_title: findTitle(titles), continued_in_session: turn.continuedIn };
   const { parts, root } = planAgent(
     [turn],
     { parentId: trace.parentId, name: `Turn ${turn.number}` },
-    (figures) => ({ ...figures, ...own }),
+    (figures) => ({ ...figures, ...own, pr: figures.pr ?? pr }),
     turnContext(turn, options, trace),
     earlier,
   );

@@ -47,7 +47,23 @@ export const OtherFields = z.object({
 export type OtherFields = z.infer<typeof OtherFields>;
 
 /** One place of a change to a file, with the lines as in a unified diff. */
-const Patch = optional(z.array(z.object({ lines: optional(z.array(z.string())) })));
+const Hunk = z.object({
+  oldStart: number,
+  oldLines: number,
+  newStart: number,
+  newLines: number,
+  lines: optional(z.array(z.string())),
+});
+export type Hunk = z.infer<typeof Hunk>;
+const Patch = optional(z.array(Hunk));
+
+/** What a command did with git, as far as Claude Code recognizes it. */
+const GitOperation = z.object({
+  commit: optional(z.object({ sha: text, kind: source, branch: text })),
+  push: optional(z.object({ branch: text })),
+  pr: optional(z.object({ number, url: text, action: source })),
+});
+export type GitOperation = z.infer<typeof GitOperation>;
 
 /** What a tool's result says in addition to what the model sees. For a failure it may be just a text. */
 const ToolUseResult = z.object({
@@ -68,10 +84,24 @@ const ToolUseResult = z.object({
   persistedOutputPath: text,
   persistedOutputSize: number,
   type: text,
+  filePath: text,
   structuredPatch: Patch,
-  bashEditDiff: optional(z.object({ files: optional(z.array(z.object({ hunks: Patch }))) })),
+  bashEditDiff: optional(z.object({ files: optional(z.array(z.object({ filePath: text, hunks: Patch }))) })),
+  gitOperation: optional(GitOperation),
+  durationMs: number,
+  durationSeconds: number,
 });
 export type ToolUseResult = z.infer<typeof ToolUseResult>;
+
+/** Who allowed or refused a call, and why. */
+const PermissionDecision = z.object({
+  decision: source,
+  source,
+  reasonType: source,
+  ruleSource: source,
+  grantScope: source,
+});
+export type PermissionDecision = z.infer<typeof PermissionDecision>;
 
 export const UserFields = z.object({
   ...envelope,
@@ -88,6 +118,7 @@ export const UserFields = z.object({
   entrypoint: text,
   sessionKind: source,
   toolDenialKind: text,
+  permissionDecision: optional(PermissionDecision),
   toolEndsTurn: flag,
   planContent: text,
   toolUseResult: optional(z.union([z.string(), ToolUseResult])),
@@ -134,7 +165,8 @@ export const SystemFields = z.object({
   subtype: text,
   content: anything,
   logicalParentUuid: text,
-  compactMetadata: optional(z.object({ trigger: text, preTokens: number, durationMs: number })),
+  compactMetadata: optional(z.object({ trigger: text, preTokens: number, postTokens: number, durationMs: number })),
+  hookInfos: optional(z.array(z.object({ durationMs: number }))),
   error: optional(z.object({ formatted: text })),
   retryInMs: number,
   retryAttempt: number,
@@ -161,6 +193,7 @@ export const AttachmentFields = z.object({
       toolUseID: text,
       message: text,
       stdout: text,
+      durationMs: number,
       blockingError: optional(z.object({ blockingError: text })),
     }),
   ),

@@ -11,6 +11,7 @@ export const READ_ATTACHMENTS = [
   'max_turns_reached',
   'hook_additional_context',
   'hook_blocking_error',
+  'hook_non_blocking_error',
   'hook_success',
   'hook_stopped_continuation',
 ] as const;

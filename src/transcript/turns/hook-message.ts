@@ -1,7 +1,8 @@
 import { parseJson } from '../../shared/json.js';
+import type { ChainLine } from '../file/line.js';
 import { type AttachmentFields, HookOutput } from '../file/schema.js';
 import type { ReadAttachment } from '../file/skipped-line.js';
-import type { NoteContent } from './turn.js';
+import type { HookRun, NoteContent } from './turn.js';
 
 /** What a tool ran with instead of what the model asked for. */
 export interface ChangedInput {
@@ -45,4 +46,19 @@ export function parseHookMessage(
     default:
       return undefined;
   }
+}
+
+/** How long a hook of the user ran. One that says nothing leaves no line, except at a Stop: its hooks run at the same time. */
+export function parseHookRun(line: ChainLine): HookRun | undefined {
+  const { location, at } = line;
+  if (at === undefined) return undefined;
+  const run = (name: string, ms: number | undefined) =>
+    ms !== undefined && ms >= 0 ? { name, line: location.number, at, ms } : undefined;
+  if (line.kind === 'system') {
+    const times = (line.fields.hookInfos ?? []).flatMap(({ durationMs }) => durationMs ?? []);
+    return times.length > 0 ? run('Stop', Math.max(...times)) : undefined;
+  }
+  if (line.kind !== 'attachment') return undefined;
+  const { hookEvent, hookName, durationMs } = line.fields.attachment ?? {};
+  return hookEvent === 'Stop' || hookName === undefined ? undefined : run(hookName, durationMs);
 }

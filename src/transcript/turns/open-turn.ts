@@ -235,6 +235,7 @@ export class OpenTurn {
       prompts: [first, ...more],
       responses,
       notes: this.#content.notes.all,
+      hooks: this.#content.hooks.filter(({ line }) => line > first.line && line < (this.#lineNumbers.at(-1) ?? 0)),
       sidechains,
       copied: first.copied || (this.#content.hasCopiedResponse && responses.length === 0),
       lineNumbers: [...this.#lineNumbers],
@@ -255,8 +256,9 @@ export class OpenTurn {
     const session = addResponses(this.#thread.session, responses);
     const whole = this.toTurn([]);
     const notes = whole.notes.filter((note) => note.line < line);
+    const hooks = whole.hooks.filter((hook) => hook.line < line);
     const lineNumbers = this.#lineNumbers.filter((number) => number < line);
-    const part = { ...whole, responses, notes, lineNumbers, end: offset };
+    const part = { ...whole, responses, notes, hooks, lineNumbers, end: offset };
     return { turn: part, drop: () => this.#drop(part, session, this.#content.firstResponse ?? to, to) };
   }
 
@@ -280,7 +282,7 @@ export class OpenTurn {
     this.#thread.session = session;
     this.#thread.forgetRequestsBefore(lastStart);
     this.#content.responses.dropSettled();
-    this.#content.notes.dropBefore(to.line);
+    this.#content.dropNotesBefore(to.line);
     this.#lineNumbers = [...lineNumbers.slice(0, 1), ...this.#lineNumbers.filter((line) => line >= to.line)];
     return {
       key,
@@ -309,7 +311,7 @@ export class OpenTurn {
       else if (line.kind !== 'other' && line.kind !== 'unreadable') this.add(classifyLine(line), line);
     }
     this.#content.messages.lastAt = point.lastMessageAt;
-    this.#content.notes.dropBefore(point.to.line);
+    this.#content.dropNotesBefore(point.to.line);
     this.#thread.session = point.session;
     this.#session = point.session;
     this.#thread.lastTime = point.lastTime;

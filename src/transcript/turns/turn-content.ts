@@ -2,12 +2,13 @@ import { extractText, type MediaBlock, parseBlocks } from '../file/content.js';
 import type { AssistantLine, AttachmentLine, ChainLine, UserLine } from '../file/line.js';
 import type { Position } from '../file/reader.js';
 import type { ClassifiedLine, ConversationLine } from './classify-line.js';
+import { parseHookRun } from './hook-message.js';
 import { OpenNotes } from './open-notes.js';
 import { asCommand, type OpenPrompt, openPrompt } from './prompt.js';
 import { ResponseCollector } from './responses.js';
 import { addNote } from './session-facts.js';
 import type { ThreadContext } from './thread-context.js';
-import type { AnsweredMessage, Note, NoteContent } from './turn.js';
+import type { AnsweredMessage, HookRun, Note, NoteContent } from './turn.js';
 import { WaitingMessages } from './waiting-messages.js';
 
 /** What the lines of a turn contain that is still open: prompts, responses, notes, and what the model has not answered yet. */
@@ -16,6 +17,7 @@ export class TurnContent {
   readonly responses: ResponseCollector;
   readonly notes: OpenNotes;
   readonly messages = new WaitingMessages();
+  hooks: HookRun[] = [];
   /** The time that lines without one take from the lines before the turn; undefined if none of them needs it. */
   inheritedTime: number | undefined;
   hasCopiedResponse = false;
@@ -46,9 +48,16 @@ export class TurnContent {
     this.messages.lastAt = prompts.at(-1)?.at;
   }
 
+  dropNotesBefore(line: number): void {
+    this.notes.dropBefore(line);
+    this.hooks = this.hooks.filter((hook) => hook.line >= line);
+  }
+
   /** Adds what a line of the turn says. Returns whether the line becomes part of the turn. */
   add(classified: ClassifiedLine, line: ConversationLine): boolean {
     if (line.kind === 'user' && classified.role !== 'meta') this.responses.endRun();
+    const hook = parseHookRun(line);
+    if (hook) this.hooks.push(hook);
     switch (classified.role) {
       case 'response':
         return this.#addResponse(classified.line);
@@ -102,10 +111,11 @@ export class TurnContent {
   #addToolResults(line: UserLine): boolean {
     const at = this.#timeOf(line);
     const { toolUseResult, toolDenialKind: denied, toolEndsTurn: endsTurn, promptId } = line.fields;
+    const { permissionDecision: permission } = line.fields;
     // Some failures are reported only next to the result, as a text.
     const isFailure = typeof toolUseResult === 'string' && toolUseResult.startsWith('Error: ');
     const details = typeof toolUseResult === 'object' ? toolUseResult : undefined;
-    const shared = { denied, endsTurn, details, line: line.location.number, at };
+    const shared = { denied, permission, endsTurn, details, line: line.location.number, at };
     // A process that resumes a session takes a call without a result to be interrupted, even if it still runs in another one.
     const isAssumed = this.prompts.every(
       ({ context: { promptId: id } }) => id !== undefined && id !== (promptId ?? id),

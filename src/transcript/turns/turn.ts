@@ -2,7 +2,14 @@ import { isRecord } from '../../shared/json.js';
 import { isOlder } from '../../shared/version.js';
 import type { Block, MediaBlock } from '../file/content.js';
 import type { Position } from '../file/reader.js';
-import type { RequestFields, SystemFields, TokenCounts, ToolUseResult, UserFields } from '../file/schema.js';
+import type {
+  PermissionDecision,
+  RequestFields,
+  SystemFields,
+  TokenCounts,
+  ToolUseResult,
+  UserFields,
+} from '../file/schema.js';
 import { NO_TOKENS, type Tokens } from '../file/token-kinds.js';
 
 /** A prompt and everything that Claude Code did to answer it. Lines are given by number, times in ms since 1970. */
@@ -27,6 +34,8 @@ export interface Turn {
   readonly prompts: readonly [Prompt, ...Prompt[]];
   readonly responses: readonly Response[];
   readonly notes: readonly Note[];
+  /** Those that ran before its last line. */
+  readonly hooks: readonly HookRun[];
   /** What subagents did, if they wrote it into the file of the main thread (1.0). */
   readonly sidechains: readonly AgentThread[];
   /** History copied from another session: the turn is numbered here, but exported there. */
@@ -197,6 +206,8 @@ export interface ToolResult {
   readonly isError: boolean;
   /** Why the call was refused, if it was. */
   readonly denied: string | undefined;
+  /** Who decided about it (since 2.1.326). */
+  readonly permission?: PermissionDecision | undefined;
   /** Whether the model is not asked again, since the call has handed over its answer. */
   readonly endsTurn?: boolean | undefined;
   /** What the line says in addition to the content, such as which agent the call started. */
@@ -230,6 +241,15 @@ export type NoteContent =
   /** Claude Code asked again because the answer was empty. */
   | { readonly kind: 'nudge'; readonly content: string }
   | { readonly kind: 'api-error'; readonly content: string; readonly status: number | undefined };
+
+/** A hook of the user that said something, or those of a Stop together. */
+export interface HookRun {
+  /** Its event and, if that is about a tool, the tool. */
+  readonly name: string;
+  readonly line: number;
+  readonly at: number;
+  readonly ms: number;
+}
 
 /** A hook that the user has configured. */
 interface Hook {

@@ -214,7 +214,14 @@ describe('the trace of a turn', () => {
 
   test('has counts, ids and model parameters in its metadata', () => {
     const [root, first, tool] = build(LOOP);
-    expect(root?.metadata).toEqual({ outcome: 'completed', tool_count: 1, error_count: 0 });
+    expect(root?.metadata).toEqual({
+      outcome: 'completed',
+      tool_count: 1,
+      error_count: 0,
+      model_ms: 5_000,
+      tool_ms: 2_000,
+      other_ms: 1_000,
+    });
     expect(first?.metadata).toEqual({ tool_count: 1, message_id: 'm1', request_id: 'r1' });
     expect(first?.modelParameters).toEqual({ max_tokens: 32_000, thinking: 'adaptive', effort: 'high' });
     expect(tool?.metadata).toEqual({ tool_name: 'Read', tool_id: 't1', summary: 'path' });

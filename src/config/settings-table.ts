@@ -93,6 +93,13 @@ export const SETTINGS = {
     default: '',
     ofProject: 'installed',
   },
+  CC_LANGFUSE_OTLP_SEMCONV: {
+    kind: 'destination',
+    help: "`gen_ai` adds the attributes of OpenTelemetry's conventions for generative AI to what the Collector gets, for other backends than Langfuse.",
+    schema: formats.oneOf('none', 'gen_ai'),
+    default: 'none',
+    ofProject: 'installed',
+  },
   CC_LANGFUSE_CAPTURE: {
     kind: 'restricts',
     help: 'How much is sent: `full`, `no_tool_io` (without the inputs and outputs of tools) or `metadata` (no content).',

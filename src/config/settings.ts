@@ -60,6 +60,8 @@ export interface CollectorConfig {
   readonly kind: 'collector';
   readonly url: URL;
   readonly headers: SettingValues['CC_LANGFUSE_OTLP_HEADERS'];
+  /** Conventions that the spans follow besides Langfuse's own attributes. */
+  readonly semconv: SettingValues['CC_LANGFUSE_OTLP_SEMCONV'];
 }
 
 /** What a kind of destination has a place for, besides observations. */
@@ -147,9 +149,9 @@ function parseSettings(env: NodeJS.ProcessEnv) {
 
 /** With a malformed URL or header nothing is sent: the default would be another server, or another account there. */
 function findDestination(values: SettingValues, bad: ReadonlySet<SettingName>): DestinationConfig | undefined {
-  const { CC_LANGFUSE_OTLP_URL: url, CC_LANGFUSE_OTLP_HEADERS: headers } = values;
+  const { CC_LANGFUSE_OTLP_URL: url, CC_LANGFUSE_OTLP_HEADERS: headers, CC_LANGFUSE_OTLP_SEMCONV: semconv } = values;
   if (bad.has('CC_LANGFUSE_OTLP_URL')) return undefined;
-  if (url) return bad.has('CC_LANGFUSE_OTLP_HEADERS') ? undefined : { kind: 'collector', url, headers };
+  if (url) return bad.has('CC_LANGFUSE_OTLP_HEADERS') ? undefined : { kind: 'collector', url, headers, semconv };
   const { LANGFUSE_PUBLIC_KEY: publicKey, LANGFUSE_BASE_URL: baseUrl, CC_LANGFUSE_TRANSPORT: transport } = values;
   const { CC_LANGFUSE_SECRET_KEY_COMMAND: command, CC_LANGFUSE_HEADERS: gatewayHeaders } = values;
   const secretKey = values.LANGFUSE_SECRET_KEY ?? (command === undefined ? undefined : runOnce(command));
@@ -199,6 +201,8 @@ function* findContradictions(values: SettingValues, bad: ReadonlySet<SettingName
     yield useless('CC_LANGFUSE_SECRET_KEY_COMMAND', 'is not run, because LANGFUSE_SECRET_KEY is set');
   if (Object.keys(values.CC_LANGFUSE_OTLP_HEADERS).length > 0)
     yield useless('CC_LANGFUSE_OTLP_HEADERS', 'has no effect without CC_LANGFUSE_OTLP_URL');
+  if (values.CC_LANGFUSE_OTLP_SEMCONV !== 'none')
+    yield useless('CC_LANGFUSE_OTLP_SEMCONV', 'has no effect without CC_LANGFUSE_OTLP_URL');
 }
 
 /** Loads the module that checks the user's own rules only if there are any: few users have some. */

@@ -1,12 +1,14 @@
 import type { CollectorConfig } from '../config/settings.js';
+import { encodeGenAiSpan } from './otlp/gen-ai.js';
 import type { OtlpEndpoint } from './otlp/otlp-transport.js';
 import { postSpans } from './otlp/otlp-transport.js';
 import { Sender } from './sender.js';
 import { hashId, type Target } from './target.js';
+import type { Transport } from './transport.js';
 
 /** An OpenTelemetry Collector: it accepts spans, but neither media nor scores. */
 export function collectorTarget(config: CollectorConfig): Target {
-  const { url, headers } = config;
+  const { url, headers, semconv } = config;
   const endpoint: OtlpEndpoint = {
     url,
     readHeaders: async () => headers,
@@ -23,11 +25,11 @@ export function collectorTarget(config: CollectorConfig): Target {
     url,
     settings: { url: 'CC_LANGFUSE_OTLP_URL', credentials: 'CC_LANGFUSE_OTLP_HEADERS' },
     account: { url: url.href, headers },
-    open: (http) =>
-      new Sender({ post: (outgoing, limits) => postSpans(outgoing, endpoint, http, limits) }, http, {
-        host: url.host,
-        describeRefusal,
-      }),
+    open: (http) => {
+      const post: Transport['post'] = (outgoing, limits) => postSpans(outgoing, endpoint, http, limits);
+      const encodeSpan = semconv === 'gen_ai' ? encodeGenAiSpan : undefined;
+      return new Sender({ post, encodeSpan }, http, { host: url.host, describeRefusal });
+    },
     probe: (http, limits) => postSpans([], endpoint, http, limits),
   };
 }

@@ -44,7 +44,7 @@ export class Sender implements Destination {
   }
 
   encode(observation: Observation): Outgoing {
-    const json = encodeSpan(observation);
+    const json = (this.#transport.encodeSpan ?? encodeSpan)(observation);
     return this.#transport.needsObservations ? { json, observation } : { json };
   }
 

@@ -1,3 +1,4 @@
+import type { Observation } from '../observations/model.js';
 import type { Limits, Outgoing, Rejected } from './destination.js';
 import { isSuccess } from './http/client.js';
 
@@ -21,6 +22,8 @@ export function isAccepted({ status, problem }: Reply): boolean {
 export interface Transport {
   /** Whether what is sent must keep its observation, since the protocol has a form of its own for it. */
   readonly needsObservations?: boolean;
+  /** Encodes an observation as a span, if not with Langfuse's attributes alone. */
+  readonly encodeSpan?: ((observation: Observation) => string) | undefined;
   /** Sends one request; throws if there was no response in time. */
   post(outgoing: readonly Outgoing[], limits: Limits): Promise<Reply>;
 }

@@ -43,6 +43,7 @@ const EFFECTS: {
   CC_LANGFUSE_TRANSPORT: [KEYS, 'otlp'],
   CC_LANGFUSE_OTLP_URL: [KEYS, 'http://collector:4318'],
   CC_LANGFUSE_OTLP_HEADERS: [{ CC_LANGFUSE_OTLP_URL: 'http://collector:4318' }, 'a=b'],
+  CC_LANGFUSE_OTLP_SEMCONV: [{ CC_LANGFUSE_OTLP_URL: 'http://collector:4318' }, 'gen_ai'],
   CC_LANGFUSE_CAPTURE: [KEYS, 'no_tool_io'],
   CC_LANGFUSE_REDACT: [KEYS, 'false'],
   CC_LANGFUSE_REDACT_EXTRA: [KEYS, '[{"pattern":"CUST"}]'],

@@ -323,7 +323,7 @@ describe('readSettings', () => {
   describe('for a Collector', () => {
     const URL_NAME = 'CC_LANGFUSE_OTLP_URL';
     const HEADERS_NAME = 'CC_LANGFUSE_OTLP_HEADERS';
-    const at = (url: string, headers = {}) => ({ kind: 'collector', url: new URL(url), headers });
+    const at = (url: string, headers = {}) => ({ kind: 'collector', url: new URL(url), headers, semconv: 'none' });
 
     test('needs no keys, and prefers it to Langfuse if there are some', async () => {
       for (const keys of [{}, KEYS]) {
@@ -373,6 +373,17 @@ describe('readSettings', () => {
         expect(problems).toEqual([`${HEADERS_NAME}: expected name=value,name=value with percent-encoded values`]);
       },
     );
+
+    test('follows other conventions, too, only if it is asked for', async () => {
+      const env = { [URL_NAME]: 'http://c:4318', CC_LANGFUSE_OTLP_SEMCONV: 'GEN_AI' };
+      expect(await readSettings(env)).toMatchObject({ destination: { semconv: 'gen_ai' }, problems: [] });
+      expect(await readSettings({ ...env, CC_LANGFUSE_OTLP_SEMCONV: 'openinference' })).toMatchObject({
+        destination: { semconv: 'none' },
+        problems: ['CC_LANGFUSE_OTLP_SEMCONV: expected none or gen_ai'],
+      });
+      const { problems } = await readSettings({ ...KEYS, CC_LANGFUSE_OTLP_SEMCONV: 'gen_ai' });
+      expect(problems).toEqual(['CC_LANGFUSE_OTLP_SEMCONV: has no effect without CC_LANGFUSE_OTLP_URL']);
+    });
 
     test('reports that it does not accept the ingestion API', async () => {
       const env = { [URL_NAME]: 'http://c:4318', CC_LANGFUSE_TRANSPORT: 'ingestion' };

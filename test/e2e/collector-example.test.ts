@@ -84,18 +84,26 @@ describe('the schema of the Collector', () => {
   });
 });
 
-test('what the hook sends to a Collector that follows the example arrives in Langfuse', async () => {
-  const collector = await ConfiguredCollector.start(config);
-  try {
-    const { folder, ...named } = recording('p-agentfg');
-    const [source = ''] = transcriptsOf({ folder, ...named });
-    cpSync(join(folder, 'projects'), workplace.projects, { recursive: true });
-    workplace.env = { HOME: workplace.home, TRACE_TO_LANGFUSE: 'true', CC_LANGFUSE_OTLP_URL: collector.url };
-    const path = source.replace(join(folder, 'projects'), workplace.projects);
-    const session = source.replace(/^.*\/|\.jsonl$/g, '');
-    await workplace.hook({ session_id: session, transcript_path: path, hook_event_name: 'SessionEnd' });
-    expect(describeTraces(workplace.server.observations)).toBe(readFileSync(join(folder, 'expected.json'), 'utf8'));
-  } finally {
-    await collector.stop();
-  }
-});
+test.each(['none', 'gen_ai'])(
+  'what the hook sends to a Collector that follows the example arrives in Langfuse, with the conventions %s',
+  async (CC_LANGFUSE_OTLP_SEMCONV) => {
+    const collector = await ConfiguredCollector.start(config);
+    try {
+      const { folder, ...named } = recording('p-agentfg');
+      const [source = ''] = transcriptsOf({ folder, ...named });
+      cpSync(join(folder, 'projects'), workplace.projects, { recursive: true });
+      workplace.env = {
+        HOME: workplace.home,
+        TRACE_TO_LANGFUSE: 'true',
+        CC_LANGFUSE_OTLP_URL: collector.url,
+        CC_LANGFUSE_OTLP_SEMCONV,
+      };
+      const path = source.replace(join(folder, 'projects'), workplace.projects);
+      const session = source.replace(/^.*\/|\.jsonl$/g, '');
+      await workplace.hook({ session_id: session, transcript_path: path, hook_event_name: 'SessionEnd' });
+      expect(describeTraces(workplace.server.observations)).toBe(readFileSync(join(folder, 'expected.json'), 'utf8'));
+    } finally {
+      await collector.stop();
+    }
+  },
+);

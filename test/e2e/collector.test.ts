@@ -1,10 +1,11 @@
-import { cpSync, readdirSync, readFileSync, utimesSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Collector } from '../support/collector.js';
+import { findViolations } from '../support/gen-ai-conventions.js';
 import { PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
 import { type Ended, run, Workplace } from '../support/program.js';
-import { recording, transcriptsOf } from '../support/recording.js';
+import { type Recording, recording, transcriptsOf } from '../support/recording.js';
 import { describeTraces } from '../support/traces.js';
 
 const RECORDING = recording('p-agentfg');
@@ -22,12 +23,18 @@ beforeEach(async () => {
     CC_LANGFUSE_OTLP_URL: `${collector.url}/v1/traces`,
     CC_LANGFUSE_OTLP_HEADERS: `authorization=Basic%20${SECRET},x-tenant=one`,
   };
-  cpSync(join(RECORDING.folder, 'projects'), workplace.projects, { recursive: true });
+  layOut(RECORDING);
+});
+
+/** Makes the transcripts of a recording the only ones, as they are long after the session. */
+function layOut({ folder }: Recording): void {
+  rmSync(workplace.projects, { recursive: true, force: true });
+  cpSync(join(folder, 'projects'), workplace.projects, { recursive: true });
   const before = new Date(Date.now() - 3_600_000);
   for (const name of readdirSync(workplace.projects, { recursive: true, encoding: 'utf8' })) {
     utimesSync(join(workplace.projects, name), before, before);
   }
-});
+}
 
 afterEach(async () => {
   await collector.stop();
@@ -90,6 +97,26 @@ describe('a Collector gets what Langfuse would', () => {
     expect(describeTraces(collector.observations)).toBe(expected());
     expect(new Set(collector.requests.map((request) => request.path))).toEqual(new Set(['/v1/traces']));
   });
+});
+
+describe('with CC_LANGFUSE_OTLP_SEMCONV=gen_ai a Collector gets what other backends read, too', () => {
+  test.each(['p-agentfg', 'p-agentfgnest', 'p-denied', 'p-e400', 'p-emid', 'p-wf', 'q-compact', 'q-hooks', 'q-team'])(
+    'of %s, and Langfuse behind it reads the same as without',
+    async (name) => {
+      layOut(recording(name));
+      workplace.env = { ...workplace.env, CC_LANGFUSE_OTLP_SEMCONV: 'gen_ai' };
+      expect(await run(['backfill', '--yes', '--all'], workplace.env)).toMatchObject({ exitCode: 0 });
+      expect(collector.spans.flatMap(findViolations)).toEqual([]);
+      expect(describeTraces(collector.observations)).toBe(
+        readFileSync(join(recording(name).folder, 'expected.json'), 'utf8'),
+      );
+      const operations = collector.spans.map(({ attributes }) =>
+        attributes.find(({ key }) => key === 'gen_ai.operation.name'),
+      );
+      const ofConventions = collector.observations.filter(({ type }) => type !== 'event');
+      expect(operations.filter((operation) => operation !== undefined)).toHaveLength(ofConventions.length);
+    },
+  );
 });
 
 describe('a partial success', () => {

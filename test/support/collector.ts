@@ -46,6 +46,11 @@ export class Collector {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
+  /** The spans that it has accepted. */
+  get spans(): readonly OtlpSpan[] {
+    return this.#spans;
+  }
+
   /** What Langfuse would store of the spans that the Collector has accepted. */
   get observations(): StoredObservation[] {
     return this.#spans.map(stored);

@@ -340,6 +340,7 @@ function parseEvents({ headers }: IncomingMessage, body: Buffer): Taken {
 
 interface AnyValue {
   readonly stringValue?: string;
+  readonly intValue?: string;
   readonly arrayValue?: { readonly values: readonly AnyValue[] };
 }
 
@@ -348,8 +349,10 @@ export interface OtlpSpan {
   readonly spanId: string;
   readonly parentSpanId?: string;
   readonly name: string;
+  readonly kind: number;
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
+  readonly status: { readonly code: number; readonly message?: string };
   readonly attributes: readonly { readonly key: string; readonly value?: AnyValue | null }[];
 }
 
@@ -378,9 +381,13 @@ function parseDeeply({ stringValue, arrayValue }: AnyValue): unknown {
   return arrayValue ? arrayValue.values.map(parseDeeply) : parseIfJson(stringValue);
 }
 
-/** Reads a span as Langfuse does, by the names of its attributes. */
+/**
+ * Reads a span as Langfuse does, by the names of its attributes (packages/shared/src/server/otel/OtelIngestionProcessor.ts). Where
+ * its own are missing, it reads those of OpenTelemetry's conventions; a tool's name it reads there first.
+ */
 export function stored(span: OtlpSpan): StoredObservation {
-  const plain = ({ stringValue, arrayValue }: AnyValue): unknown => arrayValue?.values.map(plain) ?? stringValue;
+  const plain = ({ stringValue, intValue, arrayValue }: AnyValue): unknown =>
+    arrayValue?.values.map(plain) ?? stringValue ?? (intValue === undefined ? undefined : Number(intValue));
   const attributes = new Map(span.attributes.map(({ key, value }) => [key, value ? plain(value) : undefined]));
   const text = (key: string) => attributes.get(key) as string | undefined;
   const json = (key: string) => parseIfJson(attributes.get(key));
@@ -391,29 +398,38 @@ export function stored(span: OtlpSpan): StoredObservation {
       ),
     );
   const traceMetadata = under('langfuse.trace.metadata.');
+  const { model: requested, ...requestParameters } = under('gen_ai.request.');
+  const orUndefined = <T extends object>(value: T) => (Object.keys(value).length > 0 ? value : undefined);
+  // isAiSdkAgentOperation
+  const isAgentOperation = text('gen_ai.operation.name') === 'invoke_agent';
   return {
     traceId: span.traceId,
     id: span.spanId,
     parentId: span.parentSpanId,
-    name: span.name,
+    name: text('gen_ai.tool.name') || span.name,
     startTime: Number(BigInt(span.startTimeUnixNano) / 1_000_000n),
     endTime: Number(BigInt(span.endTimeUnixNano) / 1_000_000n),
     type: text('langfuse.observation.type'),
-    level: text('langfuse.observation.level'),
-    statusMessage: text('langfuse.observation.status_message'),
+    level: text('langfuse.observation.level') ?? (span.status.code === 2 ? 'ERROR' : undefined),
+    statusMessage: text('langfuse.observation.status_message') ?? span.status.message,
     completionStartTime: json('langfuse.observation.completion_start_time') as string | undefined,
-    model: text('langfuse.observation.model.name'),
-    modelParameters: json('langfuse.observation.model.parameters'),
-    usage: json('langfuse.observation.usage_details') as StoredObservation['usage'],
+    model: isAgentOperation
+      ? undefined
+      : (text('langfuse.observation.model.name') ?? text('gen_ai.response.model') ?? (requested as string | undefined)),
+    modelParameters: json('langfuse.observation.model.parameters') ?? orUndefined(requestParameters),
+    usage: isAgentOperation
+      ? undefined
+      : ((json('langfuse.observation.usage_details') as StoredObservation['usage']) ??
+        (orUndefined(under('gen_ai.usage.')) as StoredObservation['usage'])),
     input: json('langfuse.observation.input'),
     output: json('langfuse.observation.output'),
-    // packages/shared/src/server/otel/OtelIngestionProcessor.ts lays the trace's metadata over the span's.
+    // It lays the trace's metadata over the span's.
     metadata: { ...under('langfuse.observation.metadata.'), ...traceMetadata },
     // extractIsAppRoot in OtelIngestionProcessor.ts; packages/shared/src/eventsTable.ts reads it.
     isAppRoot: text('langfuse.internal.is_app_root') === 'true' || undefined,
     trace: {
       name: text('langfuse.trace.name'),
-      sessionId: text('session.id'),
+      sessionId: text('session.id') ?? text('gen_ai.conversation.id'),
       userId: text('user.id'),
       tags: attributes.get('langfuse.trace.tags'),
       environment: text('langfuse.environment'),

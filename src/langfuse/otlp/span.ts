@@ -10,29 +10,55 @@ import { version } from '../../shared/version.js';
  * hook more time than all the rest of its work.
  */
 export function encodeSpan(observation: Observation): string {
+  return encodeSpanWith(observation, NOTHING_ELSE);
+}
+
+/** What a span says besides Langfuse's attributes. Langfuse has attributes of its own for the status. */
+export interface Conventional {
+  readonly kind: number;
+  readonly status: { readonly code: number; readonly message?: string | undefined };
+  readonly attributes: Attributes;
+}
+
+const INTERNAL = 1;
+const UNSET = { code: 0 };
+const NOTHING_ELSE: Conventional = { kind: INTERNAL, status: UNSET, attributes: {} };
+
+export function encodeSpanWith(observation: Observation, { kind, status, attributes: others }: Conventional): string {
   const { trace, id, parentId, name, startTime, endTime } = observation;
   const head = JSON.stringify({
     traceId: trace.id,
     spanId: id,
     parentSpanId: parentId,
     name: name.toWellFormed(),
-    kind: 1,
+    kind,
     startTimeUnixNano: formatNanoseconds(startTime),
     endTimeUnixNano: formatNanoseconds(endTime),
   });
-  const attributes = [...encodeAttributes(buildAttributes(observation)), ...encodeTrace(trace, parentId === undefined)];
-  return `${head.slice(0, -1)},"attributes":[${attributes.join(',')}],${SPAN_TAIL}`;
+  const attributes = [
+    ...encodeAttributes(buildAttributes(observation)),
+    ...encodeTrace(trace, parentId === undefined),
+    ...encodeAttributes(others),
+  ];
+  const tail = status === UNSET ? UNSET_TAIL : encodeTail(status);
+  return `${head.slice(0, -1)},"attributes":[${attributes.join(',')}],${tail}`;
 }
 
-const SPAN_TAIL = JSON.stringify({
-  droppedAttributesCount: 0,
-  events: [],
-  droppedEventsCount: 0,
-  status: { code: 0 },
-  links: [],
-  droppedLinksCount: 0,
-  flags: 0x101,
-}).slice(1);
+function encodeTail(status: Conventional['status']): string {
+  const message = status.message?.toWellFormed();
+  const tail = {
+    droppedAttributesCount: 0,
+    events: [],
+    droppedEventsCount: 0,
+    status: { ...status, message },
+    links: [],
+    droppedLinksCount: 0,
+    flags: 0x101,
+  };
+  return JSON.stringify(tail).slice(1);
+}
+
+const UNSET_TAIL = encodeTail(UNSET);
 
 // Every observation of a trace carries the trace's attributes, which are a third of its bytes.
 const encodedTraces = new WeakMap<Trace, readonly string[]>();
@@ -117,7 +143,10 @@ export function encodeRequest(spans: readonly string[]): string {
   return `{"resourceSpans":[{"resource":${RESOURCE},"scopeSpans":[${scopeSpans}]}]}`;
 }
 
-type Attributes = { [key: string]: string | readonly string[] | undefined };
+/** A number is a whole one. */
+export interface Attributes {
+  readonly [key: string]: string | number | readonly string[] | undefined;
+}
 
 function buildAttributes(observation: Observation): Attributes {
   const { trace, parentId } = observation;
@@ -177,8 +206,10 @@ function formatTime(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : JSON.stringify(new Date(ms));
 }
 
-function encodeValue(value: string | readonly string[]) {
+function encodeValue(value: string | number | readonly string[]) {
   if (typeof value === 'string') return { stringValue: value.toWellFormed() };
+  // As JSON a 64-bit number is a string.
+  if (typeof value === 'number') return { intValue: String(value) };
   return { arrayValue: { values: value.map((item) => ({ stringValue: item.toWellFormed() })) } };
 }
 

@@ -77,7 +77,15 @@ test.each<[string, (url: string) => DestinationConfig]>([
   ['Langfuse by OTLP', (url) => ({ ...langfuseAt(url), transport: 'otlp' })],
   ['Langfuse by ingestion', (url) => ({ ...langfuseAt(url), transport: 'ingestion' })],
   ['Langfuse by either', (url) => ({ ...langfuseAt(url), transport: 'auto' })],
-  ['a Collector', (url) => ({ kind: 'collector', url: new URL(`${url}/api/public/otel/v1/traces`), headers: KEYS })],
+  [
+    'a Collector',
+    (url) => ({
+      kind: 'collector',
+      url: new URL(`${url}/api/public/otel/v1/traces`),
+      headers: KEYS,
+      semconv: 'none',
+    }),
+  ],
 ])('requests to %s are repeated', async (name, configure) => {
   server.isOlder = name === 'Langfuse by ingestion';
   server.misbehave = (_, number) => (number === 0 ? { status: 503, headers: { 'retry-after': '0' } } : undefined);

@@ -111,7 +111,7 @@ const SPAN_TYPES: { readonly [operation: string]: SpanType } = {
 type Attributes = ReadonlyMap<string, NonNullable<OtlpSpan['attributes'][number]['value']>>;
 
 /** Reads a span as a backend does that knows only the conventions. Returns what is wrong with it. */
-export function findViolations({ name, kind, status, attributes: list }: OtlpSpan): string[] {
+export function findViolations({ name, kind, status = { code: 0 }, attributes: list }: OtlpSpan): string[] {
   const ofConventions = list.filter(({ key }) => /^(?:gen_ai|error)\./.test(key));
   const attributes: Attributes = new Map(ofConventions.map(({ key, value }) => [key, value ?? {}]));
   const operation = attributes.get('gen_ai.operation.name')?.stringValue;

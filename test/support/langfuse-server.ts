@@ -352,7 +352,7 @@ export interface OtlpSpan {
   readonly kind: number;
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
-  readonly status: { readonly code: number; readonly message?: string };
+  readonly status?: { readonly code: number; readonly message?: string };
   readonly attributes: readonly { readonly key: string; readonly value?: AnyValue | null }[];
 }
 
@@ -410,8 +410,8 @@ export function stored(span: OtlpSpan): StoredObservation {
     startTime: Number(BigInt(span.startTimeUnixNano) / 1_000_000n),
     endTime: Number(BigInt(span.endTimeUnixNano) / 1_000_000n),
     type: text('langfuse.observation.type'),
-    level: text('langfuse.observation.level') ?? (span.status.code === 2 ? 'ERROR' : undefined),
-    statusMessage: text('langfuse.observation.status_message') ?? span.status.message,
+    level: text('langfuse.observation.level') ?? (span.status?.code === 2 ? 'ERROR' : undefined),
+    statusMessage: text('langfuse.observation.status_message') ?? span.status?.message,
     completionStartTime: json('langfuse.observation.completion_start_time') as string | undefined,
     model: isAgentOperation
       ? undefined

@@ -88,7 +88,7 @@ export type ObservationDraft = Omit<Observation, 'trace' | 'input' | 'output' | 
   readonly input?: unknown;
   readonly output?: unknown;
   readonly metadata: { readonly [key in ObservationKey]?: Json | undefined };
-  readonly modelParameters?: { readonly [name: string]: string | number | undefined };
+  readonly modelParameters?: { readonly [name: string]: string | number | undefined } | undefined;
   /** Replaces a status message that may repeat what a tool returned, where that is not captured. */
   readonly statusWithoutTools?: string | undefined;
   /** How it ended, if without an answer: in words that repeat no content. It gets an output that says so. */

@@ -26,6 +26,7 @@ export const SessionFacts = z.object({
     hasAgents: z.boolean(),
     models: optional(z.record(z.string(), ExactTokens)),
     usedByModel: optional(z.record(z.string(), ExactTokens)),
+    geo: optional(z.string()),
     isUnclear: optional(z.boolean()),
   }),
 });

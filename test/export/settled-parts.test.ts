@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Exporter } from '../support/exporter.js';
 import type { StoredObservation } from '../support/langfuse-server.js';
-import { appendLines, assistant, at, SESSION, user } from '../support/lines.js';
+import { appendLines, assistant, at, SESSION, toolResult, toolUse, user } from '../support/lines.js';
 import { recordings, transcriptsOf } from '../support/recording.js';
 
 /** Parts of a turn are sent at every response after which something is settled. */
@@ -70,6 +70,41 @@ test('an answer that was cut several times is whole although runs go on between 
     await exporter.close();
   }
 });
+
+test('a retry counts for the response that follows, whether or not a run ends between them', () =>
+  withTwo(async (whole, inParts) => {
+    const retry = (n: number) => ({
+      type: 'system',
+      subtype: 'api_error',
+      retryAttempt: n,
+      uuid: `r${n}`,
+      timestamp: at(n),
+    });
+    const call = (n: number) => [
+      assistant(`m${n}`, [toolUse(`t${n}`)], { uuid: `a${n}`, timestamp: at(n) }),
+      user([toolResult(`t${n}`)], { uuid: `b${n}`, timestamp: at(n) }),
+    ];
+    const lines = [
+      user('go', { uuid: 'u1', timestamp: at(0) }),
+      ...[...call(1), ...call(2), retry(3), retry(4), ...call(5), ...call(6), retry(7), ...call(8), ...call(9)],
+      assistant('m10', 'done', { timestamp: at(10) }),
+    ];
+    for (const exporter of [whole, inParts]) {
+      const path = join(exporter.folder, `${SESSION}.jsonl`);
+      for (const line of lines) {
+        appendLines(path, line);
+        if (exporter === inParts) await exporter.exportLive(path, SMALLEST_PARTS);
+      }
+      await exporter.export(path, {}, {}, exporter === whole ? NO_PARTS : SMALLEST_PARTS);
+    }
+    const retries = inParts.server.observations.flatMap(({ metadata: { message_id, retries } }) =>
+      retries === undefined ? [] : [[message_id, retries]],
+    );
+    expect(retries).toEqual([
+      ['m5', 2],
+      ['m8', 1],
+    ]);
+  }));
 
 test.each(recordings())('$name becomes the same observations if runs go on in the middle of its turns', (recording) =>
   withTwo(async (whole, inParts) => {

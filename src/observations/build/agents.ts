@@ -63,7 +63,7 @@ function planSubagent(agent: Subagent, place: ParentSpan, settings: ContentSetti
   const { parentId, trace } = place;
   const name = parentId === undefined ? trace.name : (type ?? 'agent');
   const metadata = { agent_id: thread.agentId, agent_type: type, description, background: isBackground };
-  const context = subagentContext(thread.key, trace, settings);
+  const context = { ...subagentContext(thread.key, trace, settings), agentType: type };
   return planAgent(thread.turns, { parentId, name }, (figures) => ({ ...metadata, ...figures }), context);
 }
 

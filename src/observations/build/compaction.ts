@@ -1,6 +1,6 @@
 import type { Note } from '../../transcript/turns/turn.js';
 import { listEvent } from './events.js';
-import { countUsage } from './generation.js';
+import { countUsage, describeContext, describeGeo } from './generation.js';
 import { deriveSpanId } from './ids.js';
 import { nameModel } from './model-name.js';
 import { type BuildContext, buildObservation, type UnbuiltObservation } from './observation.js';
@@ -22,9 +22,10 @@ export function listNote(note: Note, context: BuildContext): UnbuiltObservation[
       name: 'compaction',
       startTime: at - findDuration(fields.compactMetadata?.durationMs),
       endTime: at,
-      metadata: { compaction_trigger: fields.compactMetadata?.trigger },
+      metadata: { compaction_trigger: fields.compactMetadata?.trigger, ...describeContext(usage) },
       level: 'DEFAULT',
       model: nameModel(model),
+      modelParameters: describeGeo(usage),
       usage: countUsage(usage),
       line: cost?.line ?? line,
     });

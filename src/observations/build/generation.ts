@@ -1,8 +1,8 @@
 import type { TokenCounts } from '../../transcript/file/schema.js';
 import { listAdvisorUses, sortTokens } from '../../transcript/file/token-kinds.js';
-import { mayLackOutputTokens, type Response } from '../../transcript/turns/turn.js';
+import { mayLackOutputTokens, type Response, type WorkedFor } from '../../transcript/turns/turn.js';
 import { buildInputMessages, buildOutputMessage } from '../content/messages.js';
-import type { Observation, Usage } from '../model.js';
+import type { Observation, ObservationDraft, Usage } from '../model.js';
 import { deriveSpanId } from './ids.js';
 import { nameModel } from './model-name.js';
 import { type BuildContext, buildObservation, type UnbuiltObservation } from './observation.js';
@@ -33,6 +33,7 @@ function buildGeneration(response: Response, id: string, context: BuildContext):
     firstBlockStartedAt !== undefined && firstBlockStartedAt >= startTime && firstBlockStartedAt <= firstBlockAt;
   const model = response.model && nameModel(response.model);
   const usage = countUsage(counts);
+  const thinkingTokens = counts?.output_tokens_details?.thinking_tokens;
   const problem = describeProblem(response);
   return buildObservation(context, {
     type: 'generation',
@@ -52,6 +53,11 @@ function buildGeneration(response: Response, id: string, context: BuildContext):
       output_tokens_uncertain: mayLackOutputTokens(response) || undefined,
       model: model === response.model ? undefined : response.model,
       web_search_requests: counts?.server_tool_use?.web_search_requests || undefined,
+      ...describeWorkedFor(response.workedFor, context),
+      ...describeContext(counts),
+      thinking_tokens: isCount(thinkingTokens) ? thinkingTokens || undefined : undefined,
+      thinking_ms: isCount(response.thinkingMs) ? response.thinkingMs : undefined,
+      retries: response.retries || undefined,
     },
     level: problem === undefined ? 'DEFAULT' : 'WARNING',
     statusMessage: problem,
@@ -63,6 +69,7 @@ function buildGeneration(response: Response, id: string, context: BuildContext):
       effort: request?.params?.output_config?.effort ?? response.effort,
       speed: counts?.speed,
       service_tier: counts?.service_tier,
+      ...describeGeo(counts),
     },
     usage,
     requestRef: request?.id,
@@ -84,14 +91,41 @@ function listAdvisors(response: Response, generation: string, context: BuildCont
         name: 'advisor',
         startTime: at,
         endTime: Math.max(at, result?.at ?? lastBlockAt),
-        metadata: {},
+        metadata: describeContext(used.usage),
         level: 'DEFAULT',
         model: used.model && nameModel(used.model),
+        modelParameters: describeGeo(usage),
         usage: countUsage(used.usage),
         line,
       });
     return { line, key: response.id, build };
   });
+}
+
+type Metadata = ObservationDraft['metadata'];
+
+function describeWorkedFor(workedFor: WorkedFor, { agentType }: BuildContext): Metadata {
+  return {
+    agent_type: workedFor.attributionAgent ?? agentType,
+    skill: workedFor.attributionSkill,
+    plugin: workedFor.attributionPlugin,
+    mcp_server: workedFor.attributionMcpServer,
+    mcp_tool: workedFor.attributionMcpTool,
+  };
+}
+
+/** Describes the context of a request: its size, and how much of it was read from the cache. */
+export function describeContext(counts: TokenCounts | undefined): Metadata {
+  // If the API has sampled several times for one response, its usage is the sum.
+  const last = counts?.iterations?.findLast(({ type }) => type === 'message');
+  const { total = 0, output = 0, cache_read_input_tokens: read = 0 } = countUsage(last ?? counts) ?? {};
+  const size = total - output;
+  return size > 0 ? { context_tokens: size, cache_share: Number((read / size).toFixed(3)) } : {};
+}
+
+/** Where the model ran, as a parameter of the model: Langfuse chooses prices by it. Nothing for a model for which this cannot be chosen. */
+export function describeGeo({ inference_geo }: TokenCounts = {}): { readonly inference_geo: string } | undefined {
+  return inference_geo === undefined || inference_geo === 'not_available' ? undefined : { inference_geo };
 }
 
 function describeProblem({ aborted, stopReason }: Response): string | undefined {
@@ -104,7 +138,11 @@ function describeProblem({ aborted, stopReason }: Response): string | undefined 
 /** Counts tokens by the names that Langfuse's price list knows, and in `total` all kinds together. */
 export function countUsage(counts: TokenCounts | undefined): Usage | undefined {
   if (!counts) return undefined;
-  const valid = Object.entries(sortTokens(counts)).filter(([, tokens]) => Number.isSafeInteger(tokens) && tokens >= 0);
+  const valid = Object.entries(sortTokens(counts)).filter(([, tokens]) => isCount(tokens));
   const total = valid.reduce((sum, [, tokens]) => sum + tokens, 0);
   return valid.length > 0 && Number.isSafeInteger(total) ? { ...Object.fromEntries(valid), total } : undefined;
+}
+
+function isCount(value = -1): boolean {
+  return Number.isSafeInteger(value) && value >= 0;
 }

@@ -8,6 +8,8 @@ export interface BuildContext extends ContentSettings {
   readonly trace: Trace;
   /** The agent observation that they belong to. */
   readonly agentSpanId: string;
+  /** The type of the subagent, if it is one. */
+  readonly agentType?: string | undefined;
   /** The session's id or the agent's key. With the line, it identifies what has no id in the transcript. */
   readonly fileId: string;
 }

@@ -1,7 +1,13 @@
 import type { TokenCounts } from './schema.js';
 
 /** What the usage of a response says besides tokens. */
-type OtherField = 'service_tier' | 'speed' | 'server_tool_use' | 'iterations';
+type OtherField =
+  | 'service_tier'
+  | 'speed'
+  | 'inference_geo'
+  | 'output_tokens_details'
+  | 'server_tool_use'
+  | 'iterations';
 type CacheWriteField = keyof NonNullable<TokenCounts['cache_creation']>;
 type TokenField = Exclude<keyof TokenCounts, OtherField | 'cache_creation'> | CacheWriteField;
 

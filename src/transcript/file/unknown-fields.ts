@@ -19,9 +19,8 @@ const FIELDS: ReadonlyMap<unknown, ReadonlySet<string>> = new Map([
   [
     'assistant',
     listNames(
-      `${ON_ALL} apiErrorType attributionAgent attributionMcpServer attributionMcpTool attributionSkill error
-      failedResponseHadNoToolCall madeBy perTurnEffort promptCacheRequested requestedModel serverClassifierRequest
-      thinkingDisplay`,
+      `${ON_ALL} apiErrorType error failedResponseHadNoToolCall madeBy perTurnEffort promptCacheRequested requestedModel
+      serverClassifierRequest thinkingDisplay`,
       AssistantFields,
     ),
   ],
@@ -45,7 +44,7 @@ const FIELDS: ReadonlyMap<unknown, ReadonlySet<string>> = new Map([
 ]);
 const MESSAGE = listNames(`id type role model content usage stop_reason stop_sequence stop_details container
   context_management diagnostics service_tier`);
-const USAGE = listNames('fallback_credit inference_geo iterations output_tokens_details', TokenCounts);
+const USAGE = listNames('fallback_credit', TokenCounts);
 /** What Claude Code calls something is a short name. Anything else could be private content. */
 const NAME = /^[a-z][\w-]{0,39}$/i;
 

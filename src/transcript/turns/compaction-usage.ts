@@ -18,7 +18,7 @@ const MAY_ASK_MODELS = new Set(['WebSearch', 'WebFetch', 'Skill', 'Agent', 'Task
  * grown by more than the responses used, and nothing else can have contributed.
  */
 export function findCompactionUsage(
-  { models, usedByModel = {}, isUnclear = false, compactions }: Account,
+  { models, usedByModel = {}, geo, isUnclear = false, compactions }: Account,
   now: { readonly [model: string]: ModelAccount },
 ): CompactionUsage | undefined {
   const told = readModels(now);
@@ -35,17 +35,19 @@ export function findCompactionUsage(
     cache_creation_input_tokens: for5m + for1h,
     cache_creation: { ephemeral_5m_input_tokens: for5m, ephemeral_1h_input_tokens: for1h },
   } satisfies TokenFields;
-  return output > 0 ? { model, usage } : undefined;
+  return output > 0 ? { model, usage: { ...usage, inference_geo: geo } } : undefined;
 }
 
 /** Adds to an account that has a part for each model what responses have used, and whether something else may have. */
 export function addExactUsage(account: Account, responses: readonly Response[]): Partial<Account> {
   if (!account.models || responses.length === 0) return {};
+  const geo = responses.at(-1)?.usage?.inference_geo ?? account.geo;
   const isUnclear = responses.some(
     ({ aborted, calls }) => aborted || calls.some(({ name }) => MAY_ASK_MODELS.has(name)),
   );
   return {
     usedByModel: responses.flatMap(listUses).reduce(addUse, account.usedByModel ?? {}),
+    ...(geo !== undefined && { geo }),
     ...((isUnclear || account.isUnclear) && { isUnclear: true }),
   };
 }

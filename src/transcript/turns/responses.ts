@@ -9,8 +9,8 @@ import type { ChangedInput } from './hook-message.js';
 import { type SettledIds, soFar } from './resume-point.js';
 import { isContinuation, type Response, type ToolCall, type ToolResult } from './turn.js';
 
-/** What a response answers: the messages before it, and the request that sent them. */
-type Answered = Pick<Response, 'answered' | 'answeredAt' | 'request'>;
+/** What comes before a response: the messages that it answers, and the request that sent them. */
+type Answered = Pick<Response, 'answered' | 'answeredAt' | 'request' | 'retries'>;
 
 /** Which turn has a message id or tool call id: a line that is repeated in another turn is not collected again. */
 export type IdOwners = Map<string, symbol>;
@@ -156,7 +156,7 @@ export class ResponseCollector {
 
   /** Returns whether the line was taken: it is not if it repeats one of another turn, or of a subagent. */
   add(line: AssistantLine, at: number, answered: () => Answered): boolean {
-    const { message, effort, isAbortedMidStream } = line.fields;
+    const { message, effort, isAbortedMidStream, thinkingDurationMs } = line.fields;
     const { id, stop_reason, usage } = message ?? {};
     if (id !== undefined && this.#isSettled(id)) return true;
     if (id !== undefined && !this.#take(id)) return this.#hasNewCall(line) && this.add(withoutId(line), at, answered);
@@ -170,7 +170,10 @@ export class ResponseCollector {
     response.aborted ||= isAbortedMidStream === true;
     const elsewhere = id === undefined || response.stopReason !== undefined ? undefined : this.#findUsage?.(id);
     response.usage = laterUsage(laterUsage(response.usage, usage), elsewhere);
+    const blockCount = response.blocks.size;
     this.#addBlocks(response, line, at);
+    if (thinkingDurationMs !== undefined && response.blocks.size > blockCount)
+      response.thinkingMs = (response.thinkingMs ?? 0) + thinkingDurationMs;
     return true;
   }
 
@@ -252,9 +255,17 @@ export class ResponseCollector {
       uuid: fields.uuid,
       requestId: fields.requestId,
       model: fields.message?.model,
+      workedFor: {
+        attributionAgent: fields.attributionAgent,
+        attributionSkill: fields.attributionSkill,
+        attributionPlugin: fields.attributionPlugin,
+        attributionMcpServer: fields.attributionMcpServer,
+        attributionMcpTool: fields.attributionMcpTool,
+      },
       firstLine: location.number,
       firstBlockAt: at,
       firstBlockStartedAt: streamedMs === undefined ? undefined : at - streamedMs,
+      thinkingMs: undefined,
       blocks: new Map(),
       calls: [],
       usage: undefined,
@@ -301,6 +312,8 @@ export class ResponseCollector {
   }
 }
 
+const NOTHING_BEFORE = { answered: [], answeredAt: undefined, request: undefined, retries: 0 };
+
 /** Collects the response that begins with the first line, and those that go on where it was cut, from their lines and others. */
 export function collectAnswer(lines: Iterable<Line>): Response[] {
   const collector = new ResponseCollector(new Map());
@@ -312,7 +325,7 @@ export function collectAnswer(lines: Iterable<Line>): Response[] {
     const { id } = line.fields.message ?? {};
     if (isNext) ids.add(id);
     isNext = false;
-    if (ids.has(id)) collector.add(line, 0, () => ({ answered: [], answeredAt: undefined, request: undefined }));
+    if (ids.has(id)) collector.add(line, 0, () => NOTHING_BEFORE);
   }
   return collector.collect();
 }

@@ -104,7 +104,7 @@ export class TurnContent {
     return this.responses.add(line, this.#timeOf(line), () => {
       this.firstResponse ??= { line: number, offset };
       const request = this.#thread.findRequest(requestRef);
-      return { answered: this.messages.take(), answeredAt: this.messages.lastAt, request };
+      return { ...this.messages.take(), answeredAt: this.messages.lastAt, request };
     });
   }
 
@@ -155,6 +155,8 @@ export class TurnContent {
     const at = this.#timeOf(line);
     const message = toMessage(note);
     if (message) this.messages.push(message, at, line.location);
+    if (note.kind === 'retry') this.messages.addRetry(line.location);
+    if (note.kind === 'api-error') this.messages.dropRetries();
     if (this.#thread.isRepeated(line)) return false;
     this.#thread.session = addNote(this.#thread.session, note);
     this.notes.add({ ...note, line: line.location.number, at, uuid: line.fields.uuid });

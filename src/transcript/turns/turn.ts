@@ -3,6 +3,7 @@ import { isOlder } from '../../shared/version.js';
 import type { Block, MediaBlock } from '../file/content.js';
 import type { Position } from '../file/reader.js';
 import type {
+  AssistantFields,
   PermissionDecision,
   RequestFields,
   SystemFields,
@@ -120,10 +121,15 @@ export interface Response {
   /** When the last of the lines that it answers was written. */
   readonly answeredAt: number | undefined;
   readonly request: ModelRequest | undefined;
+  /** How often a request failed since the response before, and was sent again. */
+  readonly retries: number;
+  readonly workedFor: WorkedFor;
   readonly firstLine: number;
   readonly firstBlockAt: number;
   /** When its first block began to stream, if its line says so. */
   readonly firstBlockStartedAt: number | undefined;
+  /** How long its thinking streamed, if its lines say so. */
+  readonly thinkingMs: number | undefined;
   readonly blocks: readonly Block[];
   readonly calls: readonly ToolCall[];
   readonly usage: TokenCounts | undefined;
@@ -135,6 +141,12 @@ export interface Response {
   readonly lastLine: number;
   readonly lastBlockAt: number;
 }
+
+/** What Claude Code attributes a response to: the type of the agent, and whose instructions or results the model has worked with. */
+export type WorkedFor = Pick<
+  AssistantFields,
+  'attributionAgent' | 'attributionSkill' | 'attributionPlugin' | 'attributionMcpServer' | 'attributionMcpTool'
+>;
 
 /** A message to the model that a response answers. */
 export type AnsweredMessage =
@@ -299,6 +311,8 @@ export interface SessionFacts {
     /** What its last line said of each model, and what responses of each have used since then. */
     readonly models?: TokensByModel | undefined;
     readonly usedByModel?: TokensByModel | undefined;
+    /** Where the last of these responses ran, by the API's name. */
+    readonly geo?: string | undefined;
     /** Whether something may have used tokens since then that no line reports. */
     readonly isUnclear?: boolean | undefined;
   };

@@ -1,10 +1,11 @@
 import type { LineLocation } from '../file/reader.js';
 import type { AnsweredMessage } from './turn.js';
 
-/** The messages to the model that no response has answered yet. */
+/** The messages to the model that no response has answered yet, and how often the request for one was sent again. */
 export class WaitingMessages {
   #waiting: { readonly message: AnsweredMessage; readonly location: LineLocation | undefined }[] = [];
-  /** Where those are that the last response answers. */
+  #retries: LineLocation[] = [];
+  /** Where those are that the last response answers, and the retries before it. */
   taken: readonly LineLocation[] = [];
   lastAt: number | undefined;
 
@@ -19,12 +20,21 @@ export class WaitingMessages {
     this.lastAt = Math.max(this.lastAt ?? at, at);
   }
 
-  /** Returns what the response that begins now answers. */
-  take(): AnsweredMessage[] {
-    const all = this.#waiting;
-    this.#waiting = [];
-    this.taken = all.flatMap(({ location }) => location ?? []);
-    return all.map(({ message }) => message);
+  addRetry(location: LineLocation): void {
+    this.#retries.push(location);
+  }
+
+  /** Forgets the retries of a request that has failed for good. */
+  dropRetries(): void {
+    this.#retries = [];
+  }
+
+  /** Returns what the response that begins now answers, and the number of retries before it. */
+  take(): { answered: AnsweredMessage[]; retries: number } {
+    const [all, retries] = [this.#waiting, this.#retries];
+    this.clear();
+    this.taken = [...all.flatMap(({ location }) => location ?? []), ...retries];
+    return { answered: all.map(({ message }) => message), retries: retries.length };
   }
 
   /** Forgets the result of a call. */
@@ -34,5 +44,6 @@ export class WaitingMessages {
 
   clear(): void {
     this.#waiting = [];
+    this.#retries = [];
   }
 }

@@ -91,6 +91,12 @@ describe('a compaction', () => {
     });
   });
 
+  test('ran where the responses beside it did', () => {
+    const inUs = JSON.parse(JSON.stringify(answer('m1')).replace('"usage":{', '$&"inference_geo":"us",'));
+    expect(compactions(BEFORE, prompt(), boundary, inUs, AFTER)[0]?.modelParameters).toEqual({ inference_geo: 'us' });
+    expect(compactions(BEFORE, prompt(), boundary, answer('m1'), AFTER)[0]?.modelParameters).toBeUndefined();
+  });
+
   test('is still an event, which keeps its id', () => {
     const ids = (...lines: object[]) => build(...lines).flatMap(({ type, id }) => (type === 'event' ? [id] : []));
     const known = ids(BEFORE, prompt(), boundary, answer('m1'), AFTER);

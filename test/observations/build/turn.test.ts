@@ -222,7 +222,7 @@ describe('the trace of a turn', () => {
       tool_ms: 2_000,
       other_ms: 1_000,
     });
-    expect(first?.metadata).toEqual({ tool_count: 1, message_id: 'm1', request_id: 'r1' });
+    expect(first?.metadata).toEqual({ tool_count: 1, message_id: 'm1', request_id: 'r1', thinking_ms: 500 });
     expect(first?.modelParameters).toEqual({ max_tokens: 32_000, thinking: 'adaptive', effort: 'high' });
     expect(tool?.metadata).toEqual({ tool_name: 'Read', tool_id: 't1', summary: 'path' });
   });
@@ -619,6 +619,136 @@ describe('a turn that ends', () => {
       expect(root(lines, { capture: 'no_tool_io' })?.output).toEqual(said(inNoToolIo));
     },
   );
+});
+
+/** A line of a response, with what the API says that it used. */
+function answered(id: string, content: object[], usage: object, more: object = {}): object {
+  const { message, ...rest } = assistant(id, content, more) as { message: object };
+  return { ...rest, message: { ...message, usage } };
+}
+
+describe('the metadata of a generation', () => {
+  const metadataOf = (lines: readonly object[], options: Partial<typeof OPTIONS> = {}) =>
+    build(lines, options)
+      .filter(({ type }) => type === 'generation')
+      .map(({ metadata }) => metadata);
+
+  test('says whose instructions or results the model has worked with', () => {
+    const forSkill = { attributionAgent: 'Explore', attributionSkill: 'tools:review', attributionPlugin: 'tools' };
+    const forServer = { attributionMcpServer: 'github', attributionMcpTool: 'list_issues' };
+    const lines = [
+      user('go'),
+      assistant('m1', [toolUse('t1', 'mcp__github__list_issues')], forSkill),
+      user([toolResult('t1')]),
+      assistant('m2', [text('done')], forServer),
+    ];
+    const expected = [
+      { tool_count: 1, message_id: 'm1', agent_type: 'Explore', skill: 'tools:review', plugin: 'tools' },
+      { tool_count: 0, message_id: 'm2', mcp_server: 'github', mcp_tool: 'list_issues' },
+    ];
+    expect(metadataOf(lines)).toEqual(expected);
+    expect(metadataOf(lines, { capture: 'metadata' })).toEqual(expected);
+  });
+
+  test('has the size of the context, and the share of it that was read from the cache', () => {
+    const cached = { input_tokens: 4, cache_read_input_tokens: 9_000, cache_creation_input_tokens: 996 };
+    const lines = [
+      user('go'),
+      answered('m1', [text('one')], { ...cached, output_tokens: 700 }),
+      answered('m2', [text('two')], { input_tokens: 30, output_tokens: 7, cache_read_input_tokens: 15 }),
+      answered('m3', [text('three')], { input_tokens: 0, output_tokens: 7 }),
+    ];
+    expect(metadataOf(lines)).toEqual([
+      { tool_count: 0, message_id: 'm1', context_tokens: 10_000, cache_share: 0.9 },
+      { tool_count: 0, message_id: 'm2', context_tokens: 45, cache_share: 0.333 },
+      { tool_count: 0, message_id: 'm3' },
+    ]);
+  });
+
+  test('has the context of the last request if the API has sampled several times', () => {
+    expect(metadataOf(ADVISED)).toEqual([
+      { tool_count: 2, message_id: 'm1', context_tokens: 50, cache_share: 0 },
+      { context_tokens: 5_030, cache_share: 0.006 },
+    ]);
+  });
+
+  test('has the tokens and the time of its thinking, each block counted once', () => {
+    const think = (words: string, thinkingDurationMs: number) =>
+      answered(
+        'm1',
+        [{ type: 'thinking', thinking: words, signature: 'c2ln' }],
+        { output_tokens: 90, output_tokens_details: { thinking_tokens: 80 } },
+        { thinkingDurationMs },
+      );
+    const usage = { output_tokens: 90, output_tokens_details: { thinking_tokens: 80 } };
+    const lines = [
+      user('go'),
+      think('First.', 300),
+      think('First.', 300),
+      think('Then.', 1_200),
+      answered('m1', [text('done')], usage),
+      answered('m2', [text('more')], { output_tokens: 5, output_tokens_details: { thinking_tokens: 0 } }),
+    ];
+    expect(metadataOf(lines)).toEqual([
+      { tool_count: 0, message_id: 'm1', thinking_tokens: 80, thinking_ms: 1_500 },
+      { tool_count: 0, message_id: 'm2' },
+    ]);
+  });
+
+  test('counts the retries of its own request', () => {
+    const retry = (n: number) => ({ type: 'system', subtype: 'api_error', retryAttempt: n, uuid: `r${n}` });
+    const lines = [
+      user('go'),
+      retry(1),
+      retry(2),
+      assistant('m1', [toolUse('t1')]),
+      user([toolResult('t1')]),
+      assistant('m2', [toolUse('t2')]),
+      user([toolResult('t2')]),
+      retry(3),
+      assistant('m3', [text('done')]),
+    ];
+    expect(metadataOf(lines)).toEqual([
+      { tool_count: 1, message_id: 'm1', retries: 2 },
+      { tool_count: 1, message_id: 'm2' },
+      { tool_count: 0, message_id: 'm3', retries: 1 },
+    ]);
+  });
+
+  test('counts no retries of a request that has failed for good', () => {
+    const lines = [
+      user('go'),
+      { type: 'system', subtype: 'api_error', retryAttempt: 1 },
+      assistant('x', 'API Error: 500', { isApiErrorMessage: true }),
+      assistant('m1', 'done'),
+    ];
+    expect(metadataOf(lines)).toEqual([{ tool_count: 0, message_id: 'm1' }]);
+  });
+});
+
+describe('where the model ran', () => {
+  test.each([
+    ['us', { inference_geo: 'us' }],
+    ['global', { inference_geo: 'global' }],
+    ['not_available', {}],
+    ['', {}],
+    [null, {}],
+  ])('is a parameter of the model if inference_geo is %j', (inference_geo, expected) => {
+    const lines = [user('go'), answered('m1', [text('done')], { output_tokens: 5, inference_geo })];
+    expect(build(lines).at(-1)?.modelParameters).toEqual(expected);
+  });
+
+  test('is the same for an advisor', () => {
+    const inUs = ADVISED.map((line) =>
+      JSON.parse(JSON.stringify(line).replace('"usage":{', '$&"inference_geo":"us",')),
+    );
+    expect(build(inUs).at(-1)).toMatchObject({
+      type: 'generation',
+      name: 'advisor',
+      modelParameters: { inference_geo: 'us' },
+    });
+    expect(build(ADVISED).at(-1)?.modelParameters).toBeUndefined();
+  });
 });
 
 describe('retries, compactions, messages while Claude works, and feedback of Stop hooks', () => {

@@ -1,17 +1,8 @@
-import { nameModel } from '../observations/build/model-name.js';
 import { groupBy } from '../shared/group-by.js';
 import { GROUP_OF_KIND, TOKEN_KINDS, type TokenGroup } from '../transcript/file/token-kinds.js';
-import { type AccountStep, findBase, followsFromCounts, listSteps } from '../transcript/sessions/cost-account.js';
-import { type LearnedPrice, learnPrices } from './learn-prices.js';
-import {
-  addUsed,
-  mapUsed,
-  type PlacedPoint,
-  type SessionUsage,
-  USED_KINDS,
-  type Use,
-  type Used,
-} from './session-usage.js';
+import { listAllSteps, type PlacedStep, selectPricedSteps } from './account-steps.js';
+import { findTimes, type LearnedPrice, learnPrices, priceGroup } from './learn-prices.js';
+import { addUsed, mapUsed, type SessionUsage, USED_KINDS, type Use, type Used } from './session-usage.js';
 
 /** What something cost, or a sum of that. */
 export interface Costs {
@@ -51,56 +42,12 @@ const NOTHING: Costs = {
   unknownCacheReads: 0,
 };
 
-/** A step of a session's account. */
-interface PlacedStep extends AccountStep {
-  readonly session: SessionUsage;
-  /** It lasted from after this moment up to `at`; `from` is when the first response in it came. */
-  readonly after: number;
-  readonly at: number;
-  readonly from: number;
-  readonly branch: string;
-}
-
-/** Lists the steps of a session's account that are its own; a fork goes on with the account of its parent. */
-export function listAccountSteps(session: SessionUsage, byId: ReadonlyMap<string, SessionUsage>): PlacedStep[] {
-  const inherited = listInherited(session, byId);
-  return session.points.flatMap(({ point, at, branch }, index) => {
-    const own = session.points.slice(0, index);
-    const base = findBase(
-      point,
-      [...inherited, ...own].map((each) => each.point),
-    );
-    const before = own.findLast((each) => each.point === base) ?? own.at(-1);
-    const after = before?.at ?? Number.NEGATIVE_INFINITY;
-    const during = session.uses.filter((use) => use.isInAccount && use.at > after && use.at <= at);
-    const from = during.reduce((first, use) => Math.min(first, use.at), at);
-    return listSteps(point, base).map((step) => ({ ...step, session, after, at, from, branch }));
-  });
-}
-
-/** What the accounts of the sessions from which one was forked said until then, the oldest first. */
-function listInherited(session: SessionUsage, byId: ReadonlyMap<string, SessionUsage>): PlacedPoint[] {
-  const points: PlacedPoint[] = [];
-  const visited = new Set([session.sessionId]);
-  let { parent, ownFrom } = session;
-  while (parent !== undefined && !visited.has(parent)) {
-    visited.add(parent);
-    const until = ownFrom;
-    const above = byId.get(parent);
-    points.unshift(...(above?.points ?? []).filter(({ at }) => at <= until));
-    parent = above?.parent;
-    ownFrom = above?.ownFrom ?? ownFrom;
-  }
-  return points;
-}
-
 /** Lists what the sessions used and what it cost, in the smallest units that are known. */
 export function listEntries(sessions: readonly SessionUsage[]): Entry[] {
-  const byId = new Map(sessions.map((session) => [session.sessionId, session]));
-  const steps = sessions.flatMap((session) => listAccountSteps(session, byId));
+  const steps = listAllSteps(sessions);
   const prices = learnKnownPrices(steps);
   const paid = steps.map(({ session, at, from, branch, model, dollars }) => {
-    return { ...NOTHING, session, at, from, branch, model: nameModel(model), dollars };
+    return { ...NOTHING, session, at, from, branch, model, dollars };
   });
   const used = sessions.flatMap((session) =>
     session.uses.map((use) => ({
@@ -143,27 +90,19 @@ export function countTokens(used: Used): number {
 /** Of each model. To find those that do not fit among thousands of steps takes seconds. */
 const STEPS_TO_LEARN_FROM = 500;
 
-/** As in `prices`, but from the newest steps: a session in which some costs do not follow from the counts says nothing. */
+/** As in `prices`, but from the newest steps. */
 function learnKnownPrices(steps: readonly PlacedStep[]): Prices {
-  const isLinear = ({ points, uses }: SessionUsage) =>
-    points.every(({ point }) => !point.hasDefaultPrice) && uses.every(({ isFast }) => !isFast);
-  const linear = new Map<SessionUsage, boolean>();
-  const usable = steps.filter((step) => {
-    const known = linear.get(step.session) ?? isLinear(step.session);
-    linear.set(step.session, known);
-    return known && followsFromCounts(step);
-  });
   const counts = new Map<string, number>();
-  const newest = usable
+  const newest = selectPricedSteps(steps)
     .toSorted((a, b) => b.at - a.at)
-    .filter(({ model }) => {
-      const count = (counts.get(nameModel(model)) ?? 0) + 1;
-      counts.set(nameModel(model), count);
+    .filter((step) => {
+      const count = (counts.get(priceGroup(step)) ?? 0) + 1;
+      counts.set(priceGroup(step), count);
       return count <= STEPS_TO_LEARN_FROM;
     });
   return new Map(
-    learnPrices(newest, nameModel).map(({ model, prices = {} }) => [
-      model,
+    learnPrices(newest).map(({ prices = {}, ...learned }) => [
+      priceGroup(learned),
       new Map(
         Object.entries<LearnedPrice>(prices).flatMap(([kind, price]) =>
           price.state === 'known' ? [[kind, price.price] as const] : [],
@@ -174,11 +113,11 @@ function learnKnownPrices(steps: readonly PlacedStep[]): Prices {
 }
 
 function priceUse(use: Use, prices: Prices): Costs {
-  const { used, isAgent, isInAccount, isFast, model } = use;
+  const { used, isAgent, isInAccount } = use;
   const tokens = countTokens(used);
-  const known = isFast ? undefined : prices.get(model);
-  const learnt = isInAccount ? 0 : findPrice(used, known);
-  const saved = findSaving(used, known);
+  const known = prices.get(priceGroup(use));
+  const learnt = isInAccount ? 0 : findPrice(use, known);
+  const saved = findSaving(use, known);
   return {
     ...NOTHING,
     learntDollars: learnt ?? 0,
@@ -191,12 +130,12 @@ function priceUse(use: Use, prices: Prices): Costs {
 }
 
 /** Undefined if the price of anything that was used is not known. */
-function findPrice(used: Used, prices: ReadonlyMap<string, number> | undefined): number | undefined {
+function findPrice({ used, isInUs }: Use, prices: ReadonlyMap<string, number> | undefined): number | undefined {
   let dollars = 0;
   for (const kind of USED_KINDS.filter((each) => used[each] > 0)) {
     const price = prices?.get(kind);
     if (price === undefined) return undefined;
-    dollars += used[kind] * price;
+    dollars += used[kind] * price * findTimes(kind, isInUs);
   }
   return dollars;
 }
@@ -206,13 +145,13 @@ const IS_CACHED = { input: false, output: false, cacheRead: true, cacheWritten: 
 };
 const CACHED_KINDS = TOKEN_KINDS.filter((kind) => IS_CACHED[GROUP_OF_KIND[kind]]);
 
-function findSaving(used: Used, prices: ReadonlyMap<string, number> | undefined): number | undefined {
+function findSaving({ used, isInUs }: Use, prices: ReadonlyMap<string, number> | undefined): number | undefined {
   const input = prices?.get('input');
   let saved = 0;
   for (const kind of CACHED_KINDS.filter((each) => used[each] > 0)) {
     const price = prices?.get(kind);
     if (input === undefined || price === undefined) return undefined;
-    saved += used[kind] * (input - price);
+    saved += used[kind] * (input - price) * findTimes(kind, isInUs);
   }
   return saved;
 }

@@ -1,15 +1,22 @@
-import { type AccountStep, COUNTED_KINDS, type CountedKind } from '../transcript/sessions/cost-account.js';
+import { groupBy } from '../shared/group-by.js';
+import { COUNTED_KINDS, type CountedKind } from '../transcript/sessions/cost-account.js';
+import type { PricedStep } from './account-steps.js';
 import { type Equation, type Solution, solve } from './linear-system.js';
+import type { UsedKind } from './session-usage.js';
 
-/** What the accounts of some sessions say about the prices of a model. */
-export interface LearnedModel {
+/** What the accounts of some sessions say about the prices of a model, in fast mode or not. */
+export interface LearnedPrices {
   readonly model: string;
+  readonly isFast: boolean;
   readonly steps: number;
+  /** Whether the model ran in the US in some of them, and elsewhere in others. */
+  readonly isSeenInUs: boolean;
+  readonly isSeenElsewhere: boolean;
   /** Steps that do not fit the others: they cost more, or less, than their counts say. */
   readonly misfits: number;
   /** By how much of its dollars the worst of the steps that fit differs. */
   readonly deviation: number;
-  /** Undefined if too many steps do not fit: then the cost does not follow from the counts. */
+  /** Outside the US. Undefined if too many steps do not fit: then the cost does not follow from the counts. */
   readonly prices: { readonly [kind in CountedKind]: LearnedPrice } | undefined;
 }
 
@@ -29,18 +36,26 @@ const REMOVED_AT_ONCE = 0.0025;
 /** A price that may be off by more than this part of it is not known. */
 const LARGEST_ERROR = 1e-6;
 
-/** Learns the prices of each model. `nameModel` returns the name of the model that an account names in another way. */
-export function learnPrices(steps: readonly AccountStep[], nameModel: (name: string) => string): LearnedModel[] {
-  const models = [...new Set(steps.map(({ model }) => nameModel(model)))].toSorted();
-  return models.map((name) =>
-    learnModel(
-      name,
-      steps.filter(({ model }) => nameModel(model) === name),
-    ),
-  );
+/** Tokens cost this many times as much if the model must run in the US; a web search does not (documented, and in all recordings). */
+export const IN_US_TIMES = 1.1;
+/** So that all counts are whole numbers. */
+const SCALE = 10;
+
+/** The steps that were paid for at the same prices, but for where the model ran. */
+export function priceGroup({ model, isFast }: { readonly model: string; readonly isFast: boolean }): string {
+  return `${model} ${isFast}`;
 }
 
-function learnModel(model: string, steps: readonly AccountStep[]): LearnedModel {
+/** Learns the prices of each model. */
+export function learnPrices(steps: readonly PricedStep[]): LearnedPrices[] {
+  const groups = [...groupBy(steps, priceGroup)].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return groups.map(([, group]) => learnGroup(group));
+}
+
+function learnGroup(steps: readonly [PricedStep, ...PricedStep[]]): LearnedPrices {
+  const [{ model, isFast }] = steps;
+  const isSeenInUs = steps.some(({ isInUs }) => isInUs);
+  const isSeenElsewhere = steps.some(({ isInUs }) => !isInUs);
   const equations = removeRepeated(steps);
   const all = equations.length;
   const { solution, fitting } = removeMisfits(equations);
@@ -49,25 +64,41 @@ function learnModel(model: string, steps: readonly AccountStep[]): LearnedModel 
     ...fitting.map(({ value }, i) => Math.abs((solution.residuals[i] ?? 0) / (value || 1))),
     0,
   );
-  if (misfits > all * MOST_MISFITS) return { model, steps: all, misfits, deviation, prices: undefined };
+  const learned = { model, isFast, steps: all, isSeenInUs, isSeenElsewhere, misfits, deviation };
+  if (misfits > all * MOST_MISFITS) return { ...learned, prices: undefined };
   const prices = Object.fromEntries(COUNTED_KINDS.map((kind, index) => [kind, describeUnknown(solution, index)]));
-  return { model, steps: all, misfits, deviation, prices: prices as LearnedModel['prices'] };
+  return { ...learned, prices: prices as LearnedPrices['prices'] };
 }
 
 /** What a fork repeats of its parent's account would seem to confirm itself. */
-function removeRepeated(steps: readonly AccountStep[]): Equation[] {
+function removeRepeated(steps: readonly PricedStep[]): Equation[] {
   const equations = new Map<string, Equation>();
   const points = new Set<string>();
-  for (const { counts, dollars, sum, point } of steps) {
-    if (points.has(point)) continue;
-    points.add(point);
-    const equation = { counts: COUNTED_KINDS.map((kind) => counts[kind]), value: dollars, error: sum * ROUNDING };
+  for (const step of steps) {
+    if (points.has(step.point)) continue;
+    points.add(step.point);
+    const equation = toEquation(step);
     const key = equation.counts.join(' ');
     const known = equations.get(key);
-    if (!known || !isWithinTolerance(known.value - dollars, equation))
-      equations.set(known ? `${key} ${dollars}` : key, equation);
+    if (!known || !isWithinTolerance(known.value - equation.value, equation))
+      equations.set(known ? `${key} ${equation.value}` : key, equation);
   }
   return [...equations.values()];
+}
+
+/** What ran in the US counts as so many more tokens: then all steps have the same prices. */
+function toEquation({ counts, dollars, sum, isInUs }: PricedStep): Equation {
+  const times = (kind: CountedKind) => Math.round(SCALE * findTimes(kind, isInUs));
+  return {
+    counts: COUNTED_KINDS.map((kind) => counts[kind] * times(kind)),
+    value: dollars * SCALE,
+    error: sum * SCALE * ROUNDING,
+  };
+}
+
+/** How many times its price one of a kind costs. */
+export function findTimes(kind: UsedKind, isInUs: boolean): number {
+  return isInUs && kind !== 'web_search_requests' ? IN_US_TIMES : 1;
 }
 
 /** Leaves out the steps that fit worst, a few at a time, until the others fit, or too many are left out. */

@@ -20,7 +20,7 @@ interface Remembered {
 type Memory = { [path: string]: Remembered };
 
 /** Remembered files of other versions, or with other kinds of usage, are thrown away. */
-const VERSION = ['2', ...USED_KINDS].join(' ');
+const VERSION = ['3', ...USED_KINDS].join(' ');
 
 /** Where the costs are remembered: times, counts, models, branches and folders, but nothing that was said. */
 function costsPath(stateFolder: string): string {

@@ -1,4 +1,4 @@
-import { listAccountSteps } from './cost-book.js';
+import { listAccountSteps } from './account-steps.js';
 import { readUsageWithParents } from './read-usage.js';
 import type { SessionCost } from './turn-costs.js';
 

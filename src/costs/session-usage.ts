@@ -13,15 +13,22 @@ export type UsedKind = TokenKind | 'web_search_requests';
 export const USED_KINDS: readonly UsedKind[] = [...TOKEN_KINDS, 'web_search_requests'];
 export type Used = { readonly [kind in UsedKind]: number };
 
+/** What Claude Code and Langfuse choose the price of a response by, beside its model. */
+export interface PriceChoice {
+  readonly isFast: boolean;
+  /** Whether it had to run in the US. */
+  readonly isInUs: boolean;
+}
+export const PRICE_CHOICES = ['isFast', 'isInUs'] as const satisfies (keyof PriceChoice)[];
+
 /** What some responses of a session used that do not differ in anything but their counts. */
-export interface Use {
+export interface Use extends PriceChoice {
   readonly at: number;
   readonly model: string;
   readonly branch: string;
   readonly isAgent: boolean;
   /** Whether the account includes it: Claude Code writes one only when a process ends. */
   readonly isInAccount: boolean;
-  readonly isFast: boolean;
   readonly used: Used;
 }
 
@@ -82,8 +89,8 @@ export function addUpResponses({ responses, ...session }: SessionScan, seen: Set
   for (const [id, use] of responses) {
     if (seen.has(id)) continue;
     seen.add(id);
-    const { at, model, branch, isAgent, isInAccount, isFast } = use;
-    const key = JSON.stringify([Math.floor(at / PERIOD_MS), model, branch, isAgent, isInAccount, isFast]);
+    const { at, model, branch, isAgent, isInAccount, isFast, isInUs } = use;
+    const key = JSON.stringify([Math.floor(at / PERIOD_MS), model, branch, isAgent, isInAccount, isFast, isInUs]);
     const known = uses.get(key);
     uses.set(key, known ? { ...known, used: addUsed(known.used, use.used) } : use);
   }
@@ -221,6 +228,7 @@ class Scan {
       isAgent: known?.isAgent ?? isAgent,
       isInAccount: false,
       isFast: usage.speed === 'fast',
+      isInUs: usage.inference_geo === 'us',
       used,
     });
     return known ? undefined : id;

@@ -1,10 +1,20 @@
 import * as z from 'zod/mini';
 import type { LangfuseConfig } from '../config/settings.js';
 import { attempt } from '../shared/attempt.js';
-import { parseJson } from '../shared/json.js';
+import { mapValues, parseJson } from '../shared/json.js';
 import type { Limits } from './destination.js';
 import { apiRequest, describeRefusal, quoteReason } from './endpoint.js';
 import { isRefusal, isSuccess, requestOnce } from './http/client.js';
+
+/** Prices for what meets all conditions. Of several such tiers the one with the smallest number applies, and otherwise the default. */
+const Tier = z.object({
+  name: z.string(),
+  isDefault: z.boolean(),
+  priority: z.number(),
+  conditions: z.array(z.unknown()),
+  prices: z.record(z.string(), z.number()),
+});
+export type Tier = z.infer<typeof Tier>;
 
 /** A model as Langfuse defines it: it applies to generations whose model name matches the pattern. */
 const Model = z.object({
@@ -13,8 +23,10 @@ const Model = z.object({
   startDate: z.catch(z.nullish(z.string()), undefined),
   /** Otherwise it belongs to the project, and comes before Langfuse's own. */
   isLangfuseManaged: z.catch(z.boolean(), true),
-  /** In dollars for one of each kind of usage. */
+  /** In dollars for one of each kind of usage; those of the default tier. */
   prices: z.catch(z.record(z.string(), z.object({ price: z.number() })), {}),
+  /** Servers before December 2025 have none. */
+  pricingTiers: z.catch(z.array(Tier), []),
 });
 export type Model = z.infer<typeof Model>;
 
@@ -58,16 +70,54 @@ export function hasPrice(models: readonly Model[], name: string): boolean {
   return input !== undefined && output !== undefined;
 }
 
-export type ModelDefinition = ReturnType<typeof buildModelDefinition>;
+/** Whether a model has prices of its own for what has to run in the US. */
+export function hasTierForUs({ pricingTiers }: Model): boolean {
+  const isForUs = (condition: unknown) => AttributeCondition.safeParse(condition).data?.values.includes('us') ?? false;
+  return pricingTiers.some(({ conditions }) => conditions.some(isForUs));
+}
 
-/** Builds a definition with one price for each kind of usage, in dollars for one. */
-export function buildModelDefinition(name: string, prices: { readonly [kind: string]: number }) {
-  return {
-    modelName: name,
-    matchPattern: `(?i)^(anthropic/)?${name.replace(/[^\w-]/g, '\\$&')}$`,
-    unit: 'TOKENS',
-    pricingTiers: [{ name: 'Standard', isDefault: true, priority: 0, conditions: [], prices }],
-  };
+const IN_US = { source: 'model_parameters', key: 'inference_geo', operator: 'in', values: ['us'] };
+const IN_FAST_MODE = { source: 'model_parameters', key: 'speed', operator: 'in', values: ['fast'] };
+const AttributeCondition = z.object({
+  source: z.literal(IN_US.source),
+  key: z.literal(IN_US.key),
+  values: z.array(z.string()),
+});
+
+type Prices = { readonly [kind: string]: number };
+
+/** The tiers of a model with these prices, in dollars for one of each kind of usage. All tiers need the same kinds. */
+export function buildTiers(standard: Prices, fast: Prices | undefined): Tier[] {
+  const tier = { name: 'Standard', isDefault: true, priority: 0, conditions: [], prices: { ...standard } };
+  if (!fast) return [tier];
+  return [tier, { name: 'Fast mode', isDefault: false, priority: 1, conditions: [IN_FAST_MODE], prices: { ...fast } }];
+}
+
+/** Adds to each tier one for what has to run in the US, which costs so many times as much. The tiers with more conditions come first. */
+export function addTiersForUs(tiers: readonly Tier[], times: number): Tier[] {
+  const inUs = ({ name, isDefault, conditions, prices }: Tier): Tier => ({
+    name: isDefault ? 'US' : `${name}, US`,
+    isDefault: false,
+    priority: 0,
+    conditions: [...conditions, IN_US],
+    prices: mapValues(prices, (price) => Number((price * times).toPrecision(12))),
+  });
+  const others = tiers.filter(({ isDefault }) => !isDefault).toSorted((a, b) => a.priority - b.priority);
+  const defaults = tiers.filter(({ isDefault }) => isDefault);
+  const ordered = [...defaults, ...others.flatMap((tier) => [inUs(tier), tier]), ...defaults.map(inUs)];
+  return ordered.map((tier, priority) => ({ ...tier, priority }));
+}
+
+export interface ModelDefinition {
+  readonly modelName: string;
+  readonly matchPattern: string;
+  readonly unit: 'TOKENS';
+  readonly pricingTiers: readonly Tier[];
+}
+
+/** The pattern for a model's name as Anthropic writes it. */
+export function matchName(name: string): string {
+  return `(?i)^(anthropic/)?${name.replace(/[^\w-]/g, '\\$&')}$`;
 }
 
 /** Defines a model in the project; throws with the server's reason if it refuses. */

@@ -2,7 +2,8 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { addUpCosts, countTokens, listAccountSteps, listEntries } from '../../src/costs/cost-book.js';
+import { listAllSteps } from '../../src/costs/account-steps.js';
+import { addUpCosts, countTokens, listEntries } from '../../src/costs/cost-book.js';
 import { readAllUsage } from '../../src/costs/read-usage.js';
 import { COUNTED_KINDS, type CountedKind } from '../../src/transcript/sessions/cost-account.js';
 import { Exporter } from '../support/exporter.js';
@@ -102,8 +103,7 @@ test.each(['q-twop', 'q-twoterm'])(
   'of two processes in the session of %s, the accounts add up to its tokens',
   (name) => {
     const sessions = readAllUsage(recording(name).folder, state);
-    const byId = new Map(sessions.map((session) => [session.sessionId, session]));
-    const steps = sessions.flatMap((session) => listAccountSteps(session, byId));
+    const steps = listAllSteps(sessions);
     const sum = (kind: CountedKind) => steps.reduce((total, { counts }) => total + counts[kind], 0);
     const { used } = addUpCosts(listEntries(sessions));
     expect(Object.fromEntries(COUNTED_KINDS.map((kind) => [kind, sum(kind)]))).toEqual(

@@ -1,37 +1,49 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type LearnedModel, learnPrices } from '../../src/costs/learn-prices.js';
-import { readAccountSteps } from '../../src/transcript/sessions/cost-account.js';
+import { listAllSteps, selectPricedSteps } from '../../src/costs/account-steps.js';
+import { type LearnedPrices, learnPrices } from '../../src/costs/learn-prices.js';
+import { readAllUsage } from '../../src/costs/read-usage.js';
 import { type AccountCounts, account, accountLine, variedCounts } from '../support/cost-account.js';
-import { recordings, transcriptsOf } from '../support/recording.js';
+import { assistant, at } from '../support/lines.js';
+import { recordings } from '../support/recording.js';
 import { removeFolder } from '../support/remove-folder.js';
 
 let folder: string;
-let files: string[];
+let count: number;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'cc-langfuse-prices-'));
-  files = [];
+  mkdirSync(join(folder, 'projects', '-work'), { recursive: true });
+  count = 0;
 });
 
 afterEach(() => removeFolder(folder));
 
 function writeLines(...lines: string[]): void {
-  const path = join(folder, `${files.length}.jsonl`);
-  writeFileSync(path, `${lines.join('\n')}\n`);
-  files.push(path);
+  count += 1;
+  const name = `${String(count).padStart(8, '0')}-0000-4000-8000-000000000000.jsonl`;
+  writeFileSync(join(folder, 'projects', '-work', name), `${lines.join('\n')}\n`);
+}
+
+/** A response of a model, with more about what it used. */
+function response(usage: object, model = 'claude-new-9'): string {
+  const { message, ...rest } = assistant(`${count} ${model}`, 'done', { timestamp: at(1) }) as { message: object };
+  return JSON.stringify({ ...rest, message: { ...message, model, usage: { output_tokens: 1, ...usage } } });
 }
 
 /** A session of one response, which costs so many times what it should. */
 const writeSession = (counts: AccountCounts, costsTimes = 1) =>
   writeLines(accountLine({ 'claude-new-9': account([counts], costsTimes) }));
 
-function learn(): LearnedModel | undefined {
-  const models = learnPrices(files.flatMap(readAccountSteps), (name) => name);
-  expect(models.length).toBeLessThan(2);
-  return models[0];
+const learnAll = (claudeFolder: string) =>
+  learnPrices(selectPricedSteps(listAllSteps(readAllUsage(claudeFolder, folder))));
+
+function learn(): LearnedPrices | undefined {
+  const [learned, ...others] = learnAll(folder);
+  expect(others).toEqual([]);
+  return learned;
 }
 
 const known = (price: number) => ({ state: 'known', price });
@@ -127,11 +139,14 @@ describe('nothing is guessed', () => {
     expect(learn()).toMatchObject({ steps: 6, prices: PRICES });
   });
 
-  test.each([
-    ['had fast mode', '{"message":{"usage":{"speed":"fast"}}}', {}],
-    ['had a model that Claude Code has no price for', '{}', { hasUnknownModelCost: true }],
-  ])('from a session that %s', (_, line, more) => {
-    for (let n = 1; n <= 8; n += 1) writeLines(line, accountLine({ 'claude-new-9': account([variedCounts(n)]) }, more));
+  test.each<[string, () => string[], object]>([
+    ['was partly in fast mode', () => [response({ speed: 'fast' }), response({}, 'claude-new-9[1m]')], {}],
+    ['was partly in the US', () => [response({ inference_geo: 'us' }), response({}, 'claude-new-9[1m]')], {}],
+    ['was in the US, without a response of the model', () => [response({ inference_geo: 'us' }, 'claude-other-9')], {}],
+    ['had a model that Claude Code has no price for', () => [response({})], { hasUnknownModelCost: true }],
+  ])('from a session that %s', (_, responses, more) => {
+    for (let n = 1; n <= 8; n += 1)
+      writeLines(...responses(), accountLine({ 'claude-new-9': account([variedCounts(n)]) }, more));
     expect(learn()).toBeUndefined();
   });
 
@@ -142,11 +157,57 @@ describe('nothing is guessed', () => {
   });
 });
 
+/** A session of one response, which ran in one way and costs so many times what it should. */
+function writeRun(n: number, usage: object, costsTimes: number, more: AccountCounts = {}): void {
+  const { webSearchRequests = 0 } = more;
+  const counted = account([variedCounts(n)], costsTimes);
+  const costUSD = counted.costUSD + webSearchRequests * 0.01;
+  writeLines(response(usage), accountLine({ 'claude-new-9': { ...counted, ...more, costUSD } }));
+}
+
+const IN_US = { inference_geo: 'us' };
+
+describe('what had to run in the US costs 1.1 times as much', () => {
+  test('so the price is that of the others if all did', () => {
+    for (let n = 1; n <= 8; n += 1) writeRun(n, IN_US, 1.1);
+    expect(learn()).toMatchObject({ steps: 8, misfits: 0, isSeenInUs: true, isSeenElsewhere: false, prices: PRICES });
+  });
+
+  test('and those that did confirm the price of those that did not', () => {
+    for (let n = 1; n <= 8; n += 1)
+      writeRun(n, n % 2 === 0 ? IN_US : { inference_geo: 'global' }, n % 2 === 0 ? 1.1 : 1);
+    expect(learn()).toMatchObject({ steps: 8, misfits: 0, isSeenInUs: true, isSeenElsewhere: true, prices: PRICES });
+  });
+
+  test('but not what its web searches cost', () => {
+    for (let n = 1; n <= 9; n += 1) writeRun(n, IN_US, 1.1, { webSearchRequests: n % 4 });
+    expect(learn()?.prices).toEqual({ ...PRICES, web_search_requests: known(0.01) });
+  });
+});
+
+test('fast mode has prices of its own', () => {
+  for (let n = 1; n <= 8; n += 1) writeRun(n, {}, 1);
+  for (let n = 1; n <= 8; n += 1) writeRun(n, { ...IN_US, speed: 'fast' }, 2.2);
+  const doubled = (price: { state: string; price?: number }) =>
+    price.price === undefined ? price : { ...price, price: Number((price.price * 2).toPrecision(12)) };
+  const fast = Object.fromEntries(Object.entries(PRICES).map(([kind, price]) => [kind, doubled(price)]));
+  expect(learnAll(folder)).toMatchObject([
+    { isFast: false, steps: 8, isSeenInUs: false, prices: PRICES },
+    { isFast: true, steps: 8, isSeenInUs: true, prices: fast },
+  ]);
+});
+
 test('the recordings tell the price of output to the last digit, and no other: the other kinds do not vary apart', () => {
-  const steps = recordings().flatMap((recording) => transcriptsOf(recording).flatMap(readAccountSteps));
-  const opus = learnPrices(steps, (name) => name).find(({ model }) => model === 'claude-opus-5-5');
-  // In `p-media` the responses do not say `inference_geo: "us"`, which costs a tenth more.
-  expect(opus).toMatchObject({ misfits: 3, prices: { output: known(0.000022) } });
+  const sessions = recordings().flatMap((recording) => readAllUsage(recording.folder, join(folder, recording.name)));
+  const learned = learnPrices(selectPricedSteps(listAllSteps(sessions)));
+  const opus = learned.find(({ model }) => model === 'claude-opus-5-5');
+  // All but `p-media` ran in the US.
+  expect(opus).toMatchObject({
+    misfits: 0,
+    isSeenInUs: true,
+    isSeenElsewhere: true,
+    prices: { output: known(0.00002) },
+  });
   expect(opus?.deviation).toBeLessThan(1e-14);
   expect(Object.values(opus?.prices ?? {}).filter(({ state }) => state === 'known')).toHaveLength(1);
 });

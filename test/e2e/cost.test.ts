@@ -94,6 +94,17 @@ describe('cost', () => {
     },
   );
 
+  test('takes 1.1 times the price for what had to run in the US', async () => {
+    writePaid(8);
+    const [prompt, line] = response(9, '2026-10-09T12:00:00.000Z');
+    const { message } = line as { message: { usage: object } };
+    const usage = { ...message.usage, inference_geo: 'us' };
+    write(9, prompt ?? '', { ...line, message: { ...message, usage } });
+    const { rows } = await json('--by', 'session');
+    const row = rows.find(({ session }: { session: string }) => session === sessionIdOf(9));
+    expect(row.learntDollars).toBeCloseTo(1.1 * dollarsOf(9), 10);
+  });
+
   test('takes the prices that other sessions confirm for what no account includes, and never adds that to dollars', async () => {
     writePaid(8);
     write(9, ...response(9, '2026-10-09T12:00:00.000Z'));

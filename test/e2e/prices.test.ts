@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { account, accountLine, variedCounts } from '../support/cost-account.js';
-import { appendLines, appendTurn } from '../support/lines.js';
+import { type AccountCounts, account, accountLine, variedCounts } from '../support/cost-account.js';
+import { appendLines, assistant, at, user } from '../support/lines.js';
 import { type Environment, run, Workplace } from '../support/program.js';
 import { runInTerminal } from '../support/terminal.js';
 
@@ -14,15 +14,32 @@ afterEach(() => workplace.close());
 
 const NEW = 'claude-new-9';
 
-/** Writes sessions with an account in which the model has this name. */
-function writeSessions(count: number, model = NEW): void {
+/** Writes sessions with an account in which the model has this name, and a response that ran as `usage` says. */
+function writeSessions(count: number, model = NEW, usage: object = {}, costsTimes = 1): void {
   for (let n = 1; n <= count; n += 1) {
-    const path = workplace.transcriptOf(
-      `${String(n).padStart(8, '0')}-0000-4000-8000-${model.length}00000000000`.slice(0, 36),
-    );
-    appendTurn(path, 1);
-    appendLines(path, accountLine({ [model]: account([variedCounts(n)]) }));
+    const path = pathOf(n, model, usage);
+    appendLines(path, user(`question ${n}`, { uuid: `${path} u`, promptId: `p${n}`, timestamp: at(n * 10) }));
+    appendLines(path, response(`${path} m`, variedCounts(n), model, usage, n));
+    appendLines(path, accountLine({ [model]: account([variedCounts(n)], costsTimes) }));
   }
+}
+
+function pathOf(n: number, model: string, usage: object): string {
+  const kind = `${model.length}${JSON.stringify(usage).length}`.padEnd(12, '0').slice(0, 12);
+  return workplace.transcriptOf(`${String(n).padStart(8, '0')}-0000-4000-8000-${kind}`);
+}
+
+function response(id: string, counts: AccountCounts, model: string, usage: object, n: number): object {
+  const { message, ...rest } = assistant(id, 'done', { uuid: id, timestamp: at(n * 10 + 5) }) as { message: object };
+  const { cacheCreationEphemeral5mInputTokens: for5m, cacheCreationEphemeral1hInputTokens: for1h } = counts;
+  const used = {
+    input_tokens: counts.inputTokens,
+    output_tokens: counts.outputTokens,
+    cache_read_input_tokens: counts.cacheReadInputTokens,
+    cache_creation: { ephemeral_5m_input_tokens: for5m, ephemeral_1h_input_tokens: for1h },
+    ...usage,
+  };
+  return { ...rest, message: { ...message, model, usage: used } };
 }
 
 const prices = (args: readonly string[], env: Environment = {}) =>
@@ -46,14 +63,126 @@ const TABLE = `claude-new-9  8 account lines, exact to
   cache write, 5 minutes   $5.50 per million tokens
   cache write, 1 hour      $8.80 per million tokens
 `;
+const host = () => new URL(workplace.server.url).host;
+/** The lines after the tables of prices. */
+const conclusion = (stdout: string) => stdout.slice(stdout.lastIndexOf('\n\n') + 2).trimEnd();
 const withoutExactness = (text: string) => text.replace(/(exact to) \de-\d+/g, '$1');
+
+const IN_US = { inference_geo: 'us' };
+const times = (factor: number) =>
+  Object.fromEntries(Object.entries(LEARNED).map(([kind, price]) => [kind, Number((price * factor).toPrecision(12))]));
+const tier = (name: string, priority: number, conditions: object[], prices: object) => {
+  return { name, isDefault: false, priority, conditions, prices };
+};
+const when = (key: string, value: string) => ({ source: 'model_parameters', key, operator: 'in', values: [value] });
+
+describe('prices by what else a price depends on', () => {
+  /** What Langfuse computes for all that a backfill sends. */
+  async function computeSum(): Promise<number> {
+    workplace.letIdle();
+    expect(await workplace.backfill('--all')).toMatchObject({ exitCode: 0 });
+    return workplace.server.events.events.reduce((sum, { totalCost = 0 }) => sum + totalCost, 0);
+  }
+  const spent = (costsTimes: number, count = 8) =>
+    Array.from({ length: count }, (_, index) => account([variedCounts(index + 1)], costsTimes).costUSD).reduce(
+      (a, b) => a + b,
+    );
+
+  test('the US has a tier if sessions ran there, with the factor that is documented', async () => {
+    writeSessions(8, NEW, IN_US, 1.1);
+    const { exitCode, stdout, stderr } = await prices(['--yes']);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(withoutExactness(stdout)).toBe(
+      `${TABLE}  in the US (inference_geo)  1.1 times as much, as Anthropic documents. All sessions ran there: the prices above are derived by it
+
+claude-new-9  defined at ${host()}, with prices for US
+Costs appear on what arrives from now on. "cc-langfuse backfill --force" sends the rest again.
+`,
+    );
+    expect(own()).toMatchObject([
+      { prices: LEARNED, tiers: [tier('US', 1, [when('inference_geo', 'us')], times(1.1))] },
+    ]);
+    expect(await computeSum()).toBeCloseTo(spent(1.1), 12);
+    expect(conclusion((await prices(['--yes'])).stdout)).toBe('claude-new-9  your project has prices for it');
+  });
+
+  test('fast mode has one if its sessions tell all its prices, in the US and elsewhere', async () => {
+    writeSessions(8);
+    writeSessions(8, NEW, { ...IN_US, speed: 'fast' }, 2.2);
+    const { exitCode, stdout } = await prices(['--yes']);
+    expect(exitCode).toBe(0);
+    expect(conclusion(stdout)).toContain(`defined at ${host()}, with prices for Fast mode, US; Fast mode; US\n`);
+    const [fast, inUs] = [when('speed', 'fast'), when('inference_geo', 'us')];
+    expect(own()).toMatchObject([
+      {
+        prices: LEARNED,
+        tiers: [
+          tier('Fast mode, US', 1, [fast, inUs], times(2.2)),
+          tier('Fast mode', 2, [fast], times(2)),
+          tier('US', 3, [inUs], times(1.1)),
+        ],
+      },
+    ]);
+    expect(await computeSum()).toBeCloseTo(spent(1) + spent(2.2), 12);
+  });
+
+  test('fast mode has none if its sessions do not tell its prices', async () => {
+    writeSessions(8);
+    writeSessions(3, NEW, { speed: 'fast' }, 2);
+    const { stdout } = await prices(['--yes']);
+    expect(stdout).toContain('without a price for fast mode, which needs more sessions\n');
+    expect(own()).toEqual([expect.not.objectContaining({ tiers: expect.anything() })]);
+  });
+
+  test('a model that Langfuse knows keeps its prices, and gets one for the US', async () => {
+    writeSessions(8, 'claude-opus-5', IN_US);
+    const fast = tier('Fast mode', 1, [when('speed', 'fast')], times(2 / 1.1)) as never;
+    workplace.server.api.models.models = workplace.server.api.models.models.map((model) =>
+      model.modelName === 'claude-opus-5' ? { ...model, prices: times(1 / 1.1), tiers: [fast] } : model,
+    );
+    const { exitCode, stdout } = await prices(['--yes']);
+    expect(exitCode).toBe(0);
+    expect(conclusion(stdout)).toContain(
+      `claude-opus-5  defined at ${host()}, with the prices that Langfuse has, with prices for Fast mode, US; Fast mode; US\n`,
+    );
+    expect(await computeSum()).toBeCloseTo(spent(1), 12);
+  });
+
+  test('a model with other prices than those of the sessions stays as it is', async () => {
+    writeSessions(8, NEW, IN_US, 1.1);
+    const model = { modelName: NEW, matchPattern: `^${NEW}$`, isLangfuseManaged: false, prices: times(1.1) };
+    workplace.server.api.models.models.push(model);
+    const { stdout } = await prices(['--yes']);
+    expect(own()).toEqual([model]);
+    expect(conclusion(stdout)).toBe(
+      'claude-new-9  your project has other prices (input $4.84, $4.40 in the sessions; output $24.20, $22.00 in the sessions; cache read $0.242, $0.22 in the sessions; cache write, 5 minutes $6.05, $5.50 in the sessions; cache write, 1 hour $9.68, $8.80 in the sessions): delete the model in Langfuse, and run prices again',
+    );
+  });
+
+  test('nothing is defined for a model whose sessions mix them', async () => {
+    for (let n = 1; n <= 8; n += 1) {
+      const path = pathOf(n, NEW, {});
+      appendLines(path, response('m1', variedCounts(n), NEW, IN_US, 1), response('m2', variedCounts(n), NEW, {}, 2));
+      appendLines(path, accountLine({ [NEW]: account([variedCounts(n), variedCounts(n)]) }));
+    }
+    expect(conclusion((await prices(['--yes'])).stdout)).toBe(
+      'claude-new-9  needs sessions in which all of it ran in one way: not partly in fast mode, and not partly in the US',
+    );
+    expect(own()).toEqual([]);
+  });
+});
 
 describe('cc-langfuse prices', () => {
   test('shows what a model costs, and defines it in Langfuse', async () => {
     writeSessions(8);
     const { exitCode, stdout, stderr } = await prices(['--yes']);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-    expect(withoutExactness(stdout)).toBe(`${TABLE}  → can be defined\ndefined claude-new-9\n`);
+    expect(withoutExactness(stdout)).toBe(
+      `${TABLE}
+claude-new-9  defined at ${host()}, with one price for each kind of token
+Costs appear on what arrives from now on. "cc-langfuse backfill --force" sends the rest again.
+`,
+    );
     expect(own()).toEqual([
       { modelName: NEW, matchPattern: '(?i)^(anthropic/)?claude-new-9$', isLangfuseManaged: false, prices: LEARNED },
     ]);
@@ -66,9 +195,7 @@ describe('cc-langfuse prices', () => {
     await prices(['--yes']);
     const { exitCode, stdout } = await prices(['--yes']);
     expect({ exitCode, posted: posted() }).toEqual({ exitCode: 0, posted: [200] });
-    expect(stdout).toContain(
-      'Langfuse has prices for it (your own): input $4.40; output $22.00; cache read $0.22; cache write, 5 minutes $5.50; cache write, 1 hour $8.80 per million',
-    );
+    expect(conclusion(stdout)).toBe('claude-new-9  your project has prices for it');
   });
 
   test('leaves a model of the project alone that has the name and no price', async () => {
@@ -77,16 +204,18 @@ describe('cc-langfuse prices', () => {
     workplace.server.api.models.models.push(model);
     const { exitCode, stdout } = await prices(['--yes']);
     expect({ exitCode, posted: posted(), own: own() }).toEqual({ exitCode: 0, posted: [], own: [model] });
-    expect(stdout).toContain('your project has a model of that name, without these prices (no prices)');
+    expect(conclusion(stdout)).toBe(
+      'claude-new-9  your project defines it without prices for input and output: delete the model in Langfuse, and run prices again',
+    );
   });
 
   test('finds prices on any page of the list', async () => {
     writeSessions(8);
     const more = Array.from({ length: 250 }, (_, n) => `a-model-${n}`);
-    const priced = { isLangfuseManaged: true, prices: { input: 1, output: 1 } };
+    const priced = { isLangfuseManaged: true, prices: { input: 0.0000044, output: 0.000022 } };
     for (const name of [...more, NEW])
       workplace.server.api.models.models.push({ modelName: name, matchPattern: `(?i)^${name}$`, ...priced });
-    expect((await prices(['--yes'])).stdout).toContain('Langfuse has prices for it (its own)');
+    expect(conclusion((await prices(['--yes'])).stdout)).toBe('claude-new-9  Langfuse has prices for it');
     expect(own()).toEqual([]);
   });
 
@@ -105,23 +234,26 @@ describe('cc-langfuse prices', () => {
     writeSessions(8, 'arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc123');
     const { exitCode, stdout } = await prices(['--yes']);
     expect({ exitCode, own: own() }).toEqual({ exitCode: 0, own: [] });
-    expect(stdout).toContain(
-      '→ cannot be defined: its name does not say which model it is; define it in Langfuse by hand\n',
-    );
+    expect(conclusion(stdout)).toMatch(/ {2}its name does not say which model it is: define it in Langfuse by hand$/);
   });
 
   test('does not define a model of which a price is missing', async () => {
     writeSessions(3);
     const { exitCode, stdout } = await prices(['--yes']);
     expect({ exitCode, own: own() }).toEqual({ exitCode: 0, own: [] });
-    expect(stdout).toContain('→ cannot be defined: not known: input; output; cache read; cache write, 5 minutes;');
+    expect(conclusion(stdout)).toBe(
+      'claude-new-9  needs more sessions, which differ more: input; output; cache read; cache write, 5 minutes; cache write, 1 hour not known yet',
+    );
   });
 
   test('sends nothing with --dry-run, and shows what it would send', async () => {
     writeSessions(8);
     const { exitCode, stdout } = await prices(['--dry-run']);
     expect({ exitCode, posted: posted() }).toEqual({ exitCode: 0, posted: [] });
-    const [, json = ''] = stdout.split('POST /api/public/models ');
+    const [, json = ''] = /^POST \/api\/public\/models (.*?)\n\n/ms.exec(stdout) ?? [];
+    expect(stdout).toContain(
+      'claude-new-9  can be defined, with one price for each kind of token\nNothing was sent. "cc-langfuse prices" asks',
+    );
     expect(JSON.parse(json)).toEqual({
       modelName: NEW,
       matchPattern: '(?i)^(anthropic/)?claude-new-9$',
@@ -131,8 +263,8 @@ describe('cc-langfuse prices', () => {
   });
 
   test.each([
-    ['y\r', 'defined claude-new-9', 1],
-    ['\r', 'nothing was sent', 0],
+    ['y\r', 'claude-new-9  defined at', 1],
+    ['\r', 'Nothing was sent.', 0],
   ])('asks in the terminal, and takes %j as the answer', async (answer, outcome, defined) => {
     writeSessions(8);
     const { exitCode, screen } = await runInTerminal(['prices'], workplace, { '[y/N]': answer });
@@ -149,6 +281,7 @@ describe('cc-langfuse prices', () => {
     expect(await prices(['--yes'])).toMatchObject({
       exitCode: 1,
       stderr: 'cc-langfuse: claude-new-9 was not defined: the server answers 400: no, thanks\n',
+      stdout: expect.stringContaining(`\n\nclaude-new-9  not defined: ${host()} refuses it.\n`),
     });
   });
 

@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { IN_US_TIMES } from '../../src/costs/learn-prices.js';
+import { addTiersForUs, buildTiers, defineModel, matchName } from '../../src/langfuse/models.js';
 import { Exporter } from '../support/exporter.js';
+import { langfuseAt } from '../support/langfuse-server.js';
 import { appendLines, assistant, at, user } from '../support/lines.js';
 import { recording, transcriptsOf } from '../support/recording.js';
 
@@ -13,35 +16,46 @@ beforeEach(async () => {
 
 afterEach(() => exporter.close());
 
-/** With the list prices, and the tenth that these recordings' `inference_geo` costs. */
 const PRICES = {
-  input: 4.4e-6,
-  output: 22e-6,
-  cache_read_input_tokens: 0.22e-6,
-  input_cache_creation_5m: 5.5e-6,
-  input_cache_creation_1h: 8.8e-6,
+  input: 4e-6,
+  output: 20e-6,
+  cache_read_input_tokens: 0.2e-6,
+  input_cache_creation_5m: 5e-6,
+  input_cache_creation_1h: 8e-6,
 };
 
+/** The model as `prices` defines it. */
+const MODEL = {
+  modelName: 'claude-opus-5-5',
+  matchPattern: matchName('claude-opus-5-5'),
+  unit: 'TOKENS',
+  pricingTiers: addTiersForUs(buildTiers(PRICES, undefined), IN_US_TIMES),
+} as const;
+
 describe("the costs that Langfuse computes equal the dollars of Claude Code's own account", () => {
-  test.each(['p-simple', 'p-toolloop', 'p-agentfg', 'p-think', 'p-streamjson', 'q-hooks', 'q-loop'])(
-    'of %s',
-    async (name) => {
-      exporter.server.api.models.models.push({
-        modelName: 'claude-opus-5-5',
-        matchPattern: '(?i)^claude-opus-5-5$',
-        isLangfuseManaged: false,
-        prices: PRICES,
-      });
-      const [path = '', ...others] = transcriptsOf(recording(name));
-      expect(others).toEqual([]);
-      await exporter.export(path);
-      const costs = exporter.server.events.events.map(({ totalCost = 0 }) => totalCost);
-      const accounts = readFileSync(path, 'utf8').match(/^\{"type":"cost-state".*$/gm) ?? [];
-      const { totalCostUSD } = JSON.parse(accounts.at(-1) ?? '');
-      expect(totalCostUSD).toBeGreaterThan(0);
-      expect(costs.reduce((sum, cost) => sum + cost, 0)).toBeCloseTo(totalCostUSD, 12);
-    },
-  );
+  // All ran in the US but `p-media`.
+  test.each([
+    'p-simple',
+    'p-toolloop',
+    'p-agentfg',
+    'p-think',
+    'p-streamjson',
+    'q-hooks',
+    'q-loop',
+    'p-agent2',
+    'p-wf',
+    'p-media',
+  ])('of %s', async (name) => {
+    await defineModel(MODEL, langfuseAt(exporter.server.url), { deadline: Date.now() + 5_000 });
+    const [path = '', ...others] = transcriptsOf(recording(name));
+    expect(others).toEqual([]);
+    await exporter.export(path);
+    const costs = exporter.server.events.events.map(({ totalCost = 0 }) => totalCost);
+    const accounts = readFileSync(path, 'utf8').match(/^\{"type":"cost-state".*$/gm) ?? [];
+    const { totalCostUSD } = JSON.parse(accounts.at(-1) ?? '');
+    expect(totalCostUSD).toBeGreaterThan(0);
+    expect(costs.reduce((sum, cost) => sum + cost, 0)).toBeCloseTo(totalCostUSD, 12);
+  });
 });
 
 describe('the fee for web searches', () => {

@@ -1,6 +1,7 @@
+import { mapValues } from '../../src/shared/json.js';
 import type { ApiAnswer } from './langfuse-api.js';
 import type { OtlpSpan } from './langfuse-server.js';
-import type { ModelStore, StoredModel } from './model-store.js';
+import type { ModelStore } from './model-store.js';
 import { parseIfJson } from './parse-if-json.js';
 
 type Figures = { readonly [kind: string]: number };
@@ -132,8 +133,15 @@ export class EventStore {
     const figures = (key: string) => (parseIfJson(texts.get(key)) ?? {}) as Figures;
     const model = texts.get('langfuse.observation.model.name');
     const usageDetails = figures('langfuse.observation.usage_details');
-    const found = model === undefined ? undefined : this.#models.find(model);
-    const costs = computeCosts(figures('langfuse.observation.cost_details'), usageDetails, found);
+    const metadata = Object.fromEntries(
+      [...texts].flatMap(([key, text = '']) => (key.startsWith(METADATA) ? [[key.slice(METADATA.length), text]] : [])),
+    );
+    const prices = this.#models.findPrices(model, {
+      usage: usageDetails,
+      model_parameters: parseIfJson(texts.get('langfuse.observation.model.parameters')),
+      metadata,
+    });
+    const costs = computeCosts(figures('langfuse.observation.cost_details'), usageDetails, prices);
     const experiment = [...texts].flatMap(([key, text = '']) =>
       key.startsWith(EXPERIMENT) ? [[key.slice(EXPERIMENT.length), text]] : [],
     );
@@ -145,11 +153,7 @@ export class EventStore {
       type: (texts.get('langfuse.observation.type') ?? 'span').toUpperCase(),
       name: span.name,
       level: texts.get('langfuse.observation.level'),
-      metadata: Object.fromEntries(
-        [...texts].flatMap(([key, text = '']) =>
-          key.startsWith(METADATA) ? [[key.slice(METADATA.length), text.slice(0, METADATA_CHARS)]] : [],
-        ),
-      ),
+      metadata: mapValues(metadata, (text) => text.slice(0, METADATA_CHARS)),
       sessionId: texts.get('session.id'),
       model,
       usageDetails,
@@ -168,7 +172,7 @@ function placeOf({ startTime, traceId, id }: StoredEvent): string {
  * worker/src/services/IngestionService/index.ts, `calculateUsageCosts`: if any cost is given, nothing else is computed; otherwise each
  * kind of usage that has a price costs something, and kinds without a price cost nothing.
  */
-export function computeCosts(provided: Figures, usage: Figures, model: StoredModel | undefined) {
+export function computeCosts(provided: Figures, usage: Figures, prices: Figures | undefined) {
   const kinds = Object.keys(provided);
   if (kinds.length > 0) {
     const isInputAndOutput = kinds.every((kind) => kind === 'input' || kind === 'output');
@@ -176,7 +180,7 @@ export function computeCosts(provided: Figures, usage: Figures, model: StoredMod
     return { costDetails: { ...provided, ...(total !== undefined && { total }) }, totalCost: total };
   }
   const computed = Object.entries(usage).flatMap(([kind, units]) => {
-    const price = model?.prices[kind];
+    const price = prices?.[kind];
     return price === undefined ? [] : [[kind, price * units] as const];
   });
   if (computed.length === 0) return { costDetails: {}, totalCost: undefined };

@@ -298,8 +298,9 @@ function answerOlderReader(
   if (!(page >= 1 && limit >= 1 && limit <= 100)) return { status: 400 };
   const found = observations.filter(({ traceId }) => traceId === (filters.get('traceId') ?? traceId));
   const data = found.slice((page - 1) * limit, page * limit).map(({ trace: _, parentId, type = '', ...each }) => {
-    const model = each.model === undefined ? undefined : models.find(each.model);
-    const { costDetails, totalCost = 0 } = computeCosts({}, each.usage ?? {}, model);
+    const { model, usage = {}, modelParameters, metadata } = each;
+    const prices = models.findPrices(model, { usage, model_parameters: modelParameters, metadata });
+    const { costDetails, totalCost = 0 } = computeCosts({}, usage, prices);
     return {
       ...each,
       parentObservationId: parentId ?? null,

@@ -94,7 +94,7 @@ function listAdvisors(response: Response, generation: string, context: BuildCont
         metadata: describeContext(used.usage),
         level: 'DEFAULT',
         model: used.model && nameModel(used.model),
-        modelParameters: describeGeo(usage),
+        modelParameters: describeGeo(used.usage),
         usage: countUsage(used.usage),
         line,
       });

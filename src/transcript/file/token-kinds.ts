@@ -59,9 +59,10 @@ export function sortTokens({ cache_creation: split = {}, ...counts }: TokenCount
   );
 }
 
-/** What each advisor used that a response asked. The response's own tokens do not include it. */
-export function listAdvisorUses({ iterations = [] }: TokenCounts = {}) {
-  return iterations.filter(({ type }) => type === 'advisor_message').map(({ model, ...usage }) => ({ model, usage }));
+/** What each advisor used that a response asked. The response's own tokens do not include it. It runs where the response does. */
+export function listAdvisorUses({ iterations = [], inference_geo }: TokenCounts = {}) {
+  const uses = iterations.filter(({ type }) => type === 'advisor_message');
+  return uses.map(({ model, ...usage }) => ({ model, usage: { ...usage, inference_geo } }));
 }
 
 /** Adds up the tokens of a response by group. */

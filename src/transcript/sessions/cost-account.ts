@@ -1,7 +1,6 @@
 import * as z from 'zod/mini';
 import { parseJson } from '../../shared/json.js';
 import { optional } from '../../shared/schema.js';
-import { withReader } from '../file/lines.js';
 import type { TokenKind } from '../file/token-kinds.js';
 
 const count = z.number().check(z.int(), z.nonnegative());
@@ -71,28 +70,6 @@ export interface AccountStep {
 }
 
 const ACCOUNT_LINE = Buffer.from('{"type":"cost-state"');
-const FAST_MODE = Buffer.from('"speed":"fast"');
-
-/**
- * Reads the steps of a session's account. Returns none if some of its costs do not follow from the counts: in fast mode tokens
- * have other prices, and Claude Code takes a default price for a model that it does not know.
- */
-export function readAccountSteps(path: string): AccountStep[] {
-  const points: AccountPoint[] = [];
-  const isLinear = withReader(path, (reader) => {
-    for (const { bytes } of reader.lines()) {
-      if (bytes.includes(FAST_MODE)) return false;
-      const point = parseAccountPoint(bytes);
-      if (point?.hasDefaultPrice) return false;
-      if (point) points.push(point);
-    }
-    return true;
-  });
-  if (!isLinear) return [];
-  return points
-    .flatMap((point, index) => listSteps(point, findBase(point, points.slice(0, index))))
-    .filter(followsFromCounts);
-}
 
 /** Whether the counts of a step can say what it cost. */
 export function followsFromCounts({ isSplit, counts }: AccountStep): boolean {

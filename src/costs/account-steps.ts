@@ -1,0 +1,88 @@
+import { nameModel } from '../observations/build/model-name.js';
+import { type AccountStep, findBase, followsFromCounts, listSteps } from '../transcript/sessions/cost-account.js';
+import { type PlacedPoint, PRICE_CHOICES, type PriceChoice, type SessionUsage } from './session-usage.js';
+
+/** A step of a session's account. */
+export interface PlacedStep extends AccountStep {
+  readonly session: SessionUsage;
+  /** It lasted from after this moment up to `at`; `from` is when the first response in it came. */
+  readonly after: number;
+  readonly at: number;
+  readonly from: number;
+  readonly branch: string;
+}
+
+/** A step in which everything was paid for at the same prices. */
+export interface PricedStep extends PlacedStep, PriceChoice {}
+
+/** Lists the steps of a session's account that are its own; a fork goes on with the account of its parent. */
+export function listAccountSteps(session: SessionUsage, byId: ReadonlyMap<string, SessionUsage>): PlacedStep[] {
+  const inherited = listInherited(session, byId);
+  return session.points.flatMap(({ point, at, branch }, index) => {
+    const own = session.points.slice(0, index);
+    const base = findBase(
+      point,
+      [...inherited, ...own].map((each) => each.point),
+    );
+    const before = own.findLast((each) => each.point === base) ?? own.at(-1);
+    const after = before?.at ?? Number.NEGATIVE_INFINITY;
+    const during = session.uses.filter((use) => use.isInAccount && use.at > after && use.at <= at);
+    const from = during.reduce((first, use) => Math.min(first, use.at), at);
+    return listSteps(point, base).map((step) => ({
+      ...step,
+      model: nameModel(step.model),
+      session,
+      after,
+      at,
+      from,
+      branch,
+    }));
+  });
+}
+
+/** What the accounts of the sessions from which one was forked said until then, the oldest first. */
+function listInherited(session: SessionUsage, byId: ReadonlyMap<string, SessionUsage>): PlacedPoint[] {
+  const points: PlacedPoint[] = [];
+  const visited = new Set([session.sessionId]);
+  let { parent, ownFrom } = session;
+  while (parent !== undefined && !visited.has(parent)) {
+    visited.add(parent);
+    const until = ownFrom;
+    const above = byId.get(parent);
+    points.unshift(...(above?.points ?? []).filter(({ at }) => at <= until));
+    parent = above?.parent;
+    ownFrom = above?.ownFrom ?? ownFrom;
+  }
+  return points;
+}
+
+/** Lists the steps of all sessions' accounts. */
+export function listAllSteps(sessions: readonly SessionUsage[]): PlacedStep[] {
+  const byId = new Map(sessions.map((session) => [session.sessionId, session]));
+  return sessions.flatMap((session) => listAccountSteps(session, byId));
+}
+
+/** Selects the steps whose cost follows from their counts, and adds at which prices. */
+export function selectPricedSteps(steps: readonly PlacedStep[]): PricedStep[] {
+  return steps.flatMap((step) => {
+    const choice = followsFromCounts(step) ? findPriceChoice(step) : undefined;
+    return choice ? [{ ...step, ...choice }] : [];
+  });
+}
+
+/**
+ * Finds the prices of a step: those of the model's responses in its session. Undefined if they had different ones, and for a model
+ * without a response, of which Claude Code asked something for itself, unless all others had the standard prices. For a model that
+ * it does not know, Claude Code takes a default price.
+ */
+function findPriceChoice({ model, session }: PlacedStep): PriceChoice | undefined {
+  if (session.points.some(({ point }) => point.hasDefaultPrice)) return undefined;
+  const counted = session.uses.filter(({ isInAccount }) => isInAccount);
+  const own = counted.filter((use) => use.model === model);
+  const [choice = STANDARD, ...others] = own.length > 0 ? own : counted;
+  const isSame = others.every((use) => PRICE_CHOICES.every((name) => use[name] === choice[name]));
+  const isKnown = own.length > 0 || PRICE_CHOICES.every((name) => !choice[name]);
+  return isSame && isKnown ? { isFast: choice.isFast, isInUs: choice.isInUs } : undefined;
+}
+
+const STANDARD: PriceChoice = { isFast: false, isInUs: false };

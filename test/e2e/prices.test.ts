@@ -242,7 +242,7 @@ Costs appear on what arrives from now on. "cc-langfuse backfill --force" sends t
     const { exitCode, stdout } = await prices(['--yes']);
     expect({ exitCode, own: own() }).toEqual({ exitCode: 0, own: [] });
     expect(conclusion(stdout)).toBe(
-      'claude-new-9  needs more sessions, which differ more: input; output; cache read; cache write, 5 minutes; cache write, 1 hour not known yet',
+      'claude-new-9  needs more sessions that differ from each other (not known yet: input; output; cache read; cache write, 5 minutes; cache write, 1 hour)',
     );
   });
 

@@ -112,7 +112,7 @@ function explainMissing(model: string, learned: LearnedPrices | undefined): stri
     (kind) => prices[kind].state === 'unknown' || (NEEDED.has(kind) && prices[kind].state === 'unused'),
   );
   if (missing.length === 0) return undefined;
-  return `needs more sessions, which differ more: ${missing.map(nameKind).join('; ')} not known yet`;
+  return `needs more sessions that differ from each other (not known yet: ${missing.map(nameKind).join('; ')})`;
 }
 
 const PRICED_KINDS = COUNTED_KINDS.filter((kind) => kind !== 'web_search_requests');

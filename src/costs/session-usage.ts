@@ -1,5 +1,5 @@
-import { countUsage } from '../observations/build/generation.js';
 import { nameModel } from '../observations/build/model-name.js';
+import { countUsage } from '../observations/build/usage.js';
 import { attempt } from '../shared/attempt.js';
 import type { AgentFile } from '../transcript/agents/agent-files.js';
 import { type AssistantLine, parseLine, type UserLine } from '../transcript/file/line.js';

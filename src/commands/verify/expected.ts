@@ -2,7 +2,7 @@ import type { ExportContext, WhyKept } from '../../export/export-request.js';
 import { IDLE_MS } from '../../export/read-turns.js';
 import { exportSession } from '../../export/session.js';
 import { DryRunDestination } from '../../langfuse/dry-run-destination.js';
-import { countUsage } from '../../observations/build/generation.js';
+import { countUsage } from '../../observations/build/usage.js';
 import type { Observation } from '../../observations/model.js';
 import type { Log } from '../../shared/log.js';
 import { DryRunState } from '../../state/dry-run.js';

@@ -1,9 +1,9 @@
 import type { Note } from '../../transcript/turns/turn.js';
 import { listEvent } from './events.js';
-import { countUsage, describeContext, describeGeo } from './generation.js';
 import { deriveSpanId } from './ids.js';
 import { nameModel } from './model-name.js';
 import { type BuildContext, buildObservation, type UnbuiltObservation } from './observation.js';
+import { countUsage, describeContext, describeGeo } from './usage.js';
 
 /** No request takes longer. */
 const LONGEST_MS = 3_600_000;

@@ -1,10 +1,10 @@
-import { countContext } from '../../transcript/file/token-kinds.js';
 import { isContinuation, mayLackOutputTokens, type Response, type Turn } from '../../transcript/turns/turn.js';
 import { readAnswer } from '../content/messages.js';
 import type { ObservationDraft } from '../model.js';
 import { countChanges } from './changes.js';
 import { listUsed, type Used } from './tags.js';
 import { addTime, NO_TIME, type TimeSpent } from './time-spent.js';
+import { describeContext } from './usage.js';
 
 /** What roots, tags and scores need of all responses and notes of a turn, or of several. */
 export interface Figures {
@@ -70,7 +70,10 @@ export function addFigures(before: Figures, turn: Turn): Figures {
     commits: [...new Set([...before.commits, ...commits])],
     pullRequest: operations.findLast(({ pr }) => pr?.url !== undefined)?.pr?.url ?? before.pullRequest,
     compactions: before.compactions + notes.filter(({ kind }) => kind === 'compaction').length,
-    contextTokens: responses.reduce((last, { usage }) => countContext(usage) ?? last, before.contextTokens),
+    contextTokens: responses.reduce(
+      (last, { usage }) => describeContext(usage).context_tokens ?? last,
+      before.contextTokens,
+    ),
     time: addTime(before.time, turn, prompts[0].at),
     hookMs: addHooks(before.hookMs, hooks),
     endTime: times.reduce((latest, time) => Math.max(latest, time), before.endTime),

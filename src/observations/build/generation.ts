@@ -1,13 +1,13 @@
-import type { TokenCounts } from '../../transcript/file/schema.js';
-import { listAdvisorUses, sortTokens } from '../../transcript/file/token-kinds.js';
+import { listAdvisorUses } from '../../transcript/file/token-kinds.js';
 import { mayLackOutputTokens, type Response, type WorkedFor } from '../../transcript/turns/turn.js';
 import { buildInputMessages, buildOutputMessage } from '../content/messages.js';
-import type { Observation, ObservationDraft, Usage } from '../model.js';
+import type { Observation, ObservationDraft } from '../model.js';
 import { deriveSpanId } from './ids.js';
 import { nameModel } from './model-name.js';
 import { type BuildContext, buildObservation, type UnbuiltObservation } from './observation.js';
 import { startOf } from './time-spent.js';
 import { buildTool, findLastLine } from './tool.js';
+import { countUsage, describeContext, describeGeo, isCount } from './usage.js';
 import { listWebSearchFee } from './web-search.js';
 
 /** Lists the generation of a response and the tools that it called. */
@@ -114,35 +114,9 @@ function describeWorkedFor(workedFor: WorkedFor, { agentType }: BuildContext): M
   };
 }
 
-/** Describes the context of a request: its size, and how much of it was read from the cache. */
-export function describeContext(counts: TokenCounts | undefined): Metadata {
-  // If the API has sampled several times for one response, its usage is the sum.
-  const last = counts?.iterations?.findLast(({ type }) => type === 'message');
-  const { total = 0, output = 0, cache_read_input_tokens: read = 0 } = countUsage(last ?? counts) ?? {};
-  const size = total - output;
-  return size > 0 ? { context_tokens: size, cache_share: Number((read / size).toFixed(3)) } : {};
-}
-
-/** Where the model ran, as a parameter of the model: Langfuse chooses prices by it. Nothing for a model for which this cannot be chosen. */
-export function describeGeo({ inference_geo }: TokenCounts = {}): { readonly inference_geo: string } | undefined {
-  return inference_geo === undefined || inference_geo === 'not_available' ? undefined : { inference_geo };
-}
-
 function describeProblem({ aborted, stopReason }: Response): string | undefined {
   if (aborted) return 'aborted while streaming';
   if (stopReason === 'refusal') return 'the model refused';
   if (stopReason === 'model_context_window_exceeded') return 'cut at the end of the context window';
   return stopReason === 'max_tokens' ? 'cut at max_tokens' : undefined;
-}
-
-/** Counts tokens by the names that Langfuse's price list knows, and in `total` all kinds together. */
-export function countUsage(counts: TokenCounts | undefined): Usage | undefined {
-  if (!counts) return undefined;
-  const valid = Object.entries(sortTokens(counts)).filter(([, tokens]) => isCount(tokens));
-  const total = valid.reduce((sum, [, tokens]) => sum + tokens, 0);
-  return valid.length > 0 && Number.isSafeInteger(total) ? { ...Object.fromEntries(valid), total } : undefined;
-}
-
-function isCount(value = -1): boolean {
-  return Number.isSafeInteger(value) && value >= 0;
 }

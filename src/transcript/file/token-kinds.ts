@@ -71,10 +71,3 @@ export function groupTokens(counts: TokenCounts = {}): Tokens {
   for (const [kind, tokens] of Object.entries(sortTokens(counts))) sums[GROUP_OF_KIND[kind as TokenKind]] += tokens;
   return sums;
 }
-
-/** How many tokens a request sent, which is how full the context was; undefined if that is not known. */
-export function countContext(counts: TokenCounts | undefined): number | undefined {
-  const { input, cacheRead, cacheWritten } = groupTokens(counts);
-  const sum = input + cacheRead + cacheWritten;
-  return Number.isSafeInteger(sum) && sum > 0 ? sum : undefined;
-}

@@ -136,7 +136,7 @@ describe('encodeSpan', () => {
     for (const { trace } of others) expect(trace.metadata).toEqual({ team: 'x' });
     // Version 4 shows metadata in the reverse order: the summary comes first.
     const tool = others.find(({ type }) => type === 'tool');
-    expect(Object.keys(tool?.metadata ?? {})).toEqual(['tool_name', 'tool_id', 'summary', 'team']);
+    expect(Object.keys(tool?.metadata ?? {})).toEqual(['tool_name', 'tool_id', 'permission', 'summary', 'team']);
   });
 
   test('writes no attribute without a value', () => {

@@ -143,6 +143,8 @@ const progressFields = {
   unknown: optional(z.array(z.string())),
   /** Scores that have not been acknowledged yet, by the root span of their turn. */
   scores: optional(z.record(z.string(), optional(Scores))),
+  /** The times of the last ratings, by the root span of their turn: a later rating needs a later time. */
+  rated: optional(z.record(z.string(), z.number())),
   /** What the lines before `offset` said about the whole session. */
   session: optional(SessionFacts),
   /** When the session was taken over from the first cc-langfuse, which exported the agents before that. */
@@ -214,12 +216,13 @@ export const NOT_EXPORTED: Partial<Progress> = {
   ...NO_PROGRESS,
 };
 
-/** Joins two changes; `agents` and `scores` are merged key by key. */
+/** Joins two changes; `agents`, `scores` and `rated` are merged key by key. */
 export function mergeChanges<T extends Change>(before: T, change: Change): T {
   const agents = change.agents ? { agents: { ...before.agents, ...change.agents } } : {};
   const scores = change.scores ? { scores: { ...before.scores, ...change.scores } } : {};
+  const rated = change.rated ? { rated: { ...before.rated, ...change.rated } } : {};
   const facts = change.facts ? { facts: addFacts(before.facts ?? [], change.facts) } : {};
-  return { ...before, ...change, ...agents, ...scores, ...facts };
+  return { ...before, ...change, ...agents, ...scores, ...rated, ...facts };
 }
 
 /** Divides a change into what concerns the session and what its progress. */

@@ -57,6 +57,20 @@ describe('cc-langfuse rate', () => {
     expect(dueScores()).toEqual([]);
   });
 
+  test('dates no two ratings of a turn alike, however fast they follow each other, and whatever the clock says', async () => {
+    append(1);
+    await stop();
+    const times: (string | undefined)[] = [];
+    const verdicts = ['good', 'bad', 'good', 'bad', 'good', 'bad'];
+    for (const verdict of verdicts) {
+      await rate(verdict);
+      times.push([...workplace.server.api.scores.values()].at(-1)?.timestamp);
+    }
+    expect(times).toEqual([...new Set(times)].toSorted());
+    await Promise.all(verdicts.map((verdict) => rate(verdict)));
+    expect(workplace.server.api.scoresTaken).toBe(12);
+  });
+
   test("rates the turn, not the caller's trace that it is in", async () => {
     const trace = 'a'.repeat(32);
     workplace.env = { ...workplace.env, CC_LANGFUSE_TRACEPARENT: `00-${trace}-${'b'.repeat(16)}-01` };

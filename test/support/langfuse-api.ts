@@ -35,6 +35,13 @@ const ScoreEvent = z.object({
 const RunItem = z.strictObject({ runName: z.string(), datasetItemId: z.string(), traceId: z.string() });
 type StoredRunItem = z.infer<typeof RunItem>;
 
+/** packages/shared/clickhouse/migrations/unclustered/0003_scores.up.sql: of the same day, the later one by time, or either. */
+function mayReplace(there: StoredScore, score: StoredScore): boolean {
+  const isSameDay = there.timestamp.slice(0, 10) === score.timestamp.slice(0, 10);
+  const isSame = Object.entries(score).every(([name, value]) => there[name as keyof StoredScore] === value);
+  return !isSameDay || isSame || score.timestamp > there.timestamp;
+}
+
 /** Langfuse's API for what is not a span: scores and datasets, as uncompressed JSON. */
 export class LangfuseApi {
   /** By id: a score that is sent again replaces itself. */
@@ -84,7 +91,9 @@ export class LangfuseApi {
     return events.flatMap((event) => {
       const { data } = ScoreEvent.safeParse(event);
       if (!data) return [];
-      this.#keep({ ...data.body, timestamp: data.timestamp });
+      const score = { ...data.body, timestamp: data.timestamp };
+      const there = this.scores.get(score.id);
+      if (!there || mayReplace(there, score)) this.#keep(score);
       return [data.id];
     });
   }

@@ -9,7 +9,7 @@ import { type DestinationConfig, readSettings } from '../../config/settings.js';
 import { type FoundTurn, findTurn } from '../../export/find-turn.js';
 import { findTarget, fingerprint, openDestination } from '../../langfuse/open-destination.js';
 import { determineEnding } from '../../observations/build/ending.js';
-import { buildRating } from '../../observations/build/rating.js';
+import { buildRating, type Rating } from '../../observations/build/rating.js';
 import { RATING, type TurnScores } from '../../observations/build/scores.js';
 import type { Entry } from '../../state/entry.js';
 import { isMutedNow } from '../../state/runs.js';
@@ -31,6 +31,7 @@ command in, or else the newest one of the current directory.
 
 const OPTIONS = { comment: { type: 'string' }, turn: { type: 'string' } } as const;
 const TIMEOUT_MS = 5_000;
+const LOCK_WAIT_MS = 2 * TIMEOUT_MS;
 
 export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = parseCommandLine(args, OPTIONS);
@@ -39,22 +40,26 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
   const number = parsePositiveNumber('turn', values.turn);
   const comment = values.comment?.trim() || undefined;
   const session = selectSession('rate', names, claudeFolder(shell), shell);
+  const { sessionId } = session;
   const { env, optOut } = await readCommandSettings(shell, session.folders[0] ?? process.cwd());
   const { destination: config } = await readSettings(env);
   const folder = stateFolder(env);
   const state = new StateStore(folder);
-  const known = state.readSession(session.sessionId);
+  const known = state.readSession(sessionId);
   if (!known || optOut !== undefined)
     throw new Error(`the session is not in Langfuse${optOut === undefined ? '' : `: ${optOut}`}`);
   if (isMutedNow(known.mutes)) throw new Error(`the session is muted; ${ownCommand()} unmute ends that`);
-  const isRunningHere = shell.CLAUDE_CODE_SESSION_ID === session.sessionId;
+  const isRunningHere = shell.CLAUDE_CODE_SESSION_ID === sessionId;
   const isWanted = (turn: Turn) => (number === undefined ? isRateable(turn, isRunningHere) : turn.number === number);
   const found = await findTurn(session, isWanted, known, { env, restrictions: [shell] });
-  const { settings, turn, root } = found;
+  const { settings, turn } = found;
   if (settings.hold !== undefined) throw new Error(settings.hold.text);
-  const rating = buildRating(root, { isGood: verdict === 'good', comment, at: Date.now() }, settings);
-  const failure = await send(rating, found, config, folder);
-  await keep(rating, found, failure, session.sessionId, state);
+  const lock = await state.lock(sessionId, `${found.destination}.rating`, Date.now() + LOCK_WAIT_MS);
+  if (!lock) throw new Error('another rating of the session is being sent; try again');
+  const given = { isGood: verdict === 'good', comment, at: Date.now() };
+  const { rating, failure } = await giveRating(given, found, config, { state, folder, sessionId }).finally(() =>
+    lock.release(),
+  );
   const notes = [
     comment !== undefined && rating.comment === undefined ? 'without the comment, because no content is sent' : '',
     failure === undefined ? '' : `it waits for the next hook (${toOneLine(failure)})`,
@@ -68,6 +73,22 @@ function isRateable(turn: Turn, isRunningHere: boolean): boolean {
   const [{ content }] = turn.prompts;
   if (/^(?:\/cc-langfuse:|!\s*cc-langfuse\b)/.test(content)) return false;
   return !(isRunningHere && determineEnding(turn).outcome === 'unfinished');
+}
+
+/** Sends a rating whose time is later than that of any earlier one, or keeps it for the next hook. */
+async function giveRating(
+  given: Rating,
+  found: FoundTurn,
+  config: DestinationConfig | undefined,
+  { state, folder, sessionId }: { readonly state: StateStore; readonly folder: string; readonly sessionId: string },
+) {
+  const { root, settings, destination } = found;
+  const rating = buildRating(root, { ...given, after: state.read(sessionId, destination)?.rated?.[root.id] }, settings);
+  if (rating.endTime !== undefined)
+    await state.update(sessionId, { rated: { [root.id]: rating.endTime } }, destination);
+  const failure = await send(rating, found, config, folder);
+  await keep(rating, found, failure, sessionId, state);
+  return { rating, failure };
 }
 
 /** Returns why the rating could not be sent. */

@@ -44,7 +44,29 @@ describe('the rating of a turn', () => {
     const times = [0, 1, 1_000, 2_500, DAY, 30 * DAY].map((passed) => rate({ at: END + passed }).endTime);
     expect(times).toEqual([END, END + 1, END + 1, END + 3, END + 86_400, END + 2_592_000]);
     expect(rate({ at: END - DAY }).endTime).toBe(END);
-    expect(rate({ at: END + 3_000 * DAY }).endTime).toBe(Date.UTC(2025, 0, 16) - 1);
+    expect(rate({ at: END + 3_000 * DAY }).endTime).toBe(Date.UTC(2025, 0, 16) - 60_001);
+  });
+
+  test.each([
+    ['in the same millisecond', 0],
+    ['by a clock that has been set back', -DAY],
+    ['years later', 3_000 * DAY],
+  ])('is later than the one before, but of the same day, if it is given %s', (_, passed) => {
+    const first = rate({ at: END + passed }).endTime ?? 0;
+    const second = rate({ at: END + passed, after: first }).endTime;
+    expect(second).toBe(first + 1);
+    expect(new Date(second ?? 0).toISOString().slice(0, 10)).toBe(at(2).slice(0, 10));
+  });
+
+  test('has room in its day, even if the turn ended in the last millisecond of one', () => {
+    const lines = SIMPLE.map((line) => ({ ...line, timestamp: '2025-01-15T23:59:59.999Z' }));
+    const all = { ...OPTIONS, sessionId: SESSION };
+    const [turn] = groupTurns(lines).all;
+    const { root } = buildTurn(turn as NonNullable<typeof turn>, all);
+    const times = [0, Date.UTC(2025, 0, 15, 23, 58, 59, 999)].map(
+      (after) => buildRating(root, { isGood: true, comment: undefined, at: root.endTime, after }, all).endTime,
+    );
+    expect(times).toEqual([Date.UTC(2025, 0, 15, 23, 58, 59, 999), Date.UTC(2025, 0, 15, 23, 59)]);
   });
 
   test('has a comment without secrets, cut as other texts are, and none if no content is sent', () => {

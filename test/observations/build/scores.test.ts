@@ -37,6 +37,20 @@ describe('the scores of a turn', () => {
     expect(valuesOf(scoresOf(first))).toEqual(expected);
   });
 
+  test('are dated later if the turn has grown without a later time, so that the new values replace the old ones', () => {
+    const timestamp = '2025-01-15T23:59:59.999Z';
+    const call = [user('go', { uuid: 'u', timestamp }), assistant('m', [toolUse('t', 'Bash')], { timestamp })];
+    const result = (is_error: boolean) => user([toolResult('t', 'no', { is_error })], { timestamp });
+    const write = [assistant('n', [toolUse('w', 'Write', { content: 'a' })], { timestamp })];
+    const written = user([toolResult('w', 'ok')], { timestamp, toolUseResult: { type: 'create' } });
+    const grown = [call, [...call, result(true)], [...call, result(true), ...write]];
+    const turns = [...grown, [...call, result(true), ...write, written]].flatMap((lines) => groupTurns(lines).all);
+    const all = turns.map((turn) => computeScores(turn, buildTurn(turn, { ...OPTIONS, sessionId: SESSION }).root));
+    const first = Date.parse('2025-01-15T23:58:59.999Z');
+    expect(all.map(({ endTime = 0 }) => endTime - first)).toEqual([1, 2, 3, 4]);
+    expect(new Set(all.map(({ figures }) => JSON.stringify(figures))).size).toBe(4);
+  });
+
   test('include no tool_error_rate if no tool was used', () => {
     expect(scoreLines(...SIMPLE)).toEqual({ lines_added: 0, lines_removed: 0 });
   });

@@ -53,7 +53,7 @@ async function runWithSeed(item) {
 
 /**
  * Langfuse 4 reads an experiment's items from spans: this script sends one, and the turns become its children. The cost of an item
- * is the sum over the spans that have the attributes themselves, so the hook sets them, too. The seed is the name of the trace.
+ * is the sum over the spans that have the attributes themselves, so the hook sets them on what has a cost. The seed is the name of the trace.
  */
 async function runBelowSpan(item) {
   const [traceId, spanId] = [randomBytes(16).toString('hex'), randomBytes(8).toString('hex')];
@@ -88,7 +88,9 @@ async function runBelowSpan(item) {
       value === undefined ? [] : [{ key, value: { stringValue: value } }],
     ),
   };
-  await callLangfuse('POST', '/api/public/otel/v1/traces', { resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] });
+  // Without a scope that begins like this, Langfuse repeats the span's attributes in its metadata.
+  const scopeSpans = [{ scope: { name: 'langfuse-sdk-dataset-run' }, spans: [span] }];
+  await callLangfuse('POST', '/api/public/otel/v1/traces', { resourceSpans: [{ scopeSpans }] });
   return traceId;
 }
 

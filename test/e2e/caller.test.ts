@@ -131,23 +131,26 @@ describe('CC_LANGFUSE_EXPERIMENT', () => {
   const experiment = (item: string, more: object = {}) => ({
     CC_LANGFUSE_EXPERIMENT: JSON.stringify({ id: 'e1', 'item.id': item, name: 'nightly', ...more }),
   });
-  const experiments = () => workplace.server.events.events.map(({ experiment: found }) => found);
+  const experiments = () => workplace.server.events.events.map(({ type, experiment: found }) => [type, found] as const);
 
-  test('puts its attributes on every span of the run, an expected output without secrets', async () => {
+  test('puts its attributes on what has a cost, an expected output without secrets', async () => {
     appendTurn(A, 1);
     const more = { 'dataset.id': 'd', 'item.root_observation_id': 'r', 'item.expected_output': 'password=hunter22' };
     await hook(A, { ...below('c'), ...experiment('i1', more) });
     const attributes = { id: 'e1', 'item.id': 'i1', name: 'nightly', ...more };
     const expected = { ...attributes, 'item.expected_output': 'password=[redacted]' };
-    expect(experiments()).toEqual([expected, expected]);
+    expect(experiments()).toEqual([
+      ['GENERATION', expected],
+      ['AGENT', {}],
+    ]);
   });
 
   test('keeps the expected output on the machine with CC_LANGFUSE_CAPTURE=metadata', async () => {
     appendTurn(A, 1);
     await hook(A, { ...experiment('i1', { 'item.expected_output': 'x' }), CC_LANGFUSE_CAPTURE: 'metadata' });
     expect(experiments()).toEqual([
-      { id: 'e1', 'item.id': 'i1', name: 'nightly' },
-      { id: 'e1', 'item.id': 'i1', name: 'nightly' },
+      ['GENERATION', { id: 'e1', 'item.id': 'i1', name: 'nightly' }],
+      ['AGENT', {}],
     ]);
   });
 
@@ -161,7 +164,8 @@ describe('CC_LANGFUSE_EXPERIMENT', () => {
     appendTurn(A, 3);
     utimesSync(pathOf(B), new Date(0), new Date(0));
     await hook(A, experiment('i3'));
-    const items = workplace.server.events.events.map(({ sessionId, startTime, experiment: found }) =>
+    const generations = workplace.server.events.events.filter(({ type }) => type === 'GENERATION');
+    const items = generations.map(({ sessionId, startTime, experiment: found }) =>
       [sessionId === A ? 'A' : 'B', startTime.slice(17, 19), found['item.id'] ?? '-'].join(' '),
     );
     expect(new Set(items)).toEqual(new Set(['A 10 i1', 'A 20 -', 'A 30 i3', 'B 10 -']));
@@ -175,7 +179,10 @@ describe('CC_LANGFUSE_EXPERIMENT', () => {
   ])('is named in the log and ignored if it is %s', async (_, value) => {
     appendTurn(A, 1);
     await hook(A, { CC_LANGFUSE_EXPERIMENT: value });
-    expect(experiments()).toEqual([{}, {}]);
+    expect(experiments()).toEqual([
+      ['GENERATION', {}],
+      ['AGENT', {}],
+    ]);
     expect(JSON.stringify(workplace.log)).toContain('CC_LANGFUSE_EXPERIMENT: expected a JSON object');
   });
 });

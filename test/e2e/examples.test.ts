@@ -78,7 +78,16 @@ describe('examples/dataset-run.mjs', () => {
     expect(Math.min(one?.totalCost ?? 0, two?.totalCost ?? 0)).toBeGreaterThan(0);
     const total = events.events.reduce((sum, { totalCost = 0 }) => sum + totalCost, 0);
     expect((one?.totalCost ?? 0) + (two?.totalCost ?? 0)).toBeCloseTo(total, 12);
-    expect((one?.observations ?? 0) + (two?.observations ?? 0)).toBe(observations.length);
+    const generations = observations.filter(({ type }) => type === 'generation').length;
+    // Each item is its own span, which the script sends, and what has a cost.
+    expect((one?.observations ?? 0) + (two?.observations ?? 0)).toBe(generations + 2);
+    // Some of its tools have failed, which is no error of the item.
+    expect(observations.filter(({ level }) => level === 'ERROR')).not.toEqual([]);
+    expect(two?.errors).toBe(0);
+    expect(events.events.filter(({ name }) => name.startsWith('item ')).map(({ metadata }) => metadata)).toEqual([
+      {},
+      {},
+    ]);
     expect(new Set(observations.map(({ trace }) => trace.name))).toEqual(new Set(['nightly']));
     expect(workplace.server.api.runItems).toEqual([]);
   });

@@ -109,7 +109,7 @@ export class EventStore {
 
   /**
    * packages/shared/src/server/repositories/experiments.ts: an item is the events that name the experiment and the item themselves;
-   * its cost is their sum, and what it is shown with comes from the event that is named as its root.
+   * its cost is their sum, each that has failed is an error, and what it is shown with comes from the event that is named as its root.
    */
   get experimentItems() {
     const inExperiments = this.events.filter(({ experiment }) => experiment.id && experiment['item.id']);
@@ -122,6 +122,7 @@ export class EventStore {
         traceId: events[0]?.traceId,
         root: root?.name,
         observations: events.length,
+        errors: events.filter(({ level }) => level === 'ERROR').length,
         totalCost: events.reduce((sum, { totalCost = 0 }) => sum + totalCost, 0),
       };
     });
@@ -153,7 +154,11 @@ export class EventStore {
       type: (texts.get('langfuse.observation.type') ?? 'span').toUpperCase(),
       name: span.name,
       level: texts.get('langfuse.observation.level'),
-      metadata: mapValues(metadata, (text) => text.slice(0, METADATA_CHARS)),
+      metadata: {
+        ...mapValues(metadata, (text) => text.slice(0, METADATA_CHARS)),
+        // packages/shared/src/server/otel/OtelIngestionProcessor.ts, `isLangfuseSDKSpans`.
+        ...(!span.scope?.startsWith('langfuse-sdk') && { attributes: JSON.stringify(Object.fromEntries(texts)) }),
+      },
       sessionId: texts.get('session.id'),
       model,
       usageDetails,

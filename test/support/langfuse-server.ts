@@ -355,14 +355,22 @@ export interface OtlpSpan {
   readonly endTimeUnixNano: string;
   readonly status?: { readonly code: number; readonly message?: string };
   readonly attributes: readonly { readonly key: string; readonly value?: AnyValue | null }[];
+  /** The name of the scope that it came in. */
+  readonly scope?: string | undefined;
 }
 
 interface OtlpRequest {
-  readonly resourceSpans: readonly { readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[] }[];
+  readonly resourceSpans: readonly { readonly scopeSpans: readonly ScopeSpans[] }[];
+}
+
+interface ScopeSpans {
+  readonly scope?: { readonly name?: string };
+  readonly spans: readonly OtlpSpan[];
 }
 
 export function listSpans(request: OtlpRequest): OtlpSpan[] {
-  return request.resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans));
+  const all = request.resourceSpans.flatMap(({ scopeSpans }) => scopeSpans);
+  return all.flatMap(({ scope, spans }) => spans.map((span) => ({ ...span, scope: scope?.name })));
 }
 
 function isAcceptable({ traceId, spanId, attributes }: OtlpSpan): boolean {

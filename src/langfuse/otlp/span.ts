@@ -38,6 +38,7 @@ export function encodeSpanWith(observation: Observation, { kind, status, attribu
   const attributes = [
     ...encodeAttributes(buildAttributes(observation)),
     ...encodeTrace(trace, parentId === undefined),
+    ...encodeAttributes(buildExperimentAttributes(observation)),
     ...encodeAttributes(others),
   ];
   const tail = status === UNSET ? UNSET_TAIL : encodeTail(status);
@@ -186,9 +187,16 @@ function buildTraceAttributes(trace: Trace, metadata: Trace['metadata']): Attrib
     'langfuse.release': trace.release,
     'langfuse.version': trace.version,
     ...(isOwn && flattenMetadata('langfuse.trace.metadata', metadata)),
-    // The cost of an experiment is the sum over the spans that name it themselves.
-    ...flattenMetadata('langfuse.experiment', trace.experiment ?? {}),
   };
+}
+
+/**
+ * An experiment's cost is the sum over the spans that name it themselves, and each of them that has failed counts as an error. So
+ * only what has a cost names it, and the span that the caller calls the item's root, which is how Langfuse finds the item.
+ */
+function buildExperimentAttributes({ type, id, trace: { experiment = {} } }: Observation): Attributes {
+  const isNamed = type === 'generation' || experiment['item.root_observation_id'] === id;
+  return isNamed ? flattenMetadata('langfuse.experiment', experiment) : {};
 }
 
 function flattenMetadata(prefix: string, metadata: { readonly [key: string]: unknown }): Attributes {

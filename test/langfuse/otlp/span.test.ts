@@ -153,3 +153,31 @@ describe('encodeSpan', () => {
     expect(withoutValue).toEqual([]);
   });
 });
+
+describe('the attributes of an experiment', () => {
+  const [turn] = transcriptsOf(recording('p-toolloop')).flatMap((path) => turnsOf(path));
+  if (!turn) throw new Error('no turn');
+  const carriers = (root_observation_id: string) => {
+    const experiment = { id: 'e1', 'item.id': 'i1', 'item.root_observation_id': root_observation_id };
+    const { children, root } = buildTurn(turn, { ...OPTIONS, caller: { experiment }, sessionId: 'id' });
+    const spans = [...children, root].map((each) => ({
+      type: each.type,
+      span: JSON.parse(encodeSpan(each)) as OtlpSpan,
+    }));
+    const isNamed = ({ span }: { span: OtlpSpan }) =>
+      span.attributes.some(({ key }) => key.startsWith('langfuse.experiment.'));
+    return { all: spans.map(({ type }) => type), named: spans.filter(isNamed).map(({ type }) => type) };
+  };
+
+  test('are on what has a cost, so that a tool that fails is no error of the item', () => {
+    const { all, named } = carriers('f'.repeat(16));
+    expect(new Set(all)).toEqual(new Set(['agent', 'generation', 'tool']));
+    expect(named).toEqual(all.filter((type) => type === 'generation'));
+  });
+
+  test("are on a turn's root, too, if the caller calls it the root of the item", () => {
+    const { root } = buildTurn(turn, { ...OPTIONS, sessionId: 'id' });
+    const { all, named } = carriers(root.id);
+    expect(named).toEqual(all.filter((type) => type !== 'tool'));
+  });
+});

@@ -6,14 +6,18 @@ import {
   type ToolCall,
   type Turn,
 } from '../../transcript/turns/turn.js';
-import { buildUserMessage } from '../content/messages.js';
-import type { ContentSettings, Observation, ObservationDraft, Trace } from '../model.js';
+import { buildUserMessage, CLAUDE } from '../content/messages.js';
+import type { ContentSettings, Observation, ObservationDraft } from '../model.js';
 import { listNote } from './compaction.js';
 import { BROKEN_OFF, determineEnding } from './ending.js';
 import { addFigures, describeFigures, NO_FIGURES } from './figures.js';
 import { listGenerationWithTools } from './generation.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation, type Selection, type UnbuiltObservation } from './observation.js';
+
+/** An agent of which no type is known. */
+const AGENT = 'agent';
+const DESCRIPTION_CHARS = 80;
 
 interface Subagent {
   readonly thread: AgentThread;
@@ -61,10 +65,24 @@ export function* buildChildren(
 function planSubagent(agent: Subagent, place: ParentSpan, settings: ContentSettings): AgentPlan {
   const { thread, type, description, isBackground } = agent;
   const { parentId, trace } = place;
-  const name = parentId === undefined ? trace.name : (type ?? 'agent');
+  const name = parentId === undefined ? trace.name : nameAgent(agent, settings);
   const metadata = { agent_id: thread.agentId, agent_type: type, description, background: isBackground };
-  const context = { ...subagentContext(thread.key, trace, settings), agentType: type };
+  const names = { agentType: type, agent: parentId && (type ?? AGENT) };
+  const context = { ...subagentContext(thread.key, place, settings), ...names };
   return planAgent(thread.turns, { parentId, name }, (figures) => ({ ...metadata, ...figures }), context);
+}
+
+/**
+ * Langfuse's tree and graph draw only names: without their descriptions, agents of one type look alike. What they do is content. A
+ * trace of its own is named by the type alone, since traces are grouped by their names.
+ */
+function nameAgent(
+  { type = AGENT, description }: Pick<Subagent, 'type' | 'description'>,
+  { capture }: ContentSettings,
+) {
+  const [line = ''] = (description ?? '').trim().split('\n', 1);
+  if (line === '' || capture === 'metadata') return type;
+  return `${type}: ${line.length > DESCRIPTION_CHARS ? `${line.slice(0, DESCRIPTION_CHARS)}…` : line}`;
 }
 
 /** Builds a subagent whose file is gone from the result of its call, as far as that goes. */
@@ -76,18 +94,19 @@ export function buildLostSubagent(
   const { result, at } = call;
   const { details } = result ?? {};
   if (!result || details?.agentId === undefined) return undefined;
-  const context = subagentContext(details.agentId, place.trace, settings);
+  const context = subagentContext(details.agentId, place, settings);
+  const type = findAgentType(call) ?? details.commandName ?? AGENT;
   const answer = extractText(details.content) || (details.result ?? '');
   const prompt = details.prompt ?? findTextArgument(call, 'prompt');
   return buildObservation(context, {
     type: 'agent',
     id: context.agentSpanId,
     parentId: place.parentId,
-    name: findAgentType(call) ?? details.commandName ?? 'agent',
+    name: nameAgent({ type, description: findTextArgument(call, 'description') }, settings),
     startTime: at,
     endTime: Math.max(at, result.at),
-    input: prompt === undefined ? undefined : [{ role: 'user', content: prompt }],
-    output: answer === '' ? undefined : { role: 'assistant', content: answer },
+    input: prompt === undefined ? undefined : [{ role: 'user', name: CLAUDE, content: prompt }],
+    output: answer === '' ? undefined : { role: 'assistant', name: type, content: answer },
     unanswered: answer === '' ? 'its answer was not recorded' : undefined,
     metadata: {
       agent_id: details.agentId,
@@ -101,7 +120,7 @@ export function buildLostSubagent(
   });
 }
 
-function subagentContext(agentKey: string, trace: Trace, settings: ContentSettings): BuildContext {
+function subagentContext(agentKey: string, { trace }: ParentSpan, settings: ContentSettings): BuildContext {
   return { ...settings, trace, agentSpanId: deriveSpanId(trace, 'agent', agentKey), fileId: agentKey };
 }
 
@@ -131,7 +150,7 @@ export function planAgent(
     startTime,
     endTime: Math.max(startTime, endTime),
     input: turns.flatMap(({ prompts }) => prompts.map((prompt) => buildUserMessage(prompt, context))),
-    output: answer === undefined ? undefined : { role: 'assistant', content: answer },
+    output: answer === undefined ? undefined : { role: 'assistant', name: context.agent ?? CLAUDE, content: answer },
     unanswered: answer === undefined ? words : undefined,
     brokenOff: BROKEN_OFF.includes(outcome) ? words : undefined,
     metadata: addMetadata({

@@ -1,7 +1,8 @@
 import { extractText } from '../../transcript/file/content.js';
 import { type Note, noteKey } from '../../transcript/turns/turn.js';
+import { CLAUDE_CODE, describeAction } from '../content/capture.js';
 import { buildHookMessage, buildUserMessage } from '../content/messages.js';
-import type { ContentSettings, Observation, ObservationDraft } from '../model.js';
+import type { Observation, ObservationDraft } from '../model.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation, type UnbuiltObservation } from './observation.js';
 
@@ -44,7 +45,7 @@ const PASSED_ON = describeAction('Passed on to the model.');
  * Returns what Langfuse shows of each kind of note; undefined for those that have no event. The default view of
  * its session page shows only what has an input and an output.
  */
-function describeEvent(note: Note, settings: ContentSettings): EventDescription | undefined {
+function describeEvent(note: Note, settings: BuildContext): EventDescription | undefined {
   switch (note.kind) {
     case 'compaction': {
       const { trigger, preTokens, postTokens } = note.fields.compactMetadata ?? {};
@@ -119,10 +120,5 @@ function describeEvent(note: Note, settings: ContentSettings): EventDescription 
 }
 
 function describeRequest(content: string) {
-  return { role: 'user', content };
-}
-
-/** What Claude Code did. Langfuse shows a message's name as its title. */
-function describeAction(content: string) {
-  return { role: 'assistant', name: 'Claude Code', content };
+  return { role: 'user', name: CLAUDE_CODE, content };
 }

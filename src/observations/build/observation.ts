@@ -1,10 +1,11 @@
 import { mapValues, withoutUndefined } from '../../shared/json.js';
 import { applyCapture } from '../content/capture.js';
+import type { MessageSettings } from '../content/messages.js';
 import { sanitizeText, sanitizeValue } from '../content/sanitize.js';
-import type { ContentSettings, Observation, ObservationDraft, Trace } from '../model.js';
+import type { Observation, ObservationDraft, Trace } from '../model.js';
 
 /** What all observations of a turn, or of a subagent, have in common. */
-export interface BuildContext extends ContentSettings {
+export interface BuildContext extends MessageSettings {
   readonly trace: Trace;
   /** The agent observation that they belong to. */
   readonly agentSpanId: string;

@@ -12,6 +12,12 @@ const CONTENT_METADATA: readonly string[] = [
 ] satisfies ObservationKey[];
 
 export const NOT_CAPTURED = '[not captured]';
+export const CLAUDE_CODE = 'Claude Code';
+
+/** What Claude Code itself did or says. */
+export function describeAction(content: string) {
+  return { role: 'assistant', name: CLAUDE_CODE, content };
+}
 
 /**
  * Removes what the capture level forbids. Names, times, tokens and outcomes always stay. What ended without an answer gets an
@@ -20,8 +26,7 @@ export const NOT_CAPTURED = '[not captured]';
 export function applyCapture({ unanswered, brokenOff, ...draft }: ObservationDraft, capture: Capture): Captured {
   const captured = withoutForbidden(draft, capture);
   const { output, statusMessage } = captured;
-  if (unanswered !== undefined)
-    return { ...captured, output: { role: 'assistant', content: statusMessage || unanswered } };
+  if (unanswered !== undefined) return { ...captured, output: describeAction(statusMessage || unanswered) };
   if (brokenOff === undefined || !isRecord(output) || typeof output.content !== 'string') return captured;
   // A trace opens without its status message: the text that there was would read as an answer.
   const [reason = brokenOff] = (statusMessage || brokenOff).trim().split('\n', 1);

@@ -1,5 +1,5 @@
 import { type Block, type ContentPart, extractParts } from '../../transcript/file/content.js';
-import { describeNotification } from '../../transcript/turns/notification.js';
+import { describeNotification, isNotification } from '../../transcript/turns/notification.js';
 import {
   type AnsweredMessage,
   findEndingCall,
@@ -9,38 +9,71 @@ import {
   type ToolCall,
 } from '../../transcript/turns/turn.js';
 import type { ContentSettings } from '../model.js';
-import { isWithheld, NOT_CAPTURED } from './capture.js';
+import { CLAUDE_CODE, isWithheld, NOT_CAPTURED } from './capture.js';
 import { buildContent, MediaPart } from './media.js';
 import { SanitizedText, sanitizeText, sanitizeValue } from './sanitize.js';
 
 /** A generation repeats only the beginning of what it answers: the tool's own observation has it all. */
 const ANSWERED_CHARS = 2_000;
 
+/** Langfuse shows a message's name as its title, or else the role (getMessageTitle in its chatMessageUtils.ts). */
+export interface MessageSettings extends ContentSettings {
+  /** The type of the subagent whose messages they are. */
+  readonly agent?: string | undefined;
+}
+
 /** Builds what the model answered, in the shape that Langfuse draws as a conversation. */
-export function buildInputMessages(answered: readonly AnsweredMessage[], settings: ContentSettings) {
+export function buildInputMessages(answered: readonly AnsweredMessage[], settings: MessageSettings) {
   return answered.map((message) => {
-    if (message.role === 'user' && isWithheld(message, settings.capture))
-      return { role: 'user', content: NOT_CAPTURED };
-    if (message.role === 'user') {
-      const parts = [describeNotification(message.content), ...(message.media ?? [])];
-      return { role: 'user', content: buildBeginning(parts, settings) };
+    if (message.role === 'tool') {
+      const content = buildBeginning(extractParts(message.content), settings);
+      return { role: 'tool', name: message.toolName, tool_call_id: message.toolCallId, content };
     }
-    const content = buildBeginning(extractParts(message.content), settings);
-    // Langfuse shows the name as the message's title (getMessageTitle in its chatMessageUtils.ts).
-    return { role: 'tool', name: message.toolName, tool_call_id: message.toolCallId, content };
+    const parts = [describeNotification(message.content), ...(message.media ?? [])];
+    const content = isWithheld(message, settings.capture) ? NOT_CAPTURED : buildBeginning(parts, settings);
+    return { role: 'user', name: nameSender(message, settings), content };
   });
 }
 
 /** Builds a whole message of the user: the text, then the images and documents. */
-export function buildUserMessage({ content, media }: Pick<Prompt, 'content' | 'media'>, settings: ContentSettings) {
-  if (isWithheld({ content }, settings.capture)) return { role: 'user', content: NOT_CAPTURED };
-  return { role: 'user', content: buildContent([describeNotification(content), ...media], settings) };
+export function buildUserMessage(
+  { content, media, context }: Pick<Prompt, 'content' | 'media'> & Partial<Pick<Prompt, 'context'>>,
+  settings: MessageSettings,
+) {
+  const name = nameSender({ content, trigger: context?.trigger }, settings);
+  if (isWithheld({ content }, settings.capture)) return { role: 'user', name, content: NOT_CAPTURED };
+  return { role: 'user', name, content: buildContent([describeNotification(content), ...media], settings) };
 }
 
 /** Builds what a hook of the user told the model. */
 export function buildHookMessage(content: string, { capture }: ContentSettings) {
-  return { role: 'user', content: isWithheld({ content, isFromHook: true }, capture) ? NOT_CAPTURED : content };
+  const isHidden = isWithheld({ content, isFromHook: true }, capture);
+  return { role: 'user', name: HOOK, content: isHidden ? NOT_CAPTURED : content };
 }
+
+export const CLAUDE = 'Claude';
+const HOOK = 'Hook';
+const SENDERS: { readonly [trigger: string]: string | undefined } = {
+  'task-notification': 'Background task',
+  scheduled: 'Schedule',
+  peer: 'Another agent',
+  'auto-continuation': CLAUDE_CODE,
+  system: CLAUDE_CODE,
+};
+const BY_THE_USER = ['human', 'command', 'bash', 'accepted-plan'];
+
+/** Returns who has given a message that has the user's role, if it is not the user. Claude gives a subagent its prompts. */
+function nameSender(
+  { content, trigger = 'human', isFromHook = false }: Pick<UserMessage, 'content' | 'trigger' | 'isFromHook'>,
+  { agent }: MessageSettings,
+): string | undefined {
+  if (isFromHook) return HOOK;
+  if (isNotification(content)) return SENDERS['task-notification'];
+  if (BY_THE_USER.includes(trigger)) return agent === undefined ? undefined : CLAUDE;
+  return SENDERS[trigger] ?? trigger;
+}
+
+type UserMessage = Extract<AnsweredMessage, { role: 'user' }>;
 
 function buildBeginning(parts: readonly ContentPart[], settings: ContentSettings): unknown {
   const content = buildContent(parts, settings);
@@ -55,7 +88,7 @@ export function buildOutputMessage(
     blocks,
     calls,
   }: { blocks: readonly Block[]; calls: readonly Pick<ToolCall, 'id' | 'name' | 'input' | 'changed'>[] },
-  { redact }: ContentSettings,
+  { redact, agent }: MessageSettings,
 ) {
   const thinking = blocks.flatMap((block) =>
     block.kind === 'thinking' && block.text !== '' ? [{ type: 'thinking', content: block.text }] : [],
@@ -70,6 +103,7 @@ export function buildOutputMessage(
   });
   return {
     role: 'assistant',
+    name: agent,
     content: answerText({ blocks }),
     ...(thinking.length > 0 && { thinking }),
     ...(redactedThinking.length > 0 && { redacted_thinking: redactedThinking }),

@@ -37,20 +37,24 @@ export class TurnContent {
   addPrompt(line: UserLine): void {
     const prompt = openPrompt(line, this.#timeOf(line), this.#thread.findOriginal(line));
     this.prompts.push(prompt);
-    this.messages.push({ role: 'user', content: prompt.content, media: prompt.media }, prompt.at);
+    this.#pushPrompt(prompt);
   }
 
   /** Forgets all prompts but these. */
   keepPrompts(prompts: OpenPrompt[]): void {
     this.prompts = prompts;
     this.messages.clear();
-    for (const { content, media, at } of prompts) this.messages.push({ role: 'user', content, media }, at);
+    for (const prompt of prompts) this.#pushPrompt(prompt);
     this.messages.lastAt = prompts.at(-1)?.at;
   }
 
   dropNotesBefore(line: number): void {
     this.notes.dropBefore(line);
     this.hooks = this.hooks.filter((hook) => hook.line >= line);
+  }
+
+  #pushPrompt({ content, media, at, context: { trigger } }: OpenPrompt): void {
+    this.messages.push({ role: 'user', content, media, trigger }, at);
   }
 
   /** Adds what a line of the turn says. Returns whether the line becomes part of the turn. */
@@ -147,7 +151,7 @@ export class TurnContent {
 
   #addResume({ content, after }: Extract<ClassifiedLine, { role: 'resume' }>, line: ConversationLine): void {
     if (after === 'cut') this.responses.abortLast(line.location.number);
-    const message = { role: 'user', content, continuesAnswer: after !== 'refusal' } as const;
+    const message = { role: 'user', content, trigger: 'system', continuesAnswer: after !== 'refusal' } as const;
     this.messages.push(message, this.#timeOf(line), line.location);
   }
 
@@ -191,7 +195,7 @@ function toMessage(note: NoteContent): AnsweredMessage | undefined {
     case 'absorbed-message':
       return { role: 'user', content: note.content, media: note.media };
     case 'nudge':
-      return { role: 'user', content: note.content, media: [] };
+      return { role: 'user', content: note.content, media: [], trigger: 'system' };
     case 'stop-hook-feedback':
     case 'hook-feedback':
     case 'hook-context':

@@ -88,6 +88,7 @@ export interface Prompt {
   readonly at: number;
   readonly content: string;
   readonly media: readonly MediaBlock[];
+  readonly context: Pick<PromptContext, 'trigger'>;
 }
 
 /** The text of the prompt of what precedes the first prompt of a file, and of an answer to a prompt that was copied. */
@@ -155,6 +156,8 @@ export type AnsweredMessage =
       readonly content: string;
       readonly media?: readonly MediaBlock[];
       readonly isFromHook?: boolean;
+      /** What has given it, as for a prompt; undefined if that is not known. */
+      readonly trigger?: string | undefined;
       /** Whether it asks the model to go on where its last response was cut. */
       readonly continuesAnswer?: boolean;
     }

@@ -179,7 +179,7 @@ describe('the trace of a turn', () => {
     const [root, first, tool, second] = build(LOOP);
     expect({ input: root?.input, output: root?.output }).toEqual({
       input: [{ role: 'user', content: 'read a file' }],
-      output: { role: 'assistant', content: 'done' },
+      output: { role: 'assistant', name: 'Claude', content: 'done' },
     });
     expect({ input: first?.input, output: first?.output }).toEqual({
       input: [{ role: 'user', content: 'read a file' }],
@@ -406,7 +406,7 @@ describe('a turn that ends', () => {
   test('normally is completed, and its output is the last text', () => {
     expect(root([user('go'), assistant('m1', 'first words'), assistant('m2', 'last words')])).toMatchObject({
       level: 'DEFAULT',
-      output: { role: 'assistant', content: 'last words' },
+      output: { role: 'assistant', name: 'Claude', content: 'last words' },
       metadata: { outcome: 'completed' },
     });
   });
@@ -440,10 +440,10 @@ describe('a turn that ends', () => {
     ]);
     expect(whole).toMatchObject({
       level: 'DEFAULT',
-      output: { role: 'assistant', content: 'One\ntwo.' },
+      output: { role: 'assistant', name: 'Claude', content: 'One\ntwo.' },
       metadata: { outcome: 'completed' },
     });
-    const request = [{ role: 'user', content: 'Output token limit hit. Resume directly' }];
+    const request = [{ role: 'user', name: 'Claude Code', content: 'Output token limit hit. Resume directly' }];
     expect(
       generations.flatMap(({ type, input, statusMessage }) => (type === 'generation' ? [[input, statusMessage]] : [])),
     ).toEqual([
@@ -463,7 +463,7 @@ describe('a turn that ends', () => {
       resume,
       ended('m2', 'Answer.', 'end_turn'),
     ];
-    expect(root(lines)?.output).toEqual({ role: 'assistant', content: 'Answer.' });
+    expect(root(lines)?.output).toEqual({ role: 'assistant', name: 'Claude', content: 'Answer.' });
   });
 
   test('with the result of a command that ran as an agent has that as its output', () => {
@@ -479,7 +479,7 @@ describe('a turn that ends', () => {
       startTime: ms(0),
       endTime: ms(9),
       input: [{ role: 'user', content: '/review low' }],
-      output: { role: 'assistant', content: 'It is fine.' },
+      output: { role: 'assistant', name: 'Claude', content: 'It is fine.' },
       metadata: { outcome: 'completed', tool_count: 0, error_count: 0 },
       trace: { tags: ['skill:review'], metadata: { trigger: 'command' } },
     });
@@ -516,7 +516,7 @@ describe('a turn that ends', () => {
     expect(agent).toMatchObject({
       level: 'DEFAULT',
       statusMessage: undefined,
-      output: { role: 'assistant', content },
+      output: { role: 'assistant', name: 'Claude', content },
       metadata: { outcome: 'completed' },
     });
     expect(tool).toMatchObject({ name, input, output: 'Provided' });
@@ -526,7 +526,7 @@ describe('a turn that ends', () => {
     const nudge = user('[Your previous response had no visible output. Please continue]', { isMeta: true });
     expect(root([user('go'), assistant('m1', [toolUse('t1')]), user([toolResult('t1')]), nudge])).toMatchObject({
       level: 'WARNING',
-      output: { role: 'assistant', content: 'the answer was empty, also when asked again' },
+      output: { role: 'assistant', name: 'Claude Code', content: 'the answer was empty, also when asked again' },
       metadata: { outcome: 'empty' },
     });
   });
@@ -549,7 +549,7 @@ describe('a turn that ends', () => {
     ]);
     expect(agent).toMatchObject({
       level: 'ERROR',
-      output: { role: 'assistant', content: 'API Error: 529 Overloaded' },
+      output: { role: 'assistant', name: 'Claude Code', content: 'API Error: 529 Overloaded' },
       metadata: { outcome: 'api_error', error_count: 1 },
     });
     expect(event).toMatchObject({
@@ -557,7 +557,7 @@ describe('a turn that ends', () => {
       name: 'api error',
       level: 'ERROR',
       statusMessage: 'API Error: 529 Overloaded',
-      input: [{ role: 'user', content: 'A request to the API failed.' }],
+      input: [{ role: 'user', name: 'Claude Code', content: 'A request to the API failed.' }],
       output: { role: 'assistant', name: 'Claude Code', content: 'API Error: 529 Overloaded' },
       metadata: { status: 529 },
       startTime: ms(2),
@@ -575,7 +575,7 @@ describe('a turn that ends', () => {
     const observations = build([user('go'), { type: 'system', subtype: 'turn_duration', durationMs: 9 }]);
     expect(observations).toHaveLength(1);
     expect(observations[0]).toMatchObject({
-      output: { role: 'assistant', content: 'the answer was empty' },
+      output: { role: 'assistant', name: 'Claude Code', content: 'the answer was empty' },
       metadata: { outcome: 'empty' },
     });
   });
@@ -613,7 +613,7 @@ describe('a turn that ends', () => {
     'by %s, and without an answer, says so in its output as far as is captured',
     (_, line, words, inNoToolIo, ownWords) => {
       const lines = [user('go'), assistant('m1', [toolUse('t1')]), user([toolResult('t1')]), line];
-      const said = (content: string) => ({ role: 'assistant', content });
+      const said = (content: string) => ({ role: 'assistant', name: 'Claude Code', content });
       expect(root(lines)?.output).toEqual(said(words));
       expect(root(lines, { capture: 'metadata' })?.output).toEqual(said(ownWords));
       expect(root(lines, { capture: 'no_tool_io' })?.output).toEqual(said(inNoToolIo));
@@ -788,7 +788,7 @@ describe('retries, compactions, messages while Claude works, and feedback of Sto
         level: 'WARNING',
         statusMessage: '500 oops',
         metadata: { attempt: 1, max_attempts: 10, wait_ms: 551 },
-        input: [{ role: 'user', content: 'A request to the API failed: 500 oops' }],
+        input: [{ role: 'user', name: 'Claude Code', content: 'A request to the API failed: 500 oops' }],
         output: by('Tried again after 0.6 s, attempt 1 of 10.'),
       },
       {
@@ -796,7 +796,7 @@ describe('retries, compactions, messages while Claude works, and feedback of Sto
         level: 'DEFAULT',
         statusMessage: undefined,
         metadata: { compaction_trigger: 'auto', tokens_before: 990_126 },
-        input: [{ role: 'user', content: 'Compact the conversation (auto).' }],
+        input: [{ role: 'user', name: 'Claude Code', content: 'Compact the conversation (auto).' }],
         output: by('Compacted the conversation, which had 990,126 tokens.'),
       },
       {
@@ -812,7 +812,7 @@ describe('retries, compactions, messages while Claude works, and feedback of Sto
         level: 'DEFAULT',
         statusMessage: undefined,
         metadata: {},
-        input: [{ role: 'user', content: 'Stop hook feedback:\nmore' }],
+        input: [{ role: 'user', name: 'Hook', content: 'Stop hook feedback:\nmore' }],
         output: by('Passed on to the model.'),
       },
     ]);
@@ -823,7 +823,7 @@ describe('retries, compactions, messages while Claude works, and feedback of Sto
         { role: 'tool', name: 'Read', tool_call_id: 't1', content: 'done' },
         { role: 'user', content: 'and this' },
       ],
-      [{ role: 'user', content: 'Stop hook feedback:\nmore' }],
+      [{ role: 'user', name: 'Hook', content: 'Stop hook feedback:\nmore' }],
     ]);
   });
 });
@@ -849,7 +849,7 @@ describe('what hooks of the user told the model', () => {
       assistant('m2', 'done', { timestamp: at(3) }),
       hook('Stop', { type: 'hook_blocking_error', blockingError: { blockingError: 'has a line of its own' } }, 4),
     ]);
-    const said = (content: string) => ({ role: 'user', content });
+    const said = (content: string) => ({ role: 'user', name: 'Hook', content });
     const events = observations.filter(({ type }) => type === 'event');
     expect(events.map(({ name, input, metadata }) => [name, input, metadata])).toEqual([
       ['hook context', [said('plain output')], { hook: 'UserPromptSubmit:Bash' }],
@@ -858,7 +858,7 @@ describe('what hooks of the user told the model', () => {
     ]);
     const generations = observations.filter(({ type }) => type === 'generation');
     expect(generations.map(({ input }) => input)).toEqual([
-      [said('go'), said('plain output')],
+      [{ role: 'user', content: 'go' }, said('plain output')],
       [{ role: 'tool', name: 'Read', tool_call_id: 't1', content: 'done' }, said('one\ntwo'), said('too long')],
     ]);
   });
@@ -875,7 +875,7 @@ describe('what hooks of the user told the model', () => {
       type: 'event',
       name: 'stopped by hook',
       level: 'WARNING',
-      input: [{ role: 'user', content: 'enough' }],
+      input: [{ role: 'user', name: 'Hook', content: 'enough' }],
     });
   });
 });
@@ -894,7 +894,7 @@ describe('a fallback to another model', () => {
       name: 'model fallback',
       level: 'WARNING',
       statusMessage: 'Switched to Haiku',
-      input: [{ role: 'user', content: 'claude-opus-5 could not be used (overloaded).' }],
+      input: [{ role: 'user', name: 'Claude Code', content: 'claude-opus-5 could not be used (overloaded).' }],
       output: { role: 'assistant', name: 'Claude Code', content: 'Switched to Haiku' },
       metadata: { fallback_trigger: 'overloaded', from_model: 'claude-opus-5', to_model: 'claude-haiku-4-5' },
     });
@@ -948,7 +948,7 @@ describe('a notice of background tasks', () => {
     ],
     ['that says nothing', '<task-notification>?', '<task-notification>?'],
   ])('%s is shown in words', (_, content, words) => {
-    expect(shown(content)).toEqual([{ role: 'user', content: words }]);
+    expect(shown(content)).toEqual([{ role: 'user', name: 'Background task', content: words }]);
   });
 });
 
@@ -1046,7 +1046,7 @@ describe('limits', () => {
   test('cut only the content of messages, however little is left of it', () => {
     const [root] = build([user('x'.repeat(50)), assistant('m1', 'ok')], { maxChars: 1 });
     expect(root?.input).toEqual([{ role: 'user', content: '… [50 more characters]' }]);
-    expect(root?.output).toEqual({ role: 'assistant', content: 'ok' });
+    expect(root?.output).toEqual({ role: 'assistant', name: 'Claude', content: 'ok' });
   });
 
   test('leave every string well-formed, even if they cut an emoji', () => {

@@ -65,7 +65,7 @@ describe('what is captured', () => {
     const [turn] = groupTurns([user('go', { uuid: 'u' }), notification, assistant('m1', 'ok')]).all;
     const options = { ...OPTIONS, capture: 'no_tool_io', sessionId: SESSION } as const;
     const children = [...buildTurn(turn as Turn, options).children];
-    const placeholder = { role: 'user', content: '[not captured]' };
+    const placeholder = { role: 'user', name: 'Background task', content: '[not captured]' };
     expect(children.map(({ name, input, media }) => ({ name, input, media }))).toEqual([
       { name: 'message while working', input: [placeholder], media: undefined },
       { name: 'claude-opus-5', input: [{ role: 'user', content: 'go' }, placeholder], media: undefined },
@@ -98,7 +98,7 @@ describe('what is captured', () => {
     expect(children.filter(({ type }) => type === 'event').map(({ name, input }) => [name, input])).toEqual(
       ['hook context', 'hook context', 'hook feedback', 'stop hook feedback', 'stopped by hook'].map((name) => [
         name,
-        [{ role: 'user', content: '[not captured]' }],
+        [{ role: 'user', name: 'Hook', content: '[not captured]' }],
       ]),
     );
     const whole = buildTurn(turn as Turn, options);

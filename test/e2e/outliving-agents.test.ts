@@ -364,8 +364,8 @@ describe('an agent that goes on after /clear', () => {
     await stop(NEW);
     const [agent] = agentsNamed('a1');
     expect(agent?.input).toEqual([
-      { role: 'user', content: 'do a1' },
-      { role: 'user', content: 'more' },
+      { role: 'user', name: 'Claude', content: 'do a1' },
+      { role: 'user', name: 'Claude', content: 'more' },
     ]);
     expect(received('a1')).toEqual({ ...WHOLE, responses: ['a1-m1', 'a1-first end', 'a1-m2', 'a1-a1 is done'] });
     expect(sentAgain()).toEqual(['a1']);

@@ -137,7 +137,7 @@ describe('preview', () => {
     const [path = ''] = transcriptsOf(recording('p-agentfg'));
     const { stdout } = await preview(path);
     expect(stdout).toContain('│  └─ tool Agent [general-purpose] Fg work');
-    expect(stdout).toContain('│     └─ agent general-purpose Fg work');
+    expect(stdout).toContain('│     └─ agent general-purpose: Fg work ');
     expect(stdout).toContain('│        │  └─ tool Bash echo from-sub # echo');
   });
 

@@ -12,8 +12,8 @@ const CALLS_THAT_RUN_AT_ANOTHER_STOP: { readonly [recording: string]: readonly s
 
 /** When its session ended, an agent was sent as it was then, with the call that it waited for. It went on in the next session. */
 const WENT_ON: { readonly [name: string]: readonly string[] } = {
-  'q-branchbg': ['tool Bash', 'agent general-purpose'],
-  'q-clearbg': ['tool Bash', 'agent general-purpose'],
+  'q-branchbg': ['tool Bash', 'agent general-purpose: Long one'],
+  'q-clearbg': ['tool Bash', 'agent general-purpose: Long one'],
 };
 
 describe('the built hook, called as when the session was recorded,', () => {

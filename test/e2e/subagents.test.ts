@@ -282,7 +282,7 @@ describe('a background agent', () => {
     append(transcript(), notification('a1', 20), answer('m4', 21));
     await stop(running());
     expect(agentNamed('a1')).toMatchObject({
-      name: 'Explore',
+      name: 'Explore: Look',
       startTime: Date.parse(at(10)),
       endTime: Date.parse(at(13)),
       input: [{ role: 'user', content: 'do a1' }],

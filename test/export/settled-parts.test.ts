@@ -65,7 +65,7 @@ test('an answer that was cut several times is whole although runs go on between 
       await exporter.export(path, {}, {}, SMALLEST_PARTS);
     }
     const root = exporter.server.observations.find(({ name }) => name === 'Turn 1');
-    expect(root?.output).toEqual({ role: 'assistant', content: 'one\ntwo\nthree\nfour' });
+    expect(root?.output).toEqual({ role: 'assistant', name: 'Claude', content: 'one\ntwo\nthree\nfour' });
   } finally {
     await exporter.close();
   }

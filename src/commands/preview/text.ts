@@ -57,7 +57,6 @@ export function describeOutcome({ metadata }: ShownObservation): string {
 /** Says in one line what an observation is about, if its name does not. */
 export function summarize({ type, input, output, metadata }: ShownObservation): string {
   if (typeof metadata.summary === 'string') return metadata.summary;
-  if (typeof metadata.description === 'string') return metadata.description;
   if (type === 'generation') return messagesToText(output);
   return type === 'event' ? messagesToText(input) : '';
 }

@@ -54,7 +54,7 @@ export class TurnContent {
   }
 
   #pushPrompt({ content, media, at, context: { trigger } }: OpenPrompt): void {
-    this.messages.push({ role: 'user', content, media, trigger }, at);
+    this.messages.push({ role: 'user', content, media, trigger: trigger === 'human' ? undefined : trigger }, at);
   }
 
   /** Adds what a line of the turn says. Returns whether the line becomes part of the turn. */

@@ -156,7 +156,7 @@ export type AnsweredMessage =
       readonly content: string;
       readonly media?: readonly MediaBlock[];
       readonly isFromHook?: boolean;
-      /** What has given it, as for a prompt; undefined if that is not known. */
+      /** What has given it, as for a prompt, if not a person or a program. */
       readonly trigger?: string | undefined;
       /** Whether it asks the model to go on where its last response was cut. */
       readonly continuesAnswer?: boolean;

@@ -447,7 +447,7 @@ describe('the text of a prompt', () => {
     const [turn] = groupTurns([user('<bash-input>echo out</bash-input>'), output, assistant('m1', 'ok')]).all;
     expect(turn?.prompts.map(({ content }) => content)).toEqual(['!echo out']);
     expect(turn?.responses[0]?.answered).toEqual([
-      { role: 'user', content: '!echo out', media: [] },
+      { role: 'user', content: '!echo out', media: [], trigger: 'bash' },
       { role: 'user', content: 'out\nerr' },
     ]);
   });
@@ -757,7 +757,7 @@ describe('an answer that Claude Code asks the model to continue', () => {
     ]);
     expect(all[0]?.responses.map(({ aborted, answered }) => ({ aborted, answered }))).toEqual([
       { aborted: true, answered: [{ role: 'user', content: 'go', media: [] }] },
-      { aborted: false, answered: [{ role: 'user', content: request, continuesAnswer: true }] },
+      { aborted: false, answered: [{ role: 'user', content: request, trigger: 'system', continuesAnswer: true }] },
     ]);
   });
 
@@ -774,7 +774,7 @@ describe('an answer that Claude Code asks the model to continue', () => {
     expect(all.map(({ responses }) => responses.map(({ aborted, answered }) => ({ aborted, answered })))).toEqual([
       [
         { aborted: false, answered: [{ role: 'user', content: 'go', media: [] }] },
-        { aborted: false, answered: [{ role: 'user', content: request, continuesAnswer }] },
+        { aborted: false, answered: [{ role: 'user', content: request, trigger: 'system', continuesAnswer }] },
       ],
     ]);
   });

@@ -138,10 +138,10 @@ export const SETTINGS = {
   },
   CC_LANGFUSE_INPUT: {
     kind: 'restricts',
-    help: 'Input of a generation: `answered` (the messages that it answers) or `request` (the whole request; only with `CC_LANGFUSE_CAPTURE=full`).',
-    schema: formats.oneOf('answered', 'request'),
+    help: 'Input of a generation: `answered` (the messages that it answers), `turn` (all messages of the turn so far) or `request` (the whole request; only with `CC_LANGFUSE_CAPTURE=full`).',
+    schema: formats.oneOf('answered', 'turn', 'request'),
     default: 'answered',
-    combine: restrictions.strictestOf('answered', 'request'),
+    combine: restrictions.strictestOf('answered', 'turn', 'request'),
   },
   CC_LANGFUSE_EXCLUDE: {
     kind: 'restricts',

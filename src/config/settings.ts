@@ -103,7 +103,7 @@ export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {
     scores: values.CC_LANGFUSE_SCORES && takes.scores,
     media: values.CC_LANGFUSE_MEDIA && takes.media,
     // A whole request contains the inputs and outputs of tools, and the model's words about them.
-    input: capture === 'full' ? values.CC_LANGFUSE_INPUT : 'answered',
+    input: values.CC_LANGFUSE_INPUT === 'request' && capture !== 'full' ? 'answered' : values.CC_LANGFUSE_INPUT,
     caller: {
       parent: values.CC_LANGFUSE_TRACEPARENT,
       seed: values.CC_LANGFUSE_TRACE_SEED,

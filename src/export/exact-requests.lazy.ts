@@ -35,7 +35,7 @@ export function openExactRequests(path: string) {
 
     /** Replaces the input of a generation, if the transcript contains the request. */
     async withRequest(observation: Observation, settings: TraceSettings): Promise<Observation> {
-      if (observation.requestRef === undefined || settings.input === 'answered') return observation;
+      if (observation.requestRef === undefined || settings.input !== 'request') return observation;
       // One takes some milliseconds, and there may be hundreds.
       await yieldToEventLoop();
       const inputs = builders.get(settings) ?? new RequestInputBuilder(settings);

@@ -1,4 +1,5 @@
-import { addFigures, type Figures, joinAnswer, NO_FIGURES } from '../observations/build/figures.js';
+import { type Earlier, NOTHING_BEFORE } from '../observations/build/agents.js';
+import { addFigures, joinAnswer } from '../observations/build/figures.js';
 import { answerText } from '../observations/content/messages.js';
 import type { Checkpoint } from '../state/checkpoints.js';
 import { type Line, parseLine } from '../transcript/file/line.js';
@@ -16,7 +17,7 @@ const PART_BYTES = 1_000_000;
 const LIVE_PART_BYTES = 250_000;
 const HASHED_BYTES = 1 << 16;
 
-type ReadRun = Pick<SessionRun, 'request' | 'context' | 'start' | 'requests'> & { readonly places: Places };
+type ReadRun = Pick<SessionRun, 'request' | 'context' | 'start' | 'requests' | 'lookup'> & { readonly places: Places };
 
 /**
  * What has been sent of turns before their end. A turn can be too long to be held in memory, or to be read in one run: so its
@@ -31,7 +32,7 @@ export class SettledParts {
   /** Those that earlier runs have reached, and those of this one. */
   readonly #known: readonly Checkpoint[];
   readonly #reached: Checkpoint[] = [];
-  readonly #figures = new Map<string, Figures>();
+  readonly #earlier = new Map<string, Earlier>();
 
   constructor(run: ReadRun, reader: TranscriptReader) {
     this.#run = run;
@@ -42,19 +43,19 @@ export class SettledParts {
     this.#known = this.#readCheckpoints();
   }
 
-  /** The figures of what has been sent of a turn and is not in it any more. */
-  figuresOf({ key }: Pick<Turn, 'key'>): Figures {
-    return this.#figures.get(key) ?? NO_FIGURES;
+  /** What has been sent of a turn and is not in it any more. */
+  earlierOf({ key }: Pick<Turn, 'key'>): Earlier {
+    return this.#earlier.get(key) ?? NOTHING_BEFORE;
   }
 
-  /** Adds the figures of a part that is dropped now. */
-  add(part: Turn): void {
-    this.#figures.set(part.key, addFigures(this.figuresOf(part), part));
+  /** Adds a part that is dropped now; `said` is what was said up to its end. */
+  add(part: Turn, said = NOTHING_BEFORE.said): void {
+    this.#earlier.set(part.key, { figures: addFigures(this.earlierOf(part).figures, part), said });
   }
 
   /** Records that the outbox has everything up to a point; `sentLine` is the last line that any of it depends on. */
   reach(point: ResumePoint, sentLine: number, ended: readonly string[]): void {
-    const { answer: _, ...figures } = this.figuresOf(point);
+    const { answer: _, ...figures } = this.earlierOf(point).figures;
     const hash = this.#hash(point);
     this.#reached.push({ point, figures, sentLine, ended, hash });
   }
@@ -69,7 +70,8 @@ export class SettledParts {
   resume({ point, figures }: Checkpoint): Line[] {
     const { answer } = point;
     const parts = answer ? collectAnswer(this.#readLines(answer)) : [];
-    this.#figures.set(point.key, { ...figures, answer: joinAnswer(parts.map(answerText)) });
+    const whole = { ...figures, answer: joinAnswer(parts.map(answerText)) };
+    this.#earlier.set(point.key, { ...NOTHING_BEFORE, figures: whole });
     return point.waiting.flatMap((location) => [...this.#readLines(location)]);
   }
 
@@ -87,9 +89,9 @@ export class SettledParts {
   }
 
   #readCheckpoints(): Checkpoint[] {
-    const { request, context, start, requests } = this.#run;
-    // Whole requests are built from all lines before them.
-    if (requests || start.sentLine === 0) return [];
+    const { request, context, start, requests, lookup } = this.#run;
+    // Whole requests are built from all lines before them, and so is what was said in a turn.
+    if (requests || lookup.isGiven('CC_LANGFUSE_INPUT', 'turn') || start.sentLine === 0) return [];
     // So little follows that no earlier run has divided it.
     if (this.#reader.status.bytes - start.offset < LIVE_PART_BYTES && context.partBytes === undefined) return [];
     const all = context.state.readCheckpoints(request.sessionId, context.destinationId);

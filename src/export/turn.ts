@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Settings } from '../config/settings.js';
+import type { Conversation } from '../observations/build/conversation.js';
 import type { Selection } from '../observations/build/observation.js';
 import { computeScores } from '../observations/build/scores.js';
 import { buildTrace } from '../observations/build/trace.js';
@@ -73,7 +74,7 @@ export async function addPart({ turn, drop }: SettledPart, run: ExportRun): Prom
   if (lookup.isUndecided(turn)) return;
   const [built] = outbox.failure === undefined ? await buildOwnTurn(turn, run, buildPartIfNew) : [];
   if (built) await addStarted(built, run);
-  parts.add(turn);
+  parts.add(turn, built?.said?.());
   const point = drop();
   const isReached = outbox.failure === undefined && !run.budget.isUsedUp;
   if (built && isReached) parts.reach(point, run.sent.line, subagents.listEnded());
@@ -116,6 +117,8 @@ interface BuiltTurn {
   /** The agents that it started. */
   readonly started: readonly string[];
   readonly change: Change;
+  /** What was said in a part of a turn, and before. */
+  readonly said?: () => Conversation;
 }
 
 const NOTHING_NEW: BuiltTurn = { children: [], started: [], change: {} };
@@ -182,9 +185,9 @@ function buildIfNew(
   // Every run reads the last exported turn again, and seldom finds anything new in it.
   if (lineOfEnd(turn) <= run.start.lastLine && !isLate) return { ...NOTHING_NEW, started };
   run.built.set(turn.key, lineOfEnd(turn));
-  const figures = run.parts.figuresOf(turn);
+  const earlier = run.parts.earlierOf(turn);
   const select = isLate ? ALL : run.sent.select({ after });
-  const { children, root } = buildTurn(turn, options, trace, select, figures);
+  const { children, root } = buildTurn(turn, options, trace, select, earlier);
   run.kept.remove(turn);
   return {
     children: withSettings(children, settings),
@@ -192,7 +195,7 @@ function buildIfNew(
     rootHash: hashRoot(root),
     started,
     change: {
-      ...(options.scores && { scores: { [root.id]: computeScores(turn, root, figures) } }),
+      ...(options.scores && { scores: { [root.id]: computeScores(turn, root, earlier.figures) } }),
       ...(taken && { facts: [taken] }),
       ...(isLate && { kept: run.kept.list() }),
       ...(lacksPrompt(turn) && run.writer.addStray(turn.key)),
@@ -213,8 +216,8 @@ function buildPartIfNew(
   // The next live export would send them again.
   const isLate = run.request.occasion !== 'live' && run.kept.has(turn);
   const select = isLate ? ALL : run.sent.select({ growing, after, countsFrom });
-  const children = buildPart(turn, options, trace, select);
-  return { ...NOTHING_NEW, started, children: withSettings(children, settings) };
+  const { children, end: said } = buildPart(turn, options, trace, select, run.parts.earlierOf(turn));
+  return { ...NOTHING_NEW, started, children: withSettings(children, settings), said };
 }
 
 const ALL: Selection = (parts) => parts;
@@ -227,7 +230,7 @@ function recordTurn(turn: Turn, runs: readonly [RunIdentity, ...RunIdentity[]], 
   const { start, request, subagents, parts, built, writer } = run;
   const own = run.settings.buildOptions(runs, settings, turn.context.cwd);
   const options = { ...own, sessionId: request.sessionId };
-  const trace = buildTrace(turn, options, parts.figuresOf(turn));
+  const trace = buildTrace(turn, options, parts.earlierOf(turn).figures);
   // The first cc-langfuse has sent its agents, too, under random ids.
   const isOfFirst = lineOfEnd(turn) <= Math.min(writer.known.seedLine ?? 0, start.lastLine);
   const started = isOfFirst ? [] : subagents.recordTurn(turn, trace, options, promptsOf(turn));

@@ -13,6 +13,11 @@ export interface ContentSettings {
   readonly capture: Capture;
   /** Whether images and documents are uploaded. */
   readonly media: boolean;
+  /**
+   * Whether a generation's input is only what is new since the last response, all that was said in the turn before, or the whole
+   * request.
+   */
+  readonly input: 'answered' | 'turn' | 'request';
 }
 
 /** What the environment of a run says about the program that started Claude Code. */

@@ -10,6 +10,7 @@ describe('of two values of a setting that restricts, what either forbids stays f
     ['CC_LANGFUSE_REDACT', 'false', 'true', 'true'],
     ['CC_LANGFUSE_MEDIA', 'true', 'false', 'false'],
     ['CC_LANGFUSE_INPUT', 'request', 'answered', 'answered'],
+    ['CC_LANGFUSE_INPUT', 'request', 'turn', 'turn'],
     ['CC_LANGFUSE_MAX_CHARS', '200', '1000', '200'],
     ['CC_LANGFUSE_MAX_CHARS', 'many', '1000', '1000'],
     ['CC_LANGFUSE_MUTE', 'false', 'true', 'true'],

@@ -138,6 +138,14 @@ describe('readSettings', () => {
     });
   });
 
+  test.each(['full', 'no_tool_io', 'metadata'])(
+    'CC_LANGFUSE_INPUT=turn applies with CC_LANGFUSE_CAPTURE=%s',
+    async (capture) => {
+      const settings = await readSettings({ ...KEYS, CC_LANGFUSE_CAPTURE: capture, CC_LANGFUSE_INPUT: 'turn' });
+      expect(settings).toMatchObject({ input: 'turn', problems: [] });
+    },
+  );
+
   test.each(['no_tool_io', 'metadata'])(
     'CC_LANGFUSE_CAPTURE=%s excludes CC_LANGFUSE_INPUT=request',
     async (capture) => {

@@ -9,8 +9,9 @@ import {
 import { buildUserMessage, CLAUDE } from '../content/messages.js';
 import type { ContentSettings, Observation, ObservationDraft } from '../model.js';
 import { listNote } from './compaction.js';
+import { type Conversation, continueConversation, NOTHING_SAID } from './conversation.js';
 import { BROKEN_OFF, determineEnding } from './ending.js';
-import { addFigures, describeFigures, NO_FIGURES } from './figures.js';
+import { addFigures, describeFigures, type Figures, NO_FIGURES } from './figures.js';
 import { listGenerationWithTools } from './generation.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation, type Selection, type UnbuiltObservation } from './observation.js';
@@ -127,20 +128,20 @@ function subagentContext(agentKey: string, { trace }: ParentSpan, settings: Cont
 type Metadata = ObservationDraft['metadata'];
 
 /**
- * Plans a turn, or all turns of a subagent. `addMetadata` adds its own to the figures that both have; `earlier` are those of what
- * is not in the turn any more.
+ * Plans a turn, or all turns of a subagent. `addMetadata` adds its own to the figures that both have; `earlier` is
+ * about what is not in the turn any more.
  */
 export function planAgent(
   turns: AgentThread['turns'],
   { parentId, name }: Pick<Observation, 'parentId' | 'name'>,
   addMetadata: (figures: Metadata) => Metadata,
   context: BuildContext,
-  earlier = NO_FIGURES,
+  earlier = NOTHING_BEFORE,
 ): AgentPlan {
   const last = turns.at(-1) ?? turns[0];
-  const figures = turns.reduce(addFigures, earlier);
+  const figures = turns.reduce(addFigures, earlier.figures);
   const { calls, failedCalls, apiErrors, answer, endTime, lacksOutputTokens } = figures;
-  const { outcome, words, ...status } = determineEnding(last, earlier);
+  const { outcome, words, ...status } = determineEnding(last, earlier.figures);
   const startTime = turns[0].prompts[0].at;
   const root = buildObservation(context, {
     type: 'agent',
@@ -163,16 +164,34 @@ export function planAgent(
     ...status,
     line: last.lineNumbers.at(-1) ?? last.prompts[0].line,
   });
-  return { root, parts: turns.flatMap((turn) => listParts(turn, context)) };
+  return { root, parts: listParts(turns, context, earlier.said).parts };
 }
 
-/** Lists what is to be built below the agent observation of a turn. */
-export function listParts(turn: Turn, context: BuildContext): UnbuiltObservation[] {
-  return [
-    ...turn.notes.flatMap((note) => listNote(note, context)),
-    ...turn.responses.flatMap((response) => listGenerationWithTools(response, context)),
-    ...listSidechains(turn, context),
+/** What was in a turn before the part of it that is still in memory. */
+export interface Earlier {
+  readonly figures: Figures;
+  readonly said: Conversation;
+}
+
+export const NOTHING_BEFORE: Earlier = { figures: NO_FIGURES, said: NOTHING_SAID };
+
+/** Lists what is to be built below the agent observation of a turn, or of an agent; `said` is what was said before. */
+export function listParts(turns: readonly Turn[], context: BuildContext, said = NOTHING_SAID) {
+  const listed = turns.flatMap(({ responses }) => responses.map((each) => listGenerationWithTools(each, context)));
+  const own = listed.map(({ generation }) => generation.build);
+  const isContinued = context.input === 'turn';
+  const { builds, end } = isContinued
+    ? continueConversation(own, said, context.maxChars)
+    : { builds: own, end: () => said };
+  const parts = [
+    ...turns.flatMap(({ notes }) => notes.flatMap((note) => listNote(note, context))),
+    ...listed.flatMap(({ generation, others }, place) => [
+      { ...generation, build: builds[place] ?? generation.build },
+      ...others,
+    ]),
+    ...turns.flatMap((turn) => listSidechains(turn, context)),
   ];
+  return { parts, end };
 }
 
 /** In 1.0 a subagent's lines are in the main file. Only its prompt says which call started it. */

@@ -10,12 +10,12 @@ import { buildTool, findLastLine } from './tool.js';
 import { countUsage, describeContext, describeGeo, isCount } from './usage.js';
 import { listWebSearchFee } from './web-search.js';
 
-/** Lists the generation of a response and the tools that it called. */
-export function listGenerationWithTools(response: Response, context: BuildContext): UnbuiltObservation[] {
+/** Lists the generation of a response, and the tools that it called. */
+export function listGenerationWithTools(response: Response, context: BuildContext) {
   const nativeId = response.id ?? response.uuid ?? `${context.fileId}:${response.firstLine}`;
   const id = deriveSpanId(context.trace, 'generation', nativeId);
-  return [
-    { line: response.lastLine, key: response.id, build: () => buildGeneration(response, id, context) },
+  const generation = { line: response.lastLine, key: response.id, build: () => buildGeneration(response, id, context) };
+  const others: UnbuiltObservation[] = [
     ...response.calls.map((call, index) => ({
       line: findLastLine(call),
       key: call.id,
@@ -24,6 +24,7 @@ export function listGenerationWithTools(response: Response, context: BuildContex
     ...listWebSearchFee(response, id, context),
     ...listAdvisors(response, id, context),
   ];
+  return { generation, others };
 }
 
 function buildGeneration(response: Response, id: string, context: BuildContext): Observation {

@@ -22,8 +22,6 @@ export interface TraceSettings extends ContentSettings {
   readonly traceName: string;
   /** Whether a turn's figures are sent as scores. */
   readonly scores: boolean;
-  /** Whether a generation's input is only what is new since the last response, or the whole request. */
-  readonly input: 'answered' | 'request';
 }
 
 /** What a turn is built with, besides its lines. */

@@ -1,22 +1,21 @@
 import { findTitle } from '../../transcript/turns/session-facts.js';
 import type { Turn } from '../../transcript/turns/turn.js';
-import type { Observation, Trace } from '../model.js';
-import { type AgentTree, buildChildren, listParts, planAgent } from './agents.js';
-import { NO_FIGURES } from './figures.js';
+import type { Trace } from '../model.js';
+import { type AgentTree, buildChildren, listParts, NOTHING_BEFORE, planAgent } from './agents.js';
 import { deriveSpanId } from './ids.js';
 import type { BuildContext, Selection } from './observation.js';
 import { type BuildOptions, buildTrace } from './trace.js';
 
 /**
  * Builds what Langfuse shows of a turn: its root, and the children that are selected. The same turn always
- * becomes the same observations, whether or not parts of it were built before, of which `earlier` are the figures.
+ * becomes the same observations, whether or not parts of it were built before. `earlier` is about these parts.
  */
 export function buildTurn(
   turn: Turn,
   options: BuildOptions,
   trace = buildTrace(turn, options),
   select: Selection = (parts) => parts,
-  earlier = NO_FIGURES,
+  earlier = NOTHING_BEFORE,
 ): AgentTree {
   const { titles, pullRequest: pr } = turn.session;
   const own = { session_title: findTitle(titles), continued_in_session: turn.continuedIn };
@@ -32,9 +31,16 @@ export function buildTurn(
   return { children: buildChildren(parts, select), root: { ...root, metadata } };
 }
 
-/** Builds the children of a turn that goes on, or of a part of it. */
-export function buildPart(turn: Turn, options: BuildOptions, trace: Trace, select: Selection): Iterable<Observation> {
-  return buildChildren(listParts(turn, turnContext(turn, options, trace)), select);
+/** Builds the children of a turn that goes on, or of a part of it. `end` returns what was said when it had ended. */
+export function buildPart(
+  turn: Turn,
+  options: BuildOptions,
+  trace: Trace,
+  select: Selection,
+  earlier = NOTHING_BEFORE,
+) {
+  const { parts, end } = listParts([turn], turnContext(turn, options, trace), earlier.said);
+  return { children: buildChildren(parts, select), end };
 }
 
 function turnContext({ key }: Turn, options: BuildOptions, trace: Trace): BuildContext {

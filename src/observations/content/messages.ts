@@ -122,3 +122,8 @@ export function readAnswer(response: Pick<Response, 'blocks' | 'calls'>): unknow
 export function answerText({ blocks }: Pick<Response, 'blocks'>): string {
   return blocks.flatMap((block) => (block.kind === 'text' && block.text !== '' ? [block.text] : [])).join('\n');
 }
+
+/** Takes the place of messages that are not shown. */
+export function buildMark(count: number, what: string, happened: string) {
+  return { role: 'system', content: `[${count} ${what}${count === 1 ? '' : 's'} ${happened}]` };
+}

@@ -4,7 +4,7 @@ import type { RequestMessage, RequestShape } from '../../transcript/file/schema.
 import type { MissingMessages, SentRequest, StoredPart } from '../../transcript/requests/request-index.js';
 import type { ContentSettings, MediaFile } from '../model.js';
 import { buildContent, replaceMedia } from './media.js';
-import { buildOutputMessage } from './messages.js';
+import { buildMark, buildOutputMessage } from './messages.js';
 import { countChars, sanitizeValue } from './sanitize.js';
 
 /** A whole request, as the input of the generation that answers it. */
@@ -184,8 +184,4 @@ function nameToolMessages(messages: readonly Json[]): Json[] {
     const name = role === 'tool' && typeof rest.tool_call_id === 'string' ? names.get(rest.tool_call_id) : undefined;
     return name === undefined ? message : ({ role, name, ...rest } as Json);
   });
-}
-
-function buildMark(count: number, what: string, happened: string): Json {
-  return { role: 'system', content: `[${count} ${what}${count === 1 ? '' : 's'} ${happened}]` };
 }

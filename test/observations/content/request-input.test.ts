@@ -27,7 +27,8 @@ function requestOf(messages: readonly (RequestMessage | number | undefined)[], s
 }
 
 function inputsWith(settings: Partial<ContentSettings> = {}) {
-  return new RequestInputBuilder({ maxChars: 200_000, redact: undefined, capture: 'full', media: true, ...settings });
+  const whole = { maxChars: 200_000, redact: undefined, capture: 'full', media: true, input: 'request' } as const;
+  return new RequestInputBuilder({ ...whole, ...settings });
 }
 
 function inputOf(...messages: readonly (RequestMessage | number | undefined)[]) {

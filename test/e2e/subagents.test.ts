@@ -291,7 +291,7 @@ describe('a background agent', () => {
       trace: { name: 'Turn 1', sessionId: SESSION },
     });
     expect(lineage(agentNamed('a1'))).toEqual([
-      'agent Explore',
+      'agent Explore: Look',
       'tool Agent',
       'generation claude-opus-5',
       'agent Turn 1',

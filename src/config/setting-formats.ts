@@ -106,7 +106,7 @@ export const experiment = format(
 );
 
 export const NO_WEB_URL = 'expected an http or https URL';
-export const webUrl = format(NO_WEB_URL, parseWebUrl);
+export const serverUrl = format(NO_WEB_URL, (value) => parseServer(value)?.baseUrl);
 
 /** The whole URL, as in OpenTelemetry's variable for traces; but no Collector accepts traces at its root. */
 export const tracesUrl = format(NO_WEB_URL, (value) => {
@@ -141,6 +141,20 @@ export const traceparent = format(
 export function parseWebUrl(value: string): URL | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   return url && /^https?:$/.test(url.protocol) ? url : undefined;
+}
+
+/** Any page of a project, as its address is in the browser. */
+const PROJECT_PAGE = /^(.*?)\/project(?:\/([^/]*).*)?$/;
+
+/** Parses the URL of a Langfuse server, or of a project's page there. */
+export function parseServer(
+  value: string,
+): { readonly baseUrl: URL; readonly projectId: string | undefined } | undefined {
+  const url = parseWebUrl(value);
+  const [page, base = '', projectId] = PROJECT_PAGE.exec(url?.pathname ?? '') ?? [];
+  return (
+    url && { baseUrl: page === undefined ? url : new URL(`${url.origin}${base}`), projectId: projectId || undefined }
+  );
 }
 
 /** Whether a text may be a key of any server. Pasted keys often come with a space or a quote. */

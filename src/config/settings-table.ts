@@ -61,8 +61,8 @@ export const SETTINGS = {
   },
   LANGFUSE_BASE_URL: {
     kind: 'destination',
-    help: 'URL of the Langfuse server.',
-    schema: formats.webUrl,
+    help: 'URL of the Langfuse server. It may be that of a page of your project.',
+    schema: formats.serverUrl,
     default: 'https://cloud.langfuse.com',
     aliases: ['LANGFUSE_BASEURL', 'LANGFUSE_HOST'],
     ofProject: 'installed',

@@ -73,7 +73,7 @@ const ALSO_TAKES: {
 };
 
 /** The user id that means git's e-mail address. */
-const GIT = 'git';
+export const GIT = 'git';
 
 /** Reads the settings. A bad value becomes a problem, and the default (or the setting's fallback) is used instead. */
 export async function readSettings(env: NodeJS.ProcessEnv): Promise<Settings> {

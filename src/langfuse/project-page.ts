@@ -5,7 +5,7 @@ import { replaceOwnFile } from '../shared/atomic-write.js';
 import { attempt } from '../shared/attempt.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { langfuseId, langfuseUrl } from './endpoint.js';
-import { checkKeys, type ProjectAnswer } from './server.js';
+import { checkKeys } from './server.js';
 
 /** The file can be removed at any time: it only saves requests. */
 export function projectsFile(stateFolder: string): string {
@@ -46,7 +46,7 @@ export function projectUrl(langfuse: LangfuseConfig, projectId: string): string 
 }
 
 /** The page that lists a project's sessions; if the project is unknown, the server's home page. */
-export function sessionsPage(langfuse: LangfuseConfig, project: ProjectAnswer['project']): string {
+export function sessionsPage(langfuse: LangfuseConfig, project: { readonly id: string } | undefined): string {
   return project ? `${projectUrl(langfuse, project.id)}/sessions` : langfuseUrl(langfuse, '').href;
 }
 

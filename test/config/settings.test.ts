@@ -174,6 +174,23 @@ describe('readSettings', () => {
     },
   );
 
+  test.each([
+    ['https://cloud.langfuse.com/project/cm1', 'https://cloud.langfuse.com/'],
+    [
+      'https://us.cloud.langfuse.com/project/cm1/traces?peek=t1&filter=a/project/b#top',
+      'https://us.cloud.langfuse.com/',
+    ],
+    ['http://localhost:3000/project/cm1/settings/api-keys', 'http://localhost:3000/'],
+    ['https://tools.example.com/langfuse/project/cm1/', 'https://tools.example.com/langfuse'],
+    ['https://tools.example.com/project/', 'https://tools.example.com/'],
+    ['https://project.example.com/projects', 'https://project.example.com/projects'],
+  ])('%s, as pasted from a browser, is the server %s', async (pasted, baseUrl) => {
+    expect(await readSettings({ ...KEYS, LANGFUSE_BASE_URL: pasted })).toMatchObject({
+      destination: { baseUrl: new URL(baseUrl) },
+      problems: [],
+    });
+  });
+
   test('ignores TRACEPARENT and LANGFUSE_TRACEPARENT, which belong to other tools', async () => {
     const parent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
     expect(await readSettings({ ...KEYS, TRACEPARENT: parent, LANGFUSE_TRACEPARENT: parent })).toMatchObject({

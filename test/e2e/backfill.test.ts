@@ -12,6 +12,7 @@ import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type GeneratedSession, sessionIdOf, writeNthSession, writeSession } from '../support/generated.js';
 import { assistant, at, jsonLines, toolResult, toolUse, user } from '../support/lines.js';
+import { isTrial } from '../support/newcomer.js';
 import { run, Workplace } from '../support/program.js';
 import { play, recording, recordings, transcriptsOf } from '../support/recording.js';
 import { expectEachSent, expectEachSentOnce } from '../support/sent-once.js';
@@ -441,7 +442,7 @@ describe('a server that fails', () => {
     const { exitCode, stdout, stderr } = await workplace.backfill('--all');
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toBe(`cc-langfuse: Langfuse refused the keys (401) at 127.0.0.1:${workplace.server.port}\n`);
-    expect(exportRequests()).toEqual([]);
+    expect(workplace.server.requests.map(isTrial)).toEqual([true, true]);
   });
 
   test('because it cannot be reached is named before any session is read', async () => {

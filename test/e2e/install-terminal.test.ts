@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { PUBLIC_KEY, SECRET_KEY } from '../support/langfuse-server.js';
-import { Newcomer } from '../support/newcomer.js';
+import { isTrial, Newcomer } from '../support/newcomer.js';
 import { runInTerminal } from '../support/terminal.js';
 
 let newcomer: Newcomer;
@@ -29,9 +30,10 @@ describe('in a terminal', () => {
       [`A number, or the URL of your own [${newcomer.server.url}]: `]: '\r',
       'Public key [': '\r',
       'Secret key (hidden) [sk-lf-…3456]: ': `${SECRET_KEY}\r`,
+      'A number, or a name [': '\r',
     });
     expect(screen).toContain('Langfuse refused the keys (401)');
-    expect(screen).toContain('Keys OK: project "Embedded".');
+    expect(screen).toContain('Connected to project "Embedded" (organization "Acme").');
     expect(screen).not.toContain('mistaken');
     expect(screen).not.toContain(SECRET_KEY);
     expect(exitCode).toBe(0);
@@ -48,6 +50,7 @@ describe('in a terminal', () => {
         'Secret key (hidden): ': 'my-secret\r',
         "Langfuse's keys begin with sk-lf-. Use it anyway? [y/N] ": '\r',
         '\nSecret key (hidden): ': `${SECRET_KEY}\r`,
+        'A number, or a name [': '\r',
       },
     );
     expect(exitCode).toBe(0);
@@ -68,7 +71,7 @@ describe('in a terminal', () => {
       'Which Langfuse?': '\u0003',
     });
     expect(screen).toContain('Langfuse refused the keys (401)');
-    expect(newcomer.server.requests).toHaveLength(1);
+    expect(newcomer.server.requests.map(isTrial)).toEqual([true, true]);
   });
 
   test('install offers what the settings have, and a server that does not answer may be used anyway', async () => {
@@ -84,10 +87,55 @@ describe('in a terminal', () => {
       'Public key [pk-lf-…6789]: ': '\r',
       'Secret key (hidden) [sk-lf-…6789]: ': '\r',
       'Use them anyway? [y/N] ': 'y\r',
+      'A number, or a name [': '\r',
     });
     expect(screen).toContain('127.0.0.1:1 cannot be reached: ECONNREFUSED.');
     expect(exitCode).toBe(0);
     expect(JSON.parse(newcomer.settings).hooks.Stop).toHaveLength(1);
+  });
+
+  const KNOWN = { 'the URL of your own [': '\r', 'Public key [': '\r', 'Secret key (hidden) [': '\r' };
+  const QUESTION = 'Who is the user of your traces?';
+
+  test.each<[string, string | undefined, { readonly [shown: string]: string }, string | undefined]>([
+    ["git's address, which it shows", 'dev@example.com', { 'a name [1]: ': '\r' }, 'git'],
+    ['nobody', 'dev@example.com', { 'a name [1]: ': '2\r' }, undefined],
+    ['nobody, if git knows no address', undefined, { 'a name [1]: ': '\r' }, undefined],
+    ['another name', 'dev@example.com', { 'a name [1]: ': '7\r', '  expected a name': 'dev-7\r' }, 'dev-7'],
+  ])('install asks who the user is: %s', async (_, email, typed, user) => {
+    await newcomer.install();
+    if (email) writeFileSync(join(newcomer.home, '.gitconfig'), `[user]\n\temail = ${email}\n`);
+    const { exitCode, screen } = await inTerminal(['install'], { ...KNOWN, ...typed });
+    expect({ exitCode, ...JSON.parse(newcomer.settings).env }).toEqual({
+      exitCode: 0,
+      TRACE_TO_LANGFUSE: 'true',
+      LANGFUSE_PUBLIC_KEY: PUBLIC_KEY,
+      LANGFUSE_SECRET_KEY: SECRET_KEY,
+      LANGFUSE_BASE_URL: newcomer.server.url,
+      ...(user && { LANGFUSE_USER_ID: user }),
+    });
+    const git = `  1  git's e-mail address: ${email}, or a repository's own\n  2  nobody\n`;
+    expect(screen.replaceAll('\r', '')).toContain(`${QUESTION}\n${email ? git : '  1  nobody\n'}`);
+  });
+
+  test('install offers the user that is set, and does not ask for one that is given', async () => {
+    await newcomer.install('--user', 'dev-7');
+    await inTerminal(['install'], { ...KNOWN, 'a name [dev-7]: ': '\r' });
+    expect(JSON.parse(newcomer.settings).env.LANGFUSE_USER_ID).toBe('dev-7');
+    const { screen } = await inTerminal(['install', '--user', 'git'], KNOWN);
+    expect(screen).not.toContain(QUESTION);
+    expect(JSON.parse(newcomer.settings).env.LANGFUSE_USER_ID).toBe('git');
+  });
+
+  test('install understands a pasted page of a project, and says where that project has its keys', async () => {
+    const { screen } = await inTerminal(['install'], {
+      'A number, or the URL of your own [1]: ': `${newcomer.server.url}/project/embedded/traces?peek=1\r`,
+      'Public key: ': `${PUBLIC_KEY}\r`,
+      'Secret key (hidden): ': `${SECRET_KEY}\r`,
+      'a name [1]: ': '\r',
+    });
+    expect(screen).toContain(`in your project's settings: ${newcomer.server.url}/project/embedded/settings/api-keys`);
+    expect(JSON.parse(newcomer.settings).env.LANGFUSE_BASE_URL).toBe(newcomer.server.url);
   });
 
   test.each(['\u0003', '\u0004'])('install changes nothing if %j answers a question', async (key) => {

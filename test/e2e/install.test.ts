@@ -63,6 +63,7 @@ describe('install --yes', () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toBe(
       [
+        'Connected to project "Embedded" (organization "Acme").',
         `installed ${version} in ${newcomer.program}/${version}`,
         `registered SessionStart, Stop, StopFailure, SessionEnd in ${newcomer.settingsFile}`,
         `Next: start a new Claude Code session. After its first answer it appears at ${newcomer.server.url}/project/embedded/sessions`,
@@ -101,7 +102,7 @@ describe('install --yes', () => {
     expect(readFileSync(`${newcomer.settingsFile}.cc-langfuse.bak`, 'utf8')).toBe(before);
     expect(findCommands(JSON.parse(newcomer.settings)).Stop).toEqual(['say done', expect.stringContaining('cc')]);
     const after = newcomer.settings;
-    expect((await newcomer.install()).stdout).toMatch(/^.* is up to date; nothing was changed\n/);
+    expect((await newcomer.install()).stdout).toMatch(/^Connected .*\n.* is up to date; nothing was changed\n/);
     expect(newcomer.settings).toBe(after);
     expect(readFileSync(`${newcomer.settingsFile}.cc-langfuse.bak`, 'utf8')).toBe(before);
   });
@@ -111,7 +112,7 @@ describe('install --yes', () => {
     await newcomer.install();
     newcomer.settings = newcomer.settings.replace(PUBLIC_KEY, 'pk-lf-before');
     const { stdout } = await newcomer.install();
-    expect(stdout).toMatch(/^registered /);
+    expect(stdout).toMatch(/^Connected .*\nregistered /);
     expect(stdout).not.toContain('backup');
     expect(readFileSync(`${newcomer.settingsFile}.cc-langfuse.bak`, 'utf8')).toBe('{"model":"opus"}');
   });
@@ -135,6 +136,29 @@ describe('install --yes', () => {
       TRACE_TO_LANGFUSE: 'true',
       LANGFUSE_SECRET_KEY: SECRET_KEY,
     });
+  });
+
+  test("takes the address of any page of a project as the server's", async () => {
+    const pasted = `${newcomer.server.url}/project/embedded/traces?peek=1`;
+    expect(await newcomer.install('--base-url', pasted)).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(JSON.parse(newcomer.settings).env.LANGFUSE_BASE_URL).toBe(newcomer.server.url);
+    newcomer.settings = newcomer.settings.replace(newcomer.server.url, pasted);
+    expect((await newcomer.run(['install', '--yes'])).stdout).toMatch(/^Connected .*\nregistered /);
+    expect(JSON.parse(newcomer.settings).env.LANGFUSE_BASE_URL).toBe(newcomer.server.url);
+  });
+
+  test('takes keys that may only write, and knows their project only from the address of a page', async () => {
+    newcomer.server.keys.set(`${PUBLIC_KEY}:${SECRET_KEY}`, { mayRead: false });
+    const { host } = new URL(newcomer.server.url);
+    const connected = `Connected. Langfuse does not say to which project: these keys may write to the project at ${host}, but not read from it (403): they are for ingestion only.\n`;
+    const { exitCode, stdout, stderr } = await newcomer.install();
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout.startsWith(connected)).toBe(true);
+    expect(stdout).toContain(`After its first answer it appears at ${newcomer.server.url}/\n`);
+    const page = `${newcomer.server.url}/project/embedded`;
+    expect((await newcomer.install('--base-url', page)).stdout).toContain(`it appears at ${page}/sessions\n`);
+    const pages = readFileSync(join(newcomer.home, '.claude', 'state', 'cc-langfuse_projects.json'), 'utf8');
+    expect(Object.values(JSON.parse(pages))).toEqual([page]);
   });
 
   test('needs and accepts no keys if CC_LANGFUSE_OTLP_URL names a Collector', async () => {
@@ -214,6 +238,43 @@ describe('install --yes', () => {
     expect(newcomer.settings).not.toContain('LANGFUSE');
     expect(readdirSync(join(newcomer.home, '.claude'))).toEqual(['settings.json']);
     expect(newcomer.server.requests).toEqual([]);
+  });
+});
+
+describe('install --user', () => {
+  const user = () => JSON.parse(newcomer.settings).env;
+
+  test('sets the user under the name that the file already uses, none removes it, and uninstall removes it', async () => {
+    await newcomer.install('--user', 'dev-7');
+    expect(user()).toMatchObject({ LANGFUSE_USER_ID: 'dev-7' });
+    await newcomer.install();
+    expect(user()).toMatchObject({ LANGFUSE_USER_ID: 'dev-7' });
+    newcomer.settings = newcomer.settings.replace('LANGFUSE_USER_ID', 'CC_LANGFUSE_USER_ID');
+    await newcomer.install('--user', ' git ');
+    expect(user()).toEqual({
+      TRACE_TO_LANGFUSE: 'true',
+      LANGFUSE_PUBLIC_KEY: PUBLIC_KEY,
+      LANGFUSE_SECRET_KEY: SECRET_KEY,
+      LANGFUSE_BASE_URL: newcomer.server.url,
+      CC_LANGFUSE_USER_ID: 'git',
+    });
+    await newcomer.install('--user', 'none');
+    expect(Object.keys(user()).filter((name) => name.includes('USER'))).toEqual([]);
+    await newcomer.install('--user', 'dev-7');
+    await newcomer.run(['uninstall', '--yes']);
+    expect(existsSync(newcomer.settingsFile)).toBe(false);
+  });
+
+  test('is shown by --dry-run', async () => {
+    newcomer.settings = '{"env":{"LANGFUSE_USER_ID":"dev-7"}}';
+    expect((await newcomer.install('--dry-run', '--user', 'none')).stdout).toMatch(/^-.*"LANGFUSE_USER_ID":"dev-7"/m);
+    expect((await newcomer.install('--dry-run', '--user', 'git')).stdout).toMatch(/^\+.*"LANGFUSE_USER_ID":"git"/m);
+  });
+
+  test('with a file for everyone takes git, which is each one’s own address', async () => {
+    const { exitCode } = await newcomer.run(['install', '--scope', 'project', '--yes', '--user', 'git']);
+    expect(exitCode).toBe(0);
+    expect(user()).toEqual({ TRACE_TO_LANGFUSE: 'true', LANGFUSE_USER_ID: 'git' });
   });
 });
 

@@ -82,6 +82,7 @@ test('npx installs from the tarball, and the hooks work after npx has deleted it
   expect({ exitCode, stdout }).toEqual({
     exitCode: 0,
     stdout: [
+      'Connected to project "Embedded" (organization "Acme").',
       `installed ${version} in ${newcomer.program}/${version}`,
       `registered SessionStart, Stop, StopFailure, SessionEnd in ${newcomer.settingsFile}`,
       `Next: start a new Claude Code session. After its first answer it appears at ${newcomer.server.url}/project/embedded/sessions`,
@@ -155,7 +156,8 @@ test('a newer npx … install replaces the program, an older one does, too, and 
       fix: 'npx cc-langfuse install',
     },
   ]);
-  const replace = async (to: string) => (await npx(`cc-langfuse@${to}`, 'install', '--yes')).stdout.split('\n');
+  const replace = async (to: string) =>
+    (await npx(`cc-langfuse@${to}`, 'install', '--yes')).stdout.replace(/^Connected .*\n/, '').split('\n');
   expect((await replace('latest')).slice(0, 2)).toEqual([
     `installed ${NEWEST} in ${newcomer.program}/${NEWEST}, in place of ${NEWER}`,
     `${newcomer.settingsFile} is up to date; nothing was changed in it`,

@@ -77,7 +77,7 @@ export interface Hanging {
 }
 
 export const PUBLIC_KEY = 'pk-lf-embedded';
-export const PROJECT = { id: 'embedded', name: 'Embedded' };
+export const PROJECT = { id: 'embedded', name: 'Embedded', organization: { id: 'o1', name: 'Acme' } };
 const VERSION = '4.16.0';
 const OLDER_VERSION = '3.21.0';
 export const SECRET_KEY = 'sk-lf-embedded';

@@ -3,22 +3,26 @@ import { toOneLine } from '../../cli/format.js';
 import { ask, askHidden, confirm } from '../../cli/questions.js';
 import { printStdout } from '../../cli/terminal.js';
 import { readCommandSettings } from '../../config/folder-settings.js';
-import { isKey, NO_WEB_URL, parseOtlpHeaders, parseWebUrl } from '../../config/setting-formats.js';
+import { isKey, NO_WEB_URL, parseOtlpHeaders, parseServer } from '../../config/setting-formats.js';
 import { type LangfuseConfig, variableFor } from '../../config/settings.js';
-import { checkKeys, type ProjectAnswer } from '../../langfuse/server.js';
+import { checkKeys, type KeyCheck } from '../../langfuse/server.js';
 
 /** What the user enters to select a Langfuse project. */
 export interface Credentials {
   readonly publicKey: string;
   readonly secretKey: string;
   readonly baseUrl: string;
+  /** From the address of a project's page, if that was entered. */
+  readonly projectId?: string | undefined;
   /** Those that a gateway in front of the server needs. They are set, not asked for. */
   readonly headers?: LangfuseConfig['headers'];
 }
 
 export interface CheckedCredentials extends Credentials {
-  /** Undefined if the server could not be asked and the user wants the keys anyway. */
-  readonly project: ProjectAnswer['project'];
+  /** Undefined if nobody knows it: the keys may not read, or the server could not be asked and the user wants them anyway. */
+  readonly project: { readonly id: string } | undefined;
+  /** Says which project the keys have opened; undefined if that was not tried with success. */
+  readonly connection: string | undefined;
 }
 
 export type CredentialName = 'publicKey' | 'secretKey' | 'baseUrl';
@@ -41,7 +45,7 @@ export const DEFAULT_URL = REGIONS[0].url;
 /** Says what is wrong with a value without repeating it; undefined if it is good. */
 export function findProblem(name: CredentialName, text: string): string | undefined {
   if (name === 'baseUrl')
-    return parseWebUrl(text) && !/\s/.test(text) ? undefined : `${NO_WEB_URL}, such as ${DEFAULT_URL}`;
+    return parseServer(text) && !/\s/.test(text) ? undefined : `${NO_WEB_URL}, such as ${DEFAULT_URL}`;
   if (text === '') return 'expected a key';
   if (!isKey(text)) return 'expected a key as Langfuse shows it, without spaces or quotes';
   if (name === 'publicKey' && text.startsWith('sk-')) return 'this is a secret key; a public key begins with pk-';
@@ -56,7 +60,14 @@ export function readCredentials(variables: NodeJS.ProcessEnv): Partial<Credentia
     const value = variables[variableFor(setting, variables) ?? '']?.trim() ?? '';
     if (findProblem(name, value) === undefined) credentials[name] = value;
   }
-  return credentials;
+  const { baseUrl, ...keys } = credentials;
+  return { ...keys, ...(baseUrl !== undefined && readAddress(baseUrl)) };
+}
+
+/** Reads the address of a server, or of a project's page there, in which `findProblem` has found nothing. */
+export function readAddress(address: string): Pick<Credentials, 'baseUrl' | 'projectId'> {
+  const { baseUrl, projectId } = parseServer(address) ?? {};
+  return { baseUrl: (baseUrl?.href ?? address).replace(/\/+$/, ''), projectId };
 }
 
 /** The credentials as variables for an `env` block, under the names that the block already uses. */
@@ -75,13 +86,27 @@ export function buildLangfuseConfig({ publicKey, secretKey, baseUrl, headers = {
 
 /** For scripts: takes what is known. Throws unless it opens a project. */
 export async function checkKnownCredentials(known: Partial<Credentials>): Promise<CheckedCredentials> {
-  const { publicKey, secretKey, baseUrl = DEFAULT_URL, headers = {} } = known;
+  const { publicKey, secretKey, baseUrl = DEFAULT_URL, projectId, headers = {} } = known;
   if (publicKey === undefined || secretKey === undefined)
     throw new UsageError('--yes needs keys: use --public-key and --secret-key-stdin, or set them in the environment');
-  const credentials = { publicKey, secretKey, baseUrl, headers };
+  const credentials = { publicKey, secretKey, baseUrl, projectId, headers };
   const check = await checkKeys(buildLangfuseConfig(credentials));
-  if (check.kind !== 'accepted') throw new Error(`${check.problem}; nothing was changed`);
-  return { ...credentials, project: check.project };
+  if (check.kind === 'accepted' || check.kind === 'only writes') return connect(credentials, check);
+  throw new Error(`${check.problem}; nothing was changed`);
+}
+
+type Opening = Extract<KeyCheck, { readonly kind: 'accepted' | 'only writes' }>;
+
+/** Keys that may only write do not tell their project. It is the one whose page was entered, if one was. */
+function connect(credentials: Credentials, check: Opening): CheckedCredentials & { readonly connection: string } {
+  const { projectId } = credentials;
+  if (check.kind === 'only writes') {
+    const connection = `Connected. Langfuse does not say to which project: ${check.problem}.`;
+    return { ...credentials, connection, project: projectId === undefined ? undefined : { id: projectId } };
+  }
+  const { project } = check;
+  const owner = project.organization === undefined ? '' : ` (organization "${project.organization}")`;
+  return { ...credentials, project, connection: toOneLine(`Connected to project "${project.name}"${owner}.`) };
 }
 
 /** Asks for a server and its keys until they open a project. What is known is the default; what is given is not asked for. */
@@ -89,34 +114,39 @@ export async function askForCredentials(
   known: Partial<Credentials>,
   given: Partial<Credentials> = {},
 ): Promise<CheckedCredentials> {
-  const baseUrl = given.baseUrl ?? (await askForBaseUrl(known.baseUrl ?? DEFAULT_URL));
+  const { baseUrl = DEFAULT_URL, projectId } = given.baseUrl === undefined ? await askForServer(known) : given;
+  const page = projectId === undefined ? '' : `/project/${projectId}/settings/api-keys`;
   if (known.publicKey === undefined)
-    printStdout(`Your keys are in Langfuse, in your project's settings: ${new URL(baseUrl).origin}`);
+    printStdout(`Your keys are in Langfuse, in your project's settings: ${baseUrl}${page}`);
   const publicKey = given.publicKey ?? (await askUntilGood('publicKey', 'Public key', known.publicKey, ask));
   const secretKey = await askUntilGood('secretKey', 'Secret key (hidden)', known.secretKey, askHidden);
-  const credentials = { baseUrl, publicKey, secretKey, headers: known.headers ?? {} };
+  const credentials = { baseUrl, projectId, publicKey, secretKey, headers: known.headers ?? {} };
   const check = await checkKeys(buildLangfuseConfig(credentials));
-  if (check.kind === 'accepted') {
-    printStdout(`Keys OK: project "${toOneLine(check.project.name)}".`);
-    return { ...credentials, project: check.project };
+  if (check.kind === 'accepted' || check.kind === 'only writes') {
+    const checked = connect(credentials, check);
+    printStdout(checked.connection);
+    return checked;
   }
   const isCloud = REGIONS.some(({ url }) => url === baseUrl);
   const hint = isCloud ? ' Keys are valid in one region only.' : ' Check that they belong to this server.';
   printStdout(`${check.problem}.${check.kind === 'refused' ? hint : ''}`);
-  if (check.kind !== 'refused' && (await confirm('Use them anyway?'))) return { ...credentials, project: undefined };
+  if (check.kind !== 'refused' && (await confirm('Use them anyway?')))
+    return { ...credentials, project: undefined, connection: undefined };
   return askForCredentials(credentials);
 }
 
-function askForBaseUrl(known: string): Promise<string> {
+async function askForServer({ baseUrl: known = DEFAULT_URL, projectId }: Partial<Credentials>) {
   printStdout('Which Langfuse?');
   for (const [index, { name, url }] of REGIONS.entries())
     printStdout(`  ${index + 1}  Cloud, ${name.padEnd(13)}  ${url}`);
   const place = REGIONS.findIndex(({ url }) => url === known);
   const read = async (question: string) => {
     const answer = await ask(question);
-    return REGIONS[/^\d$/.test(answer) ? Number(answer) - 1 : -1]?.url ?? answer.replace(/\/+$/, '');
+    return REGIONS[/^\d$/.test(answer) ? Number(answer) - 1 : -1]?.url ?? answer;
   };
-  return askUntilGood('baseUrl', 'A number, or the URL of your own', known, read, place < 0 ? known : `${place + 1}`);
+  const shown = place < 0 ? known : `${place + 1}`;
+  const answer = await askUntilGood('baseUrl', 'A number, or the URL of your own', known, read, shown);
+  return answer === known ? { baseUrl: known, projectId } : readAddress(answer);
 }
 
 /** `read` asks a question; an empty answer means what is known. */

@@ -35,6 +35,7 @@ import {
   checkKnownCredentials,
   DEFAULT_URL,
   findProblem,
+  readAddress,
   readCredentials,
   readGatewayHeaders,
 } from './credentials.js';
@@ -44,6 +45,7 @@ import { describeInstalled, installProgram } from './program-copy.js';
 import { buildAbsoluteCommands } from './program-path.js';
 import { addToSettings, hasOwnHooks } from './settings-change.js';
 import { planChange, type SettingsChange, showChange, writeChange } from './settings-file.js';
+import { askForUser, buildUserVariables, parseUser } from './user.js';
 
 export const HELP = `usage: cc-langfuse install [options]
 
@@ -61,6 +63,9 @@ to it, until you uninstall.
                         who works on it needs cc-langfuse on the PATH
                         managed: for everyone on this machine, in a file of
                         Claude Code's managed settings; as an administrator
+  --user <name>         the user of the traces: a name, git (its e-mail address
+                        in each repository) or none. With --scope project or
+                        managed, whose files are for everyone, git or none
   --live                send the finished parts of a turn while it runs: one
                         more hook, and CC_LANGFUSE_LIVE=true
   --print               with --scope managed: print these settings, for a system
@@ -73,7 +78,8 @@ to it, until you uninstall.
                         the settings or the environment
   --public-key <key>
   --secret-key-stdin    read the secret key from stdin
-  --base-url <url>      the server (${DEFAULT_URL})
+  --base-url <url>      the server (${DEFAULT_URL}), or any page of
+                        your project there
   --help
 
 Exit code: 0; 1 if something failed; 2 for a usage error; 130 if you stopped it.
@@ -87,6 +93,7 @@ const OPTIONS = {
   print: { type: 'boolean' },
   'secret-key-command': { type: 'string' },
   live: { type: 'boolean' },
+  user: { type: 'string' },
 } as const;
 
 export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
@@ -105,13 +112,16 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   const isLive = request.isLive || block.CC_LANGFUSE_LIVE === 'true';
   const events = { ...HOOK_SECONDS, ...(isLive && LIVE_HOOK_SECONDS) };
   const live = isLive ? { CC_LANGFUSE_LIVE: 'true' } : {};
-  const plan = (credentials: Partial<Credentials>) =>
-    planChange(path, (before) =>
-      addToSettings(before, commandFor, { TRACE_TO_LANGFUSE, ...live, ...buildVariables(credentials, block) }, events),
+  const plan = (credentials: Partial<Credentials>, user = request.user) => {
+    const own = { ...buildVariables(credentials, block), ...buildUserVariables(user, block) };
+    return planChange(path, (before) =>
+      addToSettings(before, commandFor, { TRACE_TO_LANGFUSE, ...live, ...own }, events),
     );
+  };
   // Fails before the user is asked for keys if they could not be written.
   plan({});
-  const { destination } = await readSettings({ ...commandEnvironment(env), ...block });
+  const variables = { ...commandEnvironment(env), ...block };
+  const { destination } = await readSettings(variables);
   const target = destination && findTarget(destination);
   const other = target?.langfuse ? undefined : target;
   if (other && Object.keys(given).length > 0)
@@ -131,8 +141,10 @@ export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Prom
   }
   const checked = needsKeys ? await (assumeYes ? checkKnownCredentials : askForCredentials)(known, given) : undefined;
   if (checked?.project) saveProject(buildLangfuseConfig(checked), checked.project.id, stateFolder(env));
-  const change = plan(checked ?? {});
+  const asksForUser = !assumeYes && scope !== 'project' && canAsk();
+  const change = plan(checked ?? {}, request.user ?? (asksForUser ? await askForUser(variables, env) : undefined));
   const installed = scope === 'project' ? undefined : installProgram(env);
+  if (assumeYes && checked?.connection !== undefined) printStdout(checked.connection);
   if (installed) printStdout(describeInstalled(installed));
   // A file that already has these hooks is not as it was before the first installation.
   const backup = writeChange(change, { keepsBackup: !hasOwnHooks(content) });
@@ -165,12 +177,14 @@ async function readRequest(args: readonly string[]) {
   if (options.scope !== 'managed' && (isPrinted || secretKeyCommand !== undefined))
     throw new UsageError(`${isPrinted ? '--print' : '--secret-key-command'} needs --scope managed`);
   if (secretKeyCommand?.trim() === '') throw new UsageError('--secret-key-command: expected a command');
+  const address = parseCredential('--base-url', 'baseUrl', baseUrl);
   const given = withoutUndefined({
     publicKey: parseCredential('--public-key', 'publicKey', publicKey),
-    baseUrl: parseCredential('--base-url', 'baseUrl', baseUrl)?.replace(/\/+$/, ''),
+    ...(address !== undefined && readAddress(address)),
     secretKey: parseCredential('--secret-key-stdin', 'secretKey', isSecretKeyPiped ? await readSecretKey() : undefined),
   });
-  return { ...options, given, isPrinted, secretKeyCommand, isLive: values.live ?? false };
+  const user = parseUser(values.user, options.scope);
+  return { ...options, given, isPrinted, secretKeyCommand, isLive: values.live ?? false, user };
 }
 
 function parseCredential(option: string, name: CredentialName, value: string | undefined): string | undefined {

@@ -11,6 +11,7 @@ import { buildAbsoluteCommands, findStartedFiles } from './program-path.js';
 import { addToSettings } from './settings-change.js';
 import { planChange, showChange, writeChange } from './settings-file.js';
 import { findSharingProblem } from './shared-program.js';
+import { buildUserVariables } from './user.js';
 
 /** What an administrator has given. Nothing is taken from the administrator's own settings. */
 interface ManagedRequest {
@@ -19,11 +20,12 @@ interface ManagedRequest {
   readonly isPrinted: boolean;
   readonly given: Partial<Credentials>;
   readonly secretKeyCommand: string | undefined;
+  readonly user: string | undefined;
 }
 
 /** Installs for everyone on this machine, into a file of its own that Claude Code merges over the other managed settings. */
 export async function installManaged(request: ManagedRequest, env: NodeJS.ProcessEnv): Promise<number> {
-  const { isDryRun, isPrinted, given, secretKeyCommand } = request;
+  const { isDryRun, isPrinted, given, secretKeyCommand, user } = request;
   checkKeysGiven(request);
   // It is not copied, so that only an administrator can replace it.
   const program = dirname(realpathSync(process.argv[1] ?? ''));
@@ -36,6 +38,7 @@ export async function installManaged(request: ManagedRequest, env: NodeJS.Proces
   const variables = {
     TRACE_TO_LANGFUSE: 'true',
     ...buildVariables(given, {}),
+    ...buildUserVariables(user, {}),
     ...(secretKeyCommand !== undefined && { CC_LANGFUSE_SECRET_KEY_COMMAND: secretKeyCommand }),
   };
   if (isPrinted) return print(commandFor, variables, problem);
@@ -45,9 +48,10 @@ export async function installManaged(request: ManagedRequest, env: NodeJS.Proces
     printStdout(showChange(change));
     return 0;
   }
-  if (given.secretKey !== undefined) {
-    await checkKnownCredentials({ ...given, headers: await readGatewayHeaders(env) });
-  }
+  const checked =
+    given.secretKey === undefined
+      ? undefined
+      : await checkKnownCredentials({ ...given, headers: await readGatewayHeaders(env) });
   try {
     writeChange(change, { keepsBackup: false, isShared: true });
   } catch (error) {
@@ -57,6 +61,7 @@ export async function installManaged(request: ManagedRequest, env: NodeJS.Proces
     );
   }
   if (mayKeepCompiled(program)) keepCompiled(program);
+  if (checked?.connection !== undefined) printStdout(checked.connection);
   if (change.before === change.after) printStdout(`${path} is up to date; nothing was changed`);
   else printStdout(`registered ${Object.keys(HOOK_SECONDS).join(', ')} in ${path}, for everyone on this machine`);
   printStdout(describeNextSteps(request));
@@ -77,7 +82,7 @@ function checkKeysGiven({ given: { publicKey, secretKey }, secretKeyCommand }: M
 
 function print(
   commandFor: (event: string) => HookCommand,
-  variables: { readonly [name: string]: string },
+  variables: { readonly [name: string]: string | undefined },
   problem: string | undefined,
 ): number {
   printStdout(addToSettings('', commandFor, variables).trimEnd());

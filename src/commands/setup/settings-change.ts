@@ -5,11 +5,14 @@ import { attempt } from '../../shared/attempt.js';
 import { isRecord } from '../../shared/json.js';
 import { getValue, type JsonPath, removeValue, setValue } from './json-edit.js';
 
-/** Adds hooks for events, each once, and the variables. Throws if a value there has another type than Claude Code expects. */
+/**
+ * Adds hooks for events, each once, and the variables; removes the variables that have no value. Throws if a value there has
+ * another type than Claude Code expects.
+ */
 export function addToSettings(
   text: string,
   commandFor: (event: string) => HookCommand,
-  variables: { readonly [name: string]: string },
+  variables: { readonly [name: string]: string | undefined },
   events = HOOK_SECONDS,
 ): string {
   const expectType = (isType: (value: unknown) => boolean, path: JsonPath) => {
@@ -21,7 +24,8 @@ export function addToSettings(
   for (const event of Object.keys(events)) expectType(Array.isArray, ['hooks', event]);
   let rest = text;
   for (const [event, seconds] of Object.entries(events)) rest = addHook(rest, event, seconds, commandFor(event));
-  for (const [name, value] of Object.entries(variables)) rest = setValue(rest, ['env', name], value);
+  for (const [name, value] of Object.entries(variables))
+    rest = value === undefined ? removeValue(rest, ['env', name]) : setValue(rest, ['env', name], value);
   return rest;
 }
 

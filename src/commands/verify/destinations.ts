@@ -4,11 +4,10 @@ import { readCommandSettings } from '../../config/folder-settings.js';
 import { adviseOnKeys } from '../../config/missing-keys.js';
 import { readSettings } from '../../config/settings.js';
 import { describeRefusal } from '../../langfuse/endpoint.js';
-import { requestOnce } from '../../langfuse/http/client.js';
 import { ObservationReader, ReadingRefused } from '../../langfuse/observation-reader.js';
 import { findTarget } from '../../langfuse/open-destination.js';
+import { describeOnlyWriting, mayWrite } from '../../langfuse/server.js';
 import type { Target } from '../../langfuse/target.js';
-import { isAccepted } from '../../langfuse/transport.js';
 
 /** The Langfuse project of a folder's sessions. */
 export interface Destination {
@@ -77,14 +76,11 @@ export class Destinations {
   }
 }
 
-/** Langfuse has keys that write and read nothing. Whether these are, an empty request tells. */
-async function explainRefusal({ status }: ReadingRefused, { langfuse, probe }: Target): Promise<string> {
+async function explainRefusal({ status }: ReadingRefused, { langfuse }: Target): Promise<string> {
   if (!langfuse) return '';
-  const limits = { deadline: Date.now() + PROBE_MS };
-  const reply = await probe({ request: requestOnce }, limits).catch(() => undefined);
-  if (!reply || !isAccepted(reply)) return describeRefusal(langfuse, status);
+  if (!(await mayWrite(langfuse, { deadline: Date.now() + PROBE_MS }))) return describeRefusal(langfuse, status);
   return (
-    `these keys may write to the project at ${langfuse.baseUrl.host}, but not read from it (${status}): they are for ingestion only. ` +
+    `${describeOnlyWriting(langfuse, status)}. ` +
     'Hooks and backfill work with them. For verify, make keys that may read (project settings, API keys), and set them for this command: ' +
     `LANGFUSE_PUBLIC_KEY=… LANGFUSE_SECRET_KEY=… ${ownCommand()} verify`
   );

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DoctorHome, listen } from '../../support/doctor.js';
-import type { Misbehaviour } from '../../support/langfuse-server.js';
+import { type Misbehaviour, PUBLIC_KEY, SECRET_KEY } from '../../support/langfuse-server.js';
 
 let home: DoctorHome;
 
@@ -153,7 +153,7 @@ describe('what answers', () => {
       {
         status: 'broken',
         message: `${url} is not Langfuse (200)`,
-        fix: 'set LANGFUSE_BASE_URL to the address that Langfuse has in a browser, up to the first /project',
+        fix: 'set LANGFUSE_BASE_URL to the address that Langfuse has in a browser',
       },
     ]);
     expect(found.of('keys')).toEqual([]);
@@ -185,6 +185,15 @@ describe('the keys', () => {
   test('may be for a project whose name is malformed', async () => {
     answer({ body: '{"data":[{"id":"p","name":{"toString":1}}]}' }, /projects/);
     expect((await home.check()).of('keys')).toEqual([{ status: 'ok', message: 'for the project ""' }]);
+  });
+
+  test('may be for ingestion only', async () => {
+    home.server.keys.set(`${PUBLIC_KEY}:${SECRET_KEY}`, { mayRead: false });
+    const found = await home.check();
+    expect(found.lines(/^(?:keys|otlp)$/)).toEqual([
+      'ok keys: they may write, but not read (403): they are for ingestion only',
+      'ok otlp: accepts OpenTelemetry (200)',
+    ]);
   });
 
   test('are broken if the server refuses them', async () => {

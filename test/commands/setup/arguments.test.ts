@@ -50,6 +50,17 @@ test.each<[string, string[], string]>([
     ['--yes', '--secret-key-command', 'pass x'],
     '--secret-key-command needs --scope managed',
   ],
+  ['a user without a name', ['--yes', '--user', ' '], '--user: expected a name of at most 200 characters, git or none'],
+  [
+    'a name that is too long',
+    ['--yes', '--user', 'x'.repeat(201)],
+    '--user: expected a name of at most 200 characters, git or none',
+  ],
+  ...['project', 'managed'].map((scope): [string, string[], string] => [
+    `one person's name for everyone (${scope})`,
+    ['--yes', '--scope', scope, '--user', 'dev-7'],
+    "--user: that file is for everyone, so it takes only git (each one's address) or none",
+  ]),
   ['an empty command', ['--scope', 'managed', '--secret-key-command', ' '], '--secret-key-command: expected a command'],
   [
     'one key for everyone',

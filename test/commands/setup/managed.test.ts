@@ -111,6 +111,14 @@ test('without keys everyone needs keys of their own, and the keys of the adminis
   expect(printed).toContain('It has no keys: everyone needs LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY');
 });
 
+test("everyone's user is their own address in git if that is wanted, and nobody asks", async () => {
+  const { install } = await commands();
+  expect(await install('--user', 'git')).toBe(0);
+  expect(read().env).toEqual({ TRACE_TO_LANGFUSE: 'true', LANGFUSE_USER_ID: 'git' });
+  expect(await install('--user', 'none')).toBe(0);
+  expect(read().env).toEqual({ TRACE_TO_LANGFUSE: 'true' });
+});
+
 test('nothing is written if the server refuses the keys', async () => {
   const server = await LangfuseServer.start();
   const { install } = await commands();

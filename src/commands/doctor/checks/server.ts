@@ -58,7 +58,7 @@ async function checkLangfuse(langfuse: LangfuseConfig, target: Target): Promise<
   // The answers to the other questions would not be Langfuse's.
   if (endpoint.status === 'broken') return [endpoint];
   const transports = checkTransports(langfuse.transport, health.version, { otlp, ingestion, project });
-  return [endpoint, checkKeys(url, project), ...transports, checkClock(health)];
+  return [endpoint, checkKeys(url, project, otlp), ...transports, checkClock(health)];
 }
 
 function orError<T>(asked: Promise<T>): Promise<Answer<T>> {
@@ -77,7 +77,7 @@ function checkEndpoint(url: string, { status, version, location }: HealthAnswer)
   if (status >= 500) return endpoint.broken(`${url} returns errors (${status})`, 'wait, or ask whoever runs it');
   return endpoint.broken(
     `${url} is not Langfuse (${status})`,
-    'set LANGFUSE_BASE_URL to the address that Langfuse has in a browser, up to the first /project',
+    'set LANGFUSE_BASE_URL to the address that Langfuse has in a browser',
   );
 }
 
@@ -88,13 +88,15 @@ function findRedirectTarget(location: string | undefined, url: string): string |
   return target === url ? undefined : target;
 }
 
-function checkKeys(url: string, answer: Answer<ProjectAnswer>): Finding {
+function checkKeys(url: string, answer: Answer<ProjectAnswer>, otlp: Answer<Reply>): Finding {
   if (answer instanceof Error) {
     const keys = about('keys', { code: answer.code });
     return keys.broken(`the server could not check the keys: ${answer.reason}`, RUN_AGAIN);
   }
   const { status, project } = answer;
   const keys = about('keys', project ? { project: project.name, projectId: project.id } : { status });
+  if (isRefusal(status) && !(otlp instanceof Error) && isAccepted(otlp))
+    return keys.ok(`they may write, but not read (${status}): they are for ingestion only`);
   if (isRefusal(status))
     return keys.broken(
       `the server refuses the keys (${status})`,

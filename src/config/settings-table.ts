@@ -194,7 +194,7 @@ export const SETTINGS = {
     kind: 'describes',
     help: 'Name of the traces, with `{n}`, `{project}`, `{repository}`, `{title}` and `{prompt}` filled in.',
     schema: formats.traceName,
-    default: 'Turn {n}',
+    default: '{repository}',
   },
   CC_LANGFUSE_SCORES: {
     kind: 'describes',

@@ -58,7 +58,7 @@ const EFFECTS: {
   LANGFUSE_METADATA: [KEYS, '{"a":1}'],
   LANGFUSE_TRACING_ENVIRONMENT: [KEYS, 'ci'],
   LANGFUSE_RELEASE: [KEYS, 'v1'],
-  CC_LANGFUSE_TRACE_NAME: [KEYS, '{repository}'],
+  CC_LANGFUSE_TRACE_NAME: [KEYS, 'Turn {n}'],
   CC_LANGFUSE_SCORES: [KEYS, 'true'],
   CC_LANGFUSE_TRACEPARENT: [KEYS, `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`],
   CC_LANGFUSE_TRACE_SEED: [KEYS, 'seed'],

@@ -116,7 +116,7 @@ describe('CC_LANGFUSE_TRACE_SEED', () => {
       await createTraceId('run 7/item 3:1'),
       await createTraceId('run 7/item 3:2'),
     ]);
-    expect(roots()[0]?.trace.name).toBe('Turn 1');
+    expect(roots()[0]?.name).toBe('Turn 1');
   });
 
   test('sets no id if CC_LANGFUSE_TRACEPARENT is set, but the name of the trace, on every span', async () => {

@@ -88,6 +88,17 @@ describe('verify', () => {
     expect(await verify(SESSION.slice(0, 8))).toMatchObject({ exitCode: 0, stdout: FINE, stderr: '' });
   });
 
+  test('takes no notice of the names that traces were sent with, and backfill sends nothing again', async () => {
+    await sendTwoTurns();
+    const { events, requests } = workplace.server;
+    for (const span of events.spans) events.keep(withAttribute(span, 'langfuse.trace.name', 'Turn 1'));
+    expect(await verify()).toMatchObject({ exitCode: 0, stdout: FINE, stderr: '' });
+    const before = requests.length;
+    workplace.letIdle();
+    expect((await workplace.backfill('--all')).stdout).toContain('already there');
+    expect(requests.slice(before).map(({ path: sent }) => sent)).toEqual(['/api/public/projects']);
+  });
+
   test('reads back sessions with subagents, and names the models without a price', async () => {
     for (const name of ['p-agentfg', 'p-simple'])
       cpSync(join(recording(name).folder, 'projects'), workplace.projects, { recursive: true });

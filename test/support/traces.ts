@@ -17,7 +17,7 @@ export const OPTIONS: Omit<BuildOptions, 'sessionId'> = {
   metadata: {},
   environment: undefined,
   release: undefined,
-  traceName: 'Turn {n}',
+  traceName: '{repository}',
   maxChars: 200_000,
   redact: undefined,
   capture: 'full',

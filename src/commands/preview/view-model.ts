@@ -64,13 +64,15 @@ function addCosts(turns: readonly ShownTurn[], cost: SessionCost): ShownTurn[] {
 
 function buildTurn(observations: readonly [SentObservation, ...SentObservation[]]): ShownTurn {
   const { id, name, metadata } = observations[0].trace;
+  const shown = observations.toSorted(compareTimes).map(({ trace: _, ...observation }) => observation);
   return {
     traceId: id,
-    name,
+    // Traces have the same name as others of their repository.
+    name: findRoot({ observations: shown })?.name ?? name,
     metadata,
     startTime: observations.reduce((first, { startTime }) => Math.min(first, startTime), Number.POSITIVE_INFINITY),
     endTime: observations.reduce((last, { endTime }) => Math.max(last, endTime), 0),
-    observations: observations.toSorted(compareTimes).map(({ trace: _, ...observation }) => observation),
+    observations: shown,
   };
 }
 
@@ -80,7 +82,7 @@ function compareTimes(a: Span, b: Span): number {
 }
 
 /** The agent that is below none of the turn's own observations. Its parent, if it has one, is a span of the caller. */
-export function findRoot({ observations }: ShownTurn): ShownObservation | undefined {
+export function findRoot({ observations }: Pick<ShownTurn, 'observations'>): ShownObservation | undefined {
   const ids = new Set(observations.map(({ id }) => id));
   return observations.find(({ type, parentId }) => type === 'agent' && !ids.has(parentId ?? ''));
 }

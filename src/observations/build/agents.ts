@@ -15,6 +15,7 @@ import { addFigures, describeFigures, type Figures, NO_FIGURES } from './figures
 import { listGenerationWithTools } from './generation.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation, type Selection, type UnbuiltObservation } from './observation.js';
+import { nameLoneAgent } from './trace-name.js';
 
 /** An agent of which no type is known. */
 const AGENT = 'agent';
@@ -66,7 +67,7 @@ export function* buildChildren(
 function planSubagent(agent: Subagent, place: ParentSpan, settings: ContentSettings): AgentPlan {
   const { thread, type, description, isBackground } = agent;
   const { parentId, trace } = place;
-  const name = parentId === undefined ? trace.name : nameAgent(agent, settings);
+  const name = parentId === undefined ? nameLoneAgent(type) : nameAgent(agent, settings);
   const metadata = { agent_id: thread.agentId, agent_type: type, description, background: isBackground };
   const names = { agentType: type, agent: parentId && (type ?? AGENT) };
   const context = { ...subagentContext(thread.key, place, settings), ...names };

@@ -1,9 +1,13 @@
-/** What a turn's trace can be named after. */
-interface NamedTurn {
-  readonly number: number;
+/** Where a turn or an agent ran. */
+interface Place {
   readonly cwd: string | undefined;
   /** As `host/owner/name`. */
   readonly repository: string | undefined;
+}
+
+/** What a turn's trace can be named after. */
+interface NamedTurn extends Place {
+  readonly number: number;
   /** Both are content: not given if none may leave, and without secrets. */
   readonly title?: (() => string | undefined) | undefined;
   readonly prompt?: (() => string) | undefined;
@@ -26,11 +30,27 @@ export function isTraceNameTemplate(template: string): boolean {
   return (template.match(/\{.*?\}/g) ?? []).every((field) => TRACE_NAME_FIELDS.includes(field));
 }
 
-/** Fills in the template. What is not known is left out, with what would separate it from the rest. */
+const OF_A_TURN = /\{(?:n|title|prompt)\}/;
+
+/** Names the root of an agent that has a trace of its own. */
+export function nameLoneAgent(type: string | undefined): string {
+  return `Agent ${type ?? ''}`.trim();
+}
+
+/** Names the trace of an agent that no call started: as those of turns, unless their names differ from turn to turn. */
+export function nameAgentTrace(template: string, place: Place, type: string | undefined): string {
+  const name = OF_A_TURN.test(template) ? '' : fill(template, { ...place, number: 0 });
+  return name || nameLoneAgent(type);
+}
+
 export function nameTrace(template: string, turn: NamedTurn): string {
+  return fill(template, turn) || `Turn ${turn.number}`;
+}
+
+/** Fills in the template. What is not known is left out, with what would separate it from the rest. */
+function fill(template: string, turn: NamedTurn): string {
   const filled = template.replace(/\{(\w+)\}/g, (_, field: string) => FIELDS[field]?.(turn) ?? '');
-  const name = filled.replace(/\s+/g, ' ').replace(/^[\s:|/·–—-]+|[\s:|/·–—-]+$/g, '');
-  return name || `Turn ${turn.number}`;
+  return filled.replace(/\s+/g, ' ').replace(/^[\s:|/·–—-]+|[\s:|/·–—-]+$/g, '');
 }
 
 /** Returns `owner/name`, without the host. */
@@ -38,7 +58,7 @@ export function shortenRepository(repository: string | undefined): string | unde
   return repository?.replace(/^[^/]*\//, '');
 }
 
-function findProject({ cwd }: NamedTurn): string | undefined {
+function findProject({ cwd }: Place): string | undefined {
   return cwd?.split(/[\\/]/).findLast((part) => part !== '');
 }
 

@@ -8,7 +8,7 @@ import type { Caller, ContentSettings, Trace } from '../model.js';
 import { NO_FIGURES } from './figures.js';
 import { deriveTraceId, deriveTurnTrace } from './ids.js';
 import { buildTags, collectTags, type TagKind } from './tags.js';
-import { nameTrace, shortenRepository } from './trace-name.js';
+import { nameAgentTrace, nameTrace, shortenRepository } from './trace-name.js';
 
 /** The settings that describe traces and restrict what they contain. */
 export interface TraceSettings extends ContentSettings {
@@ -80,7 +80,7 @@ export function buildAgentTrace(thread: AgentThread, type: string | undefined, o
     id,
     parentId: undefined,
     scope: id,
-    name: `Agent ${type ?? ''}`.trim(),
+    name: nameAgentTrace(options.traceName, { cwd: context.cwd, repository: options.repository }, type),
     tags: buildTags(options.autoTags, { agent: [type], repo: [shortenRepository(options.repository)] }),
     metadata: describeContext(context, options),
   });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { buildAgentTrace } from '../../../src/observations/build/trace.js';
 import { buildTurn } from '../../../src/observations/build/turn.js';
-import type { Turn } from '../../../src/transcript/turns/turn.js';
+import { type AgentThread, type Turn, toThread } from '../../../src/transcript/turns/turn.js';
 import { assistant, groupTurns, SESSION, user } from '../../support/lines.js';
 import { OPTIONS } from '../../support/traces.js';
 
@@ -72,4 +73,15 @@ describe("a trace's name", () => {
     expect(named('{prompt}', { redact })).toBe('[redacted]');
     expect(named('{title}', { redact })).toBe('[title]');
   });
+});
+
+test.each([
+  ['{repository}', 'owner/name'],
+  ['claude-code', 'claude-code'],
+  ['Turn {n}', 'Agent Explore'],
+  ['{repository}: {title}', 'Agent Explore'],
+])('of an agent that no call started, the trace made with %s is %s', (traceName, expected) => {
+  const { all } = groupTurns([user('look', { uuid: 'u', cwd: '/work/app' }), assistant('m1', 'seen')]);
+  const options = { ...OPTIONS, repository: REPOSITORY, traceName, sessionId: SESSION };
+  expect(buildAgentTrace(toThread(all, 'a1') as AgentThread, 'Explore', options).name).toBe(expected);
 });

@@ -154,7 +154,7 @@ describe('the trace of a turn', () => {
       id: agent?.trace.id,
       parentId: undefined,
       scope: agent?.trace.id,
-      name: 'Turn 1',
+      name: 'work',
       sessionId: SESSION,
       userId: undefined,
       tags: ['claude-code'],

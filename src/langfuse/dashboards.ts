@@ -9,7 +9,7 @@ import { type HttpRequest, isRefusal, isSuccess, requestOnce } from './http/clie
 export interface Widget {
   readonly name: string;
   readonly description: string;
-  readonly view: 'observations';
+  readonly view: 'observations' | 'scores-numeric';
   readonly dimensions: readonly { readonly field: string }[];
   readonly metrics: readonly { readonly measure: string; readonly agg: string }[];
   readonly filters: readonly object[];

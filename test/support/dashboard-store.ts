@@ -1,71 +1,8 @@
 import * as z from 'zod';
 import type { ApiAnswer } from './langfuse-api.js';
+import { findRefusal, SingleFilter, Widget } from './widget-rules.js';
 
-// Langfuse 4.16.0: packages/shared/src/interfaces/filters.ts, the filters that are of use here.
-const column = z.string();
-const SingleFilter = z.discriminatedUnion('type', [
-  z.object({
-    column,
-    type: z.literal('stringOptions'),
-    operator: z.enum(['any of', 'none of']),
-    value: z.array(z.string()).nonempty(),
-  }),
-  z.object({
-    column,
-    type: z.literal('arrayOptions'),
-    operator: z.enum(['any of', 'none of', 'all of']),
-    value: z.array(z.string()),
-  }),
-  z.object({ column, type: z.literal('boolean'), operator: z.enum(['=', '<>']), value: z.boolean() }),
-]);
-
-// packages/shared/src/features/query/dataModel.ts: eventsObservationsView, without what the widgets may not use.
-const DIMENSIONS = [
-  'environment type name level version userId sessionId tags release traceName traceRelease traceVersion',
-  'isRootObservation providedModelName promptName promptVersion startTimeMonth toolNames calledToolNames',
-  'costType usageType experimentName experimentDatasetId experimentId',
-].flatMap((names) => names.split(' '));
-const NUMERIC_MEASURES = [
-  'latency streamingLatency inputTokens outputTokens totalTokens outputTokensPerSecond tokensPerSecond inputCost',
-  'outputCost totalCost timeToFirstToken countScores toolDefinitions toolCalls costByType usageByType',
-].flatMap((names) => names.split(' '));
-const STRING_MEASURES = ['traceId', 'uniqueUserIds', 'uniqueSessionIds'];
-const NUMERIC_AGGREGATIONS = ['sum', 'avg', 'count', 'max', 'min', 'p50', 'p75', 'p90', 'p95', 'p99', 'histogram'];
-
-// web/src/features/dashboard/lib/dashboardUiTableToViewMapping.ts: `usageType` groups, but does not filter.
-const FILTER_COLUMNS = [
-  'traceName name userId sessionId metadata type tags providedModelName level toolNames calledToolNames traceRelease',
-  'traceVersion environment release version experimentName experimentDatasetId experimentId isRootObservation',
-].flatMap((names) => names.split(' '));
-
-// web/src/features/public-api/types/unstable-dashboard-widgets.ts and schema.prisma.
-const Widget = z.object({
-  name: z.string().min(1),
-  description: z.string().default(''),
-  view: z.enum(['observations', 'scores-numeric', 'scores-boolean', 'scores-categorical']),
-  dimensions: z.array(z.object({ field: z.enum(DIMENSIONS) })),
-  metrics: z.array(z.object({ measure: z.string(), agg: z.string() }).refine(isValidMetric)).min(1),
-  filters: z.array(SingleFilter),
-  chartType: z.enum([
-    'LINE_TIME_SERIES',
-    'AREA_TIME_SERIES',
-    'BAR_TIME_SERIES',
-    'HORIZONTAL_BAR',
-    'VERTICAL_BAR',
-    'PIE',
-    'NUMBER',
-    'HISTOGRAM',
-    'PIVOT_TABLE',
-  ]),
-});
-type StoredWidget = z.infer<typeof Widget> & { readonly id: string };
-
-/** getValidAggregationsForMeasureType, and the count that every view has. */
-function isValidMetric({ measure, agg }: { measure: string; agg: string }): boolean {
-  if (measure === 'count') return ['count', 'sum'].includes(agg);
-  if (STRING_MEASURES.includes(measure)) return ['count', 'uniq'].includes(agg);
-  return NUMERIC_MEASURES.includes(measure) && NUMERIC_AGGREGATIONS.includes(agg);
-}
+type StoredWidget = Widget & { readonly id: string };
 
 // web/src/features/public-api/types/unstable-dashboards.ts
 const Placement = z.strictObject({
@@ -136,14 +73,11 @@ export class DashboardStore {
     return accept({ message: 'Dashboard widget successfully deleted' }, () => this.widgets.delete(widget.id));
   }
 
-  /** normalizePublicDashboardWidgetInput and validatePublicDashboardWidgetInput. */
   #createWidget(body: unknown) {
     const { data: content } = Widget.safeParse(body);
     if (!content) return refuse(400, 'Invalid request data');
-    const unsupported = content.filters.find((filter) => !FILTER_COLUMNS.includes(filter.column));
-    if (unsupported) return refuse(400, `Unsupported filter column for view "${content.view}": ${unsupported.column}`);
-    if (content.chartType !== 'PIVOT_TABLE' && content.dimensions.length > 1)
-      return refuse(400, 'Only pivot table widgets can have multiple dimensions');
+    const refusal = findRefusal(content);
+    if (refusal !== undefined) return refuse(400, refusal);
     const widget = { ...content, id: this.#createId('w') };
     return accept(widget, () => this.widgets.set(widget.id, widget));
   }

@@ -1,138 +1,183 @@
+import type { Settings } from '../../config/settings.js';
+import { SETTINGS } from '../../config/settings-table.js';
 import type { Placement, Widget } from '../../langfuse/dashboards.js';
+import { OUTCOMES } from '../../observations/build/ending.js';
+import { RATING } from '../../observations/build/scores.js';
+import { groupBy } from '../../shared/group-by.js';
 
 export const NAME = 'Claude Code';
 
 /** By this beginning of its description a dashboard or a chart is known to be of this program. */
 export const MARK = 'Made by cc-langfuse dashboard.';
 
-interface Chart extends Omit<Widget, 'view' | 'description' | 'dimensions' | 'filters'> {
+/** It has one metric: Langfuse draws only the first, except in a table. */
+interface Chart extends Pick<Widget, 'name' | 'chartType'> {
   readonly about?: string;
+  readonly view?: Widget['view'];
+  readonly metric: Widget['metrics'][number];
   readonly by?: string;
   readonly filters?: readonly object[];
-  /** On a grid of 12 columns. */
-  readonly place: { readonly x: number; readonly y: number; readonly width: number; readonly height: number };
 }
+
+/** What the settings say about the traces that are to be drawn. */
+type Described = Pick<Settings, 'userId' | 'gitIdentity' | 'traceName'>;
 
 const TURNS = { column: 'isRootObservation', type: 'boolean', operator: '=', value: true };
 const isAnyOf = (column: string, ...value: string[]) => ({ column, type: 'stringOptions', operator: 'any of', value });
+const RESPONSES = isAnyOf('type', 'GENERATION');
 const TOOLS = isAnyOf('type', 'TOOL');
-const sum = (measure: string) => ({ measure, agg: 'sum' });
 const COUNT = { measure: 'count', agg: 'count' };
+const sum = (measure: string) => ({ measure, agg: 'sum' });
 
-/** A row of the grid, by its first line and height; a chart, by its column and width. */
-const place = (y: number, height: number) => (x: number, width: number) => ({ x, y, width, height });
-const [numbers, costs, owners, tokens, tools, turns] = [
-  place(0, 3),
-  place(3, 6),
-  place(9, 6),
-  place(15, 6),
-  place(21, 6),
-  place(27, 6),
+/** How the level of a root says how its turn has ended: no chart groups by metadata. */
+const LEVELS = [...groupBy(Object.entries(OUTCOMES), ([, { level }]) => level)]
+  .map(([level, outcomes]) => `${level}: ${outcomes.map(([outcome]) => outcome).join(', ')}.`)
+  .join(' ');
+
+const COST_BY_USER: Chart = {
+  name: 'Cost by user',
+  metric: sum('totalCost'),
+  by: 'userId',
+  chartType: 'HORIZONTAL_BAR',
+};
+
+/** The rows of the grid. What is not set by default is no group, or its chart would be one bar "n/a". */
+const listRows = ({ userId, gitIdentity, traceName }: Described): readonly (readonly Chart[])[] => [
+  [
+    { name: 'Cost', metric: sum('totalCost'), chartType: 'NUMBER' },
+    { name: 'Sessions', metric: { measure: 'uniqueSessionIds', agg: 'uniq' }, chartType: 'NUMBER' },
+    { name: 'Turns', metric: COUNT, filters: [TURNS], chartType: 'NUMBER' },
+    { name: 'Tokens', metric: sum('totalTokens'), chartType: 'NUMBER' },
+  ],
+  [
+    {
+      name: 'Cost by model',
+      metric: sum('totalCost'),
+      by: 'providedModelName',
+      filters: [RESPONSES],
+      chartType: 'BAR_TIME_SERIES',
+    },
+  ],
+  [
+    {
+      name: traceName === SETTINGS.CC_LANGFUSE_TRACE_NAME.default ? 'Cost by repository' : 'Cost by trace name',
+      metric: sum('totalCost'),
+      by: 'traceName',
+      chartType: 'HORIZONTAL_BAR',
+    },
+    ...(userId === undefined && gitIdentity === undefined ? [] : [COST_BY_USER]),
+  ],
+  [
+    {
+      name: 'Turns by outcome',
+      about: LEVELS,
+      metric: COUNT,
+      by: 'level',
+      filters: [TURNS],
+      chartType: 'BAR_TIME_SERIES',
+    },
+    {
+      name: 'User rating',
+      about: 'The share of rated turns that are good. cc-langfuse rate rates a turn.',
+      view: 'scores-numeric',
+      metric: { measure: 'value', agg: 'avg' },
+      filters: [isAnyOf('name', RATING)],
+      chartType: 'LINE_TIME_SERIES',
+    },
+  ],
+  [
+    { name: 'Tool calls by tool', metric: COUNT, by: 'name', filters: [TOOLS], chartType: 'HORIZONTAL_BAR' },
+    {
+      name: 'Tool errors by tool',
+      metric: COUNT,
+      by: 'name',
+      filters: [TOOLS, isAnyOf('level', 'ERROR')],
+      chartType: 'HORIZONTAL_BAR',
+    },
+    {
+      name: 'Tool error rate',
+      about: "The average of the turns' score tool_error_rate, which CC_LANGFUSE_SCORES=true adds.",
+      view: 'scores-numeric',
+      metric: { measure: 'value', agg: 'avg' },
+      filters: [isAnyOf('name', 'tool_error_rate')],
+      chartType: 'LINE_TIME_SERIES',
+    },
+  ],
+  [
+    {
+      name: 'Tokens read',
+      about: 'What came from the cache and went to it is included.',
+      metric: sum('inputTokens'),
+      filters: [RESPONSES],
+      chartType: 'BAR_TIME_SERIES',
+    },
+    { name: 'Tokens written', metric: sum('outputTokens'), filters: [RESPONSES], chartType: 'BAR_TIME_SERIES' },
+    {
+      // Langfuse 4.16 does not filter by `usageType`. Stacked, `total` would make the bars twice as high.
+      name: 'Tokens by kind',
+      about: 'The bar `total` is the sum of the others.',
+      metric: sum('usageByType'),
+      by: 'usageType',
+      filters: [RESPONSES],
+      chartType: 'HORIZONTAL_BAR',
+    },
+  ],
+  [
+    {
+      name: 'Turn time, p50',
+      metric: { measure: 'latency', agg: 'p50' },
+      filters: [TURNS],
+      chartType: 'LINE_TIME_SERIES',
+    },
+    {
+      name: 'Turn time, p95',
+      metric: { measure: 'latency', agg: 'p95' },
+      filters: [TURNS],
+      chartType: 'LINE_TIME_SERIES',
+    },
+    {
+      name: 'Turns by version of Claude Code',
+      metric: COUNT,
+      by: 'version',
+      filters: [TURNS],
+      chartType: 'BAR_TIME_SERIES',
+    },
+  ],
 ];
 
-const CHARTS: readonly Chart[] = [
-  { name: 'Cost', metrics: [sum('totalCost')], chartType: 'NUMBER', place: numbers(0, 3) },
-  {
-    name: 'Sessions',
-    metrics: [{ measure: 'uniqueSessionIds', agg: 'uniq' }],
-    chartType: 'NUMBER',
-    place: numbers(3, 3),
-  },
-  { name: 'Turns', metrics: [COUNT], filters: [TURNS], chartType: 'NUMBER', place: numbers(6, 3) },
-  { name: 'Tokens', metrics: [sum('totalTokens')], chartType: 'NUMBER', place: numbers(9, 3) },
-  {
-    name: 'Cost by model',
-    metrics: [sum('totalCost')],
-    by: 'providedModelName',
-    filters: [isAnyOf('type', 'GENERATION')],
-    chartType: 'BAR_TIME_SERIES',
-    place: costs(0, 12),
-  },
-  {
-    name: 'Cost by user',
-    metrics: [sum('totalCost')],
-    by: 'userId',
-    chartType: 'HORIZONTAL_BAR',
-    place: owners(0, 6),
-  },
-  {
-    name: 'Cost by trace name',
-    metrics: [sum('totalCost')],
-    by: 'traceName',
-    chartType: 'HORIZONTAL_BAR',
-    place: owners(6, 6),
-  },
-  {
-    name: 'Tokens read and written',
-    about: 'Input includes what came from the cache and went to it.',
-    metrics: [sum('inputTokens'), sum('outputTokens')],
-    filters: [isAnyOf('type', 'GENERATION')],
-    chartType: 'BAR_TIME_SERIES',
-    place: tokens(0, 6),
-  },
-  {
-    // Langfuse 4.16 does not filter by `usageType`. Stacked, `total` would make the bars twice as high.
-    name: 'Tokens by kind',
-    about: 'The bar `total` is the sum of the others.',
-    metrics: [sum('usageByType')],
-    by: 'usageType',
-    filters: [isAnyOf('type', 'GENERATION')],
-    chartType: 'HORIZONTAL_BAR',
-    place: tokens(6, 6),
-  },
-  {
-    name: 'Tool calls',
-    metrics: [COUNT],
-    by: 'name',
-    filters: [TOOLS],
-    chartType: 'HORIZONTAL_BAR',
-    place: tools(0, 6),
-  },
-  {
-    name: 'Tool errors',
-    metrics: [COUNT],
-    by: 'name',
-    filters: [TOOLS, isAnyOf('level', 'ERROR')],
-    chartType: 'HORIZONTAL_BAR',
-    place: tools(6, 6),
-  },
-  {
-    name: 'Turn time, p50 and p95',
-    metrics: [
-      { measure: 'latency', agg: 'p50' },
-      { measure: 'latency', agg: 'p95' },
-    ],
-    filters: [TURNS],
-    chartType: 'LINE_TIME_SERIES',
-    place: turns(0, 6),
-  },
-  {
-    name: 'Turns by version of Claude Code',
-    metrics: [COUNT],
-    by: 'version',
-    filters: [TURNS],
-    chartType: 'BAR_TIME_SERIES',
-    place: turns(6, 6),
-  },
-];
-
-interface PlacedWidget {
+export interface PlacedWidget {
   readonly widget: Widget;
   /** Returns where a widget with this id belongs. */
   readonly place: (widgetId: string) => Placement;
 }
 
-export function listWidgets(): PlacedWidget[] {
-  return CHARTS.map(({ place: position, by, about, filters = [], ...chart }, index) => ({
-    widget: {
-      ...chart,
-      description: about === undefined ? MARK : `${MARK} ${about}`,
-      view: 'observations',
-      dimensions: by === undefined ? [] : [{ field: by }],
-      filters,
-    },
-    place: (widgetId) => ({ type: 'widget', id: `cc-langfuse-${index + 1}`, widgetId, ...position }),
-  }));
+const COLUMNS = 12;
+
+export function listWidgets(described: Described): PlacedWidget[] {
+  const placed: PlacedWidget[] = [];
+  let y = 0;
+  for (const row of listRows(described)) {
+    const width = COLUMNS / row.length;
+    const height = row.every(({ chartType }) => chartType === 'NUMBER') ? 3 : 6;
+    for (const [index, chart] of row.entries()) {
+      const position = { x: index * width, y, width, height };
+      const id = `cc-langfuse-${placed.length + 1}`;
+      placed.push({ widget: buildWidget(chart), place: (widgetId) => ({ type: 'widget', id, widgetId, ...position }) });
+    }
+    y += height;
+  }
+  return placed;
+}
+
+function buildWidget({ about, view = 'observations', metric, by, filters = [], ...chart }: Chart): Widget {
+  return {
+    ...chart,
+    description: about === undefined ? MARK : `${MARK} ${about}`,
+    view,
+    dimensions: by === undefined ? [] : [{ field: by }],
+    metrics: [metric],
+    filters,
+  };
 }
 
 /** Filters for the whole dashboard: the project may also have traces of other programs. */

@@ -16,8 +16,9 @@ import { findOwn, makeDashboard } from './make-dashboard.js';
 export const HELP = `usage: cc-langfuse dashboard [options]
 
 Makes the dashboard "${NAME}" in your Langfuse project: cost, sessions,
-turns and tokens; cost by model, user and trace name; tokens by kind; tool calls
-and their errors; the time that turns take; versions of Claude Code.
+turns and tokens; cost by model and repository; how turns ended and were rated;
+tool calls and their errors; tokens by kind; the time that turns take; versions
+of Claude Code. If your settings name a user, also cost by user.
 Run again, it replaces the charts that it made, and no others. It needs Langfuse
 4 of July 2026 or newer.
 
@@ -34,16 +35,14 @@ const TIMEOUT_MS = 60_000;
 export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Promise<number> {
   const values = parseOptions('dashboard', args, OPTIONS);
   const { env } = await readCommandSettings(shell, process.cwd());
-  const { destination, autoTags } = await readSettings(env);
-  const filters = listFilters(autoTags);
+  const settings = await readSettings(env);
+  const [widgets, filters] = [listWidgets(settings), listFilters(settings.autoTags)];
   if (values['dry-run']) {
-    const widgets = listWidgets().map(({ widget, place }, index) => ({
-      widget,
-      placement: place(`(chart ${index + 1})`),
-    }));
-    await printJson({ dashboard: { name: NAME, description: MARK, filters }, widgets });
+    const shown = widgets.map(({ widget, place }, index) => ({ widget, placement: place(`(chart ${index + 1})`) }));
+    await printJson({ dashboard: { name: NAME, description: MARK, filters }, widgets: shown });
     return 0;
   }
+  const { destination } = settings;
   const langfuse = destination && findTarget(destination).langfuse;
   if (!langfuse)
     throw new UsageError(
@@ -60,7 +59,7 @@ export async function run(args: readonly string[], shell: NodeJS.ProcessEnv): Pr
     printStderr('nothing was sent');
     return 0;
   }
-  const id = await makeDashboard(api, known, filters);
+  const id = await makeDashboard(api, known, widgets, filters);
   await printStdout(`${projectUrl(langfuse, check.project.id)}/dashboards/${encodeURIComponent(id)}`);
   return 0;
 }

@@ -1,5 +1,5 @@
 import type { Dashboard, DashboardApi, Placement } from '../../langfuse/dashboards.js';
-import { listWidgets, MARK, NAME } from './charts.js';
+import { MARK, NAME, type PlacedWidget } from './charts.js';
 
 /** Finds the dashboard that an earlier run made. One of the same name that someone else made is not touched. */
 export function findOwn(dashboards: readonly Dashboard[]): Dashboard | undefined {
@@ -13,13 +13,14 @@ export function findOwn(dashboards: readonly Dashboard[]): Dashboard | undefined
 export async function makeDashboard(
   api: DashboardApi,
   known: Dashboard | undefined,
+  widgets: readonly PlacedWidget[],
   filters: readonly object[],
 ): Promise<string> {
   const { own, others } = await sortPlacements(api, known?.definition.widgets ?? []);
   const created: string[] = [];
   try {
     const placements: Placement[] = [];
-    for (const { widget, place } of listWidgets()) {
+    for (const { widget, place } of widgets) {
       const id = await api.createWidget(widget);
       created.push(id);
       placements.push(place(id));

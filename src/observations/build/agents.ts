@@ -66,7 +66,7 @@ export function* buildChildren(
 
 function planSubagent(agent: Subagent, place: ParentSpan, settings: ContentSettings): AgentPlan {
   const { thread, type, description, isBackground } = agent;
-  const { parentId, trace } = place;
+  const { parentId } = place;
   const name = parentId === undefined ? nameLoneAgent(type) : nameAgent(agent, settings);
   const metadata = { agent_id: thread.agentId, agent_type: type, description, background: isBackground };
   const names = { agentType: type, agent: parentId && (type ?? AGENT) };

@@ -92,7 +92,7 @@ describe('a subagent', () => {
 
   test('of no known call has a trace whose name says nothing of what it does', () => {
     const [root] = observe({ type: 'Explore', description: 'Find' }, {}, { ...place, parentId: undefined });
-    expect(root?.name).toBe(place.trace.name);
+    expect(root?.name).toBe('Agent Explore');
   });
 
   test('whose file is gone is named like that, too', () => {

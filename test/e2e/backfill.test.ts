@@ -330,7 +330,7 @@ describe('lines that name another session', () => {
     writeTranscript(own, [...turn(1, inOther, inOther).slice(1), ...turn(2, inOther, inOther)]);
     await workplace.backfill('--all');
     expect(workplace.server.roots.map(({ output }) => output)).toEqual(
-      [1, 2].map((n) => ({ role: 'assistant', content: `answer ${n}` })),
+      [1, 2].map((n) => ({ role: 'assistant', name: 'Claude', content: `answer ${n}` })),
     );
   });
 

@@ -42,8 +42,9 @@ describe('the metadata of a turn', () => {
       ['main', 'github.com/owner/name'],
       ['main', undefined],
     ]);
-    const tagged = ['claude-code', 'repo:owner/name'];
-    expect(tracesOf(A).map(({ tags }) => tags)).toEqual([tagged, tagged, ['claude-code'], ['claude-code']]);
+    const tagged = ['claude-code', 'repo:owner/name', 'branch:main'];
+    const gone = ['claude-code', 'branch:main'];
+    expect(tracesOf(A).map(({ tags }) => tags)).toEqual([tagged, tagged, gone, gone]);
     expect(JSON.stringify([workplace.state, workplace.server.observations])).not.toContain('secret');
   });
 

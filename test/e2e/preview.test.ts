@@ -70,7 +70,7 @@ describe('preview', () => {
       '│  user       fix it',
       '│  assistant  It cannot be reached.',
       '│  tokens     10 in · 20,000 cached · 1,990 out',
-      '│  time       6.0 s model, 4.0 s tools',
+      '│  work       6.0 s model, 4.0 s tools',
       '├─ claude-opus-5                               ━━━                2.0 s   22,000',
       '│  └─ ✗ tool Bash curl -H "Authorization: Bea…    ━━━━━━          4.0 s',
       '│        Exit code 7',
@@ -82,9 +82,8 @@ describe('preview', () => {
   test('shows where the time of a turn went and what came of its calls', async () => {
     const [path = ''] = transcriptsOf(recording('q-bashedit'));
     const { stdout } = await preview('--turn', '2', path);
-    expect(stdout.match(/^(?:│ +(?:time|work) .*|.* tool Bash \S+ \S+)/gm)).toEqual([
-      '│  time       246 ms model, 126 ms tools, 81 ms else',
-      '│  work       +3 −1',
+    expect(stdout.match(/^(?:│ +work .*|.* tool Bash \S+ \S+)/gm)).toEqual([
+      '│  work       +3 −1; 246 ms model, 126 ms tools, 81 ms else',
       '│  ├─ tool Bash (+1 −0)',
       '│  └─ tool Bash (+2 −1)',
     ]);

@@ -124,10 +124,8 @@ function renderConversation(turn: ShownTurn, root: ShownObservation, rails: stri
     assistant: messagesToText(root.output),
     tokens: tokens.map((each) => `${formatCount(each.tokens)} ${TOKEN_WORDS[each.kind]}`).join(' · '),
     cost: turn.dollars === undefined ? '' : formatDollars(turn.dollars),
-    time: [describeTime(root), whole === '' ? '' : `${describeDuration(turn)} until the answer, ${whole}`]
-      .filter((part) => part !== '')
-      .join('; '),
-    work: describeOutcome(root),
+    work: [describeOutcome(root), describeTime(root)].filter((part) => part !== '').join('; '),
+    time: whole === '' ? '' : `${describeDuration(turn)}, ${whole}`,
   };
   return Object.entries(lines)
     .filter(([, text]) => text !== '')

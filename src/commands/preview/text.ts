@@ -1,5 +1,6 @@
 import { formatElapsed, plural } from '../../cli/format.js';
 import { formatDollars } from '../../cli/format-cost.js';
+import { shortenPullRequest } from '../../observations/build/git.js';
 import { isRecord } from '../../shared/json.js';
 import { findRoot, type ShownObservation, type ShownSession, type ShownTurn } from './view-model.js';
 
@@ -49,7 +50,7 @@ export function describeOutcome({ metadata }: ShownObservation): string {
     ...shas.map((sha) => typeof sha === 'string' && `commit ${sha}`),
     typeof pushed_branch === 'string' && `pushed ${pushed_branch}`,
     pr_number !== undefined && `PR #${pr_number} ${pr_action ?? ''}`.trim(),
-    typeof pr === 'string' && pr,
+    typeof pr === 'string' && `PR ${shortenPullRequest(pr) ?? pr}`,
   ];
   return parts.filter((part) => part !== false).join(', ');
 }

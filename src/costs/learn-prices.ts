@@ -132,7 +132,7 @@ function describeUnknown({ unknowns }: Solution, index: number): LearnedPrice {
   if (unknown.state === 'unchecked') return { state: 'unknown', reason: 'nothing confirms it yet' };
   if (unknown.state === 'entangled') {
     const others = unknown.others.map((other) => KIND_NAMES[COUNTED_KINDS[other] ?? 'input']);
-    return { state: 'unknown', reason: `not told apart from ${others.join(', ')}` };
+    return { state: 'unknown', reason: `the sessions cannot separate it from ${others.join('; ')}` };
   }
   const { value, error } = unknown;
   if (value < 0 || error > value * LARGEST_ERROR) return { state: 'unknown', reason: 'not exact enough' };

@@ -114,8 +114,8 @@ describe('nothing is guessed', () => {
     }
     expect(learn()?.prices).toEqual({
       ...PRICES,
-      input_cache_creation_5m: unknown('not told apart from cache write, 1 hour'),
-      input_cache_creation_1h: unknown('not told apart from cache write, 5 minutes'),
+      input_cache_creation_5m: unknown('the sessions cannot separate it from cache write, 1 hour'),
+      input_cache_creation_1h: unknown('the sessions cannot separate it from cache write, 5 minutes'),
     });
   });
 

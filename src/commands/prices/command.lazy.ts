@@ -124,7 +124,8 @@ function adviseNext(definitions: readonly ModelDefinition[], outcomes: ReadonlyM
     : [];
 }
 
-function describePrices({ model, isFast, steps, misfits, deviation, prices, ...seen }: LearnedPrices): string[] {
+function describePrices(learned: LearnedPrices): string[] {
+  const { model, isFast, steps, misfits, deviation, prices } = learned;
   const misfitting =
     misfits === 0 ? '' : `; ${plural(misfits, 'other')} left out, because these prices do not explain the cost`;
   const exact = prices ? `, exact to ${Math.max(deviation, Number.EPSILON).toExponential(0)}` : '';
@@ -134,13 +135,14 @@ function describePrices({ model, isFast, steps, misfits, deviation, prices, ...s
     const price = prices?.[kind];
     return price && price.state !== 'unused' ? [`  ${KIND_NAMES[kind].padEnd(24)} ${describePrice(kind, price)}`] : [];
   });
-  return [heading, ...lines, ...describeUs(seen)];
+  return [heading, ...lines, ...describeUs(learned)];
 }
 
 /** What is derived is said: the factor is documented, and no session may have the price without it. */
-function describeUs({ isSeenInUs, isSeenElsewhere }: Pick<LearnedPrices, 'isSeenInUs' | 'isSeenElsewhere'>): string[] {
+function describeUs({ isSeenInUs, isSeenElsewhere, prices }: LearnedPrices): string[] {
   if (!isSeenInUs) return [];
-  const derived = isSeenElsewhere ? '' : '. All sessions ran there: the prices above are derived by it';
+  const isKnown = COUNTED_KINDS.some((kind) => prices?.[kind].state === 'known');
+  const derived = isSeenElsewhere || !isKnown ? '' : '. All sessions ran there: the prices above are derived by it';
   return [`  in the US (inference_geo)  ${IN_US_TIMES} times as much, as Anthropic documents${derived}`];
 }
 

@@ -83,7 +83,7 @@ describe('preview', () => {
     const [path = ''] = transcriptsOf(recording('q-bashedit'));
     const { stdout } = await preview('--turn', '2', path);
     expect(stdout.match(/^(?:│ +work .*|.* tool Bash \S+ \S+)/gm)).toEqual([
-      '│  work       +3 −1; 246 ms model, 126 ms tools, 81 ms else',
+      '│  work       +3 −1; 246 ms model, 126 ms tools, 81 ms other',
       '│  ├─ tool Bash (+1 −0)',
       '│  └─ tool Bash (+2 −1)',
     ]);

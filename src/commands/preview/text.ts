@@ -29,7 +29,7 @@ export function describeWholeDuration(turn: ShownTurn): string {
   return whole === describeDuration(turn) ? '' : `${whole} with background agents`;
 }
 
-const WAITED_FOR = { model_ms: 'model', tool_ms: 'tools', person_ms: 'people', hook_ms: 'hooks', other_ms: 'else' };
+const WAITED_FOR = { model_ms: 'model', tool_ms: 'tools', person_ms: 'people', hook_ms: 'hooks', other_ms: 'other' };
 
 /** `1.2s model, 0.4s tools`: where the time of a turn went. */
 export function describeTime({ metadata }: ShownObservation): string {

@@ -159,7 +159,7 @@ describe('a transcript that is damaged at random', () => {
           // A turn that goes on after the next prompt ends again.
           return [...new Map(own.map((turn) => [turn.key, turn])).values()].flatMap((turn) => {
             const { children, root } = buildTurn(turn, { ...OPTIONS, sessionId: session });
-            return [...children, root].map(encodeSpan);
+            return [...children, root].map((each) => encodeSpan(each));
           });
         };
         const first = spans();

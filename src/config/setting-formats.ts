@@ -138,7 +138,7 @@ export const traceparent = format(
   },
 );
 
-export function parseWebUrl(value: string): URL | undefined {
+function parseWebUrl(value: string): URL | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   return url && /^https?:$/.test(url.protocol) ? url : undefined;
 }

@@ -3,7 +3,7 @@
  * the user's own metadata, which is the trace's, has none of them.
  */
 export const OBSERVATION_KEYS = [
-  // A turn, and a subagent.
+  // A turn, and a subagent. Calls have the lines, too, and generations `context_tokens` and `agent_type`.
   'outcome',
   'tool_count',
   'error_count',
@@ -38,7 +38,6 @@ export const OBSERVATION_KEYS = [
   'plugin',
   'mcp_server',
   'mcp_tool',
-  'context_tokens',
   'cache_share',
   'thinking_tokens',
   'thinking_ms',

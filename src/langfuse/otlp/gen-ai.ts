@@ -1,6 +1,6 @@
 import type { Observation, Usage } from '../../observations/model.js';
 import type { Json } from '../../shared/json.js';
-import { type Attributes, encodeSpanWith } from './span.js';
+import { type Attributes, encodeSpan } from './span.js';
 
 /**
  * Encodes an observation for other backends than Langfuse, too: with its attributes, and with those of OpenTelemetry's conventions
@@ -13,16 +13,15 @@ import { type Attributes, encodeSpanWith } from './span.js';
 export function encodeGenAiSpan(observation: Observation): string {
   const { level, statusMessage: message } = observation;
   const attributes = describe(observation);
-  const kind = attributes['gen_ai.operation.name'] === 'chat' ? CLIENT : INTERNAL;
-  if (level !== 'ERROR') return encodeSpanWith(observation, { kind, status: { code: 0 }, attributes });
-  return encodeSpanWith(observation, {
-    kind,
+  const kind = attributes['gen_ai.operation.name'] === 'chat' ? { kind: CLIENT } : {};
+  if (level !== 'ERROR') return encodeSpan(observation, { ...kind, attributes });
+  return encodeSpan(observation, {
+    ...kind,
     status: { code: ERROR, message },
     attributes: { ...attributes, 'error.type': nameError(observation) },
   });
 }
 
-const INTERNAL = 1;
 const CLIENT = 3;
 const ERROR = 2;
 

@@ -9,22 +9,10 @@ import { version } from '../../shared/version.js';
  * that `@langfuse/tracing` and OpenTelemetry's own serializer would write, as a test proves; importing the two would cost the
  * hook more time than all the rest of its work.
  */
-export function encodeSpan(observation: Observation): string {
-  return encodeSpanWith(observation, NOTHING_ELSE);
-}
-
-/** What a span says besides Langfuse's attributes. Langfuse has attributes of its own for the status. */
-export interface Conventional {
-  readonly kind: number;
-  readonly status: { readonly code: number; readonly message?: string | undefined };
-  readonly attributes: Attributes;
-}
-
-const INTERNAL = 1;
-const UNSET = { code: 0 };
-const NOTHING_ELSE: Conventional = { kind: INTERNAL, status: UNSET, attributes: {} };
-
-export function encodeSpanWith(observation: Observation, { kind, status, attributes: others }: Conventional): string {
+export function encodeSpan(
+  observation: Observation,
+  { kind = INTERNAL, status, attributes: others = {} }: Conventional = {},
+): string {
   const { trace, id, parentId, name, startTime, endTime } = observation;
   const head = JSON.stringify({
     traceId: trace.id,
@@ -41,17 +29,29 @@ export function encodeSpanWith(observation: Observation, { kind, status, attribu
     ...encodeAttributes(buildExperimentAttributes(observation)),
     ...encodeAttributes(others),
   ];
-  const tail = status === UNSET ? UNSET_TAIL : encodeTail(status);
-  return `${head.slice(0, -1)},"attributes":[${attributes.join(',')}],${tail}`;
+  return `${head.slice(0, -1)},"attributes":[${attributes.join(',')}],${status ? encodeTail(status) : UNSET_TAIL}`;
 }
 
-function encodeTail(status: Conventional['status']): string {
-  const message = status.message?.toWellFormed();
+/** What a span says besides Langfuse's attributes, which have the level and the status message, too. */
+interface Conventional {
+  readonly kind?: number;
+  readonly status?: Status | undefined;
+  readonly attributes?: Attributes;
+}
+
+interface Status {
+  readonly code: number;
+  readonly message?: string | undefined;
+}
+
+const INTERNAL = 1;
+
+function encodeTail({ code, message }: Status): string {
   const tail = {
     droppedAttributesCount: 0,
     events: [],
     droppedEventsCount: 0,
-    status: { ...status, message },
+    status: { code, message: message?.toWellFormed() },
     links: [],
     droppedLinksCount: 0,
     flags: 0x101,
@@ -59,7 +59,7 @@ function encodeTail(status: Conventional['status']): string {
   return JSON.stringify(tail).slice(1);
 }
 
-const UNSET_TAIL = encodeTail(UNSET);
+const UNSET_TAIL = encodeTail({ code: 0 });
 
 // Every observation of a trace carries the trace's attributes, which are a third of its bytes.
 const encodedTraces = new WeakMap<Trace, readonly string[]>();

@@ -69,7 +69,7 @@ function planSubagent(agent: Subagent, place: ParentSpan, settings: ContentSetti
   const { parentId } = place;
   const name = parentId === undefined ? nameLoneAgent(type) : nameAgent(agent, settings);
   const metadata = { agent_id: thread.agentId, agent_type: type, description, background: isBackground };
-  const names = { agentType: type, agent: parentId && (type ?? AGENT) };
+  const names = { agentType: type, subagent: parentId && (type ?? AGENT) };
   const context = { ...subagentContext(thread.key, place, settings), ...names };
   return planAgent(thread.turns, { parentId, name }, (figures) => ({ ...metadata, ...figures }), context);
 }
@@ -152,7 +152,7 @@ export function planAgent(
     startTime,
     endTime: Math.max(startTime, endTime),
     input: turns.flatMap(({ prompts }) => prompts.map((prompt) => buildUserMessage(prompt, context))),
-    output: answer === undefined ? undefined : { role: 'assistant', name: context.agent ?? CLAUDE, content: answer },
+    output: answer === undefined ? undefined : { role: 'assistant', name: context.subagent ?? CLAUDE, content: answer },
     unanswered: answer === undefined ? words : undefined,
     brokenOff: BROKEN_OFF.includes(outcome) ? words : undefined,
     metadata: addMetadata({

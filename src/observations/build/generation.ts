@@ -1,11 +1,10 @@
 import { listAdvisorUses } from '../../transcript/file/token-kinds.js';
-import { mayLackOutputTokens, type Response, type WorkedFor } from '../../transcript/turns/turn.js';
+import { findRequestTime, mayLackOutputTokens, type Response, type WorkedFor } from '../../transcript/turns/turn.js';
 import { buildInputMessages, buildOutputMessage } from '../content/messages.js';
 import type { Observation, ObservationDraft } from '../model.js';
 import { deriveSpanId } from './ids.js';
 import { nameModel } from './model-name.js';
 import { type BuildContext, buildObservation, type UnbuiltObservation } from './observation.js';
-import { startOf } from './time-spent.js';
 import { buildTool, findLastLine } from './tool.js';
 import { countUsage, describeContext, describeGeo, isCount } from './usage.js';
 import { listWebSearchFee } from './web-search.js';
@@ -29,7 +28,7 @@ export function listGenerationWithTools(response: Response, context: BuildContex
 
 function buildGeneration(response: Response, id: string, context: BuildContext): Observation {
   const { request, usage: counts, firstBlockAt, firstBlockStartedAt } = response;
-  const startTime = startOf(response);
+  const startTime = findRequestTime(response);
   const isStartKnown =
     firstBlockStartedAt !== undefined && firstBlockStartedAt >= startTime && firstBlockStartedAt <= firstBlockAt;
   const model = response.model && nameModel(response.model);

@@ -1,4 +1,4 @@
-import type { HookRun, Response } from '../../transcript/turns/turn.js';
+import { findRequestTime, type HookRun, type Response } from '../../transcript/turns/turn.js';
 import { asksPerson, findWait } from './permission.js';
 
 /** What a turn can wait for, and what counts if it waits for more than one of them at a time. */
@@ -37,11 +37,6 @@ export function addTime(
   return addWaits(spent, rest.map(waitForHook));
 }
 
-/** When the request of a response was sent, as far as the transcript says. */
-export function startOf({ request, answeredAt, firstBlockAt }: Response): number {
-  return Math.min(request?.at ?? answeredAt ?? firstBlockAt, firstBlockAt);
-}
-
 function waitForHook({ at, ms }: HookRun): Wait {
   return { kind: 'hook', from: at - ms, to: at };
 }
@@ -57,7 +52,7 @@ function listWaits(response: Response): Wait[] {
       { kind: 'tool', from: asked, to: result.at },
     ];
   });
-  return [{ kind: 'model', from: startOf(response), to: response.lastBlockAt }, ...calls];
+  return [{ kind: 'model', from: findRequestTime(response), to: response.lastBlockAt }, ...calls];
 }
 
 /** Each moment after `until` counts once. */

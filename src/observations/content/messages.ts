@@ -18,8 +18,8 @@ const ANSWERED_CHARS = 2_000;
 
 /** Langfuse shows a message's name as its title, or else the role (getMessageTitle in its chatMessageUtils.ts). */
 export interface MessageSettings extends ContentSettings {
-  /** The type of the subagent whose messages they are. */
-  readonly agent?: string | undefined;
+  /** Who answers, if it is a subagent that Claude has called. */
+  readonly subagent?: string | undefined;
 }
 
 /** Builds what the model answered, in the shape that Langfuse draws as a conversation. */
@@ -65,11 +65,11 @@ const BY_THE_USER = ['human', 'command', 'bash', 'accepted-plan'];
 /** Returns who has given a message that has the user's role, if it is not the user. Claude gives a subagent its prompts. */
 function nameSender(
   { content, trigger = 'human', isFromHook = false }: Pick<UserMessage, 'content' | 'trigger' | 'isFromHook'>,
-  { agent }: MessageSettings,
+  { subagent }: MessageSettings,
 ): string | undefined {
   if (isFromHook) return HOOK;
   if (isNotification(content)) return SENDERS['task-notification'];
-  if (BY_THE_USER.includes(trigger)) return agent === undefined ? undefined : CLAUDE;
+  if (BY_THE_USER.includes(trigger)) return subagent === undefined ? undefined : CLAUDE;
   return SENDERS[trigger] ?? trigger;
 }
 
@@ -88,7 +88,7 @@ export function buildOutputMessage(
     blocks,
     calls,
   }: { blocks: readonly Block[]; calls: readonly Pick<ToolCall, 'id' | 'name' | 'input' | 'changed'>[] },
-  { redact, agent }: MessageSettings,
+  { redact, subagent }: MessageSettings,
 ) {
   const thinking = blocks.flatMap((block) =>
     block.kind === 'thinking' && block.text !== '' ? [{ type: 'thinking', content: block.text }] : [],
@@ -103,7 +103,7 @@ export function buildOutputMessage(
   });
   return {
     role: 'assistant',
-    name: agent,
+    name: subagent,
     content: answerText({ blocks }),
     ...(thinking.length > 0 && { thinking }),
     ...(redactedThinking.length > 0 && { redacted_thinking: redactedThinking }),

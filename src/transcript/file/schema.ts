@@ -63,7 +63,6 @@ const GitOperation = z.object({
   push: optional(z.object({ branch: text })),
   pr: optional(z.object({ number, url: text, action: source })),
 });
-export type GitOperation = z.infer<typeof GitOperation>;
 
 /** What a tool's result says in addition to what the model sees. For a failure it may be just a text. */
 const ToolUseResult = z.object({

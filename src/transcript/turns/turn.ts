@@ -143,6 +143,11 @@ export interface Response {
   readonly lastBlockAt: number;
 }
 
+/** When the request was sent that a response answers; if no line says so, when what it answers was written. */
+export function findRequestTime({ request, answeredAt, firstBlockAt }: Response): number {
+  return Math.min(request?.at ?? answeredAt ?? firstBlockAt, firstBlockAt);
+}
+
 /** What Claude Code attributes a response to: the type of the agent, and whose instructions or results the model has worked with. */
 export type WorkedFor = Pick<
   AssistantFields,

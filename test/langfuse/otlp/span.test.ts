@@ -100,7 +100,7 @@ describe('encodeSpan and encodeRequest write the same bytes as the packages of L
     for (const observation of observations) {
       expect(encodeRequest([encodeSpan(observation)])).toBe(await theirRequest([observation]));
     }
-    expect(encodeRequest(observations.map(encodeSpan))).toBe(await theirRequest(observations));
+    expect(encodeRequest(observations.map((each) => encodeSpan(each)))).toBe(await theirRequest(observations));
   });
 });
 

@@ -24,12 +24,13 @@ function isMessage(value: unknown): value is Message {
   return isRecord(value) && typeof value.role === 'string';
 }
 
-function renderMessage({ role, content, thinking, tool_calls: calls }: Message, query: string): HTMLElement {
+/** Its title is its name, or else its role, as in Langfuse. */
+function renderMessage({ role, name, content, thinking, tool_calls: calls }: Message, query: string): HTMLElement {
   const text = contentToText(content) ?? toText(content ?? '');
   return element(
     'section',
     { class: 'message', 'data-role': role },
-    element('h4', {}, role),
+    element('h4', {}, typeof name === 'string' ? name : role),
     ...onlyRecords(thinking).map((thought) => renderText(String(thought.content ?? ''), query, 'text thinking')),
     text === '' ? undefined : renderText(text, query),
     ...onlyRecords(calls).map((call) => renderCall(call, query)),

@@ -1,6 +1,12 @@
 import { formatCount, formatMoment, plural } from '../src/cli/format.js';
 import { formatDollars } from '../src/cli/format-cost.js';
-import { describeDuration, describeWholeDuration, messagesToText } from '../src/commands/preview/text.js';
+import {
+  describeDuration,
+  describeOutcome,
+  describeTime,
+  describeWholeDuration,
+  messagesToText,
+} from '../src/commands/preview/text.js';
 import {
   countTokensByKind,
   findRoot,
@@ -52,6 +58,7 @@ function renderHeading(turn: ShownTurn, root: ShownObservation | undefined): HTM
     metadata.git_branch,
   ];
   const outcome = root?.metadata.outcome;
+  const work = root ? [describeTime(root), describeOutcome(root)].filter((text) => text !== '') : [];
   return element(
     'header',
     { class: 'turn-heading' },
@@ -64,6 +71,7 @@ function renderHeading(turn: ShownTurn, root: ShownObservation | undefined): HTM
         : []),
     ),
     element('p', {}, facts.filter((fact) => typeof fact === 'string' && fact !== '').join(' · ')),
+    ...(work.length > 0 ? [element('p', {}, work.join(' · '))] : []),
     ...(root?.statusMessage ? [element('p', { class: 'reason', 'data-level': root.level }, root.statusMessage)] : []),
   );
 }

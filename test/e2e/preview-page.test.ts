@@ -170,9 +170,22 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
         .locator('.duration')
         .innerText(),
     ).toBe('380 ms');
-    expect(await page.locator('.turn-heading p').innerText()).toContain('380 ms · 4.4 s with background agents');
+    const facts = page.locator('.turn-heading p').first();
+    expect(await facts.innerText()).toContain('380 ms · 4.4 s with background agents');
     await page.keyboard.press('j');
-    expect(await page.locator('.turn-heading p').innerText()).not.toContain('background');
+    expect(await facts.innerText()).not.toContain('background');
+  });
+
+  test('says where the time of a turn went and what came of it, and who has given a message', async () => {
+    const [path = ''] = transcriptsOf(recording('i-simple'));
+    await open(path);
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    expect(await page.locator('.turn-heading p').nth(1).innerText()).toBe(
+      '997 ms model, 616 ms tools, 431 ms other · +3 −1',
+    );
+    await row(/^agent, Turn 3/).click();
+    expect(await page.locator('#details h4').allInnerTexts()).toEqual(['user', 'Claude']);
   });
 
   test('keeps a legend of the kinds where the rows have no room for their names', async () => {

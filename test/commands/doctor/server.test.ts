@@ -153,7 +153,7 @@ describe('what answers', () => {
       {
         status: 'broken',
         message: `${url} is not Langfuse (200)`,
-        fix: 'set LANGFUSE_BASE_URL to the address that Langfuse has in a browser',
+        fix: "set LANGFUSE_BASE_URL to the address of your project's page in a browser",
       },
     ]);
     expect(found.of('keys')).toEqual([]);

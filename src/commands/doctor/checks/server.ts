@@ -77,7 +77,7 @@ function checkEndpoint(url: string, { status, version, location }: HealthAnswer)
   if (status >= 500) return endpoint.broken(`${url} returns errors (${status})`, 'wait, or ask whoever runs it');
   return endpoint.broken(
     `${url} is not Langfuse (${status})`,
-    'set LANGFUSE_BASE_URL to the address that Langfuse has in a browser',
+    "set LANGFUSE_BASE_URL to the address of your project's page in a browser",
   );
 }
 

@@ -4,7 +4,7 @@ import { attempt } from '../shared/attempt.js';
 import { groupBy } from '../shared/group-by.js';
 import { isRecord, parseJson } from '../shared/json.js';
 import { readOwnFile } from '../shared/read-file.js';
-import { sessionFileName } from './lock.js';
+import { sessionFileName } from './session-folder.js';
 
 // If a session may have something left to send to a destination, there is a file for the two. The name says which, the content
 // where the transcript is, and the time when it was last tried. So a run finds such sessions without looking at all of them.

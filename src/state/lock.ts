@@ -22,11 +22,6 @@ export interface Lock {
   release(): void;
 }
 
-/** Returns a file name for a session, whatever characters its id contains. */
-export function sessionFileName(sessionId: string): string {
-  return sessionId.replace(/[^\w-]/g, '_');
-}
-
 const RETRY_MS = 10;
 const HEARTBEAT_MS = 2_000;
 /** An owner without a heartbeat for this long is gone, even if another process has its pid now. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { attempt } from '../shared/attempt.js';
 import type { Entry } from './entry.js';
 import { isMutedNow } from './runs.js';
-import { sessionFolder } from './store.js';
+import { sessionFolder } from './session-folder.js';
 
 /**
  * Saves what the launcher prints for Claude Code's status line, if the launcher has left the mark that the user has one. It prints

@@ -28,24 +28,17 @@ import {
   type SessionChange,
   waitsForKeys,
 } from './entry.js';
-import { type Lock, sessionFileName, takeLock } from './lock.js';
+import { type Lock, takeLock } from './lock.js';
 import { listRuns } from './runs.js';
 import { readSeeds, type Seed } from './seed.js';
 import { hasAcknowledged, markAcknowledged } from './servers.js';
+import { sessionFileName, sessionFolder, sessionsFolder } from './session-folder.js';
 
 const LOCK_WAIT_MS = 10_000;
 const FREE_BYTES = 1 << 17;
 const A_DAY_MS = 24 * 60 * 60_000;
 const SESSION_FILE = 'session.json';
 const PROGRESS_FILE = /^(?!session\.json$)([^.]+)\.json$/;
-
-export function sessionsFolder(stateFolder: string): string {
-  return join(stateFolder, 'cc-langfuse_sessions');
-}
-
-export function sessionFolder(stateFolder: string, sessionId: string): string {
-  return join(sessionsFolder(stateFolder), sessionFileName(sessionId));
-}
 
 /** A session with its progress at each destination. */
 export interface KnownSession {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ownCommand } from '../../cli/own-command.js';
 import { stateFolder } from '../../config/claude-folder.js';
 import { attempt } from '../../shared/attempt.js';
-import { sessionFolder } from '../../state/store.js';
+import { sessionFolder } from '../../state/session-folder.js';
 
 const REFUSED = 'cc-langfuse_refused';
 const NOTIFIED = 'told';

@@ -4,7 +4,7 @@ import { readSettings, type Settings } from '../../config/settings.js';
 import { fingerprint, openDestination } from '../../langfuse/open-destination.js';
 import { type Log, openLog } from '../../shared/log.js';
 import { isRunning, takeLock } from '../../state/lock.js';
-import { sessionFolder } from '../../state/store.js';
+import { sessionFolder } from '../../state/session-folder.js';
 import { Follower } from './follower.js';
 import { parsePayload } from './payload.js';
 import { readStdin } from './stdin.js';

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { sessionFolder } from '../../state/store.js';
+import { sessionFolder } from '../../state/session-folder.js';
 
 // A session with an open run has an empty file in its folder. With tracing off, a hook only looks for that file.
 

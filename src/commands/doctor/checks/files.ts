@@ -9,7 +9,8 @@ import { isRecord, parseJson } from '../../../shared/json.js';
 import { logPath } from '../../../shared/log.js';
 import { isAbandoned } from '../../../state/lock.js';
 import { serversFolder } from '../../../state/servers.js';
-import { type StateStore, sessionsFolder } from '../../../state/store.js';
+import { sessionsFolder } from '../../../state/session-folder.js';
+import type { StateStore } from '../../../state/store.js';
 import { about, type Finding } from '../finding.js';
 import type { SettingsInForce } from './settings.js';
 

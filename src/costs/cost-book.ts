@@ -1,7 +1,7 @@
 import { groupBy } from '../shared/group-by.js';
 import { GROUP_OF_KIND, TOKEN_KINDS, type TokenGroup } from '../transcript/file/token-kinds.js';
 import { listAllSteps, type PlacedStep, selectPricedSteps } from './account-steps.js';
-import { findTimes, type LearnedPrice, learnPrices, priceGroup } from './learn-prices.js';
+import { findPriceFactor, type LearnedPrice, learnPrices, priceGroup } from './learn-prices.js';
 import { addUsed, mapUsed, type SessionUsage, USED_KINDS, type Use, type Used } from './session-usage.js';
 
 /** What something cost, or a sum of that. */
@@ -135,7 +135,7 @@ function findPrice({ used, isInUs }: Use, prices: ReadonlyMap<string, number> | 
   for (const kind of USED_KINDS.filter((each) => used[each] > 0)) {
     const price = prices?.get(kind);
     if (price === undefined) return undefined;
-    dollars += used[kind] * price * findTimes(kind, isInUs);
+    dollars += used[kind] * price * findPriceFactor(kind, isInUs);
   }
   return dollars;
 }
@@ -151,7 +151,7 @@ function findSaving({ used, isInUs }: Use, prices: ReadonlyMap<string, number> |
   for (const kind of CACHED_KINDS.filter((each) => used[each] > 0)) {
     const price = prices?.get(kind);
     if (input === undefined || price === undefined) return undefined;
-    saved += used[kind] * (input - price) * findTimes(kind, isInUs);
+    saved += used[kind] * (input - price) * findPriceFactor(kind, isInUs);
   }
   return saved;
 }

@@ -88,7 +88,7 @@ function removeRepeated(steps: readonly PricedStep[]): Equation[] {
 
 /** What ran in the US counts as so many more tokens: then all steps have the same prices. */
 function toEquation({ counts, dollars, sum, isInUs }: PricedStep): Equation {
-  const times = (kind: CountedKind) => Math.round(SCALE * findTimes(kind, isInUs));
+  const times = (kind: CountedKind) => Math.round(SCALE * findPriceFactor(kind, isInUs));
   return {
     counts: COUNTED_KINDS.map((kind) => counts[kind] * times(kind)),
     value: dollars * SCALE,
@@ -97,7 +97,7 @@ function toEquation({ counts, dollars, sum, isInUs }: PricedStep): Equation {
 }
 
 /** How many times its price one of a kind costs. */
-export function findTimes(kind: UsedKind, isInUs: boolean): number {
+export function findPriceFactor(kind: UsedKind, isInUs: boolean): number {
   return isInUs && kind !== 'web_search_requests' ? IN_US_TIMES : 1;
 }
 

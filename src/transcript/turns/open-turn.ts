@@ -219,6 +219,8 @@ export class OpenTurn {
     const [first, ...more] = this.prompts;
     if (!first || this.number === undefined) throw new Error('the turn does not count');
     const { responses } = this;
+    const notes = this.#content.notes.all;
+    const lastWork = findLastWork(responses, notes);
     return {
       number: this.number,
       countsFrom: this.#countsFrom,
@@ -234,8 +236,8 @@ export class OpenTurn {
         : undefined,
       prompts: [first, ...more],
       responses,
-      notes: this.#content.notes.all,
-      hooks: this.#content.hooks.filter(({ line }) => line > first.line && line < (this.#lineNumbers.at(-1) ?? 0)),
+      notes,
+      hooks: this.#content.hooks.filter(({ line }) => line > first.line && line < lastWork),
       sidechains,
       copied: first.copied || (this.#content.hasCopiedResponse && responses.length === 0),
       lineNumbers: [...this.#lineNumbers],
@@ -331,4 +333,12 @@ export class OpenTurn {
     const isAnswered = !responses.isEmpty || this.#endLine > 0 || hasCopiedResponse || this.hasSidechain;
     return isAnswered || this.#content.notes.own.some(isSuch);
   }
+}
+
+/** The last line at which a turn can end. What its hooks do after that may be known to a backfill only. */
+function findLastWork(responses: readonly Response[], notes: readonly Note[]): number {
+  const ends = notes.filter(({ kind }) => kind === 'api-error' || kind === 'command-result');
+  const calls = responses.flatMap((response) => response.calls);
+  const lines = [...responses.map(({ lastLine }) => lastLine), ...calls.flatMap(({ result }) => result?.line ?? [])];
+  return [...lines, ...ends.map(({ line }) => line)].reduce((last, line) => Math.max(last, line), 0);
 }

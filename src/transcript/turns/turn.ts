@@ -35,7 +35,7 @@ export interface Turn {
   readonly prompts: readonly [Prompt, ...Prompt[]];
   readonly responses: readonly Response[];
   readonly notes: readonly Note[];
-  /** Those that ran before its last line. */
+  /** Those that ran before its last response, result or error. */
   readonly hooks: readonly HookRun[];
   /** What subagents did, if they wrote it into the file of the main thread (1.0). */
   readonly sidechains: readonly AgentThread[];

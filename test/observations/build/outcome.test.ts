@@ -260,6 +260,16 @@ describe('a turn says where its time went', () => {
     });
   });
 
+  test('but not to those of its Stop, even if it is compacted after them', () => {
+    const stops = { type: 'system', subtype: 'stop_hook_summary', hookInfos: [{ durationMs: 400 }] };
+    const compaction = { type: 'system', subtype: 'compact_boundary', compactMetadata: { trigger: 'manual' } };
+    const lines = [
+      { ...stops, timestamp: at(12) },
+      { ...compaction, timestamp: at(13) },
+    ];
+    expect(rootOf([...turnWith('Bash', {}), ...lines])).toEqual({ model_ms: 4_000, tool_ms: 6_000, compactions: 1 });
+  });
+
   test('and its parts add up to its duration, however its lines overlap', () => {
     for (let seed = 1; seed <= 200; seed += 1) {
       let state = seed;

@@ -1,12 +1,6 @@
 import { formatCount, formatMoment, plural } from '../src/cli/format.js';
 import { formatDollars } from '../src/cli/format-cost.js';
-import {
-  describeDuration,
-  describeOutcome,
-  describeTime,
-  describeWholeDuration,
-  messagesToText,
-} from '../src/commands/preview/text.js';
+import { describeDuration, describeWholeDuration, describeWork, messagesToText } from '../src/commands/preview/text.js';
 import {
   countTokensByKind,
   findRoot,
@@ -58,7 +52,7 @@ function renderHeading(turn: ShownTurn, root: ShownObservation | undefined): HTM
     metadata.git_branch,
   ];
   const outcome = root?.metadata.outcome;
-  const work = root ? [describeTime(root), describeOutcome(root)].filter((text) => text !== '') : [];
+  const work = root ? describeWork(root) : '';
   return element(
     'header',
     { class: 'turn-heading' },
@@ -71,7 +65,7 @@ function renderHeading(turn: ShownTurn, root: ShownObservation | undefined): HTM
         : []),
     ),
     element('p', {}, facts.filter((fact) => typeof fact === 'string' && fact !== '').join(' · ')),
-    ...(work.length > 0 ? [element('p', {}, work.join(' · '))] : []),
+    ...(work === '' ? [] : [element('p', {}, work)]),
     ...(root?.statusMessage ? [element('p', { class: 'reason', 'data-level': root.level }, root.statusMessage)] : []),
   );
 }

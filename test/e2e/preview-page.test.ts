@@ -182,7 +182,7 @@ describe.skipIf(!hasChromium)('the preview page in a browser (needs /usr/bin/chr
     await page.keyboard.press('j');
     await page.keyboard.press('j');
     expect(await page.locator('.turn-heading p').nth(1).innerText()).toBe(
-      '997 ms model, 616 ms tools, 431 ms other · +3 −1',
+      '+3 −1; 997 ms model, 616 ms tools, 431 ms other',
     );
     await row(/^agent, Turn 3/).click();
     expect(await page.locator('#details h4').allInnerTexts()).toEqual(['user', 'Claude']);

@@ -6,9 +6,9 @@ import {
   describeCost,
   describeDuration,
   describeOutcome,
-  describeTime,
   describeTurns,
   describeWholeDuration,
+  describeWork,
   messagesToText,
   summarize,
 } from './text.js';
@@ -124,7 +124,7 @@ function renderConversation(turn: ShownTurn, root: ShownObservation, rails: stri
     assistant: messagesToText(root.output),
     tokens: tokens.map((each) => `${formatCount(each.tokens)} ${TOKEN_WORDS[each.kind]}`).join(' · '),
     cost: turn.dollars === undefined ? '' : formatDollars(turn.dollars),
-    work: [describeOutcome(root), describeTime(root)].filter((part) => part !== '').join('; '),
+    work: describeWork(root),
     time: whole === '' ? '' : `${describeDuration(turn)}, ${whole}`,
   };
   return Object.entries(lines)

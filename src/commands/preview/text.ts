@@ -1,6 +1,6 @@
 import { formatElapsed, plural } from '../../cli/format.js';
 import { formatDollars } from '../../cli/format-cost.js';
-import { shortenPullRequest } from '../../observations/build/git.js';
+import { shortenPullRequest } from '../../observations/build/pull-request.js';
 import { isRecord } from '../../shared/json.js';
 import { findRoot, type ShownObservation, type ShownSession, type ShownTurn } from './view-model.js';
 
@@ -31,8 +31,13 @@ export function describeWholeDuration(turn: ShownTurn): string {
 
 const WAITED_FOR = { model_ms: 'model', tool_ms: 'tools', person_ms: 'people', hook_ms: 'hooks', other_ms: 'other' };
 
-/** `1.2s model, 0.4s tools`: where the time of a turn went. */
-export function describeTime({ metadata }: ShownObservation): string {
+/** Says in one line what came of a turn, and where its time went. */
+export function describeWork(root: ShownObservation): string {
+  return [describeOutcome(root), describeTime(root)].filter((part) => part !== '').join('; ');
+}
+
+/** `1.2 s model, 400 ms tools`. */
+function describeTime({ metadata }: ShownObservation): string {
   const parts = Object.entries(WAITED_FOR).flatMap(([key, name]) => {
     const ms = metadata[key];
     return typeof ms === 'number' ? [`${formatElapsed(ms)} ${name}`] : [];

@@ -1,5 +1,5 @@
 import { findAgentType, findTextArgument, type Turn } from '../../transcript/turns/turn.js';
-import { shortenPullRequest } from './git.js';
+import { shortenPullRequest } from './pull-request.js';
 
 /** The kinds of tags that are added to the user's own. */
 export const TAG_KINDS = ['claude-code', 'skill', 'agent', 'mcp', 'repo', 'branch', 'pr', 'resource'] as const;

@@ -5,7 +5,6 @@ import { buildContent } from '../content/media.js';
 import { sanitizeText } from '../content/sanitize.js';
 import type { Observation } from '../model.js';
 import { buildDiff, countChanges } from './changes.js';
-import { describeGit } from './git.js';
 import { deriveSpanId } from './ids.js';
 import { type BuildContext, buildObservation } from './observation.js';
 import { describePermission, findWait } from './permission.js';
@@ -54,6 +53,20 @@ export function findLastLine({ line, result }: ToolCall): number {
 function describeChanges(call: ToolCall) {
   const { files, added, removed } = countChanges(call);
   return files === 0 ? {} : { files_changed: files, lines_added: added, lines_removed: removed };
+}
+
+/** What it did with git, as far as Claude Code recognizes it. */
+function describeGit({ result }: ToolCall) {
+  const { commit, push, pr } = result?.details?.gitOperation ?? {};
+  return {
+    commit_sha: commit?.sha,
+    commit_kind: commit?.kind,
+    commit_branch: commit?.branch,
+    pushed_branch: push?.branch,
+    pr_number: pr?.number,
+    pr_url: pr?.url,
+    pr_action: pr?.action,
+  };
 }
 
 /** The exit code of a command that failed. The others need not have ended with 0: `grep` ends with 1 if it finds nothing. */

@@ -59,7 +59,7 @@ describe('the built hook, called as when the session was recorded,', () => {
     }
   });
 
-  test('waits in 148 of all these calls for an answer that is not in the transcript yet', () => {
-    expect(awaitedAnswers).toBe(148);
+  test('waits in 154 of all these calls for an answer that is not in the transcript yet', () => {
+    expect(awaitedAnswers).toBe(154);
   });
 });

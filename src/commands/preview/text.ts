@@ -1,6 +1,5 @@
 import { formatElapsed, plural } from '../../cli/format.js';
 import { formatDollars } from '../../cli/format-cost.js';
-import { shortenPullRequest } from '../../observations/build/pull-request.js';
 import { isRecord } from '../../shared/json.js';
 import { findRoot, type ShownObservation, type ShownSession, type ShownTurn } from './view-model.js';
 
@@ -47,7 +46,7 @@ function describeTime({ metadata }: ShownObservation): string {
 
 /** `+3 −1, commit 1a2b3c4`: what came of a turn or of a call, if anything did. */
 export function describeOutcome({ metadata }: ShownObservation): string {
-  const { lines_added, lines_removed, commit_sha, commits, pushed_branch, pr_number, pr_action, pr } = metadata;
+  const { lines_added, lines_removed, commit_sha, commits, pushed_branch, pr_number, pr_action } = metadata;
   const shas = Array.isArray(commits) ? commits : [commit_sha];
   const hasLines = lines_added !== undefined || lines_removed !== undefined;
   const parts = [
@@ -55,7 +54,6 @@ export function describeOutcome({ metadata }: ShownObservation): string {
     ...shas.map((sha) => typeof sha === 'string' && `commit ${sha}`),
     typeof pushed_branch === 'string' && `pushed ${pushed_branch}`,
     pr_number !== undefined && `PR #${pr_number} ${pr_action ?? ''}`.trim(),
-    typeof pr === 'string' && `PR ${shortenPullRequest(pr) ?? pr}`,
   ];
   return parts.filter((part) => part !== false).join(', ');
 }

@@ -1,4 +1,4 @@
-import { findAgentType, findTextArgument, type Turn } from '../../transcript/turns/turn.js';
+import { findAgentType, findTextArgument, type PromptContext, type Turn } from '../../transcript/turns/turn.js';
 import { shortenPullRequest } from './pull-request.js';
 
 /** The kinds of tags that are added to the user's own. */
@@ -22,14 +22,17 @@ export function collectTags(
   repository: string | undefined,
   earlier: Used = {},
 ): string[] {
-  const { gitBranch } = turn.context;
   const used = listUsed(turn, earlier);
   return buildTags(kinds, {
     ...used,
-    repo: [repository],
-    branch: gitBranch === NO_BRANCH ? [] : [gitBranch],
+    ...namePlace(turn.context, repository),
     pr: [shortenPullRequest(turn.session.pullRequest), ...(used.pr ?? [])],
   });
+}
+
+/** Names the repository and the branch that a turn or an agent has worked on. */
+export function namePlace({ gitBranch }: Pick<PromptContext, 'gitBranch'>, repository: string | undefined): Names {
+  return { repo: [repository], branch: gitBranch === NO_BRANCH ? [] : [gitBranch] };
 }
 
 /** The skills, types of subagents, MCP servers and pull requests, by the kind of their tags. */

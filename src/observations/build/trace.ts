@@ -7,7 +7,7 @@ import type { TraceKey } from '../metadata-keys.js';
 import type { Caller, ContentSettings, Trace } from '../model.js';
 import { NO_FIGURES } from './figures.js';
 import { deriveTraceId, deriveTurnTrace } from './ids.js';
-import { buildTags, collectTags, type TagKind } from './tags.js';
+import { buildTags, collectTags, namePlace, type TagKind } from './tags.js';
 import { nameAgentTrace, nameTrace, shortenRepository } from './trace-name.js';
 
 /** The settings that describe traces and restrict what they contain. */
@@ -81,7 +81,7 @@ export function buildAgentTrace(thread: AgentThread, type: string | undefined, o
     parentId: undefined,
     scope: id,
     name: nameAgentTrace(options.traceName, { cwd: context.cwd, repository: options.repository }, type),
-    tags: buildTags(options.autoTags, { agent: [type], repo: [shortenRepository(options.repository)] }),
+    tags: buildTags(options.autoTags, { agent: [type], ...namePlace(context, shortenRepository(options.repository)) }),
     metadata: describeContext(context, options),
   });
 }

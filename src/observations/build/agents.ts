@@ -7,6 +7,7 @@ import {
   type Turn,
 } from '../../transcript/turns/turn.js';
 import { buildUserMessage, CLAUDE } from '../content/messages.js';
+import { sanitizeText } from '../content/sanitize.js';
 import type { ContentSettings, Observation, ObservationDraft } from '../model.js';
 import { listNote } from './compaction.js';
 import { type Conversation, continueConversation, NOTHING_SAID } from './conversation.js';
@@ -80,9 +81,12 @@ function planSubagent(agent: Subagent, place: ParentSpan, settings: ContentSetti
  */
 function nameAgent(
   { type = AGENT, description }: Pick<Subagent, 'type' | 'description'>,
-  { capture }: ContentSettings,
+  { capture, redact }: ContentSettings,
 ) {
-  const [line = ''] = (description ?? '').trim().split('\n', 1);
+  // Redacted whole: half of a secret is none that could be found.
+  const [line = ''] = sanitizeText(description ?? '', redact)
+    .trim()
+    .split('\n', 1);
   if (line === '' || capture === 'metadata') return type;
   return `${type}: ${line.length > DESCRIPTION_CHARS ? `${line.slice(0, DESCRIPTION_CHARS)}…` : line}`;
 }

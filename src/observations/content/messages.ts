@@ -53,13 +53,14 @@ export function buildHookMessage(content: string, { capture }: ContentSettings) 
 
 export const CLAUDE = 'Claude';
 const HOOK = 'Hook';
-const SENDERS: { readonly [trigger: string]: string | undefined } = {
-  'task-notification': 'Background task',
-  scheduled: 'Schedule',
-  peer: 'Another agent',
-  'auto-continuation': CLAUDE_CODE,
-  system: CLAUDE_CODE,
-};
+const BACKGROUND_TASK = 'Background task';
+const SENDERS = new Map([
+  ['task-notification', BACKGROUND_TASK],
+  ['scheduled', 'Schedule'],
+  ['peer', 'Another agent'],
+  ['auto-continuation', CLAUDE_CODE],
+  ['system', CLAUDE_CODE],
+]);
 const BY_THE_USER = ['human', 'command', 'bash', 'accepted-plan'];
 
 /** Returns who has given a message that has the user's role, if it is not the user. Claude gives a subagent its prompts. */
@@ -68,9 +69,9 @@ function nameSender(
   { subagent }: MessageSettings,
 ): string | undefined {
   if (isFromHook) return HOOK;
-  if (isNotification(content)) return SENDERS['task-notification'];
+  if (isNotification(content)) return BACKGROUND_TASK;
   if (BY_THE_USER.includes(trigger)) return subagent === undefined ? undefined : CLAUDE;
-  return SENDERS[trigger] ?? trigger;
+  return SENDERS.get(trigger) ?? trigger;
 }
 
 type UserMessage = Extract<AnsweredMessage, { role: 'user' }>;

@@ -3,6 +3,7 @@ import { buildLostSubagent, buildSubagent } from '../../../src/observations/buil
 import { buildTrace } from '../../../src/observations/build/trace.js';
 import { buildTurn } from '../../../src/observations/build/turn.js';
 import type { Observation } from '../../../src/observations/model.js';
+import { createRedactor } from '../../../src/observations/redaction/redact.js';
 import { type ToolCall, toThread } from '../../../src/transcript/turns/turn.js';
 import { assistant, groupTurns, SESSION, toolUse, user } from '../../support/lines.js';
 import { OPTIONS } from '../../support/traces.js';
@@ -31,6 +32,7 @@ describe('a message has the name of who has given it', () => {
     ['a teammate', PEER, {}, 'Another agent'],
     ['Claude Code', 'go on', { origin: { kind: 'auto-continuation' } }, 'Claude Code'],
     ['a source that is not known', 'look', { origin: { kind: 'carrier-pigeon' } }, 'carrier-pigeon'],
+    ['a source with the name of what every object has', 'look', { origin: { kind: 'constructor' } }, 'constructor'],
   ])('%s', (_, content, fields, name) => {
     const [turn] = groupTurns([user(content, { uuid: 'u', ...fields }), assistant('m', 'done')]).all;
     if (!turn) throw new Error('no turn');
@@ -75,6 +77,12 @@ describe('a subagent', () => {
     ['a part of a long description', { type: 'x', description: 'y'.repeat(90) }, {}, `x: ${'y'.repeat(80)}…`],
   ] as const)('is named by %s', (_, agent, options, name) => {
     expect(observe(agent, options)[0]?.name).toBe(name);
+  });
+
+  test('has a name with no part of a secret, where its description is cut', () => {
+    const token = `ghp_${'a1B2'.repeat(9)}`;
+    const [root] = observe({ type: 'x', description: `${'y'.repeat(60)} ${token}` }, { redact: createRedactor([]) });
+    expect(root?.name).toBe(`x: ${'y'.repeat(60)} [redacted]`);
   });
 
   test('has the same id and metadata, whatever its name is', () => {

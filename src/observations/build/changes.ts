@@ -58,8 +58,8 @@ export function buildDiff(call: ToolCall, redact: Redact | undefined): string | 
     ...hunks.flatMap((hunk) => [formatPlace(hunk), ...redactLines(hunk.lines ?? [], redact)]),
   ]);
   if (lines.length === 0) return undefined;
-  const ticks = Math.max(2, ...lines.flatMap((line) => line.match(/`+/g) ?? []).map((run) => run.length));
-  const fence = '`'.repeat(ticks + 1);
+  const runs = lines.flatMap((line) => line.match(/`+/g) ?? []);
+  const fence = '`'.repeat(runs.reduce((longest, run) => Math.max(longest, run.length), 2) + 1);
   return `${fence}diff\n${lines.join('\n')}\n${fence}`;
 }
 
@@ -76,10 +76,11 @@ function redactLines(lines: readonly string[], redact: Redact | undefined): read
     return side.length === 0 ? [] : kept.length === side.length ? kept : undefined;
   });
   if (!before || !after) return ['[redacted]'];
+  const [olds, news] = [before.values(), after.values()];
   return lines.map((line) => {
     const [mark, own] = [line.slice(0, 1), line.slice(1)];
-    const inOld = mark === '+' ? own : (before.shift() ?? '');
-    const inNew = mark === '-' ? own : (after.shift() ?? '');
+    const inOld = mark === '+' ? own : (olds.next().value ?? '');
+    const inNew = mark === '-' ? own : (news.next().value ?? '');
     return mark + (inOld === own ? inNew : inOld);
   });
 }

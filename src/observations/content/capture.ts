@@ -6,6 +6,7 @@ import type { Capture, ObservationDraft } from '../model.js';
 /** Metadata that repeats content. A new key that does must be added here. */
 const CONTENT_METADATA: readonly string[] = [
   'summary',
+  'input_changed',
   'stored_path',
   'session_title',
   'description',

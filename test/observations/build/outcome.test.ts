@@ -91,6 +91,9 @@ describe('a call says what came of it', () => {
     };
     const lines = [prompt, call, { type: 'attachment', attachment, timestamp: at(3) }, result, answer] as object[];
     expect(toolOf(lines).metadata).toEqual({ input_changed_by: 'PreToolUse:Bash', input_changed: 'command, cwd' });
+    // The names of arguments are part of the input.
+    for (const capture of ['no_tool_io', 'metadata'] as const)
+      expect(toolOf(lines, { capture }).metadata).toEqual({ input_changed_by: 'PreToolUse:Bash' });
   });
 
   test('commits, pushes and pull requests', () => {
@@ -153,6 +156,12 @@ describe('a call that changed files', () => {
     const lines = [' ````', '+```ts', ' ````'];
     const { output } = toolOf(turnWith('Edit', { toolUseResult: { structuredPatch: [{ ...HUNK, lines }] } }));
     expect(output).toBe('done\n\n`````diff\n--- file\n+++ file\n@@ -1,2 +1,2 @@\n ````\n+```ts\n ````\n`````');
+  });
+
+  test('is fenced, however often it has backticks', () => {
+    const lines = [`+${'` '.repeat(200_000)}`];
+    const { output } = toolOf(turnWith('Edit', { toolUseResult: { structuredPatch: [{ ...HUNK, lines }] } }));
+    expect(`${output}`).toMatch(/^done\n\n```diff\n/);
   });
 
   test.each([

@@ -164,7 +164,7 @@ export function planAgent(
       tool_count: calls,
       error_count: failedCalls + apiErrors,
       output_tokens_uncertain: lacksOutputTokens || undefined,
-      ...describeFigures(figures, Math.max(startTime, endTime) - startTime),
+      ...describeFigures(figures, startTime),
     }),
     ...status,
     line: last.lineNumbers.at(-1) ?? last.prompts[0].line,

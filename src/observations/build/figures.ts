@@ -89,15 +89,18 @@ function addHooks(before: Figures['hookMs'], hooks: Turn['hooks']): Figures['hoo
   return Object.fromEntries(sums);
 }
 
-/** Where the time of a turn went, and what came of its work, as metadata. What is 0 is not said. */
-export function describeFigures({ time, hookMs, ...figures }: Figures, duration: number): ObservationDraft['metadata'] {
-  const { model, tool, person, hook } = time;
+/** Where the time of a turn went from its start on, and what came of its work, as metadata. What is 0 is not said. */
+export function describeFigures({ time, hookMs, ...figures }: Figures, start: number): ObservationDraft['metadata'] {
+  const { model, tool, person } = time;
+  const rest = Math.max(start, figures.endTime) - start - model - tool - person;
+  // By clocks that are set back, a hook can end after the turn.
+  const hook = Math.min(time.hook, rest);
   return {
     model_ms: model || undefined,
     tool_ms: tool || undefined,
     person_ms: person || undefined,
     hook_ms: hook || undefined,
-    other_ms: Math.max(0, duration - model - tool - person - hook) || undefined,
+    other_ms: rest - hook || undefined,
     hooks: Object.keys(hookMs).length > 0 ? hookMs : undefined,
     lines_added: figures.linesAdded || undefined,
     lines_removed: figures.linesRemoved || undefined,

@@ -30,5 +30,5 @@ export function findWait(call: ToolCall): number | undefined {
   const ran = durationMs ?? (durationSeconds === undefined ? undefined : durationSeconds * 1_000);
   const hasNotRun = result.denied === REFUSED_BY_PERSON || QUESTIONS.includes(name);
   const known = hasNotRun ? 0 : ran;
-  return known === undefined ? undefined : Math.max(0, Math.round(result.at - at - known));
+  return known === undefined ? undefined : Math.max(0, Math.round(result.at - at - Math.max(0, known)));
 }

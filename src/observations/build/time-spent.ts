@@ -58,12 +58,16 @@ function listWaits(response: Response): Wait[] {
 /** Each moment after `until` counts once. */
 function addWaits(before: TimeSpent, waits: readonly Wait[]): TimeSpent {
   const spent: { -readonly [kind in keyof TimeSpent]: number } = { ...before };
-  const times = waits.flatMap(({ from, to }) => [from, to]).filter((time) => time > before.until);
-  for (const time of [...new Set(times)].toSorted((a, b) => a - b)) {
-    const open = waits.filter(({ from, to }) => from <= spent.until && to >= time);
-    const kind = WAITED_FOR.find((each) => open.some((wait) => wait.kind === each));
-    if (kind) spent[kind] += time - spent.until;
+  const open = { hook: 0, person: 0, model: 0, tool: 0 };
+  const steps = waits.flatMap(({ kind, from, to }) => {
+    const start = Math.max(from, before.until);
+    return to > start ? [{ kind, time: start, by: 1 } as const, { kind, time: to, by: -1 } as const] : [];
+  });
+  for (const { kind, time, by } of steps.toSorted((a, b) => a.time - b.time)) {
+    const counted = WAITED_FOR.find((each) => open[each] > 0);
+    if (counted) spent[counted] += time - spent.until;
     spent.until = time;
+    open[kind] += by;
   }
   return spent;
 }

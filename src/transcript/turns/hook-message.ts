@@ -52,11 +52,16 @@ export function parseHookMessage(
 export function parseHookRun(line: ChainLine): HookRun | undefined {
   const { location, at } = line;
   if (at === undefined) return undefined;
-  const run = (name: string, ms: number | undefined) =>
-    ms !== undefined && ms >= 0 ? { name, line: location.number, at, ms } : undefined;
+  const run = (name: string, duration = -1) => {
+    const ms = Math.round(duration);
+    return Number.isSafeInteger(ms) && ms >= 0 ? { name, line: location.number, at, ms } : undefined;
+  };
   if (line.kind === 'system') {
-    const times = (line.fields.hookInfos ?? []).flatMap(({ durationMs }) => durationMs ?? []);
-    return times.length > 0 ? run('Stop', Math.max(...times)) : undefined;
+    const { hookInfos = [] } = line.fields;
+    return run(
+      'Stop',
+      hookInfos.reduce((longest, { durationMs = -1 }) => Math.max(longest, durationMs), -1),
+    );
   }
   if (line.kind !== 'attachment') return undefined;
   const { hookEvent, hookName, durationMs } = line.fields.attachment ?? {};

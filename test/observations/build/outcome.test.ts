@@ -65,6 +65,11 @@ describe('a call says who decided about it', () => {
     });
   });
 
+  test('and all of its time, if the clock was set back while it ran', () => {
+    const fetched = { permissionDecision: ONCE, toolUseResult: { durationMs: -1_500 } };
+    expect(toolOf(turnWith('WebFetch', fetched)).metadata).toMatchObject({ waited_ms: 6_000 });
+  });
+
   test('and that it never ran, if the person said no, or was only asked', () => {
     const refused = toolOf(turnWith('Bash', { toolDenialKind: 'user-rejected' }, { isError: true }));
     expect(refused.metadata).toEqual({ denied: 'user-rejected', waited_ms: 6_000 });
@@ -205,6 +210,11 @@ describe('the secrets of a change', () => {
 
 describe('a turn says where its time went', () => {
   const decided = { decision: 'accept', source: 'user_temporary' };
+  const hook = (seconds: number, hookName: string, durationMs: number) => ({
+    type: 'attachment',
+    attachment: { type: 'hook_success', hookEvent: hookName.split(':')[0], hookName, durationMs, stdout: 'x' },
+    timestamp: at(seconds),
+  });
 
   test('to the model, to tools, to people, and to what no line explains', () => {
     // Without a request in the transcript, the model is asked as soon as there is something to answer.
@@ -230,11 +240,6 @@ describe('a turn says where its time went', () => {
   });
 
   test('to the hooks that said something, and which they were', () => {
-    const hook = (seconds: number, hookName: string, durationMs: number) => ({
-      type: 'attachment',
-      attachment: { type: 'hook_success', hookEvent: hookName.split(':')[0], hookName, durationMs, stdout: 'x' },
-      timestamp: at(seconds),
-    });
     const [prompt, call, result, answer] = turnWith('Bash', {}) as [object, object, object, object];
     const stops = {
       type: 'system',
@@ -279,6 +284,28 @@ describe('a turn says where its time went', () => {
     expect(rootOf([...turnWith('Bash', {}), ...lines])).toEqual({ model_ms: 4_000, tool_ms: 6_000, compactions: 1 });
   });
 
+  test('nor to those after its last result, if it was interrupted', () => {
+    const [prompt, call, result] = turnWith('Bash', {}) as [object, object, object];
+    const interrupt = user('[Request interrupted by user]', { timestamp: at(12) });
+    expect(rootOf([prompt, call, result, hook(11, 'PostToolUse:Bash', 4_000), interrupt])).toEqual({
+      model_ms: 2_000,
+      tool_ms: 6_000,
+    });
+  });
+
+  test('in whole milliseconds, and not at all to a hook without a possible duration', () => {
+    const [prompt, call, result, answer] = turnWith('Bash', {}) as [object, object, object, object];
+    const odd = [Number.NaN, -1, 1e300].map((ms) => hook(8, 'PreToolUse:Bash', ms));
+    const many = Array.from({ length: 200_000 }, () => ({ durationMs: 99.6 }));
+    const stops = { type: 'system', subtype: 'stop_hook_summary', hookInfos: many, timestamp: at(8) };
+    expect(rootOf([prompt, call, hook(4, 'PreToolUse:Bash', 1_500.4), result, ...odd, stops, answer])).toEqual({
+      model_ms: 4_000,
+      tool_ms: 4_400,
+      hook_ms: 1_600,
+      hooks: { 'PreToolUse:Bash': 1_500, Stop: 100 },
+    });
+  });
+
   test('and its parts add up to its duration, however its lines overlap', () => {
     for (let seed = 1; seed <= 200; seed += 1) {
       let state = seed;
@@ -292,6 +319,7 @@ describe('a turn says where its time went', () => {
         lines.push(assistant(`m${n}`, [toolUse(`t${n}`, 'Bash')], { timestamp: at(from) }));
         const permissionDecision = next(2) === 0 ? decided : undefined;
         lines.push(user([toolResult(`t${n}`)], { timestamp: at(next(30)), permissionDecision }));
+        lines.push(hook(next(60), 'PostToolUse:Bash', next(9_000)));
       }
       lines.push(assistant('m9', 'done', { timestamp: at(20 + next(20)) }));
       const [root] = build(lines);

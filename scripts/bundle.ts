@@ -1,8 +1,11 @@
-import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
+import { findBundledPackages } from './bundled-packages.js';
 import { buildPreviewTemplate } from './preview-template.js';
+import { describeBundle } from './sbom.js';
+import { formatLicences } from './third-party-licences.js';
 
 const source = resolve(dirname(fileURLToPath(import.meta.url)), '../src');
 const target = resolve(source, '../dist');
@@ -42,6 +45,17 @@ const takeOnlyVersion: Plugin = {
   },
 };
 
+/** A proxy agent loads it for Kerberos, if it is asked to, which it never is. It has no licence text. */
+const leaveOutNegotiate: Plugin = {
+  name: 'leave-out-negotiate',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^proxy-agent-negotiate$/ }, ({ path }) => ({ path, namespace: 'left-out' }));
+    onLoad({ filter: /.*/, namespace: 'left-out' }, () => ({
+      contents: 'export const createNegotiateAuth = undefined',
+    }));
+  },
+};
+
 function outputName(file: string): string {
   return file.replace(/(?:\.lazy)?\.ts$/, '').replaceAll(/[/\\]/g, '-');
 }
@@ -56,7 +70,7 @@ const FROM_SOURCE: BuildOptions = {
   legalComments: 'none',
   // Its package.json names a build for Node that renames `require`, which esbuild cannot bundle.
   alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
-  plugins: [keepDynamicImports, takeOnlyVersion],
+  plugins: [keepDynamicImports, takeOnlyVersion, leaveOutNegotiate],
   logLevel: 'warning',
 };
 
@@ -76,15 +90,25 @@ const LAUNCHER = 'commands/hook/hook.sh';
 /** Builds `dist/` from scratch. */
 export async function bundle(): Promise<void> {
   rmSync(target, { recursive: true, force: true });
-  await build({ ...FROM_SOURCE, ...TO_DIST, entryPoints: entryPoints(ALONE) });
-  await bundleShared(lazyModules.filter((file) => !ALONE.includes(file)));
+  const { metafile } = await build({ ...FROM_SOURCE, ...TO_DIST, entryPoints: entryPoints(ALONE), metafile: true });
+  const shared = await bundleShared(lazyModules.filter((file) => !ALONE.includes(file)));
+  describeContents([metafile, ...shared]);
   const launcher = resolve(target, 'hook.sh');
   copyFileSync(resolve(source, LAUNCHER), launcher);
   chmodSync(launcher, 0o755);
 }
 
+/** Writes down whose code the program contains: for people, and for scanners, which cannot see what is bundled. */
+function describeContents(bundles: readonly Metafile[]): void {
+  const packages = findBundledPackages(bundles, dirname(PACKAGE));
+  const bill = describeBundle(JSON.parse(readFileSync(PACKAGE, 'utf8')), packages);
+  writeFileSync(resolve(target, 'THIRD_PARTY_LICENSES'), formatLicences(packages));
+  writeFileSync(resolve(target, 'sbom.cdx.json'), `${JSON.stringify(bill, null, 2)}\n`);
+}
+
 /** Builds files that share what several of them need. Each on its own would make the package three times as large. */
-async function bundleShared(files: readonly string[]): Promise<void> {
+async function bundleShared(files: readonly string[]): Promise<readonly Metafile[]> {
+  const { template, bundles } = await buildPreviewTemplate();
   const { outputFiles, metafile } = await build({
     ...FROM_SOURCE,
     entryPoints: entryPoints(files),
@@ -93,7 +117,7 @@ async function bundleShared(files: readonly string[]): Promise<void> {
     splitting: true,
     write: false,
     metafile: true,
-    define: { PREVIEW_TEMPLATE: JSON.stringify(await buildPreviewTemplate()) },
+    define: { PREVIEW_TEMPLATE: JSON.stringify(template) },
   });
   const modules = new Map(outputFiles.map(({ path, text }) => [basename(path, '.js'), text]));
   const fileFor = chooseFiles(metafile, files.map(outputName));
@@ -106,6 +130,7 @@ async function bundleShared(files: readonly string[]): Promise<void> {
     plugins: [joinModules(modules, fileFor)],
     logLevel: 'warning',
   });
+  return [metafile, ...bundles];
 }
 
 /**

@@ -23,7 +23,7 @@ for (const { name, sessions: arrived } of played) {
 print(isAll ? describeTotals(sessions) : `To play ${recordings().length} recordings, too: npm start -- --all`);
 
 const page = join(mkdtempSync(join(tmpdir(), 'cc-langfuse-demo-')), 'preview.html');
-writeFileAtomically(page, renderPage(await buildPreviewTemplate(), sessions));
+writeFileAtomically(page, renderPage((await buildPreviewTemplate()).template, sessions));
 print(`Open it in a browser: ${page}`);
 
 function describeTotals(all: readonly ShownSession[]): string {

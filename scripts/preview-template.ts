@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { build, type Metafile } from 'esbuild';
 
 const folder = fileURLToPath(new URL('../preview-page/', import.meta.url));
 
 /** Builds the preview page without sessions. It contains its script and style, and its policy forbids loading anything else. */
-export async function buildPreviewTemplate(): Promise<string> {
-  const [script, style] = await Promise.all([bundleEntry('main.ts'), bundleEntry('page.css')]);
+export async function buildPreviewTemplate(): Promise<{ template: string; bundles: readonly Metafile[] }> {
+  const bundles = await Promise.all([bundleEntry('main.ts'), bundleEntry('page.css')]);
+  const [script, style] = bundles.map(({ text }) => text) as [string, string];
   const policy = [
     "default-src 'none'",
     `script-src ${formatHash(script)}`,
@@ -21,14 +22,16 @@ export async function buildPreviewTemplate(): Promise<string> {
     '<!-- script -->': `<script>${script}</script>`,
   };
   const markup = readFileSync(`${folder}page.html`, 'utf8');
-  return Object.entries(parts).reduce((page, [slot, part]) => page.replace(slot, () => part), markup);
+  const template = Object.entries(parts).reduce((page, [slot, part]) => page.replace(slot, () => part), markup);
+  return { template, bundles: bundles.map(({ metafile }) => metafile) };
 }
 
-async function bundleEntry(entry: string): Promise<string> {
-  const { outputFiles } = await build({
+async function bundleEntry(entry: string): Promise<{ text: string; metafile: Metafile }> {
+  const { outputFiles, metafile } = await build({
     entryPoints: [`${folder}${entry}`],
     bundle: true,
     write: false,
+    metafile: true,
     minify: true,
     format: 'iife',
     target: 'es2022',
@@ -36,7 +39,7 @@ async function bundleEntry(entry: string): Promise<string> {
     legalComments: 'none',
     logLevel: 'warning',
   });
-  return (outputFiles[0]?.text ?? '').trim();
+  return { text: (outputFiles[0]?.text ?? '').trim(), metafile };
 }
 
 function formatHash(text: string): string {

@@ -17,7 +17,7 @@ const browser = await openBrowser();
 try {
   const file = join(folder, 'preview.html');
   const sessions = played.flatMap((each) => each.sessions);
-  writeFileAtomically(file, renderPage(await buildPreviewTemplate(), sessions));
+  writeFileAtomically(file, renderPage((await buildPreviewTemplate()).template, sessions));
   const page = await browser.newPage({
     viewport: { width: 1440, height: 1040 },
     deviceScaleFactor: 1.2,

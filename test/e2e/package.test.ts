@@ -3,9 +3,11 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { publint } from 'publint';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import * as z from 'zod/mini';
 import { portableCommand } from '../../src/config/claude-hooks.js';
 import { version } from '../../src/shared/version.js';
+import { listSourceFiles, parseImports, readSourceFile } from '../support/import-graph.js';
 import { POLL } from '../support/program.js';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
@@ -34,6 +36,69 @@ test('publint, which knows what is wrong with packages, finds nothing', async ()
   const tarball = readFileSync(join(folder, packed.filename));
   const { messages } = await publint({ pack: { tarball: new Uint8Array(tarball).buffer }, strict: true });
   expect(messages).toEqual([]);
+});
+
+/** What the schema of CycloneDX 1.5 requires, of the parts that the build writes. */
+const LICENCES = z.array(z.strictObject({ license: z.strictObject({ id: z.string() }) }));
+const COMPONENT = z.strictObject({
+  'bom-ref': z.string().check(z.minLength(1)),
+  type: z.enum(['application', 'library']),
+  group: z.optional(z.string()),
+  name: z.string(),
+  version: z.string(),
+  author: z.optional(z.string()),
+  hashes: z.optional(
+    z.array(z.strictObject({ alg: z.literal('SHA-512'), content: z.string().check(z.regex(/^[a-f0-9]{128}$/)) })),
+  ),
+  licenses: LICENCES,
+  purl: z.string(),
+});
+const BILL = z.strictObject({
+  $schema: z.literal('http://cyclonedx.org/schema/bom-1.5.schema.json'),
+  bomFormat: z.literal('CycloneDX'),
+  specVersion: z.literal('1.5'),
+  version: z.int().check(z.minimum(1)),
+  metadata: z.strictObject({
+    lifecycles: z.array(z.strictObject({ phase: z.literal('build') })),
+    component: COMPONENT,
+  }),
+  components: z.array(COMPONENT),
+  dependencies: z.array(z.strictObject({ ref: z.string(), dependsOn: z.array(z.string()) })),
+});
+
+describe('the package says whose code it contains', () => {
+  const inDist = (name: string) => readFileSync(join(ROOT, 'dist', name), 'utf8');
+  const readBill = () => BILL.parse(JSON.parse(inDist('sbom.cdx.json')));
+  const nameOf = ({ group, name }: z.infer<typeof COMPONENT>) => (group ? `${group}/${name}` : name);
+
+  test('in a bill of materials that scanners can read, with the versions and hashes of package-lock.json', () => {
+    const { metadata, components, dependencies } = readBill();
+    expect(metadata.component).toMatchObject({ name: 'cc-langfuse', version });
+    const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
+    for (const component of components) {
+      const locked = packages[`node_modules/${nameOf(component)}`];
+      const integrity = Buffer.from(component.hashes?.[0]?.content ?? '', 'hex').toString('base64');
+      expect({ version: component.version, integrity: `sha512-${integrity}` }, nameOf(component)).toEqual({
+        version: locked.version,
+        integrity: locked.integrity,
+      });
+    }
+    const refs = components.map((component) => component['bom-ref']);
+    expect(new Set(refs).size).toBe(refs.length);
+    expect(dependencies).toEqual([{ ref: metadata.component['bom-ref'], dependsOn: refs }]);
+  });
+
+  test('and lists each package that the source imports, the same ones in both files', () => {
+    const names = readBill().components.map(nameOf);
+    const imported = listSourceFiles()
+      .flatMap((file) => parseImports(file, readSourceFile(file)))
+      .flatMap(({ to, kind }) => (kind === 'type' || /^node:|\.(?:ts|json)$/.test(to) ? [] : to))
+      .map((to) => /^(?:@[^/]+\/)?[^/]+/.exec(to)?.[0]);
+    expect(imported).toContain('zod');
+    expect(names).toEqual(expect.arrayContaining(imported));
+    const entries = Array.from(inDist('THIRD_PARTY_LICENSES').matchAll(/^(\S+) \S+ \([\w-]+\)$/gm), ([, name]) => name);
+    expect(entries.toSorted()).toEqual(names.toSorted());
+  });
 });
 
 test('the package has no scripts that npm runs when it is installed, and less than 375 KB', () => {

@@ -10,6 +10,6 @@ const changedAt = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?
 if (changedAt('node_modules/.package-lock.json') < changedAt('package-lock.json')) {
   const npm = process.env.npm_execpath;
   const [command, args] = npm ? [process.execPath, [npm, 'ci']] : ['npm', ['ci']];
-  const { status } = spawnSync(command, [...args, '--no-audit', '--no-fund'], { stdio: 'inherit' });
+  const { status } = spawnSync(command, [...args, '--ignore-scripts', '--no-audit', '--no-fund'], { stdio: 'inherit' });
   process.exitCode = status ?? 1;
 }

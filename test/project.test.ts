@@ -73,13 +73,22 @@ describe('a release', () => {
 
 interface Workflow {
   readonly on: { readonly [event: string]: unknown };
+  readonly permissions: object;
   readonly jobs: { readonly [job: string]: Job };
 }
 
 interface Job {
   readonly uses?: string;
+  readonly needs?: string;
+  readonly permissions?: object;
   readonly strategy?: { readonly matrix: { readonly node: readonly number[]; readonly os?: readonly string[] } };
-  readonly steps?: readonly { readonly uses?: string; readonly run?: string }[];
+  readonly steps?: readonly Step[];
+}
+
+interface Step {
+  readonly uses?: string;
+  readonly with?: { readonly [input: string]: unknown };
+  readonly run?: string;
 }
 
 const WORKFLOWS = readdirSync(join(ROOT, '.github/workflows'));
@@ -112,8 +121,72 @@ describe('the workflows', () => {
   test('publish only a tag whose tests have passed', () => {
     const { on, jobs } = workflow('release.yml');
     expect(on).toEqual({ push: { tags: ['v*'] } });
-    expect(jobs).toMatchObject({ tests: { uses: './.github/workflows/ci.yml' }, publish: { needs: 'tests' } });
+    expect(jobs.tests?.uses).toBe('./.github/workflows/ci.yml');
+    const needs = Object.entries(jobs).map(([job, { needs: needed }]) => [job, needed]);
+    expect(Object.fromEntries(needs)).toEqual({ tests: undefined, build: 'tests', npm: 'build', github: 'npm' });
     expect(Object.keys(workflow('ci.yml').on)).toContain('workflow_call');
+  });
+
+  test.each(WORKFLOWS)('%s names each action by its commit, with the version as a comment', (name) => {
+    const used = Array.from(read(`.github/workflows/${name}`).matchAll(/\buses: (.*)$/gm), ([, action = '']) => action);
+    expect(used.length).toBeGreaterThan(0);
+    const isPinned = /^(?:\.\/\.github\/|[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$)/;
+    expect(used.filter((action) => !isPinned.test(action))).toEqual([]);
+    // A commit has one version, wherever it is used.
+    const versions = new Set(used.map((action) => action.replace(/ .*/, '')));
+    expect(new Set(used).size).toBe(versions.size);
+  });
+
+  test('give each job only what it needs, and none a secret', () => {
+    const permissions = (name: string) => {
+      const { permissions: ofAll, jobs } = workflow(name);
+      return { ofAll, ...Object.fromEntries(Object.entries(jobs).map(([job, each]) => [job, each.permissions])) };
+    };
+    expect(permissions('ci.yml')).toEqual({ ofAll: { contents: 'read' } });
+    expect(permissions('release.yml')).toEqual({
+      ofAll: {},
+      tests: { contents: 'read' },
+      build: { contents: 'read' },
+      npm: { 'id-token': 'write' },
+      github: { contents: 'write' },
+    });
+    expect(WORKFLOWS.filter((name) => /\bsecrets\b/.test(read(`.github/workflows/${name}`)))).toEqual([]);
+  });
+
+  test('run no code of other packages where they may publish, and no install script anywhere', () => {
+    const { npm, github } = workflow('release.yml').jobs;
+    const commands = (job: Job | undefined) => (job?.steps ?? []).flatMap(({ run = '' }) => run.split('\n'));
+    const mayPublish = [...commands(npm), ...commands(github)];
+    expect(mayPublish.filter((line) => /\bnpm (?:ci|install|run|test)\b|\bnpx\b/.test(line))).toEqual([]);
+    expect(mayPublish.filter((line) => line.includes('npm publish'))).toEqual([
+      '  npm publish --ignore-scripts --provenance ./release/cc-langfuse-*.tgz',
+    ]);
+    // npm takes the workflow's identity since 11.5.1, which Node 24 has.
+    const node = npm?.steps?.find(({ uses }) => uses?.startsWith('actions/setup-node@'));
+    expect(node?.with?.['node-version']).toBeGreaterThanOrEqual(24);
+    const all = [...WORKFLOWS.flatMap((name) => Object.values(workflow(name).jobs)).flatMap(commands)];
+    const installs = all.filter((line) => /\bnpm ci\b/.test(line));
+    expect(installs.length).toBeGreaterThan(0);
+    expect(installs.filter((line) => !line.includes('--ignore-scripts'))).toEqual([]);
+    expect(read('scripts/setup.mjs')).toContain("[...args, '--ignore-scripts', ");
+  });
+
+  test('leave the token for the repository to the one job that pushes', () => {
+    const checkouts = WORKFLOWS.flatMap((name) =>
+      Object.entries(workflow(name).jobs).flatMap(([job, { steps = [] }]) =>
+        steps
+          .filter(({ uses }) => uses?.startsWith('actions/checkout@'))
+          .map((step) => ({ job, keeps: step.with?.['persist-credentials'] !== false })),
+      ),
+    );
+    expect(checkouts.filter(({ keeps }) => keeps)).toEqual([{ job: 'github', keeps: true }]);
+    expect(checkouts.length).toBeGreaterThan(1);
+  });
+
+  test('publish with each release the package as npm has it, and its bill of materials', () => {
+    const steps = workflow('release.yml').jobs.github?.steps ?? [];
+    const release = steps.find(({ run }) => run?.includes('gh release create'))?.run ?? '';
+    expect(release).toContain('release/cc-langfuse-*.tgz release/sbom.cdx.json');
   });
 
   // Windows has no such mode; git keeps it.

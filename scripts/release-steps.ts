@@ -33,7 +33,7 @@ export function findReleaseNotes(changelog: string, version: string): { date: st
   return section === undefined ? undefined : { date: heading.split(' - ')[1] ?? '', notes: lines.join('\n').trim() };
 }
 
-/** Puts the repository into package.json: npm refuses the provenance of a package that names another one. */
-export function nameRepository(packageJson: string, repository: string): string {
-  return packageJson.replaceAll(`github.com/${OWNER}/cc-langfuse`, `github.com/${repository}`);
+/** Puts the repository into a file. npm refuses the provenance of a package whose package.json names another one. */
+export function nameRepository(text: string, repository: string): string {
+  return text.replaceAll(`${OWNER}/cc-langfuse`, repository);
 }

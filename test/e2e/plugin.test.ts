@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { assembleMarketplace } from '../../scripts/marketplace.js';
+import { nameRepository, OWNER } from '../../scripts/release-steps.js';
+import { REGIONS } from '../../src/commands/setup/credentials.js';
 import { HOOK_SECONDS, LIVE_HOOK_SECONDS } from '../../src/config/claude-hooks.js';
 import { readSettings } from '../../src/config/settings.js';
 import { version } from '../../src/shared/version.js';
@@ -43,6 +45,44 @@ describe('the plugin', () => {
     expect(itsVersion).toBe(version);
     const offered = document(join(marketplace, '.claude-plugin', 'marketplace.json')).plugins;
     expect(offered).toMatchObject([{ name, source: './plugin' }]);
+  });
+
+  test('has links as soon as a release names the owner, and no link that leads nowhere before', () => {
+    const links = ({ homepage, repository }: { homepage?: string; repository?: string }) => [homepage, repository];
+    expect(links(manifest())).toEqual([undefined, undefined]);
+    const released = mkdtempSync(join(tmpdir(), 'cc-langfuse-released-'));
+    onTestFinished(() => removeFolder(released));
+    const packageJson = readFileSync(join(ROOT, 'package.json'), 'utf8');
+    assembleMarketplace(released, nameRepository(packageJson, 'acme/exporter'));
+    expect(links(document(join(released, 'plugin', '.claude-plugin', 'plugin.json')))).toEqual([
+      'https://github.com/acme/exporter#readme',
+      'https://github.com/acme/exporter',
+    ]);
+    const readme = readFileSync(join(released, 'plugin', 'README.md'), 'utf8');
+    expect(readme).toContain('/plugin install cc-langfuse --marketplace acme/exporter#plugin\n');
+    expect(readme).not.toContain(OWNER);
+  });
+
+  test('has a README that names every option and command', () => {
+    const readme = readFileSync(join(plugin, 'README.md'), 'utf8').toLowerCase();
+    const titles = Object.values<{ title: string }>(manifest().userConfig).map(({ title }) => title.toLowerCase());
+    const commands = readdirSync(join(plugin, 'commands')).map((file) => `:${file.replace('.md', '`')}`);
+    const unnamed = [...titles, ...commands].filter(
+      (name) => !readme.includes(name.replace('langfuse secret', 'secret')),
+    );
+    expect(unnamed).toEqual([]);
+  });
+
+  // The directory takes a PNG of 512 to 2048 pixels on each side.
+  test('has a square picture for the directory', () => {
+    const icon = readFileSync(join(plugin, '.claude-plugin', 'icon.png'));
+    expect(icon.subarray(0, 8).toString('latin1')).toBe('\x89PNG\r\n\x1a\n');
+    expect([icon.readUInt32BE(16), icon.readUInt32BE(20)]).toEqual([512, 512]);
+  });
+
+  test('declares the regions of Langfuse that install offers as the hosts that it reaches', () => {
+    const hosts = REGIONS.map(({ url }) => new URL(url).host);
+    expect(manifest().network).toEqual({ hosts });
   });
 
   test('registers the hooks of every installation, and that of turns that are followed, with the same timeouts', () => {

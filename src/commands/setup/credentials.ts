@@ -34,7 +34,7 @@ const SETTINGS = [
 ] as const;
 
 /** Each data region is a separate Langfuse with its own keys. */
-const REGIONS = [
+export const REGIONS = [
   { name: 'Europe', url: 'https://cloud.langfuse.com' },
   { name: 'United States', url: 'https://us.cloud.langfuse.com' },
   { name: 'Japan', url: 'https://jp.cloud.langfuse.com' },

@@ -37,3 +37,13 @@ export function findReleaseNotes(changelog: string, version: string): { date: st
 export function nameRepository(text: string, repository: string): string {
   return text.replaceAll(`${OWNER}/cc-langfuse`, repository);
 }
+
+/** Makes the README's links absolute, since npm resolves some of them wrongly, and all against the newest source. */
+export function linkToRelease(readme: string, repository: string, tag: string): string {
+  const page = `https://github.com/${repository}`;
+  return readme
+    .replaceAll('<this repository>', page)
+    .replaceAll('](../../', `](${page}/`)
+    .replaceAll(/(!\[[^\]]*\]\()(?!https:)/g, `$1https://raw.githubusercontent.com/${repository}/${tag}/`)
+    .replaceAll(/\]\((?!https:|#)/g, `](${page}/blob/${tag}/`);
+}

@@ -1,8 +1,8 @@
 // npm run release -- <tag> <owner>/<repository>: what the release workflow does before it publishes. Checks that the tag belongs to
-// this version, names the repository in package.json, and prints the release notes.
+// this version, names the repository in package.json and the README, and prints the release notes.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { findProblems, findReleaseNotes, nameRepository } from './release-steps.js';
+import { findProblems, findReleaseNotes, linkToRelease, nameRepository } from './release-steps.js';
 
 const path = (name: string) => fileURLToPath(new URL(`../${name}`, import.meta.url));
 const read = (name: string) => readFileSync(path(name), 'utf8');
@@ -23,4 +23,5 @@ if (problems.length > 0) {
   process.exit(1);
 }
 writeFileSync(path('package.json'), nameRepository(read('package.json'), repository));
+writeFileSync(path('README.md'), linkToRelease(read('README.md'), repository, tag));
 process.stdout.write(`${findReleaseNotes(changelog, version)?.notes}\n`);

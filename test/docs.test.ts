@@ -86,6 +86,12 @@ describe('the documentation', () => {
     expect(README).toMatch(/^npm start\b/m);
     expect(README).toMatch(/^npm test\b/m);
   });
+
+  test('shows the first trace, and how to get it, on the first screen of the README', () => {
+    const firstScreen = README.split('\n').slice(0, 16).join('\n');
+    expect(firstScreen).toMatch(/^npm start\b/m);
+    expect(firstScreen).toContain('](docs/preview.png)');
+  });
 });
 
 test('a link with the name of another file is seen', () => {

@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { findProblems, findReleaseNotes, nameRepository, OWNER, type Release } from '../scripts/release-steps.js';
+import {
+  findProblems,
+  findReleaseNotes,
+  linkToRelease,
+  nameRepository,
+  OWNER,
+  type Release,
+} from '../scripts/release-steps.js';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
@@ -11,7 +18,7 @@ const PACKAGE = JSON.parse(read('package.json'));
 
 describe('package.json', () => {
   test('has everything that npm shows, with the owner to be named by the release', () => {
-    const { repository, homepage, bugs, keywords, publishConfig } = PACKAGE;
+    const { repository, homepage, bugs, keywords, author, publishConfig } = PACKAGE;
     const page = `https://github.com/${OWNER}/cc-langfuse`;
     expect({ repository, homepage, bugs, publishConfig }).toEqual({
       repository: { type: 'git', url: `git+${page}.git` },
@@ -20,6 +27,8 @@ describe('package.json', () => {
       publishConfig: { access: 'public', provenance: true },
     });
     expect(keywords).toEqual(expect.arrayContaining(['claude-code', 'langfuse']));
+    // As in the plugin, whose directory shows it.
+    expect(author).toEqual(JSON.parse(read('plugin/plugin.json')).author);
   });
 
   test('is the only place with the version, apart from what npm and the changelog repeat', () => {
@@ -68,6 +77,27 @@ describe('a release', () => {
     });
     const { repository: _, homepage: __, bugs: ___, ...same } = PACKAGE;
     expect(others).toEqual(same);
+  });
+});
+
+describe('the README on npm', () => {
+  const readme = linkToRelease(read('README.md'), 'acme/exporter', 'v1.2.3');
+  const links = Array.from(readme.matchAll(/\]\(([^)\s]+)\)/g), ([, link = '']) => link);
+
+  test('has no link that only GitHub understands', () => {
+    expect(links.filter((link) => !/^(?:https:|#)/.test(link))).toEqual([]);
+    expect(readme).not.toContain('<this repository>');
+  });
+
+  test('has the pages and the picture of its own version', () => {
+    expect(links).toEqual(
+      expect.arrayContaining([
+        'https://github.com/acme/exporter/blob/v1.2.3/docs/install.md#uninstalling',
+        'https://raw.githubusercontent.com/acme/exporter/v1.2.3/docs/preview.png',
+        'https://github.com/acme/exporter/actions/workflows/ci.yml/badge.svg',
+        'https://github.com/acme/exporter/actions/workflows/ci.yml',
+      ]),
+    );
   });
 });
 

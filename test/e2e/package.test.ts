@@ -12,6 +12,7 @@ import { POLL } from '../support/program.js';
 
 const ROOT = new URL('../../', import.meta.url).pathname;
 let folder: string;
+let prefix: string;
 let packed: { filename: string; size: number; files: { path: string }[] };
 
 beforeAll(() => {
@@ -21,6 +22,9 @@ beforeAll(() => {
   [packed] = JSON.parse(
     execFileSync('npm', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
   );
+  prefix = join(folder, 'prefix');
+  const install = ['install', '--global', '--prefix', prefix, '--offline', join(folder, packed.filename)];
+  execFileSync('npm', install, { stdio: 'ignore' });
 });
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -111,9 +115,6 @@ test('the package has no scripts that npm runs when it is installed, and less th
 });
 
 test('npm links the launcher next to the program, and it starts it there', async () => {
-  const prefix = join(folder, 'prefix');
-  const args = ['install', '--global', '--prefix', prefix, '--offline', join(folder, packed.filename)];
-  execFileSync('npm', args, { stdio: 'ignore' });
   const home = join(folder, 'user');
   const env = { PATH: `${join(prefix, 'bin')}:${process.env.PATH}`, HOME: home, TRACE_TO_LANGFUSE: 'true' };
   const command = portableCommand('Stop').command;
@@ -126,6 +127,15 @@ test('npm links the launcher next to the program, and it starts it there', async
   await expect.poll(() => existsSync(log) && readFileSync(log, 'utf8'), POLL).toContain('stdin is not JSON');
   const registered = execFileSync('cc-langfuse', ['install', '--dry-run'], { env, encoding: 'utf8' });
   expect(registered).toContain(`exec \\"${join(home, '.claude', 'cc-langfuse', 'current', 'hook.sh')}\\" Stop`);
+});
+
+test('the package is a program: nothing in it can be imported', () => {
+  const modules = join(prefix, 'lib');
+  const load = (name: string) =>
+    spawnSync(process.execPath, ['-p', `require(${JSON.stringify(name)}).name`], { cwd: modules, encoding: 'utf8' });
+  expect(load('cc-langfuse/package.json').stdout).toBe('cc-langfuse\n');
+  for (const name of ['cc-langfuse', 'cc-langfuse/dist/cli.cjs', 'cc-langfuse/dist/shared.cjs'])
+    expect(load(name).stderr, name).toContain('ERR_PACKAGE_PATH_NOT_EXPORTED');
 });
 
 test('the package runs in an empty folder, without installing anything', () => {
